@@ -1,0 +1,45 @@
+# How a room is declared, so that every room is built with the same flags:
+#   iw_room(memory SOURCES heap.cc DEPENDS platform types)
+#   iw_room_tests(memory SOURCES heap_test.cc [DEPENDS ...])
+# DEPENDS names rooms and is where the import edges of ARCHITECTURE.md show. Includes are written
+# from native/: #include "memory/heap.h".
+
+add_library(iw_build_flags INTERFACE)
+target_include_directories(iw_build_flags INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+target_compile_options(iw_build_flags INTERFACE
+  -Wall -Wextra
+  -Werror=return-type -Werror=uninitialized -Werror=format -Werror=unused-result
+  -Werror=implicit-fallthrough -Werror=switch -Werror=delete-non-virtual-dtor)
+target_link_libraries(iw_build_flags INTERFACE Threads::Threads)
+
+if(IW_SANITIZE)
+  target_compile_options(iw_build_flags INTERFACE
+    -fsanitize=${IW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(iw_build_flags INTERFACE -fsanitize=${IW_SANITIZE})
+endif()
+
+function(iw_room room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(iw_${room} STATIC ${ARG_SOURCES})
+  target_link_libraries(iw_${room} PUBLIC iw_build_flags)
+  foreach(other IN LISTS ARG_DEPENDS)
+    target_link_libraries(iw_${room} PUBLIC iw_${other})
+  endforeach()
+endfunction()
+
+# One test program per room, <room>_test, registered with ctest as native.<room>.
+function(iw_room_tests room)
+  if(NOT IW_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${room}_test ${ARG_SOURCES})
+  target_link_libraries(${room}_test PRIVATE iw_${room} GTest::gtest GTest::gtest_main)
+  foreach(other IN LISTS ARG_DEPENDS)
+    target_link_libraries(${room}_test PRIVATE iw_${other})
+  endforeach()
+  add_test(NAME native.${room} COMMAND ${room}_test)
+  set_tests_properties(native.${room} PROPERTIES TIMEOUT 300)
+endfunction()

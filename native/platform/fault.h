@@ -1,0 +1,41 @@
+// Faults on watched address ranges: the only SIGSEGV handler of the library.
+//
+// Handlers run inside the signal handler: they may use atomics, memcpy and platform::protect, and
+// nothing that takes a lock or memory. A fault outside every watched range, or one that its
+// handler refuses, goes to the handler that was there before ours.
+#pragma once
+
+#include <cstddef>
+
+#include "platform/status.h"
+
+namespace iw::platform {
+
+enum class FaultAccess { unknown, read, write };  // unknown where the CPU does not say
+
+// Returns true when the access may be tried again. `address` is exact only to the page (some
+// machines report no more).
+using FaultHandler = bool (*)(void* context, std::byte* address, FaultAccess access) noexcept;
+
+// While it lives, faults in its range go to its handler. After its end no handler call is running.
+class FaultWatch {
+ public:
+  FaultWatch() = default;
+  FaultWatch(FaultWatch&& other) noexcept;
+  FaultWatch& operator=(FaultWatch&& other) noexcept;
+  ~FaultWatch() { stop(); }
+
+  // Ranges of different watches must not overlap (EEXIST).
+  static Status start(std::byte* begin, std::size_t size_bytes, FaultHandler handler, void* context,
+                      FaultWatch& out);
+  void stop();
+
+ private:
+  std::byte* begin_ = nullptr;
+};
+
+// Other software may have installed its own SIGSEGV handler after ours (a JVM, Python's
+// faulthandler): puts ours on top again and chains to theirs. Cheap; called at each writer lock.
+Status keep_fault_handler_on_top();
+
+}  // namespace iw::platform

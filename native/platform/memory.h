@@ -1,0 +1,78 @@
+// Address space and the memory behind it: reservations without memory, anonymous files that can be
+// mapped several times (shared, or as a private copy-on-write view), protection.
+// Sizes and addresses are multiples of page_size(); the calls refuse others with EINVAL.
+#pragma once
+
+#include <cstddef>
+
+#include "platform/file_descriptor.h"
+#include "platform/status.h"
+
+namespace iw::platform {
+
+std::size_t page_size();
+std::size_t round_up_to_page(std::size_t size_bytes);
+
+enum class Protection { none, read, read_write };
+
+// What to do with the wanted address of a mapping.
+enum class Placement {
+  if_free,          // there if the range is free, anywhere otherwise (or when it is null)
+  must,             // there, or fail with EEXIST
+  over_reservation  // there, replacing a part of a Mapping made by reserve(); given back when the
+                    // new mapping ends. The reservation must outlive it.
+};
+
+// Owner of a range of the address space; unmaps it at its end.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping() { release(); }
+
+  [[nodiscard]] std::byte* begin() const { return begin_; }
+  [[nodiscard]] std::size_t size_bytes() const { return size_bytes_; }
+  explicit operator bool() const { return begin_ != nullptr; }
+  void release();
+
+  // A forked child does not inherit the range (and its Mapping objects forget it).
+  Status keep_from_children();
+
+ private:
+  friend Status reserve(std::size_t, void*, Placement, Mapping&);
+  friend Status map_file(const struct MapRequest&, Mapping&);
+  Mapping(std::byte* begin, std::size_t size_bytes, bool in_reservation)
+      : begin_(begin), size_bytes_(size_bytes), in_reservation_(in_reservation) {}
+
+  std::byte* begin_ = nullptr;
+  std::size_t size_bytes_ = 0;
+  bool in_reservation_ = false;
+  bool absent_in_children_ = false;
+  unsigned made_in_fork_ = 0;
+};
+
+// Inaccessible address space; costs no memory.
+Status reserve(std::size_t size_bytes, void* wanted, Placement placement, Mapping& out);
+
+// An anonymous file of zeros. Pages take memory when first written.
+Status create_shared_memory(std::size_t size_bytes, FileDescriptor& out);
+Status file_size(int fd, std::size_t& size_bytes);
+
+struct MapRequest {
+  int fd = -1;
+  std::size_t size_bytes = 0;
+  Protection protection = Protection::read_write;
+  bool private_view = false;  // stores go to a private copy of the page, made at the first one
+  void* wanted = nullptr;
+  Placement placement = Placement::if_free;
+};
+Status map_file(const MapRequest& request, Mapping& out);
+
+// Async-signal-safe.
+Status protect(std::byte* begin, std::size_t size_bytes, Protection protection);
+
+// Drops the private copies of a private view's pages: they show the file again.
+Status drop_private_pages(std::byte* begin, std::size_t size_bytes);
+
+}  // namespace iw::platform

@@ -1,0 +1,20 @@
+// This process: its id, whether it is a forked child of the one that loaded the library, and
+// unpredictable bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "platform/status.h"
+
+namespace iw::platform {
+
+std::int64_t process_id();
+
+// Grows by one in every forked child: an object made under another count belongs to a parent.
+unsigned fork_count() noexcept;
+
+Status random_bytes(std::span<std::byte> out);
+
+}  // namespace iw::platform

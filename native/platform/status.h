@@ -1,0 +1,19 @@
+// The result of an operation that the machine may refuse. `code` is an errno value, 0 for success;
+// `what` names the step that failed and lives for ever (a literal, or text kept by its owner).
+// Nothing in platform, track and runs throws.
+#pragma once
+
+namespace iw::platform {
+
+struct [[nodiscard]] Status {
+  int code = 0;
+  const char* what = "";
+
+  [[nodiscard]] bool ok() const { return code == 0; }
+  explicit operator bool() const { return ok(); }
+};
+
+// Status of the system call that has just failed, from errno.
+Status last_failure(const char* what);
+
+}  // namespace iw::platform

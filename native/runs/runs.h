@@ -1,0 +1,40 @@
+// Finding what changed: word-by-word comparison of a view with its pristine copy.
+//
+// A word is 4 bytes, counted from the start of the memory, which is aligned to 4 bytes; a last
+// partial word counts as one. The caller holds the writer lock: nobody stores meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "platform/byte_range.h"
+
+namespace iw::runs {
+
+using platform::ByteRange;
+
+struct Run {
+  std::size_t offset_bytes = 0;
+  std::size_t length_bytes = 0;
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+// Splicing joins two runs that are one or two unchanged words apart: a run header costs more than
+// the words it would save.
+enum class Splicing { off, on };
+
+// Appends the changed runs of the first size_bytes, in order, maximal.
+void find_changed_runs(const std::byte* view, const std::byte* pristine, std::size_t size_bytes,
+                       std::vector<Run>& out, Splicing splicing = Splicing::on);
+
+// The same for the given ranges only: word aligned, sorted, not overlapping. Runs go across
+// touching ranges as if they were one; nothing outside the ranges is read.
+void find_changed_runs(const std::byte* view, const std::byte* pristine,
+                       std::span<const ByteRange> ranges, std::vector<Run>& out,
+                       Splicing splicing = Splicing::on);
+
+// Sorts ranges and joins those that touch or overlap; empty ones vanish.
+void coalesce(std::vector<ByteRange>& ranges);
+
+}  // namespace iw::runs

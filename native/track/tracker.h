@@ -1,0 +1,130 @@
+// The contract of write tracking: how the engine learns which pages of its cached copies the
+// application has stored to. One file per mechanism beside this one; recommended.cc chooses.
+//
+// An Area is the memory of one subsegment, mapped twice over one anonymous file:
+//   pristine()  the file itself, written by the library only; what the last version says;
+//   view()      what the application reads and writes: a private copy-on-write view of the file. A
+//               page that was never stored to shows the pristine page ("clean"); at the first
+//               store the kernel gives the view its own copy ("private"). No twin is ever made.
+//
+// Invariant: while no writer lock is held and no apply is under way, view and pristine copy are
+// equal, save for stores made outside a lock, and those pages are listed by the next collect().
+// An Area keeps a set `known private` such that every private page of the view is in that set or
+// will be listed by the next collect(). Each step keeps both:
+//   store       makes a page private and, in the same step, listed by the next collect();
+//   collect     moves the listed pages into `known private` and watches them again first, so a
+//               store that comes during or after it is listed by the collect after;
+//   apply       writes the pristine copy, which clean pages show at once; apply_done() then gives
+//               the touched `known private` pages the pristine bytes (by copy, or by dropping the
+//               private page) and watches them again, so applied bytes are never listed;
+//   commit      gives the pristine copy the released bytes; the page stays private and equal;
+//   rollback    drops private pages: the view shows the pristine copy, equal again.
+//
+// Order at a release: collect, find the changed words, send; after the acknowledgement commit what
+// was sent, or rollback every collected page. At an acquire: collect; what it lists was stored
+// outside a lock: report and rollback; apply what is new; arm.
+//
+// An Area is used by one thread at a time (its segment's mutex); only the application's loads and
+// stores to the view run beside it. apply excludes readers: a lock-free reader would see torn
+// values. Everything fails with ECHILD in a forked child, which has neither the pristine copy nor
+// the tracking; its view is a copy that the parent's later stores to clean pages may show through.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "platform/byte_range.h"
+#include "platform/memory.h"
+#include "platform/status.h"
+
+namespace iw::track {
+
+using platform::Placement;
+using platform::Status;
+using PageRange = platform::ByteRange;  // page aligned where pages are meant
+
+enum class Access { none, read, write };
+
+class Area {
+ public:
+  virtual ~Area() = default;
+  Area(const Area&) = delete;
+  Area& operator=(const Area&) = delete;
+
+  [[nodiscard]] virtual std::byte* view() const = 0;
+  // Never fault on it, never give it to the application. Equal memory to view() if read-only.
+  [[nodiscard]] virtual std::byte* pristine() const = 0;
+  [[nodiscard]] virtual std::size_t size_bytes() const = 0;
+
+  // The writer lock is acquired: stores are now allowed, until the next collect().
+  virtual Status arm() = 0;
+
+  // Replaces `dirty` by the pages stored to since the last collect (sorted, coalesced; pages that
+  // were not stored to may be among them) and watches them again. On failure what was stored stays
+  // to be listed.
+  virtual Status collect(std::vector<PageRange>& dirty) = 0;
+
+  // Incoming data. begin_apply announces [offset, offset+size) and returns where to write it, once,
+  // in any order, until apply_done(); null if it is out of bounds. Pointer values written are those
+  // of the view. apply copies ready bytes.
+  virtual std::byte* begin_apply(std::size_t offset, std::size_t size_bytes) = 0;
+  virtual Status apply(std::size_t offset, const void* bytes, std::size_t size_bytes) = 0;
+  virtual Status apply_done() = 0;
+
+  // After the acknowledgement: these byte ranges (any alignment: pass the runs that were sent) of
+  // the pristine copy become those of the view. A word left out was equal when compared, or was
+  // stored to after the collect without the lock: then its page is listed again, and found.
+  virtual Status commit(std::span<const PageRange> ranges) = 0;
+
+  // The view shows the pristine copy again on these pages, which are no longer listed.
+  virtual Status rollback(std::span<const PageRange> pages) = 0;
+
+  // For IW_LOG=locks: what the application may do with the view between now and the next call; the
+  // rest is reported to the stray handler and then let through. Everything starts with `write` (or
+  // `read` for read-only areas), which costs nothing.
+  virtual Status set_access(Access access) = 0;
+
+ protected:
+  Area() = default;
+};
+
+class Tracker {
+ public:
+  virtual ~Tracker() = default;
+  [[nodiscard]] virtual const char* name() const = 0;
+
+  // False if collect() simply lists every page: then looking for stray stores is a full compare.
+  [[nodiscard]] virtual bool finds_pages() const = 0;
+
+  // size_bytes is a multiple of the page size. memfd: an anonymous file to map, at least that
+  // large and never to shrink (the caller keeps its descriptor), or -1 for a new one of zeros.
+  // Read-only areas keep no second copy: their view cannot be stored to. Null and `status` set on
+  // failure.
+  virtual std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
+                                       int memfd, Status& status,
+                                       Placement placement = Placement::if_free) = 0;
+};
+
+// The process-wide choice: the mechanism named by IW_TRACKER, or the first of tracker_names() whose
+// self-test passes. If IW_TRACKER names an unknown or unavailable one, the answer is a tracker
+// whose create() always fails with a text that names the choices.
+Tracker& recommended();
+
+// All mechanisms, the preferred one first.
+std::span<const char* const> tracker_names();
+
+// The named mechanism if it is known and its self-test passes on this machine, else null.
+Tracker* find_tracker(std::string_view name, Status& status);
+
+// Called from a fault handler when the application touches an area in a way that no lock allows, at
+// once, where the mechanism or set_access() can see that; the access is then let through, and a
+// store is listed by the next collect(). Only async-signal-safe things may be done in it. A store
+// to a read-only area is reported, too, but cannot be let through: the process takes its SIGSEGV.
+// `kind` is read or write. Null: nobody listens.
+using StrayHandler = void (*)(void* address, Access kind) noexcept;
+void set_stray_handler(StrayHandler handler);
+
+}  // namespace iw::track
