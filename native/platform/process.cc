@@ -1,0 +1,35 @@
+// POSIX.
+#include "platform/process.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace iw::platform {
+
+namespace {
+
+std::atomic<unsigned> forks{0};
+
+// Registered when the library is loaded, so that no fork can come before it.
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
+}  // namespace
+
+std::int64_t process_id() { return getpid(); }
+
+unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
+
+Status random_bytes(std::span<std::byte> out) {
+  constexpr std::size_t limit_bytes = 256;  // of one getentropy call
+  for (std::size_t done = 0; done < out.size(); done += limit_bytes) {
+    const std::size_t part = std::min(limit_bytes, out.size() - done);
+    if (getentropy(out.data() + done, part) != 0) return last_failure("getentropy");
+  }
+  return {};
+}
+
+}  // namespace iw::platform
