@@ -157,7 +157,10 @@ Status map_file(const MapRequest& request, Mapping& out) {
                               posix_protection(request.protection), flags, request.fd);
   if (got == nullptr) return last_failure("mapping a file");
   out = Mapping(got, request.size_bytes, request.placement == Placement::over_reservation);
-  return {};
+  if (!request.private_view) return {};
+  // In a process that locks its memory (mlockall), the kernel has just copied every page.
+  munlock(got, request.size_bytes);
+  return drop_private_pages(got, request.size_bytes);
 }
 
 Status protect(std::byte* begin, std::size_t size_bytes, Protection protection) {
@@ -168,8 +171,10 @@ Status protect(std::byte* begin, std::size_t size_bytes, Protection protection) 
 }
 
 Status drop_private_pages(std::byte* begin, std::size_t size_bytes) {
-  if (madvise(begin, size_bytes, MADV_DONTNEED) != 0) return last_failure("madvise(DONTNEED)");
-  return {};
+  constexpr int dontneed_locked = 24;  // Linux 5.18; the plain one refuses locked memory
+  if (madvise(begin, size_bytes, MADV_DONTNEED) == 0) return {};
+  if (errno == EINVAL && madvise(begin, size_bytes, dontneed_locked) == 0) return {};
+  return last_failure("madvise(DONTNEED)");
 }
 
 }  // namespace iw::platform

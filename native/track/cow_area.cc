@@ -1,0 +1,178 @@
+#include "track/cow_area.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "platform/process.h"
+
+namespace iw::track {
+
+namespace {
+
+// A stretch of at least this many pages is renewed by dropping it in one call, a smaller one by
+// copying: dropped pages must be copied by the kernel again at their next store.
+constexpr std::size_t drop_from_pages = 32;
+
+}  // namespace
+
+Status map_two_views(const AreaRequest& request, TwoViews& out) {
+  platform::FileDescriptor own;
+  int fd = request.memfd;
+  if (fd < 0) {
+    if (Status bad = platform::create_shared_memory(request.size_bytes, own); !bad) return bad;
+    fd = own.get();
+  } else {
+    std::size_t file_bytes = 0;
+    if (Status bad = platform::file_size(fd, file_bytes); !bad) return bad;
+    if (file_bytes < request.size_bytes) return {EINVAL, "the file is smaller than the area"};
+  }
+  platform::MapRequest pristine;
+  pristine.fd = fd;
+  pristine.size_bytes = request.size_bytes;
+  if (Status bad = platform::map_file(pristine, out.pristine); !bad) return bad;
+  if (Status bad = out.pristine.keep_from_children(); !bad) return bad;
+  platform::MapRequest view = pristine;
+  view.private_view = !request.read_only;
+  view.protection =
+      request.read_only ? platform::Protection::read : platform::Protection::read_write;
+  view.wanted = request.wanted_address;
+  view.placement = request.placement;
+  return platform::map_file(view, out.view);
+}
+
+CowArea::CowArea(TwoViews views, Stores stores)
+    : views_(std::move(views)),
+      page_bytes_(platform::page_size()),
+      made_in_fork_(platform::fork_count()),
+      all_pages_(page_count()),
+      known_private_(page_count()),
+      pending_(page_count()),
+      touched_(page_count()),
+      guard_(views_.view.begin(), views_.view.size_bytes(), stores) {
+  all_pages_.add(0, page_count());
+}
+
+Status CowArea::check_process() const {
+  if (made_in_fork_ == platform::fork_count()) return {};
+  return {ECHILD, "the memory belongs to the process before fork"};
+}
+
+Status CowArea::check_ranges(std::span<const PageRange> ranges, std::size_t alignment_bytes) const {
+  for (const PageRange& range : ranges) {
+    if (range.begin_bytes > range.end_bytes || range.end_bytes > size_bytes() ||
+        range.begin_bytes % alignment_bytes != 0 || range.end_bytes % alignment_bytes != 0) {
+      return {EINVAL, "a range is outside the area or not page aligned"};
+    }
+  }
+  return {};
+}
+
+Status CowArea::arm() { return check_process(); }
+
+Status CowArea::collect(std::vector<PageRange>& dirty) {
+  dirty.clear();
+  if (Status bad = check_process(); !bad) return bad;
+  if (Status bad = take_stored(all_pages_, pending_); !bad) return bad;
+  known_private_.add(pending_);
+  pending_.for_each_run([&](std::size_t first, std::size_t end) {
+    dirty.push_back({first * page_bytes_, end * page_bytes_});
+  });
+  pending_.clear();
+  return {};
+}
+
+std::byte* CowArea::begin_apply(std::size_t offset, std::size_t size) {
+  if (!check_process() || offset > size_bytes() || size > size_bytes() - offset) return nullptr;
+  if (size != 0) touched_.add(offset / page_bytes_, (offset + size - 1) / page_bytes_ + 1);
+  return pristine() + offset;
+}
+
+Status CowArea::apply(std::size_t offset, const void* bytes, std::size_t size) {
+  if (Status bad = check_process(); !bad) return bad;
+  std::byte* to = begin_apply(offset, size);
+  if (to == nullptr) return {EINVAL, "apply: outside the area"};
+  if (size != 0) std::memcpy(to, bytes, size);
+  return {};
+}
+
+Status CowArea::apply_done() {
+  if (Status bad = check_process(); !bad) return bad;
+  PageSet renewed = touched_;
+  renewed.keep_only(known_private_);
+  touched_.clear();
+  PageSet dropped(page_count());
+  const bool can_copy = can_store_to_view() && guard_.access() == Access::write;
+  renewed.for_each_run([&](std::size_t first, std::size_t end) {
+    if (!can_copy || end - first >= drop_from_pages) dropped.add(first, end);
+  });
+  renewed.remove(dropped);
+  if (Status bad = drop(dropped); !bad) return bad;
+  return copy_into_view(renewed);
+}
+
+// Our own stores are taken back by taking the copied pages anew; what is found besides was stored
+// by the application just now.
+Status CowArea::copy_into_view(const PageSet& pages) {
+  bool any = false;
+  pages.for_each_run([&](std::size_t first, std::size_t end) {
+    any = true;
+    std::memcpy(view() + first * page_bytes_, pristine() + first * page_bytes_,
+                (end - first) * page_bytes_);
+  });
+  if (!any) return {};
+  PageSet stored(page_count());
+  const Status status = take_stored(pages, stored);
+  stored.remove(pages);
+  pending_.add(stored);
+  return status;
+}
+
+Status CowArea::drop(const PageSet& pages) {
+  Status status;
+  pages.for_each_run([&](std::size_t first, std::size_t end) {
+    const Status one =
+        platform::drop_private_pages(view() + first * page_bytes_, (end - first) * page_bytes_);
+    if (one.ok()) {
+      known_private_.remove(first, end);
+    } else {
+      status = one;
+    }
+  });
+  return status;
+}
+
+Status CowArea::commit(std::span<const PageRange> ranges) {
+  if (Status bad = check_process(); !bad) return bad;
+  if (Status bad = check_ranges(ranges, 1); !bad) return bad;
+  for (const PageRange& range : ranges) {
+    std::memcpy(pristine() + range.begin_bytes, view() + range.begin_bytes, range.size_bytes());
+  }
+  return {};
+}
+
+Status CowArea::rollback(std::span<const PageRange> pages) {
+  if (Status bad = check_process(); !bad) return bad;
+  if (Status bad = check_ranges(pages, page_bytes_); !bad) return bad;
+  PageSet dropped(page_count());
+  for (const PageRange& range : pages) {
+    dropped.add(range.begin_bytes / page_bytes_, range.end_bytes / page_bytes_);
+  }
+  // First watched again, then dropped: a store in between is listed. What is found besides the
+  // pages that are dropped stays to be listed.
+  PageSet stored(page_count());
+  if (Status bad = take_stored(dropped, stored); !bad) {
+    pending_.add(stored);
+    return bad;
+  }
+  pending_.add(stored);
+  pending_.remove(dropped);
+  return drop(dropped);
+}
+
+Status CowArea::set_access(Access access) {
+  if (Status bad = check_process(); !bad) return bad;
+  return guard_.set_access(access);
+}
+
+}  // namespace iw::track

@@ -1,0 +1,79 @@
+// What every mechanism with a second copy has in common: the two mappings over one anonymous file,
+// and the steps that keep the invariant of tracker.h. A mechanism adds how stored pages are found.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "platform/memory.h"
+#include "track/page_set.h"
+#include "track/tracker.h"
+#include "track/view_guard.h"
+
+namespace iw::track {
+
+struct AreaRequest {
+  std::size_t size_bytes;
+  void* wanted_address;
+  bool read_only;
+  int memfd;  // or -1
+  Placement placement;
+};
+
+// The pristine copy (not inherited by children) and the view over it.
+struct TwoViews {
+  platform::Mapping pristine;
+  platform::Mapping view;
+};
+Status map_two_views(const AreaRequest& request, TwoViews& out);
+
+class CowArea : public Area {
+ public:
+  std::byte* view() const final { return views_.view.begin(); }
+  std::byte* pristine() const final { return views_.pristine.begin(); }
+  std::size_t size_bytes() const final { return views_.view.size_bytes(); }
+
+  Status arm() override;
+  Status collect(std::vector<PageRange>& dirty) override;
+  std::byte* begin_apply(std::size_t offset, std::size_t size_bytes) final;
+  Status apply(std::size_t offset, const void* bytes, std::size_t size_bytes) final;
+  Status apply_done() final;
+  Status commit(std::span<const PageRange> ranges) override;
+  Status rollback(std::span<const PageRange> pages) final;
+  Status set_access(Access access) final;
+
+ protected:
+  CowArea(TwoViews views, Stores stores);
+
+  // Adds the pages of `among` (or some more) that were stored to since they were last taken, and
+  // watches them again.
+  virtual Status take_stored(const PageSet& among, PageSet& out) = 0;
+  // Whether a page that take_stored has found may be stored to by the library and taken again; else
+  // such pages are renewed by dropping them.
+  [[nodiscard]] virtual bool can_store_to_view() const { return false; }
+
+  Status check_process() const;
+  Status drop(const PageSet& pages);
+  [[nodiscard]] std::size_t page_bytes() const { return page_bytes_; }
+  [[nodiscard]] std::size_t page_count() const { return size_bytes() / page_bytes_; }
+  [[nodiscard]] const PageSet& all_pages() const { return all_pages_; }
+  [[nodiscard]] PageSet& known_private() { return known_private_; }
+  ViewGuard& guard() { return guard_; }
+
+ private:
+  Status check_ranges(std::span<const PageRange> ranges, std::size_t alignment_bytes) const;
+  Status copy_into_view(const PageSet& pages);
+
+  TwoViews views_;
+  const std::size_t page_bytes_;
+  const unsigned made_in_fork_;
+  PageSet all_pages_;
+  PageSet known_private_;  // see tracker.h
+  PageSet pending_;        // taken from the mechanism, not yet listed by a collect
+  PageSet touched_;        // by an apply that is not yet done
+  ViewGuard guard_;        // last: no fault may find the rest gone
+};
+
+}  // namespace iw::track

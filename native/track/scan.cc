@@ -1,0 +1,99 @@
+// scan: for containers without userfaultfd. The page tables tell which pages of the view are
+// private; those were stored to. A page cannot be marked again, so a commit drops the collected
+// pages: clean again, they show the pristine copy, and their next store is seen.
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "platform/page_scan.h"
+#include "platform/process.h"
+#include "track/mechanisms.h"
+
+namespace iw::track {
+
+namespace {
+
+struct Scanner {
+  platform::PageScanner pages;
+  unsigned opened_in_fork = platform::fork_count();
+
+  static Status open(std::shared_ptr<const Scanner>& out) {
+    auto scanner = std::make_shared<Scanner>();
+    if (Status bad = platform::PageScanner::open(scanner->pages); !bad) return bad;
+    out = std::move(scanner);
+    return {};
+  }
+};
+
+class ScanArea final : public CowArea {
+ public:
+  ScanArea(TwoViews views, std::shared_ptr<const Scanner> scanner)
+      : CowArea(std::move(views), Stores::free), scanner_(std::move(scanner)) {}
+
+  Status commit(std::span<const PageRange> ranges) override {
+    if (Status bad = CowArea::commit(ranges); !bad) return bad;
+    return drop(PageSet(known_private()));
+  }
+
+ private:
+  Status take_stored(const PageSet& among, PageSet& out) override {
+    Status status;
+    among.for_each_run([&](std::size_t first, std::size_t end) {
+      if (!status.ok()) return;
+      std::vector<PageRange> found;
+      status = scanner_->pages.list_private(view(), view() + first * page_bytes(),
+                                            (end - first) * page_bytes(), found);
+      for (const PageRange& range : found) {
+        out.add(range.begin_bytes / page_bytes(), range.end_bytes / page_bytes());
+      }
+    });
+    return status;
+  }
+
+  std::shared_ptr<const Scanner> scanner_;
+};
+
+class ScanTracker final : public Tracker {
+ public:
+  explicit ScanTracker(std::shared_ptr<const Scanner> scanner) : scanner_(std::move(scanner)) {}
+
+  [[nodiscard]] const char* name() const override { return "scan"; }
+  [[nodiscard]] bool finds_pages() const override { return true; }
+
+  std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
+                               int memfd, Status& status, Placement placement) override {
+    const AreaRequest request{size_bytes, wanted_address, read_only, memfd, placement};
+    if (read_only) return create_read_only(request, false, status);
+    TwoViews views;
+    std::shared_ptr<const Scanner> scanner;
+    status = map_two_views(request, views);
+    if (status.ok()) status = current_scanner(scanner);
+    if (!status.ok()) return nullptr;
+    return std::make_unique<ScanArea>(std::move(views), std::move(scanner));
+  }
+
+ private:
+  Status current_scanner(std::shared_ptr<const Scanner>& out) {
+    std::lock_guard lock(mutex_);
+    if (scanner_->opened_in_fork != platform::fork_count()) {
+      if (Status bad = Scanner::open(scanner_); !bad) return bad;
+    }
+    out = scanner_;
+    return {};
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<const Scanner> scanner_;
+};
+
+}  // namespace
+
+Status make_scan(std::unique_ptr<Tracker>& out) {
+  std::shared_ptr<const Scanner> scanner;
+  if (Status bad = Scanner::open(scanner); !bad) return bad;
+  out = std::make_unique<ScanTracker>(std::move(scanner));
+  return {};
+}
+
+}  // namespace iw::track

@@ -1,0 +1,69 @@
+// sigsegv: the portable way. The view is protected against stores; the first store to a page
+// faults, and the handler notes the page and opens it (the kernel then makes its private copy).
+// Outside the writer lock the same fault is a stray store, reported at once; it goes on, on a
+// private page, for the next acquire to undo.
+//
+// System calls that store to a protected page fail with EFAULT: receive into other memory and copy.
+#include <memory>
+#include <utility>
+
+#include "track/mechanisms.h"
+
+namespace iw::track {
+
+namespace {
+
+class SigsegvArea final : public CowArea {
+ public:
+  explicit SigsegvArea(TwoViews views) : CowArea(std::move(views), Stores::trapped) {}
+
+  Status start() {
+    if (Status bad = guard().start(); !bad) return bad;
+    return platform::protect(view(), size_bytes(), platform::Protection::read);
+  }
+
+  Status arm() override {
+    if (Status bad = CowArea::arm(); !bad) return bad;
+    if (Status bad = platform::keep_fault_handler_on_top(); !bad) return bad;
+    guard().allow_stores(true);
+    return {};
+  }
+
+  Status collect(std::vector<PageRange>& dirty) override {
+    guard().allow_stores(false);
+    return CowArea::collect(dirty);
+  }
+
+ private:
+  Status take_stored(const PageSet& among, PageSet& out) override {
+    return guard().take_stored(among, out);
+  }
+};
+
+class SigsegvTracker final : public Tracker {
+ public:
+  [[nodiscard]] const char* name() const override { return "sigsegv"; }
+  [[nodiscard]] bool finds_pages() const override { return true; }
+
+  std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
+                               int memfd, Status& status, Placement placement) override {
+    const AreaRequest request{size_bytes, wanted_address, read_only, memfd, placement};
+    if (read_only) return create_read_only(request, true, status);
+    TwoViews views;
+    status = map_two_views(request, views);
+    if (!status.ok()) return nullptr;
+    auto area = std::make_unique<SigsegvArea>(std::move(views));
+    status = area->start();
+    if (!status.ok()) return nullptr;
+    return area;
+  }
+};
+
+}  // namespace
+
+Status make_sigsegv(std::unique_ptr<Tracker>& out) {
+  out = std::make_unique<SigsegvTracker>();
+  return {};
+}
+
+}  // namespace iw::track

@@ -1,0 +1,114 @@
+// wp-async (Linux 6.7): the kernel notes the first store to each page by itself (userfaultfd in
+// WP_ASYNC mode) and PAGEMAP_SCAN lists the noted pages and marks them again in one step. No
+// signals, no protection changes, system calls may store to the view.
+//
+// Facts the steps rely on, tested by the self-test: a store to the pristine copy shows through
+// clean pages and notes nothing; dropping a private page keeps its mark; a private page marked
+// again notes the next store.
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "platform/page_scan.h"
+#include "platform/process.h"
+#include "track/mechanisms.h"
+
+namespace iw::track {
+
+namespace {
+
+// The descriptors describe the process that opened them: a forked child opens its own.
+struct Kernel {
+  platform::WriteWatch watch;
+  platform::PageScanner scanner;
+  unsigned opened_in_fork = platform::fork_count();
+
+  static Status open(std::shared_ptr<const Kernel>& out) {
+    auto kernel = std::make_shared<Kernel>();
+    if (Status bad = platform::WriteWatch::open(kernel->watch); !bad) return bad;
+    if (Status bad = platform::PageScanner::open(kernel->scanner); !bad) return bad;
+    out = std::move(kernel);
+    return {};
+  }
+};
+
+// Scanning over a hole costs about a nanosecond a page, another call several hundred.
+constexpr std::size_t scan_gap_pages = 512;
+
+class WpAsyncArea final : public CowArea {
+ public:
+  WpAsyncArea(TwoViews views, std::shared_ptr<const Kernel> kernel)
+      : CowArea(std::move(views), Stores::free), kernel_(std::move(kernel)) {}
+
+  Status start() { return kernel_->watch.start(view(), size_bytes()); }
+
+ private:
+  [[nodiscard]] bool can_store_to_view() const override { return true; }
+
+  Status take_stored(const PageSet& among, PageSet& out) override {
+    Status status;
+    among.for_each_run(
+        [&](std::size_t first, std::size_t end) {
+          if (!status.ok()) return;
+          found_.clear();
+          status = kernel_->scanner.take_written(view(), view() + first * page_bytes(),
+                                                 (end - first) * page_bytes(), found_);
+          for (const PageRange& range : found_) {
+            out.add(range.begin_bytes / page_bytes(), range.end_bytes / page_bytes());
+          }
+        },
+        scan_gap_pages);
+    return status;
+  }
+
+  std::shared_ptr<const Kernel> kernel_;
+  std::vector<PageRange> found_;  // kept for its memory
+};
+
+class WpAsyncTracker final : public Tracker {
+ public:
+  explicit WpAsyncTracker(std::shared_ptr<const Kernel> kernel) : kernel_(std::move(kernel)) {}
+
+  [[nodiscard]] const char* name() const override { return "wp-async"; }
+  [[nodiscard]] bool finds_pages() const override { return true; }
+
+  std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
+                               int memfd, Status& status, Placement placement) override {
+    const AreaRequest request{size_bytes, wanted_address, read_only, memfd, placement};
+    if (read_only) return create_read_only(request, false, status);
+    TwoViews views;
+    std::shared_ptr<const Kernel> kernel;
+    status = map_two_views(request, views);
+    if (status.ok()) status = current_kernel(kernel);
+    if (!status.ok()) return nullptr;
+    auto area = std::make_unique<WpAsyncArea>(std::move(views), std::move(kernel));
+    status = area->start();
+    if (!status.ok()) return nullptr;
+    return area;
+  }
+
+ private:
+  Status current_kernel(std::shared_ptr<const Kernel>& out) {
+    std::lock_guard lock(mutex_);
+    if (kernel_->opened_in_fork != platform::fork_count()) {
+      if (Status bad = Kernel::open(kernel_); !bad) return bad;
+    }
+    out = kernel_;
+    return {};
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<const Kernel> kernel_;
+};
+
+}  // namespace
+
+Status make_wp_async(std::unique_ptr<Tracker>& out) {
+  std::shared_ptr<const Kernel> kernel;
+  if (Status bad = Kernel::open(kernel); !bad) return bad;
+  out = std::make_unique<WpAsyncTracker>(std::move(kernel));
+  return {};
+}
+
+}  // namespace iw::track
