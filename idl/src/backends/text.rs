@@ -1,0 +1,60 @@
+//! Text under construction: lines at an indentation, and comments.
+
+pub struct Text {
+    out: String,
+    depth: usize,
+    step: &'static str,
+}
+
+impl Text {
+    /// `step` is one level of indentation.
+    pub fn new(step: &'static str) -> Self {
+        Text {
+            out: String::new(),
+            depth: 0,
+            step,
+        }
+    }
+
+    pub fn line(&mut self, line: impl AsRef<str>) {
+        let line = line.as_ref();
+        if !line.is_empty() {
+            self.out.push_str(&self.step.repeat(self.depth));
+            self.out.push_str(line);
+        }
+        self.out.push('\n');
+    }
+
+    pub fn lines<S: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = S>) {
+        lines.into_iter().for_each(|line| self.line(line));
+    }
+
+    pub fn blank(&mut self) {
+        self.out.push('\n');
+    }
+
+    /// A line, what follows being one level deeper.
+    pub fn open(&mut self, line: impl AsRef<str>) {
+        self.line(line);
+        self.depth += 1;
+    }
+
+    /// A line one level back.
+    pub fn close(&mut self, line: impl AsRef<str>) {
+        self.depth -= 1;
+        self.line(line);
+    }
+
+    /// A comment of lines that each begin with a mark (`///`, `//`).
+    pub fn comment(&mut self, mark: &str, doc: &Option<String>) {
+        for line in doc.iter().flat_map(|doc| doc.lines()) {
+            // A backslash at the end would carry a C comment on to the next line.
+            let line = line.trim_end_matches('\\');
+            self.line(format!("{mark} {line}").trim_end());
+        }
+    }
+
+    pub fn finish(self) -> String {
+        self.out
+    }
+}

@@ -1,0 +1,167 @@
+//! What the compiler says about a wrong file.
+//!
+//! A message is one line `FILE:LINE:COL: error: text`, the source line with the place underlined,
+//! and, where one is known, a hint that says what to do. Errors are collected so that one run shows
+//! several; [`MAX_ERRORS`] keeps a hopeless file from flooding the terminal.
+
+use crate::source::{SourceMap, Span};
+use std::fmt;
+
+/// Errors kept from one run.
+pub const MAX_ERRORS: usize = 20;
+
+/// One message, with its place unless it concerns no file.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    pub message: String,
+    pub span: Option<Span>,
+    pub hint: Option<String>,
+    /// Another place that belongs to the matter, such as the first of two definitions.
+    pub related: Option<(Span, String)>,
+}
+
+impl Diagnostic {
+    pub fn new(span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            message: message.into(),
+            span: Some(span),
+            hint: None,
+            related: None,
+        }
+    }
+
+    /// A message about the whole run rather than about a place in a file.
+    pub fn global(message: impl Into<String>) -> Self {
+        Diagnostic {
+            message: message.into(),
+            span: None,
+            hint: None,
+            related: None,
+        }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn hint_if(mut self, hint: Option<String>) -> Self {
+        self.hint = hint.or(self.hint);
+        self
+    }
+
+    pub fn related(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.related = Some((span, message.into()));
+        self
+    }
+}
+
+/// The errors collected so far.
+#[derive(Debug, Default)]
+pub struct Report {
+    errors: Vec<Diagnostic>,
+    dropped: usize,
+}
+
+impl Report {
+    /// Adds an error; a second one at the same place is a consequence of the first and left out.
+    pub fn error(&mut self, error: Diagnostic) {
+        let same_place = |e: &Diagnostic| e.span.is_some() && e.span == error.span;
+        if self.errors.iter().any(same_place) {
+            return;
+        }
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Adds another report's errors behind these.
+    pub fn append(&mut self, other: Report) {
+        self.dropped += other.dropped;
+        other.errors.into_iter().for_each(|error| self.error(error));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+/// A failed compilation: its errors and the sources that they point into. `Display` renders them.
+#[derive(Debug)]
+pub struct Diagnostics {
+    sources: SourceMap,
+    report: Report,
+}
+
+impl Diagnostics {
+    pub fn new(sources: SourceMap, report: Report) -> Self {
+        Diagnostics { sources, report }
+    }
+
+    /// The messages, in the order in which they were found.
+    pub fn errors(&self) -> &[Diagnostic] {
+        &self.report.errors
+    }
+
+    fn write_one(&self, f: &mut fmt::Formatter<'_>, error: &Diagnostic) -> fmt::Result {
+        match error.span {
+            Some(span) => self.write_at(f, span, "error", &error.message)?,
+            None => writeln!(f, "error: {}", error.message)?,
+        }
+        if let Some((span, message)) = &error.related {
+            self.write_at(f, *span, "note", message)?;
+        }
+        match &error.hint {
+            Some(hint) => writeln!(f, "  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+
+    /// `FILE:LINE:COL: kind: message`, then the line and carets under the range.
+    fn write_at(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        span: Span,
+        kind: &str,
+        message: &str,
+    ) -> fmt::Result {
+        let file = self.sources.file(span.file);
+        let from = file.place(span.start);
+        let path = file.path.display();
+        writeln!(f, "{path}:{}:{}: {kind}: {message}", from.line, from.column)?;
+
+        let line = file.line(from.line);
+        let number = from.line.to_string();
+        // Tabs are kept in the margin so that the carets stand under the text whatever a tab's width.
+        let margin: String = line
+            .chars()
+            .take(from.column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let length = file.text.get(span.start..span.end).unwrap_or("");
+        let length = length.lines().next().unwrap_or("").chars().count().max(1);
+        writeln!(f, "  {number} | {line}")?;
+        writeln!(
+            f,
+            "  {} | {margin}{}",
+            " ".repeat(number.len()),
+            "^".repeat(length)
+        )
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for error in &self.report.errors {
+            self.write_one(f, error)?;
+        }
+        match self.report.dropped {
+            0 => Ok(()),
+            more => writeln!(f, "error: {more} more errors are not shown"),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostics {}

@@ -1,0 +1,429 @@
+//! The syntax tree becomes the checked schema: names resolved, constants worked out, anonymous
+//! bodies made definitions of their own.
+
+use super::constants::Constants;
+use super::scope::{self, Scope};
+use super::{check, Arm, Case, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
+use crate::diagnostics::{Diagnostic, Report};
+use crate::frontend::ast::{self, Base, Body, Declaration, Path, Size, Value};
+use crate::source::{FileId, Span};
+use crate::suggest;
+use std::collections::HashMap;
+
+/// Rules that differ between a data file, whose names all meet in one C scope, and the protocol,
+/// whose enums are scoped and whose files are compiled together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// Enums in different files may have members of the same name.
+    pub members_per_file: bool,
+}
+
+/// Builds the schema; errors go to the report, in which case the schema is of no use.
+pub fn lower(definitions: &[ast::Definition], rules: Rules, report: &mut Report) -> Schema {
+    let mut constants = Constants::new(rules.members_per_file);
+    let mut types = Scope::new();
+    for (index, definition) in definitions.iter().enumerate() {
+        constants.collect(definition, report);
+        if matches!(definition.body, Body::Const(_)) {
+            continue;
+        }
+        let name = &definition.name;
+        let id = DefId(index);
+        if let Some(first) = types.add(&definition.namespace, &name.text, id, name.span) {
+            let message = format!("the type `{}` is defined twice", name.text);
+            let error = Diagnostic::new(name.span, message).related(first, "first defined here");
+            report.error(error);
+        }
+    }
+    let mut lowering = Lowering {
+        definitions,
+        constants,
+        types,
+        report,
+        nested: Vec::new(),
+        first_nested: definitions.len(),
+    };
+    let mut defs: Vec<Def> = definitions.iter().map(|d| lowering.definition(d)).collect();
+    defs.append(&mut lowering.nested);
+    let schema = Schema { defs };
+    check::check(&schema, report);
+    schema
+}
+
+struct Lowering<'a, 'r> {
+    definitions: &'a [ast::Definition],
+    constants: Constants<'a>,
+    types: Scope<DefId>,
+    report: &'r mut Report,
+    /// Definitions made of anonymous bodies; their ids follow those of the file's.
+    nested: Vec<Def>,
+    first_nested: usize,
+}
+
+/// The definition inside which something stands.
+struct Place<'a> {
+    namespace: &'a [String],
+    file: FileId,
+    /// The name so far: `Outer`, `Outer_field`.
+    outer: String,
+}
+
+impl Lowering<'_, '_> {
+    fn definition(&mut self, definition: &ast::Definition) -> Def {
+        let place = Place {
+            namespace: &definition.namespace,
+            file: definition.file,
+            outer: definition.name.text.clone(),
+        };
+        let body = match &definition.body {
+            Body::Const(value) => {
+                DefBody::Const(self.constants.value(value, place.namespace, self.report))
+            }
+            Body::Typedef(declaration) => DefBody::Alias(self.typedef(declaration, &place)),
+            Body::Enum(members) => DefBody::Enum(self.members(members)),
+            Body::Struct(fields) => DefBody::Struct(self.fields(fields, &place)),
+            Body::Union(body) => DefBody::Union(self.union(body, &place)),
+        };
+        Def {
+            name: definition.name.text.clone(),
+            namespace: definition.namespace.clone(),
+            doc: definition.doc.clone(),
+            file: definition.file,
+            span: definition.name.span,
+            body,
+        }
+    }
+
+    /// `typedef struct {...} name;` is rpcgen's and C's other way to write `struct name {...};`: its
+    /// body becomes a definition named after it, which the alias then stands for.
+    fn typedef(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
+        let inner = Place {
+            namespace: place.namespace,
+            file: place.file,
+            outer: format!("{}_body", place.outer),
+        };
+        self.declared_type(declaration, &inner)
+    }
+
+    fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
+        let values = self.constants.members(members, self.report);
+        let member = |(member, value): (&ast::Member, i32)| Member {
+            name: member.name.text.clone(),
+            value,
+            doc: member.doc.clone(),
+            span: member.name.span,
+        };
+        members.iter().zip(values).map(member).collect()
+    }
+
+    fn fields(&mut self, fields: &[Declaration], place: &Place<'_>) -> Vec<Field> {
+        fields
+            .iter()
+            .map(|field| self.field(field, place))
+            .collect()
+    }
+
+    fn field(&mut self, declaration: &Declaration, place: &Place<'_>) -> Field {
+        let inner = Place {
+            namespace: place.namespace,
+            file: place.file,
+            outer: format!("{}_{}", place.outer, declaration.name.text),
+        };
+        Field {
+            name: declaration.name.text.clone(),
+            ty: self.declared_type(declaration, &inner),
+            doc: declaration.doc.clone(),
+            span: declaration.name.span,
+        }
+    }
+
+    fn union(&mut self, body: &ast::Union, place: &Place<'_>) -> Union {
+        let discriminant = self.field(&body.discriminant, place);
+        let members = self.members_of(&discriminant.ty);
+        let mut arm = |arm: &ast::Arm| {
+            let case = |value| self.case(value, members.as_ref(), place);
+            Arm {
+                cases: arm.cases.iter().map(case).collect(),
+                field: arm
+                    .declaration
+                    .as_ref()
+                    .map(|declaration| self.field(declaration, place)),
+                doc: arm.doc.clone(),
+                span: arm.span,
+            }
+        };
+        let arms = body.arms.iter().map(&mut arm).collect();
+        let default = body.default.as_ref().map(arm);
+        Union {
+            discriminant,
+            arms,
+            default,
+        }
+    }
+
+    /// A case's value. Its name means a member of the discriminant's enum, whatever else has it.
+    fn case(
+        &mut self,
+        value: &Value,
+        members: Option<&HashMap<String, i32>>,
+        place: &Place<'_>,
+    ) -> Case {
+        let span = span_of(value);
+        let (Value::Named(path), Some(members)) = (value, members) else {
+            let number = self.constants.value(value, place.namespace, self.report);
+            let number = i64::try_from(number).unwrap_or(i64::MAX);
+            let written = match value {
+                Value::Named(path) => path.parts.last().cloned(),
+                Value::Int(..) => None,
+            };
+            let name = members
+                .and_then(|members| name_of(members, number))
+                .or(written);
+            return Case {
+                value: number,
+                name,
+                span,
+            };
+        };
+        let name = path.parts.last().cloned().unwrap_or_default();
+        if let Some(&value) = members.get(&name) {
+            let value = i64::from(value);
+            let name = Some(name);
+            return Case { value, name, span };
+        }
+        if !self.constants.is_constant(path, place.namespace) {
+            let mut known: Vec<&str> = members.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            let hint = suggest::nearest(&name, known);
+            let hint = hint.map(|near| format!("did you mean `{near}`?"));
+            let message = format!("`{name}` is no member of the discriminant's enum");
+            self.report
+                .error(Diagnostic::new(span, message).hint_if(hint));
+        }
+        let number = self.constants.value(value, place.namespace, self.report);
+        let value = i64::try_from(number).unwrap_or(i64::MAX);
+        let name = name_of(members, value).or(Some(name));
+        Case { value, name, span }
+    }
+
+    /// The members of the enum that a type is, perhaps under other names.
+    fn members_of(&mut self, ty: &Type) -> Option<HashMap<String, i32>> {
+        let Type::Named(mut id) = *ty else {
+            return None;
+        };
+        // As many steps as there are definitions, so that a circle of typedefs ends; it is an error.
+        for _ in 0..=self.definitions.len() {
+            let Some(definition) = self.definitions.get(id.0) else {
+                let nested = &self.nested[id.0 - self.first_nested];
+                return match &nested.body {
+                    DefBody::Enum(members) => Some(by_name(members)),
+                    _ => None,
+                };
+            };
+            match &definition.body {
+                Body::Enum(members) => {
+                    let members = self.members(members);
+                    return Some(by_name(&members));
+                }
+                Body::Typedef(Declaration {
+                    base: Base::Named(path),
+                    pointer: None,
+                    sizes,
+                    ..
+                }) if sizes.is_empty() => id = self.types.find(&definition.namespace, path)?,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn declared_type(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
+        let mut sizes = declaration.sizes.as_slice();
+        let base = match &declaration.base {
+            Base::Opaque | Base::String => match self.bytes(declaration, &mut sizes, place) {
+                Some(ty) => ty,
+                None => return Type::Primitive(Primitive::Int),
+            },
+            other => self.base(other, place),
+        };
+        let base = match declaration.pointer {
+            Some(_) => Type::Pointer(Box::new(base)),
+            None => base,
+        };
+        self.sized(base, sizes, place)
+    }
+
+    /// Adds the dimensions to an element's type, the last written being the innermost.
+    fn sized(&mut self, element: Type, sizes: &[Size], place: &Place<'_>) -> Type {
+        if let (Some(Size::Variable(_, span)), true) = (
+            sizes.iter().find(|size| matches!(size, Size::Variable(..))),
+            sizes.len() > 1,
+        ) {
+            let hint = "name the element with a typedef and declare an array of that";
+            let message = "`<>` cannot be combined with other dimensions";
+            self.report
+                .error(Diagnostic::new(*span, message).hint(hint));
+            return element;
+        }
+        let mut ty = element;
+        for size in sizes.iter().rev() {
+            ty = match size {
+                Size::Fixed(value) => Type::Array(Box::new(ty), self.size(value, place)),
+                Size::Variable(bound, _) => {
+                    let bound = bound.as_ref().map(|value| self.size(value, place));
+                    Type::Sequence(Box::new(ty), bound)
+                }
+            };
+        }
+        ty
+    }
+
+    /// `opaque x[n]`, `opaque x<n>`, `string x<n>`: the last size belongs to the bytes themselves.
+    fn bytes(
+        &mut self,
+        declaration: &Declaration,
+        sizes: &mut &[Size],
+        place: &Place<'_>,
+    ) -> Option<Type> {
+        let name = &declaration.name.text;
+        let string = matches!(declaration.base, Base::String);
+        let Some((last, outer)) = sizes.split_last() else {
+            let (kind, hint) = match string {
+                true => (
+                    "string",
+                    format!("write `string {name}<>`, or a bound in the brackets"),
+                ),
+                false => (
+                    "opaque",
+                    format!("write `opaque {name}[n]` or `opaque {name}<n>`"),
+                ),
+            };
+            let message = format!("`{kind}` needs a size");
+            let error = Diagnostic::new(declaration.name.span, message);
+            self.report.error(error.hint(hint));
+            return None;
+        };
+        *sizes = outer;
+        match (last, string) {
+            (Size::Fixed(value), false) => Some(Type::Opaque(self.size(value, place))),
+            (Size::Fixed(value), true) => {
+                let message = "a string has a bound, not a fixed length";
+                let hint = format!("write `string {name}<n>`");
+                self.report
+                    .error(Diagnostic::new(span_of(value), message).hint(hint));
+                None
+            }
+            (Size::Variable(bound, _), _) => {
+                let bound = bound.as_ref().map(|value| self.size(value, place));
+                Some(match string {
+                    true => Type::String(bound),
+                    false => Type::OpaqueVar(bound),
+                })
+            }
+        }
+    }
+
+    fn size(&mut self, value: &Value, place: &Place<'_>) -> u32 {
+        if let Value::Named(path) = value {
+            if self.types.find(place.namespace, path).is_some()
+                && !self.constants.is_constant(path, place.namespace)
+            {
+                let name = path.parts.join("::");
+                let message = format!("`{name}` is a type; a size must be a constant");
+                self.report.error(Diagnostic::new(path.span, message));
+                return 1;
+            }
+        }
+        let number = self.constants.value(value, place.namespace, self.report);
+        match u32::try_from(number) {
+            Ok(size) if size > 0 => size,
+            _ => {
+                let message = format!("the size {number} is out of range");
+                let hint = "a size is from 1 to 4294967295";
+                self.report
+                    .error(Diagnostic::new(span_of(value), message).hint(hint));
+                1
+            }
+        }
+    }
+
+    fn base(&mut self, base: &Base, place: &Place<'_>) -> Type {
+        let body = match base {
+            Base::Primitive(primitive) => return Type::Primitive(*primitive),
+            Base::Named(path) => return self.named(path, place),
+            Base::Opaque | Base::String => unreachable!("bytes() takes these"),
+            Base::Enum(members) => DefBody::Enum(self.members(members)),
+            Base::Struct(fields) => DefBody::Struct(self.fields(fields, place)),
+            Base::Union(body) => DefBody::Union(self.union(body, place)),
+        };
+        let span = body_span(&body);
+        let id = DefId(self.first_nested + self.nested.len());
+        let clash = self.types.add(place.namespace, &place.outer, id, span);
+        if let Some(first) = clash {
+            let message = format!(
+                "the body here would be named `{}`, which is taken",
+                place.outer
+            );
+            let error = Diagnostic::new(span, message).related(first, "by this definition");
+            self.report.error(error);
+        }
+        self.nested.push(Def {
+            name: place.outer.clone(),
+            namespace: place.namespace.to_vec(),
+            doc: None,
+            file: place.file,
+            span,
+            body,
+        });
+        Type::Named(id)
+    }
+
+    fn named(&mut self, path: &Path, place: &Place<'_>) -> Type {
+        if let Some(id) = self.types.find(place.namespace, path) {
+            return Type::Named(id);
+        }
+        if let Some(primitive) = scope::other_name(path) {
+            return Type::Primitive(primitive);
+        }
+        let error = if self.constants.is_constant(path, place.namespace) {
+            let message = format!("`{}` is a constant, not a type", path.parts.join("::"));
+            Diagnostic::new(path.span, message)
+        } else {
+            scope::unknown_type(path, &self.types)
+        };
+        self.report.error(error);
+        Type::Primitive(Primitive::Int)
+    }
+}
+
+fn by_name(members: &[Member]) -> HashMap<String, i32> {
+    members
+        .iter()
+        .map(|member| (member.name.clone(), member.value))
+        .collect()
+}
+
+/// The first name of a value, in the order of the names so that it is always the same.
+fn name_of(members: &HashMap<String, i32>, value: i64) -> Option<String> {
+    let same = members
+        .iter()
+        .filter(|(_, &number)| i64::from(number) == value);
+    same.map(|(name, _)| name.clone()).min()
+}
+
+fn span_of(value: &Value) -> Span {
+    match value {
+        Value::Int(_, span) => *span,
+        Value::Named(path) => path.span,
+    }
+}
+
+/// A place inside an anonymous body: its first name.
+fn body_span(body: &DefBody) -> Span {
+    match body {
+        DefBody::Enum(members) => members[0].span,
+        DefBody::Struct(fields) => fields[0].span,
+        DefBody::Union(union) => union.discriminant.span,
+        DefBody::Const(_) | DefBody::Alias(_) => unreachable!("no anonymous body"),
+    }
+}
