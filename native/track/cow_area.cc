@@ -27,18 +27,21 @@ Status map_two_views(const AreaRequest& request, TwoViews& out) {
     if (Status bad = platform::file_size(fd, file_bytes); !bad) return bad;
     if (file_bytes < request.size_bytes) return {EINVAL, "the file is smaller than the area"};
   }
-  platform::MapRequest pristine;
-  pristine.fd = fd;
-  pristine.size_bytes = request.size_bytes;
-  if (Status bad = platform::map_file(pristine, out.pristine); !bad) return bad;
-  if (Status bad = out.pristine.keep_from_children(); !bad) return bad;
-  platform::MapRequest view = pristine;
+  // The view first: the pristine copy, placed anywhere, might take the wanted address.
+  platform::MapRequest view;
+  view.fd = fd;
+  view.size_bytes = request.size_bytes;
   view.private_view = !request.read_only;
   view.protection =
       request.read_only ? platform::Protection::read : platform::Protection::read_write;
   view.wanted = request.wanted_address;
   view.placement = request.placement;
-  return platform::map_file(view, out.view);
+  if (Status bad = platform::map_file(view, out.view); !bad) return bad;
+  platform::MapRequest pristine;
+  pristine.fd = fd;
+  pristine.size_bytes = request.size_bytes;
+  if (Status bad = platform::map_file(pristine, out.pristine); !bad) return bad;
+  return out.pristine.keep_from_children();
 }
 
 CowArea::CowArea(TwoViews views, Stores stores)
