@@ -6,6 +6,7 @@
 #include "solver/solver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "solver/hllc.h"
@@ -64,7 +65,7 @@ Solver::Solver(Grid grid, double gamma, Walls walls)
 
 StepResult Solver::step(const FlowArrays& u, double cfl, double dt_limit) {
   const PaddedGas::Extent before = gas_.fill(u, gamma_, walls_);
-  if (!(before.lowest_pressure > 0)) return {false, 0};
+  if (!(before.lowest_pressure > 0) || !std::isfinite(before.fastest)) return {false, 0};
   const double dt = std::min(cfl * grid_.cell_size() / before.fastest, dt_limit);
   sweep(u, dt, Stage::kPredict);
   const PaddedGas::Extent between = gas_.fill(predicted_.arrays(), gamma_, walls_);

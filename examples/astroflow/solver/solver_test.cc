@@ -191,6 +191,7 @@ TEST(Solver, SaysSoWhenTheStateIsNoGas) {
   EXPECT_FALSE(is_gas_with_density(0));
   EXPECT_FALSE(is_gas_with_density(-1));
   EXPECT_FALSE(is_gas_with_density(NAN));
+  EXPECT_FALSE(is_gas_with_density(INFINITY));
 }
 
 TEST(Solver, NeverStepsPastTheLimit) {

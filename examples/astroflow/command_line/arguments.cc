@@ -1,0 +1,33 @@
+#include "command_line/arguments.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace astroflow {
+namespace {
+
+template <typename Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<uint64_t> whole_number(std::string_view text) { return parsed<uint64_t>(text); }
+
+std::optional<double> decimal_number(std::string_view text) {
+  const auto value = parsed<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+int refuse_argument(const char* program, const char* option, const char* text,
+                    const char* expected) {
+  std::fprintf(stderr, "%s: --%s: '%s' is not %s; try --help\n", program, option, text, expected);
+  return 2;
+}
+
+}  // namespace astroflow

@@ -1,0 +1,18 @@
+// A coherence model as written on the command line: full, strict, null, delta:3, temporal:0.2.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace astroflow {
+
+struct CoherenceChoice {
+  enum class Model { kFull, kStrict, kNull, kDelta, kTemporal };
+  Model model = Model::kTemporal;
+  double x = 0.2;  // versions (delta) or seconds (temporal)
+  bool operator==(const CoherenceChoice&) const = default;
+};
+
+std::optional<CoherenceChoice> coherence_named(std::string_view text);
+
+}  // namespace astroflow
