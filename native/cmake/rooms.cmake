@@ -14,6 +14,17 @@ target_compile_options(iw_build_flags INTERFACE
   -Werror=implicit-fallthrough -Werror=switch -Werror=delete-non-virtual-dtor)
 target_link_libraries(iw_build_flags INTERFACE Threads::Threads)
 
+# Some 32-bit machines have 64-bit atomics only in a library of their own.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("
+  #include <atomic>
+  #include <cstdint>
+  std::atomic<std::uint64_t> value;
+  int main() { return static_cast<int>(value.fetch_add(1)); }" IW_ATOMICS_ARE_BUILT_IN)
+if(NOT IW_ATOMICS_ARE_BUILT_IN)
+  target_link_libraries(iw_build_flags INTERFACE atomic)
+endif()
+
 if(IW_SANITIZE)
   target_compile_options(iw_build_flags INTERFACE
     -fsanitize=${IW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

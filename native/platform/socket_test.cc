@@ -37,7 +37,8 @@ struct Listener {
       reinterpret_cast<sockaddr_in6&>(address).sin6_addr = in6addr_loopback;
       size = sizeof(sockaddr_in6);
     } else {
-      path = "/tmp/interweave-socket-test-" + std::to_string(process_id());
+      path = "/tmp/interweave-socket-test-";
+      path += std::to_string(process_id());
       unlink(path.c_str());
       path.copy(reinterpret_cast<sockaddr_un&>(address).sun_path, path.size());
       size = sizeof(sockaddr_un);

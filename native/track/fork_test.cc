@@ -1,10 +1,10 @@
 // A forked child has a copy of the view, and nothing else of the area; the parent loses nothing.
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <functional>
 
 #include "track/tracker_fixture.h"
@@ -143,6 +143,52 @@ TEST_P(Fork, WorksInAProcessThatLocksItsMemory) {
     return 0;
   });
   EXPECT_EQ(child.status(), 0);
+}
+
+// Uses up the mappings that the kernel allows this process. False: it allows too many to try.
+bool exhaust_mappings(platform::Mapping& space) {
+  long limit = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> limit;
+  if (limit <= 0 || limit > 100'000) return false;
+  const std::size_t page = platform::page_size();
+  const std::size_t size_bytes = (static_cast<std::size_t>(limit) + 2) * page;
+  if (!platform::reserve(size_bytes, nullptr, Placement::if_free, space).ok()) return false;
+  for (std::size_t at = 0; at < size_bytes; at += 2 * page) {
+    const Status status =
+        platform::protect(space.begin() + at, page, platform::Protection::read_write);
+    if (status.code == ENOMEM) return true;
+  }
+  return false;
+}
+
+// Every page protected differently from its neighbours is a mapping of its own, and those are
+// limited: a big array with scattered stores must not end the process.
+TEST_P(Fork, StoresAreFoundWhenTheKernelAllowsNoMoreMappings) {
+  constexpr int too_many = 77;
+  auto area_of_parent = new_area(1);  // whatever is made once is made before
+  const Child child = in_child([&] {
+    Status status;
+    auto area = tracker().create(64 * platform::page_size(), nullptr, false, -1, status);
+    CHILD_EXPECT(area != nullptr);
+    std::vector<PageRange> dirty;
+    dirty.reserve(64);
+    platform::Mapping space;
+    CHILD_EXPECT(area->arm().ok());
+    if (!exhaust_mappings(space)) return too_many;
+    for (std::size_t page : {1, 20, 40, 63}) view_word(*area, page) = 1;
+    CHILD_EXPECT(area->collect(dirty).ok());
+    const Pages found = pages_of(dirty);
+    for (std::size_t page : {1, 20, 40, 63}) CHILD_EXPECT(found.contains(page));
+    CHILD_EXPECT(commit_pages(*area, 0, 64).ok());
+    CHILD_EXPECT(apply_word(*area, 20, 0, 2).ok() && area->apply_done().ok());
+    CHILD_EXPECT(view_word(*area, 20) == 2);
+    view_word(*area, 20) = 3;
+    CHILD_EXPECT(area->collect(dirty).ok() && pages_of(dirty).contains(20));
+    return 0;
+  });
+  const int status = child.status();
+  if (WEXITSTATUS(status) == too_many) GTEST_SKIP() << "vm.max_map_count is too large to reach";
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
