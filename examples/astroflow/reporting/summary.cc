@@ -32,6 +32,12 @@ std::string shortest(double value) {
   return {digits.data(), end};
 }
 
+std::string to_four_digits(double value) {
+  std::array<char, 32> digits;
+  std::snprintf(digits.data(), digits.size(), "%.4g", value);
+  return digits.data();
+}
+
 }  // namespace
 
 double Samples::quantile(double q) const {
@@ -44,15 +50,17 @@ double Samples::quantile(double q) const {
 }
 
 void Summary::add(std::string_view name, std::string_view text) {
-  entries_.push_back({std::string(name), std::string(text), true});
+  entries_.push_back({std::string(name), quoted(text), std::string(text)});
 }
 
 void Summary::add(std::string_view name, uint64_t value) {
-  entries_.push_back({std::string(name), std::to_string(value), false});
+  entries_.push_back({std::string(name), std::to_string(value), std::to_string(value)});
 }
 
 void Summary::add(std::string_view name, double value) {
-  entries_.push_back({std::string(name), std::isfinite(value) ? shortest(value) : "null", false});
+  const bool finite = std::isfinite(value);
+  entries_.push_back({std::string(name), finite ? shortest(value) : "null",
+                      finite ? to_four_digits(value) : "none"});
 }
 
 void Summary::add(std::string_view name, std::optional<double> value) {
@@ -63,7 +71,7 @@ std::string Summary::as_json() const {
   std::string out = "{";
   for (const Entry& entry : entries_) {
     if (out.size() > 1) out += ", ";
-    out += quoted(entry.name) + ": " + (entry.quoted ? quoted(entry.value) : entry.value);
+    out += quoted(entry.name) + ": " + entry.json;
   }
   return out + "}";
 }
@@ -73,7 +81,7 @@ std::string Summary::as_lines() const {
   for (const Entry& entry : entries_) width = std::max(width, entry.name.size());
   std::string out;
   for (const Entry& entry : entries_) {
-    out += "  " + entry.name + std::string(width - entry.name.size() + 2, ' ') + entry.value + '\n';
+    out += "  " + entry.name + std::string(width - entry.name.size() + 2, ' ') + entry.text + '\n';
   }
   return out;
 }

@@ -31,13 +31,12 @@ class Summary {
   void add(std::string_view name, std::optional<double> value);
   // {"a": 1, "b": null}
   std::string as_json() const;
-  // One "  name  value" per line.
+  // One "  name  value" per line, numbers to four digits.
   std::string as_lines() const;
 
  private:
   struct Entry {
-    std::string name, value;
-    bool quoted;
+    std::string name, json, text;
   };
   std::vector<Entry> entries_;
 };

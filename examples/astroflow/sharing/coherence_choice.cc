@@ -20,7 +20,6 @@ std::optional<double> bound(std::string_view text) {
 std::optional<CoherenceChoice> coherence_named(std::string_view text) {
   if (text == "full") return CoherenceChoice{Model::kFull, 0};
   if (text == "strict") return CoherenceChoice{Model::kStrict, 0};
-  if (text == "null") return CoherenceChoice{Model::kNull, 0};
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const auto x = bound(text.substr(colon + 1));

@@ -1,4 +1,4 @@
-// A coherence model as written on the command line: full, strict, null, delta:3, temporal:0.2.
+// A coherence model as written on the command line: full, strict, delta:3, temporal:0.2.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 namespace astroflow {
 
 struct CoherenceChoice {
-  enum class Model { kFull, kStrict, kNull, kDelta, kTemporal };
+  enum class Model { kFull, kStrict, kDelta, kTemporal };
   Model model = Model::kTemporal;
   double x = 0.2;  // versions (delta) or seconds (temporal)
   bool operator==(const CoherenceChoice&) const = default;

@@ -143,7 +143,7 @@ TEST(CommandLine, ViewerTakesItsOptions) {
 
 TEST(CommandLine, ViewerRefusesWhatItDoesNotUnderstand) {
   for (const char* model : {"temporal", "temporal:", "temporal:-1", "temporal:inf", "delta:1.5",
-                            "delta:x", "full:1", "sloppy", ""}) {
+                            "delta:x", "full:1", "null", "sloppy", ""}) {
     EXPECT_EQ(viewer({"--coherence", model}).exit_status, 2) << model;
   }
   EXPECT_EQ(viewer({"--colour", "sepia"}).exit_status, 2);

@@ -16,8 +16,8 @@ constexpr char kHelp[] =
 Shows the density of a running simulation in the terminal, and steers it.
 
   --url URL          the segment (127.0.0.1:7747/astroflow)
-  --coherence MODEL  how recent is recent enough: temporal:SECONDS, delta:VERSIONS, full, strict
-                     or null (temporal:0.2)
+  --coherence MODEL  how recent is recent enough: temporal:SECONDS, delta:VERSIONS, full or
+                     strict (temporal:0.2)
   --frames N         leave once N different frames have been seen
   --until-finished   leave when the simulator has written its last frame
   --headless         draw nothing
@@ -71,7 +71,7 @@ std::optional<int> take_option(int option, const char* text, ViewerOptions& opti
       const auto choice = coherence_named(text);
       if (!choice) {
         return refuse_argument(kProgram, "coherence", text,
-                               "one of full, strict, null, delta:VERSIONS, temporal:SECONDS");
+                               "one of full, strict, delta:VERSIONS, temporal:SECONDS");
       }
       options.coherence = *choice;
       return std::nullopt;

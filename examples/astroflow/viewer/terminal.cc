@@ -80,6 +80,8 @@ TerminalSize Terminal::size() const {
 
 void Terminal::write(std::string_view text) const { write_all(text); }
 
+int Terminal::key_fd() { return STDIN_FILENO; }
+
 std::optional<char> Terminal::key() {
   char c = 0;
   if (keys_ && ::read(STDIN_FILENO, &c, 1) == 1) return c;

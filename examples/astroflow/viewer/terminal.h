@@ -23,6 +23,8 @@ class Terminal {
   void write(std::string_view text) const;
   // A key that was pressed, if any; never waits.
   std::optional<char> key();
+  // Readable when key() has one.
+  static int key_fd();
 
   // Gives the terminal back. Safe inside a signal handler, and more than once.
   static void restore() noexcept;

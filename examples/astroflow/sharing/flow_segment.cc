@@ -1,0 +1,96 @@
+#include "sharing/flow_segment.h"
+
+namespace astroflow {
+namespace {
+
+bool set_coherence(IW_handle_t handle, const CoherenceChoice& choice) {
+  switch (choice.model) {
+    case CoherenceChoice::Model::kFull:
+      return IW_set_coherence(handle, IW_FULL, 0) == 0;
+    case CoherenceChoice::Model::kStrict:
+      return IW_set_coherence(handle, IW_STRICT, 0) == 0;
+    case CoherenceChoice::Model::kDelta:
+      return IW_set_coherence(handle, IW_DELTA, choice.x) == 0;
+    case CoherenceChoice::Model::kTemporal:
+      break;
+  }
+  return IW_set_coherence(handle, IW_TEMPORAL, choice.x) == 0;
+}
+
+// Asked for only so that the event descriptor wakes the program's own loop.
+void on_change(IW_handle_t, uint64_t, void*) {}
+
+}  // namespace
+
+FlowSegment::~FlowSegment() {
+  if (handle_ != nullptr) IW_close_segment(handle_);
+}
+
+bool FlowSegment::open(const std::string& url, const CoherenceChoice& coherence) {
+  url_ = url;
+  handle_ = IW_open_segment(url.c_str());
+  if (handle_ == nullptr) return false;
+  event_fd_ = IW_event_fd();
+  return set_coherence(handle_, coherence) && IW_on_change(handle_, on_change, nullptr) == 0;
+}
+
+bool FlowSegment::find_blocks() { return has_blocks() || bind_blocks(false); }
+
+bool FlowSegment::find_or_allocate_blocks() {
+  return has_blocks() || bind_blocks(false) || bind_blocks(true);
+}
+
+void* FlowSegment::block(const char* name) const {
+  return IW_mip_to_ptr((url_ + '#' + name).c_str());
+}
+
+double* FlowSegment::field_block(const char* name, bool allocate, bool& ok) {
+  void* found = allocate ? IW_malloc_named(handle_, IW_field, name) : block(name);
+  ok = ok && found != nullptr;
+  return static_cast<double*>(found);
+}
+
+bool FlowSegment::bind_blocks(bool allocate) {
+  bool ok = true;
+  arrays_.density = field_block("density", allocate, ok);
+  if (ok) arrays_.momentum_x = field_block("momentum_x", allocate, ok);
+  if (ok) arrays_.momentum_y = field_block("momentum_y", allocate, ok);
+  if (ok) arrays_.energy = field_block("energy", allocate, ok);
+  if (ok) arrays_.pressure = field_block("pressure", allocate, ok);
+  if (ok) arrays_.tracer = field_block("tracer", allocate, ok);
+  if (!ok) return false;
+  void* header = allocate ? IW_malloc_named(handle_, IW_flow_header, "header") : block("header");
+  header_ = static_cast<flow_header*>(header);
+  return header_ != nullptr;
+}
+
+double FlowSegment::staleness_s() const {
+  double seconds = 0;
+  return IW_staleness(handle_, &seconds) == 0 ? seconds : 0;
+}
+
+Traffic FlowSegment::traffic() const {
+  IW_stats_t stats{};
+  stats.size = sizeof stats;
+  if (IW_stats(handle_, &stats) != 0) return {};
+  return {stats.bytes_sent, stats.bytes_received};
+}
+
+bool may_pass() {
+  switch (IW_errno()) {
+    case IW_ETIMED_OUT:
+    case IW_EUNREACHABLE:
+    case IW_EFENCED:
+    case IW_EROLLED_BACK:
+    case IW_ESTORE_FULL:
+    case IW_ESTALE:
+    case IW_ESTOPPING:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string last_error() { return IW_strerror(IW_errno()); }
+
+}  // namespace astroflow
