@@ -203,6 +203,10 @@ Status PageScanner::list_private(const std::byte*, const std::byte*, std::size_t
                                  std::vector<ByteRange>&) const {
   return {ENOSYS, "page map"};
 }
+Status PageScanner::list_private_by_page_map(const std::byte*, const std::byte*, std::size_t,
+                                             std::vector<ByteRange>&) const {
+  return {ENOSYS, "page map"};
+}
 
 #endif
 

@@ -2,7 +2,7 @@
 //  - WriteWatch: userfaultfd in WP_ASYNC mode (Linux 6.7) marks a range; the kernel then notes the
 //    first store to each page by itself;
 //  - PageScanner: PAGEMAP_SCAN lists (and marks anew) the written pages, or, on views without a
-//    watch, the pages that have a private copy. Before Linux 6.7 the latter reads the page map.
+//    watch, the pages that have a private copy.
 // Elsewhere every call answers ENOSYS. Both describe the process that opened them: after fork the
 // child must not use them.
 #pragma once
@@ -41,10 +41,11 @@ class PageScanner {
   Status list_private(const std::byte* base, const std::byte* begin, std::size_t size_bytes,
                       std::vector<ByteRange>& out) const;
 
- private:
+  // How list_private does it before Linux 6.7 (public so that tests compare both).
   Status list_private_by_page_map(const std::byte* base, const std::byte* begin,
                                   std::size_t size_bytes, std::vector<ByteRange>& out) const;
 
+ private:
   FileDescriptor fd_;
 };
 

@@ -175,6 +175,9 @@ TEST_P(Fork, StoresAreFoundWhenTheKernelAllowsNoMoreMappings) {
     platform::Mapping space;
     CHILD_EXPECT(area->arm().ok());
     if (!exhaust_mappings(space)) return too_many;
+    view_word(*area, 30) = 1;
+    CHILD_EXPECT(rollback_pages(*area, 30).ok());
+    CHILD_EXPECT(view_word(*area, 30) == 0);
     for (std::size_t page : {1, 20, 40, 63}) view_word(*area, page) = 1;
     CHILD_EXPECT(area->collect(dirty).ok());
     const Pages found = pages_of(dirty);

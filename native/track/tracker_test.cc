@@ -175,6 +175,25 @@ TEST_P(TrackerContract, AStoreOutsideALockIsListedAndCanBeUndone) {
   EXPECT_EQ(view_word(*area, 9), 0u);
 }
 
+TEST_P(TrackerContract, AStoreOutsideALockBesideAnApplyIsStillListed) {
+  auto area = new_area(16);
+  ASSERT_TRUE(area->arm().ok());
+  view_word(*area, 1) = 1;
+  view_word(*area, 5) = 1;
+  EXPECT_TRUE(collected(*area).contains(5));
+  ASSERT_TRUE(commit_pages(*area, 1, 5).ok());
+  ASSERT_TRUE(apply_word(*area, 1, 0, 2).ok());
+  ASSERT_TRUE(apply_word(*area, 5, 0, 2).ok());
+  view_word(*area, 3) = 9;  // no lock
+  ASSERT_TRUE(area->apply_done().ok());
+  EXPECT_EQ(view_word(*area, 5), 2u);
+  const Pages found = collected(*area);
+  EXPECT_TRUE(found.contains(3));
+  if (is_exact()) {
+    EXPECT_EQ(found, Pages{3});
+  }
+}
+
 TEST_P(TrackerContract, AStoreOfTheSameValueChangesNothing) {
   auto area = new_area(4);
   ASSERT_TRUE(apply_word(*area, 1, 0, 5).ok());
