@@ -17,7 +17,7 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     pub hint: Option<String>,
     /// Another place that belongs to the matter, such as the first of two definitions.
-    pub related: Option<(Span, String)>,
+    pub related: Option<Box<(Span, String)>>,
 }
 
 impl Diagnostic {
@@ -51,7 +51,7 @@ impl Diagnostic {
     }
 
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Self {
-        self.related = Some((span, message.into()));
+        self.related = Some(Box::new((span, message.into())));
         self
     }
 }
@@ -110,8 +110,8 @@ impl Diagnostics {
             Some(span) => self.write_at(f, span, "error", &error.message)?,
             None => writeln!(f, "error: {}", error.message)?,
         }
-        if let Some((span, message)) = &error.related {
-            self.write_at(f, *span, "note", message)?;
+        if let Some(related) = &error.related {
+            self.write_at(f, related.0, "note", &related.1)?;
         }
         match &error.hint {
             Some(hint) => writeln!(f, "  hint: {hint}"),

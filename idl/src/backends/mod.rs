@@ -3,7 +3,9 @@
 //! Generated text depends only on the .x files: no dates, no machine, no absolute paths, so that
 //! generating again changes nothing.
 
+mod c;
 mod codec;
+mod cpp;
 mod names;
 mod order;
 mod text;
@@ -22,6 +24,8 @@ pub(crate) fn generate(
     match output {
         Output::Codec(CodecLanguage::Rust) => codec::rust::generate(unit, report),
         Output::Codec(CodecLanguage::Cpp) => codec::cpp::generate(unit, report),
+        Output::Data(DataLanguage::C) => c::generate(unit, report),
+        Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(language) => {
             not_available(language, report);
             Vec::new()

@@ -1,6 +1,8 @@
 //! Names of the target languages: words split and joined in the language's style, and names that
 //! the language keeps for itself given a trailing underscore.
 
+use crate::ir::Primitive;
+
 const RUST_WORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
     "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
@@ -85,11 +87,134 @@ const CPP_WORDS: &[&str] = &[
     "xor_eq",
 ];
 
+/// Types and macros of the headers that every generated C file includes, and macros of compilers.
+const C_TAKEN: &[&str] = &[
+    "NULL",
+    "intmax_t",
+    "intptr_t",
+    "linux",
+    "max_align_t",
+    "offsetof",
+    "ptrdiff_t",
+    "size_t",
+    "uintmax_t",
+    "uintptr_t",
+    "unix",
+];
+
+/// Names behind `IW_` that the library's headers use themselves.
+const DESCRIPTORS_TAKEN: &[&str] = &[
+    "API",
+    "DELTA",
+    "DIFF",
+    "FRESH",
+    "FULL",
+    "MEMORY",
+    "NULL",
+    "STRICT",
+    "SYNCED",
+    "TEMPORAL",
+    "WRITTEN",
+    "CREATE",
+    "READ_ONLY",
+    "assign",
+    "arm_def",
+    "bool",
+    "bool_t",
+    "change_fn",
+    "char",
+    "close_segment",
+    "coherence_t",
+    "dispatch",
+    "double",
+    "enum_member",
+    "errno",
+    "event_fd",
+    "field_def",
+    "float",
+    "free",
+    "handle_t",
+    "hyper",
+    "int",
+    "malloc",
+    "malloc_array",
+    "malloc_named",
+    "mip_free",
+    "mip_t",
+    "mip_to_ptr",
+    "next_block",
+    "on_change",
+    "open_options",
+    "open_segment",
+    "open_segment_with",
+    "ptr_to_mip",
+    "recent_fn",
+    "refresh",
+    "register_types",
+    "rl_acquire",
+    "rl_acquire_for",
+    "rl_release",
+    "sequence",
+    "sequence_t",
+    "set_coherence",
+    "set_coherence_fn",
+    "short",
+    "staleness",
+    "stats",
+    "stats_t",
+    "strerror",
+    "type_def",
+    "type_t",
+    "uchar",
+    "uhyper",
+    "uint",
+    "ushort",
+    "version",
+    "wl_abort",
+    "wl_acquire",
+    "wl_acquire_for",
+    "wl_release",
+];
+
+/// The integer types of <stdint.h>, as XDR's.
+const STANDARD_INTEGERS: [(&str, Primitive); 8] = [
+    ("int8_t", Primitive::Char),
+    ("uint8_t", Primitive::UChar),
+    ("int16_t", Primitive::Short),
+    ("uint16_t", Primitive::UShort),
+    ("int32_t", Primitive::Int),
+    ("uint32_t", Primitive::UInt),
+    ("int64_t", Primitive::Hyper),
+    ("uint64_t", Primitive::UHyper),
+];
+
 /// A name for C and C++.
 pub fn c_name(name: &str) -> String {
     mangle(name, |name| {
-        C_WORDS.contains(&name) || CPP_WORDS.contains(&name)
+        C_WORDS.contains(&name) || CPP_WORDS.contains(&name) || C_TAKEN.contains(&name)
     })
+}
+
+/// A type's name for C and C++, which must not be one of the standard types'.
+pub fn c_type(name: &str) -> String {
+    match standard_integer(name) {
+        Some(_) => format!("{name}_"),
+        None => c_name(name),
+    }
+}
+
+/// What <stdint.h> makes of a name.
+pub fn standard_integer(name: &str) -> Option<Primitive> {
+    let found = STANDARD_INTEGERS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, primitive)| *primitive)
+}
+
+/// The variable that names a type's descriptor: `IW_node_t`.
+pub fn descriptor_name(name: &str) -> String {
+    format!(
+        "IW_{}",
+        mangle(name, |name| DESCRIPTORS_TAKEN.contains(&name))
+    )
 }
 
 /// A field or function of Rust: `block_name`.

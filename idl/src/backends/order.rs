@@ -30,7 +30,9 @@ fn visit(
     }
     let mut first = check::embedded(schema, id);
     let others = mentioned(schema.def(id)).into_iter();
-    first.extend(others.filter(|&other| !cycles.reaches(other, id)));
+    // Structs and unions can be declared before they are defined; typedefs cannot.
+    let is_alias = |id: DefId| matches!(schema.def(id).body, DefBody::Alias(_));
+    first.extend(others.filter(|&other| is_alias(other) || !cycles.reaches(other, id)));
     for other in first {
         visit(schema, other, cycles, done, ordered);
     }

@@ -54,6 +54,22 @@ impl Text {
         }
     }
 
+    /// A comment in C's first form.
+    pub fn block_comment(&mut self, doc: &Option<String>) {
+        let Some(doc) = doc else {
+            return;
+        };
+        // The marks would end or seem to begin a comment within it.
+        let doc = doc.replace("*/", "* /").replace("/*", "/ *");
+        let mut lines = doc.lines().map(str::trim_end).peekable();
+        let mut start = "/*";
+        while let Some(line) = lines.next() {
+            let end = if lines.peek().is_none() { " */" } else { "" };
+            self.line(format!("{start} {line}").trim_end().to_string() + end);
+            start = " *";
+        }
+    }
+
     pub fn finish(self) -> String {
         self.out
     }

@@ -79,10 +79,10 @@ impl Lowering<'_, '_> {
             Body::Const(value) => {
                 DefBody::Const(self.constants.value(value, place.namespace, self.report))
             }
-            Body::Typedef(declaration) => DefBody::Alias(self.typedef(declaration, &place)),
+            Body::Typedef(declaration) => self.typedef(declaration, &place),
             Body::Enum(members) => DefBody::Enum(self.members(members)),
             Body::Struct(fields) => DefBody::Struct(self.fields(fields, &place)),
-            Body::Union(body) => DefBody::Union(self.union(body, &place)),
+            Body::Union(body) => DefBody::Union(Box::new(self.union(body, &place))),
         };
         Def {
             name: definition.name.text.clone(),
@@ -94,15 +94,20 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// `typedef struct {...} name;` is rpcgen's and C's other way to write `struct name {...};`: its
-    /// body becomes a definition named after it, which the alias then stands for.
-    fn typedef(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
+    /// `typedef struct {...} name;` is another way to write `struct name {...};`. With a pointer or
+    /// sizes, the body is a definition of its own.
+    fn typedef(&mut self, declaration: &Declaration, place: &Place<'_>) -> DefBody {
+        if declaration.pointer.is_none() && declaration.sizes.is_empty() {
+            if let Some(body) = self.body(&declaration.base, place) {
+                return body;
+            }
+        }
         let inner = Place {
             namespace: place.namespace,
             file: place.file,
             outer: format!("{}_body", place.outer),
         };
-        self.declared_type(declaration, &inner)
+        DefBody::Alias(self.declared_type(declaration, &inner))
     }
 
     fn members(&mut self, members: &[ast::Member]) -> Vec<Member> {
@@ -304,6 +309,15 @@ impl Lowering<'_, '_> {
             return None;
         };
         *sizes = outer;
+        let plain = matches!((last, string), (Size::Fixed(_), false));
+        if declaration.pointer.is_some() || !(plain || outer.is_empty()) {
+            let message =
+                "strings and opaque bytes are not combined with stars or other dimensions";
+            let hint = "name the bytes with a typedef first";
+            let error = Diagnostic::new(declaration.name.span, message);
+            self.report.error(error.hint(hint));
+            return None;
+        }
         match (last, string) {
             (Size::Fixed(value), false) => Some(Type::Opaque(self.size(value, place))),
             (Size::Fixed(value), true) => {
@@ -347,14 +361,23 @@ impl Lowering<'_, '_> {
         }
     }
 
+    fn body(&mut self, base: &Base, place: &Place<'_>) -> Option<DefBody> {
+        match base {
+            Base::Enum(members) => Some(DefBody::Enum(self.members(members))),
+            Base::Struct(fields) => Some(DefBody::Struct(self.fields(fields, place))),
+            Base::Union(body) => Some(DefBody::Union(Box::new(self.union(body, place)))),
+            _ => None,
+        }
+    }
+
     fn base(&mut self, base: &Base, place: &Place<'_>) -> Type {
-        let body = match base {
+        match base {
             Base::Primitive(primitive) => return Type::Primitive(*primitive),
             Base::Named(path) => return self.named(path, place),
-            Base::Opaque | Base::String => unreachable!("bytes() takes these"),
-            Base::Enum(members) => DefBody::Enum(self.members(members)),
-            Base::Struct(fields) => DefBody::Struct(self.fields(fields, place)),
-            Base::Union(body) => DefBody::Union(self.union(body, place)),
+            _ => {}
+        }
+        let Some(body) = self.body(base, place) else {
+            unreachable!("bytes() takes opaque and string");
         };
         let span = body_span(&body);
         let id = DefId(self.first_nested + self.nested.len());

@@ -40,7 +40,7 @@ pub enum DefBody {
     Alias(Type),
     Enum(Vec<Member>),
     Struct(Vec<Field>),
-    Union(Union),
+    Union(Box<Union>),
 }
 
 #[derive(Clone, Debug)]

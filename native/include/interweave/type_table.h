@@ -1,11 +1,11 @@
 /*
  * type_table.h -- type descriptors as generated code hands them to the library.
  *
- * The XDR compiler turns each type of an .x file into a constant IW_type_def, with sizes and offsets
- * left to the C compiler, so that the generated text is the same for every machine. A generated file
- * registers its types when the program loads. Descriptors of a program never change and are never
- * freed. Their meaning is that of spec/format/type-descriptor.md; the kinds and the primitives have
- * the numbers of spec/protocol/descriptor.x.
+ * The XDR compiler turns each type of an .x file into a constant IW_type_def, with sizes and
+ * offsets left to the C compiler, so that the generated text is the same for every machine. A
+ * generated file registers its types when the program loads. Descriptors of a program never change
+ * and are never freed. Their meaning is that of spec/format/type-descriptor.md; the kinds and the
+ * primitives have the numbers of spec/protocol/descriptor.x.
  *
  * Plain C99, also read by C++. Include <interweave.h> in programs; this file is for generated code.
  */
@@ -33,14 +33,14 @@ typedef int32_t IW_bool_t;
 typedef struct IW_type_def IW_type_def;
 
 /* How a program names a type: the address of its descriptor. */
-typedef const IW_type_def *IW_type_t;
+typedef const IW_type_def* IW_type_t;
 
 /* IW_type_def.kind */
 enum {
   IW_KIND_PRIMITIVE = 1,
   IW_KIND_ENUM = 2,
-  IW_KIND_STRING = 3,   /* string s<N>, N <= 4096: char[N + 1] */
-  IW_KIND_ARRAY = 4,    /* T x[N] */
+  IW_KIND_STRING = 3, /* string s<N>, N <= 4096: char[N + 1] */
+  IW_KIND_ARRAY = 4,  /* T x[N] */
   IW_KIND_RECORD = 5,
   IW_KIND_UNION = 6,    /* struct { D d; union { ... } name_u; } */
   IW_KIND_POINTER = 7,  /* T * */
@@ -66,16 +66,16 @@ enum {
 /* What every generated `struct { unsigned int x_len; T *x_val; }` looks like in memory. */
 typedef struct IW_sequence {
   unsigned int len;
-  void *val;
+  void* val;
 } IW_sequence_t;
 
 typedef struct IW_enum_member {
-  const char *name;
+  const char* name;
   int32_t value;
 } IW_enum_member;
 
 typedef struct IW_field_def {
-  const char *name;
+  const char* name;
   IW_type_t type;
   size_t offset;
 } IW_field_def;
@@ -83,17 +83,17 @@ typedef struct IW_field_def {
 /* One arm of a union. A void arm has no type and no name ("") and offset 0. Values of an unsigned
  * discriminant above 2^31 are kept by their bits. The default arm has no values. */
 typedef struct IW_arm_def {
-  const char *name;
+  const char* name;
   IW_type_t type;
   size_t offset;
-  const int32_t *values;
+  const int32_t* values;
   size_t value_count;
 } IW_arm_def;
 
 /* A type. Members that its kind does not name are zero. */
 struct IW_type_def {
   /* With namespaces (`geo::point`); "" for a type that the file gives no name. */
-  const char *name;
+  const char* name;
   int32_t kind;
   int32_t primitive; /* PRIMITIVE */
   size_t size;
@@ -105,15 +105,15 @@ struct IW_type_def {
   /* ARRAY: elements, at least 1. STRING, SEQUENCE, TEXT: the bound, of which 0 is none. */
   size_t count;
   /* RECORD: fields in order. UNION: one, the discriminant. */
-  const IW_field_def *fields;
+  const IW_field_def* fields;
   size_t field_count;
   /* ENUM */
-  const IW_enum_member *members;
+  const IW_enum_member* members;
   size_t member_count;
   /* UNION */
-  const IW_arm_def *arms;
+  const IW_arm_def* arms;
   size_t arm_count;
-  const IW_arm_def *otherwise; /* the default arm, or NULL */
+  const IW_arm_def* otherwise; /* the default arm, or NULL */
 };
 
 /* The primitive types. A program may see a copy of these descriptors at another address than the
@@ -132,7 +132,35 @@ extern IW_API const IW_type_t IW_char, IW_uchar, IW_short, IW_ushort, IW_int, IW
  * here. Returns 0, or a negative IW_E... if some type cannot be accepted: that type then stays
  * unregistered, and using it fails with the same error.
  */
-IW_API int IW_register_types(const IW_type_t *types, size_t count);
+IW_API int IW_register_types(const IW_type_t* types, size_t count);
+
+/* Initialisers of IW_type_def, one per kind, so that tables name what matters and leave out no
+ * member. */
+#define IW_ENUM_DEF(name, members, member_count)                                        \
+  {                                                                                     \
+    name, IW_KIND_ENUM, 0, sizeof(int), IW_ALIGN_OF(int), 0, NULL, 0, NULL, 0, members, \
+        member_count, NULL, 0, NULL                                                     \
+  }
+#define IW_STRING_DEF(name, bound) \
+  IW_DERIVED_DEF(name, IW_KIND_STRING, (bound) + 1, IW_ALIGN_OF(char), NULL, bound)
+#define IW_ARRAY_DEF(name, size, align, element, count) \
+  IW_DERIVED_DEF(name, IW_KIND_ARRAY, size, align, element, count)
+#define IW_RECORD_DEF(name, size, align, fields, field_count) \
+  { name, IW_KIND_RECORD, 0, size, align, 0, NULL, 0, fields, field_count, NULL, 0, NULL, 0, NULL }
+#define IW_UNION_DEF(name, size, align, discriminant, arms, arm_count, otherwise)               \
+  {                                                                                             \
+    name, IW_KIND_UNION, 0, size, align, 0, NULL, 0, discriminant, 1, NULL, 0, arms, arm_count, \
+        otherwise                                                                               \
+  }
+#define IW_POINTER_DEF(name, target) \
+  IW_DERIVED_DEF(name, IW_KIND_POINTER, sizeof(void*), IW_ALIGN_OF(pointer), target, 0)
+#define IW_SEQUENCE_DEF(name, element, bound)                                                   \
+  IW_DERIVED_DEF(name, IW_KIND_SEQUENCE, sizeof(IW_sequence_t), IW_ALIGN_OF(sequence), element, \
+                 bound)
+#define IW_TEXT_DEF(name, bound) \
+  IW_DERIVED_DEF(name, IW_KIND_TEXT, sizeof(char*), IW_ALIGN_OF(pointer), NULL, bound)
+#define IW_DERIVED_DEF(name, kind, size, align, element, count) \
+  { name, kind, 0, size, align, 0, element, count, NULL, 0, NULL, 0, NULL, 0, NULL }
 
 /* Alignment of a type inside a struct, in C99: declare the probe first. */
 #define IW_ALIGN_PROBE(tag, type) \
@@ -142,11 +170,18 @@ IW_API int IW_register_types(const IW_type_t *types, size_t count);
   }
 #define IW_ALIGN_OF(tag) offsetof(struct IW_align_##tag, probed)
 
+IW_ALIGN_PROBE(char, char);
+IW_ALIGN_PROBE(short, short);
+IW_ALIGN_PROBE(int, int);
+IW_ALIGN_PROBE(hyper, int64_t);
+IW_ALIGN_PROBE(float, float);
+IW_ALIGN_PROBE(double, double);
+IW_ALIGN_PROBE(pointer, void*);
+IW_ALIGN_PROBE(sequence, IW_sequence_t);
+
 /* Fails to compile where the C types are not those that XDR means. */
-typedef char IW_check_types[sizeof(short) == 2 && sizeof(int) == 4 && sizeof(float) == 4 &&
-                                    sizeof(double) == 8
-                                ? 1
-                                : -1];
+typedef char IW_check_types
+    [sizeof(short) == 2 && sizeof(int) == 4 && sizeof(float) == 4 && sizeof(double) == 8 ? 1 : -1];
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,129 @@
+//! What C and the descriptor format cannot express.
+
+use super::Backend;
+use crate::diagnostics::{Diagnostic, Report};
+use crate::ir::{check, Arm, Def, DefBody, DefId, Type};
+use crate::source::Span;
+use std::collections::{HashMap, HashSet};
+
+/// Limits of spec/protocol/descriptor.x; a test compares them with that file.
+pub const MAX_TYPE_NAME: usize = 255;
+pub const MAX_FIELDS: usize = 4096;
+pub const MAX_ENUM_MEMBERS: usize = 4096;
+
+pub fn check(backend: &Backend<'_>, report: &mut Report) {
+    check_identifiers(backend, report);
+    for id in backend.schema.of_file(backend.file) {
+        check_limits(backend.schema.def(id), report);
+    }
+    check_order(backend, report);
+}
+
+/// Types, constants and enum members are all ordinary identifiers of C, in one scope.
+fn check_identifiers(backend: &Backend<'_>, report: &mut Report) {
+    let mut seen: HashMap<String, Span> = HashMap::new();
+    let mut add = |name: String, span: Span| {
+        if let Some(first) = seen.insert(name.clone(), span) {
+            let message = format!("the name `{name}` is used twice, which C does not allow");
+            report.error(Diagnostic::new(span, message).related(first, "first used here"));
+        }
+    };
+    for (index, def) in backend.schema.defs.iter().enumerate() {
+        add(backend.name(DefId(index)), def.span);
+        if let DefBody::Enum(members) = &def.body {
+            for member in members {
+                add(backend.member_name(def, &member.name), member.span);
+            }
+        }
+    }
+}
+
+fn check_limits(def: &Def, report: &mut Report) {
+    check_name(&def.full_name("::"), def.span, report);
+    match &def.body {
+        DefBody::Const(_) | DefBody::Alias(_) => {}
+        DefBody::Enum(members) => {
+            check_count(def, members.len(), MAX_ENUM_MEMBERS, "members", report);
+            members
+                .iter()
+                .for_each(|member| check_name(&member.name, member.span, report));
+        }
+        DefBody::Struct(fields) => {
+            check_count(def, fields.len(), MAX_FIELDS, "fields", report);
+            fields
+                .iter()
+                .for_each(|field| check_name(&field.name, field.span, report));
+        }
+        DefBody::Union(union) => {
+            check_count(def, union.arms.len(), MAX_FIELDS, "arms", report);
+            for Arm { cases, field, .. } in union.arms.iter().chain(&union.default) {
+                check_count(
+                    def,
+                    cases.len(),
+                    MAX_ENUM_MEMBERS,
+                    "cases in one arm",
+                    report,
+                );
+                field
+                    .iter()
+                    .for_each(|field| check_name(&field.name, field.span, report));
+            }
+        }
+    }
+}
+
+fn check_name(name: &str, span: Span, report: &mut Report) {
+    if name.len() > MAX_TYPE_NAME {
+        let message = format!("the name is longer than {MAX_TYPE_NAME} bytes");
+        report.error(Diagnostic::new(span, message));
+    }
+}
+
+fn check_count(def: &Def, count: usize, most: usize, what: &str, report: &mut Report) {
+    if count > most {
+        let message = format!("`{}` has {count} {what}; {most} is the most", def.name);
+        report.error(Diagnostic::new(def.span, message));
+    }
+}
+
+/// A pointer to an array needs the array's element complete, which C's typedefs cannot give where
+/// element and array are made of each other.
+fn check_order(backend: &Backend<'_>, report: &mut Report) {
+    let own: HashSet<DefId> = backend.ordered.iter().copied().collect();
+    let mut defined: HashSet<DefId> = HashSet::new();
+    for &id in &backend.ordered {
+        let def = backend.schema.def(id);
+        let mut needed = check::embedded(backend.schema, id);
+        super::order::for_each_type(def, &mut |ty| pointed_arrays(backend, ty, &mut needed));
+        let missing = needed
+            .iter()
+            .find(|other| own.contains(other) && !defined.contains(other));
+        if let Some(other) = missing {
+            let other = backend.schema.def(*other);
+            let message = format!(
+                "`{}` and `{}` are made of each other through an array, which C cannot express",
+                def.name, other.name
+            );
+            let hint = "put the array into a struct of its own";
+            report.error(Diagnostic::new(def.span, message).hint(hint));
+        }
+        defined.insert(id);
+    }
+}
+
+/// Structs and unions that are elements of arrays pointed to.
+fn pointed_arrays(backend: &Backend<'_>, ty: &Type, into: &mut Vec<DefId>) {
+    let (Type::Pointer(target) | Type::Sequence(target, _)) = backend.schema.resolve(ty) else {
+        return;
+    };
+    let mut inner = backend.schema.resolve(target);
+    let mut array = false;
+    while let Type::Array(element, _) = inner {
+        array = true;
+        inner = backend.schema.resolve(element);
+    }
+    match inner {
+        Type::Named(id) if array => into.push(*id),
+        _ => {}
+    }
+}
