@@ -44,15 +44,17 @@ TEST_F(PageScan, BothWaysListTheSamePrivatePages) {
     store(page);
     expected.push_back(range(page, page + 1));
   }
-  std::vector<ByteRange> by_page_map;
-  const Status status = scanner_.list_private_by_page_map(view_.begin(), view_.begin(),
-                                                          view_.size_bytes(), by_page_map);
-  if (!status.ok()) GTEST_SKIP() << status.what;
-  EXPECT_EQ(by_page_map, expected);
   std::vector<ByteRange> by_scan;
-  ASSERT_TRUE(
-      scanner_.list_private(view_.begin(), view_.begin(), view_.size_bytes(), by_scan).ok());
+  const Status status =
+      scanner_.list_private(view_.begin(), view_.begin(), view_.size_bytes(), by_scan);
+  if (!status.ok()) GTEST_SKIP() << status.what;  // emulators
   EXPECT_EQ(by_scan, expected);
+  std::vector<ByteRange> by_page_map;
+  ASSERT_TRUE(
+      scanner_
+          .list_private_by_page_map(view_.begin(), view_.begin(), view_.size_bytes(), by_page_map)
+          .ok());
+  EXPECT_EQ(by_page_map, expected);
 }
 
 TEST_F(PageScan, OffsetsCountFromTheBaseAndNothingOutsideTheRangeIsListed) {

@@ -164,6 +164,9 @@ bool exhaust_mappings(platform::Mapping& space) {
 // Every page protected differently from its neighbours is a mapping of its own, and those are
 // limited: a big array with scattered stores must not end the process.
 TEST_P(Fork, StoresAreFoundWhenTheKernelAllowsNoMoreMappings) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer needs mappings of its own";
+#endif
   constexpr int too_many = 77;
   auto area_of_parent = new_area(1);  // whatever is made once is made before
   const Child child = in_child([&] {
