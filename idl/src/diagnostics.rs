@@ -96,11 +96,13 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    pub fn new(sources: SourceMap, report: Report) -> Self {
+    pub fn new(sources: SourceMap, mut report: Report) -> Self {
+        let place = |e: &Diagnostic| e.span.map(|span| (span.file, span.start));
+        report.errors.sort_by_key(place);
         Diagnostics { sources, report }
     }
 
-    /// The messages, in the order in which they were found.
+    /// The messages, in the order of their places.
     pub fn errors(&self) -> &[Diagnostic] {
         &self.report.errors
     }

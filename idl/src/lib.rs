@@ -14,5 +14,6 @@ pub mod ir;
 pub mod source;
 mod suggest;
 
+pub use backends::descriptor_limits;
 pub use compile::{run, CodecLanguage, CompileOptions, DataLanguage, GeneratedFile, Output};
 pub use diagnostics::{Diagnostic, Diagnostics};

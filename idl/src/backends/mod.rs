@@ -15,6 +15,16 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::source::FileId;
 use std::path::PathBuf;
 
+/// The limits of spec/protocol/descriptor.x that data files are held to, by their names there.
+pub fn descriptor_limits() -> [(&'static str, usize); 4] {
+    [
+        ("MAX_TYPE_NAME", c::checks::MAX_TYPE_NAME),
+        ("MAX_FIELDS", c::checks::MAX_FIELDS),
+        ("MAX_ENUM_MEMBERS", c::checks::MAX_ENUM_MEMBERS),
+        ("MAX_STRING_BOUND", c::declare::MAX_STRING_BOUND as usize),
+    ]
+}
+
 /// The files generated for a unit, each with the input it is made from.
 pub(crate) fn generate(
     unit: &Unit<'_>,

@@ -146,6 +146,6 @@ fn apply(operator: &str, left: i128, right: i128) -> Result<i128, String> {
         "*" => left.checked_mul(right).ok_or_else(overflow),
         "/" if right != 0 => Ok(left / right),
         "%" if right != 0 => Ok(left % right),
-        _ => Err(format!("`{operator}` has no value here")),
+        _ => Err(format!("cannot compute `{operator}` of {left} and {right}")),
     }
 }

@@ -21,6 +21,8 @@ pub struct Lexer<'a> {
     /// Only blanks so far on this line.
     line_is_blank: bool,
     comments: Comments,
+    /// Where a comment began that has no end.
+    unclosed: Option<usize>,
 }
 
 /// Comments met since the last token.
@@ -40,6 +42,7 @@ impl<'a> Lexer<'a> {
             end: text.len(),
             line_is_blank: true,
             comments: Comments::default(),
+            unclosed: None,
         }
     }
 
@@ -52,12 +55,21 @@ impl<'a> Lexer<'a> {
             end: span.end,
             line_is_blank: false,
             comments: Comments::default(),
+            unclosed: None,
         }
     }
 
     /// The next token; `Tok::End` for ever at the end.
     pub fn next_token(&mut self) -> Token {
         self.skip_blanks_and_comments();
+        if let Some(start) = self.unclosed.take() {
+            return Token {
+                tok: Tok::Bad("this comment has no end".into()),
+                span: self.span(start, start + 2),
+                doc: None,
+                remark: None,
+            };
+        }
         let start = self.at;
         let tok = self.scan();
         let doc = self.comments.doc.take();
@@ -143,9 +155,13 @@ impl<'a> Lexer<'a> {
         loop {
             let rest = self.rest();
             if rest.starts_with("/*") {
-                self.comment(rest.find("*/").map(|end| end + 2), rest.len());
+                let end = rest.find("*/").map(|end| end + 2);
+                if end.is_none() {
+                    self.unclosed = Some(self.at);
+                }
+                self.comment(end.unwrap_or(rest.len()));
             } else if rest.starts_with("//") {
-                self.comment(rest.find('\n'), rest.len());
+                self.comment(rest.find('\n').unwrap_or(rest.len()));
             } else if rest.starts_with("\\\n") || rest.starts_with("\\\r\n") {
                 self.at += rest.find('\n').map_or(1, |end| end + 1);
             } else if let Some(c) = rest.chars().next().filter(|c| c.is_whitespace()) {
@@ -157,10 +173,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Takes the comment that begins here and ends after `length` bytes, or else runs to the end.
-    fn comment(&mut self, length: Option<usize>, rest: usize) {
+    /// Takes the comment of `length` bytes that begins here.
+    fn comment(&mut self, length: usize) {
         let start = self.at;
-        let length = length.unwrap_or(rest);
         let text = clean_comment(&self.text[start..start + length]);
         self.at += length;
         if !self.line_is_blank && self.comments.doc.is_none() && start > 0 {

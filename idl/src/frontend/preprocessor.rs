@@ -153,9 +153,11 @@ impl<'a> Preprocessor<'a> {
                 Tok::Directive => self.directive(token.span, active, &mut conditions),
                 Tok::PassThrough if active => self.pass_through(token.span),
                 Tok::PassThrough => {}
+                // The parser will complain of it too, but of one place one error is reported.
                 Tok::Bad(message) if active => {
                     self.report
                         .error(Diagnostic::new(token.span, message.clone()));
+                    self.push(token);
                 }
                 _ if active => self.expand(token, &mut HashSet::new()),
                 _ => {}
@@ -238,7 +240,8 @@ impl<'a> Preprocessor<'a> {
                 span: name,
                 ..
             }) => {
-                let start = name.end;
+                let behind = &self.sources.file(span.file).text[name.end..span.end];
+                let start = span.end - behind.trim_start().len();
                 (word.clone(), Span { start, ..span })
             }
             _ => (String::new(), span),
@@ -330,7 +333,9 @@ impl<'a> Preprocessor<'a> {
         };
         if found.takes_arguments {
             let message = format!("`{word}` is a macro with arguments, which .x files cannot use");
-            return self.report.error(Diagnostic::new(token.span, message));
+            let tok = Tok::Bad(message.clone());
+            self.report.error(Diagnostic::new(token.span, message));
+            return self.push(Token { tok, ..token });
         }
         let body = found.body.clone();
         let word = word.clone();

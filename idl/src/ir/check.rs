@@ -18,9 +18,7 @@ pub fn check(schema: &Schema, report: &mut Report) {
         }
     }
     Aliases::new(schema).check(report);
-    if report.is_empty() {
-        Embedding::new(schema).check(report);
-    }
+    Embedding::new(schema).check(report);
 }
 
 fn check_names<'a>(
@@ -107,11 +105,12 @@ fn alias_end<'a>(schema: &'a Schema, mut ty: &'a Type) -> Option<&'a Type> {
     None
 }
 
-/// Depth-first search over definitions, without recursion on the machine's stack.
+/// Depth-first search over definitions, without recursion on the machine's stack. `on_cycle` is
+/// given each circle found, from its first definition to the one that leads back to it.
 fn search(
     schema: &Schema,
     edges: impl Fn(DefId) -> Vec<DefId>,
-    mut on_cycle: impl FnMut(DefId),
+    mut on_cycle: impl FnMut(&[DefId]),
 ) -> Vec<usize> {
     // The longest path below each definition; usize::MAX while it is not yet known.
     let mut depth = vec![usize::MAX; schema.defs.len()];
@@ -134,7 +133,9 @@ fn search(
             };
             *next += 1;
             if on_path[target.0] {
-                on_cycle(target);
+                let path: Vec<DefId> = stack.iter().map(|(id, ..)| *id).collect();
+                let first = path.iter().position(|&id| id == target).unwrap_or(0);
+                on_cycle(&path[first..]);
             } else if depth[target.0] == usize::MAX {
                 stack.push((target, edges(target), 0));
             }
@@ -161,8 +162,8 @@ impl<'a> Aliases<'a> {
             }
             targets
         };
-        search(self.schema, edges, |id| {
-            let def = self.schema.def(id);
+        search(self.schema, edges, |circle| {
+            let def = self.schema.def(circle[0]);
             let message = format!("the typedef `{}` is made of itself", def.name);
             let hint = "put the pointer into a struct, which has a name of its own to point to";
             report.error(Diagnostic::new(def.span, message).hint(hint));
@@ -193,13 +194,19 @@ impl<'a> Embedding<'a> {
     fn check(&self, report: &mut Report) {
         let edges = |id| embedded(self.schema, id);
         let mut cyclic = false;
-        let depth = search(self.schema, edges, |id| {
+        let depth = search(self.schema, edges, |circle| {
             cyclic = true;
-            let def = self.schema.def(id);
-            let message = format!(
-                "`{}` holds itself, so it would be infinitely large",
-                def.name
-            );
+            let def = self.schema.def(circle[0]);
+            let others = circle[1..]
+                .iter()
+                .map(|id| self.schema.def(*id).name.as_str());
+            let others: Vec<&str> = others.collect();
+            let through = match others.is_empty() {
+                true => String::new(),
+                false => format!(" (through `{}`)", others.join("`, `")),
+            };
+            let name = &def.name;
+            let message = format!("`{name}` holds itself{through}: it would be infinitely large");
             let hint = "hold it by pointer: `T *name;`";
             report.error(Diagnostic::new(def.span, message).hint(hint));
         });

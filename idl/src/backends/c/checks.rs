@@ -1,8 +1,10 @@
 //! What C and the descriptor format cannot express.
 
+use super::header::union_fields;
 use super::Backend;
+use crate::backends::names;
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{check, Arm, Def, DefBody, DefId, Type};
+use crate::ir::{check, Arm, Def, DefBody, DefId, Field, Type};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +17,7 @@ pub fn check(backend: &Backend<'_>, report: &mut Report) {
     check_identifiers(backend, report);
     for id in backend.schema.of_file(backend.file) {
         check_limits(backend.schema.def(id), report);
+        check_members(backend.schema.def(id), report);
     }
     check_order(backend, report);
 }
@@ -34,6 +37,24 @@ fn check_identifiers(backend: &Backend<'_>, report: &mut Report) {
             for member in members {
                 add(backend.member_name(def, &member.name), member.span);
             }
+        }
+    }
+}
+
+/// Members that differ in the file may be one in C: `class` and `class_`.
+fn check_members(def: &Def, report: &mut Report) {
+    let fields: Vec<&Field> = match &def.body {
+        DefBody::Struct(fields) => fields.iter().collect(),
+        DefBody::Union(union) => union_fields(union),
+        _ => return,
+    };
+    let mut seen: HashMap<String, Span> = HashMap::new();
+    for field in fields {
+        let name = names::c_name(&field.name);
+        if let Some(first) = seen.insert(name.clone(), field.span) {
+            let message = format!("`{}` becomes `{name}` in C, which is taken", field.name);
+            let error = Diagnostic::new(field.span, message).related(first, "by this one");
+            report.error(error);
         }
     }
 }
@@ -101,7 +122,7 @@ fn check_order(backend: &Backend<'_>, report: &mut Report) {
         if let Some(other) = missing {
             let other = backend.schema.def(*other);
             let message = format!(
-                "`{}` and `{}` are made of each other through an array, which C cannot express",
+                "`{}` needs the whole of `{}` before that can be defined; C cannot express this",
                 def.name, other.name
             );
             let hint = "put the array into a struct of its own";

@@ -14,21 +14,14 @@ pub fn text(backend: &Backend<'_>) -> String {
     text.line(format!("#define {guard}"));
     text.blank();
     text.line("#include <interweave/type_table.h>");
-    let included = backend
-        .unit
-        .includes
-        .iter()
-        .filter(|include| include.from == backend.file);
-    let included: BTreeSet<&str> = included.map(|include| include.written.as_str()).collect();
-    for written in included {
-        let path = written.strip_suffix(".x").unwrap_or(written);
-        text.line(format!("#include \"{path}.h\""));
-    }
     text.blank();
-    text.lines(["#ifdef __cplusplus", "extern \"C\" {", "#endif"]);
     let mut writer = Writer { backend, text };
-    writer.constants();
     writer.forward_declarations();
+    writer.includes();
+    writer
+        .text
+        .lines(["#ifdef __cplusplus", "extern \"C\" {", "#endif"]);
+    writer.constants();
     for &id in &backend.ordered {
         writer.definition(id);
     }
@@ -82,22 +75,36 @@ impl Writer<'_> {
         }
     }
 
+    /// Before the includes, because files may include each other.
     fn forward_declarations(&mut self) {
         let backend = self.backend;
         let is_struct = |id: &&DefId| {
             let body = &backend.schema.def(**id).body;
             matches!(body, DefBody::Struct(_) | DefBody::Union(_))
         };
-        let structs: Vec<String> = backend
-            .ordered
-            .iter()
-            .filter(is_struct)
-            .map(|id| backend.name(*id))
+        let structs = backend.ordered.iter().filter(is_struct);
+        let names = structs.map(|id| backend.name(*id));
+        let lines: Vec<String> = names
             .map(|name| format!("typedef struct {name} {name};"))
             .collect();
-        if !structs.is_empty() {
+        if !lines.is_empty() {
+            self.text.lines(lines);
             self.text.blank();
-            self.text.lines(structs);
+        }
+    }
+
+    fn includes(&mut self) {
+        let includes = &self.backend.unit.includes;
+        let own = includes
+            .iter()
+            .filter(|include| include.from == self.backend.file);
+        let written: BTreeSet<&str> = own.map(|include| include.written.as_str()).collect();
+        for written in &written {
+            let path = written.strip_suffix(".x").unwrap_or(written);
+            self.text.line(format!("#include \"{path}.h\""));
+        }
+        if !written.is_empty() {
+            self.text.blank();
         }
     }
 

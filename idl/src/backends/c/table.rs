@@ -276,7 +276,7 @@ impl Writer<'_> {
             Type::Opaque(size) => (format!("{size}U"), "IW_ALIGN_OF(char)".into()),
             Type::Array(element, count) => {
                 let (size, align) = self.measures(element);
-                (format!("{count}U * {size}"), align)
+                (format!("{size} * {count}U"), align)
             }
             Type::String(Some(bound)) if *bound <= MAX_STRING_BOUND => {
                 (format!("{}U", bound + 1), "IW_ALIGN_OF(char)".into())

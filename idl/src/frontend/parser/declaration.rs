@@ -1,6 +1,6 @@
 //! Declarations, types, and the bodies of enums, structs and unions.
 
-use super::{Parsed, Parser, MAX_NESTING};
+use super::{Parsed, Parser, MAX_NESTING, RESERVED};
 use crate::diagnostics::Diagnostic;
 use crate::frontend::ast::{Arm, Base, Declaration, Member, Primitive, Size, Union, Value};
 use crate::frontend::token::Tok;
@@ -26,6 +26,7 @@ impl Parser<'_> {
         let first = self.peek();
         let base = self.base()?;
         let base_span = first.span.to(self.tokens[self.at - 1].span);
+        self.check_behind_type(&base, base_span)?;
         let star = self.peek().span;
         let pointer = self.accept("*").then_some(star);
         if pointer.is_some() && self.peek().is_symbol("*") {
@@ -46,6 +47,31 @@ impl Parser<'_> {
             sizes,
             doc: first.doc.clone(),
         })
+    }
+
+    /// Catches what would else be called a wrong name: a misspelt first word, a body with a name.
+    fn check_behind_type(&self, base: &Base, span: Span) -> Parsed<()> {
+        let Base::Named(path) = base else {
+            return Ok(());
+        };
+        let next = self.peek();
+        if next.is_symbol("{") {
+            let message = format!(
+                "a body with a name, `{}`, inside another",
+                path.parts.join("::")
+            );
+            let hint = "write `struct { ... } name;`, or close the definition before this one";
+            return Err(Diagnostic::new(span, message).hint(hint));
+        }
+        let reserved = matches!(&next.tok, Tok::Word(word) if RESERVED.contains(&word.as_str()));
+        if reserved {
+            let name = path.parts.join("::");
+            let hint = suggest::nearest(&name, RESERVED.into_iter().chain(["long", "signed"]));
+            let hint = hint.map(|known| format!("did you mean `{known}`?"));
+            let message = format!("unknown type `{name}`");
+            return Err(Diagnostic::new(path.span, message).hint_if(hint));
+        }
+        Ok(())
     }
 
     fn size(&mut self) -> Parsed<Option<Size>> {

@@ -207,7 +207,8 @@ impl<'a> Parser<'a> {
                 Tok::Word(word) if DEFINITION_WORDS.contains(&word.as_str()) => {
                     let within_typedef = self.tokens[self.at - 1].is_word("typedef");
                     let unmistakable = matches!(word.as_str(), "typedef" | "const");
-                    if unmistakable || (depth == 0 && !within_typedef) {
+                    let elsewhere = self.at > start + 1;
+                    if elsewhere && (unmistakable || (depth == 0 && !within_typedef)) {
                         return;
                     }
                 }

@@ -1,0 +1,65 @@
+//! The codecs in the tree are what the compiler makes of spec/protocol, and the limits that the
+//! compiler checks are those of the specification.
+
+mod golden;
+
+use golden::files_of;
+use interweave_idl::{run, CodecLanguage, CompileOptions, GeneratedFile, Output};
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn generate(language: CodecLanguage) -> Vec<GeneratedFile> {
+    // Relative, as the build gives them: the first line of the generated files has the path.
+    std::env::set_current_dir(root()).unwrap();
+    let options = CompileOptions {
+        files: files_of(Path::new("spec/protocol"), "x"),
+        output: Output::Codec(language),
+        include_dirs: Vec::new(),
+        defines: Vec::new(),
+    };
+    run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+}
+
+fn differing(language: CodecLanguage, dir: &str) -> Vec<PathBuf> {
+    let same = |file: &GeneratedFile| {
+        let kept = std::fs::read_to_string(root().join(dir).join(&file.path));
+        kept.is_ok_and(|kept| kept == file.text)
+    };
+    let files = generate(language).into_iter();
+    files
+        .filter(|file| !same(file))
+        .map(|file| file.path)
+        .collect()
+}
+
+const HOW: &str = "generate the codecs anew: \
+    cargo run -p interweave-idl -- codec --lang rust --out server/src/protocol spec/protocol/*.x; \
+    cargo run -p interweave-idl -- codec --lang cpp --out native/protocol spec/protocol/*.x";
+
+#[test]
+fn the_committed_codecs_are_up_to_date() {
+    let mut stale = differing(CodecLanguage::Rust, "server/src/protocol");
+    stale.extend(differing(CodecLanguage::Cpp, "native/protocol"));
+    assert!(stale.is_empty(), "{stale:?} differ; {HOW}");
+}
+
+#[test]
+fn the_limits_are_those_of_the_specification() {
+    let files = generate(CodecLanguage::Rust);
+    let descriptor = files
+        .iter()
+        .find(|file| file.path == Path::new("descriptor.rs"))
+        .unwrap();
+    let limits = interweave_idl::descriptor_limits();
+    assert_eq!(limits.len(), 4);
+    for (name, value) in limits {
+        let line = format!("pub const {name}: u32 = {value};");
+        assert!(
+            descriptor.text.contains(&line),
+            "descriptor.x does not say {name} = {value}"
+        );
+    }
+}

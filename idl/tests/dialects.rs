@@ -1,0 +1,160 @@
+//! Files as people write them, in every dialect: each must compile to C and C++ that its compiler
+//! takes without a warning. Some outputs are kept word for word in tests/golden.
+
+mod golden;
+
+use golden::{files_of, tests_dir, Expected};
+use interweave_idl::{run, CompileOptions, DataLanguage, GeneratedFile, Output};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn compile(path: &Path, language: DataLanguage, defines: &[&str]) -> Vec<GeneratedFile> {
+    let options = CompileOptions {
+        files: vec![path.to_path_buf()],
+        output: Output::Data(language),
+        include_dirs: Vec::new(),
+        defines: defines.iter().map(|define| define.to_string()).collect(),
+    };
+    run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+}
+
+fn fresh_dir(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn run_compiler(compiler: &str, dir: &Path, arguments: &[&str], files: &[String]) {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../native/include");
+    let output = Command::new(compiler)
+        .current_dir(dir)
+        .args(arguments)
+        .args([
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            "-fsyntax-only",
+            "-I",
+        ])
+        .arg(include)
+        .args(files)
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {compiler}: {error}"));
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{compiler}:\n{messages}");
+}
+
+/// Writes what every file makes in a language; the names of those with an extension.
+fn write_all(dir: &Path, language: DataLanguage, extension: &str) -> Vec<String> {
+    let dialects = tests_dir().join("dialects");
+    let mut names = Vec::new();
+    for part in ["", "include"] {
+        for path in files_of(&dialects.join(part), "x") {
+            for file in compile(&path, language, &[]) {
+                file.write(&dir.join(part)).unwrap();
+                let name = Path::new(part).join(&file.path);
+                if name.extension().is_some_and(|found| found == extension) {
+                    names.push(name.to_string_lossy().into_owned());
+                }
+            }
+        }
+    }
+    assert!(names.len() > 35);
+    names
+}
+
+#[test]
+fn every_dialect_compiles_as_c99() {
+    let dir = fresh_dir("dialects-c");
+    let names = write_all(&dir, DataLanguage::C, "c");
+    run_compiler("gcc", &dir, &["-std=c99"], &names);
+}
+
+#[test]
+fn every_dialect_compiles_as_cpp20() {
+    let dir = fresh_dir("dialects-cpp");
+    let names = write_all(&dir, DataLanguage::Cpp, "cpp");
+    // A header for C++ alone has no source of its own, so each gets one that includes it.
+    let mut files = names.clone();
+    for name in names {
+        let header = Path::new(&name).with_extension("hpp");
+        let user = format!("use_{}", name.replace('/', "_"));
+        let text = format!("#include \"{}\"\n", header.display());
+        std::fs::write(dir.join(&user), text).unwrap();
+        files.push(user);
+    }
+    run_compiler("g++", &dir, &["-std=c++20"], &files);
+}
+
+#[test]
+fn outputs_are_as_kept() {
+    let dialects = tests_dir().join("dialects");
+    let mut expected = Expected::new();
+    for name in [
+        "list",
+        "ledger",
+        "all_types",
+        "calendar",
+        "keywords",
+        "order",
+        "constants_only",
+    ] {
+        for language in [DataLanguage::C, DataLanguage::Cpp] {
+            for file in compile(&dialects.join(format!("{name}.x")), language, &[]) {
+                expected.compare(&tests_dir().join("golden").join(&file.path), &file.text);
+            }
+        }
+    }
+    expected.finish();
+}
+
+#[test]
+fn conditions_follow_the_defines_given() {
+    let path = tests_dir().join("dialects/statistics.x");
+    let header = |defines: &[&str]| compile(&path, DataLanguage::C, defines).remove(0).text;
+    assert!(header(&[]).contains("int dk_xfer[4];"));
+    let three = header(&["CPUSTATES=3"]);
+    assert!(three.contains("int cp_time[3];") && three.contains("enum { DISKS = 3 };"));
+    assert!(header(&["CPUSTATES=1", "FORCE"]).contains("int cp_time[1];"));
+}
+
+#[test]
+fn included_files_are_found_in_the_directories_given() {
+    let dir = fresh_dir("include-dirs");
+    std::fs::write(
+        dir.join("user.x"),
+        "#include <shared.x>\nstruct u_t { shared_t s; };\n",
+    )
+    .unwrap();
+    let options = CompileOptions {
+        files: vec![dir.join("user.x")],
+        output: Output::Data(DataLanguage::C),
+        include_dirs: vec![tests_dir().join("dialects/include")],
+        defines: Vec::new(),
+    };
+    let files = run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let text = &files[0].text;
+    assert!(
+        text.contains("#include \"shared.h\"") && !text.contains("struct shared_t {"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_unchanged_file_is_not_written_again() {
+    let dir = fresh_dir("unchanged");
+    let file = compile(&tests_dir().join("dialects/list.x"), DataLanguage::C, &[]).remove(0);
+    file.write(&dir).unwrap();
+    let path = dir.join(&file.path);
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    file.write(&dir).unwrap();
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().modified().unwrap(),
+        before
+    );
+}

@@ -1,0 +1,90 @@
+//! Each wrong file of tests/errors has its messages beside it, word for word. To accept changed
+//! messages, run the test with IW_UPDATE_GOLDEN=1 and read the difference.
+
+mod golden;
+
+use golden::{files_of, tests_dir, Expected};
+use interweave_idl::{run, CompileOptions, DataLanguage, Output};
+use std::path::{Path, PathBuf};
+
+fn data(files: Vec<PathBuf>) -> CompileOptions {
+    CompileOptions {
+        files,
+        output: Output::Data(DataLanguage::C),
+        include_dirs: Vec::new(),
+        defines: Vec::new(),
+    }
+}
+
+fn messages(options: CompileOptions) -> String {
+    match run(options) {
+        Ok(files) => panic!("accepted, and made {} files", files.len()),
+        Err(diagnostics) => diagnostics.to_string(),
+    }
+}
+
+#[test]
+fn wrong_files_are_answered_with_their_messages() {
+    let dir = tests_dir().join("errors");
+    let mut expected = Expected::new();
+    for path in files_of(&dir, "x") {
+        let text = messages(data(vec![path.clone()]));
+        // The messages name the file as it was given, which depends on where the tests run.
+        let shown = text.replace(&format!("{}/", dir.display()), "");
+        assert!(shown.starts_with(&*path.file_name().unwrap().to_string_lossy()));
+        expected.compare(&path.with_extension("txt"), &shown);
+    }
+    expected.finish();
+}
+
+#[test]
+fn two_files_that_make_one_output_are_refused() {
+    let dir = tests_dir().join("dialects");
+    let text = messages(data(vec![dir.join("list.x"), dir.join("other/list.x")]));
+    assert!(text.contains("both make list.h"), "{text}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let text = messages(data(vec![PathBuf::from("no/such/file.x")]));
+    assert!(
+        text.starts_with("error: cannot read no/such/file.x:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn no_file_is_an_error() {
+    assert_eq!(messages(data(Vec::new())), "error: no input file\n");
+}
+
+#[test]
+fn a_language_to_come_is_said_to_be_missing() {
+    for (name, language) in [
+        ("fortran", DataLanguage::Fortran),
+        ("java", DataLanguage::Java),
+        ("typescript", DataLanguage::TypeScript),
+    ] {
+        let mut options = data(vec![tests_dir().join("dialects/list.x")]);
+        options.output = Output::Data(name.parse().unwrap());
+        assert_eq!(options.output, Output::Data(language));
+        let text = messages(options);
+        assert_eq!(
+            text,
+            format!("error: --lang {name} is not available yet; c and cpp are\n")
+        );
+    }
+    assert!("cobol".parse::<DataLanguage>().is_err());
+}
+
+#[test]
+fn an_include_that_includes_itself_is_read_once() {
+    let dir = tests_dir().join("dialects");
+    let files = run(data(vec![dir.join("mutual_a.x")])).expect("accepted");
+    let header = &files
+        .iter()
+        .find(|file| file.path == Path::new("mutual_a.h"))
+        .unwrap()
+        .text;
+    assert_eq!(header.matches("struct a_t {").count(), 1);
+}
