@@ -1,6 +1,6 @@
 //! Encoders and decoders of the protocol's messages (RFC 4506), for the languages that speak it.
 //!
-//! The runtimes they lean on are written by hand: `server/src/protocol/xdr.rs` and
+//! The runtimes they lean on are written by hand: `server/wire/src/protocol/xdr.rs` and
 //! `native/protocol/xdr.h`. Generated code holds no rule of its own beyond the order of fields:
 //! bounds, padding, UTF-8, recursion depth and "never allocate more than the bytes at hand can
 //! fill" are the runtimes' business.

@@ -1,0 +1,3 @@
+//! The `interweave` program.
+
+fn main() {}

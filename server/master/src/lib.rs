@@ -1,0 +1,1 @@
+//! The master room: the newest version of each segment, in wire format.

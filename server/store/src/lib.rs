@@ -1,0 +1,1 @@
+//! The store room: what makes an acknowledged release survive.
