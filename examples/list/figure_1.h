@@ -6,11 +6,11 @@
 
 #include "list.h"
 
-extern node_t *head; /* an unused header node; the first real item is in head->next */
+extern node_t* head; /* an unused header node; the first real item is in head->next */
 extern IW_handle_t h;
 
 void list_init(void);
-node_t *list_search(int key);
+node_t* list_search(int key);
 void list_insert(int key);
 
 #endif

@@ -25,13 +25,13 @@ static const char kHelp[] =
     "  list search 4\n"
     "  list --url host:7747/numbers show\n";
 
-static int fail(const char *what) {
+static int fail(const char* what) {
   fprintf(stderr, "list: %s: %s\n", what, IW_strerror(IW_errno()));
   return 2;
 }
 
-static int parse_key(const char *text, int *key) {
-  char *end;
+static int parse_key(const char* text, int* key) {
+  char* end;
   errno = 0;
   const long value = strtol(text, &end, 10);
   if (end == text || *end != '\0' || errno != 0 || value < INT_MIN || value > INT_MAX) {
@@ -43,17 +43,17 @@ static int parse_key(const char *text, int *key) {
 }
 
 /* The MIP of the list's header node; the caller frees it. */
-static char *head_mip(const char *url) {
+static char* head_mip(const char* url) {
   const size_t size = strlen(url) + sizeof "#head";
-  char *mip = malloc(size);
+  char* mip = malloc(size);
   if (mip != NULL) snprintf(mip, size, "%s#head", url);
   return mip;
 }
 
 /* Whoever comes first makes the header node. The writer lock decides who that is. */
-static int make_head_if_missing(IW_handle_t segment, const char *mip) {
+static int make_head_if_missing(IW_handle_t segment, const char* mip) {
   if (IW_wl_acquire(segment) != 0) return 0;
-  node_t *found = IW_mip_to_ptr(mip);
+  node_t* found = IW_mip_to_ptr(mip);
   if (found != NULL) return IW_wl_abort(segment) == 0; /* nothing was changed */
   found = IW_malloc_named(segment, IW_node_t, "head");
   if (found == NULL) {
@@ -66,13 +66,13 @@ static int make_head_if_missing(IW_handle_t segment, const char *mip) {
 }
 
 /* Like list_init, for any URL. */
-static void list_init_at(const char *url, const char *mip) {
+static void list_init_at(const char* url, const char* mip) {
   h = IW_open_segment(url);
   head = IW_mip_to_ptr(mip);
 }
 
-static int open_list(const char *url) {
-  char *mip = head_mip(url);
+static int open_list(const char* url) {
+  char* mip = head_mip(url);
   if (mip == NULL) return 0;
   IW_handle_t segment = IW_open_segment(url);
   int opened = segment != NULL && make_head_if_missing(segment, mip);
@@ -88,7 +88,7 @@ static int open_list(const char *url) {
   return opened;
 }
 
-static int insert(int count, char **texts) {
+static int insert(int count, char** texts) {
   for (int i = 0; i < count; ++i) {
     int key;
     if (!parse_key(texts[i], &key)) return 2;
@@ -98,10 +98,10 @@ static int insert(int count, char **texts) {
   return 0;
 }
 
-static int search(const char *text) {
+static int search(const char* text) {
   int key;
   if (!parse_key(text, &key)) return 2;
-  const node_t *found = list_search(key);
+  const node_t* found = list_search(key);
   if (found == NULL) {
     printf("%d is not in the list\n", key);
     return 1;
@@ -114,7 +114,7 @@ static int search(const char *text) {
 
 static int show(void) {
   if (IW_rl_acquire(h) != 0) return fail("no reader lock");
-  for (const node_t *p = head->next; p != NULL; p = p->next) printf("%d\n", p->key);
+  for (const node_t* p = head->next; p != NULL; p = p->next) printf("%d\n", p->key);
   return IW_rl_release(h) == 0 ? 0 : fail("the reader lock was not released");
 }
 
@@ -123,8 +123,8 @@ static int usage(void) {
   return 2;
 }
 
-int main(int argc, char **argv) {
-  const char *url = kDefaultUrl;
+int main(int argc, char** argv) {
+  const char* url = kDefaultUrl;
   int at = 1;
   if (at < argc && strcmp(argv[at], "--help") == 0) {
     fputs(kHelp, stdout);
@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
     url = argv[at + 1];
     at += 2;
   }
-  const char *command = at < argc ? argv[at] : "";
+  const char* command = at < argc ? argv[at] : "";
   const int keys = argc - at - 1;
   const int is_insert = strcmp(command, "insert") == 0 && keys >= 1;
   const int is_search = strcmp(command, "search") == 0 && keys == 1;
