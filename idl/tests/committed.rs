@@ -63,3 +63,37 @@ fn the_limits_are_those_of_the_specification() {
         );
     }
 }
+
+/// `NAME = number` of every enum member in a text, by name.
+fn members(text: &str, prefix: &str) -> Vec<(String, String)> {
+    let line = |line: &str| {
+        let line = line.trim().split(',').next()?;
+        let (name, value) = line.split_once(" = ")?;
+        Some((
+            name.strip_prefix(prefix)?.to_string(),
+            value.trim().to_string(),
+        ))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[test]
+fn the_numbers_of_the_type_table_are_those_of_the_specification() {
+    let table = root().join("native/include/interweave/type_table.h");
+    let table = std::fs::read_to_string(table).unwrap();
+    let files = generate(CodecLanguage::Cpp);
+    let header = files
+        .iter()
+        .find(|file| file.path == Path::new("descriptor.gen.h"))
+        .unwrap();
+    for (prefix, name, count) in [
+        ("IW_KIND_", "type_kind", 9),
+        ("IW_PRIMITIVE_", "primitive", 11),
+    ] {
+        let start = header.text.find(&format!("enum class {name} ")).unwrap();
+        let end = start + header.text[start..].find("};").unwrap();
+        let specified = members(&header.text[start..end], "");
+        assert_eq!(specified.len(), count);
+        assert_eq!(members(&table, prefix), specified);
+    }
+}

@@ -6,24 +6,17 @@
 mod c;
 mod codec;
 mod cpp;
+mod limits;
 mod names;
 mod order;
 mod text;
+
+pub use limits::descriptor_limits;
 
 use crate::compile::{CodecLanguage, DataLanguage, GeneratedFile, Output, Unit};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::source::FileId;
 use std::path::PathBuf;
-
-/// The limits of spec/protocol/descriptor.x that data files are held to, by their names there.
-pub fn descriptor_limits() -> [(&'static str, usize); 4] {
-    [
-        ("MAX_TYPE_NAME", c::checks::MAX_TYPE_NAME),
-        ("MAX_FIELDS", c::checks::MAX_FIELDS),
-        ("MAX_ENUM_MEMBERS", c::checks::MAX_ENUM_MEMBERS),
-        ("MAX_STRING_BOUND", c::declare::MAX_STRING_BOUND as usize),
-    ]
-}
 
 /// The files generated for a unit, each with the input it is made from.
 pub(crate) fn generate(
@@ -31,6 +24,16 @@ pub(crate) fn generate(
     output: Output,
     report: &mut Report,
 ) -> Vec<(PathBuf, GeneratedFile)> {
+    match output {
+        Output::Data(_) => unit
+            .roots
+            .iter()
+            .for_each(|&file| limits::check(unit.schema, file, report)),
+        Output::Codec(_) => codec::check(unit.schema, report),
+    }
+    if !report.is_empty() {
+        return Vec::new();
+    }
     match output {
         Output::Codec(CodecLanguage::Rust) => codec::rust::generate(unit, report),
         Output::Codec(CodecLanguage::Cpp) => codec::cpp::generate(unit, report),

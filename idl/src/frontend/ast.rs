@@ -87,6 +87,8 @@ pub enum Size {
 #[derive(Clone, Debug)]
 pub enum Base {
     Primitive(Primitive),
+    /// Only before a star.
+    Void,
     Opaque,
     String,
     Named(Path),

@@ -245,6 +245,7 @@ impl Lowering<'_, '_> {
     fn declared_type(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
         let mut sizes = declaration.sizes.as_slice();
         let base = match &declaration.base {
+            Base::Void => return self.sized(Type::AnyPointer, sizes, place),
             Base::Opaque | Base::String => match self.bytes(declaration, &mut sizes, place) {
                 Some(ty) => ty,
                 None => return Type::Primitive(Primitive::Int),

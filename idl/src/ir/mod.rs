@@ -94,6 +94,8 @@ pub enum Type {
     Array(Box<Type>, u32),
     Sequence(Box<Type>, Option<u32>),
     Pointer(Box<Type>),
+    /// `void *`, which may point at any block. Only programs' data has it.
+    AnyPointer,
 }
 
 impl Schema {

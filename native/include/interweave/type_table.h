@@ -100,7 +100,8 @@ struct IW_type_def {
   size_t align;
   /* The structure hash of the type of the same name that this one replaces; 0: none. */
   uint64_t predecessor;
-  /* ARRAY, SEQUENCE: the element. POINTER: the target, which may lead back to this type. */
+  /* ARRAY, SEQUENCE: the element. POINTER: the target, which may lead back to this type; NULL for
+   * `void *`, which may point at any block. */
   IW_type_t element;
   /* ARRAY: elements, at least 1. STRING, SEQUENCE, TEXT: the bound, of which 0 is none. */
   size_t count;

@@ -1,22 +1,16 @@
-//! What C and the descriptor format cannot express.
+//! What C cannot express.
 
 use super::header::union_fields;
 use super::Backend;
 use crate::backends::names;
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{check, Arm, Def, DefBody, DefId, Field, Type};
+use crate::ir::{check, Def, DefBody, DefId, Field, Type};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
-
-/// Limits of spec/protocol/descriptor.x; a test compares them with that file.
-pub const MAX_TYPE_NAME: usize = 255;
-pub const MAX_FIELDS: usize = 4096;
-pub const MAX_ENUM_MEMBERS: usize = 4096;
 
 pub fn check(backend: &Backend<'_>, report: &mut Report) {
     check_identifiers(backend, report);
     for id in backend.schema.of_file(backend.file) {
-        check_limits(backend.schema.def(id), report);
         check_members(backend.schema.def(id), report);
     }
     check_order(backend, report);
@@ -56,54 +50,6 @@ fn check_members(def: &Def, report: &mut Report) {
             let error = Diagnostic::new(field.span, message).related(first, "by this one");
             report.error(error);
         }
-    }
-}
-
-fn check_limits(def: &Def, report: &mut Report) {
-    check_name(&def.full_name("::"), def.span, report);
-    match &def.body {
-        DefBody::Const(_) | DefBody::Alias(_) => {}
-        DefBody::Enum(members) => {
-            check_count(def, members.len(), MAX_ENUM_MEMBERS, "members", report);
-            members
-                .iter()
-                .for_each(|member| check_name(&member.name, member.span, report));
-        }
-        DefBody::Struct(fields) => {
-            check_count(def, fields.len(), MAX_FIELDS, "fields", report);
-            fields
-                .iter()
-                .for_each(|field| check_name(&field.name, field.span, report));
-        }
-        DefBody::Union(union) => {
-            check_count(def, union.arms.len(), MAX_FIELDS, "arms", report);
-            for Arm { cases, field, .. } in union.arms.iter().chain(&union.default) {
-                check_count(
-                    def,
-                    cases.len(),
-                    MAX_ENUM_MEMBERS,
-                    "cases in one arm",
-                    report,
-                );
-                field
-                    .iter()
-                    .for_each(|field| check_name(&field.name, field.span, report));
-            }
-        }
-    }
-}
-
-fn check_name(name: &str, span: Span, report: &mut Report) {
-    if name.len() > MAX_TYPE_NAME {
-        let message = format!("the name is longer than {MAX_TYPE_NAME} bytes");
-        report.error(Diagnostic::new(span, message));
-    }
-}
-
-fn check_count(def: &Def, count: usize, most: usize, what: &str, report: &mut Report) {
-    if count > most {
-        let message = format!("`{}` has {count} {what}; {most} is the most", def.name);
-        report.error(Diagnostic::new(def.span, message));
     }
 }
 

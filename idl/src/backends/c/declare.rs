@@ -1,12 +1,9 @@
 //! C's declarators: a type around a name.
 
 use super::Backend;
+use crate::backends::limits::MAX_STRING_BOUND;
 use crate::ir::{DefBody, DefId, Primitive, Type};
 use std::collections::BTreeSet;
-
-/// The largest bound of a string that is stored in its struct; larger ones live in a block of their
-/// own. MAX_STRING_BOUND of spec/protocol/descriptor.x.
-pub const MAX_STRING_BOUND: u32 = 4096;
 
 pub fn primitive_name(primitive: Primitive) -> &'static str {
     match primitive {
@@ -68,6 +65,7 @@ impl Backend<'_> {
             Type::Primitive(Primitive::Quadruple) => format!("unsigned char {name}[16]"),
             Type::Primitive(primitive) => format!("{} {name}", primitive_name(*primitive)),
             Type::Named(id) => self.named(*id, name, members),
+            Type::AnyPointer => format!("void *{name}"),
             Type::Opaque(size) => format!("unsigned char {name}[{size}]"),
             Type::String(Some(bound)) if *bound <= MAX_STRING_BOUND => {
                 format!("char {name}[{}]", bound + 1)

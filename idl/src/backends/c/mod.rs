@@ -4,8 +4,8 @@
 //! `list.c` with the tables of `<interweave/type_table.h>`, which registers them when the program
 //! loads. Sizes and offsets are expressions for the C compiler, so the text is the same everywhere.
 
-pub mod checks;
-pub mod declare;
+mod checks;
+mod declare;
 mod header;
 mod table;
 

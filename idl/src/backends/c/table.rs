@@ -1,8 +1,8 @@
 //! The tables: each type's descriptor as constant data, and their registration.
 
-use super::declare::MAX_STRING_BOUND;
 use super::header::int_literal;
 use super::{Backend, Described, Registration};
+use crate::backends::limits::MAX_STRING_BOUND;
 use crate::backends::text::Text;
 use crate::backends::{first_line, names, stem};
 use crate::ir::{Arm, Case, Def, DefBody, DefId, Field, Member, Primitive, Type, Union};
@@ -244,6 +244,7 @@ impl Writer<'_> {
                 format!("IW_SEQUENCE_DEF(\"{name}\", {element}, {bound}U)")
             }
             Type::OpaqueVar(bound) => self.derived(&Type::Sequence(Box::new(bytes), *bound), name),
+            Type::AnyPointer => format!("IW_POINTER_DEF(\"{name}\", NULL)"),
             Type::Pointer(target) => {
                 let target = self.reference(target);
                 format!("IW_POINTER_DEF(\"{name}\", {target})")
@@ -281,7 +282,7 @@ impl Writer<'_> {
             Type::String(Some(bound)) if *bound <= MAX_STRING_BOUND => {
                 (format!("{}U", bound + 1), "IW_ALIGN_OF(char)".into())
             }
-            Type::String(_) | Type::Pointer(_) => {
+            Type::String(_) | Type::Pointer(_) | Type::AnyPointer => {
                 ("sizeof(void *)".into(), "IW_ALIGN_OF(pointer)".into())
             }
             Type::Sequence(..) | Type::OpaqueVar(_) => (

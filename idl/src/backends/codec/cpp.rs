@@ -498,6 +498,7 @@ impl Generator<'_> {
                 name if members.contains(&name) => format!("protocol::{name}"),
                 name => name,
             },
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::Opaque(size) => format!("std::array<std::uint8_t, {size}>"),
             Type::OpaqueVar(_) => "std::vector<std::uint8_t>".into(),
             Type::String(_) => "std::string".into(),
@@ -515,6 +516,7 @@ impl Generator<'_> {
             format!("[](xdr::Writer& {to}, const auto& {item}) {{ {call}; }}")
         };
         match self.schema.resolve(ty) {
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::Primitive(Primitive::Quadruple) | Type::Opaque(_) => {
                 format!("{writer}.fixed({place}.data(), {place}.size())")
             }
@@ -548,6 +550,7 @@ impl Generator<'_> {
             format!("[](xdr::Reader& {from}, auto& {item}) {{ return {call}; }}")
         };
         match self.schema.resolve(ty) {
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::Primitive(Primitive::Quadruple) | Type::Opaque(_) => {
                 format!("{reader}.fixed({place}.data(), {place}.size())")
             }

@@ -8,9 +8,26 @@
 pub mod cpp;
 pub mod rust;
 
-use crate::backends::order::Cycles;
+use crate::backends::order::{self, Cycles};
+use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::{DefBody, DefId, Primitive, Schema, Type};
 use std::cell::RefCell;
+
+/// What an encoding cannot have, although a program's data may.
+pub fn check(schema: &Schema, report: &mut Report) {
+    for def in &schema.defs {
+        order::for_each_type(def, &mut |ty| {
+            let mut inner = ty;
+            while let Type::Array(element, _) | Type::Sequence(element, _) = inner {
+                inner = element;
+            }
+            if *inner == Type::AnyPointer {
+                let message = format!("`{}` has a `void *`, which cannot be encoded", def.name);
+                report.error(Diagnostic::new(def.span, message));
+            }
+        });
+    }
+}
 
 /// What both languages ask about encodings.
 pub struct Encodings<'a> {
@@ -40,6 +57,7 @@ impl<'a> Encodings<'a> {
             Type::Array(element, count) => {
                 self.least_bytes(element).saturating_mul((*count).into())
             }
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::OpaqueVar(_) | Type::String(_) | Type::Sequence(..) | Type::Pointer(_) => 4,
         };
         bytes.min(u64::from(u32::MAX))

@@ -425,6 +425,7 @@ impl Generator<'_> {
         match ty {
             Type::Primitive(primitive) => primitive_name(*primitive).into(),
             Type::Named(id) => rust_type(&self.schema.def(*id).name),
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::Opaque(size) => format!("[u8; {size}]"),
             Type::OpaqueVar(_) => "Vec<u8>".into(),
             Type::String(_) => "String".into(),
@@ -442,6 +443,7 @@ impl Generator<'_> {
         };
         let each = |inner: &Type| format!("|item, out| {}", self.encode(inner, "item", true));
         match self.schema.resolve(ty) {
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::Primitive(Primitive::Quadruple) | Type::Opaque(_) => {
                 format!("xdr::put_fixed({borrowed}, out)")
             }
@@ -472,6 +474,7 @@ impl Generator<'_> {
     fn decode_result(&self, ty: &Type) -> String {
         let each = |inner: &Type| format!("|r| {}", self.decode_result(inner));
         match self.schema.resolve(ty) {
+            Type::AnyPointer => unreachable!("refused by check()"),
             Type::Primitive(Primitive::Quadruple) => "r.fixed::<16>()".into(),
             Type::Primitive(primitive) => format!("{}::decode(r)", primitive_name(*primitive)),
             Type::Named(id) => format!("{}::decode(r)", rust_type(&self.schema.def(*id).name)),

@@ -114,8 +114,9 @@ impl Parser<'_> {
             }
             "opaque" => Ok(Base::Opaque),
             "string" => Ok(Base::String),
+            "void" if self.peek().is_symbol("*") => Ok(Base::Void),
             "void" => {
-                let hint = "`void` stands alone, and only in a union's arm";
+                let hint = "`void` stands alone, and only in a union's arm; `void *` is a type";
                 Err(Diagnostic::new(token.span, "`void` is no type of a name").hint(hint))
             }
             "enum" if self.peek().is_symbol("{") => Ok(Base::Enum(self.enum_body()?)),
