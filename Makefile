@@ -1,0 +1,50 @@
+# The one entrance. Each target is a few words for people; the work is done by cargo, cmake and the
+# scripts in make/. `make demo` and `make test` install what they need first (see make/setup.sh).
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+ONLY   ?=
+FRAMES ?=
+PROBLEM ?= lw3
+export BUILD PREFIX ONLY FRAMES PROBLEM
+
+.PHONY: help setup build demo test test-long bench fuzz tidy format generate install clean
+
+help:  ## show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup:  ## install what building and testing need (as root or with sudo); nothing if it is there
+	@make/setup.sh
+
+build: setup  ## build the interweave program, the client library and the examples
+	@make/build.sh
+
+demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh
+	@make/demo.sh
+
+test: setup  ## everything that must hold, about 25 minutes on 2 cores
+	@make/test.sh
+
+test-long: build  ## the longer campaigns: 200 server kills, more seeds, thread sanitizer
+	@make/test_long.sh
+
+bench: build  ## the figures, beside their rivals; ONLY=update|frame|readlock|memory for one
+	@make/bench.sh
+
+fuzz: build  ## fuzz every decoder; SECONDS_EACH=n (default 60)
+	@make/fuzz.sh
+
+tidy: setup  ## import edges, formatting, lints, generated code up to date
+	@make/tidy.sh
+
+format:  ## format all sources in place
+	@make/format.sh
+
+generate:  ## regenerate the protocol's codecs from spec/protocol
+	@make/generate.sh
+
+install: build  ## install into PREFIX (default /usr/local)
+	@make/install.sh
+
+clean:  ## remove what was built
+	rm -rf $(BUILD) target

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Formats every source file in place.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo fmt --all
+git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format -i
