@@ -1,0 +1,284 @@
+/*
+ * interweave.h -- shared typed memory: segments that programs in different languages, on different
+ * machines, open by URL and read and write as ordinary data. (ICDCS 2003: "the paper".)
+ *
+ * A segment is a heap of typed blocks. Each process holds a cached copy of it in its own memory and
+ * layout. Readers work under a reader lock and say how recent is recent enough; writers work under
+ * the writer lock, at whose release only the differences travel.
+ *
+ *   IW_handle_t h = IW_open_segment("127.0.0.1:7747/list");
+ *   IW_wl_acquire(h);
+ *   node_t *p = IW_malloc_named(h, IW_node_t, "head");    node_t, IW_node_t: `interweave compile`
+ *   p->key = 1;
+ *   IW_wl_release(h);
+ *
+ * Results. `int` functions return 0 or a negative IW_E... code; functions that return a pointer or a
+ * handle return NULL. After a failure IW_errno() and IW_strerror() tell the calling thread why. A
+ * successful call leaves them as they were.
+ *
+ * Threads. Every function may be called from every thread. Locks belong to the thread that took
+ * them, and to one segment; pointers into a segment are good in all threads. A lock still held by a
+ * thread that ends is given back (a writer lock: aborted). No function may be called from a signal
+ * handler. After fork() the child's calls on the parent's handles fail with IW_EFORKED; it may open
+ * segments of its own.
+ *
+ * Time is in seconds (double), sizes are in bytes. Waiting calls without a deadline of their own
+ * wait as long as the segment's timeout (IW_open_options.timeout).
+ *
+ * Environment: IW_TOKEN (the token to show to servers), IW_TRACKER (wp-async|scan|sigsegv|compare),
+ * IW_LOG (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
+ *
+ * Plain C99, also read by C++ (see <interweave.hpp>).
+ */
+#ifndef INTERWEAVE_H
+#define INTERWEAVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interweave/type_table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An open segment (paper, 2.1). Opening one URL twice gives the same handle; it must be closed as
+ * often as it was opened. */
+typedef struct IW_segment* IW_handle_t;
+
+/* A machine-independent pointer: text `iw://host:port/path#serial[#offset]` (paper, 2.1). The caller
+ * frees it with IW_mip_free. */
+typedef char* IW_mip_t;
+
+/* ---- Errors: the negative numbers of spec/protocol/error.x -------------------------------------- */
+enum {
+  IW_OK = 0,
+  IW_EUNIMPLEMENTED = -1,    /* not something this library or server can do */
+  IW_EMALFORMED = -2,        /* bytes that are not a message, a diff or a descriptor */
+  IW_EVERSION_MISMATCH = -3, /* no protocol version in common with the server */
+  IW_ENOT_OPEN = -4,         /* not an open handle */
+  IW_EDENIED = -5,           /* no rule of the server allows it */
+  IW_EBAD_URL = -6,          /* not of the form [iw://]host[:port]/path[#block[#offset]] */
+  IW_ENO_SEGMENT = -7,       /* no such segment, and IW_CREATE was not given */
+  IW_ENO_BLOCK = -8,         /* no such block in the segment */
+  IW_EUNKNOWN_TYPE = -9,     /* the type is not registered in this program */
+  IW_ETYPE_CONFLICT = -10,   /* a type of that name with another structure exists already */
+  IW_EBAD_NAME = -11,        /* the block name is taken, or is not a name */
+  IW_ENO_LOCK = -12,         /* the call needs a lock that the calling thread does not hold */
+  IW_EWOULD_DEADLOCK = -13,  /* the writer lock was asked for while the thread reads the segment */
+  IW_ETIMED_OUT = -14,       /* the deadline passed */
+  IW_EUNREACHABLE = -15,     /* the server cannot be reached */
+  IW_EFENCED = -16,          /* the writer lock was lost before its release; changes rolled back */
+  IW_EROLLED_BACK = -17,     /* the connection was lost; the changes were rolled back */
+  IW_ESTORE_FULL = -18,      /* the server's disk is full: writes are refused until there is room */
+  IW_EQUOTA = -19,           /* the segment's quota would be exceeded */
+  IW_ETOO_LARGE = -20,       /* a bound of the protocol or of the server would be exceeded */
+  IW_ENO_MEMORY = -21,       /* no memory or address space left in this process */
+  IW_EBAD_POINTER = -22,     /* a pointer that leads to no unit of a block, or to one of another type */
+  IW_EBAD_VALUE = -23,       /* a discriminant, enum or bool without meaning, a string without end */
+  IW_EBAD_ARGUMENT = -24,    /* an argument is outside what the call accepts */
+  IW_EFORKED = -25,          /* the handle belongs to the parent of this forked process */
+  IW_ESTRAY_WRITE = -26,     /* a store without the writer lock was found, and undone */
+  IW_EREAD_ONLY = -27,       /* the handle was opened read-only */
+  IW_ESTALE = -28,           /* the freshness bound could not be confirmed */
+  IW_ESTOPPING = -29,        /* the server is stopping */
+  IW_EREMOVED = -30,         /* the segment was removed */
+  IW_EDAMAGED = -31,         /* the server's store found damage; the segment is stopped */
+  IW_ECANCELLED = -32,       /* the wait was given up */
+  IW_EINTERNAL = -33         /* a broken invariant of ours; please report it */
+};
+
+/* The code (negative) and the text of the calling thread's last failure: what was asked, what was
+ * found, what to do. 0 and "" if nothing has failed yet. The text is good until the thread's next
+ * call of this library. */
+IW_API int IW_errno(void);
+IW_API const char* IW_strerror(void);
+
+/* ---- Segments ----------------------------------------------------------------------------------- */
+
+/* IW_open_options.flags */
+enum {
+  IW_CREATE = 1,   /* make the segment if it does not exist */
+  IW_READ_ONLY = 2 /* no writer locks; the copy needs half the memory. Decided by the first open */
+};
+
+/* IW_open_options.durability: when a release is acknowledged. Counts when the segment is made. */
+enum {
+  IW_MEMORY = 1,  /* in the server's memory */
+  IW_WRITTEN = 2, /* handed to the server's operating system: survives the server process */
+  IW_SYNCED = 3   /* on the disk: survives loss of power; the default */
+};
+
+typedef struct IW_open_options {
+  size_t size;       /* sizeof(IW_open_options): members may be added at the end */
+  unsigned flags;    /* IW_CREATE, IW_READ_ONLY */
+  int durability;    /* IW_MEMORY, IW_WRITTEN, IW_SYNCED; 0: IW_SYNCED */
+  double timeout;    /* seconds that calls without a deadline of their own wait; 0: 30 */
+  const char* token; /* shown to the server when connecting; NULL: the environment's IW_TOKEN */
+  uint64_t quota;    /* bytes in wire format that the segment may hold; 0: the server's default */
+} IW_open_options;
+
+/* Opens the segment, and makes it if it does not exist. URL: [iw://]host[:port]/path or
+ * unix:FILE:/path; the default port is 7747. No data moves until the first lock. */
+IW_API IW_handle_t IW_open_segment(const char* url);
+
+/* `options` NULL: as IW_open_segment. Without IW_CREATE a missing segment is IW_ENO_SEGMENT. */
+IW_API IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* options);
+
+/* After the last close the copy's memory is gone; pointers into it must not be used. A writer lock
+ * that is still held is aborted. */
+IW_API int IW_close_segment(IW_handle_t h);
+
+/* The version of the cached copy; 0 before the first lock and for an empty segment. Under a lock it
+ * does not change. */
+IW_API uint64_t IW_version(IW_handle_t h);
+
+/* ---- Locks (paper, 2.2; rules PROC-*, LOCK-*, COH-* of spec/coherence.md) ----------------------- */
+
+/* A reader lock: the copy is brought up to date if it is not recent enough (see IW_set_coherence),
+ * and stays one whole version until the release. Locks nest by counting; a nested lock never waits
+ * and keeps its version. The holder of the writer lock gets a reader lock at once. */
+IW_API int IW_rl_acquire(IW_handle_t h);
+IW_API int IW_rl_release(IW_handle_t h);
+
+/* The writer lock: one holder among all processes and threads; the copy becomes the newest version.
+ * IW_EWOULD_DEADLOCK if the thread holds a reader lock of the segment. Writer locks nest. The lock
+ * is a lease, renewed in the background up to the server's maximum hold time. */
+IW_API int IW_wl_acquire(IW_handle_t h);
+
+/* Sends what changed and gives the lock back once the server has made the new version as durable as
+ * the segment asks. On success the changes are committed. IW_EFENCED (lock lost) and
+ * IW_EROLLED_BACK (connection lost): the lock is gone and the copy shows the version before the
+ * acquire. IW_ESTORE_FULL and IW_ETIMED_OUT: the lock is still held; release again or abort. Other
+ * refusals (IW_EQUOTA, IW_EBAD_POINTER, IW_EBAD_VALUE ...) that were found before sending leave the
+ * lock held, too; found by the server they roll back. IW_errno's text says which. */
+IW_API int IW_wl_release(IW_handle_t h);
+
+/* Gives the lock back and undoes everything since the acquire: stores, allocations and frees. Ends
+ * all nested writer locks. */
+IW_API int IW_wl_abort(IW_handle_t h);
+
+/* IW_rl_acquire_for's flags */
+enum { IW_FRESH = 1 /* the newest version now, whatever the coherence model accepts */ };
+
+/* With a deadline: IW_ETIMED_OUT after `seconds`; 0 takes the lock only if that needs no waiting for
+ * other holders. The answer of the server is waited for at least the time it takes. */
+IW_API int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags);
+IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
+
+/* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) ----------------------------------- */
+
+typedef enum IW_coherence {
+  IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
+  IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
+  IW_NULL = 3,     /* any version; IW_refresh fetches */
+  IW_DELTA = 4,    /* at most x versions old */
+  IW_TEMPORAL = 5, /* the newest at some time not longer than x seconds ago */
+  IW_DIFF = 6      /* at most x per cent of the units changed since */
+} IW_coherence_t;
+
+/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. */
+IW_API int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x);
+
+/* What a model of the user's own may look at. */
+typedef struct IW_copy_state {
+  size_t size;             /* sizeof(IW_copy_state) */
+  uint64_t version;        /* of the copy */
+  uint64_t newest_known;   /* the newest version that this process has heard of */
+  double seconds_confirmed; /* how long ago the copy was last known to be the newest version */
+  int subscribed;          /* the server tells when there is a newer version */
+} IW_copy_state;
+
+/* Returns nonzero if the copy is recent enough; otherwise the newest version is fetched. Called at
+ * each acquire with the segment's mutex held: it must not call this library. NULL: back to FULL. */
+typedef int (*IW_recent_fn)(const IW_copy_state* copy, void* arg);
+IW_API int IW_set_coherence_fn(IW_handle_t h, IW_recent_fn f, void* arg);
+
+/* Fetches the newest version now (for Null coherence). Under a reader lock of the thread: IW_OK and
+ * nothing happens, because a lock keeps its version. */
+IW_API int IW_refresh(IW_handle_t h);
+
+/* Seconds since the copy was last known to be the newest version; negative if it never was. */
+IW_API int IW_staleness(IW_handle_t h, double* seconds);
+
+/* ---- Blocks (paper, 2.1, 3.1) ------------------------------------------------------------------- */
+
+/* Allocation and freeing need the writer lock, and take effect for others at its release. Memory is
+ * zero. Block names are unique in the segment, do not begin with a digit and hold no '#'. */
+IW_API void* IW_malloc(IW_handle_t h, IW_type_t t);
+IW_API void* IW_malloc_named(IW_handle_t h, IW_type_t t, const char* name);
+/* `count` elements in a row; `name` may be NULL. */
+IW_API void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name);
+IW_API int IW_free(IW_handle_t h, void* block);
+
+/* Replaces the value of an owned field, that is `T x<>` or `string s<>` in a block of the segment:
+ * `count` elements are copied from `src` (for a string: characters without the NUL). `field` is the
+ * address of the field itself. Needs the writer lock. */
+IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
+
+/* The block after `after` in the order of serials; NULL gives the first, and is returned (with
+ * IW_errno unchanged) after the last. Needs a lock. */
+IW_API void* IW_next_block(IW_handle_t h, const void* after);
+
+/* ---- Machine-independent pointers --------------------------------------------------------------- */
+
+/* For any pointer into an open segment; NULL with IW_EBAD_POINTER for others. */
+IW_API IW_mip_t IW_ptr_to_mip(const void* p);
+IW_API void IW_mip_free(IW_mip_t mip);
+
+/* Where the MIP leads in this process. Opens the segment if need be (it then stays open) and
+ * reserves the block's space, but moves no data: read it under a lock. Without a block: the first
+ * one of the segment. NULL with IW_ENO_BLOCK if there is no such block. */
+IW_API void* IW_mip_to_ptr(const char* mip);
+
+/* ---- Changes and event loops -------------------------------------------------------------------- */
+
+/* Called when the server announces a version that makes the copy not recent enough for the
+ * segment's coherence model. `version` is the newest one. The function runs on the library's
+ * thread, or in IW_dispatch; it holds no lock and may take some. NULL ends it. */
+typedef void (*IW_change_fn)(IW_handle_t h, uint64_t version, void* arg);
+IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
+
+/* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
+ * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the descriptor,
+ * which stays the library's, or a negative IW_E code. */
+IW_API int IW_event_fd(void);
+/* Runs the callbacks that are due, without waiting. Returns 0 or a negative IW_E code. */
+IW_API int IW_dispatch(void);
+
+/* ---- Statistics and log ------------------------------------------------------------------------- */
+
+typedef struct IW_stats {
+  size_t size; /* sizeof(IW_stats_t), set by the caller; members may be added at the end */
+  uint64_t bytes_sent, bytes_received;       /* frames about this segment */
+  uint64_t messages_sent, messages_received; /* about this segment */
+  uint64_t notifications;                    /* of the received messages */
+  uint64_t diffs_sent, diffs_received;
+  uint64_t diff_bytes_sent, diff_bytes_received;
+  uint64_t full_copies;     /* of the diffs received: complete copies */
+  uint64_t faults;          /* pages found written under writer locks */
+  uint64_t stray_writes;    /* pages found written without one, and undone */
+  uint64_t reader_locks;    /* acquires, nested ones left out */
+  uint64_t local_reader_locks; /* of these: without a message */
+  uint64_t writer_locks;
+  uint64_t aborts;          /* writer locks that ended without a version, by whatever cause */
+  uint64_t blocks;          /* in the copy */
+  uint64_t native_bytes;    /* address space of the copy's subsegments */
+  uint64_t version;         /* of the copy */
+  uint64_t newest_known;    /* the newest version this process has heard of */
+} IW_stats_t;
+
+/* Fills the first `out->size` bytes of the statistics of the segment since its opening. */
+IW_API int IW_stats(IW_handle_t h, IW_stats_t* out);
+
+/* Where reports go that no call can return, such as stray writes (default: one line to stderr).
+ * `code` is a negative IW_E code, or 0 for information. `f` may be called on any thread and must not
+ * call this library. NULL: the default. */
+typedef void (*IW_log_fn)(int code, const char* text, void* arg);
+IW_API void IW_set_log(IW_log_fn f, void* arg);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* INTERWEAVE_H */
