@@ -67,7 +67,7 @@ fn the_limits_are_those_of_the_specification() {
 /// `NAME = number` of every enum member in a text, by name.
 fn members(text: &str, prefix: &str) -> Vec<(String, String)> {
     let line = |line: &str| {
-        let line = line.trim().split(',').next()?;
+        let line = line.split("/*").next()?.trim().trim_end_matches(',');
         let (name, value) = line.split_once(" = ")?;
         Some((
             name.strip_prefix(prefix)?.to_string(),

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -17,7 +18,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace iw::xdr {
@@ -310,30 +311,36 @@ template <typename T, typename Each>
   return each(r, *value);
 }
 
-// Equality that looks behind optionals.
+// Equality that looks behind optionals. Declared first, so that each finds the others.
+template <typename T>
+bool same(const T& a, const T& b);
+template <typename T>
+bool same(const std::unique_ptr<T>& a, const std::unique_ptr<T>& b);
+template <typename T>
+bool same(const std::vector<T>& a, const std::vector<T>& b);
+template <typename T, std::size_t N>
+bool same(const std::array<T, N>& a, const std::array<T, N>& b);
+
 template <typename T>
 bool same(const T& a, const T& b) {
   return a == b;
 }
+
 template <typename T>
 bool same(const std::unique_ptr<T>& a, const std::unique_ptr<T>& b) {
-  if (a == nullptr || b == nullptr) return a == b;
-  return same(*a, *b);
+  return a == b || (a != nullptr && b != nullptr && same(*a, *b));
 }
+
 template <typename T>
-bool same(const std::vector<std::unique_ptr<T>>& a, const std::vector<std::unique_ptr<T>>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!same(a[i], b[i])) return false;
-  }
-  return true;
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& x, const T& y) { return same(x, y); });
 }
+
 template <typename T, std::size_t N>
-bool same(const std::array<std::unique_ptr<T>, N>& a, const std::array<std::unique_ptr<T>, N>& b) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (!same(a[i], b[i])) return false;
-  }
-  return true;
+bool same(const std::array<T, N>& a, const std::array<T, N>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(),
+                    [](const T& x, const T& y) { return same(x, y); });
 }
 
 }  // namespace iw::xdr

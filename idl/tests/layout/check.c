@@ -1,6 +1,6 @@
 /*
- * A library that only looks: it takes the tables that generated code registers, and checks that they
- * say what the compiler says. Built once with the C tables and once with those for C++.
+ * A library that only looks: it takes the tables that generated code registers, and checks that
+ * they say what the compiler says. Built once with the C tables and once with those for C++.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,15 @@
 
 #include "layout.h"
 
-#define PRIMITIVE(name, type, number)                                                        \
-  const IW_type_def IW_def_##name = {#name, IW_KIND_PRIMITIVE, number, sizeof(type),         \
-                                     sizeof(type), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL}; \
+#define PRIMITIVE(name, type, number)                                 \
+  const IW_type_def IW_def_##name = {#name,        IW_KIND_PRIMITIVE, \
+                                     number,       sizeof(type),      \
+                                     sizeof(type), 0,                 \
+                                     NULL,         0,                 \
+                                     NULL,         0,                 \
+                                     NULL,         0,                 \
+                                     NULL,         0,                 \
+                                     NULL};                           \
   const IW_type_t IW_##name = &IW_def_##name
 PRIMITIVE(char, char, IW_PRIMITIVE_CHAR);
 PRIMITIVE(uchar, unsigned char, IW_PRIMITIVE_UCHAR);
@@ -24,21 +30,21 @@ PRIMITIVE(float, float, IW_PRIMITIVE_FLOAT);
 PRIMITIVE(double, double, IW_PRIMITIVE_DOUBLE);
 PRIMITIVE(bool, IW_bool_t, IW_PRIMITIVE_BOOL);
 
-static const IW_type_t *registered;
+static const IW_type_t* registered;
 static size_t registered_count;
 
-int IW_register_types(const IW_type_t *types, size_t count) {
+int IW_register_types(const IW_type_t* types, size_t count) {
   registered = types;
   registered_count = count;
   return 0;
 }
 
-#define CHECK(condition)                                                  \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-      exit(1);                                                            \
-    }                                                                     \
+#define CHECK(condition)                                              \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                        \
+    }                                                                 \
   } while (0)
 
 static void check_type(IW_type_t t) {
@@ -48,7 +54,7 @@ static void check_type(IW_type_t t) {
     case IW_KIND_RECORD:
       CHECK(t->field_count > 0 && t->fields[0].offset == 0);
       for (i = 0; i < t->field_count; ++i) {
-        const IW_field_def *f = &t->fields[i];
+        const IW_field_def* f = &t->fields[i];
         CHECK(f->offset % f->type->align == 0 && f->offset + f->type->size <= t->size);
         CHECK(i == 0 || f->offset >= f[-1].offset + f[-1].type->size);
         if (f->type->name[0] == '\0') check_type(f->type);
@@ -62,7 +68,7 @@ static void check_type(IW_type_t t) {
       CHECK(t->size == t->count + 1);
       break;
     case IW_KIND_POINTER:
-      CHECK(t->size == sizeof(void *) && t->element != NULL);
+      CHECK(t->size == sizeof(void*) && t->element != NULL);
       break;
     case IW_KIND_SEQUENCE:
       CHECK(t->size == sizeof(IW_sequence_t) && t->element != NULL);
@@ -79,7 +85,7 @@ static void check_type(IW_type_t t) {
   }
 }
 
-static const IW_field_def *field(IW_type_t t, const char *name) {
+static const IW_field_def* field(IW_type_t t, const char* name) {
   size_t i;
   for (i = 0; i < t->field_count; ++i) {
     if (strcmp(t->fields[i].name, name) == 0) return &t->fields[i];
@@ -100,7 +106,7 @@ static void check_known(void) {
   CHECK(field(IW_all, "f")->type->kind == IW_KIND_TEXT && field(IW_all, "f")->type->count == 0);
   CHECK(field(IW_all, "h")->type->kind == IW_KIND_SEQUENCE);
   CHECK(field(IW_all, "h")->type->element == IW_int && field(IW_all, "h")->type->count == 5);
-  CHECK(sizeof(((all *)0)->h) == sizeof(IW_sequence_t));
+  CHECK(sizeof(((all*)0)->h) == sizeof(IW_sequence_t));
   CHECK(field(IW_all, "n")->type->size == 16);
 
   CHECK(grid == IW_grid && strcmp(grid->name, "grid") == 0 && grid->count == 3);
@@ -110,7 +116,8 @@ static void check_known(void) {
   CHECK(field(IW_list, "next")->type->element == IW_list);
   CHECK(field(IW_all, "k")->type->element == IW_list);
 
-  CHECK(cell->arm_count == 2 && cell->fields[0].type == IW_kind && cell->size == sizeof(struct cell));
+  CHECK(cell->arm_count == 2 && cell->fields[0].type == IW_kind &&
+        cell->size == sizeof(struct cell));
   CHECK(cell->arms[0].offset == offsetof(struct cell, cell_u) && cell->arms[0].type == IW_short);
   CHECK(cell->arms[1].value_count == 1 && cell->arms[1].values[0] == LARGE);
   CHECK(cell->otherwise != NULL && cell->otherwise->type == NULL);
