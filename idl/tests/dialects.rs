@@ -110,6 +110,47 @@ fn outputs_are_as_kept() {
     expected.finish();
 }
 
+/// Identifiers behind `IW_` in the library's headers.
+fn library_names() -> Vec<String> {
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../native/include");
+    let mut headers = files_of(&include.join("interweave"), "h");
+    headers.extend(files_of(&include, "h"));
+    let mut names = Vec::new();
+    for header in headers {
+        let text = std::fs::read_to_string(header).unwrap();
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let behind = words.filter_map(|word| word.strip_prefix("IW_"));
+        names.extend(behind.filter(|name| name.len() > 1).map(str::to_string));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn descriptors_keep_clear_of_the_library_names() {
+    // Words of C and XDR can name no type; node_t is an example's, and three are of the environment.
+    let excused = ["bool", "char", "double", "float", "hyper", "int", "short"];
+    let others = ["node_t", "LOG", "TOKEN", "TRACKER"];
+    let mut names = library_names();
+    names.retain(|name| !excused.contains(&name.as_str()) && !others.contains(&name.as_str()));
+    assert!(names.len() > 80);
+    let dir = fresh_dir("library-names");
+    let path = dir.join("names.x");
+    let text: String = names
+        .iter()
+        .map(|name| format!("struct {name} {{ int x; }};\n"))
+        .collect();
+    std::fs::write(&path, text).unwrap();
+    let header = compile(&path, DataLanguage::C, &[]).remove(0).text;
+    for name in names {
+        assert!(
+            header.contains(&format!("IW_{name}_;")),
+            "IW_{name} is the library's"
+        );
+    }
+}
+
 #[test]
 fn conditions_follow_the_defines_given() {
     let path = tests_dir().join("dialects/statistics.x");

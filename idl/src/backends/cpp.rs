@@ -26,6 +26,7 @@ fn header(unit: &Unit<'_>, file: FileId) -> String {
     let backend = Backend::new(unit, file);
     let mut text = Text::new("  ");
     text.line(format!("// {}", first_line(unit, file)));
+    text.line("// clang-format off");
     text.line("#pragma once");
     text.blank();
     text.line(format!("#include \"{}.h\"", stem(unit, file)));

@@ -102,29 +102,33 @@ const C_TAKEN: &[&str] = &[
     "unix",
 ];
 
-/// Names behind `IW_` that the library's headers use themselves.
+/// Names behind `IW_` that the library's headers use themselves; a test compares them with those.
 const DESCRIPTORS_TAKEN: &[&str] = &[
     "API",
+    "CREATE",
     "DELTA",
     "DIFF",
     "FRESH",
     "FULL",
     "MEMORY",
     "NULL",
+    "OK",
+    "READ_ONLY",
     "STRICT",
     "SYNCED",
     "TEMPORAL",
     "WRITTEN",
-    "CREATE",
-    "READ_ONLY",
-    "assign",
     "arm_def",
+    "assign",
     "bool",
     "bool_t",
     "change_fn",
     "char",
+    "check_types",
     "close_segment",
+    "coherence",
     "coherence_t",
+    "copy_state",
     "dispatch",
     "double",
     "enum_member",
@@ -136,6 +140,7 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "handle_t",
     "hyper",
     "int",
+    "log_fn",
     "malloc",
     "malloc_array",
     "malloc_named",
@@ -154,10 +159,12 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "rl_acquire",
     "rl_acquire_for",
     "rl_release",
+    "segment",
     "sequence",
     "sequence_t",
     "set_coherence",
     "set_coherence_fn",
+    "set_log",
     "short",
     "staleness",
     "stats",
@@ -211,10 +218,17 @@ pub fn standard_integer(name: &str) -> Option<Primitive> {
 
 /// The variable that names a type's descriptor: `IW_node_t`.
 pub fn descriptor_name(name: &str) -> String {
-    format!(
-        "IW_{}",
-        mangle(name, |name| DESCRIPTORS_TAKEN.contains(&name))
-    )
+    format!("IW_{}", mangle(name, is_library_name))
+}
+
+/// Whether `IW_` and the name is, or may become, a name of the library's headers.
+fn is_library_name(name: &str) -> bool {
+    let family = ["E", "KIND_", "PRIMITIVE_", "ALIGN_"]
+        .iter()
+        .any(|family| name.starts_with(family));
+    let shouted = !name.contains(|c: char| c.is_ascii_lowercase());
+    let object = name.starts_with("def_") || name.starts_with("align_");
+    DESCRIPTORS_TAKEN.contains(&name) || object || (shouted && (family || name.ends_with("_DEF")))
 }
 
 /// A field or function of Rust: `block_name`.

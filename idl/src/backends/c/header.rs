@@ -10,6 +10,7 @@ pub fn text(backend: &Backend<'_>) -> String {
     let mut text = Text::new("  ");
     let guard = guard(backend);
     text.line(format!("/* {} */", first_line(backend.unit, backend.file)));
+    text.line("/* clang-format off */");
     text.line(format!("#ifndef {guard}"));
     text.line(format!("#define {guard}"));
     text.blank();

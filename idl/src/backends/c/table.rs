@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 pub fn text(backend: &Backend<'_>, registration: Registration) -> String {
     let mut text = Text::new("  ");
     text.line(format!("/* {} */", first_line(backend.unit, backend.file)));
+    text.line("/* clang-format off */");
     text.line(format!(
         "#include \"{}.h\"",
         stem(backend.unit, backend.file)
