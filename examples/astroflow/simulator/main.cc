@@ -239,7 +239,7 @@ void Simulator::summarise() {
   summary.add("frame_ms_median", frame_ms_.median());
   summary.add("frame_ms_p90", frame_ms_.p90());
   summary.add("checksum", checksum_text(simulation_.grid(), simulation_.gas()));
-  std::printf("astroflow-simulator\n%s", summary.as_lines().c_str());
+  if (!options_.quiet) std::printf("astroflow-simulator\n%s", summary.as_lines().c_str());
   if (options_.summary_file.empty()) return;
   if (const auto why = write_summary(summary, options_.summary_file)) {
     std::fprintf(stderr, "astroflow-simulator: %s\n", why->c_str());

@@ -21,7 +21,7 @@ Simulates a gas in two dimensions and writes every frame into a shared segment.
   --frames N         cut the run to the problem's end time into N frames and leave after the
                      last; without it the problem is run again and again
   --max-fps X        no more than X frames a second
-  --quiet            print nothing but errors and the summary
+  --quiet            print nothing but errors
   --summary FILE     write a summary as JSON at the end ("-": to standard output)
   --help             this text
 
