@@ -39,7 +39,11 @@ inline void hllc_row(int n, double gamma, const ConstRow& left, const ConstRow& 
                      const Row& flux) {
   const double *rl = left[0], *ul = left[1], *tl = left[2], *pl = left[3], *cl = left[4];
   const double *rr = right[0], *ur = right[1], *tr = right[2], *pr = right[3], *cr = right[4];
-  double* __restrict mass = flux[0], * __restrict normal = flux[1], * __restrict tangential = flux[2], * __restrict energy = flux[3], * __restrict tracer = flux[4];
+  double* __restrict mass = flux[0];
+  double* __restrict normal = flux[1];
+  double* __restrict tangential = flux[2];
+  double* __restrict energy = flux[3];
+  double* __restrict tracer = flux[4];
   const double inverse_gamma_1 = 1 / (gamma - 1);
   for (int i = 0; i < n; ++i) {
     const FanSpeeds fan = einfeldt_speeds(gamma, rl[i], ul[i], pl[i], rr[i], ur[i], pr[i]);

@@ -65,8 +65,13 @@ void PaddedGas::fill_interior_row(const FlowArrays& u, double gamma, int j) {
   const size_t at = static_cast<size_t>(j) * grid_.nx;
   const double *density = u.density + at, *mx = u.momentum_x + at, *my = u.momentum_y + at,
                *energy = u.energy + at, *tracer = u.tracer + at;
-  double* __restrict rho = cell(0, j, 0), * __restrict vx = cell(1, j, 0), * __restrict vy = cell(2, j, 0), * __restrict p = cell(3, j, 0), * __restrict fraction = cell(4, j, 0);
-  double* __restrict fastest = fastest_.data(), * __restrict lowest = lowest_pressure_.data();
+  double* __restrict rho = cell(0, j, 0);
+  double* __restrict vx = cell(1, j, 0);
+  double* __restrict vy = cell(2, j, 0);
+  double* __restrict p = cell(3, j, 0);
+  double* __restrict fraction = cell(4, j, 0);
+  double* __restrict fastest = fastest_.data();
+  double* __restrict lowest = lowest_pressure_.data();
   for (int i = 0; i < grid_.nx; ++i) {
     const double r = density[i];
     const double inverse = 1 / r;
