@@ -63,10 +63,11 @@ TEST(Solver, SodErrorIsThatOfASecondOrderScheme) {
 }
 
 TEST(Solver, LaxErrorIsOfTheSizeOfSods) {
-  // Lax's contact jumps four times as high as Sod's, and its error with it.
+  // Lax's contact jumps six times as high as Sod's (0.96, not 0.16), and most of the error is
+  // there.
   const double error = tube_error(ProblemKind::kLax, 256);
   RecordProperty("mean_density_error", std::to_string(error));
-  EXPECT_LT(error, 4 * 0.0034);
+  EXPECT_LT(error, 3 * 0.0034);
 }
 
 TEST(Solver, ErrorShrinksWithTheCells) {
