@@ -130,14 +130,19 @@ bool decode(xdr::Reader& r, array_body& v) {
 }
 
 bool union_body::operator==(const union_body& other) const {
-  return xdr::same(discriminant, other.discriminant) && xdr::same(discriminant_type, other.discriminant_type) && xdr::same(arms, other.arms) && xdr::same(otherwise, other.otherwise);
+  return
+    xdr::same(discriminant, other.discriminant) &&
+    xdr::same(discriminant_type, other.discriminant_type) &&
+    xdr::same(arms, other.arms) &&
+    xdr::same(otherwise, other.otherwise);
 }
 
 void encode(xdr::Writer& w, const union_body& v) {
   xdr::put_string(w, v.discriminant, 255U);
   w.u32(v.discriminant_type);
   xdr::put_array(w, v.arms, 4096U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
-  xdr::put_optional(w, v.otherwise, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  xdr::put_optional(w, v.otherwise,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, union_body& v) {

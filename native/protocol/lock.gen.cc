@@ -171,7 +171,8 @@ bool decode(xdr::Reader& r, release_writer& v) {
 }
 
 void encode(xdr::Writer& w, const writer_released& v) {
-  xdr::put_array(w, v.versions, 16U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  xdr::put_array(w, v.versions, 16U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, writer_released& v) {

@@ -139,7 +139,8 @@ void encode(xdr::Writer& w, const checkpoint_head& v) {
   w.u64(v.next_serial);
   w.u64(v.fence);
   w.u32(v.parent);
-  xdr::put_array(w, v.releases, 1024U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  xdr::put_array(w, v.releases, 1024U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
   w.u64(v.diff_bytes);
 }
 

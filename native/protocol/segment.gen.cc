@@ -131,7 +131,8 @@ bool decode(xdr::Reader& r, segment_info& v) {
 }
 
 void encode(xdr::Writer& w, const segment_list& v) {
-  xdr::put_array(w, v.segments, 128U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  xdr::put_array(w, v.segments, 128U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
   w.boolean(v.more);
 }
 
@@ -144,7 +145,8 @@ void encode(xdr::Writer& w, const describe_blocks& v) {
   w.u32(v.segment);
   w.u64(v.after_serial);
   xdr::put_array(w, v.serials, 4096U, [](xdr::Writer& to0, const auto& item0) { to0.u64(item0); });
-  xdr::put_array(w, v.names, 64U, [](xdr::Writer& to0, const auto& item0) { xdr::put_string(to0, item0, 255U); });
+  xdr::put_array(w, v.names, 64U,
+    [](xdr::Writer& to0, const auto& item0) { xdr::put_string(to0, item0, 255U); });
 }
 
 bool decode(xdr::Reader& r, describe_blocks& v) {

@@ -1,5 +1,8 @@
 //! Text under construction: lines at an indentation, and comments.
 
+/// Longer lines are broken where that is easy.
+const COLUMNS: usize = 100;
+
 pub struct Text {
     out: String,
     depth: usize,
@@ -23,6 +26,27 @@ impl Text {
             self.out.push_str(line);
         }
         self.out.push('\n');
+    }
+
+    /// A line that, if it is longer than [`COLUMNS`], goes on below before each `mark` in it.
+    pub fn broken_line(&mut self, line: impl AsRef<str>, mark: &str) {
+        let line = line.as_ref();
+        let indent = self.step.len() * self.depth;
+        if indent + line.len() <= COLUMNS {
+            return self.line(line);
+        }
+        let mut rest = line;
+        self.depth += 1;
+        let mut first = true;
+        while !rest.is_empty() {
+            let end = rest[1..].find(mark).map_or(rest.len(), |at| at + 1);
+            self.depth -= usize::from(first);
+            self.line(rest[..end].trim_end());
+            self.depth += usize::from(first);
+            first = false;
+            rest = &rest[end..];
+        }
+        self.depth -= 1;
     }
 
     pub fn lines<S: AsRef<str>>(&mut self, lines: impl IntoIterator<Item = S>) {

@@ -329,7 +329,8 @@ impl Generator<'_> {
         self.text.open(format!(
             "bool {name}::operator==(const {name}& other) const {{"
         ));
-        self.text.line(format!("return {};", terms.join(" && ")));
+        let line = format!("return {};", terms.join(" && "));
+        self.text.broken_line(line, "xdr::same");
         self.text.close("}");
     }
 
@@ -341,7 +342,7 @@ impl Generator<'_> {
         for field in fields {
             let place = format!("v.{}", c_name(&field.name));
             let statement = self.encode(&field.ty, "w", &place, 0);
-            self.text.line(format!("{statement};"));
+            self.text.broken_line(format!("{statement};"), "[](");
         }
         self.text.close("}");
         self.text.blank();

@@ -247,7 +247,8 @@ impl Generator<'_> {
         for field in fields {
             let place = format!("self.{}", rust_field(&field.name));
             let statement = self.encode(&field.ty, &place, false);
-            self.text.line(format!("{statement};"));
+            self.text
+                .broken_line(format!("{statement};"), "|item, out| ");
         }
         self.text.close("}");
         self.text.blank();
@@ -257,8 +258,8 @@ impl Generator<'_> {
         self.text.open("Ok(Self {");
         for field in fields {
             let value = self.decode(&field.ty);
-            self.text
-                .line(format!("{}: {value},", rust_field(&field.name)));
+            let line = format!("{}: {value},", rust_field(&field.name));
+            self.text.broken_line(line, "|r| ");
         }
         self.text.close("})");
         self.close_nested(id);

@@ -36,7 +36,15 @@ bool decode(xdr::Reader& r, primitives& v) {
 }
 
 bool bytes::operator==(const bytes& other) const {
-  return xdr::same(fixed, other.fixed) && xdr::same(named, other.named) && xdr::same(bounded, other.bounded) && xdr::same(open, other.open) && xdr::same(text, other.text) && xdr::same(any, other.any) && xdr::same(name, other.name) && xdr::same(maybe, other.maybe);
+  return
+    xdr::same(fixed, other.fixed) &&
+    xdr::same(named, other.named) &&
+    xdr::same(bounded, other.bounded) &&
+    xdr::same(open, other.open) &&
+    xdr::same(text, other.text) &&
+    xdr::same(any, other.any) &&
+    xdr::same(name, other.name) &&
+    xdr::same(maybe, other.maybe);
 }
 
 void encode(xdr::Writer& w, const bytes& v) {
@@ -47,7 +55,8 @@ void encode(xdr::Writer& w, const bytes& v) {
   xdr::put_string(w, v.text, 5U);
   xdr::put_string(w, v.any, xdr::kNoBound);
   xdr::put_string(w, v.name, 8U);
-  xdr::put_optional(w, v.maybe, [](xdr::Writer& to0, const auto& item0) { xdr::put_string(to0, item0, 8U); });
+  xdr::put_optional(w, v.maybe,
+    [](xdr::Writer& to0, const auto& item0) { xdr::put_string(to0, item0, 8U); });
 }
 
 bool decode(xdr::Reader& r, bytes& v) {
@@ -62,18 +71,33 @@ bool decode(xdr::Reader& r, bytes& v) {
 }
 
 bool arrays::operator==(const arrays& other) const {
-  return xdr::same(fixed, other.fixed) && xdr::same(matrix, other.matrix) && xdr::same(points, other.points) && xdr::same(names, other.names) && xdr::same(flags, other.flags) && xdr::same(optional, other.optional) && xdr::same(some, other.some) && xdr::same(texts, other.texts);
+  return
+    xdr::same(fixed, other.fixed) &&
+    xdr::same(matrix, other.matrix) &&
+    xdr::same(points, other.points) &&
+    xdr::same(names, other.names) &&
+    xdr::same(flags, other.flags) &&
+    xdr::same(optional, other.optional) &&
+    xdr::same(some, other.some) &&
+    xdr::same(texts, other.texts);
 }
 
 void encode(xdr::Writer& w, const arrays& v) {
   xdr::put_elements(w, v.fixed, [](xdr::Writer& to0, const auto& item0) { to0.i32(item0); });
-  xdr::put_elements(w, v.matrix, [](xdr::Writer& to0, const auto& item0) { xdr::put_elements(to0, item0, [](xdr::Writer& to1, const auto& item1) { to1.i16(item1); }); });
+  xdr::put_elements(w, v.matrix,
+    [](xdr::Writer& to0, const auto& item0) { xdr::put_elements(to0, item0,
+    [](xdr::Writer& to1, const auto& item1) { to1.i16(item1); }); });
   xdr::put_array(w, v.points, 3U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
-  xdr::put_array(w, v.names, 2U, [](xdr::Writer& to0, const auto& item0) { xdr::put_string(to0, item0, 8U); });
+  xdr::put_array(w, v.names, 2U,
+    [](xdr::Writer& to0, const auto& item0) { xdr::put_string(to0, item0, 8U); });
   xdr::put_elements(w, v.flags, [](xdr::Writer& to0, const auto& item0) { to0.boolean(item0); });
   xdr::put_optional(w, v.optional, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
-  xdr::put_elements(w, v.some, [](xdr::Writer& to0, const auto& item0) { xdr::put_optional(to0, item0, [](xdr::Writer& to1, const auto& item1) { encode(to1, item1); }); });
-  xdr::put_array(w, v.texts, xdr::kNoBound, [](xdr::Writer& to0, const auto& item0) { xdr::put_optional(to0, item0, [](xdr::Writer& to1, const auto& item1) { xdr::put_string(to1, item1, 8U); }); });
+  xdr::put_elements(w, v.some,
+    [](xdr::Writer& to0, const auto& item0) { xdr::put_optional(to0, item0,
+    [](xdr::Writer& to1, const auto& item1) { encode(to1, item1); }); });
+  xdr::put_array(w, v.texts, xdr::kNoBound,
+    [](xdr::Writer& to0, const auto& item0) { xdr::put_optional(to0, item0,
+    [](xdr::Writer& to1, const auto& item1) { xdr::put_string(to1, item1, 8U); }); });
 }
 
 bool decode(xdr::Reader& r, arrays& v) {
@@ -254,7 +278,8 @@ bool forest::operator==(const forest& other) const {
 }
 
 void encode(xdr::Writer& w, const forest& v) {
-  xdr::put_array(w, v.kids, xdr::kNoBound, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  xdr::put_array(w, v.kids, xdr::kNoBound,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
   xdr::put_string(w, v.type, 8U);
 }
 
@@ -306,7 +331,10 @@ bool decode(xdr::Reader& r, expression_sum& v) {
 }
 
 bool expression::operator==(const expression& other) const {
-  return xdr::same(operator_, other.operator_) && xdr::same(number, other.number) && xdr::same(sum, other.sum);
+  return
+    xdr::same(operator_, other.operator_) &&
+    xdr::same(number, other.number) &&
+    xdr::same(sum, other.sum);
 }
 
 void encode(xdr::Writer& w, const expression& v) {

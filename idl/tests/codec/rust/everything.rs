@@ -115,13 +115,19 @@ pub struct Arrays {
 impl Xdr for Arrays {
     fn encode(&self, out: &mut Vec<u8>) {
         xdr::put_elements(&self.fixed, out, |item, out| item.encode(out));
-        xdr::put_elements(&self.matrix, out, |item, out| xdr::put_elements(item, out, |item, out| item.encode(out)));
+        xdr::put_elements(&self.matrix, out,
+            |item, out| xdr::put_elements(item, out,
+            |item, out| item.encode(out)));
         xdr::put_array(&self.points, 3, out, |item, out| item.encode(out));
         xdr::put_array(&self.names, 2, out, |item, out| xdr::put_string(item, 8, out));
         xdr::put_elements(&self.flags, out, |item, out| item.encode(out));
         xdr::put_optional(&self.optional, out, |item, out| item.encode(out));
-        xdr::put_elements(&self.some, out, |item, out| xdr::put_optional(item, out, |item, out| item.encode(out)));
-        xdr::put_array(&self.texts, 4294967295, out, |item, out| xdr::put_optional(item, out, |item, out| xdr::put_string(item, 8, out)));
+        xdr::put_elements(&self.some, out,
+            |item, out| xdr::put_optional(item, out,
+            |item, out| item.encode(out)));
+        xdr::put_array(&self.texts, 4294967295, out,
+            |item, out| xdr::put_optional(item, out,
+            |item, out| xdr::put_string(item, 8, out)));
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
