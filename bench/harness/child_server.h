@@ -1,0 +1,33 @@
+// A server process for the time of a measurement: `interweave serve` or redis-server, in a folder
+// of its own, killed and cleaned up at the end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace bench {
+
+class ChildServer {
+ public:
+  ~ChildServer();
+  ChildServer(ChildServer&& other) noexcept;
+  ChildServer(const ChildServer&) = delete;
+
+  // Waits for its `listening A` line; address() is A. The program is $IW_PROGRAM or `interweave`.
+  static ChildServer interweave(const std::vector<std::string>& options);
+  // Listens on a Unix socket only, keeps nothing on disk; address() is the socket's path.
+  static ChildServer redis();
+
+  const std::string& address() const { return address_; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  ChildServer() = default;
+  pid_t pid_ = -1;
+  std::string address_;
+  std::string folder_;
+};
+
+}  // namespace bench
