@@ -1,0 +1,192 @@
+// The heap of one segment: its cached copy in this process's memory, and where each block lies.
+//
+// Memory comes in subsegments (one track::Area each, grown on demand, at addresses derived from the
+// URL when these are free). All metadata lies outside of them. Blocks are laid out in the order of
+// their creation where nothing was freed; they are aligned to 16 bytes at least, never move, never
+// span two subsegments, and have a byte of distance, so that one past the end is no other block.
+//
+// Invariants:
+//   - memory that belongs to no block is zero in the view and in the pristine copy, so that a new
+//     block is all zeros [DIFF-3] and what changed in it is what is not zero;
+//   - in a writer section (begin_write to commit_write or rollback_write) everything is journalled:
+//     a block freed keeps its space and bytes until the commit, one created vanishes at the
+//     rollback [COPY-3]; a serial once given out is never given again [LOCK-6].
+//
+// Threads: lookups, iteration and reserve() may be called by any thread at any time; everything
+// else by one thread at a time, that which holds the segment's mutex. The heap must not end while
+// another thread is in a call. In a forked child only lookups may be called, and they find nothing;
+// everything else answers FORKED.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "memory/block.h"
+#include "platform/byte_range.h"
+#include "runs/runs.h"
+#include "track/tracker.h"
+#include "types/mip.h"
+#include "types/result.h"
+
+namespace iw::memory {
+
+using platform::ByteRange;
+using types::Result;
+
+class Subsegment;  // memory/subsegment.h
+
+inline constexpr std::uint64_t kMaxSerial = (std::uint64_t{1} << 48) - 1;
+// Of address space, per segment: 64 GiB where addresses have 64 bits.
+inline constexpr std::size_t kReservationBytes =
+    static_cast<std::size_t>(sizeof(void*) == 8 ? std::uint64_t{64} << 30 : 0);
+
+struct HeapOptions {
+  types::Url url;
+  bool read_only = false;                              // no second copy
+  track::Tracker* tracker = nullptr;                   // null: track::recommended()
+  std::size_t reservation_bytes = kReservationBytes;   // 0: each subsegment anywhere
+  std::uint64_t limit_bytes = std::uint64_t{1} << 46;  // of all blocks together; beyond: NO_MEMORY
+};
+
+struct SerialRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+// Pages, or changed runs, of one subsegment; offsets from its beginning.
+struct SubsegmentPages {
+  Subsegment* subsegment = nullptr;
+  std::vector<ByteRange> pages;
+};
+struct SubsegmentRuns {
+  Subsegment* subsegment = nullptr;
+  std::vector<runs::Run> runs;
+};
+
+// A changed piece of a block: bytes [offset_bytes, offset_bytes + length_bytes) of it.
+struct BlockPart {
+  Block block;
+  std::size_t offset_bytes = 0;
+  std::size_t length_bytes = 0;
+  // The same memory: what the application sees, and the last version.
+  const std::byte* view = nullptr;
+  const std::byte* pristine = nullptr;
+};
+
+struct Usage {
+  std::uint64_t blocks = 0;          // reserved ones included
+  std::uint64_t native_bytes = 0;    // of blocks
+  std::uint64_t overhead_bytes = 0;  // records, indexes, names, maps of subsegments
+  std::uint64_t subsegments = 0;
+  std::uint64_t capacity_bytes = 0;  // of subsegments; takes memory only where touched
+};
+
+class Heap {
+ public:
+  static Result create(const HeapOptions& options, std::unique_ptr<Heap>& out);
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  [[nodiscard]] std::uint64_t number() const;  // unique in the process, never given again
+  [[nodiscard]] const types::Url& url() const;
+  [[nodiscard]] bool is_read_only() const;
+
+  // Lookups. A block freed in this writer section is not found.
+  bool find(std::uint64_t serial, Block& out) const;
+  bool find(std::string_view name, Block& out) const;
+  bool find_at(const void* address, Block& out) const;            // one past the end included
+  [[nodiscard]] std::string name_of(std::uint64_t serial) const;  // "" if it has none
+
+  // Iteration: the first block after the given serial or address (0, null: from the beginning).
+  bool next_by_serial(std::uint64_t after, Block& out) const;
+  bool next_by_address(const void* after, Block& out) const;
+
+  // Space without data, to be filled by a later insert() of the same serial without moving. The
+  // block is there already, reserved or not: the same address, if type and count agree.
+  Result reserve(std::uint64_t serial, const types::Type& type, std::uint64_t count,
+                 std::string_view name, Block& out);
+
+  // ---- a writer section --------------------------------------------------------------------
+
+  // Stores to the view are allowed from here on. `serials`: those of the grant.
+  Result begin_write(std::span<const SerialRange> serials);
+  [[nodiscard]] bool is_writing() const;
+  Result allocate(const types::Type& type, std::uint64_t count, std::string_view name,
+                  bool is_owned, Block& out);
+  Result free(std::uint64_t serial);
+
+  // What the section did so far: created in order of allocation, without those freed again; freed
+  // blocks that existed before, in order of freeing, still readable.
+  [[nodiscard]] std::vector<Block> created() const;
+  [[nodiscard]] std::vector<Block> freed() const;
+
+  // Pages stored to since the last call; stores are no longer allowed. `out` is replaced. Also at
+  // an acquire: what it lists then was stored outside a lock.
+  Result collect(std::vector<SubsegmentPages>& out);
+
+  // What of these pages differs from the pristine copy, by words, small gaps filled. `out` is
+  // replaced; subsegments without changes are left out.
+  Result changed_runs(std::span<const SubsegmentPages> pages, std::vector<SubsegmentRuns>& out,
+                      runs::Splicing splicing = runs::Splicing::on) const;
+
+  // Calls f(const BlockPart&) for the parts of runs that lie in blocks, in order of address; blocks
+  // freed in this section and the space between blocks are left out.
+  template <typename F>
+  void for_each_part(std::span<const SubsegmentRuns> changed, F&& f) const {
+    for (const SubsegmentRuns& one : changed) {
+      for (const runs::Run& run : one.runs) {
+        std::size_t from = run.offset_bytes;
+        const std::size_t end = run.offset_bytes + run.length_bytes;
+        BlockPart part;
+        while (next_part(*one.subsegment, from, end, part)) f(std::as_const(part));
+      }
+    }
+  }
+
+  // After the acknowledgement: the pristine copy takes these runs, created blocks stay, freed ones
+  // give their space back. Words stored to between blocks are undone.
+  Result commit_write(std::span<const SubsegmentRuns> sent);
+  // The heap and its bytes are again as at begin_write. `collected`: the pages listed by collect()
+  // in this section so far.
+  Result rollback_write(std::span<const SubsegmentPages> collected);
+
+  // Undoes stores made outside a lock, as collect() listed them.
+  Result undo(std::span<const SubsegmentPages> pages);
+
+  // ---- what arrives (no writer section, no reader) ------------------------------------------
+
+  // A block of an incoming diff: created, all zeros, or the reserved one given its data.
+  Result insert(std::uint64_t serial, const types::Type& type, std::uint64_t count,
+                std::string_view name, bool is_owned, Block& out);
+  Result erase(std::uint64_t serial);
+  // Where to write bytes of a block, once, until apply_done(). Pointers written are view addresses.
+  std::byte* begin_apply(const Block& block, std::size_t offset_bytes, std::size_t size_bytes);
+  Result apply_done();
+
+  // A complete copy: every block is doubtful until it is inserted again (it then keeps its place if
+  // type and count agree, and is all zeros); the rest is erased at the end.
+  Result begin_full_copy();
+  Result end_full_copy();
+
+  // For IW_LOG=locks; also for subsegments made later.
+  Result set_access(track::Access access);
+
+  [[nodiscard]] Usage usage() const;
+
+ private:
+  struct State;
+  explicit Heap(std::unique_ptr<State> state);
+  // The first part of [from, end) in a block; `from` moves behind it. False: there is none.
+  bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, BlockPart& out) const;
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace iw::memory

@@ -1,0 +1,64 @@
+// Stubs: inaccessible addresses that stand for places that cannot be in this process's memory now
+// (design, decision 3). A stub keeps its MIP: unswizzled, it gives back the same wire pointer. When
+// the program touches one, a line on stderr says which MIP it is and why it is not here, and the
+// process takes its SIGSEGV.
+//
+// Each place has one address for the life of the arena, a page of its own (faults are exact only to
+// the page). Places are never forgotten, since the program may hold their addresses; so their
+// number is bounded. Thread safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "types/mip.h"
+#include "types/result.h"
+
+namespace iw::swizzle {
+
+using types::Result;
+
+enum class StubReason : std::uint8_t {
+  not_mapped,        // the segment is not open here and could not be asked
+  no_block,          // the segment has no such block
+  beyond_end,        // the block has fewer units
+  wrong_type,        // what is there is not what the pointer's type says
+  no_address_space,  // no room for the block
+};
+
+struct StubTarget {
+  types::Url url;
+  std::uint64_t serial = 0;
+  std::uint64_t unit = 0;
+  StubReason reason = StubReason::not_mapped;
+};
+
+inline constexpr std::size_t kMaxStubs = sizeof(void*) == 8 ? std::size_t{1} << 20 : 4096;
+
+class StubArena {
+ public:
+  // The program's. Made at its first use, never ends.
+  static StubArena& program();
+
+  explicit StubArena(std::size_t max_stubs = kMaxStubs);
+  ~StubArena();
+  StubArena(const StubArena&) = delete;
+  StubArena& operator=(const StubArena&) = delete;
+
+  // The address of the place; it is made if there is none. The newest reason counts. NO_MEMORY when
+  // the arena is full.
+  Result stub_for(const types::Url& url, std::uint64_t serial, std::uint64_t unit,
+                  StubReason reason, void*& out);
+
+  // False: the address is no stub.
+  bool find(const void* address, StubTarget& out) const;
+
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace iw::swizzle
