@@ -1,1 +1,16 @@
 //! The store room: what makes an acknowledged release survive.
+//!
+//! [`SegmentStore`] is the one interface. [`EmbeddedStore`] keeps a log, checkpoints and a catalogue
+//! in a directory, as spec/format/server-log.md lays them out; [`MemoryStore`] keeps nothing.
+
+mod backup;
+mod embedded;
+mod error;
+mod memory;
+mod store;
+
+pub use backup::{backup, restore, verify, Report};
+pub use embedded::{EmbeddedStore, Options, SyncFn};
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use store::{Checkpoint, Done, Full, Record, RecoveredSegment, SegmentStore, StoreStatus};

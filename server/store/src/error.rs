@@ -1,0 +1,51 @@
+//! Why the store did not do what was asked. The text says what to do about it.
+
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// No space: nothing of the group was kept. The store tries again by itself and goes on once
+    /// there is room.
+    Full(String),
+    /// The operating system failed, or the caller asked for what cannot be.
+    Io(String),
+    /// Another server has taken the store over; this one must stop.
+    Fenced(String),
+    /// Bytes on the disk are not those that were written. Only the segments concerned stop.
+    Damaged {
+        file: String,
+        offset: u64,
+        what: String,
+    },
+    /// A record or group is larger than the log's format allows.
+    TooLarge { bytes: u64, limit: u64 },
+    /// The store is closed.
+    Closed,
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Full(text) => write!(
+                f,
+                "the store has no space: {text}; free some, it goes on by itself"
+            ),
+            StoreError::Io(text) => write!(f, "the store failed: {text}"),
+            StoreError::Fenced(text) => write!(
+                f,
+                "another server owns the store now: {text}; stop this one"
+            ),
+            StoreError::Damaged { file, offset, what } => write!(
+                f,
+                "{file} is damaged at byte {offset}: {what}; restore a backup (interweave restore)"
+            ),
+            StoreError::TooLarge { bytes, limit } => write!(
+                f,
+                "{bytes} bytes are more than one release may hold ({limit}); make smaller releases"
+            ),
+            StoreError::Closed => f.write_str("the store is closed"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,108 @@
+//! The one interface between the server and whatever keeps its segments.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogRelease};
+
+use crate::StoreError;
+
+/// Hears how an append or a checkpoint ended. It runs on a thread of the store (in `MemoryStore`
+/// on the caller's), so it must not wait; sending a message is what it is for.
+pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// One record of the log. REMOVE is `LogBody::Other(LogKind::Remove as i32)`.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Not 0.
+    pub segment_id: u64,
+    pub body: LogBody,
+    /// The diff of a RELEASE as it was received; empty otherwise.
+    pub diff: Bytes,
+}
+
+/// The whole segment at one version.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    /// The store fills in `magic`, `parent` and `diff_bytes`, and raises `next_serial` to the bound
+    /// that was logged.
+    pub head: CheckpointHead,
+    /// From version 0 to `head.at`.
+    pub diff: Bytes,
+}
+
+/// Keeps segments. Appends take effect in the order of the calls; so do their `done`s.
+pub trait SegmentStore: Send {
+    /// The number of this start of the store; it grows [LOG-9].
+    fn owner_epoch(&self) -> u64;
+
+    /// Keeps the records, all or none, and calls `done` once they are as durable as asked [LOG-1].
+    /// With `Memory`, RELEASE records are not kept at all; others are, as if WRITTEN. A segment is
+    /// created by a CREATE record; release versions follow one another without a gap.
+    fn append(&self, group: Vec<Record>, durable: Durability, done: Done);
+
+    /// Keeps the segment as a whole, so that its older log records are no longer needed [LOG-5].
+    fn checkpoint(&self, checkpoint: Checkpoint, done: Done);
+
+    /// How many bytes of log the segment has since its last checkpoint.
+    fn log_bytes(&self, segment_id: u64) -> u64;
+
+    /// Segments whose few old records keep many log files: a checkpoint of each frees them. Ask now
+    /// and then (each second, say), because an idle segment would keep the log growing.
+    fn overdue(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn status(&self) -> StoreStatus;
+
+    /// Ends the store after all that was asked before. `clean` says that every segment that has
+    /// anything unsaved was checkpointed: recovery then knows that nothing was lost.
+    fn close(self: Box<Self>, clean: bool) -> Result<(), StoreError>;
+}
+
+/// Since when, and why, appends are refused.
+#[derive(Debug, Clone)]
+pub struct Full {
+    pub since: Instant,
+    pub text: String,
+}
+
+/// How the store is, for /healthz and /metrics. The counters count from its opening.
+#[derive(Debug, Clone, Default)]
+pub struct StoreStatus {
+    /// Appends are refused while this is set.
+    pub full: Option<Full>,
+    /// Another server has taken over: every append fails.
+    pub fenced: bool,
+    /// Bytes of records in log files, covered by checkpoints or not.
+    pub log_bytes: u64,
+    pub log_files: u64,
+    pub groups: u64,
+    pub syncs: u64,
+    pub checkpoints: u64,
+    /// Writes, syncs and checkpoints that failed, and the last of them.
+    pub errors: u64,
+    pub last_error: Option<String>,
+}
+
+/// What was found of a segment when the store was opened.
+#[derive(Debug, Clone)]
+pub struct RecoveredSegment {
+    pub segment_id: u64,
+    /// Empty if damage has destroyed it.
+    pub path: String,
+    pub durable: Durability,
+    pub quota_bytes: u64,
+    pub incarnation: u64,
+    pub checkpoint: Option<(CheckpointHead, Bytes)>,
+    /// The releases after the checkpoint, without a gap [LOG-6].
+    pub releases: Vec<(LogRelease, Bytes)>,
+    /// No serial from here on was ever given out [LOG-8].
+    pub serials_below: u64,
+    /// The last owner stopped cleanly: nothing was lost. Otherwise a segment that is not SYNCED, and
+    /// a MEMORY segment always, begins a new incarnation [LOG-7].
+    pub clean: bool,
+    /// The segment must not be served: which file, where, what. The store refuses appends to it,
+    /// but for REMOVE.
+    pub damage: Option<String>,
+}
