@@ -26,7 +26,7 @@ static const char kHelp[] =
     "  list --url host:7747/numbers show\n";
 
 static int fail(const char* what) {
-  fprintf(stderr, "list: %s: %s\n", what, IW_strerror(IW_errno()));
+  fprintf(stderr, "list: %s: %s\n", what, IW_strerror());
   return 2;
 }
 

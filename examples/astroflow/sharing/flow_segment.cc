@@ -91,6 +91,6 @@ bool may_pass() {
   }
 }
 
-std::string last_error() { return IW_strerror(IW_errno()); }
+std::string last_error() { return IW_strerror(); }
 
 }  // namespace astroflow

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Installs into an empty prefix and builds the paper's Figure 1 from outside the tree, once with
+# pkg-config and once with CMake; both then share a list through an installed server.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+server=
+trap 'test -z "$server" || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+prefix="$work/prefix"
+PREFIX="$prefix" make/install.sh >/dev/null
+cp examples/list/list.x examples/list/*.c examples/list/*.h "$work/" 2>/dev/null || cp examples/list/* "$work/"
+cd "$work"
+
+"$prefix/bin/interweave" compile list.x --lang c --out generated
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+# shellcheck disable=SC2046
+gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.c \
+  $(pkg-config --libs interweave) "-Wl,-rpath,$prefix/lib" -o list-pkgconfig
+
+mkdir project
+cat >project/CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.20)
+project(outside LANGUAGES C CXX)
+find_package(interweave REQUIRED)
+file(GLOB sources ${CMAKE_SOURCE_DIR}/../*.c)
+add_executable(list ${sources} ${CMAKE_SOURCE_DIR}/../generated/list.c)
+target_include_directories(list PRIVATE ${CMAKE_SOURCE_DIR}/../generated)
+target_link_libraries(list PRIVATE interweave::interweave)
+CMAKE
+cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
+cmake --build project/build >project.log 2>&1 || { cat project.log; exit 1; }
+
+mkfifo ready
+"$prefix/bin/interweave" serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --store memory >ready 2>server.log &
+server=$!
+exec 3<ready
+address=
+while read -r word rest <&3; do if [ "$word" = listening ]; then address=$rest; break; fi; done
+./list-pkgconfig --url "$address/list" insert 7 11
+./project/build/list --url "$address/list" search 11
+kill -TERM "$server"
+wait "$server" || { echo "the server did not stop cleanly" >&2; exit 1; }
+server=
+echo "install: pkg-config, CMake package and program work from outside"
