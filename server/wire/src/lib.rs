@@ -2,4 +2,25 @@
 //!
 //! Specified by spec/protocol (the generated codecs in `protocol`) and spec/format.
 
+pub mod build;
+pub mod diff;
+pub mod frame;
+pub mod json;
+pub mod mip;
+pub mod plan;
+pub mod pointer;
 pub mod protocol;
+pub mod rejection;
+pub mod types;
+pub mod value;
+pub mod value_tree;
+pub mod varint;
+
+pub use build::DiffBuilder;
+pub use diff::Diff;
+pub use frame::{FrameDecoder, Message, Outgoing};
+pub use json::Json;
+pub use mip::{BlockRef, Mip, Url};
+pub use pointer::Pointer;
+pub use rejection::Rejection;
+pub use types::{Layout, Type, TypeTable};

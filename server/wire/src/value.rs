@@ -1,0 +1,1 @@
+//! Travelling form and slot form.
