@@ -28,7 +28,7 @@ fn visit(
     if !done.insert(id) {
         return;
     }
-    let mut first = check::embedded(schema, id);
+    let mut first = held(schema, id);
     let others = mentioned(schema.def(id)).into_iter();
     // Structs and unions can be declared before they are defined; typedefs cannot.
     let is_alias = |id: DefId| matches!(schema.def(id).body, DefBody::Alias(_));
@@ -37,6 +37,31 @@ fn visit(
         visit(schema, other, cycles, done, ordered);
     }
     ordered.push(id);
+}
+
+/// The definitions that must be complete before one can be written: what it holds by value, also
+/// under other names. Another name for a struct needs no more than the struct's declaration.
+pub fn held(schema: &Schema, id: DefId) -> Vec<DefId> {
+    if named_target(schema, id).is_some() {
+        return Vec::new();
+    }
+    let mut held = Vec::new();
+    for mut other in check::embedded(schema, id) {
+        held.push(other);
+        while let Some(target) = named_target(schema, other) {
+            held.push(target);
+            other = target;
+        }
+    }
+    held
+}
+
+/// What a typedef is another name for, if it is no more than that.
+fn named_target(schema: &Schema, id: DefId) -> Option<DefId> {
+    match &schema.def(id).body {
+        DefBody::Alias(Type::Named(target)) => Some(*target),
+        _ => None,
+    }
 }
 
 /// Which definitions lead back to themselves.

@@ -4,14 +4,19 @@ use super::header::union_fields;
 use super::Backend;
 use crate::backends::names;
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{check, Def, DefBody, DefId, Field, Type};
+use crate::ir::{Def, DefBody, DefId, Field, Type};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
 pub fn check(backend: &Backend<'_>, report: &mut Report) {
     check_identifiers(backend, report);
+    let defs = backend.schema.defs.iter().enumerate();
+    let macros = defs.filter(|(_, def)| is_macro(def));
+    let macros = macros
+        .map(|(index, def)| (backend.name(DefId(index)), def.span))
+        .collect();
     for id in backend.schema.of_file(backend.file) {
-        check_members(backend.schema.def(id), report);
+        check_members(backend.schema.def(id), &macros, report);
     }
     check_order(backend, report);
 }
@@ -35,19 +40,29 @@ fn check_identifiers(backend: &Backend<'_>, report: &mut Report) {
     }
 }
 
+/// Whether the header defines a constant as a macro.
+pub fn is_macro(def: &Def) -> bool {
+    matches!(def.body, DefBody::Const(value) if i32::try_from(value).is_err())
+}
+
 /// Members that differ in the file may be one in C: `class` and `class_`.
-fn check_members(def: &Def, report: &mut Report) {
+/// And a constant too wide for an int is a macro, which would be put in the place of a member.
+fn check_members(def: &Def, macros: &HashMap<String, Span>, report: &mut Report) {
     let fields: Vec<&Field> = match &def.body {
         DefBody::Struct(fields) => fields.iter().collect(),
-        DefBody::Union(union) => union_fields(union),
+        DefBody::Union(union) => {
+            let arms = union_fields(union).into_iter();
+            std::iter::once(&union.discriminant).chain(arms).collect()
+        }
         _ => return,
     };
     let mut seen: HashMap<String, Span> = HashMap::new();
     for field in fields {
         let name = names::c_name(&field.name);
-        if let Some(first) = seen.insert(name.clone(), field.span) {
+        let before = seen.insert(name.clone(), field.span);
+        if let Some(first) = before.or(macros.get(&name).copied()) {
             let message = format!("`{}` becomes `{name}` in C, which is taken", field.name);
-            let error = Diagnostic::new(field.span, message).related(first, "by this one");
+            let error = Diagnostic::new(field.span, message).related(first, "by this");
             report.error(error);
         }
     }
@@ -60,7 +75,7 @@ fn check_order(backend: &Backend<'_>, report: &mut Report) {
     let mut defined: HashSet<DefId> = HashSet::new();
     for &id in &backend.ordered {
         let def = backend.schema.def(id);
-        let mut needed = check::embedded(backend.schema, id);
+        let mut needed = super::order::held(backend.schema, id);
         super::order::for_each_type(def, &mut |ty| pointed_arrays(backend, ty, &mut needed));
         let missing = needed
             .iter()
