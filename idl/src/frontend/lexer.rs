@@ -235,8 +235,11 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// A comment's words without its marks and the stars down its left side.
+/// A comment's words without its marks and the stars down its left side. A lone carriage return
+/// would end a line in some languages, so it and its like become blanks.
 fn clean_comment(raw: &str) -> String {
+    let plain = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
+    let raw: &str = &raw.chars().map(plain).collect::<String>();
     if let Some(line) = raw.strip_prefix("//") {
         return line.trim_start_matches('/').trim().to_string();
     }
