@@ -30,13 +30,13 @@ enum class UnitKind : std::uint8_t {
 
 struct Step {
   UnitKind kind = UnitKind::number;
-  std::uint8_t number_bytes = 0;    // number: 1, 2, 4, 8
-  const Type* type = nullptr;       // of the unit; repeat: of the repeated value
-  std::uint64_t first_unit = 0;     // from the beginning of the type
-  std::uint64_t count = 0;          // of values; each is one unit unless this is a repeat
-  std::uint64_t units_each = 1;     // 1, or the units of a repeated value
-  std::size_t offset_bytes = 0;     // in memory, from the beginning of the type
-  std::size_t stride_bytes = 0;     // in memory, from one value to the next: the value's size
+  std::uint8_t number_bytes = 0;        // number: 1, 2, 4, 8
+  const Type* type = nullptr;           // of the unit; repeat: of the repeated value
+  std::uint64_t first_unit = 0;         // from the beginning of the type
+  std::uint64_t count = 0;              // of values; each is one unit unless this is a repeat
+  std::uint64_t units_each = 1;         // 1, or the units of a repeated value
+  std::size_t offset_bytes = 0;         // in memory, from the beginning of the type
+  std::size_t stride_bytes = 0;         // in memory, from one value to the next: the value's size
   std::uint64_t slot_offset_bytes = 0;  // in wire format
   std::uint64_t slot_bytes_each = 0;
 
@@ -77,10 +77,10 @@ bool walk_step(const Step& step, std::uint64_t first, std::uint64_t end, std::ui
                std::size_t base_bytes, Visit& visit) {
   if (step.kind != UnitKind::repeat) {
     const std::uint64_t skipped = first - step.first_unit;
-    return visit(UnitRow{step.kind, step.number_bytes, step.type, base_unit + first, end - first,
-                         base_bytes + step.offset_bytes +
-                             static_cast<std::size_t>(skipped) * step.stride_bytes,
-                         step.stride_bytes});
+    return visit(UnitRow{
+        step.kind, step.number_bytes, step.type, base_unit + first, end - first,
+        base_bytes + step.offset_bytes + static_cast<std::size_t>(skipped) * step.stride_bytes,
+        step.stride_bytes});
   }
   const std::vector<Step>& inner = steps_of(*step.type);
   while (first < end) {
@@ -88,8 +88,8 @@ bool walk_step(const Step& step, std::uint64_t first, std::uint64_t end, std::ui
     const std::uint64_t value_unit = step.first_unit + index * step.units_each;
     const std::uint64_t from = first - value_unit;
     const std::uint64_t to = std::min(end - value_unit, step.units_each);
-    const std::size_t value_bytes = base_bytes + step.offset_bytes +
-                                    static_cast<std::size_t>(index) * step.stride_bytes;
+    const std::size_t value_bytes =
+        base_bytes + step.offset_bytes + static_cast<std::size_t>(index) * step.stride_bytes;
     auto at = from == 0 ? inner.begin()
                         : std::upper_bound(inner.begin(), inner.end(), from,
                                            [](std::uint64_t unit, const Step& other) {

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "types/plan.h"
@@ -89,12 +89,14 @@ struct Type {
   std::uint64_t count = 0;        // array: elements; string, sequence, text: the bound (0: none)
 
   std::vector<Field> fields;    // record
-  std::vector<Member> members;  // enumeration, sorted by value
+  std::vector<Member> members;  // enumeration
+  std::vector<std::int32_t> sorted_values;
 
   std::string discriminant_name;  // choice; the discriminant is at offset 0
   const Type* discriminant = nullptr;
   std::vector<Arm> arms;  // in order; the default arm is the last one if has_default
   bool has_default = false;
+  std::vector<std::pair<std::int32_t, std::uint32_t>> sorted_cases;  // value and arm
 
   Plan plan;
 

@@ -1,0 +1,26 @@
+// The steps by which a type comes to be, shared by what is read from a program's tables and what is
+// received. In order, for each type after those embedded in it: structure, then hash (hash.h), then
+// layout, then plan.
+#pragma once
+
+#include <string>
+
+#include "types/result.h"
+#include "types/type.h"
+
+namespace iw::types {
+
+// Checks [TYPE-2] but for the hash, and counts units, slots and depth. Empty, or why it is refused.
+std::string finish_structure(Type& type);
+
+// Lays the type out by the platform's C rules. False if it does not fit this machine's memory.
+bool lay_out(Type& type);
+
+// Whether the layout that a program's table gives is one that a C compiler can have made here.
+// Empty, or what is wrong with it.
+std::string check_layout(const Type& type);
+
+// Needs structure and layout of everything embedded.
+void compile_plan(Type& type);
+
+}  // namespace iw::types

@@ -1,0 +1,148 @@
+#include "types/registry.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "types/table.h"
+
+namespace iw::types {
+
+struct Registry::State {
+  std::mutex mutex;
+  std::vector<IW_type_t> waiting;  // announced, not yet read
+  std::unordered_map<IW_type_t, const Type*> by_table;
+  std::unordered_map<IW_type_t, Result> refused;
+  std::map<std::string, const Type*, std::less<>> by_name;
+  std::vector<std::unique_ptr<Type>> owned;
+
+  void read_waiting();
+  Result read(IW_type_t table);
+  Result admit(TableGroup& group);
+};
+
+namespace {
+
+Result conflict(const Type& known, const Type& other) {
+  const bool layout = known.hash == other.hash;
+  return {error_code::TYPE_CONFLICT,
+          "type " + other.name + " is registered twice in this program with different " +
+              (layout ? "layouts" : "structures") +
+              "; the first one stays: rename one of them or compile both from one .x file"};
+}
+
+}  // namespace
+
+// A name that is known keeps its first type: the same type again leads to it, another is refused,
+// and with it the whole group, since something in the group refers to it.
+Result Registry::State::admit(TableGroup& group) {
+  std::map<std::string_view, const Type*> fresh;
+  for (const auto& type : group.types) {
+    if (type->name.empty()) continue;
+    const auto known = by_name.find(type->name);
+    const Type* const first = known != by_name.end()
+                                  ? known->second
+                                  : fresh.emplace(type->name, type.get()).first->second;
+    if (!same_layout(*first, *type)) return conflict(*first, *type);
+  }
+  for (const auto& [name, type] : fresh) by_name.emplace(name, type);
+  for (const auto& [table, type] : group.by_table) {
+    const auto named = type->name.empty() ? by_name.end() : by_name.find(type->name);
+    by_table.emplace(table, named == by_name.end() ? type : named->second);
+  }
+  std::move(group.types.begin(), group.types.end(), std::back_inserter(owned));
+  return {};
+}
+
+Result Registry::State::read(IW_type_t table) {
+  TableGroup group;
+  const auto known = [this](IW_type_t other) -> const Type* {
+    const auto found = by_table.find(other);
+    return found == by_table.end() ? nullptr : found->second;
+  };
+  Result result = read_table(table, known, group);
+  return result.ok() ? admit(group) : result;
+}
+
+void Registry::State::read_waiting() {
+  std::vector<IW_type_t> tables;
+  tables.swap(waiting);
+  for (IW_type_t table : tables) {
+    if (by_table.contains(table) || refused.contains(table)) continue;
+    Result result = read(table);
+    if (!result.ok()) refused.emplace(table, std::move(result));
+  }
+}
+
+Registry::Registry() : state_(std::make_unique<State>()) {
+  for (int number = 1; number <= 11; ++number) {
+    const Type& type = primitive_type(static_cast<Primitive>(number));
+    state_->by_name.emplace(type.name, &type);
+  }
+}
+
+Registry::~Registry() = default;
+
+Registry& Registry::program() {
+  // Never destroyed: segments may outlive every static object.
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+Result Registry::add(std::span<const IW_type_t> tables) {
+  Result result;
+  const std::lock_guard lock(state_->mutex);
+  for (IW_type_t table : tables) {
+    if (table == nullptr || table->kind < IW_KIND_PRIMITIVE || table->kind > IW_KIND_TEXT) {
+      result = {error_code::BAD_ARGUMENT,
+                table == nullptr ? "a type of the table is NULL"
+                                 : "type " + table_name(table) + " has an unknown kind"};
+      if (table != nullptr) state_->refused.emplace(table, result);
+      continue;
+    }
+    state_->waiting.push_back(table);
+  }
+  return result;
+}
+
+const Type* Registry::find(IW_type_t table, Result& why) {
+  if (table == nullptr) {
+    why = {error_code::BAD_ARGUMENT, "the type is NULL"};
+    return nullptr;
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->read_waiting();
+  if (const auto found = state_->by_table.find(table); found != state_->by_table.end()) {
+    return found->second;
+  }
+  if (const auto found = state_->refused.find(table); found != state_->refused.end()) {
+    why = found->second;
+    return nullptr;
+  }
+  if (table->kind == IW_KIND_PRIMITIVE && table->primitive >= IW_PRIMITIVE_CHAR &&
+      table->primitive <= IW_PRIMITIVE_BOOL) {
+    return &primitive_type(static_cast<Primitive>(table->primitive));
+  }
+  why = {error_code::UNKNOWN_TYPE,
+         "type " + table_name(table) +
+             " is not registered in this program; link the file that the compiler generated for "
+             "it, or pass it to IW_register_types"};
+  return nullptr;
+}
+
+const Type* Registry::find(std::string_view name) {
+  const std::lock_guard lock(state_->mutex);
+  state_->read_waiting();
+  const auto found = state_->by_name.find(name);
+  return found == state_->by_name.end() ? nullptr : found->second;
+}
+
+const Type* Registry::find(std::string_view name, std::uint64_t hash) {
+  const Type* const type = find(name);
+  return type != nullptr && type->hash == hash ? type : nullptr;
+}
+
+}  // namespace iw::types
