@@ -2,15 +2,45 @@
 //!
 //! From `.x` files it makes either types for programs in a language, with descriptors that register
 //! themselves ([`Output::Data`]), or the codecs of InterWeave's own protocol ([`Output::Codec`]).
-//! The way of a file: `frontend` (text to syntax tree) - `ir` (names resolved, everything checked) -
-//! one of the `backends` (text out). Nothing here touches a file that it was not given, nor writes
-//! one: [`run`] returns the generated files and the caller writes them.
+//! The way of a file: `frontend` (text to syntax tree) - `ir` (names resolved, everything
+//! checked) - one of the backends (text out). Nothing here reads a file that it was not given or that
+//! is not included by one, nor writes one: [`run`] returns the generated files and the caller writes
+//! them with [`GeneratedFile::write`].
+//!
+//! # The language
+//! RFC 4506, and what real files add to it:
+//! - rpcgen's dialect: `%` lines (ignored, but for includes and numeric constants), `struct X` as a
+//!   type, `char`, `short`, `long` (32 bits), `u_int`, `uint32_t` and their kin, bare `unsigned`, enum
+//!   members without values, `#if`, `#ifdef`, `#define NAME value`, `#include`, program blocks
+//!   (accepted, and of no effect);
+//! - `//` comments, `namespace a { ... }`, bodies without a name inside other bodies, which become
+//!   types named after their place (`outer_field`);
+//! - `double a[256][256]`, `T *x[8]`, `T *x<>` and `void *x`, and definitions in any order.
+//!
+//! A comment directly before a definition, or beside a field, becomes the documentation of what is
+//! generated.
+//!
+//! # What it becomes in a program's data
+//! | XDR | C and C++ | descriptor |
+//! |---|---|---|
+//! | `int`, `unsigned hyper`, `bool` | `int`, `uint64_t`, `IW_bool_t` | primitive |
+//! | `enum e {...}` | `enum e`, four bytes | enum |
+//! | `struct s {...}` | `struct s` | record |
+//! | `union u switch (D d) {...}` | `struct u { D d; union {...} u_u; }` | union |
+//! | `T *x` | `T *x`, a pointer to a block, perhaps of another segment | pointer |
+//! | `T x[N]`, `opaque x[N]`, `quadruple` | arrays | array |
+//! | `string s<N>`, N at most 4096 | `char s[N + 1]` | string |
+//! | `string s<>`, or a larger bound | `char *s`, to a block that the field owns | text |
+//! | `T x<N>`, `opaque x<N>` | `struct { unsigned int x_len; T *x_val; } x` | sequence |
+//!
+//! In a codec `T *x` is the optional data of the standard, and the values are those of the language:
+//! `String`, `Vec<T>`, `Option<Box<T>>`; `std::string`, `std::vector<T>`, `std::unique_ptr<T>`.
 
 mod backends;
 mod compile;
 pub mod diagnostics;
-pub mod frontend;
-pub mod ir;
+mod frontend;
+mod ir;
 pub mod source;
 mod suggest;
 

@@ -69,7 +69,6 @@ pub struct Arm {
 #[derive(Clone, Debug)]
 pub struct Declaration {
     pub base: Base,
-    pub base_span: Span,
     pub pointer: Option<Span>,
     pub name: Name,
     pub sizes: Vec<Size>,

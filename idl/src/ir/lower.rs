@@ -154,7 +154,6 @@ impl Lowering<'_, '_> {
                     .as_ref()
                     .map(|declaration| self.field(declaration, place)),
                 doc: arm.doc.clone(),
-                span: arm.span,
             }
         };
         let arms = body.arms.iter().map(&mut arm).collect();

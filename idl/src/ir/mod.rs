@@ -72,7 +72,6 @@ pub struct Arm {
     pub cases: Vec<Case>,
     pub field: Option<Field>,
     pub doc: Option<String>,
-    pub span: Span,
 }
 
 /// A case's value, and the name by which the file gives it, if any.
@@ -127,25 +126,5 @@ impl Def {
         let mut parts: Vec<&str> = self.namespace.iter().flat_map(|n| n.split("::")).collect();
         parts.push(&self.name);
         parts.join(separator)
-    }
-}
-
-impl Primitive {
-    /// The name in XDR.
-    pub fn xdr_name(self) -> &'static str {
-        match self {
-            Primitive::Char => "char",
-            Primitive::UChar => "unsigned char",
-            Primitive::Short => "short",
-            Primitive::UShort => "unsigned short",
-            Primitive::Int => "int",
-            Primitive::UInt => "unsigned int",
-            Primitive::Hyper => "hyper",
-            Primitive::UHyper => "unsigned hyper",
-            Primitive::Float => "float",
-            Primitive::Double => "double",
-            Primitive::Quadruple => "quadruple",
-            Primitive::Bool => "bool",
-        }
     }
 }

@@ -41,7 +41,6 @@ impl Parser<'_> {
         }
         Ok(Declaration {
             base,
-            base_span,
             pointer,
             name,
             sizes,
