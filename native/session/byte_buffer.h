@@ -1,0 +1,47 @@
+// Bytes that arrive piece by piece: grows by what has come, without clearing, and large ones by
+// moving pages instead of copying.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+namespace iw::session {
+
+class ByteBuffer {
+ public:
+  [[nodiscard]] std::size_t size_bytes() const { return size_bytes_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {memory_.get(), size_bytes_}; }
+
+  // Room for `extra_bytes` more behind what is there; empty if there is no memory.
+  std::span<std::byte> room(std::size_t extra_bytes) {
+    const std::size_t needed_bytes = size_bytes_ + extra_bytes;
+    if (needed_bytes > capacity_bytes_ && !grow(needed_bytes)) return {};
+    return {memory_.get() + size_bytes_, extra_bytes};
+  }
+  // So many bytes of the room are filled.
+  void filled(std::size_t bytes) { size_bytes_ += bytes; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
+  bool grow(std::size_t needed_bytes) {
+    std::size_t wanted_bytes = capacity_bytes_ * 2;
+    if (wanted_bytes < needed_bytes) wanted_bytes = needed_bytes;
+    auto* moved = static_cast<std::byte*>(std::realloc(memory_.get(), wanted_bytes));
+    if (moved == nullptr) return false;
+    (void)memory_.release();
+    memory_.reset(moved);
+    capacity_bytes_ = wanted_bytes;
+    return true;
+  }
+
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_bytes_ = 0;
+  std::size_t capacity_bytes_ = 0;
+};
+
+}  // namespace iw::session

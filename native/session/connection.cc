@@ -1,0 +1,119 @@
+#include "session/connection.h"
+
+#include "protocol/error.gen.h"
+
+namespace iw::session {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+constexpr std::uint32_t notification_bit = 0x80000000U;
+// More than the server will ever be asked at once by one process.
+constexpr std::size_t max_requests = 65536;
+// Heartbeats missed before the connection is taken for lost.
+constexpr std::int64_t patience_heartbeats = 5;
+
+}  // namespace
+
+protocol::hello Connection::hello(const SessionIdentity& identity) const {
+  protocol::hello hello;
+  hello.magic = {'I', 'W', 'V', '1'};
+  hello.version_min = protocol::PROTOCOL_VERSION_MIN;
+  hello.version_max = protocol::PROTOCOL_VERSION_MAX;
+  hello.session = identity.id;
+  hello.token = identity.token;
+  hello.client = identity.client;
+  return hello;
+}
+
+Result Connection::welcomed(const Incoming& answer, SessionIdentity& identity) {
+  if (Result decoded = decode_answer(answer, message_type::WELCOME, welcome_); !decoded) {
+    return decoded;
+  }
+  if (welcome_.version < protocol::PROTOCOL_VERSION_MIN ||
+      welcome_.version > protocol::PROTOCOL_VERSION_MAX) {
+    return {protocol::error_code::VERSION_MISMATCH,
+            "the server chose version " + std::to_string(welcome_.version) +
+                " of the protocol, which was not offered"};
+  }
+  if (welcome_.heartbeat_ms == 0 || welcome_.session_lease_ms == 0) {
+    return Result::malformed("the server's welcome has no heartbeat or lease");
+  }
+  identity.id = welcome_.session;
+  frames_.set_max_bulk_bytes(welcome_.max_diff_bytes);
+  return {};
+}
+
+std::uint32_t Connection::begin_request(RequestTag tag, message_type type, std::int64_t now_ns) {
+  if (requests_.size() >= max_requests) return 0;
+  while (next_stream_ == 0 || requests_.count(next_stream_) != 0) {
+    next_stream_ = (next_stream_ + 1) & ~notification_bit;
+  }
+  const std::uint32_t stream = next_stream_;
+  next_stream_ = (next_stream_ + 1) & ~notification_bit;
+  requests_[stream] = {tag, type, now_ns};
+  said_ns_ = now_ns;
+  return stream;
+}
+
+Result Connection::received(std::size_t bytes, std::int64_t now_ns, std::vector<Incoming>& out) {
+  complete_.clear();
+  const bool good = frames_.received(bytes, complete_);
+  heard_ns_ = now_ns;
+  for (Message& message : complete_) {
+    Incoming incoming;
+    if ((message.head.stream & notification_bit) == 0) {
+      const auto request = requests_.find(message.head.stream);
+      if (request == requests_.end()) {
+        // Stream 0: the server says why it is about to close the connection.
+        incoming.message = std::move(message);
+        const Result said = check_answer(incoming, message_type::DONE);
+        return said.ok() ? Result::malformed("the server answered what was not asked") : said;
+      }
+      incoming.tag = request->second.tag;
+      incoming.asked = request->second.type;
+      incoming.sent_ns = request->second.sent_ns;
+      requests_.erase(request);
+    }
+    incoming.message = std::move(message);
+    out.push_back(std::move(incoming));
+  }
+  return good ? Result{} : Result::malformed("the server's bytes are not the protocol: " +
+                                             frames_.why());
+}
+
+std::int64_t Connection::heartbeat_ns() const { return welcome_.heartbeat_ms * ns_per_ms; }
+
+std::int64_t Connection::ping_due_ns() const {
+  return said_ns_ + welcome_.session_lease_ms * ns_per_ms / 3;
+}
+
+bool Connection::is_silent(std::int64_t now_ns) const {
+  return now_ns - heard_ns_ > patience_heartbeats * heartbeat_ns();
+}
+
+std::uint32_t Connection::stream_of(RequestTag tag) const {
+  for (const auto& [stream, request] : requests_) {
+    if (request.tag == tag) return stream;
+  }
+  return 0;
+}
+
+Result check_answer(const Incoming& answer, message_type wanted) {
+  if (answer.type() == wanted) return {};
+  if (answer.type() == message_type::ERROR) {
+    protocol::error_reply error;
+    if (!decoded(answer.message.body, error) || error.code == protocol::error_code::OK) {
+      // [ERR-1]: a code of a later version has no meaning here.
+      return {protocol::error_code::INTERNAL, "the server answered with an error of its own"};
+    }
+    return {error.code, error.text};
+  }
+  if (answer.type() == message_type::UNIMPLEMENTED) {
+    return {protocol::error_code::UNIMPLEMENTED,
+            std::string("the server does not implement ") + name_of(answer.asked)};
+  }
+  return Result::malformed(std::string("the server answered ") + name_of(answer.asked) + " with " +
+                           name_of(answer.type()));
+}
+
+}  // namespace iw::session

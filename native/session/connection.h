@@ -1,0 +1,99 @@
+// The client's side of one connection, without its socket: which requests wait for an answer, what
+// has been heard and when, what must be said to stay alive [SES-1..3, FRAME-5].
+//
+// Not thread safe; time is an argument. A Connection serves one connection; the session outlives it
+// through SessionIdentity.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/session.gen.h"
+#include "session/frame_reader.h"
+#include "session/frame_writer.h"
+#include "types/result.h"
+
+namespace iw::session {
+
+using protocol::message_type;
+using types::Result;
+
+// What is kept of a session between its connections.
+struct SessionIdentity {
+  protocol::session_id id{};  // all zeros: none yet
+  std::string token;
+  std::string client;  // for people
+};
+
+// Who waits for an answer: chosen by the caller, not 0.
+using RequestTag = std::uint64_t;
+
+struct Incoming {
+  Message message;
+  RequestTag tag = 0;  // 0: a notification
+  message_type asked{};
+  std::int64_t sent_ns = 0;  // when the request was sent: what its answer confirms [FRESH-2]
+
+  [[nodiscard]] message_type type() const { return static_cast<message_type>(message.head.type); }
+};
+
+class Connection {
+ public:
+  explicit Connection(std::int64_t now_ns) : heard_ns_(now_ns), said_ns_(now_ns) {}
+
+  // The first message. Its answer is given to welcomed().
+  protocol::hello hello(const SessionIdentity& identity) const;
+  Result welcomed(const Incoming& answer, SessionIdentity& identity);
+  [[nodiscard]] const protocol::welcome& welcome() const { return welcome_; }
+
+  // A request is about to be sent: its stream number. TOO_LARGE (0): too many are open.
+  std::uint32_t begin_request(RequestTag tag, message_type type, std::int64_t now_ns);
+  // The stream of a request that has no answer yet; 0: there is none of that tag.
+  [[nodiscard]] std::uint32_t stream_of(RequestTag tag) const;
+  // Something was sent.
+  void said(std::int64_t now_ns) { said_ns_ = now_ns; }
+
+  std::span<std::byte> space() { return frames_.space(); }
+  // `bytes` of space() were received. Appends answers and notifications in their order. MALFORMED:
+  // the connection must end.
+  Result received(std::size_t bytes, std::int64_t now_ns, std::vector<Incoming>& out);
+
+  [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_; }
+  [[nodiscard]] std::int64_t heartbeat_ns() const;
+  // When a PING must be sent unless something else was.
+  [[nodiscard]] std::int64_t ping_due_ns() const;
+  // So long silent that the connection must be taken for lost.
+  [[nodiscard]] bool is_silent(std::int64_t now_ns) const;
+
+ private:
+  struct Request {
+    RequestTag tag = 0;
+    message_type type{};
+    std::int64_t sent_ns = 0;
+  };
+
+  FrameReader frames_;
+  std::vector<Message> complete_;
+  std::unordered_map<std::uint32_t, Request> requests_;
+  std::uint32_t next_stream_ = 1;
+  protocol::welcome welcome_;
+  std::int64_t heard_ns_;
+  std::int64_t said_ns_;
+};
+
+// The answer's body, or what the server said instead: its ERROR, UNIMPLEMENTED, or MALFORMED for
+// another type of message.
+Result check_answer(const Incoming& answer, message_type wanted);
+
+template <typename Body>
+Result decode_answer(const Incoming& answer, message_type wanted, Body& body) {
+  if (Result checked = check_answer(answer, wanted); !checked) return checked;
+  if (decoded(answer.message.body, body)) return {};
+  return Result::malformed("the server's answer cannot be decoded");
+}
+
+}  // namespace iw::session

@@ -1,0 +1,104 @@
+#include "session/copy_state.h"
+
+#include <algorithm>
+
+namespace iw::session {
+namespace {
+
+bool is_after(const version_stamp& a, const version_stamp& b) {
+  return a.incarnation != b.incarnation || a.number > b.number;
+}
+
+}  // namespace
+
+coherence::Knowledge CopyState::knowledge(std::int64_t heard_ns,
+                                          std::int64_t heartbeat_ns) const {
+  coherence::Knowledge known = known_;
+  known.heard_ns = heard_ns;
+  known.heartbeat_ns = heartbeat_ns;
+  return known;
+}
+
+version_stamp CopyState::reach() const {
+  return staged_.empty() ? known_.copy : staged_.back().now;
+}
+
+void CopyState::newest_is(const version_stamp& newest, std::int64_t as_of_ns) {
+  if (is_after(newest, known_.newest)) known_.newest = newest;
+  if (newest == known_.newest) {
+    known_.newest_as_of_ns = std::max(known_.newest_as_of_ns, as_of_ns);
+  }
+  if (newest == reach()) reach_as_of_ns_ = std::max(reach_as_of_ns_, as_of_ns);
+  if (known_.has_copy && newest == known_.copy) {
+    known_.confirmed_ns = std::max(known_.confirmed_ns, as_of_ns);
+  }
+}
+
+void CopyState::up_to_date(const version_stamp& newest, std::int64_t as_of_ns) {
+  // The empty segment needs no diff to be a copy of it.
+  if (!known_.has_copy && staged_.empty() && newest.number == 0) {
+    known_.has_copy = true;
+    known_.copy = newest;
+  }
+  newest_is(newest, as_of_ns);
+}
+
+bool CopyState::stage(StagedDiff diff) {
+  newest_is(diff.now, diff.as_of_ns);
+  const version_stamp end = reach();
+  const bool is_complete = diff.from.number == 0;
+  const bool continues = diff.from == end || is_complete;
+  if (!continues || diff.now == end) {
+    give_credit(diff);
+    return diff.now == end;
+  }
+  if (is_complete) drop_staged();
+  reach_as_of_ns_ = diff.as_of_ns;
+  staged_.push_back(std::move(diff));
+  return true;
+}
+
+std::optional<StagedDiff> CopyState::take_staged() {
+  while (!staged_.empty()) {
+    StagedDiff diff = std::move(staged_.front());
+    staged_.pop_front();
+    if (diff.from == known_.copy || diff.from.number == 0) return diff;
+    give_credit(diff);
+  }
+  return std::nullopt;
+}
+
+void CopyState::applied(const StagedDiff& diff) {
+  give_credit(diff);
+  known_.has_copy = true;
+  known_.copy = diff.now;
+  known_.confirmed_ns = staged_.empty() ? std::max(reach_as_of_ns_, diff.as_of_ns) : diff.as_of_ns;
+}
+
+void CopyState::drop_staged() {
+  for (const StagedDiff& diff : staged_) give_credit(diff);
+  staged_.clear();
+  reach_as_of_ns_ = known_.confirmed_ns;
+}
+
+void CopyState::released(const version_stamp& version, std::int64_t as_of_ns) {
+  drop_staged();
+  known_.has_copy = true;
+  known_.copy = version;
+  known_.confirmed_ns = as_of_ns;
+  newest_is(version, as_of_ns);
+}
+
+void CopyState::connection_lost() {
+  known_.promised = false;
+  for (StagedDiff& diff : staged_) diff.was_pushed = false;
+  credit_bytes_ = 0;
+}
+
+std::uint64_t CopyState::take_credit() { return std::exchange(credit_bytes_, 0); }
+
+void CopyState::give_credit(const StagedDiff& diff) {
+  if (diff.was_pushed) credit_bytes_ += diff.bytes.size_bytes();
+}
+
+}  // namespace iw::session

@@ -1,0 +1,81 @@
+// What a client knows about its copy of one segment: its version, the newest one, since when; and
+// the diffs that have arrived and wait to be applied.
+//
+// Diffs come in version order (answers and pushes of one connection, FRAME-5) and wait in one queue;
+// each begins at the version at which the one before it ends, or is a complete copy. Guarded by the
+// segment's mutex; time is an argument.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "coherence/adaptation.h"
+#include "coherence/freshness.h"
+#include "protocol/notify.gen.h"
+#include "session/byte_buffer.h"
+
+namespace iw::session {
+
+using protocol::version_stamp;
+
+struct StagedDiff {
+  version_stamp from;
+  version_stamp now;
+  ByteBuffer bytes;
+  bool was_pushed = false;        // its bytes are to be credited back [NOT-4]
+  std::int64_t as_of_ns = coherence::never_ns;  // `now` was the newest at this moment
+};
+
+class CopyState {
+ public:
+  // ---- what is known ----
+  [[nodiscard]] coherence::Knowledge knowledge(std::int64_t heard_ns,
+                                               std::int64_t heartbeat_ns) const;
+  [[nodiscard]] bool has_copy() const { return known_.has_copy; }
+  [[nodiscard]] const version_stamp& have() const { return known_.copy; }
+  [[nodiscard]] const version_stamp& newest() const { return known_.newest; }
+  // The version that the copy and its waiting diffs lead to: what requests say they have.
+  [[nodiscard]] version_stamp reach() const;
+  [[nodiscard]] bool is_promised() const { return known_.promised; }
+  [[nodiscard]] const coherence::Bound& promise() const { return known_.promise; }
+
+  // ---- what the server says ----
+  void newest_is(const version_stamp& newest, std::int64_t as_of_ns);
+  // An answer without a diff: what the client can reach is recent enough.
+  void up_to_date(const version_stamp& newest, std::int64_t as_of_ns);
+  // An answer or a push with a diff. False: it continues nothing that is here and was dropped.
+  bool stage(StagedDiff diff);
+  void promised(const coherence::Bound& promise) {
+    known_.promised = true;
+    known_.promise = promise;
+  }
+  // NOT_RECENT, or nothing is watched any more.
+  void promise_ended() { known_.promised = false; }
+  // The connection is gone; so is the server's promise. Pushed bytes need no credit any more.
+  void connection_lost();
+
+  // ---- what the client does ----
+  // The next diff to apply; those that lead nowhere are dropped. Empty: none waits.
+  std::optional<StagedDiff> take_staged();
+  [[nodiscard]] bool has_staged() const { return !staged_.empty(); }
+  void applied(const StagedDiff& diff);
+  // A diff could not be applied: the rest cannot be either. The next request asks anew.
+  void drop_staged();
+  // A release of our own was committed.
+  void released(const version_stamp& version, std::int64_t as_of_ns);
+  // Bytes of pushed diffs no longer held, since the last call [NOT-4].
+  std::uint64_t take_credit();
+
+  coherence::Adaptation adaptation;
+
+ private:
+  void give_credit(const StagedDiff& diff);
+
+  coherence::Knowledge known_;
+  std::deque<StagedDiff> staged_;
+  std::int64_t reach_as_of_ns_ = coherence::never_ns;  // reach() was the newest at this moment
+  std::uint64_t credit_bytes_ = 0;
+};
+
+}  // namespace iw::session

@@ -1,0 +1,153 @@
+#include "session/frame_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "protocol/xdr.h"
+
+namespace iw::session {
+namespace {
+
+constexpr std::size_t head_bytes = 8;
+// A whole control part with its head fits, and the beginning of what follows.
+constexpr std::size_t scratch_bytes = head_bytes + protocol::MAX_CONTROL_BYTES + 16384;
+// Fewer bytes than this are not worth a receive of their own.
+constexpr std::size_t in_place_bytes = 8192;
+
+std::uint32_t load_big_endian(const std::byte* from) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | std::to_integer<std::uint32_t>(from[i]);
+  return value;
+}
+
+bool is_continue(const protocol::envelope& head) {
+  return head.type == static_cast<std::int32_t>(protocol::message_type::CONTINUE);
+}
+
+}  // namespace
+
+FrameReader::FrameReader() : scratch_(scratch_bytes) {}
+
+bool FrameReader::fail(std::string why) {
+  why_ = std::move(why);
+  return false;
+}
+
+std::span<const std::byte> FrameReader::unread() const {
+  return {scratch_.data() + begin_, end_ - begin_};
+}
+
+std::span<std::byte> FrameReader::space() {
+  in_place_ = begin_ == end_ && chunk_left_bytes_ >= in_place_bytes;
+  if (in_place_) return bulk_of_->bulk.room(chunk_left_bytes_);
+  if (begin_ > 0) {
+    std::memmove(scratch_.data(), scratch_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  return {scratch_.data() + end_, scratch_.size() - end_};
+}
+
+bool FrameReader::received(std::size_t bytes, std::vector<Message>& complete) {
+  if (in_place_) {
+    in_place_ = false;
+    bulk_of_->bulk.filled(bytes);
+    chunk_left_bytes_ -= bytes;
+    if (chunk_left_bytes_ == 0) end_chunk(complete);
+    return true;
+  }
+  end_ += bytes;
+  return parse(complete);
+}
+
+bool FrameReader::parse(std::vector<Message>& complete) {
+  while (begin_ < end_) {
+    if (bulk_of_ != nullptr) {
+      const std::size_t taken = std::min(chunk_left_bytes_, end_ - begin_);
+      if (!take_bulk(unread().first(taken))) return false;
+      begin_ += taken;
+      if (chunk_left_bytes_ > 0) return true;
+      end_chunk(complete);
+      continue;
+    }
+    const std::span<const std::byte> bytes = unread();
+    if (bytes.size() < head_bytes) return true;
+    const std::uint32_t control_bytes = load_big_endian(bytes.data());
+    const std::uint32_t chunk_bytes = load_big_endian(bytes.data() + 4);
+    if (control_bytes > protocol::MAX_CONTROL_BYTES || chunk_bytes > protocol::MAX_CHUNK_BYTES) {
+      return fail("a frame's head says " + std::to_string(control_bytes) + " and " +
+                  std::to_string(chunk_bytes) + " bytes, more than the protocol allows");
+    }
+    if (bytes.size() < head_bytes + control_bytes) return true;
+    begin_ += head_bytes + control_bytes;
+    if (!begin_frame(bytes.subspan(head_bytes, control_bytes), chunk_bytes, complete)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool FrameReader::begin_frame(std::span<const std::byte> control, std::uint32_t chunk_bytes,
+                              std::vector<Message>& complete) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(control.data());
+  xdr::Reader reader(bytes, control.size());
+  Message message;
+  if (!decode(reader, message.head)) return fail("a frame's control part is no envelope");
+  const std::size_t frame_bytes = head_bytes + control.size() + chunk_bytes;
+  if (is_continue(message.head)) {
+    bulk_of_ = incomplete(message.head.stream);
+    if (bulk_of_ == nullptr) return fail("a chunk goes on with no message");
+    if (chunk_bytes > bulk_of_->head.bulk_bytes - bulk_of_->bulk.size_bytes()) {
+      return fail("a message is longer than it said");
+    }
+  } else {
+    message.body.assign(bytes + control.size() - reader.remaining(), bytes + control.size());
+    if (!begin_message(std::move(message), chunk_bytes)) return false;
+  }
+  bulk_of_->frame_bytes += frame_bytes;
+  chunk_left_bytes_ = chunk_bytes;
+  if (chunk_left_bytes_ == 0) end_chunk(complete);
+  return true;
+}
+
+bool FrameReader::begin_message(Message message, std::uint32_t chunk_bytes) {
+  if (message.head.bulk_bytes > max_bulk_bytes_) return fail("a message is too large");
+  if (chunk_bytes > message.head.bulk_bytes) return fail("a message is longer than it said");
+  if (incomplete(message.head.stream) != nullptr) {
+    return fail("a message begins on the stream of one that is not complete");
+  }
+  if (incomplete_.size() >= protocol::MAX_OPEN_STREAMS) {
+    return fail("too many messages are incomplete");
+  }
+  incomplete_.push_back(std::move(message));
+  bulk_of_ = &incomplete_.back();
+  return true;
+}
+
+bool FrameReader::take_bulk(std::span<const std::byte> bytes) {
+  const std::span<std::byte> room = bulk_of_->bulk.room(bytes.size());
+  if (room.size() < bytes.size()) return fail("there is no memory for a message");
+  if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
+  bulk_of_->bulk.filled(bytes.size());
+  chunk_left_bytes_ -= bytes.size();
+  return true;
+}
+
+void FrameReader::end_chunk(std::vector<Message>& complete) {
+  Message* const message = std::exchange(bulk_of_, nullptr);
+  if (message->bulk.size_bytes() < message->head.bulk_bytes) return;
+  complete.push_back(std::move(*message));
+  const auto at = std::find_if(incomplete_.begin(), incomplete_.end(),
+                               [message](const Message& other) { return &other == message; });
+  incomplete_.erase(at);
+}
+
+Message* FrameReader::incomplete(std::uint32_t stream) {
+  for (Message& message : incomplete_) {
+    if (message.head.stream == stream) return &message;
+  }
+  return nullptr;
+}
+
+}  // namespace iw::session

@@ -1,0 +1,64 @@
+// The writer lock as this process holds it: fence, lease and its renewals [LOCK-2..5]. Only the
+// server decides whether it is still held; what is here says when to renew and what is known to be
+// lost. Guarded by the segment's mutex; time is an argument.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "protocol/lock.gen.h"
+
+namespace iw::session {
+
+class WriterGrant {
+ public:
+  static constexpr std::int64_t never_due_ns = std::numeric_limits<std::int64_t>::max();
+
+  // `sent_ns`: when the request was sent, from which the client counts.
+  void granted(const protocol::writer_acquired& grant, std::int64_t sent_ns,
+               std::int64_t now_ns) {
+    held_ = true;
+    lost_ = false;
+    fence_ = grant.fence;
+    lease_ns_ = grant.lease_ms * ns_per_ms;
+    hold_ends_ns_ = now_ns + grant.max_hold_ms * ns_per_ms;
+    counted_from_ns_ = sent_ns;
+    renewing_ = false;
+  }
+  void renewal_sent() { renewing_ = true; }
+  void renewed(std::uint32_t lease_ms, std::int64_t sent_ns) {
+    lease_ns_ = lease_ms * ns_per_ms;
+    counted_from_ns_ = sent_ns;
+    renewing_ = false;
+  }
+  // The server took the lock away.
+  void lost(std::uint64_t fence) {
+    if (held_ && fence == fence_) lost_ = true;
+  }
+  // The connection is gone, and with it the answer to a renewal.
+  void connection_lost() { renewing_ = false; }
+  void given_back() { held_ = false; }
+
+  [[nodiscard]] bool is_held() const { return held_; }
+  [[nodiscard]] bool is_lost() const { return lost_; }
+  [[nodiscard]] std::uint64_t fence() const { return fence_; }
+  // A third of the lease after it was last counted from; never after the longest hold [LOCK-3].
+  [[nodiscard]] std::int64_t renewal_due_ns() const {
+    if (!held_ || lost_ || renewing_) return never_due_ns;
+    const std::int64_t due_ns = counted_from_ns_ + lease_ns_ / 3;
+    return due_ns < hold_ends_ns_ ? due_ns : never_due_ns;
+  }
+
+ private:
+  static constexpr std::int64_t ns_per_ms = 1'000'000;
+
+  bool held_ = false;
+  bool lost_ = false;
+  bool renewing_ = false;
+  std::uint64_t fence_ = 0;
+  std::int64_t lease_ns_ = 0;
+  std::int64_t counted_from_ns_ = 0;
+  std::int64_t hold_ends_ns_ = 0;
+};
+
+}  // namespace iw::session
