@@ -1,0 +1,104 @@
+// An incoming diff, on its way into the cached copy (spec/format/diff.md).
+//
+// read() checks the whole diff against the copy and changes nothing [DIFF-1]; apply() then cannot
+// fail but for lack of memory or address space. Between the two the session may ask other segments
+// for the blocks that are pointed at; the copy must not change meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "diff/format.h"
+#include "diff/varint.h"
+#include "memory/heap.h"
+#include "swizzle/slot_table.h"
+#include "swizzle/stub_arena.h"
+#include "swizzle/swizzler.h"
+#include "types/result.h"
+#include "types/segment_types.h"
+
+namespace iw::diff {
+
+using types::Result;
+
+struct CachedCopy {
+  memory::Heap& heap;
+  types::SegmentTypes& types;
+  swizzle::SlotTable& slots;
+};
+
+struct Limits {
+  // Of the blocks that the diff creates, together, in this machine's memory [DIFF-2].
+  std::uint64_t new_bytes = std::uint64_t{1} << 46;
+};
+
+// A block of another segment that a pointer of the diff leads to.
+struct ForeignReference {
+  std::uint16_t slot = 0;  // of Update::slots()
+  std::uint64_t serial = 0;
+  friend auto operator<=>(const ForeignReference&, const ForeignReference&) = default;
+};
+
+class Update {
+ public:
+  // `bytes` must stay until apply() is done.
+  static Result read(std::span<const std::byte> bytes, const CachedCopy& copy, const Limits& limits,
+                     Update& out);
+
+  // The caller compares them with the copy's version: a diff fits if it is complete or its from is
+  // the copy's.
+  [[nodiscard]] std::uint64_t from() const { return from_; }
+  [[nodiscard]] std::uint64_t to() const { return to_; }
+  [[nodiscard]] bool is_complete() const { return from_ == 0 && !metadata_only_; }
+  [[nodiscard]] bool is_metadata_only() const { return metadata_only_; }
+  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+
+  // Ascending, each once.
+  [[nodiscard]] const std::vector<ForeignReference>& foreign_references() const { return foreign_; }
+  // The slot table after this diff; null: as it is in the copy.
+  [[nodiscard]] const swizzle::SlotTable* slots() const { return slots_ ? &*slots_ : nullptr; }
+  // Serials that the diff announces.
+  [[nodiscard]] std::vector<std::uint64_t> new_serials() const;
+
+  // The copy is as the diff says. Unless OK the copy is safe, but of no version: it must be
+  // replaced by a complete one before anybody reads it. No thread reads the segment meanwhile.
+  Result apply(CachedCopy& copy, swizzle::Resolver& resolver,
+               swizzle::StubArena& stubs = swizzle::StubArena::program());
+
+ private:
+  friend class UpdateReader;
+  friend class UpdateWriter;
+
+  struct NewBlock {
+    std::uint64_t serial = 0;
+    const types::Type* type = nullptr;
+    std::uint64_t count = 0;
+    std::string_view name;
+    bool is_owned = false;  // by a field that the diff changes, too
+  };
+  struct SerialSpan {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+  };
+
+  std::uint64_t from_ = 0;
+  std::uint64_t to_ = 0;
+  bool metadata_only_ = false;
+  std::optional<types::SegmentTypes> types_;  // if the diff has types, or is complete
+  std::optional<swizzle::SlotTable> slots_;   // likewise
+  std::vector<std::uint64_t> freed_;          // ascending
+  bool has_live_ = false;
+  std::vector<SerialSpan> live_;      // ascending
+  std::vector<NewBlock> new_blocks_;  // in the order of the diff
+  std::unordered_map<std::uint64_t, std::size_t> new_by_serial_;
+  Reader changes_;
+  std::vector<ForeignReference> foreign_;
+  Statistics statistics_;
+};
+
+}  // namespace iw::diff
