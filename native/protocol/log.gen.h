@@ -82,8 +82,7 @@ struct log_header {
 void encode(xdr::Writer& w, const log_header& v);
 [[nodiscard]] bool decode(xdr::Reader& r, log_header& v);
 
-// The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
-// CRC-32C of head and diff.
+// One release that a session may still ask about [LOCK-9].
 struct committed_release {
   session_id session{};
   std::uint64_t sequence{};
@@ -94,6 +93,8 @@ struct committed_release {
 void encode(xdr::Writer& w, const committed_release& v);
 [[nodiscard]] bool decode(xdr::Reader& r, committed_release& v);
 
+// The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
+// CRC-32C of head and diff.
 struct checkpoint_head {
   // "IWC1"
   std::array<std::uint8_t, 4> magic{};

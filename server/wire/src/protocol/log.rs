@@ -192,8 +192,7 @@ impl Xdr for LogHeader {
     }
 }
 
-/// The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
-/// CRC-32C of head and diff.
+/// One release that a session may still ask about [LOCK-9].
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommittedRelease {
     pub session: SessionId,
@@ -217,6 +216,8 @@ impl Xdr for CommittedRelease {
     }
 }
 
+/// The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
+/// CRC-32C of head and diff.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointHead {
     /// "IWC1"
