@@ -1,0 +1,218 @@
+"""XDR (RFC 4506) by a schema: the messages of spec/protocol, copied by hand from the .x files.
+
+A schema line is `field:type ...`. Types are u32 i32 u64 f64 bool hash (u64, shown as 0x...), opaqueN,
+stringN, the name of an enum or struct, T<N> (an array of at most N) and T? (an optional).
+"""
+
+import re
+import struct
+
+from .errors import malformed, require
+
+ENUMS = {
+    "message_type": dict(
+        ERROR=1, UNIMPLEMENTED=2, CONTINUE=3, HELLO=16, WELCOME=17, PING=18, PONG=19, CANCEL=20,
+        DONE=21, GOODBYE=22, OPEN_SEGMENT=32, SEGMENT_OPENED=33, CLOSE_SEGMENT=34,
+        REMOVE_SEGMENT=35, LIST_SEGMENTS=36, SEGMENT_LIST=37, DESCRIBE_BLOCKS=38,
+        BLOCKS_DESCRIBED=39, ACQUIRE_READER=48, READER_ACQUIRED=49, RELEASE_READER=50,
+        ACQUIRE_WRITER=51, WRITER_ACQUIRED=52, RENEW_WRITER=53, WRITER_RENEWED=54,
+        MORE_SERIALS=55, SERIALS_GRANTED=56, RELEASE_WRITER=57, WRITER_RELEASED=58,
+        ABORT_WRITER=59, RESOLVE_RELEASE=60, RELEASE_RESOLVED=61, SUBSCRIBE=80, SUBSCRIBED=81,
+        UNSUBSCRIBE=82, NOT_RECENT=83, PUSH=84, CREDIT=85, HEARTBEAT=86, WRITER_LOST=87,
+        SEGMENT_GONE=88),
+    "error_code": {name: number for number, name in enumerate(
+        "OK UNIMPLEMENTED MALFORMED VERSION_MISMATCH NOT_OPEN DENIED BAD_URL NO_SEGMENT NO_BLOCK "
+        "UNKNOWN_TYPE TYPE_CONFLICT BAD_NAME NO_LOCK WOULD_DEADLOCK TIMED_OUT UNREACHABLE FENCED "
+        "ROLLED_BACK STORE_FULL QUOTA TOO_LARGE NO_MEMORY BAD_POINTER BAD_VALUE BAD_ARGUMENT "
+        "FORKED STRAY_WRITE READ_ONLY STALE STOPPING REMOVED DAMAGED CANCELLED INTERNAL".split())},
+    "durability": dict(MEMORY=1, WRITTEN=2, SYNCED=3),
+    "coherence_model": dict(FULL=1, STRICT=2, NULL_COHERENCE=3, DELTA=4, TEMPORAL=5, DIFF=6),
+    "type_kind": dict(PRIMITIVE=1, ENUM=2, STRING=3, ARRAY=4, RECORD=5, UNION=6, POINTER=7,
+                      SEQUENCE=8, TEXT=9),
+    "log_kind": dict(LOG_CREATE=1, LOG_RELEASE=2, LOG_REMOVE=3, LOG_SERIALS=4, LOG_INCARNATION=5,
+                     LOG_CLEAN_STOP=6),
+}
+
+STRUCTS = {
+    "envelope": "type:i32 stream:u32 bulk_bytes:u64",
+    "hello": "magic:opaque4 version_min:u32 version_max:u32 session:opaque16 token:string4096 "
+             "client:string255",
+    "welcome": "version:u32 session:opaque16 resumed:bool heartbeat_ms:u32 session_lease_ms:u32 "
+               "max_diff_bytes:u64 server:string255",
+    "cancel": "stream:u32",
+    "unimplemented": "type:i32",
+    "error_reply": "code:error_code text:string1024",
+    "version_stamp": "incarnation:u64 number:u64",
+    "open_segment": "path:string1024 create:bool read_only:bool durable:durability quota_bytes:u64",
+    "segment_opened": "segment:u32 created:bool newest:version_stamp durable:durability "
+                      "quota_bytes:u64 block_count:u64 wire_bytes:u64",
+    "close_segment": "segment:u32",
+    "remove_segment": "path:string1024",
+    "list_segments": "prefix:string1024 after:string1024",
+    "segment_info": "path:string1024 newest:version_stamp durable:durability block_count:u64 "
+                    "wire_bytes:u64 quota_bytes:u64 clients:u32 subscribers:u32 writer_locked:bool "
+                    "writers_waiting:u32",
+    "segment_list": "segments:segment_info<128> more:bool",
+    "describe_blocks": "segment:u32 after_serial:u64 serials:u64<4096> names:string255<64>",
+    "blocks_described": "newest:version_stamp more:bool",
+    "acquire_reader": "segment:u32 have:version_stamp model:coherence_model x:f64 fresh:bool "
+                      "deadline_ms:u32",
+    "reader_acquired": "now:version_stamp updated:bool",
+    "release_reader": "segment:u32",
+    "acquire_writer": "segment:u32 have:version_stamp deadline_ms:u32",
+    "writer_acquired": "now:version_stamp updated:bool fence:u64 lease_ms:u32 max_hold_ms:u32 "
+                       "first_serial:u64 serial_count:u32",
+    "renew_writer": "segment:u32 fence:u64",
+    "writer_renewed": "lease_ms:u32",
+    "more_serials": "segment:u32 fence:u64 count:u32",
+    "serials_granted": "first_serial:u64 serial_count:u32",
+    "release_part": "segment:u32 fence:u64 base:u64 diff_bytes:u64",
+    "release_writer": "sequence:u64 parts:release_part<16>",
+    "writer_released": "versions:version_stamp<16>",
+    "abort_writer": "segment:u32 fence:u64",
+    "resolve_release": "segment:u32 session:opaque16 sequence:u64",
+    "release_resolved": "committed:bool version:version_stamp",
+    "subscribe": "segment:u32 have:version_stamp model:coherence_model x:f64 push:bool "
+                 "push_bytes:u64",
+    "subscribed": "now:version_stamp",
+    "unsubscribe": "segment:u32",
+    "not_recent": "segment:u32 now:version_stamp",
+    "push": "segment:u32 from:version_stamp now:version_stamp",
+    "credit": "segment:u32 bytes:u64",
+    "writer_lost": "segment:u32 fence:u64",
+    "segment_gone": "segment:u32",
+    "ping": "", "pong": "", "heartbeat": "", "done": "", "goodbye": "", "continue": "",
+    # descriptor.x
+    "enum_member": "name:string255 value:i32",
+    "field": "name:string255 type:u32",
+    "union_arm": "name:string255 type:u32 values:i32<4096>",
+    "array_body": "element:u32 count:u32",
+    "union_body": "discriminant:string255 discriminant_type:u32 arms:union_arm<4096> "
+                  "otherwise:union_arm?",
+    "sequence_body": "element:u32 bound:u32",
+    "type_descriptor": "serial:u32 name:string255 hash:hash predecessor:hash body:type_body",
+    # log.x
+    "log_create": "path:string1024 durable:durability quota_bytes:u64 incarnation:u64",
+    "log_release": "version:u64 session:opaque16 sequence:u64 fence:u64",
+    "log_header": "owner:u64 segment_id:u64 parent:u32 body:log_body",
+    "committed_release": "session:opaque16 sequence:u64 version:u64",
+    "checkpoint_head": "magic:opaque4 segment_id:u64 path:string1024 durable:durability "
+                       "quota_bytes:u64 at:version_stamp next_serial:u64 fence:u64 parent:u32 "
+                       "releases:committed_release<1024> diff_bytes:u64",
+}
+
+# union: the discriminant's enum, then the arm of each case; a case that is not here is void.
+UNIONS = {
+    "type_body": ("type_kind", dict(
+        ENUM="members:enum_member<4096>", STRING="bound:u32", ARRAY="array:array_body",
+        RECORD="fields:field<4096>", UNION="choice:union_body", POINTER="target:u32",
+        SEQUENCE="sequence:sequence_body", TEXT="text_bound:u32")),
+    "log_body": ("log_kind", dict(
+        LOG_CREATE="create:log_create", LOG_RELEASE="release:log_release",
+        LOG_SERIALS="serials_below:u64", LOG_INCARNATION="incarnation:version_stamp")),
+}
+
+NUMBERS = {"u32": ">I", "i32": ">i", "u64": ">Q", "hash": ">Q", "f64": ">d"}
+SUFFIXED = re.compile(r"(.+)<(\d+)>$")
+SIZED = re.compile(r"(opaque|string)(\d+)$")
+
+
+def fields_of(name):
+    return [part.split(":", 1) for part in STRUCTS[name].split()]
+
+
+def padding(count):
+    return b"\0" * (-count % 4)
+
+
+def encode(kind, value):
+    if kind in NUMBERS:
+        number = float(value) if kind == "f64" else int(str(value), 0)
+        return struct.pack(NUMBERS[kind], number)
+    if kind == "bool":
+        return encode("u32", int(value))
+    if kind in ENUMS:
+        return encode("i32", ENUMS[kind][value])
+    if kind in STRUCTS:
+        return b"".join(encode(inner, value[name]) for name, inner in fields_of(kind))
+    if kind in UNIONS:
+        enum, arms = UNIONS[kind]
+        out = encode(enum, value["kind"])
+        if value["kind"] in arms:
+            name, inner = arms[value["kind"]].split(":", 1)
+            out += encode(inner, value[name])
+        return out
+    if kind.endswith("?"):
+        return encode("bool", value is not None) + (
+            b"" if value is None else encode(kind[:-1], value))
+    if match := SUFFIXED.match(kind):
+        return encode("u32", len(value)) + b"".join(encode(match[1], one) for one in value)
+    form, size = SIZED.match(kind).groups()
+    raw = bytes.fromhex(value) if form == "opaque" else value.encode()
+    return (encode("u32", len(raw)) if form == "string" else b"") + raw + padding(len(raw))
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, count):
+        require(len(self.data) - self.at >= count, "the bytes end too early")
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def padded(self, count):
+        raw = self.take(count)
+        require(not any(self.take(-count % 4)), "padding is not zero")
+        return raw
+
+    def finish(self):
+        require(self.at == len(self.data), "bytes follow the value")
+
+    def length(self, bound):
+        count = decode("u32", self)
+        require(count <= bound, "a length or count is above its bound")
+        return count
+
+
+def decode(kind, r):
+    if kind in NUMBERS:
+        number = struct.unpack(NUMBERS[kind], r.take(struct.calcsize(NUMBERS[kind])))[0]
+        return f"0x{number:016x}" if kind == "hash" else number
+    if kind == "bool":
+        word = decode("u32", r)
+        require(word <= 1, "a bool is neither 0 nor 1")
+        return bool(word)
+    if kind in ENUMS:
+        word = decode("i32", r)
+        for name, number in ENUMS[kind].items():
+            if number == word:
+                return name
+        raise malformed(f"{word} is no member of {kind}")
+    if kind in STRUCTS:
+        return {name: decode(inner, r) for name, inner in fields_of(kind)}
+    if kind in UNIONS:
+        enum, arms = UNIONS[kind]
+        value = {"kind": decode(enum, r)}
+        if value["kind"] in arms:
+            name, inner = arms[value["kind"]].split(":", 1)
+            value[name] = decode(inner, r)
+        return value
+    if kind.endswith("?"):
+        return decode(kind[:-1], r) if decode("bool", r) else None
+    if match := SUFFIXED.match(kind):
+        return [decode(match[1], r) for _ in range(r.length(int(match[2])))]
+    form, size = SIZED.match(kind).groups()
+    if form == "opaque":
+        return r.padded(int(size)).hex()
+    try:
+        return r.padded(r.length(int(size))).decode()
+    except UnicodeDecodeError:
+        raise malformed("a string is not UTF-8") from None
+
+
+def decode_all(kind, data):
+    r = Reader(data)
+    value = decode(kind, r)
+    r.finish()
+    return value
