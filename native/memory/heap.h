@@ -40,6 +40,7 @@ using platform::ByteRange;
 using types::Result;
 
 class Subsegment;  // memory/subsegment.h
+struct HeapState;  // memory/heap_state.h
 
 inline constexpr std::uint64_t kMaxSerial = (std::uint64_t{1} << 48) - 1;
 // Of address space, per segment: 64 GiB where addresses have 64 bits.
@@ -170,8 +171,9 @@ class Heap {
   std::byte* begin_apply(const Block& block, std::size_t offset_bytes, std::size_t size_bytes);
   Result apply_done();
 
-  // A complete copy: every block is doubtful until it is inserted again (it then keeps its place if
-  // type and count agree, and is all zeros); the rest is erased at the end.
+  // A complete copy: every block is doubtful, and not found, until it is inserted again (it then
+  // keeps its place if type and count agree, and is all zeros); end_full_copy, before any data is
+  // written, erases the rest.
   Result begin_full_copy();
   Result end_full_copy();
 
@@ -181,12 +183,20 @@ class Heap {
   [[nodiscard]] Usage usage() const;
 
  private:
-  struct State;
-  explicit Heap(std::unique_ptr<State> state);
+  explicit Heap(std::unique_ptr<HeapState> state);
   // The first part of [from, end) in a block; `from` moves behind it. False: there is none.
   bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, BlockPart& out) const;
+  // All subsegments there are now. Only the segment's own thread ends one.
+  [[nodiscard]] std::vector<Subsegment*> subsegments() const;
+  Result commit_runs(const SubsegmentRuns& sent);
+  Result zero(const Block& block);
+  Result zero_unless_alone(const Block& block);
+  [[nodiscard]] bool has_own_subsegment(const Block& block) const;
+  Result fill_known(const Block& known, const types::Type& type, std::string_view name,
+                    bool is_owned);
+  void release(std::span<const Block> blocks);
 
-  std::unique_ptr<State> state_;
+  std::unique_ptr<HeapState> state_;
 };
 
 }  // namespace iw::memory

@@ -1,0 +1,204 @@
+// A table of two levels: 4 GiB of address space a leaf, a granule a place; memory is taken only for
+// the parts that are used. Leaves are never freed.
+#include "memory/address_map.h"
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "memory/anchors.h"
+#include "memory/heap_state.h"
+#include "platform/process.h"
+
+namespace iw::memory {
+
+namespace {
+
+constexpr unsigned granule_bits = 16;
+constexpr unsigned leaf_bits = 32;  // of the address
+static_assert(kGranuleBytes == std::size_t{1} << granule_bits);
+constexpr std::size_t leaf_places = std::size_t{1} << (leaf_bits - granule_bits);
+constexpr std::size_t root_places = std::size_t{1} << 16;  // 48 bits
+
+// Machines with wider addresses: leaves that differ only above bit 48 are a chain.
+struct Leaf {
+  platform::Mapping memory;  // its own, never given back
+  std::uint64_t number;
+  Leaf* following;
+  std::atomic<MapEntry*> places[leaf_places];
+};
+std::array<std::atomic<Leaf*>, root_places> root{};
+
+std::uint64_t number_of(const void* address) {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+std::atomic<MapEntry*>* place_of(std::uint64_t address) noexcept {
+  const std::uint64_t number = address >> leaf_bits;
+  Leaf* leaf = root[number % root_places].load(std::memory_order_acquire);
+  while (leaf != nullptr && leaf->number != number) leaf = leaf->following;
+  return leaf == nullptr ? nullptr : &leaf->places[(address >> granule_bits) % leaf_places];
+}
+
+// What is given out again and never freed. A child of fork begins with an empty one: the parent's
+// may have been left in the middle of a change.
+struct Pool {
+  unsigned made_in_fork = platform::fork_count();
+  Gate gate;
+  std::vector<std::unique_ptr<HeapAnchor>> anchors;
+  std::vector<std::unique_ptr<MapEntry>> entries;
+};
+std::atomic<Pool*> current_pool{nullptr};
+
+Pool& pool() {
+  Pool* now = current_pool.load(std::memory_order_acquire);
+  while (now == nullptr || now->made_in_fork != platform::fork_count()) {
+    auto next = std::make_unique<Pool>();
+    if (current_pool.compare_exchange_strong(now, next.get())) return *next.release();
+  }
+  return *now;
+}
+
+template <typename T>
+T* take(std::vector<std::unique_ptr<T>> Pool::*list) {
+  Pool& from = pool();
+  std::unique_ptr<T> taken;
+  {
+    std::lock_guard lock(from.gate);
+    if (!(from.*list).empty()) {
+      taken = std::move((from.*list).back());
+      (from.*list).pop_back();
+    }
+  }
+  if (taken == nullptr) taken = std::make_unique<T>();
+  return taken.release();
+}
+
+template <typename T>
+void give_back_to(std::vector<std::unique_ptr<T>> Pool::*list, T* object) {
+  Pool& to = pool();
+  std::lock_guard lock(to.gate);
+  (to.*list).emplace_back(object);
+}
+
+bool make_leaf(std::uint64_t number) {
+  Pool& guarding = pool();
+  std::lock_guard lock(guarding.gate);
+  if (place_of(number << leaf_bits) != nullptr) return true;
+  platform::Mapping memory;
+  const std::size_t size = platform::round_up_to_page(sizeof(Leaf));
+  if (!platform::reserve(size, nullptr, platform::Placement::if_free, memory) ||
+      !platform::protect(memory.begin(), size, platform::Protection::read_write)) {
+    return false;
+  }
+  // Fresh memory is all zeros, which is what empty places are.
+  auto* leaf = reinterpret_cast<Leaf*>(memory.begin());
+  new (&leaf->memory) platform::Mapping(std::move(memory));
+  leaf->number = number;
+  leaf->following = root[number % root_places].load(std::memory_order_relaxed);
+  root[number % root_places].store(leaf, std::memory_order_release);
+  return true;
+}
+
+// Follows the map to a heap and calls f(HeapState&, Subsegment&) inside its gate. `enter` gives
+// false if it does not want to wait.
+template <typename Enter, typename F>
+bool with_subsegment(const void* address, Enter enter, F f) {
+  std::atomic<MapEntry*>* place = place_of(number_of(address));
+  if (place == nullptr) return false;
+  for (;;) {
+    MapEntry* entry = place->load(std::memory_order_acquire);
+    HeapAnchor* anchor = entry == nullptr ? nullptr : entry->anchor.load(std::memory_order_acquire);
+    if (anchor == nullptr ||
+        anchor->made_in_fork.load(std::memory_order_relaxed) != platform::fork_count()) {
+      return false;
+    }
+    if (!enter(anchor->gate)) return false;
+    const bool still_there = place->load(std::memory_order_acquire) == entry &&
+                             entry->anchor.load(std::memory_order_acquire) == anchor;
+    bool found = false;
+    if (still_there) {
+      found = f(*anchor->heap.load(std::memory_order_relaxed),
+                *entry->subsegment.load(std::memory_order_relaxed));
+    }
+    anchor->gate.leave();
+    if (still_there) return found;
+  }
+}
+
+bool fill(const HeapState& heap, const Subsegment& subsegment, const void* address,
+          FoundBlock& out) noexcept {
+  const auto* at = static_cast<const std::byte*>(address);
+  if (!heap.block_at(subsegment, at, out.block)) return false;
+  out.heap_number = heap.number;
+  out.offset_bytes = static_cast<std::size_t>(at - out.block.address);
+  return true;
+}
+
+bool wait_to_enter(Gate& gate) {
+  gate.enter();
+  return true;
+}
+
+}  // namespace
+
+bool find_block(const void* address, FoundBlock& out) {
+  return with_subsegment(address, wait_to_enter, [&](HeapState& heap, Subsegment& subsegment) {
+    return fill(heap, subsegment, address, out);
+  });
+}
+
+bool try_find_block(const void* address, FoundBlock& out) noexcept {
+  return with_subsegment(
+      address, [](Gate& gate) { return gate.try_enter(); },
+      [&](HeapState& heap, Subsegment& subsegment) {
+        return fill(heap, subsegment, address, out);
+      });
+}
+
+bool find_segment(const void* address, types::Url& out) {
+  return with_subsegment(address, wait_to_enter, [&](HeapState& heap, Subsegment&) {
+    out = heap.options.url;
+    return true;
+  });
+}
+
+HeapAnchor* take_anchor() { return take(&Pool::anchors); }
+MapEntry* take_entry() { return take(&Pool::entries); }
+void give_back(HeapAnchor* anchor) { give_back_to(&Pool::anchors, anchor); }
+void give_back(MapEntry* entry) { give_back_to(&Pool::entries, entry); }
+
+bool enter_in_map(Subsegment& subsegment, HeapAnchor& anchor) {
+  const std::uint64_t begin = number_of(subsegment.begin());
+  const std::uint64_t end = begin + subsegment.size_bytes();
+  for (std::uint64_t at = begin >> leaf_bits; at <= (end - 1) >> leaf_bits; ++at) {
+    if (!make_leaf(at)) return false;
+  }
+  subsegment.map_entry->subsegment.store(&subsegment, std::memory_order_relaxed);
+  subsegment.map_entry->anchor.store(&anchor, std::memory_order_release);
+  for (std::uint64_t at = begin; at < end; at += kGranuleBytes) {
+    place_of(at)->store(subsegment.map_entry, std::memory_order_release);
+  }
+  return true;
+}
+
+void remove_from_map(Subsegment& subsegment) {
+  const std::uint64_t begin = number_of(subsegment.begin());
+  for (std::uint64_t at = begin; at < begin + subsegment.size_bytes(); at += kGranuleBytes) {
+    place_of(at)->store(nullptr, std::memory_order_release);
+  }
+  subsegment.map_entry->anchor.store(nullptr, std::memory_order_release);
+  subsegment.map_entry->subsegment.store(nullptr, std::memory_order_relaxed);
+}
+
+Subsegment* subsegment_at(const HeapAnchor& anchor, const void* address) noexcept {
+  const std::atomic<MapEntry*>* place = place_of(number_of(address));
+  MapEntry* entry = place == nullptr ? nullptr : place->load(std::memory_order_acquire);
+  if (entry == nullptr || entry->anchor.load(std::memory_order_acquire) != &anchor) return nullptr;
+  return entry->subsegment.load(std::memory_order_relaxed);
+}
+
+}  // namespace iw::memory

@@ -1,0 +1,82 @@
+#include "memory/address_space.h"
+
+#include <algorithm>
+
+namespace iw::memory {
+
+namespace {
+
+constexpr std::size_t smallest_reservation = std::size_t{64} << 20;
+
+// Where reservations are placed on 64-bit machines: above the sanitizers' shadows, below programs,
+// libraries and stacks of the usual layouts. Elsewhere the system chooses.
+constexpr std::uint64_t first_address = std::uint64_t{0x2000} << 32;
+constexpr std::uint64_t end_address = std::uint64_t{0x5000} << 32;
+constexpr int places_to_try = 8;
+
+// FNV-1a, the same on every machine and in every version of this library.
+std::uint64_t hash_of(std::string_view url) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : url) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash ^ (hash >> 32);
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(std::string_view url, std::size_t wanted_bytes) {
+  const std::uint64_t hash = hash_of(url);
+  for (std::size_t size = wanted_bytes; !reservation_ && size >= smallest_reservation; size /= 2) {
+    reserve(hash, size);
+  }
+  if (!reservation_) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(reservation_.begin());
+  const std::size_t skipped = (kGranuleBytes - begin % kGranuleBytes) % kGranuleBytes;
+  first_granule_ = reservation_.begin() + skipped;
+  free_.push_back({0, (reservation_.size_bytes() - skipped) / kGranuleBytes * kGranuleBytes});
+}
+
+void AddressSpace::reserve(std::uint64_t hash, std::size_t size_bytes) {
+  size_bytes = size_bytes / kGranuleBytes * kGranuleBytes;
+  if constexpr (sizeof(void*) == 8) {
+    const std::uint64_t places = (end_address - first_address) / size_bytes;
+    for (int i = 0; i < places_to_try && places != 0; ++i) {
+      const std::uint64_t place =
+          (hash + static_cast<std::uint64_t>(i) * (hash >> 17 | 1)) % places;
+      auto* wanted =
+          reinterpret_cast<void*>(static_cast<std::uintptr_t>(first_address + place * size_bytes));
+      if (platform::reserve(size_bytes, wanted, platform::Placement::must, reservation_)) return;
+    }
+  }
+  if (!platform::reserve(size_bytes, nullptr, platform::Placement::if_free, reservation_)) {
+    reservation_.release();
+  }
+}
+
+std::byte* AddressSpace::take(std::size_t size_bytes) {
+  for (auto range = free_.begin(); range != free_.end(); ++range) {
+    if (range->size_bytes() < size_bytes) continue;
+    std::byte* taken = first_granule_ + range->begin_bytes;
+    range->begin_bytes += size_bytes;
+    if (range->size_bytes() == 0) free_.erase(range);
+    return taken;
+  }
+  return nullptr;
+}
+
+void AddressSpace::give_back(std::byte* begin, std::size_t size_bytes) {
+  const auto offset = static_cast<std::size_t>(begin - first_granule_);
+  auto next = std::lower_bound(
+      free_.begin(), free_.end(), offset,
+      [](const platform::ByteRange& range, std::size_t at) { return range.begin_bytes < at; });
+  next = free_.insert(next, {offset, offset + size_bytes});
+  if (std::next(next) != free_.end() && std::next(next)->begin_bytes == next->end_bytes) {
+    next->end_bytes = std::next(next)->end_bytes;
+    free_.erase(std::next(next));
+  }
+  if (next != free_.begin() && std::prev(next)->end_bytes == next->begin_bytes) {
+    std::prev(next)->end_bytes = next->end_bytes;
+    free_.erase(next);
+  }
+}
+
+}  // namespace iw::memory

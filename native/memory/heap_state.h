@@ -1,0 +1,87 @@
+// What a heap is made of. Everything here is called inside the heap's gate: locked to change
+// something, entered to look (const functions).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "memory/address_space.h"
+#include "memory/anchors.h"
+#include "memory/block_index.h"
+#include "memory/free_extents.h"
+#include "memory/heap.h"
+#include "memory/subsegment.h"
+
+namespace iw::memory {
+
+// The writer section under way.
+struct Journal {
+  bool is_open = false;
+  bool is_armed = false;               // stores are allowed
+  std::vector<SerialRange> serials;    // not yet given out, the next one at the back
+  std::vector<std::uint64_t> created;  // in order; some may have been freed again
+  std::vector<std::uint64_t> freed;    // that existed before
+};
+
+struct NewBlock {
+  std::uint64_t serial;
+  const types::Type& type;
+  std::uint64_t count;
+  std::string_view name;
+  unsigned flags;
+};
+
+struct HeapState {
+  HeapState(const HeapOptions& chosen, track::Tracker& chosen_tracker);
+
+  HeapOptions options;
+  track::Tracker& tracker;
+  std::uint64_t number;
+  unsigned made_in_fork;
+  HeapAnchor* anchor = nullptr;
+
+  AddressSpace space;
+  std::vector<std::unique_ptr<Subsegment>> subsegments;  // in order of address
+  BlockIndex index;
+  FreeExtents free_extents{index};
+  Journal journal;
+  track::Access access;
+  std::uint64_t native_bytes = 0;
+  std::size_t shared_subsegments = 0;  // those that are not of one block
+  std::size_t shared_bytes = 0;
+
+  [[nodiscard]] bool is_forked() const;
+
+  // The visible block at the address, one past its end included. Async-signal-safe.
+  bool block_at(const Subsegment& subsegment, const std::byte* address, Block& out) const noexcept;
+  [[nodiscard]] std::size_t used_bytes(const Subsegment& subsegment) const;
+
+  // A new block, all zeros. May throw std::bad_alloc; no block has changed then, or on failure.
+  Result create(const NewBlock& wanted, RecordId& out);
+  // Gives the extent of a block back; its memory is zero already, or a subsegment of its own.
+  void release(RecordId id);
+  void add_flags(RecordId id, unsigned flags) { index.at(id).flags |= flags & 0xFFFF; }
+  void clear_flags(RecordId id, unsigned flags) { index.at(id).flags &= ~flags & 0xFFFF; }
+  [[nodiscard]] RecordId visible(std::uint64_t serial) const;
+  [[nodiscard]] Subsegment& subsegment_of(RecordId id) const;
+  // The first one that begins at or after the address.
+  [[nodiscard]] std::vector<std::unique_ptr<Subsegment>>::const_iterator subsegment_from(
+      const std::byte* address) const;
+
+ private:
+  Result check(const NewBlock& wanted, std::size_t& extent_bytes) const;
+  Result extent_for(std::size_t extent_bytes, std::size_t align_bytes, RecordId& out);
+  Result add_subsegment(std::size_t extent_bytes, RecordId& out);
+  void drop_subsegment(Subsegment& subsegment);
+  RecordId cut_front(RecordId id, std::size_t front_bytes);
+  RecordId joined_with_neighbours(RecordId id);
+};
+
+Result failed(const platform::Status& status);  // NO_MEMORY, FORKED or INTERNAL
+Result no_memory();
+Result forked();
+
+}  // namespace iw::memory

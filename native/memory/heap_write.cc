@@ -1,0 +1,268 @@
+// Writer sections: allocating and freeing with a journal, finding what was stored, commit and
+// rollback. Work on memory is done outside the gate: only this thread touches areas.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "memory/heap.h"
+#include "memory/heap_state.h"
+#include "platform/invariant.h"
+#include "types/type.h"
+
+namespace iw::memory {
+
+using types::error_code;
+
+namespace {
+
+Result not_writing() {
+  return {error_code::NO_LOCK, "this needs the segment's writer lock; acquire it first"};
+}
+
+}  // namespace
+
+bool Heap::is_writing() const { return state_->journal.is_open; }
+
+Result Heap::begin_write(std::span<const SerialRange> serials) {
+  if (state_->is_forked()) return forked();
+  if (is_read_only()) return {error_code::READ_ONLY, "the segment was opened read-only"};
+  IW_INVARIANT(!state_->journal.is_open, "a writer section in a writer section");
+  for (const SerialRange& range : serials) {
+    if (range.first == 0 || range.first > kMaxSerial ||
+        range.count > kMaxSerial - range.first + 1) {
+      return Result::malformed("the grant's serials are outside 1 to 2^48 - 1");
+    }
+  }
+  {
+    std::lock_guard inside(state_->anchor->gate);
+    state_->journal = Journal{};
+    state_->journal.is_open = true;
+    state_->journal.is_armed = true;
+    state_->journal.serials.assign(serials.rbegin(), serials.rend());
+  }
+  Result result;
+  for (Subsegment* one : subsegments()) {
+    if (auto bad = one->area().arm(); !bad) result = failed(bad);
+  }
+  if (!result) state_->journal = Journal{};
+  return result;
+}
+
+Result Heap::allocate(const types::Type& type, std::uint64_t count, std::string_view name,
+                      bool is_owned, Block& out) {
+  if (state_->is_forked()) return forked();
+  Journal& journal = state_->journal;
+  if (!journal.is_open) return not_writing();
+  while (!journal.serials.empty() && journal.serials.back().count == 0) journal.serials.pop_back();
+  if (journal.serials.empty()) {
+    return {error_code::TOO_LARGE,
+            "the writer lock came with too few block serials for so many allocations; release it "
+            "and acquire it again"};
+  }
+  SerialRange& next = journal.serials.back();
+  const unsigned flags = flag_new | (is_owned ? flag_owned : 0U);
+  std::lock_guard inside(state_->anchor->gate);
+  try {
+    journal.created.reserve(journal.created.size() + 1);
+    RecordId id = no_record;
+    if (Result bad = state_->create({next.first, type, count, name, flags}, id); !bad) return bad;
+    out = state_->index.block_of(state_->index.at(id));
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+  journal.created.push_back(next.first);
+  ++next.first;
+  --next.count;
+  return {};
+}
+
+Result Heap::free(std::uint64_t serial) {
+  if (state_->is_forked()) return forked();
+  Journal& journal = state_->journal;
+  if (!journal.is_open) return not_writing();
+  Block block;
+  if (!find(serial, block)) {
+    return {error_code::NO_BLOCK, "the segment has no block " + std::to_string(serial)};
+  }
+  // Nobody else has heard of it: its space can be used again at once, all zeros as before.
+  if (block.is_new) {
+    if (!has_own_subsegment(block)) std::memset(block.address, 0, block.size_bytes);
+    release({&block, 1});
+    return {};
+  }
+  std::lock_guard inside(state_->anchor->gate);
+  try {
+    journal.freed.push_back(serial);
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
+  const RecordId id = state_->index.by_serial(serial);
+  state_->index.unlink_name(id);
+  state_->add_flags(id, flag_freed);
+  return {};
+}
+
+// Their bytes are zero, or vanish with their subsegment.
+void Heap::release(std::span<const Block> blocks) {
+  std::lock_guard inside(state_->anchor->gate);
+  for (const Block& block : blocks) state_->release(state_->index.by_serial(block.serial));
+}
+
+std::vector<Block> Heap::created() const {
+  GateReader inside(state_->anchor->gate);
+  const BlockIndex& index = state_->index;
+  std::vector<Block> blocks;
+  for (const std::uint64_t serial : state_->journal.created) {
+    const RecordId id = index.by_serial(serial);
+    if (id != no_record && index.at(id).is(flag_new))
+      blocks.push_back(index.block_of(index.at(id)));
+  }
+  return blocks;
+}
+
+std::vector<Block> Heap::freed() const {
+  GateReader inside(state_->anchor->gate);
+  std::vector<Block> blocks;
+  for (const std::uint64_t serial : state_->journal.freed) {
+    blocks.push_back(state_->index.block_of(state_->index.at(state_->index.by_serial(serial))));
+    blocks.back().is_freed = true;
+  }
+  return blocks;
+}
+
+Result Heap::collect(std::vector<SubsegmentPages>& out) {
+  out.clear();
+  if (state_->is_forked()) return forked();
+  {
+    std::lock_guard inside(state_->anchor->gate);
+    state_->journal.is_armed = false;
+  }
+  for (Subsegment* one : subsegments()) {
+    SubsegmentPages found{one, {}};
+    if (auto bad = one->area().collect(found.pages); !bad) return failed(bad);
+    if (!found.pages.empty()) out.push_back(std::move(found));
+  }
+  return {};
+}
+
+Result Heap::changed_runs(std::span<const SubsegmentPages> pages, std::vector<SubsegmentRuns>& out,
+                          runs::Splicing splicing) const {
+  out.clear();
+  if (state_->is_forked()) return forked();
+  std::vector<ByteRange> ranges;
+  for (const SubsegmentPages& one : pages) {
+    ranges = one.pages;
+    if (!state_->tracker.finds_pages()) {
+      // Every page is listed: those where no block ever was need not be looked at.
+      GateReader inside(state_->anchor->gate);
+      const std::size_t used = (state_->used_bytes(*one.subsegment) + 3) / 4 * 4;
+      for (ByteRange& range : ranges) range.end_bytes = std::min(range.end_bytes, used);
+      std::erase_if(ranges, [](const ByteRange& r) { return r.begin_bytes >= r.end_bytes; });
+    }
+    SubsegmentRuns found{one.subsegment, {}};
+    const track::Area& area = one.subsegment->area();
+    runs::find_changed_runs(area.view(), area.pristine(), ranges, found.runs, splicing);
+    if (!found.runs.empty()) out.push_back(std::move(found));
+  }
+  return {};
+}
+
+bool Heap::next_part(Subsegment& subsegment, std::size_t& from, std::size_t end,
+                     BlockPart& out) const {
+  GateReader inside(state_->anchor->gate);
+  const std::byte* at = subsegment.begin() + from;
+  const std::byte* start = subsegment.start_at_or_before(at);
+  for (; start != nullptr && start < subsegment.begin() + end;
+       start = subsegment.start_after(start)) {
+    const Record& record = state_->index.at(state_->index.by_address(start));
+    if (!record.is_visible()) continue;
+    const Block block = state_->index.block_of(record);
+    const std::byte* first = std::max<const std::byte*>(at, block.address);
+    const std::byte* last = std::min<const std::byte*>(subsegment.begin() + end, block.end());
+    if (first >= last) continue;
+    out.block = block;
+    out.offset_bytes = static_cast<std::size_t>(first - block.address);
+    out.length_bytes = static_cast<std::size_t>(last - first);
+    out.view = first;
+    out.pristine = subsegment.area().pristine() + subsegment.offset_of(first);
+    from = subsegment.offset_of(last);
+    return true;
+  }
+  from = end;
+  return false;
+}
+
+// What lies in blocks is taken; the rest is given its old bytes by the apply_done to come.
+Result Heap::commit_runs(const SubsegmentRuns& sent) {
+  Subsegment& subsegment = *sent.subsegment;
+  std::vector<ByteRange> taken;
+  std::vector<ByteRange> undone;
+  for (const runs::Run& run : sent.runs) {
+    std::size_t from = run.offset_bytes;
+    std::size_t behind_last = from;
+    const std::size_t end = run.offset_bytes + run.length_bytes;
+    for (BlockPart part; next_part(subsegment, from, end, part); behind_last = from) {
+      const std::size_t begin = subsegment.offset_of(part.view);
+      taken.push_back({begin, from});
+      if (begin > behind_last) undone.push_back({behind_last, begin});
+    }
+    if (behind_last < end) undone.push_back({behind_last, end});
+  }
+  if (auto bad = subsegment.area().commit(taken); !bad) return failed(bad);
+  for (const ByteRange& range : undone) {
+    subsegment.area().begin_apply(range.begin_bytes, range.size_bytes());
+    subsegment.is_touched = true;
+  }
+  return {};
+}
+
+Result Heap::commit_write(std::span<const SubsegmentRuns> sent) {
+  if (state_->is_forked()) return forked();
+  IW_INVARIANT(state_->journal.is_open, "a commit without a writer section");
+  for (const SubsegmentRuns& one : sent) {
+    if (Result bad = commit_runs(one); !bad) return bad;
+  }
+  const std::vector<Block> gone = freed();
+  for (const Block& block : gone) {
+    if (Result bad = zero_unless_alone(block); !bad) return bad;
+  }
+  if (Result bad = apply_done(); !bad) return bad;
+  release(gone);
+  std::lock_guard inside(state_->anchor->gate);
+  for (const std::uint64_t serial : state_->journal.created) {
+    const RecordId id = state_->index.by_serial(serial);
+    if (id != no_record) state_->clear_flags(id, flag_new);
+  }
+  state_->journal = Journal{};
+  return {};
+}
+
+Result Heap::rollback_write(std::span<const SubsegmentPages> collected) {
+  if (state_->is_forked()) return forked();
+  IW_INVARIANT(state_->journal.is_open, "a rollback without a writer section");
+  std::vector<SubsegmentPages> since;
+  if (Result bad = collect(since); !bad) return bad;
+  if (Result bad = undo(collected); !bad) return bad;
+  if (Result bad = undo(since); !bad) return bad;
+  release(created());
+  std::lock_guard inside(state_->anchor->gate);
+  for (const std::uint64_t serial : state_->journal.freed) {
+    const RecordId id = state_->index.by_serial(serial);
+    state_->clear_flags(id, flag_freed);
+    state_->index.relink_name(id);
+  }
+  state_->journal = Journal{};
+  return {};
+}
+
+Result Heap::undo(std::span<const SubsegmentPages> pages) {
+  if (state_->is_forked()) return forked();
+  Result result;
+  for (const SubsegmentPages& one : pages) {
+    if (auto bad = one.subsegment->area().rollback(one.pages); !bad) result = failed(bad);
+  }
+  return result;
+}
+
+}  // namespace iw::memory
