@@ -20,7 +20,9 @@ namespace iw::swizzle {
 using types::Result;
 
 enum class StubReason : std::uint8_t {
-  not_mapped,        // the segment is not open here and could not be asked
+  not_mapped,        // the block has no place in this process; gives way to every other reason
+  unreachable,       // the segment's server could not be asked
+  no_segment,        // there is no such segment, or no right to it
   no_block,          // the segment has no such block
   beyond_end,        // the block has fewer units
   wrong_type,        // what is there is not what the pointer's type says
@@ -38,7 +40,7 @@ inline constexpr std::size_t kMaxStubs = sizeof(void*) == 8 ? std::size_t{1} << 
 
 class StubArena {
  public:
-  // The program's. Made at its first use, never ends.
+  // The program's. Made at its first use, never ends; a forked child has its own.
   static StubArena& program();
 
   explicit StubArena(std::size_t max_stubs = kMaxStubs);
@@ -46,8 +48,9 @@ class StubArena {
   StubArena(const StubArena&) = delete;
   StubArena& operator=(const StubArena&) = delete;
 
-  // The address of the place; it is made if there is none. The newest reason counts. NO_MEMORY when
-  // the arena is full.
+  // The address of the place; it is made if there is none. The newest reason counts, so a caller
+  // that knows better than the Swizzler says so before or after it. NO_MEMORY when the arena is
+  // full.
   Result stub_for(const types::Url& url, std::uint64_t serial, std::uint64_t unit,
                   StubReason reason, void*& out);
 

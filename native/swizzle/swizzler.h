@@ -43,23 +43,21 @@ class Swizzler {
   // for what the server should have refused [WIRE-6]; NO_MEMORY when there are too many stubs.
   Result from_wire(const WirePointer& pointer, const types::Type* target, void*& out);
 
-  // Sequences and texts [WIRE-7]: an owned block of this segment, of `element`, by its first byte;
-  // `count` values. NULL has count 0. There are no stubs for these: BAD_POINTER.
+  // Sequences and texts [WIRE-7]: an owned block of this segment, of `element`, by its first byte.
+  // `count` is the sequence's length, or any_count; NULL has length 0. There are no stubs for
+  // these: BAD_POINTER, and BAD_VALUE for a length that is not the block's.
+  static constexpr std::uint64_t any_count = ~std::uint64_t{0};
   Result owned_to_wire(const void* address, const types::Type& element, std::uint64_t count,
                        WirePointer& out);
   Result owned_from_wire(const WirePointer& pointer, const types::Type& element, void*& out,
                          std::uint64_t& count);
 
  private:
-  Result block_to_wire(const memory::Block& block, std::size_t offset_bytes, std::uint16_t slot,
-                       const types::Type* target, WirePointer& out) const;
   Result other_to_wire(const void* address, const types::Type* target, WirePointer& out);
-  Result stub_to_wire(const StubTarget& stub, WirePointer& out);
-  Result slot_of_heap(std::uint64_t heap_number, const void* address, std::uint16_t& out);
-  Result other_from_wire(const WirePointer& pointer, const types::Type* target, void*& out);
-  Result address_in(const memory::Block& block, const types::Url& url, const WirePointer& pointer,
-                    const types::Type* target, void*& out);
-  memory::Heap* heap_of_slot(std::uint16_t slot);
+  Result slot_of_found(const memory::FoundBlock& found, std::uint16_t& out);
+  Result slot_of_url(const types::Url& url, std::uint16_t& out);
+  bool block_in_slot(const WirePointer& pointer, memory::Block& out);
+  Result stub(const WirePointer& pointer, StubReason reason, void*& out);
 
   memory::Heap& own_;
   SlotTable& slots_;
@@ -67,12 +65,12 @@ class Swizzler {
   StubArena& stubs_;
 
   // Predictions: the next pointer mostly leads where the last one led.
-  memory::Block last_own_;
-  memory::FoundBlock last_other_;
-  memory::Block last_in_slot_;
-  std::uint16_t last_slot_ = 0;
+  memory::Block last_own_;         // of this segment, found by address or by serial
+  memory::FoundBlock last_other_;  // of another one, found by address, and its slot
   std::uint16_t last_other_slot_ = 0;
-  std::unordered_map<std::uint64_t, std::uint16_t> slot_of_heap_;
+  memory::Block last_in_slot_;  // of another one, found by serial, and its slot
+  std::uint16_t last_slot_ = 0;
+  std::unordered_map<std::uint64_t, std::uint16_t> slot_of_heap_;  // by the heap's number
   std::unordered_map<std::uint16_t, memory::Heap*> heap_of_slot_;
 };
 
