@@ -1,0 +1,340 @@
+//! The locks of one segment: one writer at a time, strict readers, and who waits for them.
+//!
+//! Pure: time is an argument, in nanoseconds of a monotonic clock. Sessions are numbers that the
+//! caller gives; a ticket says which request of which connection waits. Invariants: a writer and
+//! strict readers never hold together [LOCK-11]; waiters are granted in order of arrival, except
+//! that one whose connection is lost keeps its place but is passed over [LOCK-1]; fences only grow
+//! [LOCK-2]; a lock whose release is being logged is not taken away.
+//! Implements [LOCK-1..5] and [LOCK-11] of spec/coherence.md.
+
+use std::collections::VecDeque;
+
+#[cfg(test)]
+mod tests;
+
+/// How long a grant lasts without renewal, and with any number of renewals.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub lease_ns: u64,
+    pub max_hold_ns: u64,
+}
+
+/// A request that waits: its connection and stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    pub connection: u64,
+    pub stream: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Writer,
+    StrictReader,
+}
+
+/// The end of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Writer {
+        session: u64,
+        ticket: Ticket,
+        fence: u64,
+    },
+    StrictReader {
+        session: u64,
+        ticket: Ticket,
+    },
+}
+
+/// What the passing of time ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expired {
+    /// The lease or the hold time of the writer is over [LOCK-5].
+    Writer { session: u64, fence: u64 },
+    /// The deadline of a waiting request passed.
+    Waiter { session: u64, ticket: Ticket },
+    /// The lease of a strict reader is over [LOCK-11].
+    StrictReader { session: u64 },
+}
+
+/// Why a lock is not renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The fence is not the holder's.
+    NotHeld,
+    /// The lease cannot be extended beyond the hold time.
+    HeldTooLong,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hold {
+    session: u64,
+    fence: u64,
+    lease_until_ns: u64,
+    hold_until_ns: u64,
+    /// The connection on which the grant was sent.
+    connection: u64,
+    /// Its release is on the way to the log.
+    committing: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    session: u64,
+    /// None: the connection is lost, the place is kept for the session's next request.
+    ticket: Option<Ticket>,
+    kind: Kind,
+    deadline_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StrictHold {
+    session: u64,
+    lease_until_ns: u64,
+}
+
+/// The locks of one segment.
+#[derive(Debug)]
+pub struct SegmentLock {
+    terms: Terms,
+    last_fence: u64,
+    holder: Option<Hold>,
+    strict: Vec<StrictHold>,
+    queue: VecDeque<Waiter>,
+}
+
+impl SegmentLock {
+    /// `last_fence`: every fence given will be larger.
+    pub fn new(terms: Terms, last_fence: u64) -> Self {
+        SegmentLock {
+            terms,
+            last_fence,
+            holder: None,
+            strict: Vec::new(),
+            queue: VecDeque::new(),
+        }
+    }
+
+    pub fn last_fence(&self) -> u64 {
+        self.last_fence
+    }
+
+    pub fn is_write_locked(&self) -> bool {
+        self.holder.is_some()
+    }
+
+    pub fn waiting_writers(&self) -> usize {
+        let writers = self.queue.iter().filter(|w| w.kind == Kind::Writer);
+        writers.count()
+    }
+
+    /// The fence under which the session writes, and the connection that was told.
+    pub fn writer_hold(&self, session: u64) -> Option<(u64, u64)> {
+        let hold = self.holder.filter(|hold| hold.session == session)?;
+        Some((hold.fence, hold.connection))
+    }
+
+    /// Whether the fence is the session's and current [LOCK-4].
+    pub fn holds(&self, session: u64, fence: u64) -> bool {
+        self.writer_hold(session).is_some_and(|(f, _)| f == fence)
+    }
+
+    /// Puts a request in the queue; [`SegmentLock::grant`] says when its turn has come. A place that
+    /// the session lost with its connection is taken up again.
+    pub fn request(&mut self, session: u64, ticket: Ticket, kind: Kind, deadline_ns: u64) {
+        let kept = self
+            .queue
+            .iter_mut()
+            .find(|w| w.session == session && w.kind == kind && w.ticket.is_none());
+        let waiter = Waiter {
+            session,
+            ticket: Some(ticket),
+            kind,
+            deadline_ns,
+        };
+        match kept {
+            Some(place) => *place = waiter,
+            None => self.queue.push_back(waiter),
+        }
+    }
+
+    /// The next request whose turn has come, if any; call until it returns None.
+    pub fn grant(&mut self, now_ns: u64) -> Option<Outcome> {
+        if self.holder.is_some() {
+            return None;
+        }
+        let index = self.queue.iter().position(|w| w.ticket.is_some())?;
+        let next = self.queue[index];
+        let ticket = next.ticket?;
+        match next.kind {
+            Kind::StrictReader => {
+                self.queue.remove(index);
+                self.hold_strictly(next.session, now_ns);
+                Some(Outcome::StrictReader {
+                    session: next.session,
+                    ticket,
+                })
+            }
+            Kind::Writer if self.strict.is_empty() => {
+                self.queue.remove(index);
+                let fence = self.hold_writing(next.session, ticket.connection, now_ns);
+                Some(Outcome::Writer {
+                    session: next.session,
+                    ticket,
+                    fence,
+                })
+            }
+            Kind::Writer => None,
+        }
+    }
+
+    fn hold_strictly(&mut self, session: u64, now_ns: u64) {
+        let lease_until_ns = now_ns.saturating_add(self.terms.lease_ns);
+        match self.strict.iter_mut().find(|s| s.session == session) {
+            Some(hold) => hold.lease_until_ns = lease_until_ns,
+            None => self.strict.push(StrictHold {
+                session,
+                lease_until_ns,
+            }),
+        }
+    }
+
+    fn hold_writing(&mut self, session: u64, connection: u64, now_ns: u64) -> u64 {
+        self.last_fence += 1;
+        let hold_until_ns = now_ns.saturating_add(self.terms.max_hold_ns);
+        self.holder = Some(Hold {
+            session,
+            fence: self.last_fence,
+            lease_until_ns: hold_until_ns.min(now_ns.saturating_add(self.terms.lease_ns)),
+            hold_until_ns,
+            connection,
+            committing: false,
+        });
+        self.last_fence
+    }
+
+    /// Extends the lease within the hold time; returns how long it is from now [LOCK-3].
+    pub fn renew(&mut self, session: u64, fence: u64, now_ns: u64) -> Result<u64, Refusal> {
+        let terms = self.terms;
+        let hold = self.holder.as_mut().ok_or(Refusal::NotHeld)?;
+        if hold.session != session || hold.fence != fence {
+            return Err(Refusal::NotHeld);
+        }
+        if now_ns >= hold.hold_until_ns {
+            return Err(Refusal::HeldTooLong);
+        }
+        hold.lease_until_ns = hold
+            .hold_until_ns
+            .min(now_ns.saturating_add(terms.lease_ns));
+        Ok(hold.lease_until_ns - now_ns)
+    }
+
+    /// Gives the writer lock back; false if the fence is not the session's.
+    pub fn release(&mut self, session: u64, fence: u64) -> bool {
+        let held = self.holds(session, fence);
+        if held {
+            self.holder = None;
+        }
+        held
+    }
+
+    /// The strict reader lock of the session ends.
+    pub fn release_strict(&mut self, session: u64) -> bool {
+        let before = self.strict.len();
+        self.strict.retain(|s| s.session != session);
+        self.strict.len() != before
+    }
+
+    /// While a release is on its way to the log its lock does not end, whatever time passes.
+    pub fn begin_commit(&mut self, session: u64, fence: u64) {
+        if let Some(hold) = self.holder.as_mut() {
+            debug_assert!(hold.session == session && hold.fence == fence);
+            hold.committing = true;
+        }
+    }
+
+    /// The release failed in a way that leaves the lock held; the lease begins anew, so that the
+    /// holder can try again.
+    pub fn commit_failed(&mut self, fence: u64, now_ns: u64) {
+        let lease_ns = self.terms.lease_ns;
+        if let Some(hold) = self.holder.as_mut().filter(|hold| hold.fence == fence) {
+            hold.committing = false;
+            hold.lease_until_ns = now_ns.saturating_add(lease_ns);
+            hold.hold_until_ns = hold.hold_until_ns.max(hold.lease_until_ns);
+        }
+    }
+
+    /// Takes a waiting request out of the queue; false if it does not wait.
+    pub fn cancel(&mut self, ticket: Ticket) -> bool {
+        let before = self.queue.len();
+        self.queue.retain(|w| w.ticket != Some(ticket));
+        self.queue.len() != before
+    }
+
+    /// Empties the queue; returns the requests to be answered.
+    pub fn refuse_waiters(&mut self) -> Vec<Ticket> {
+        let waiters = std::mem::take(&mut self.queue);
+        waiters.into_iter().filter_map(|w| w.ticket).collect()
+    }
+
+    /// The connection is lost: its waiters keep their places without being granted.
+    pub fn disconnect(&mut self, connection: u64) {
+        for waiter in &mut self.queue {
+            if waiter.ticket.is_some_and(|t| t.connection == connection) {
+                waiter.ticket = None;
+            }
+        }
+    }
+
+    /// The session is over, or closes the segment: its locks and places are gone. A lock whose
+    /// release is on its way to the log stays until that is decided.
+    pub fn end_session(&mut self, session: u64) {
+        self.queue.retain(|w| w.session != session);
+        self.release_strict(session);
+        self.holder = self
+            .holder
+            .filter(|hold| hold.session != session || hold.committing);
+    }
+
+    /// What ended by `now_ns`. Grants that this makes possible are for [`SegmentLock::grant`].
+    pub fn expire(&mut self, now_ns: u64) -> Vec<Expired> {
+        let mut expired = Vec::new();
+        let over = |hold: &Hold| !hold.committing && hold.lease_until_ns <= now_ns;
+        if let Some(hold) = self.holder.filter(over) {
+            self.holder = None;
+            expired.push(Expired::Writer {
+                session: hold.session,
+                fence: hold.fence,
+            });
+        }
+        self.strict.retain(|hold| {
+            let keep = hold.lease_until_ns > now_ns;
+            if !keep {
+                expired.push(Expired::StrictReader {
+                    session: hold.session,
+                });
+            }
+            keep
+        });
+        self.queue.retain(|waiter| {
+            let keep = waiter.deadline_ns > now_ns;
+            if let (false, Some(ticket)) = (keep, waiter.ticket) {
+                expired.push(Expired::Waiter {
+                    session: waiter.session,
+                    ticket,
+                });
+            }
+            keep
+        });
+        expired
+    }
+
+    /// When [`SegmentLock::expire`] has something to do next.
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        let holder = self.holder.iter().filter(|hold| !hold.committing);
+        let leases = holder.map(|hold| hold.lease_until_ns);
+        let strict = self.strict.iter().map(|hold| hold.lease_until_ns);
+        let waiters = self.queue.iter().map(|waiter| waiter.deadline_ns);
+        leases.chain(strict).chain(waiters).min()
+    }
+}

@@ -1,0 +1,168 @@
+//! Frames going out: messages cut into chunks that take turns, laid out for vectored writes.
+//!
+//! Messages begin in the order in which the engine sent them, so that a notification is on the wire
+//! before what it caused [NOT-6]; chunks of begun messages take turns; two messages of one segment
+//! are never under way at once, so that versions arrive in order [FRAME-5]. Bulk is never copied.
+//! Implements the sender's side of [FRAME-1] and [FRAME-3] of spec/protocol/session.x.
+
+use crate::session::message::Outgoing;
+use bytes::{Buf, Bytes};
+use interweave_wire::protocol::xdr::Xdr;
+use interweave_wire::protocol::{Envelope, MessageType, MAX_CHUNK_BYTES, MAX_OPEN_STREAMS};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+const MOST_SLICES: usize = 32;
+const LAID_OUT_BYTES: usize = 1024 * 1024;
+
+/// A message of which a part is on the wire.
+#[derive(Debug)]
+struct Begun {
+    segment: u32,
+    stream: u32,
+    bulk: Bytes,
+}
+
+/// One frame: lengths and control, then bulk.
+#[derive(Debug)]
+pub struct Frame {
+    pub head: Vec<u8>,
+    pub bulk: Bytes,
+}
+
+/// What one connection has yet to send.
+#[derive(Debug, Default)]
+pub struct Outbound {
+    pending: VecDeque<Outgoing>,
+    begun: VecDeque<Begun>,
+    began_last: bool,
+    /// Frames laid out for writing, as pieces.
+    pieces: VecDeque<Bytes>,
+    laid_out_bytes: usize,
+    queued_bytes: usize,
+}
+
+impl Outbound {
+    pub fn push(&mut self, message: Outgoing) {
+        self.queued_bytes += message.cost_bytes();
+        self.pending.push_back(message);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty() && self.begun.is_empty() && self.pieces.is_empty()
+    }
+
+    /// How many bytes wait here.
+    pub fn backlog_bytes(&self) -> usize {
+        self.queued_bytes + self.laid_out_bytes
+    }
+
+    /// The next frame to go on the wire.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        let begin = self.can_begin() && !(self.began_last && !self.begun.is_empty());
+        self.began_last = begin;
+        match begin {
+            true => self.begin(),
+            false => self.go_on(),
+        }
+    }
+
+    fn can_begin(&self) -> bool {
+        let Some(next) = self.pending.front() else {
+            return false;
+        };
+        let under_way = |b: &Begun| b.segment != 0 && b.segment == next.segment;
+        self.begun.len() < MAX_OPEN_STREAMS as usize && !self.begun.iter().any(under_way)
+    }
+
+    fn begin(&mut self) -> Option<Frame> {
+        let message = self.pending.pop_front()?;
+        self.queued_bytes -= message.control.len();
+        let mut bulk = message.bulk;
+        let chunk = self.take_chunk(&mut bulk);
+        if !bulk.is_empty() {
+            self.begun.push_back(Begun {
+                segment: message.segment,
+                stream: message.stream,
+                bulk,
+            });
+        }
+        Some(frame(&message.control, chunk))
+    }
+
+    fn go_on(&mut self) -> Option<Frame> {
+        let mut begun = self.begun.pop_front()?;
+        let chunk = self.take_chunk(&mut begun.bulk);
+        let envelope = Envelope {
+            type_: MessageType::Continue as i32,
+            stream: begun.stream,
+            bulk_bytes: 0,
+        };
+        if !begun.bulk.is_empty() {
+            self.begun.push_back(begun);
+        }
+        let mut control = Vec::new();
+        envelope.encode(&mut control);
+        Some(frame(&control, chunk))
+    }
+
+    fn take_chunk(&mut self, bulk: &mut Bytes) -> Bytes {
+        let chunk = bulk.split_to(bulk.len().min(MAX_CHUNK_BYTES as usize));
+        self.queued_bytes -= chunk.len();
+        chunk
+    }
+
+    /// Lays out frames and calls `write` with them until all are written or it takes no more.
+    pub fn write_with(
+        &mut self,
+        mut write: impl FnMut(&[IoSlice<'_>]) -> std::io::Result<usize>,
+    ) -> std::io::Result<()> {
+        loop {
+            self.lay_out();
+            if self.pieces.is_empty() {
+                return Ok(());
+            }
+            let mut slices = [IoSlice::new(&[]); MOST_SLICES];
+            let mut count = 0;
+            for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
+                *slice = IoSlice::new(piece);
+                count += 1;
+            }
+            let written = write(&slices[..count])?;
+            self.written(written);
+        }
+    }
+
+    fn lay_out(&mut self) {
+        while self.pieces.len() + 2 <= MOST_SLICES && self.laid_out_bytes < LAID_OUT_BYTES {
+            let Some(frame) = self.next_frame() else {
+                return;
+            };
+            self.laid_out_bytes += frame.head.len() + frame.bulk.len();
+            self.pieces.push_back(Bytes::from(frame.head));
+            if !frame.bulk.is_empty() {
+                self.pieces.push_back(frame.bulk);
+            }
+        }
+    }
+
+    fn written(&mut self, mut bytes: usize) {
+        self.laid_out_bytes -= bytes;
+        while let Some(piece) = self.pieces.front_mut() {
+            if bytes < piece.len() {
+                piece.advance(bytes);
+                return;
+            }
+            bytes -= piece.len();
+            self.pieces.pop_front();
+        }
+    }
+}
+
+fn frame(control: &[u8], bulk: Bytes) -> Frame {
+    let mut head = Vec::with_capacity(8 + control.len());
+    head.extend_from_slice(&(control.len() as u32).to_be_bytes());
+    head.extend_from_slice(&(bulk.len() as u32).to_be_bytes());
+    head.extend_from_slice(control);
+    Frame { head, bulk }
+}

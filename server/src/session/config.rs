@@ -1,0 +1,48 @@
+//! What an engine is told when it is made.
+
+/// Times and bounds of the server; nothing here changes while it runs.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Of a writer lock, and of a session without a connection.
+    pub lease_ms: u32,
+    /// How long renewals keep a writer lock at most [LOCK-3].
+    pub max_hold_ms: u32,
+    pub heartbeat_ms: u32,
+    /// How long a connection may take to say hello.
+    pub hello_ms: u32,
+    /// Of a segment whose creator gives none.
+    pub quota_bytes: u64,
+    /// Of one message's bulk, in both directions.
+    pub max_diff_bytes: u64,
+    /// A connection with more to send than this is slow: diffs are not pushed to it until it has
+    /// caught up.
+    pub slow_bytes: usize,
+    /// Whether there is a store. Without one every segment is of durability MEMORY.
+    pub stored: bool,
+    /// Fences and incarnations begin above this; it grows with every start [LOG-9].
+    pub first_fence: u64,
+    /// For people: name and version of the server.
+    pub label: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            lease_ms: 10_000,
+            max_hold_ms: 300_000,
+            heartbeat_ms: 1_000,
+            hello_ms: 5_000,
+            quota_bytes: 1 << 30,
+            max_diff_bytes: 3 << 30,
+            slow_bytes: 1 << 20,
+            stored: false,
+            first_fence: 1 << 32,
+            label: concat!("interweave ", env!("CARGO_PKG_VERSION")).to_string(),
+        }
+    }
+}
+
+/// Milliseconds as the engine's nanoseconds.
+pub(super) fn ns(ms: u32) -> u64 {
+    u64::from(ms) * 1_000_000
+}

@@ -1,0 +1,77 @@
+//! What the engine keeps of one connection. All of it is bounded: per open segment a version, a
+//! subscription and a flag, per unanswered request a few words.
+
+use crate::coherence::{Known, Version, Watch};
+use std::collections::HashMap;
+
+/// Notifications of the server have the top bit set in their stream number.
+pub const NOTIFICATION: u32 = 1 << 31;
+/// Requests of one connection that may wait for locks or the store at a time.
+pub const MAX_UNANSWERED: usize = 1024;
+/// Segments that one connection may have open.
+pub const MAX_OPEN_SEGMENTS: usize = 65_536;
+
+/// A segment that the connection has open.
+#[derive(Debug)]
+pub struct OpenSegmentState {
+    pub read_only: bool,
+    pub known: Known,
+    pub watch: Option<Watch>,
+    /// A notification is due that the connection could not take.
+    pub behind: bool,
+}
+
+/// A request that is not answered yet.
+#[derive(Debug, Clone, Copy)]
+pub enum Unanswered {
+    /// Waits for a lock of the segment; `have` is the copy that the client has.
+    Lock { segment: u32, have: Version },
+    /// Waits for the store.
+    Store,
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    /// None until hello.
+    pub session: Option<u64>,
+    /// Randomness for a new session's id.
+    pub entropy: [u8; 16],
+    pub open: HashMap<u32, OpenSegmentState>,
+    pub unanswered: HashMap<u32, Unanswered>,
+    pub connected_ns: u64,
+    pub heard_ns: u64,
+    pub sent_ns: u64,
+    /// Bytes that wait to be sent, as far as is known.
+    pub backlog_bytes: usize,
+    /// Segments with `behind` set.
+    pub behind: Vec<u32>,
+    notifications: u32,
+}
+
+impl Connection {
+    pub fn new(entropy: [u8; 16], now_ns: u64) -> Self {
+        Connection {
+            session: None,
+            entropy,
+            open: HashMap::new(),
+            unanswered: HashMap::new(),
+            connected_ns: now_ns,
+            heard_ns: now_ns,
+            sent_ns: now_ns,
+            backlog_bytes: 0,
+            behind: Vec::new(),
+            notifications: 0,
+        }
+    }
+
+    /// The stream number of the next notification.
+    pub fn next_notification(&mut self) -> u32 {
+        self.notifications = self.notifications.wrapping_add(1);
+        NOTIFICATION | self.notifications
+    }
+
+    /// The segment, if the connection has it open.
+    pub fn opened(&mut self, segment: u32) -> Option<&mut OpenSegmentState> {
+        self.open.get_mut(&segment)
+    }
+}

@@ -1,0 +1,186 @@
+//! Messages as the session room sees them: requests decoded, replies and notifications encoded.
+//!
+//! Framing is not known here; a message is its stream, its body and its bulk.
+
+use bytes::Bytes;
+use interweave_wire::protocol::xdr::{Reader, Xdr, XdrError};
+use interweave_wire::protocol::*;
+
+/// Every message that a client may send.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    Hello(Hello),
+    Ping,
+    Cancel(Cancel),
+    Goodbye,
+    OpenSegment(OpenSegment),
+    CloseSegment(CloseSegment),
+    RemoveSegment(RemoveSegment),
+    ListSegments(ListSegments),
+    DescribeBlocks(DescribeBlocks),
+    AcquireReader(AcquireReader),
+    ReleaseReader(ReleaseReader),
+    AcquireWriter(AcquireWriter),
+    RenewWriter(RenewWriter),
+    MoreSerials(MoreSerials),
+    ReleaseWriter(ReleaseWriter),
+    AbortWriter(AbortWriter),
+    ResolveRelease(ResolveRelease),
+    Subscribe(Subscribe),
+    Unsubscribe(Unsubscribe),
+    Credit(Credit),
+    /// A type that this server does not know [FRAME-6].
+    Unknown(i32),
+    /// A body that is not what its type says.
+    Undecodable(i32, XdrError),
+}
+
+impl Request {
+    /// The request whose type is `type_`, from the control bytes after the envelope.
+    pub fn decode(type_: i32, body: &[u8]) -> Request {
+        let Ok(known) = MessageType::try_from(type_) else {
+            return Request::Unknown(type_);
+        };
+        match decode_body(known, body) {
+            Ok(request) => request,
+            Err(error) => Request::Undecodable(type_, error),
+        }
+    }
+
+    /// Whether the client may send bulk with it.
+    pub fn takes_bulk(&self) -> bool {
+        matches!(self, Request::ReleaseWriter(_))
+    }
+}
+
+fn decode_body(type_: MessageType, body: &[u8]) -> Result<Request, XdrError> {
+    let mut r = Reader::new(body);
+    let request = match type_ {
+        MessageType::Hello => Request::Hello(Hello::decode(&mut r)?),
+        MessageType::Ping => Request::Ping,
+        MessageType::Cancel => Request::Cancel(Cancel::decode(&mut r)?),
+        MessageType::Goodbye => Request::Goodbye,
+        MessageType::OpenSegment => Request::OpenSegment(OpenSegment::decode(&mut r)?),
+        MessageType::CloseSegment => Request::CloseSegment(CloseSegment::decode(&mut r)?),
+        MessageType::RemoveSegment => Request::RemoveSegment(RemoveSegment::decode(&mut r)?),
+        MessageType::ListSegments => Request::ListSegments(ListSegments::decode(&mut r)?),
+        MessageType::DescribeBlocks => Request::DescribeBlocks(DescribeBlocks::decode(&mut r)?),
+        MessageType::AcquireReader => Request::AcquireReader(AcquireReader::decode(&mut r)?),
+        MessageType::ReleaseReader => Request::ReleaseReader(ReleaseReader::decode(&mut r)?),
+        MessageType::AcquireWriter => Request::AcquireWriter(AcquireWriter::decode(&mut r)?),
+        MessageType::RenewWriter => Request::RenewWriter(RenewWriter::decode(&mut r)?),
+        MessageType::MoreSerials => Request::MoreSerials(MoreSerials::decode(&mut r)?),
+        MessageType::ReleaseWriter => Request::ReleaseWriter(ReleaseWriter::decode(&mut r)?),
+        MessageType::AbortWriter => Request::AbortWriter(AbortWriter::decode(&mut r)?),
+        MessageType::ResolveRelease => Request::ResolveRelease(ResolveRelease::decode(&mut r)?),
+        MessageType::Subscribe => Request::Subscribe(Subscribe::decode(&mut r)?),
+        MessageType::Unsubscribe => Request::Unsubscribe(Unsubscribe::decode(&mut r)?),
+        MessageType::Credit => Request::Credit(Credit::decode(&mut r)?),
+        // Replies and notifications of the server are nothing that a client may send.
+        other => return Ok(Request::Unknown(other as i32)),
+    };
+    r.finish()?;
+    Ok(request)
+}
+
+/// A request as it arrived, whole.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    pub stream: u32,
+    pub request: Request,
+    pub bulk: Bytes,
+    /// What the envelope announced; more than `bulk` holds when the engine did not admit it.
+    pub announced_bytes: u64,
+}
+
+/// A reply or notification to be sent.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// The segment's number in the connection, 0 for none: messages of one segment are completed
+    /// in order [FRAME-5].
+    pub segment: u32,
+    pub stream: u32,
+    /// The encoded envelope and body.
+    pub control: Vec<u8>,
+    pub bulk: Bytes,
+}
+
+impl Outgoing {
+    /// A message about the connection or session.
+    pub fn new(type_: MessageType, stream: u32, body: &impl Body) -> Self {
+        Outgoing::with_bulk(0, type_, stream, body, Bytes::new())
+    }
+
+    /// A message about a segment.
+    pub fn about(segment: u32, type_: MessageType, stream: u32, body: &impl Body) -> Self {
+        Outgoing::with_bulk(segment, type_, stream, body, Bytes::new())
+    }
+
+    pub fn with_bulk(
+        segment: u32,
+        type_: MessageType,
+        stream: u32,
+        body: &impl Body,
+        bulk: Bytes,
+    ) -> Self {
+        let envelope = Envelope {
+            type_: type_ as i32,
+            stream,
+            bulk_bytes: bulk.len() as u64,
+        };
+        let mut control = Vec::with_capacity(128);
+        envelope.encode(&mut control);
+        body.put(&mut control);
+        Outgoing {
+            segment,
+            stream,
+            control,
+            bulk,
+        }
+    }
+
+    /// ERROR, its text cut to what the protocol allows.
+    pub fn error(stream: u32, code: ErrorCode, text: String) -> Self {
+        let text = shortened(text, MAX_ERROR_TEXT as usize);
+        Outgoing::new(MessageType::Error, stream, &ErrorReply { code, text })
+    }
+
+    /// What it costs in the connection's outbound memory.
+    pub fn cost_bytes(&self) -> usize {
+        self.control.len() + self.bulk.len()
+    }
+}
+
+/// Cuts a text at a character's boundary.
+fn shortened(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(end.unwrap_or(0));
+    }
+    text
+}
+
+/// What may follow an envelope: an XDR body, or nothing (`()`).
+pub trait Body {
+    fn put(&self, out: &mut Vec<u8>);
+}
+
+impl Body for () {
+    fn put(&self, _: &mut Vec<u8>) {}
+}
+
+macro_rules! bodies {
+    ($($type:ty)*) => {$(
+        impl Body for $type {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.encode(out);
+            }
+        }
+    )*};
+}
+
+bodies!(
+    ErrorReply Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed ReaderAcquired
+    WriterAcquired WriterRenewed SerialsGranted WriterReleased ReleaseResolved Subscribed NotRecent
+    Push WriterLost SegmentGone
+);

@@ -1,0 +1,29 @@
+//! The session room: what the server does with messages, without sockets and without a clock.
+//!
+//! [`Engine`] takes messages, the passing of time and the store's completions, and gives
+//! [`Effect`]s: messages to send, connections to close, records to append. Everything that the
+//! server promises about versions, locks and notifications is decided here; the `net` room only
+//! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
+
+mod config;
+mod connection;
+mod engine;
+mod locks;
+pub mod message;
+mod notify;
+mod open;
+mod recovery;
+mod registry;
+mod release;
+mod segment;
+mod statistics;
+mod storing;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+pub use engine::{Effect, Engine};
+pub use message::{Incoming, Outgoing, Request};
+pub use statistics::{SegmentStatistics, Statistics};

@@ -1,0 +1,467 @@
+//! Segments by path: opening, creating, closing, removing, listing, describing.
+//! Implements [SEG-1..4] of spec/protocol/segment.x as far as they are the server's.
+
+use super::connection::{OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
+use super::engine::{stopping, At, Effect, Engine};
+use super::locks::terms;
+use super::message::Outgoing;
+use super::segment::{Beginning, Life, SegmentState, SERIALS_END, SERIAL_STEP};
+use super::storing::{self, Pending};
+use crate::coherence::{Known, NO_COPY};
+use crate::lock::SegmentLock;
+use interweave_master::Segment;
+use interweave_store::StoreError;
+use interweave_wire::protocol::*;
+use interweave_wire::Rejection;
+use std::ops::Bound;
+
+impl Engine {
+    pub(super) fn open_segment(&mut self, at: At, r: &OpenSegment) -> Result<(), Rejection> {
+        check_path(&r.path)?;
+        let found = self.paths.get(&r.path).copied();
+        let number = match found {
+            Some(number) => number,
+            None if !r.create => {
+                let text = format!(
+                    "segment {} was to be opened; there is none of that name here; create it, or \
+                     see what there is with `interweave ls`",
+                    r.path
+                );
+                return Err(Rejection::new(ErrorCode::NoSegment, text));
+            }
+            None => self.create_segment(r)?,
+        };
+        let Some(segment) = self.segments.get_mut(&number) else {
+            return Ok(());
+        };
+        match &segment.life {
+            Life::Creating => {
+                segment
+                    .creators
+                    .push((at.connection, at.stream, r.read_only));
+                return self.await_answer(at, Unanswered::Store);
+            }
+            Life::Removing => return Err(removed(&r.path)),
+            Life::Damaged(what) => return Err(damaged(&r.path, what)),
+            Life::Open => {}
+        }
+        self.note_open(at.connection, number, r.read_only)?;
+        self.send_opened(at.connection, at.stream, number, found.is_none());
+        Ok(())
+    }
+
+    /// Notes that the connection has the segment open. Opening twice gives the same number [SEG-2].
+    fn note_open(
+        &mut self,
+        connection: u64,
+        number: u32,
+        read_only: bool,
+    ) -> Result<(), Rejection> {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return Ok(());
+        };
+        if let Some(open) = c.open.get_mut(&number) {
+            open.read_only &= read_only;
+            return Ok(());
+        }
+        if c.open.len() >= MAX_OPEN_SEGMENTS {
+            let text = format!("{MAX_OPEN_SEGMENTS} segments are open already; close some");
+            return Err(Rejection::new(ErrorCode::TooLarge, text));
+        }
+        c.open.insert(
+            number,
+            OpenSegmentState {
+                read_only,
+                known: Known::at(NO_COPY),
+                watch: None,
+                behind: false,
+            },
+        );
+        if let Some(segment) = self.segments.get_mut(&number) {
+            segment.clients.push(connection);
+        }
+        Ok(())
+    }
+
+    fn send_opened(&mut self, connection: u64, stream: u32, number: u32, created: bool) {
+        let Some(s) = self.segments.get(&number) else {
+            return;
+        };
+        let body = SegmentOpened {
+            segment: number,
+            created,
+            newest: s.stamp().into(),
+            durable: s.durable,
+            quota_bytes: s.quota_bytes,
+            block_count: s.master.block_count(),
+            wire_bytes: s.master.wire_bytes(),
+        };
+        let reply = Outgoing::about(number, MessageType::SegmentOpened, stream, &body);
+        self.send(connection, reply);
+    }
+
+    /// Makes an empty segment. It is served at once if nothing has to be on the disk for that.
+    fn create_segment(&mut self, r: &OpenSegment) -> Result<u32, Rejection> {
+        if self.stopping {
+            return Err(stopping());
+        }
+        let durable = match self.config.stored {
+            true => r.durable,
+            false => Durability::Memory,
+        };
+        let quota_bytes = match r.quota_bytes {
+            0 => self.config.quota_bytes,
+            given => given,
+        };
+        let incarnation = self.next_incarnation();
+        self.last_segment_id += 1;
+        let waits = self.config.stored && durable != Durability::Memory;
+        let number = self.add_segment(Beginning {
+            number: 0,
+            id: self.last_segment_id,
+            path: r.path.clone(),
+            durable,
+            quota_bytes,
+            incarnation,
+            master: Segment::new(quota_bytes),
+            lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
+            life: match waits {
+                true => Life::Creating,
+                false => Life::Open,
+            },
+            serials_below: match self.config.stored {
+                true => SERIAL_STEP,
+                false => SERIALS_END,
+            },
+        });
+        if self.config.stored {
+            self.log_creation(number);
+        }
+        Ok(number)
+    }
+
+    /// Gives the segment its number and its place among the paths.
+    pub(super) fn add_segment(&mut self, mut beginning: Beginning) -> u32 {
+        self.last_number += 1;
+        beginning.number = self.last_number;
+        let state = SegmentState::from(beginning);
+        self.paths.insert(state.path.clone(), self.last_number);
+        self.segments.insert(self.last_number, state);
+        self.last_number
+    }
+
+    pub(super) fn next_incarnation(&mut self) -> u64 {
+        self.last_incarnation += 1;
+        self.last_incarnation
+    }
+
+    fn log_creation(&mut self, number: u32) {
+        let Some(s) = self.segments.get(&number) else {
+            return;
+        };
+        let create = LogBody::Create(LogCreate {
+            path: s.path.clone(),
+            durable: s.durable,
+            quota_bytes: s.quota_bytes,
+            incarnation: s.incarnation,
+        });
+        let group = vec![
+            storing::record(s.id, create),
+            storing::record(s.id, LogBody::Serials(s.serials_below)),
+        ];
+        let durable = s.durable;
+        self.append(Pending::Creation { segment: number }, group, durable);
+    }
+
+    /// The creation is durable, or failed.
+    pub(super) fn creation_stored(&mut self, number: u32, result: Result<(), StoreError>) {
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        let creators = std::mem::take(&mut s.creators);
+        match result {
+            Ok(()) => s.life = Life::Open,
+            Err(error) if s.life == Life::Creating => {
+                self.remove_state(number);
+                for (connection, stream, _) in creators {
+                    self.answered(connection, stream);
+                    let rejection = storing::rejection(&error);
+                    self.send(
+                        connection,
+                        Outgoing::error(stream, rejection.code, rejection.text),
+                    );
+                }
+                return;
+            }
+            // A MEMORY segment is served though the log does not know it; it will not be saved.
+            Err(_) => return,
+        }
+        for (index, (connection, stream, read_only)) in creators.into_iter().enumerate() {
+            self.answered(connection, stream);
+            match self.note_open(connection, number, read_only) {
+                Ok(()) => self.send_opened(connection, stream, number, index == 0),
+                Err(e) => self.send(connection, Outgoing::error(stream, e.code, e.text)),
+            }
+        }
+    }
+
+    pub(super) fn close_segment(&mut self, at: At, r: &CloseSegment) -> Result<(), Rejection> {
+        self.opened(at.connection, r.segment)?;
+        self.cancel_waits(at.connection, r.segment);
+        if let Some(s) = self.segments.get_mut(&r.segment) {
+            s.lock.end_session(at.session);
+        }
+        self.forget_client(r.segment, at.connection);
+        if let Some(c) = self.connections.get_mut(&at.connection) {
+            c.open.remove(&r.segment);
+            c.behind.retain(|segment| *segment != r.segment);
+        }
+        self.answer(at, MessageType::Done)?;
+        self.grant_waiting(r.segment);
+        Ok(())
+    }
+
+    /// The connection neither has the segment open nor watches it any more.
+    pub(super) fn forget_client(&mut self, segment: u32, connection: u64) {
+        if let Some(s) = self.segments.get_mut(&segment) {
+            s.clients.retain(|c| *c != connection);
+            s.subscribers.retain(|c| *c != connection);
+        }
+    }
+
+    pub(super) fn remove_segment(&mut self, at: At, r: &RemoveSegment) -> Result<(), Rejection> {
+        if self.stopping {
+            return Err(stopping());
+        }
+        let number = self.paths.get(&r.path).copied();
+        let segment = number.and_then(|n| self.segments.get_mut(&n));
+        let Some(segment) = segment else {
+            let text = format!(
+                "segment {} was to be removed; there is none of that name here",
+                r.path
+            );
+            return Err(Rejection::new(ErrorCode::NoSegment, text));
+        };
+        match segment.life {
+            Life::Removing | Life::Creating => return Err(removed(&r.path)),
+            Life::Open | Life::Damaged(_) => {}
+        }
+        let (number, id, durable) = (segment.number, segment.id, segment.durable);
+        if !self.config.stored {
+            self.answer(at, MessageType::Done)?;
+            self.remove_state(number);
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut segment.life, Life::Removing);
+        self.await_answer(at, Unanswered::Store)?;
+        let record = storing::record(id, LogBody::Other(LogKind::Remove as i32));
+        let pending = Pending::Removal {
+            segment: number,
+            before,
+            connection: at.connection,
+            stream: at.stream,
+        };
+        self.append(pending, vec![record], durable);
+        Ok(())
+    }
+
+    pub(super) fn removal_stored(
+        &mut self,
+        number: u32,
+        before: Life,
+        (connection, stream): (u64, u32),
+        result: Result<(), StoreError>,
+    ) {
+        self.answered(connection, stream);
+        let reply = match result {
+            Ok(()) => {
+                self.remove_state(number);
+                Outgoing::new(MessageType::Done, stream, &())
+            }
+            Err(error) => {
+                if let Some(s) = self.segments.get_mut(&number) {
+                    s.life = before;
+                }
+                let rejection = storing::rejection(&error);
+                Outgoing::error(stream, rejection.code, rejection.text)
+            }
+        };
+        self.send(connection, reply);
+    }
+
+    /// The segment exists no more: whoever waits for it or has it open is told.
+    fn remove_state(&mut self, number: u32) {
+        let Some(segment) = self.segments.remove(&number) else {
+            return;
+        };
+        self.paths.remove(&segment.path);
+        for connection in segment.clients {
+            let Some(c) = self.connections.get_mut(&connection) else {
+                continue;
+            };
+            c.open.remove(&number);
+            c.behind.retain(|n| *n != number);
+            let waiting: Vec<u32> = c
+                .unanswered
+                .iter()
+                .filter(|(_, what)| matches!(what, Unanswered::Lock { segment, .. } if *segment == number))
+                .map(|(stream, _)| *stream)
+                .collect();
+            let stream = c.next_notification();
+            for waiting in waiting {
+                self.answered(connection, waiting);
+                let e = removed(&segment.path);
+                self.send(connection, Outgoing::error(waiting, e.code, e.text));
+            }
+            let gone = SegmentGone { segment: number };
+            let gone = Outgoing::about(number, MessageType::SegmentGone, stream, &gone);
+            self.send(connection, gone);
+        }
+    }
+
+    pub(super) fn list_segments(&mut self, at: At, r: &ListSegments) -> Result<(), Rejection> {
+        let from = match r.after < r.prefix {
+            true => Bound::Included(r.prefix.as_str()),
+            false => Bound::Excluded(r.after.as_str()),
+        };
+        let mut paths = self
+            .paths
+            .range::<str, _>((from, Bound::Unbounded))
+            .take_while(|(path, _)| path.starts_with(&r.prefix))
+            .filter_map(|(_, number)| self.segments.get(number));
+        let segments = paths.by_ref().take(MAX_LISTED as usize).map(info).collect();
+        let list = SegmentList {
+            segments,
+            more: paths.next().is_some(),
+        };
+        // Paths are bounded, but 128 of the longest do not fit in one control part.
+        let list = fitted(list);
+        self.send(
+            at.connection,
+            Outgoing::new(MessageType::SegmentList, at.stream, &list),
+        );
+        Ok(())
+    }
+
+    pub(super) fn describe_blocks(&mut self, at: At, r: &DescribeBlocks) -> Result<(), Rejection> {
+        self.opened(at.connection, r.segment)?;
+        let segment = self.segment(r.segment)?;
+        let most = MAX_DESCRIBED as usize;
+        let described = segment
+            .master
+            .describe(&r.serials, &r.names, r.after_serial, most);
+        let body = BlocksDescribed {
+            newest: segment.stamp().into(),
+            more: described.more,
+        };
+        let type_ = MessageType::BlocksDescribed;
+        let reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
+        self.send(at.connection, reply);
+        Ok(())
+    }
+
+    /// What the connection keeps of an open segment, or the error that it is not open.
+    pub(super) fn opened(
+        &mut self,
+        connection: u64,
+        segment: u32,
+    ) -> Result<&mut OpenSegmentState, Rejection> {
+        let open = self
+            .connections
+            .get_mut(&connection)
+            .and_then(|c| c.opened(segment));
+        open.ok_or_else(|| {
+            let text = match self.segments.contains_key(&segment) {
+                true => format!("segment number {segment} is not open on this connection; open it"),
+                false => format!("segment number {segment} is not, or no longer, a segment here"),
+            };
+            Rejection::new(ErrorCode::NotOpen, text)
+        })
+    }
+
+    /// The segment, if it may be used.
+    pub(super) fn segment(&mut self, number: u32) -> Result<&mut SegmentState, Rejection> {
+        let Some(segment) = self.segments.get_mut(&number) else {
+            let text = format!("segment number {number} was removed; open it anew");
+            return Err(Rejection::new(ErrorCode::Removed, text));
+        };
+        match &segment.life {
+            Life::Open => Ok(segment),
+            Life::Creating | Life::Removing => Err(removed(&segment.path)),
+            Life::Damaged(what) => Err(damaged(&segment.path, what)),
+        }
+    }
+
+    pub(super) fn append(
+        &mut self,
+        pending: Pending,
+        group: Vec<interweave_store::Record>,
+        durable: Durability,
+    ) {
+        self.last_ticket += 1;
+        let ticket = self.last_ticket;
+        self.pending.insert(ticket, pending);
+        self.effects.push(Effect::Append {
+            ticket,
+            group,
+            durable,
+        });
+    }
+}
+
+fn info(s: &SegmentState) -> SegmentInfo {
+    SegmentInfo {
+        path: s.path.clone(),
+        newest: s.stamp().into(),
+        durable: s.durable,
+        block_count: s.master.block_count(),
+        wire_bytes: s.master.wire_bytes(),
+        quota_bytes: s.quota_bytes,
+        clients: s.clients.len() as u32,
+        subscribers: s.subscribers.len() as u32,
+        writer_locked: s.lock.is_write_locked(),
+        writers_waiting: s.lock.waiting_writers() as u32,
+    }
+}
+
+/// As much of the list as one control part holds.
+fn fitted(mut list: SegmentList) -> SegmentList {
+    const FIXED_BYTES: usize = 80;
+    let mut room = MAX_CONTROL_BYTES as usize - 64;
+    let fits = list.segments.iter().position(|s| {
+        let bytes = FIXED_BYTES + s.path.len();
+        let full = bytes > room;
+        room = room.saturating_sub(bytes);
+        full
+    });
+    if let Some(fits) = fits {
+        list.segments.truncate(fits);
+        list.more = true;
+    }
+    list
+}
+
+fn check_path(path: &str) -> Result<(), Rejection> {
+    let bad = |c: char| c == '#' || c.is_control();
+    if path.starts_with('/') && !path.contains(bad) {
+        return Ok(());
+    }
+    let text = format!(
+        "{path:?} is no path of a segment: it begins with '/' and has no '#' and no control \
+         characters, like /list"
+    );
+    Err(Rejection::new(ErrorCode::BadUrl, text))
+}
+
+fn removed(path: &str) -> Rejection {
+    let text = format!("segment {path} is being removed or made; open it anew");
+    Rejection::new(ErrorCode::Removed, text)
+}
+
+fn damaged(path: &str, what: &str) -> Rejection {
+    let text = format!(
+        "segment {path} is stopped because its stored bytes are damaged: {what}; restore a backup \
+         (interweave restore) or remove the segment"
+    );
+    Rejection::new(ErrorCode::Damaged, text)
+}

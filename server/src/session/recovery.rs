@@ -1,0 +1,124 @@
+//! From what the store found at its opening to segments that are served [LOG-6..9], [LOCK-10].
+
+use super::engine::Engine;
+use super::locks::terms;
+use super::segment::{Beginning, Life};
+use super::storing::{self, Pending};
+use crate::lock::SegmentLock;
+use interweave_master::Segment;
+use interweave_store::RecoveredSegment;
+use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
+use interweave_wire::Rejection;
+
+impl Engine {
+    /// Takes over the segments of the store; returns what people should know about them.
+    pub fn recover(&mut self, now_ns: u64, found: Vec<RecoveredSegment>) -> Vec<String> {
+        self.now_ns = now_ns;
+        let mut remarks = Vec::new();
+        for segment in found {
+            self.last_segment_id = self.last_segment_id.max(segment.segment_id);
+            if segment.path.is_empty() {
+                let what = segment.damage.unwrap_or_default();
+                remarks.push(format!("a segment is damaged beyond its name: {what}"));
+                continue;
+            }
+            if let Some(remark) = self.recover_segment(segment) {
+                remarks.push(remark);
+            }
+        }
+        self.arm_store();
+        remarks
+    }
+
+    fn recover_segment(&mut self, found: RecoveredSegment) -> Option<String> {
+        let rebuilt = match &found.damage {
+            Some(damage) => Err(damage.clone()),
+            None => rebuild(&found).map_err(|rejection| rejection.to_string()),
+        };
+        let (master, life) = match rebuilt {
+            Ok(master) => (master, Life::Open),
+            Err(what) => (Segment::new(found.quota_bytes), Life::Damaged(what)),
+        };
+        let remark = match &life {
+            Life::Damaged(what) => Some(format!("segment {} is stopped: {what}", found.path)),
+            _ => None,
+        };
+        let lost = !found.clean && found.durable != Durability::Synced
+            || found.durable == Durability::Memory;
+        let incarnation = match lost {
+            true => self.next_incarnation(),
+            false => found.incarnation,
+        };
+        let next_serial = found.serials_below.max(master.next_serial());
+        let number = self.add_segment(Beginning {
+            number: 0,
+            id: found.segment_id,
+            path: found.path.clone(),
+            durable: found.durable,
+            quota_bytes: found.quota_bytes,
+            incarnation,
+            master,
+            lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
+            life,
+            serials_below: found.serials_below,
+        });
+        self.remember_releases(number, &found);
+        if let Some(s) = self.segments.get_mut(&number) {
+            s.skip_serials(next_serial);
+        }
+        if lost && remark.is_none() {
+            self.log_incarnation(number);
+        }
+        if remark.is_none() {
+            self.extend_serials(number);
+        }
+        remark
+    }
+
+    fn remember_releases(&mut self, number: u32, found: &RecoveredSegment) {
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        if let Some((head, _)) = &found.checkpoint {
+            for r in &head.releases {
+                s.remember(r.session, r.sequence, r.version);
+            }
+        }
+        for (release, _) in &found.releases {
+            s.remember(release.session, release.sequence, release.version);
+        }
+        s.unsaved = !found.releases.is_empty();
+    }
+
+    fn log_incarnation(&mut self, number: u32) {
+        let Some(s) = self.segments.get(&number) else {
+            return;
+        };
+        let stamp = VersionStamp {
+            incarnation: s.incarnation,
+            number: s.master.newest(),
+        };
+        let group = vec![storing::record(s.id, LogBody::Incarnation(stamp))];
+        let durable = s.durable;
+        self.append(Pending::Incarnation, group, durable);
+    }
+}
+
+/// The checkpoint and the releases after it.
+fn rebuild(found: &RecoveredSegment) -> Result<Segment, Rejection> {
+    let mut master = match &found.checkpoint {
+        Some((_, diff)) => Segment::restore(diff, found.quota_bytes)?,
+        None => Segment::new(found.quota_bytes),
+    };
+    for (release, diff) in &found.releases {
+        let checked = master.check_logged(diff)?;
+        let version = master.commit(checked);
+        if version != release.version {
+            return Err(Rejection::malformed(format!(
+                "the log says version {}, its diff makes {version}",
+                release.version
+            )));
+        }
+    }
+    Ok(master)
+}

@@ -1,0 +1,62 @@
+//! The sessions: who they are, which connection they have, and how long they live without one.
+
+use interweave_wire::protocol::SessionId;
+use std::collections::{HashMap, HashSet};
+
+#[derive(Debug)]
+pub struct Session {
+    pub id: SessionId,
+    pub connection: Option<u64>,
+    /// When it ends if it stays without a connection [SES-2].
+    pub expires_ns: u64,
+    /// Segments of which it may hold or await a lock.
+    pub locks: HashSet<u32>,
+    /// Releases up to this sequence were told to be rolled back, so they must stay so [LOCK-9].
+    pub rolled_back_through: u64,
+}
+
+/// Sessions by number, which the rest of the engine uses, and by id, which the client has.
+#[derive(Debug, Default)]
+pub struct Registry {
+    sessions: HashMap<u64, Session>,
+    by_id: HashMap<SessionId, u64>,
+    last_number: u64,
+}
+
+impl Registry {
+    pub fn create(&mut self, id: SessionId, connection: u64) -> u64 {
+        self.last_number += 1;
+        let session = Session {
+            id,
+            connection: Some(connection),
+            expires_ns: u64::MAX,
+            locks: HashSet::new(),
+            rolled_back_through: 0,
+        };
+        self.sessions.insert(self.last_number, session);
+        self.by_id.insert(id, self.last_number);
+        self.last_number
+    }
+
+    pub fn find(&self, id: &SessionId) -> Option<u64> {
+        self.by_id.get(id).copied()
+    }
+
+    pub fn get(&self, number: u64) -> Option<&Session> {
+        self.sessions.get(&number)
+    }
+
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
+        self.sessions.get_mut(&number)
+    }
+
+    pub fn remove(&mut self, number: u64) -> Option<Session> {
+        let session = self.sessions.remove(&number)?;
+        self.by_id.remove(&session.id);
+        Some(session)
+    }
+
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+}

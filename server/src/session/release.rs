@@ -1,0 +1,411 @@
+//! Releases: checked whole, made durable, told, committed; and what became of them.
+//!
+//! A release that must be durable goes to the log after its check; nothing shows before the log has
+//! it. Telling comes before committing, because the check is final and the bytes to be told are the
+//! ones received: readers and writer have their messages while the master copy is brought up to
+//! date ([`Engine::settle`]). Nothing else is looked at between.
+//! Implements [LOCK-4], [LOCK-7..9] and [DIFF-5..6] as far as they are the engine's.
+
+use super::connection::Unanswered;
+use super::engine::{stopping, At, Engine};
+use super::locks::fenced;
+use super::message::{Incoming, Outgoing};
+use super::segment::Life;
+use super::storing::{self, Pending};
+use crate::coherence::Newest;
+use bytes::Bytes;
+use interweave_master::CheckedRelease;
+use interweave_store::{Record, StoreError};
+use interweave_wire::protocol::*;
+use interweave_wire::Rejection;
+
+/// One segment's part of a release, checked.
+#[derive(Debug)]
+pub struct Part {
+    segment: u32,
+    fence: u64,
+    diff: Bytes,
+    /// None: nothing changed, the lock is given back.
+    checked: Option<CheckedRelease>,
+    /// The newest version once this is committed.
+    after: Newest,
+}
+
+/// A checked release on its way to the log, or to the master copies.
+#[derive(Debug)]
+pub struct InFlight {
+    at: At,
+    session_id: SessionId,
+    sequence: u64,
+    parts: Vec<Part>,
+    /// Requests that ask what becomes of it.
+    resolvers: Vec<(At, ResolveRelease)>,
+}
+
+/// A release that is told and not yet in the master copies.
+#[derive(Debug)]
+pub struct Settling(InFlight);
+
+impl Engine {
+    /// Whether the connection's session holds all the locks that the release gives back.
+    pub(super) fn holds_all(&self, connection: u64, r: &ReleaseWriter) -> bool {
+        let Some(session) = self.connections.get(&connection).and_then(|c| c.session) else {
+            return false;
+        };
+        let held = |part: &ReleasePart| {
+            let segment = self.segments.get(&part.segment);
+            segment.is_some_and(|s| s.lock.holds(session, part.fence))
+        };
+        !r.parts.is_empty() && r.parts.iter().all(held)
+    }
+
+    pub(super) fn release_writer(
+        &mut self,
+        at: At,
+        r: &ReleaseWriter,
+        incoming: &Incoming,
+    ) -> Result<(), Rejection> {
+        if self.answer_repeated(at, r) || self.follow_repeated(at, r) {
+            return Ok(());
+        }
+        match self.check_release(at, r, incoming) {
+            Ok(parts) => self.begin_release(at, r.sequence, parts),
+            Err(rejection) => {
+                self.counters.releases_refused += 1;
+                self.give_back(at, r);
+                Err(rejection)
+            }
+        }
+    }
+
+    /// A release that was committed before is answered as it was then [LOCK-8].
+    fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
+        let Some(id) = self.sessions.get(at.session).map(|s| s.id) else {
+            return false;
+        };
+        let mut versions = Vec::new();
+        for part in &r.parts {
+            let Some(s) = self.segments.get(&part.segment) else {
+                return false;
+            };
+            match s.last_release(&id).filter(|l| l.sequence == r.sequence) {
+                Some(last) => versions.push(VersionStamp {
+                    incarnation: s.incarnation,
+                    number: last.version,
+                }),
+                None => return false,
+            }
+        }
+        let answered = !versions.is_empty();
+        if answered {
+            self.send_released(at, versions);
+        }
+        answered
+    }
+
+    /// The same release over a new connection, while the first is on its way to the log: its answer
+    /// goes to the new one.
+    fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
+        let same = |p: &&mut Pending| matches!(p, Pending::Release(f) if f.at.session == at.session && f.sequence == r.sequence);
+        let Some(Pending::Release(release)) = self.pending.values_mut().find(same) else {
+            return false;
+        };
+        release.at = at;
+        self.await_answer(at, Unanswered::Store).is_ok()
+    }
+
+    fn check_release(
+        &mut self,
+        at: At,
+        r: &ReleaseWriter,
+        incoming: &Incoming,
+    ) -> Result<Vec<Part>, Rejection> {
+        let session = self.sessions.get(at.session);
+        if session.is_some_and(|s| r.sequence <= s.rolled_back_through) {
+            let text = format!(
+                "release {} of this session was told to be rolled back; take the lock again and \
+                 repeat the change",
+                r.sequence
+            );
+            return Err(Rejection::new(ErrorCode::RolledBack, text));
+        }
+        let held = self.holds_all(at.connection, r);
+        if held && incoming.announced_bytes > self.config.max_diff_bytes {
+            let text = format!(
+                "a release of {} bytes; this server takes at most {}: make smaller releases",
+                incoming.announced_bytes, self.config.max_diff_bytes
+            );
+            return Err(Rejection::new(ErrorCode::TooLarge, text));
+        }
+        let mut bulk = incoming.bulk.clone();
+        let mut parts: Vec<Part> = Vec::with_capacity(r.parts.len());
+        for part in &r.parts {
+            if parts.iter().any(|p| p.segment == part.segment) {
+                let text = format!("segment number {} occurs twice in a release", part.segment);
+                return Err(Rejection::malformed(text));
+            }
+            let checked = self.check_part(at, part, &mut bulk)?;
+            parts.push(checked);
+        }
+        if !bulk.is_empty() {
+            let text = format!("{} bytes follow the diffs of a release", bulk.len());
+            return Err(Rejection::malformed(text));
+        }
+        Ok(parts)
+    }
+
+    fn check_part(
+        &mut self,
+        at: At,
+        part: &ReleasePart,
+        bulk: &mut Bytes,
+    ) -> Result<Part, Rejection> {
+        self.opened(at.connection, part.segment)?;
+        let s = self.segment(part.segment)?;
+        if !s.lock.holds(at.session, part.fence) {
+            return Err(fenced(&s.path, part.fence));
+        }
+        if s.committing.is_some() {
+            let text = "another release of this lock is on its way to the log";
+            return Err(Rejection::malformed(text));
+        }
+        if part.diff_bytes > bulk.len() as u64 {
+            let text = format!(
+                "a part of {} bytes, where {} bytes of bulk are left",
+                part.diff_bytes,
+                bulk.len()
+            );
+            return Err(Rejection::malformed(text));
+        }
+        let diff = bulk.split_to(part.diff_bytes as usize);
+        let mut after = s.newest();
+        let checked = match diff.is_empty() {
+            true => None,
+            false => Some(s.master.check(&diff, part.base, &s.granted)?),
+        };
+        if let Some(checked) = &checked {
+            after.stamp.number += 1;
+            after.units_changed += s.master.changed_units(checked);
+        }
+        Ok(Part {
+            segment: part.segment,
+            fence: part.fence,
+            diff,
+            checked,
+            after,
+        })
+    }
+
+    /// A refused release gives its locks back all the same.
+    fn give_back(&mut self, at: At, r: &ReleaseWriter) {
+        for part in &r.parts {
+            let Some(s) = self.segments.get_mut(&part.segment) else {
+                continue;
+            };
+            if s.committing.is_none() && s.lock.release(at.session, part.fence) {
+                self.grant_waiting(part.segment);
+            }
+        }
+    }
+
+    fn begin_release(&mut self, at: At, sequence: u64, parts: Vec<Part>) -> Result<(), Rejection> {
+        let Some(session_id) = self.sessions.get(at.session).map(|s| s.id) else {
+            return Err(stopping());
+        };
+        let release = InFlight {
+            at,
+            session_id,
+            sequence,
+            parts,
+            resolvers: Vec::new(),
+        };
+        let (group, durable) = self.log_records(&release);
+        if group.is_empty() {
+            self.tell(release);
+            return Ok(());
+        }
+        self.await_answer(at, Unanswered::Store)?;
+        let ticket = self.last_ticket + 1;
+        for part in &release.parts {
+            if let Some(s) = self.segments.get_mut(&part.segment) {
+                s.committing = Some(ticket);
+                s.lock.begin_commit(at.session, part.fence);
+            }
+        }
+        self.append(Pending::Release(release), group, durable);
+        Ok(())
+    }
+
+    /// The records of the parts that must be logged, and how durable the strictest wants them.
+    fn log_records(&self, release: &InFlight) -> (Vec<Record>, Durability) {
+        let mut durable = Durability::Memory;
+        let mut group = Vec::new();
+        for part in release.parts.iter().filter(|p| p.checked.is_some()) {
+            let Some(s) = self.segments.get(&part.segment) else {
+                continue;
+            };
+            if s.durable == Durability::Memory {
+                continue;
+            }
+            durable = durable.max(s.durable);
+            let body = LogBody::Release(LogRelease {
+                version: part.after.stamp.number,
+                session: release.session_id,
+                sequence: release.sequence,
+                fence: part.fence,
+            });
+            group.push(Record {
+                segment_id: s.id,
+                body,
+                diff: part.diff.clone(),
+            });
+        }
+        (group, durable)
+    }
+
+    /// The log has the release, or not.
+    pub(super) fn release_stored(&mut self, release: InFlight, result: Result<(), StoreError>) {
+        let at = release.at;
+        self.answered(at.connection, at.stream);
+        for part in &release.parts {
+            if let Some(s) = self.segments.get_mut(&part.segment) {
+                s.committing = None;
+            }
+        }
+        let Err(error) = result else {
+            self.tell(release);
+            return;
+        };
+        let again = matches!(error, StoreError::Full(_) | StoreError::Io(_));
+        let keeps_lock = again && self.sessions.get(at.session).is_some();
+        let rejection = storing::rejection(&error);
+        for part in &release.parts {
+            let now_ns = self.now_ns;
+            let Some(s) = self.segments.get_mut(&part.segment) else {
+                continue;
+            };
+            if matches!(error, StoreError::Damaged { .. }) {
+                s.life = Life::Damaged(error.to_string());
+            }
+            if keeps_lock {
+                s.lock.commit_failed(part.fence, now_ns);
+                self.arm_segment(part.segment);
+            } else {
+                s.lock.release(at.session, part.fence);
+                self.grant_waiting(part.segment);
+            }
+        }
+        self.counters.releases_refused += 1;
+        self.send(
+            at.connection,
+            Outgoing::error(at.stream, rejection.code, rejection.text),
+        );
+        for (resolver, request) in release.resolvers {
+            self.answered(resolver.connection, resolver.stream);
+            self.answer_resolved(resolver, &request);
+        }
+    }
+
+    /// Tells readers and the writer; the master copies follow in [`Engine::settle`].
+    fn tell(&mut self, release: InFlight) {
+        let mut versions = Vec::with_capacity(release.parts.len());
+        for part in &release.parts {
+            if part.checked.is_some() {
+                self.forward(part.segment, release.at.connection, &part.diff, part.after);
+            }
+            versions.push(part.after.stamp.into());
+        }
+        self.send_released(release.at, versions);
+        self.settling.push(Settling(release));
+    }
+
+    fn send_released(&mut self, at: At, versions: Vec<VersionStamp>) {
+        let body = WriterReleased { versions };
+        let reply = Outgoing::new(MessageType::WriterReleased, at.stream, &body);
+        self.send(at.connection, reply);
+    }
+
+    /// Brings the master copies up to what was told. The shell calls it when what was told is on the
+    /// wire; every other event does it first.
+    pub fn settle(&mut self) {
+        for Settling(release) in std::mem::take(&mut self.settling) {
+            let (at, session) = (release.at, release.session_id);
+            for part in release.parts {
+                let Some(s) = self.segments.get_mut(&part.segment) else {
+                    continue;
+                };
+                let changed = part.checked.is_some();
+                if let Some(checked) = part.checked {
+                    let version = s.master.commit(checked);
+                    debug_assert_eq!(version, part.after.stamp.number);
+                    s.units_changed = part.after.units_changed;
+                    s.unsaved = true;
+                    self.counters.releases += 1;
+                    self.counters.release_bytes += part.diff.len() as u64;
+                }
+                s.remember(session, release.sequence, part.after.stamp.number);
+                s.lock.release(at.session, part.fence);
+                self.now_newest(at.connection, part.segment);
+                if changed {
+                    self.notify_subscribers(part.segment);
+                }
+                self.grant_waiting(part.segment);
+            }
+            for (resolver, request) in release.resolvers {
+                self.answered(resolver.connection, resolver.stream);
+                self.answer_resolved(resolver, &request);
+            }
+        }
+    }
+
+    /// What became of a release whose answer was lost [LOCK-9].
+    pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
+        self.opened(at.connection, r.segment)?;
+        self.segment(r.segment)?;
+        let same = |p: &&mut Pending| matches!(p, Pending::Release(f) if f.session_id == r.session && f.sequence == r.sequence);
+        if let Some(Pending::Release(release)) = self.pending.values_mut().find(same) {
+            release.resolvers.push((at, r.clone()));
+            return self.await_answer(at, Unanswered::Store);
+        }
+        self.answer_resolved(at, r);
+        Ok(())
+    }
+
+    fn answer_resolved(&mut self, at: At, r: &ResolveRelease) {
+        let Some(s) = self.segments.get(&r.segment) else {
+            return;
+        };
+        let last = s.last_release(&r.session).cloned();
+        let committed = last.filter(|last| last.sequence == r.sequence);
+        let body = ReleaseResolved {
+            committed: committed.is_some(),
+            version: VersionStamp {
+                incarnation: s.incarnation,
+                number: committed.map_or(0, |last| last.version),
+            },
+        };
+        if !body.committed {
+            self.never_commit(at, r);
+        }
+        let type_ = MessageType::ReleaseResolved;
+        self.send(
+            at.connection,
+            Outgoing::about(r.segment, type_, at.stream, &body),
+        );
+    }
+
+    /// Once told to be rolled back, the release stays so: the connection that might still carry it is
+    /// closed, and the session may not send it again.
+    fn never_commit(&mut self, at: At, r: &ResolveRelease) {
+        let Some(number) = self.sessions.find(&r.session) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(number) else {
+            return;
+        };
+        session.rolled_back_through = session.rolled_back_through.max(r.sequence);
+        if let Some(older) = session.connection.filter(|c| *c != at.connection) {
+            self.close(older);
+        }
+    }
+}

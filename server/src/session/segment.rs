@@ -1,0 +1,178 @@
+//! What the engine keeps of one segment beside its master copy.
+
+use crate::coherence::{Newest, Version};
+use crate::lock::SegmentLock;
+use interweave_master::Segment;
+use interweave_wire::protocol::{CommittedRelease, Durability, SessionId};
+use std::collections::VecDeque;
+
+/// How many sessions' last releases a segment remembers [LOCK-8].
+const REMEMBERED_SESSIONS: usize = 64;
+/// Serials that a grant brings; a writer asks for more when it needs them [LOCK-6].
+pub const GRANTED_SERIALS: u32 = 128;
+/// Serials are made durable in such steps [LOG-8].
+pub const SERIAL_STEP: u64 = 1 << 20;
+/// Serials have 48 bits on the wire.
+pub const SERIALS_END: u64 = 1 << 48;
+
+/// Where a segment stands with the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Life {
+    /// Its creation is on the way to the log.
+    Creating,
+    Open,
+    /// Its removal is on the way to the log.
+    Removing,
+    /// Must not be served: why.
+    Damaged(String),
+}
+
+#[derive(Debug)]
+pub struct SegmentState {
+    pub number: u32,
+    /// The store's number for it.
+    pub id: u64,
+    pub path: String,
+    pub durable: Durability,
+    pub quota_bytes: u64,
+    pub incarnation: u64,
+    pub master: Segment,
+    pub lock: SegmentLock,
+    pub life: Life,
+    /// Oldest first; each session once [LOCK-8].
+    pub remembered: VecDeque<CommittedRelease>,
+    /// Units that all releases changed, for Diff coherence [COH-6].
+    pub units_changed: u64,
+    /// Connections that have it open.
+    pub clients: Vec<u64>,
+    /// Connections that subscribe to it.
+    pub subscribers: Vec<u64>,
+    next_serial: u64,
+    /// No serial from here on may be given out before the log says so.
+    pub serials_below: u64,
+    /// A larger bound is on its way to the log.
+    pub extending_serials: bool,
+    /// The serials of the present grant.
+    pub granted: Vec<(u64, u64)>,
+    /// The release that is on its way to the log, by its ticket.
+    pub committing: Option<u64>,
+    /// Requests that wait for the creation: connection, stream, and whether read-only.
+    pub creators: Vec<(u64, u32, bool)>,
+    /// Changed since the last checkpoint.
+    pub unsaved: bool,
+    pub checkpointing: bool,
+}
+
+impl SegmentState {
+    pub fn stamp(&self) -> Version {
+        Version {
+            incarnation: self.incarnation,
+            number: self.master.newest(),
+        }
+    }
+
+    pub fn newest(&self) -> Newest {
+        Newest {
+            stamp: self.stamp(),
+            units_changed: self.units_changed,
+            units: self.master.total_units(),
+        }
+    }
+
+    /// The version from which a diff helps a client that has `have` [SEG-1].
+    pub fn base_of(&self, have: Version) -> u64 {
+        let newest = self.stamp();
+        match have.incarnation == newest.incarnation && have.number <= newest.number {
+            true => have.number,
+            false => 0,
+        }
+    }
+
+    /// The last release of the session, if it is remembered [LOCK-8].
+    pub fn last_release(&self, session: &SessionId) -> Option<&CommittedRelease> {
+        self.remembered.iter().find(|r| r.session == *session)
+    }
+
+    pub fn remember(&mut self, session: SessionId, sequence: u64, version: u64) {
+        self.remembered.retain(|r| r.session != session);
+        if self.remembered.len() >= REMEMBERED_SESSIONS {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back(CommittedRelease {
+            session,
+            sequence,
+            version,
+        });
+    }
+
+    pub fn next_serial(&self) -> u64 {
+        self.next_serial
+    }
+
+    /// Serials up to there may have been given out.
+    pub fn skip_serials(&mut self, next_serial: u64) {
+        self.next_serial = self.next_serial.max(next_serial);
+    }
+
+    /// Whether so many serials may be given out now.
+    pub fn has_serials(&self, count: u32) -> bool {
+        self.next_serial + u64::from(count) <= self.serials_below
+    }
+
+    /// Whether the log should be asked for more of them.
+    pub fn wants_serials(&self) -> bool {
+        !self.extending_serials
+            && self.serials_below < SERIALS_END
+            && self.next_serial + SERIAL_STEP / 2 > self.serials_below
+    }
+
+    /// Gives out serials, which are never given again [LOCK-6].
+    pub fn give_serials(&mut self, count: u32) -> u64 {
+        let first = self.next_serial;
+        self.next_serial += u64::from(count);
+        self.granted.push((first, u64::from(count)));
+        first
+    }
+}
+
+/// A segment as it begins.
+pub struct Beginning {
+    pub number: u32,
+    pub id: u64,
+    pub path: String,
+    pub durable: Durability,
+    pub quota_bytes: u64,
+    pub incarnation: u64,
+    pub master: Segment,
+    pub lock: SegmentLock,
+    pub life: Life,
+    pub serials_below: u64,
+}
+
+impl From<Beginning> for SegmentState {
+    fn from(b: Beginning) -> Self {
+        SegmentState {
+            number: b.number,
+            id: b.id,
+            path: b.path,
+            durable: b.durable,
+            quota_bytes: b.quota_bytes,
+            incarnation: b.incarnation,
+            master: b.master,
+            lock: b.lock,
+            life: b.life,
+            remembered: VecDeque::new(),
+            units_changed: 0,
+            clients: Vec::new(),
+            subscribers: Vec::new(),
+            next_serial: 1,
+            serials_below: b.serials_below,
+            extending_serials: false,
+            granted: Vec::new(),
+            committing: None,
+            creators: Vec::new(),
+            unsaved: false,
+            checkpointing: false,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Numbers about the engine, for /metrics and /healthz.
+
+use super::engine::Engine;
+use interweave_master::Overhead;
+
+/// Events counted since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counters {
+    pub connections: u64,
+    pub requests: u64,
+    pub errors: u64,
+    pub malformed: u64,
+    pub silent: u64,
+    pub releases: u64,
+    pub releases_refused: u64,
+    pub release_bytes: u64,
+    pub leases_lost: u64,
+    pub grants: u64,
+    pub pushes: u64,
+    pub push_bytes: u64,
+    pub announcements: u64,
+    pub collected: u64,
+    pub collected_bytes: u64,
+    pub store_errors: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct SegmentStatistics {
+    pub path: String,
+    pub version: u64,
+    pub blocks: u64,
+    pub wire_bytes: u64,
+    pub overhead: Overhead,
+    pub clients: usize,
+    pub subscribers: usize,
+    pub writer_locked: bool,
+    pub writers_waiting: usize,
+    pub damaged: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Statistics {
+    pub counters: Counters,
+    pub connections: usize,
+    pub sessions: usize,
+    pub store_waiting: usize,
+    pub segments: Vec<SegmentStatistics>,
+}
+
+impl Engine {
+    pub fn statistics(&self) -> Statistics {
+        let segments = self.paths.values().filter_map(|n| self.segments.get(n));
+        Statistics {
+            counters: self.counters,
+            connections: self.connections.len(),
+            sessions: self.sessions.len(),
+            store_waiting: self.pending.len(),
+            segments: segments
+                .map(|s| SegmentStatistics {
+                    path: s.path.clone(),
+                    version: s.master.newest(),
+                    blocks: s.master.block_count(),
+                    wire_bytes: s.master.wire_bytes(),
+                    overhead: s.master.overhead_bytes(),
+                    clients: s.clients.len(),
+                    subscribers: s.subscribers.len(),
+                    writer_locked: s.lock.is_write_locked(),
+                    writers_waiting: s.lock.waiting_writers(),
+                    damaged: matches!(s.life, super::segment::Life::Damaged(_)),
+                })
+                .collect(),
+        }
+    }
+}

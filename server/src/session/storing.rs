@@ -1,0 +1,247 @@
+//! The engine's dealings with the store: what is on its way there, what comes back, and when a
+//! segment is saved. Implements [LOG-1], [LOG-5] and [LOG-8] as far as they are the engine's.
+
+use super::engine::{Effect, Engine};
+use super::release::InFlight;
+use super::segment::{Life, SERIALS_END, SERIAL_STEP};
+use super::timers::Timer;
+use bytes::Bytes;
+use interweave_store::{Checkpoint, Record, StoreError};
+use interweave_wire::protocol::{CheckpointHead, ErrorCode, LogBody};
+use interweave_wire::Rejection;
+
+/// How often the store is asked whether it wants checkpoints.
+const STORE_LOOK_NS: u64 = 1_000_000_000;
+/// Without need, a checkpoint is taken after that much log [LOG-5].
+const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
+
+/// What waits for the store, by ticket.
+#[derive(Debug)]
+pub enum Pending {
+    Creation {
+        segment: u32,
+    },
+    Removal {
+        segment: u32,
+        before: Life,
+        connection: u64,
+        stream: u32,
+    },
+    Serials {
+        segment: u32,
+        below: u64,
+    },
+    Incarnation,
+    Release(InFlight),
+    Checkpoint {
+        segment: u32,
+        version: u64,
+    },
+}
+
+pub fn record(segment_id: u64, body: LogBody) -> Record {
+    Record {
+        segment_id,
+        body,
+        diff: Bytes::new(),
+    }
+}
+
+/// What a client is told when the store fails.
+pub fn rejection(error: &StoreError) -> Rejection {
+    let code = match error {
+        StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
+        StoreError::Fenced(_) | StoreError::Closed => ErrorCode::Stopping,
+        StoreError::Damaged { .. } => ErrorCode::Damaged,
+        StoreError::TooLarge { .. } => ErrorCode::TooLarge,
+    };
+    Rejection::new(code, error.to_string())
+}
+
+impl Engine {
+    /// The store has done, or not, what [`Effect::Append`] or [`Effect::Checkpoint`] asked.
+    pub fn stored(&mut self, now_ns: u64, ticket: u64, result: Result<(), StoreError>) {
+        self.advance(now_ns);
+        let Some(pending) = self.pending.remove(&ticket) else {
+            return;
+        };
+        if let Err(error) = &result {
+            self.counters.store_errors += 1;
+            self.fenced |= matches!(error, StoreError::Fenced(_));
+        }
+        match pending {
+            Pending::Creation { segment } => self.creation_stored(segment, result),
+            Pending::Removal {
+                segment,
+                before,
+                connection,
+                stream,
+            } => self.removal_stored(segment, before, (connection, stream), result),
+            Pending::Serials { segment, below } => self.serials_stored(segment, below, result),
+            Pending::Incarnation => {}
+            Pending::Release(release) => self.release_stored(release, result),
+            Pending::Checkpoint { segment, version } => {
+                self.checkpoint_stored(segment, version, result)
+            }
+        }
+    }
+
+    /// Another server owns the store: this one must stop.
+    pub fn is_fenced(&self) -> bool {
+        self.fenced
+    }
+
+    /// Whether nothing is on its way to the store.
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.settling.is_empty()
+    }
+
+    /// Asks the log for a larger bound of serials before they are all given out [LOG-8].
+    pub(super) fn extend_serials(&mut self, number: u32) {
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        if !s.wants_serials() {
+            return;
+        }
+        s.extending_serials = true;
+        let below = (s.next_serial() + 2 * SERIAL_STEP).min(SERIALS_END);
+        let group = vec![record(s.id, LogBody::Serials(below))];
+        let durable = s.durable;
+        let pending = Pending::Serials {
+            segment: number,
+            below,
+        };
+        self.append(pending, group, durable);
+    }
+
+    fn serials_stored(&mut self, number: u32, below: u64, result: Result<(), StoreError>) {
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        s.extending_serials = false;
+        match result {
+            Ok(()) => {
+                s.serials_below = below;
+                self.grant_waiting(number);
+            }
+            Err(error) => self.refuse_writers(number, &rejection(&error)),
+        }
+    }
+
+    /// Begins to look after the store.
+    pub(super) fn arm_store(&mut self) {
+        self.timers.arm(Timer::Store, self.now_ns + STORE_LOOK_NS);
+    }
+
+    /// Segments whose log has grown are saved, so that it can be cut.
+    pub(super) fn look_after_store(&mut self) {
+        self.arm_store();
+        self.effects.push(Effect::LookAfterStore);
+    }
+
+    /// The store's answer: bytes of log of segments since their checkpoints, and those that it wants
+    /// saved for other reasons.
+    pub fn store_looked_at(
+        &mut self,
+        now_ns: u64,
+        log_bytes: &dyn Fn(u64) -> u64,
+        overdue: &[u64],
+    ) {
+        self.advance(now_ns);
+        let due: Vec<u32> = self
+            .segments
+            .values()
+            .filter(|s| {
+                let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
+                overdue.contains(&s.id) || log_bytes(s.id) > much
+            })
+            .map(|s| s.number)
+            .collect();
+        for number in due {
+            self.save(number);
+        }
+    }
+
+    /// Saves the segment as a whole, unless that is under way.
+    fn save(&mut self, number: u32) {
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        if s.checkpointing || s.life != Life::Open || !self.config.stored {
+            return;
+        }
+        s.checkpointing = true;
+        s.unsaved = false;
+        let version = s.master.newest();
+        let head = CheckpointHead {
+            magic: *b"IWC1",
+            segment_id: s.id,
+            path: s.path.clone(),
+            durable: s.durable,
+            quota_bytes: s.quota_bytes,
+            at: s.stamp().into(),
+            next_serial: s.next_serial(),
+            fence: s.lock.last_fence(),
+            parent: 0,
+            releases: s.remembered.iter().cloned().collect(),
+            diff_bytes: 0,
+        };
+        let checkpoint = Checkpoint {
+            head,
+            diff: s.master.checkpoint(),
+        };
+        self.last_ticket += 1;
+        let ticket = self.last_ticket;
+        let segment = number;
+        self.pending
+            .insert(ticket, Pending::Checkpoint { segment, version });
+        self.effects.push(Effect::Checkpoint { ticket, checkpoint });
+    }
+
+    fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        s.checkpointing = false;
+        s.unsaved |= result.is_err();
+        debug_assert!(version <= s.master.newest());
+    }
+
+    /// The server is to stop: nothing new is begun, what waits is refused, what changed is saved.
+    /// Call until [`Engine::is_idle`], with the store's completions between.
+    pub fn stop(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        if self.stopping {
+            return;
+        }
+        self.stopping = true;
+        let numbers: Vec<u32> = self.segments.keys().copied().collect();
+        for number in numbers {
+            self.refuse_writers(number, &super::engine::stopping());
+        }
+    }
+
+    /// After the last release: segments with unsaved changes are saved and clients told to go.
+    pub fn save_and_part(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        let unsaved: Vec<u32> = self
+            .segments
+            .values()
+            .filter(|s| s.unsaved)
+            .map(|s| s.number)
+            .collect();
+        for number in unsaved {
+            self.save(number);
+        }
+        let connections: Vec<u64> = self.connections.keys().copied().collect();
+        for connection in connections {
+            self.part(connection);
+        }
+    }
+
+    /// Whether everything that changed is saved.
+    pub fn is_saved(&self) -> bool {
+        self.segments.values().all(|s| !s.unsaved)
+    }
+}
