@@ -43,10 +43,10 @@ def parse_url(text):
     if text.startswith("iws://"):
         raise bad("iws:// is reserved for TLS")
     if text.startswith("unix:"):
-        file, colon, path = text[5:].partition(":")
-        if not file or not colon or has_control(file) or not is_path(path):
+        file, colon, path = text[5:].partition(":/")
+        if not file or not colon or has_control(file) or not is_path("/" + path):
             raise bad("not unix:FILE:/path")
-        return {"socket_file": file, "path": path}
+        return {"socket_file": file, "path": "/" + path}
     match = re.fullmatch(r"(?:iw://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?(/.*)", text)
     if not match or not is_path(match[3]):
         raise bad("not [iw://]host[:port]/path")

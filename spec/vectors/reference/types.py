@@ -76,7 +76,6 @@ class Types:
         one.units = 1
         if kind == "ENUM":
             distinct([m["name"] for m in body["members"]])
-            distinct([m["value"] for m in body["members"]])
             one.slot_bytes = 4
         elif kind == "STRING":
             require(1 <= body["bound"] <= 4096, "a string's bound is not 1..4096")
