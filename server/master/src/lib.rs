@@ -1,6 +1,19 @@
 //! The master room: the newest version of each segment, in wire format.
+//!
+//! It knows no lock, no session, no file and no clock: what is asked of a `Segment` is whether a diff
+//! is right (`check`), to make it the newest version (`commit`), and for one diff from any older
+//! version to the newest (`collect`). A client's cached copy in wire format is a `Segment` too (`apply`).
 
-pub mod segment;
+mod block;
+mod blocks;
+mod check;
+mod collect;
+mod commit;
+mod freed;
+mod segment;
+mod shared;
 
+pub use check::CheckedRelease;
+pub use collect::Described;
 pub use interweave_wire::Rejection;
-pub use segment::{BlockInfo, CheckedRelease, Described, Overhead, Segment};
+pub use segment::{BlockInfo, Overhead, Segment};

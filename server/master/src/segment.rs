@@ -1,14 +1,55 @@
-//! The newest version of one segment.
+//! The newest version of one segment: its state, and how it is looked at.
+//!
+//! Invariants: every block's type is in the table, and its data is a valid value of it; names are
+//! unique; all serials ever used are below `next_serial`; `charged_bytes` is the sum of `charge`s and
+//! never above the quota. How a diff is checked, applied and collected: check.rs, commit.rs,
+//! collect.rs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use bytes::Bytes;
+use interweave_wire::diff::Diff;
+use interweave_wire::protocol::xdr;
+use interweave_wire::{Layout, Rejection, Type, TypeTable};
 
-use interweave_wire::{Layout, Rejection, TypeTable};
+use crate::block::Block;
+use crate::blocks::{Blocks, Finder};
+use crate::check::{CheckedRelease, Source};
+use crate::collect::DiffCache;
+use crate::freed::FreedHistory;
+use crate::shared::SharedBuffers;
 
 #[derive(Debug)]
-pub struct Segment {}
+pub struct Segment {
+    pub(crate) version: u64,
+    /// Older versions cannot be told apart: the segment was restored at this one.
+    pub(crate) known_from: u64,
+    pub(crate) types: TypeTable,
+    /// In which version each described type came.
+    pub(crate) type_versions: Vec<u64>,
+    pub(crate) slots: Vec<String>,
+    pub(crate) slot_versions: Vec<u64>,
+    pub(crate) blocks: Blocks,
+    pub(crate) shared: SharedBuffers,
+    pub(crate) names: Names,
+    pub(crate) freed: FreedHistory,
+    pub(crate) next_serial: u64,
+    pub(crate) quota_bytes: u64,
+    pub(crate) charged_bytes: u64,
+    pub(crate) wire_bytes: u64,
+    pub(crate) total_units: u64,
+    pub(crate) metadata_bytes: u64,
+    pub(crate) cache: DiffCache,
+}
 
-/// A diff that was found right for a segment at its newest version: `commit` cannot fail.
-#[derive(Debug)]
-pub struct CheckedRelease {}
+/// Names of blocks, both ways; blocks without a name cost nothing here.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    serials: HashMap<Arc<str>, u64>,
+    names: HashMap<u64, Arc<str>>,
+    bytes: u64,
+}
 
 /// What a segment holds beyond its wire bytes, for /metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,7 +60,7 @@ pub struct Overhead {
     pub version_bytes: u64,
     /// Received diffs kept alive beyond the blocks that share their bytes.
     pub shared_bytes: u64,
-    /// The diff cache (what no block shares).
+    /// The diff cache, without what blocks share.
     pub cache_bytes: u64,
     /// Types, slots and the history of freed serials.
     pub metadata_bytes: u64,
@@ -38,100 +79,227 @@ pub struct BlockInfo<'a> {
     pub slots: Option<&'a [u8]>,
 }
 
-/// The bulk of BLOCKS_DESCRIBED.
-#[derive(Debug, Clone)]
-pub struct Described {
-    pub diff: Bytes,
-    pub more: bool,
+impl Names {
+    pub fn serial(&self, name: &str) -> Option<u64> {
+        self.serials.get(name).copied()
+    }
+
+    pub fn of(&self, serial: u64) -> Option<&str> {
+        self.names.get(&serial).map(|name| &**name)
+    }
+
+    pub fn add(&mut self, name: &str, serial: u64) {
+        let name: Arc<str> = name.into();
+        self.bytes += name_bytes(&name);
+        self.serials.insert(name.clone(), serial);
+        self.names.insert(serial, name);
+    }
+
+    pub fn remove(&mut self, serial: u64) {
+        if let Some(name) = self.names.remove(&serial) {
+            self.bytes -= name_bytes(&name);
+            self.serials.remove(&name);
+        }
+    }
+}
+
+fn name_bytes(name: &str) -> u64 {
+    const ENTRY: usize = size_of::<(Arc<str>, u64)>();
+    (name.len() + 2 * size_of::<usize>() + 2 * ENTRY) as u64
+}
+
+/// What a block counts against the quota: its data, but never less than its header.
+pub(crate) fn charge_of_block(layout: Layout<'_>, name: &str) -> u64 {
+    layout.bytes().max(size_of::<Block>() as u64) + name.len() as u64
+}
+
+pub(crate) fn charge_of_type(ty: &Type) -> u64 {
+    let descriptor = xdr::to_bytes(&ty.descriptor).len() + size_of::<Type>();
+    descriptor as u64 + ty.plan.memory_bytes()
+}
+
+pub(crate) fn charge_of_slot(text: &str) -> u64 {
+    (text.len() + size_of::<String>() + size_of::<u64>()) as u64
 }
 
 impl Segment {
     /// Empty, at version 0; quota 0: no bound.
-    pub fn new(_quota_bytes: u64) -> Self {
-        todo!()
+    pub fn new(quota_bytes: u64) -> Self {
+        Segment {
+            version: 0,
+            known_from: 0,
+            types: TypeTable::new(),
+            type_versions: Vec::new(),
+            slots: Vec::new(),
+            slot_versions: Vec::new(),
+            blocks: Blocks::default(),
+            shared: SharedBuffers::default(),
+            names: Names::default(),
+            freed: FreedHistory::default(),
+            next_serial: 1,
+            quota_bytes,
+            charged_bytes: 0,
+            wire_bytes: 0,
+            total_units: 0,
+            metadata_bytes: 0,
+            cache: DiffCache::default(),
+        }
     }
+
     /// From a checkpoint. Clients of versions before it will be given complete copies.
-    pub fn restore(_checkpoint: &Bytes, _quota_bytes: u64) -> Result<Self, Rejection> {
-        todo!()
+    pub fn restore(checkpoint: &Bytes, quota_bytes: u64) -> Result<Self, Rejection> {
+        // What was accepted once is not refused for a quota that was lowered since.
+        let mut segment = Segment::new(0);
+        segment.apply(checkpoint)?;
+        segment.quota_bytes = quota_bytes;
+        segment.known_from = segment.version;
+        segment.freed = FreedHistory::from(segment.version);
+        segment.cache.clear();
+        Ok(segment)
     }
+
     /// Is this a writer's diff from `base` (which must be the newest version) to the next? Changes
     /// nothing. New serials must lie in the ranges (first, count).
     pub fn check(
         &self,
-        _diff: &Bytes,
-        _base: u64,
-        _allowed_serials: &[(u64, u64)],
+        diff: &Bytes,
+        base: u64,
+        allowed_serials: &[(u64, u64)],
     ) -> Result<CheckedRelease, Rejection> {
-        todo!()
+        if base != self.version {
+            return Err(Rejection::malformed(format!(
+                "the release is from version {base}, the newest is {}",
+                self.version
+            )));
+        }
+        self.check_from(Diff::parse(diff)?, Source::Writer(Some(allowed_serials)))
     }
+
     /// The same for a release read back from the log: any serials that were never used.
-    pub fn check_logged(&self, _diff: &Bytes) -> Result<CheckedRelease, Rejection> {
-        todo!()
+    pub fn check_logged(&self, diff: &Bytes) -> Result<CheckedRelease, Rejection> {
+        self.check_from(Diff::parse(diff)?, Source::Writer(None))
     }
-    /// Makes the checked release the newest version, which it returns. Nothing may have been committed
-    /// since the check.
-    pub fn commit(&mut self, _release: CheckedRelease) -> u64 {
-        todo!()
-    }
+
     /// Applies a server's diff (client side): from this version, or from 0 to replace everything.
-    pub fn apply(&mut self, _diff: &Bytes) -> Result<u64, Rejection> {
-        todo!()
+    /// Gives the version that the copy has now.
+    pub fn apply(&mut self, diff: &Bytes) -> Result<u64, Rejection> {
+        let diff = Diff::parse(diff)?;
+        if diff.from != 0 {
+            let checked = self.check_from(diff, Source::Server)?;
+            return Ok(self.commit(checked));
+        }
+        let mut fresh = Segment::new(self.quota_bytes);
+        let checked = fresh.check_from(diff, Source::Server)?;
+        let version = fresh.commit(checked);
+        *self = fresh;
+        Ok(version)
     }
-    /// One diff from that version to the newest; a complete copy from 0 and from versions not known.
-    pub fn collect(&mut self, _from: u64) -> Bytes {
-        todo!()
-    }
-    /// A diff from 0 with everything, in version order.
-    pub fn checkpoint(&self) -> Bytes {
-        todo!()
-    }
-    /// Types, and headers of the blocks asked for; with none asked for, of the first `max` after
-    /// `after` [SEG-3].
-    pub fn describe(&self, _serials: &[u64], _names: &[String], _after: u64, _max: usize) -> Described {
-        todo!()
-    }
-    /// How many units a release changes, for Diff coherence: never too few [COH-6].
-    pub fn changed_units(&self, _release: &CheckedRelease) -> u64 {
-        todo!()
-    }
-    pub fn total_units(&self) -> u64 {
-        todo!()
-    }
+
     pub fn newest(&self) -> u64 {
-        todo!()
+        self.version
     }
+
     /// The smallest serial above all that were ever used.
     pub fn next_serial(&self) -> u64 {
-        todo!()
+        self.next_serial
     }
+
+    /// Serials below that bound may have been used [LOCK-6].
+    pub fn use_serials_below(&mut self, bound: u64) {
+        self.next_serial = self.next_serial.max(bound);
+    }
+
     pub fn quota_bytes(&self) -> u64 {
-        todo!()
+        self.quota_bytes
     }
+
+    /// What counts against the quota: data (a block at least as its header of 64 bytes), names,
+    /// types and slots.
+    pub fn charged_bytes(&self) -> u64 {
+        self.charged_bytes
+    }
+
     pub fn block_count(&self) -> u64 {
-        todo!()
+        self.blocks.len().into()
     }
+
     /// Slot bytes of all blocks.
     pub fn wire_bytes(&self) -> u64 {
-        todo!()
+        self.wire_bytes
     }
-    pub fn overhead_bytes(&self) -> Overhead {
-        todo!()
+
+    pub fn total_units(&self) -> u64 {
+        self.total_units
     }
-    pub fn block(&self, _serial: u64) -> Option<BlockInfo<'_>> {
-        todo!()
-    }
-    pub fn block_by_name(&self, _name: &str) -> Option<BlockInfo<'_>> {
-        todo!()
-    }
-    /// In order of serials.
-    pub fn blocks(&self) -> impl Iterator<Item = BlockInfo<'_>> {
-        std::iter::empty()
-    }
+
     pub fn types(&self) -> &TypeTable {
-        todo!()
+        &self.types
     }
+
     /// The text of slot k is at k - 1.
     pub fn slots(&self) -> &[String] {
-        todo!()
+        &self.slots
+    }
+
+    pub fn block(&self, serial: u64) -> Option<BlockInfo<'_>> {
+        let place = Finder::new().find(&self.blocks, serial)?;
+        Some(self.info(self.blocks.at(place)))
+    }
+
+    pub fn block_by_name(&self, name: &str) -> Option<BlockInfo<'_>> {
+        self.block(self.names.serial(name)?)
+    }
+
+    /// In order of serials.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockInfo<'_>> {
+        self.blocks_from(0)
+    }
+
+    /// In order of serials, from the first that is that or larger.
+    pub fn blocks_from(&self, serial: u64) -> impl Iterator<Item = BlockInfo<'_>> {
+        let blocks = self.blocks.from_serial(serial);
+        blocks.map(|block| self.info(block))
+    }
+
+    pub(crate) fn name_of(&self, block: &Block) -> &str {
+        match block.is_named() {
+            true => self.names.of(block.serial).unwrap_or(""),
+            false => "",
+        }
+    }
+
+    pub(crate) fn layout_of(&self, block: &Block) -> Layout<'_> {
+        let ty = self.types.get(block.type_serial());
+        Layout {
+            ty: ty.expect("a block's type is in the table"),
+            count: block.count(),
+        }
+    }
+
+    pub(crate) fn info<'a>(&'a self, block: &'a Block) -> BlockInfo<'a> {
+        let layout = self.layout_of(block);
+        BlockInfo {
+            serial: block.serial,
+            name: Some(self.name_of(block)).filter(|name| !name.is_empty()),
+            type_serial: block.type_serial(),
+            layout,
+            created: block.created,
+            changed: block.changed,
+            slots: block.slots(layout.bytes(), &self.shared),
+        }
+    }
+
+    /// What is held beyond the wire bytes. Walks over all blocks.
+    pub fn overhead_bytes(&self) -> Overhead {
+        let all = self.blocks.from_serial(0);
+        let version_bytes = all.map(|block| block.held_bytes().1).sum();
+        let texts: usize = self.slots.iter().map(String::capacity).sum();
+        Overhead {
+            block_bytes: self.blocks.held_bytes() + self.names.bytes,
+            version_bytes,
+            shared_bytes: self.shared.excess_bytes(),
+            cache_bytes: self.cache.bytes_beyond(self.shared.live_bytes()),
+            metadata_bytes: self.metadata_bytes + texts as u64 + self.freed.held_bytes(),
+        }
     }
 }

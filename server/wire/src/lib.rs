@@ -11,6 +11,7 @@ pub mod plan;
 pub mod pointer;
 pub mod protocol;
 pub mod rejection;
+mod signature;
 pub mod types;
 pub mod value;
 pub mod value_tree;

@@ -1,9 +1,17 @@
 //! URLs and MIPs as text: spec/format/mip.md. Pure text; whether anything exists is not asked here.
 
+use std::fmt;
+
+use crate::pointer::MAX_SERIAL;
+use crate::protocol::{ErrorCode, MAX_NAME, MAX_PATH};
 use crate::rejection::Rejection;
 
+/// [MIP-1]
 pub const DEFAULT_PORT: u16 = 7747;
+/// [MIP-6]
+pub const MAX_MIP_BYTES: usize = 4096;
 
+/// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// The host in lower case, an IPv6 address without its brackets.
@@ -11,6 +19,7 @@ pub enum Address {
     Unix { file: String },
 }
 
+/// A segment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Url {
     pub server: Address,
@@ -32,24 +41,239 @@ pub struct Mip {
     pub offset: u64,
 }
 
+fn bad<T>(text: &str, why: &str) -> Result<T, Rejection> {
+    let shown: String = text.chars().take(200).collect();
+    Err(Rejection::new(
+        ErrorCode::BadUrl,
+        format!("`{shown}` {why}; write [iw://]host[:port]/path, or unix:FILE:/path"),
+    ))
+}
+
 impl Url {
-    pub fn parse(_text: &str) -> Result<Url, Rejection> {
-        todo!()
+    pub fn parse(text: &str) -> Result<Url, Rejection> {
+        if text.len() > MAX_MIP_BYTES {
+            return bad(text, "is longer than 4096 bytes");
+        }
+        if text.starts_with("iws://") {
+            return bad(text, "asks for TLS (iws://), which is not supported yet: use iw://");
+        }
+        let (server, path) = match text.strip_prefix("unix:") {
+            Some(rest) => {
+                let Some(colon) = rest.find(":/") else {
+                    return bad(text, "has no `:/path` after the socket's file");
+                };
+                let file = rest[..colon].to_string();
+                (Address::Unix { file }, &rest[colon + 1..])
+            }
+            None => {
+                let rest = text.strip_prefix("iw://").unwrap_or(text);
+                let Some(slash) = rest.find('/') else {
+                    return bad(text, "has no path");
+                };
+                let Some(address) = Address::parse(&rest[..slash]) else {
+                    return bad(text, "does not name a host");
+                };
+                (address, &rest[slash..])
+            }
+        };
+        let named = match &server {
+            Address::Unix { file } => !file.is_empty() && !file.contains(char::is_control),
+            Address::Tcp { .. } => true,
+        };
+        if !named {
+            return bad(text, "does not name the socket's file");
+        }
+        if !is_path(path) {
+            return bad(text, "has a path with '#' or control characters, or longer than 1024 bytes");
+        }
+        Ok(Url {
+            server,
+            path: path.to_string(),
+        })
     }
 }
 
+impl Address {
+    /// `host`, `host:port`, `[v6]`, `[v6]:port`; the port is 7747 when absent.
+    pub fn parse(text: &str) -> Option<Address> {
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (host, port) = rest.split_once(']')?;
+                host.parse::<std::net::Ipv6Addr>().ok()?;
+                (host, port.strip_prefix(':').or(port.is_empty().then_some(""))?)
+            }
+            None => match text.split_once(':') {
+                Some((_, "")) => return None,
+                Some(split) => split,
+                None => (text, ""),
+            },
+        };
+        let in_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let in_host = |c: char| in_name(c) || text.starts_with('[') && c == ':';
+        if host.is_empty() || !host.chars().all(in_host) || text.ends_with("]:") {
+            return None;
+        }
+        let port = match port {
+            "" => DEFAULT_PORT,
+            digits => decimal(digits).and_then(|port| u16::try_from(port).ok())?,
+        };
+        (port > 0).then(|| Address::Tcp {
+            host: host.to_ascii_lowercase(),
+            port,
+        })
+    }
+}
+
+/// Digits alone, without leading zeros.
+fn decimal(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let canonical = text == "0" || !text.starts_with('0');
+    (digits && canonical).then(|| text.parse().ok()).flatten()
+}
+
 impl Mip {
-    pub fn parse(_text: &str) -> Result<Mip, Rejection> {
-        todo!()
+    pub fn parse(text: &str) -> Result<Mip, Rejection> {
+        if text.len() > MAX_MIP_BYTES {
+            return bad(text, "is longer than 4096 bytes");
+        }
+        let mut parts = text.splitn(3, '#');
+        let url = Url::parse(parts.next().unwrap_or(""))?;
+        let block = match parts.next() {
+            None => None,
+            Some(name) if is_block_name(name) => Some(BlockRef::Name(name.to_string())),
+            Some(serial) => match decimal(serial) {
+                Some(serial @ 1..=MAX_SERIAL) => Some(BlockRef::Serial(serial)),
+                _ => return bad(text, "has neither a block's serial nor a block's name after '#'"),
+            },
+        };
+        let offset = match parts.next() {
+            None => 0,
+            Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+                match digits.parse() {
+                    Ok(offset) => offset,
+                    Err(_) => return bad(text, "has an offset beyond 2^64"),
+                }
+            }
+            Some(_) => return bad(text, "has an offset that is not a decimal number"),
+        };
+        Ok(Mip { url, block, offset })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { host, port } if host.contains(':') => write!(f, "iw://[{host}]:{port}"),
+            Address::Tcp { host, port } => write!(f, "iw://{host}:{port}"),
+            Address::Unix { file } => write!(f, "unix:{file}:"),
+        }
+    }
+}
+
+/// The canonical text [MIP-3].
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.server, self.path)
+    }
+}
+
+impl fmt::Display for BlockRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BlockRef::Serial(serial) => write!(f, "{serial}"),
+            BlockRef::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Canonical when the block is given by its serial [MIP-3].
+impl fmt::Display for Mip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.url)?;
+        if let Some(block) = &self.block {
+            write!(f, "#{block}")?;
+            if self.offset != 0 {
+                write!(f, "#{}", self.offset)?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// [SEG-4]
-pub fn is_block_name(_name: &str) -> bool {
-    todo!()
+pub fn is_block_name(name: &str) -> bool {
+    let wrong = |c: char| c == '#' || c.is_control();
+    !name.is_empty()
+        && name.len() <= MAX_NAME as usize
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.contains(wrong)
 }
 
 /// '/' first, no '#', no control characters, at most MAX_PATH bytes.
-pub fn is_path(_path: &str) -> bool {
-    todo!()
+pub fn is_path(path: &str) -> bool {
+    let wrong = |c: char| c == '#' || c.is_control();
+    path.starts_with('/') && path.len() <= MAX_PATH as usize && !path.contains(wrong)
+}
+
+/// What a slot of a segment's table may hold [WIRE-5]: a path, or another server's URL with its scheme.
+pub fn is_slot_text(text: &str) -> bool {
+    let full = text.starts_with("iw://") || text.starts_with("unix:");
+    is_path(text) || full && Url::parse(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_a_url_are_one_canonical_text() {
+        for (text, canonical) in [
+            ("127.0.0.1/list", "iw://127.0.0.1:7747/list"),
+            ("iw://LocalHost:80/a/b", "iw://localhost:80/a/b"),
+            ("[::1]/list", "iw://[::1]:7747/list"),
+            ("iw://[::1]:9/l", "iw://[::1]:9/l"),
+            ("unix:/run/iw.sock:/list", "unix:/run/iw.sock:/list"),
+        ] {
+            let url = Url::parse(text).unwrap();
+            assert_eq!(url.to_string(), canonical);
+            assert_eq!(Url::parse(canonical).unwrap(), url);
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_with_a_hint() {
+        let long = format!("h/{}", "x".repeat(1024));
+        for text in [
+            "", "host", "/path", ":80/p", "h:0/p", "h:/p", "h:65536/p", "h:080/p", "[::1/p", "[]/p",
+            "[::1]x/p", "[::1]:/p", "::1/p", "unix:f", "unix::/p", "h o/p", "h/a\nb", &long,
+        ] {
+            let refused = Url::parse(text).unwrap_err();
+            assert_eq!(refused.code, ErrorCode::BadUrl, "{text}");
+        }
+        let refused = Url::parse("iws://h/p").unwrap_err();
+        assert!(refused.text.contains("TLS"));
+    }
+
+    #[test]
+    fn a_mip_names_block_and_offset() {
+        let mip = |text| Mip::parse(text).unwrap();
+        let canonical = "iw://127.0.0.1:7747/list#1#1";
+        assert_eq!(mip(canonical).to_string(), canonical);
+        let named = mip("127.0.0.1/list#head#1");
+        assert_eq!(named.block, Some(BlockRef::Name("head".into())));
+        assert_eq!((named.url, named.offset), (mip(canonical).url, 1));
+        assert_eq!(mip("h/p").block, None);
+        assert_eq!(mip("h/p#3#0").to_string(), "iw://h:7747/p#3");
+    }
+
+    #[test]
+    fn what_is_no_mip_is_refused() {
+        let long = format!("h/p#{}", "x".repeat(4096));
+        for text in [
+            "h/p#", "h/p#0", "h/p#01", "h/p#1x", "h/p#1#", "h/p#1#x", "h/p#1#1#1", "h/p#1#-1",
+            "h/p#281474976710656", "h/p#1#18446744073709551616", "h/p#a\tb", &long,
+        ] {
+            assert!(Mip::parse(text).is_err(), "{text}");
+        }
+    }
 }

@@ -1,0 +1,235 @@
+//! The blocks of a segment: by serial, and in a list by the version of their last change (ICDCS'03
+//! 3.2's svr_blk_number_tree and blk_version_list).
+//!
+//! Serials ascend over a segment's life, so blocks lie in the order of their serials in pages that
+//! only grow at the end, and a search is a binary search or, for blocks used in sequence, none at all
+//! (3.3's prediction). Freed blocks keep their place until an eighth of all places is free; then the
+//! blocks close up. The list of versions links places.
+
+use crate::block::{Block, Data, NONE};
+
+const PAGE: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    pages: Vec<Vec<Block>>,
+    places: u32,
+    freed: u32,
+    oldest: u32,
+    newest: u32,
+}
+
+/// Finds blocks by serial, expecting the one after the last one found.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    last: u32,
+    /// How often the expectation failed.
+    pub searches: u64,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Blocks {
+            pages: Vec::new(),
+            places: 0,
+            freed: 0,
+            oldest: NONE,
+            newest: NONE,
+        }
+    }
+}
+
+impl Finder {
+    pub fn new() -> Self {
+        Finder {
+            last: NONE,
+            searches: 0,
+        }
+    }
+
+    /// The place of a live block.
+    pub fn find(&mut self, blocks: &Blocks, serial: u64) -> Option<u32> {
+        if let Some(place) = self.expected(blocks, serial) {
+            self.last = place;
+            return Some(place);
+        }
+        self.searches += 1;
+        let place = blocks.search(serial)?;
+        self.last = place;
+        Some(place)
+    }
+
+    fn expected(&self, blocks: &Blocks, serial: u64) -> Option<u32> {
+        let is = |&place: &u32| {
+            place < blocks.places && {
+                let block = blocks.at(place);
+                block.serial == serial && !block.is_freed()
+            }
+        };
+        let next = Some(self.last.wrapping_add(1)).filter(is);
+        next.or_else(|| Some(self.last).filter(is)).or_else(|| {
+            let last = (self.last < blocks.places).then(|| blocks.at(self.last))?;
+            Some(last.newer).filter(is)
+        })
+    }
+}
+
+impl Blocks {
+    pub fn at(&self, place: u32) -> &Block {
+        &self.pages[place as usize / PAGE][place as usize % PAGE]
+    }
+
+    pub fn at_mut(&mut self, place: u32) -> &mut Block {
+        &mut self.pages[place as usize / PAGE][place as usize % PAGE]
+    }
+
+    pub fn len(&self) -> u32 {
+        self.places - self.freed
+    }
+
+    /// Memory of the headers.
+    pub fn held_bytes(&self) -> u64 {
+        let capacity: usize = self.pages.iter().map(Vec::capacity).sum();
+        (capacity * size_of::<Block>()) as u64
+    }
+
+    fn search(&self, serial: u64) -> Option<u32> {
+        let place = self.first_from(serial);
+        let found = place < self.places && {
+            let block = self.at(place);
+            block.serial == serial && !block.is_freed()
+        };
+        found.then_some(place)
+    }
+
+    /// The first place whose serial is that or larger.
+    fn first_from(&self, serial: u64) -> u32 {
+        let page = self.pages.partition_point(|page| page[0].serial <= serial);
+        let Some(page) = page.checked_sub(1) else {
+            return 0;
+        };
+        let within = self.pages[page].partition_point(|block| block.serial < serial);
+        (page * PAGE + within) as u32
+    }
+
+    /// Live blocks by serial, from the first whose serial is that or larger.
+    pub fn from_serial(&self, serial: u64) -> impl Iterator<Item = &Block> {
+        let first = self.first_from(serial);
+        (first..self.places)
+            .map(|place| self.at(place))
+            .filter(|block| !block.is_freed())
+    }
+
+    /// Adds blocks, and puts them at the new end of the list in the order given.
+    pub fn add(&mut self, mut new: Vec<Block>) {
+        let order: Vec<u64> = new.iter().map(|block| block.serial).collect();
+        new.sort_unstable_by_key(|block| block.serial);
+        let last = self.places.checked_sub(1).map_or(0, |last| self.at(last).serial);
+        if new.first().is_some_and(|block| block.serial <= last) {
+            self.rebuild(new);
+        } else {
+            new.into_iter().for_each(|block| self.push(block));
+        }
+        let mut finder = Finder::new();
+        for serial in order {
+            let place = finder.find(self, serial);
+            self.link_newest(place.expect("the block was just added"));
+        }
+    }
+
+    fn push(&mut self, block: Block) {
+        match self.pages.last_mut() {
+            Some(page) if page.len() < PAGE => page.push(block),
+            None => self.pages.push(vec![block]),
+            _ => {
+                let mut page = Vec::with_capacity(PAGE);
+                page.push(block);
+                self.pages.push(page);
+            }
+        }
+        self.places += 1;
+    }
+
+    fn link_newest(&mut self, place: u32) {
+        let older = std::mem::replace(&mut self.newest, place);
+        let block = self.at_mut(place);
+        block.older = older;
+        block.newer = NONE;
+        match older {
+            NONE => self.oldest = place,
+            older => self.at_mut(older).newer = place,
+        }
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let (older, newer) = (self.at(place).older, self.at(place).newer);
+        match older {
+            NONE => self.oldest = newer,
+            older => self.at_mut(older).newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.at_mut(newer).older = older,
+        }
+    }
+
+    /// The block changed: it is now the last of the list.
+    pub fn touch(&mut self, place: u32, version: u64) {
+        self.at_mut(place).changed = version;
+        if self.newest != place {
+            self.unlink(place);
+            self.link_newest(place);
+        }
+    }
+
+    /// Gives the freed block's data back.
+    pub fn free(&mut self, place: u32) -> Data {
+        self.unlink(place);
+        self.freed += 1;
+        std::mem::replace(&mut self.at_mut(place).data, Data::Freed)
+    }
+
+    /// Live blocks that changed after a version, the longest unchanged first; touches no others.
+    pub fn changed_since(&self, from: u64) -> Vec<u32> {
+        let mut changed = Vec::new();
+        let mut place = self.newest;
+        while place != NONE && self.at(place).changed > from {
+            changed.push(place);
+            place = self.at(place).older;
+        }
+        changed.reverse();
+        changed
+    }
+
+    /// Reclaims places when many are free. Places change.
+    pub fn close_up(&mut self) {
+        if self.freed > 64 && self.freed > self.places / 8 {
+            self.rebuild(Vec::new());
+        }
+    }
+
+    /// Closes up, and takes in blocks (ascending, not yet in the list).
+    fn rebuild(&mut self, new: Vec<Block>) {
+        let mut listed = Vec::with_capacity(self.len() as usize);
+        let mut place = self.oldest;
+        while place != NONE {
+            listed.push(self.at(place).serial);
+            place = self.at(place).newer;
+        }
+        let pages = std::mem::take(self).pages;
+        let live = pages.into_iter().flatten().filter(|block| !block.is_freed());
+        let mut live = live.peekable();
+        for block in new {
+            while let Some(before) = live.next_if(|old| old.serial < block.serial) {
+                self.push(before);
+            }
+            self.push(block);
+        }
+        live.for_each(|block| self.push(block));
+        let mut finder = Finder::new();
+        for serial in listed {
+            let place = finder.find(self, serial);
+            self.link_newest(place.expect("listed blocks are live"));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The bounded history of freed serials: who asks for a version older than it reaches is given the
+//! list of live blocks instead.
+
+use std::collections::VecDeque;
+
+const KEPT: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct FreedHistory {
+    freed: VecDeque<Freed>,
+    /// Everything freed after this version is known.
+    complete_from: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Freed {
+    serial: u64,
+    created: u64,
+    freed: u64,
+}
+
+impl FreedHistory {
+    /// A history that begins at a version.
+    pub fn from(version: u64) -> Self {
+        FreedHistory {
+            freed: VecDeque::new(),
+            complete_from: version,
+        }
+    }
+
+    pub fn add(&mut self, serial: u64, created: u64, version: u64) {
+        self.freed.push_back(Freed {
+            serial,
+            created,
+            freed: version,
+        });
+        if self.freed.len() > KEPT {
+            if let Some(forgotten) = self.freed.pop_front() {
+                self.complete_from = forgotten.freed;
+            }
+        }
+    }
+
+    /// The blocks that existed at that version and were freed since; None: no longer known.
+    pub fn since(&self, version: u64) -> Option<impl Iterator<Item = u64> + '_> {
+        if version < self.complete_from {
+            return None;
+        }
+        let first = self.freed.partition_point(|freed| freed.freed <= version);
+        let later = self.freed.range(first..);
+        let existed = later.filter(move |freed| freed.created <= version);
+        Some(existed.map(|freed| freed.serial))
+    }
+
+    pub fn held_bytes(&self) -> u64 {
+        (self.freed.capacity() * size_of::<Freed>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_blocks_that_the_reader_had_are_listed() {
+        let mut history = FreedHistory::default();
+        history.add(1, 1, 5);
+        history.add(2, 4, 5);
+        history.add(3, 1, 6);
+        let since = |version| history.since(version).unwrap().collect::<Vec<_>>();
+        assert_eq!(since(3), [1, 3]);
+        assert_eq!(since(4), [1, 2, 3]);
+        assert_eq!(since(5), [3]);
+        assert!(since(6).is_empty());
+    }
+
+    #[test]
+    fn the_history_is_bounded_and_knows_what_it_forgot() {
+        let mut history = FreedHistory::default();
+        for serial in 1..=KEPT as u64 + 1 {
+            history.add(serial, 0, serial);
+        }
+        assert!(history.since(0).is_none());
+        assert_eq!(history.since(1).unwrap().count(), KEPT);
+        assert!(FreedHistory::from(7).since(6).is_none());
+    }
+}

@@ -1,0 +1,98 @@
+//! Received diffs that blocks share: a block that one run replaces whole keeps a slice of the diff
+//! instead of a copy. A buffer is kept only while blocks use at least 5/6 of it; then those that are
+//! left get copies, so that sharing never costs more than a fifth of the bytes that it saves.
+
+use bytes::Bytes;
+
+/// Smaller runs are copied.
+pub(crate) const SHARE_BYTES: u64 = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct SharedBuffers {
+    buffers: Vec<Option<Buffer>>,
+    unused: Vec<u32>,
+    /// Buffers that lost a user since the last `thin`.
+    touched: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    bytes: Bytes,
+    live_bytes: u64,
+    /// Serials of the blocks that began to share it.
+    blocks: Vec<u64>,
+}
+
+impl SharedBuffers {
+    /// A buffer that nobody uses yet.
+    pub fn add(&mut self, bytes: Bytes) -> u32 {
+        let buffer = Some(Buffer {
+            bytes,
+            live_bytes: 0,
+            blocks: Vec::new(),
+        });
+        let index = self.unused.pop().unwrap_or_else(|| {
+            self.buffers.push(None);
+            self.buffers.len() as u32 - 1
+        });
+        self.buffers[index as usize] = buffer;
+        self.touched.push(index);
+        index
+    }
+
+    fn get(&self, index: u32) -> &Buffer {
+        let buffer = self.buffers[index as usize].as_ref();
+        buffer.expect("a buffer stays while blocks share it")
+    }
+
+    fn get_mut(&mut self, index: u32) -> &mut Buffer {
+        let buffer = self.buffers[index as usize].as_mut();
+        buffer.expect("a buffer stays while blocks share it")
+    }
+
+    pub fn slice(&self, index: u32, offset: u32, bytes: usize) -> &[u8] {
+        &self.get(index).bytes[offset as usize..][..bytes]
+    }
+
+    pub fn retain(&mut self, index: u32, serial: u64, bytes: u64) {
+        let buffer = self.get_mut(index);
+        buffer.live_bytes += bytes;
+        buffer.blocks.push(serial);
+    }
+
+    pub fn release(&mut self, index: u32, bytes: u64) {
+        self.get_mut(index).live_bytes -= bytes;
+        self.touched.push(index);
+    }
+
+    /// Drops buffers without users; gives those that are used too little, with the blocks that may
+    /// still share them.
+    pub fn thin(&mut self) -> Vec<(u32, Vec<u64>)> {
+        let mut thin = Vec::new();
+        for index in std::mem::take(&mut self.touched) {
+            let Some(buffer) = &mut self.buffers[index as usize] else {
+                continue;
+            };
+            if buffer.live_bytes == 0 {
+                self.buffers[index as usize] = None;
+                self.unused.push(index);
+            } else if buffer.live_bytes * 6 < buffer.bytes.len() as u64 * 5 {
+                thin.push((index, std::mem::take(&mut buffer.blocks)));
+            }
+        }
+        thin
+    }
+
+    /// Bytes kept alive that no block uses.
+    pub fn excess_bytes(&self) -> u64 {
+        let buffers = self.buffers.iter().flatten();
+        buffers
+            .map(|buffer| buffer.bytes.len() as u64 - buffer.live_bytes)
+            .sum()
+    }
+
+    /// Bytes of blocks in these buffers.
+    pub fn live_bytes(&self) -> u64 {
+        self.buffers.iter().flatten().map(|buffer| buffer.live_bytes).sum()
+    }
+}
