@@ -96,10 +96,9 @@ pub struct Inbound {
 impl Inbound {
     /// Puts what is kept of an unfinished frame at the front of the shared buffer; the next read
     /// goes behind it.
-    pub fn restore(&mut self, buffer: &mut [u8]) -> usize {
+    pub fn restore(&self, buffer: &mut [u8]) -> usize {
         let kept = self.rest.len();
         buffer[..kept].copy_from_slice(&self.rest);
-        self.rest.clear();
         kept
     }
 
@@ -132,8 +131,14 @@ impl Inbound {
         std::mem::take(&mut self.complete)
     }
 
-    /// Takes the bytes of the shared buffer apart; keeps what is not a whole frame head.
+    /// Whether all that came was whole frames.
+    pub fn is_between_frames(&self) -> bool {
+        self.rest.is_empty() && self.frame.is_none()
+    }
+
+    /// Takes the bytes of the shared buffer apart; keeps what is not a whole frame's control.
     pub fn parse(&mut self, mut bytes: &[u8], gate: &impl Gate) -> Result<(), Lost> {
+        self.rest.clear();
         loop {
             bytes = self.take_bulk(bytes);
             if self.frame.is_some() || bytes.is_empty() {

@@ -1,2 +1,31 @@
+//! The net room: the only sockets, and the only clock, of the server.
+//!
+//! [`serve`] runs a server until it is told to stop: TCP, Unix sockets and WebSockets carry the same
+//! frames, HTTP shows how it is. Implements the frames of spec/protocol/session.x and [NET-1].
+
+mod address;
+mod clock;
+mod connection;
+mod http;
 mod inbound;
+mod listen;
+mod metrics;
 mod outbound;
+mod serve;
+mod shell;
+mod websocket;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use serve::{serve, ServeError, ServeOptions};
+
+/// A number for a start of a server that keeps nothing: with it fences and incarnations differ from
+/// those of other starts.
+pub fn random_epoch() -> u64 {
+    let mut bytes = [0; 4];
+    // Without randomness no connection will be taken either; any number does here.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from(u32::from_be_bytes(bytes) >> 1) + 1
+}

@@ -52,6 +52,11 @@ impl Outbound {
         self.pending.is_empty() && self.begun.is_empty() && self.pieces.is_empty()
     }
 
+    /// The connection is lost.
+    pub fn clear(&mut self) {
+        *self = Outbound::default();
+    }
+
     /// How many bytes wait here.
     pub fn backlog_bytes(&self) -> usize {
         self.queued_bytes + self.laid_out_bytes

@@ -326,8 +326,9 @@ impl Engine {
     }
 
     /// Brings the master copies up to what was told. The shell calls it when what was told is on the
-    /// wire; every other event does it first.
-    pub fn settle(&mut self) {
+    /// wire; every other event does it first. False: there was nothing.
+    pub fn settle(&mut self) -> bool {
+        let some = !self.settling.is_empty();
         for Settling(release) in std::mem::take(&mut self.settling) {
             let (at, session) = (release.at, release.session_id);
             for part in release.parts {
@@ -356,6 +357,7 @@ impl Engine {
                 self.answer_resolved(resolver, &request);
             }
         }
+        some
     }
 
     /// What became of a release whose answer was lost [LOCK-9].

@@ -1,0 +1,73 @@
+//! `interweave compile`: types of .x files as declarations of a language.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use interweave_idl::{run as compile, CompileOptions, DataLanguage, Output};
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave compile list.x --lang c              list.h and list.c beside you
+  interweave compile geo/*.x --lang cpp --out gen -I geo
+
+An error is FILE:LINE:COL: error: ..., and the exit status is 1; nothing is written then.";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CompileArgs {
+    /// The .x files (XDR, RFC 4506, and the dialects of rpcgen and others)
+    #[arg(required = true, value_name = "FILE.x")]
+    files: Vec<PathBuf>,
+    /// The language of the declarations
+    #[arg(long)]
+    lang: Language,
+    /// Where to write [default: the current directory]
+    #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
+    out: PathBuf,
+    /// Where included files are looked for, besides the including file's directory
+    #[arg(short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+    /// Defines a name for #ifdef and #if
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    defines: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Language {
+    C,
+    Cpp,
+    Fortran,
+    Java,
+    Typescript,
+}
+
+impl From<Language> for DataLanguage {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::C => DataLanguage::C,
+            Language::Cpp => DataLanguage::Cpp,
+            Language::Fortran => DataLanguage::Fortran,
+            Language::Java => DataLanguage::Java,
+            Language::Typescript => DataLanguage::TypeScript,
+        }
+    }
+}
+
+pub fn run(args: CompileArgs) -> Result<(), Failure> {
+    let options = CompileOptions {
+        files: args.files,
+        output: Output::Data(args.lang.into()),
+        include_dirs: args.include_dirs,
+        defines: args.defines,
+    };
+    let files = compile(options).map_err(|diagnostics| Failure::already_worded(diagnostics.to_string()))?;
+    for file in files {
+        file.write(&args.out).map_err(|error| {
+            let path = args.out.join(&file.path);
+            Failure::new(format!("cannot write {}: {error}", path.display()))
+        })?;
+    }
+    Ok(())
+}

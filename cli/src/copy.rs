@@ -1,0 +1,172 @@
+//! A segment's copy in wire format, as commands look at it: blocks found, values rendered.
+
+use interweave_master::{BlockInfo, Segment};
+use interweave_wire::mip::Address;
+use interweave_wire::value_tree::{place_of_path, place_of_unit, type_text, Place as UnitPlace, Renderer};
+use interweave_wire::{BlockRef, Json, Pointer, TypeTable, Url};
+
+use crate::failure::Failure;
+use crate::target::Place;
+
+pub struct Copy {
+    pub url: Url,
+    pub segment: Segment,
+}
+
+impl Copy {
+    pub fn version(&self) -> u64 {
+        self.segment.newest()
+    }
+
+    pub fn block_count(&self) -> u64 {
+        self.segment.block_count()
+    }
+
+    pub fn wire_bytes(&self) -> u64 {
+        self.segment.wire_bytes()
+    }
+
+    pub fn types(&self) -> &TypeTable {
+        self.segment.types()
+    }
+
+    pub fn blocks(&self) -> impl Iterator<Item = BlockInfo<'_>> {
+        self.segment.blocks()
+    }
+
+    pub fn block(&self, block: &BlockRef) -> Result<BlockInfo<'_>, Failure> {
+        let found = match block {
+            BlockRef::Serial(serial) => self.segment.block(*serial),
+            BlockRef::Name(name) => self.segment.block_by_name(name),
+        };
+        found.ok_or_else(|| Failure::new(format!("{} has no block {}; it has {}", self.url_text(), block_text(block), self.some_blocks())))
+    }
+
+    /// The names, or the number, of what is there, for an error.
+    fn some_blocks(&self) -> String {
+        let names: Vec<&str> = self.blocks().filter_map(|block| block.name).take(8).collect();
+        match names.is_empty() {
+            true => format!("{} blocks without names (interweave show)", self.block_count()),
+            false => names.join(", "),
+        }
+    }
+
+    pub fn block_type_text(&self, block: &BlockInfo<'_>) -> String {
+        let element = type_text(self.types(), block.type_serial);
+        match block.layout.count {
+            1 => element,
+            count => format!("{element}[{count}]"),
+        }
+    }
+
+    /// The value of a whole block.
+    pub fn render(&self, block: &BlockInfo<'_>, max_elements: u64) -> Json {
+        self.with_renderer(max_elements, |renderer| {
+            renderer.block(block.type_serial, block.layout.count, &self.slots(block))
+        })
+    }
+
+    /// The value at a place of the block.
+    pub fn render_place(&self, block: &BlockInfo<'_>, place: &Place, max_elements: u64) -> Result<Json, Failure> {
+        if *place == Place::Whole {
+            return Ok(self.render(block, max_elements));
+        }
+        let place = self.locate(block, place)?;
+        let slots = self.slots(block);
+        let bytes = &slots[place.byte as usize..(place.byte + place.bytes) as usize];
+        Ok(self.with_renderer(max_elements, |renderer| renderer.block(place.type_serial, 1, bytes)))
+    }
+
+    /// Where a unit offset or a path of the block is.
+    pub fn locate(&self, block: &BlockInfo<'_>, place: &Place) -> Result<UnitPlace, Failure> {
+        match place {
+            Place::Whole => locate_unit(self, block, 0),
+            Place::Unit(unit) => locate_unit(self, block, *unit),
+            Place::Path(path) => place_of_path(self.types(), block.layout, path).map_err(Failure::from),
+        }
+    }
+
+    /// The place to set: a whole block only if it is a single value.
+    pub fn locate_to_set(&self, block: &BlockInfo<'_>, place: &Place) -> Result<UnitPlace, Failure> {
+        match place {
+            Place::Whole if block.layout.count == 1 => Ok(UnitPlace {
+                type_serial: block.type_serial,
+                first_unit: 0,
+                units: block.layout.units(),
+                byte: 0,
+                bytes: block.layout.bytes(),
+                path: String::new(),
+            }),
+            Place::Whole => Err(Failure::new(format!(
+                "block #{} is {}; name an element: ...#{}#[0]",
+                block.serial,
+                self.block_type_text(block),
+                block.serial
+            ))),
+            other => self.locate(block, other),
+        }
+    }
+
+    /// The block in slot form.
+    pub fn slots(&self, block: &BlockInfo<'_>) -> Vec<u8> {
+        match block.slots {
+            Some(slots) => slots.to_vec(),
+            None => vec![0; block.layout.bytes() as usize],
+        }
+    }
+
+    fn with_renderer<T>(&self, max_elements: u64, render: impl FnOnce(&Renderer<'_>) -> T) -> T {
+        let pointer = |pointer: Pointer| self.pointer_text(pointer);
+        let owned = |pointer: Pointer| {
+            let block = self.segment.block(pointer.serial)?;
+            Some(self.render(&block, max_elements))
+        };
+        render(&Renderer {
+            types: self.types(),
+            max_elements,
+            pointer: &pointer,
+            owned: &owned,
+        })
+    }
+
+    /// A pointer as the MIP it stands for.
+    fn pointer_text(&self, pointer: Pointer) -> String {
+        let segment = match pointer.slot {
+            0 => self.url_text(),
+            slot => match self.segment.slots().get(slot as usize - 1) {
+                Some(path) if path.starts_with('/') => format!("{}{path}", server_text(&self.url.server)),
+                Some(url) => url.clone(),
+                None => "?".to_string(),
+            },
+        };
+        match pointer.offset {
+            0 => format!("{segment}#{}", pointer.serial),
+            offset => format!("{segment}#{}#{offset}", pointer.serial),
+        }
+    }
+
+    pub fn url_text(&self) -> String {
+        format!("{}{}", server_text(&self.url.server), self.url.path)
+    }
+}
+
+fn locate_unit(copy: &Copy, block: &BlockInfo<'_>, unit: u64) -> Result<UnitPlace, Failure> {
+    place_of_unit(copy.types(), block.layout, unit).ok_or_else(|| {
+        Failure::new(format!("block #{} has {} units; {unit} is beyond its end", block.serial, block.layout.units()))
+    })
+}
+
+fn block_text(block: &BlockRef) -> String {
+    match block {
+        BlockRef::Serial(serial) => format!("#{serial}"),
+        BlockRef::Name(name) => format!("\"{name}\""),
+    }
+}
+
+fn server_text(server: &Address) -> String {
+    match server {
+        Address::Tcp { host, port } if host.contains(':') => format!("iw://[{host}]:{port}"),
+        Address::Tcp { host, port } => format!("iw://{host}:{port}"),
+        Address::Unix { file } => format!("unix:{file}:"),
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a command did not do what was asked: one line for people, and the exit status 1.
+
+use std::fmt;
+
+use interweave_wire::Rejection;
+
+#[derive(Debug)]
+pub struct Failure {
+    text: String,
+    /// The text is whole lines, shown as they are.
+    already_worded: bool,
+}
+
+impl Failure {
+    pub fn new(text: impl Into<String>) -> Self {
+        Failure {
+            text: text.into(),
+            already_worded: false,
+        }
+    }
+
+    pub fn already_worded(text: impl Into<String>) -> Self {
+        Failure {
+            text: text.into(),
+            already_worded: true,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.already_worded {
+            true => f.write_str(&self.text),
+            false => writeln!(f, "interweave: {}", self.text),
+        }
+    }
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        Failure::new(rejection.text)
+    }
+}

@@ -1,0 +1,43 @@
+//! `interweave get`: one value.
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::output::print_json;
+use crate::remote::Remote;
+use crate::target::Target;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave get '127.0.0.1/list#head'             a whole block
+  interweave get '127.0.0.1/list#head#key'         a field
+  interweave get '127.0.0.1/astroflow#density#[0]' a row
+  interweave get '127.0.0.1/list#1#1'              by serial and offset in primitive units";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct GetArgs {
+    /// url#block, url#block#field or url#block#offset
+    #[arg(value_name = "MIP")]
+    target: String,
+    /// How many elements of an array are printed
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true, value_name = "N")]
+    elements: u64,
+    /// Values are printed as JSON in any case; accepted for uniformity
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: GetArgs) -> Result<(), Failure> {
+    let target = Target::parse(&args.target)?;
+    let Some(block) = &target.block else {
+        return Err(Failure::new(format!(
+            "{} names no block; write {0}#BLOCK (interweave show {0} lists them)",
+            args.target
+        )));
+    };
+    let copy = Remote::connect(&target.url.server)?.fetch(&target.url)?;
+    let block = copy.block(block)?;
+    print_json(&copy.render_place(&block, &target.place, args.elements)?);
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! `interweave ls`: which segments a server has.
+
+use clap::Args;
+use interweave_wire::protocol::{Durability, SegmentInfo};
+use interweave_wire::{Json, Url};
+
+use crate::failure::Failure;
+use crate::output::{object, print_json, size_text, text, Table};
+use crate::remote::Remote;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave ls                          the server on this machine
+  interweave ls sim.example.org          another one
+  interweave ls 127.0.0.1:7747/astro     only segments whose path begins so
+  interweave ls --json";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ListArgs {
+    /// [iw://]HOST[:PORT][/PREFIX], or unix:FILE:/PREFIX
+    #[arg(default_value = "127.0.0.1", value_name = "SERVER")]
+    server: String,
+    /// One JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: ListArgs) -> Result<(), Failure> {
+    let url = server_and_prefix(&args.server)?;
+    let segments = Remote::connect(&url.server)?.list(&url.path)?;
+    if args.json {
+        print_json(&Json::Array(segments.iter().map(as_json).collect()));
+        return Ok(());
+    }
+    if segments.is_empty() {
+        eprintln!("no segments (the first IW_open_segment makes one)");
+        return Ok(());
+    }
+    let mut table = Table::new(&["PATH", "VERSION", "BLOCKS", "SIZE", "DURABILITY", "CLIENTS", "WRITER"]);
+    for segment in &segments {
+        table.row(vec![
+            segment.path.clone(),
+            segment.newest.number.to_string(),
+            segment.block_count.to_string(),
+            size_text(segment.wire_bytes),
+            durability_text(segment.durable).to_string(),
+            segment.clients.to_string(),
+            writer_text(segment),
+        ]);
+    }
+    table.print();
+    Ok(())
+}
+
+/// A server without a path is the same as with "/".
+fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
+    Url::parse(argument)
+        .or_else(|first| Url::parse(&format!("{argument}/")).map_err(|_| first))
+        .map_err(Failure::from)
+}
+
+fn writer_text(segment: &SegmentInfo) -> String {
+    match (segment.writer_locked, segment.writers_waiting) {
+        (false, _) => "-".to_string(),
+        (true, 0) => "locked".to_string(),
+        (true, waiting) => format!("locked, {waiting} waiting"),
+    }
+}
+
+pub fn durability_text(durable: Durability) -> &'static str {
+    match durable {
+        Durability::Memory => "memory",
+        Durability::Written => "written",
+        Durability::Synced => "synced",
+    }
+}
+
+fn as_json(segment: &SegmentInfo) -> Json {
+    let number = |value: u64| Json::Number(value.to_string());
+    object(vec![
+        ("path", text(&segment.path)),
+        ("incarnation", number(segment.newest.incarnation)),
+        ("version", number(segment.newest.number)),
+        ("durability", text(durability_text(segment.durable))),
+        ("blocks", number(segment.block_count)),
+        ("wire_bytes", number(segment.wire_bytes)),
+        ("quota_bytes", number(segment.quota_bytes)),
+        ("clients", number(segment.clients.into())),
+        ("subscribers", number(segment.subscribers.into())),
+        ("writer_locked", Json::Bool(segment.writer_locked)),
+        ("writers_waiting", number(segment.writers_waiting.into())),
+    ])
+}

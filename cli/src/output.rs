@@ -1,0 +1,102 @@
+//! What commands print: tables for people, JSON for programs. A closed pipe ends a command quietly.
+
+use std::io::{self, Write};
+
+use interweave_wire::Json;
+
+/// Writes to standard output. `interweave ls | head -1` is no failure.
+pub fn print_text(text: &str) {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("interweave: cannot write the output: {error}");
+            std::process::exit(1);
+        }
+    }
+}
+
+pub fn print_json(value: &Json) {
+    print_text(&format!("{value}\n"));
+}
+
+pub fn text(value: &str) -> Json {
+    Json::String(value.to_string())
+}
+
+pub fn object(members: Vec<(&str, Json)>) -> Json {
+    Json::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
+}
+
+/// Columns as wide as their widest cell.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(heads: &[&str]) -> Self {
+        Table {
+            rows: vec![heads.iter().map(|head| head.to_string()).collect()],
+        }
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub fn print(&self) {
+        print_text(&self.render());
+    }
+
+    fn render(&self) -> String {
+        let columns = self.rows[0].len();
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(&format!("{cell:<width$}  "));
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// 1536 -> "1.5 KiB"
+pub fn size_text(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => format!("{value:.1} {}", UNITS[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_in_binary_units() {
+        assert_eq!(size_text(0), "0 B");
+        assert_eq!(size_text(1023), "1023 B");
+        assert_eq!(size_text(1536), "1.5 KiB");
+        assert_eq!(size_text(3 << 30), "3.0 GiB");
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(&["A", "LONG"]);
+        table.row(vec!["longer".into(), "x".into()]);
+        assert_eq!(table.render(), "A       LONG\nlonger  x\n");
+    }
+}

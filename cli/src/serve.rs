@@ -1,0 +1,237 @@
+//! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
+
+use clap::{Args, ValueEnum};
+use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
+use interweave_server::session::Config;
+use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave serve
+      on 127.0.0.1:7747, HTTP on 127.0.0.1:7748, data in ~/.local/share/interweave
+  interweave serve --store memory --listen 127.0.0.1:0
+      keeps nothing; prints which port it was given
+  interweave serve --store /var/lib/interweave --listen unix:/run/interweave.sock --http none
+      on a Unix socket only
+
+One line `listening ADDRESS` is printed for each address once clients can connect. SIGTERM or
+Ctrl-C stops in order; a second one stops at once. Logs go to stderr; IW_LOG=debug shows more.";
+
+/// Run a server
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Serve {
+    /// Where clients connect: HOST:PORT on this host, or unix:PATH; may be given again
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7747")]
+    listen: Vec<ListenAddress>,
+    /// Where /healthz, /metrics and WebSockets are: HOST:PORT on this host, or none
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7748", value_parser = http)]
+    http: Http,
+    /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or
+    /// ~/.local/share/interweave]
+    #[arg(long, value_name = "DIR|memory")]
+    store: Option<String>,
+    /// A file of rules (there are none to configure yet)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How long a writer lock, and a session without a connection, last without renewal
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = milliseconds)]
+    lease: u32,
+    /// How long a writer lock lasts with renewals
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = milliseconds)]
+    max_hold: u32,
+    /// How often clients hear from the server at least
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = milliseconds)]
+    heartbeat: u32,
+    /// Bytes a segment may have when its creator says nothing: a number, or with K, M or G
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    quota: u64,
+    /// How many connections there may be at a time
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    max_connections: usize,
+    /// How logs are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Http {
+    On(SocketAddr),
+    Off,
+}
+
+fn http(text: &str) -> Result<Http, String> {
+    match text {
+        "none" => Ok(Http::Off),
+        _ => net::loopback_address(text, 7748).map(Http::On),
+    }
+}
+
+/// Seconds, with a fraction or without, as milliseconds.
+fn milliseconds(text: &str) -> Result<u32, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("{text:?} is no number of seconds"))?;
+    match (0.05..=86_400.0).contains(&seconds) {
+        true => Ok((seconds * 1000.0).round() as u32),
+        false => Err("must be between 0.05 and 86400 seconds".to_string()),
+    }
+}
+
+/// A number of bytes, with K, M or G for powers of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    let count: Option<u64> = digits.parse().ok();
+    count
+        .and_then(|count| count.checked_mul(unit))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| format!("{text:?} is no number of bytes, like 1000000, 64M or 1G"))
+}
+
+impl Serve {
+    pub fn run(self) -> ExitCode {
+        begin_logs(self.log_format);
+        match self.serve() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(text) => {
+                eprintln!("interweave serve: {text}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn serve(self) -> Result<(), String> {
+        if let Some(file) = &self.config {
+            return Err(format!(
+                "--config {}: this version knows no rules; leave it away to serve this host only",
+                file.display()
+            ));
+        }
+        let (store, recovered, mut engine) = self.open_store()?;
+        engine.lease_ms = self.lease;
+        engine.max_hold_ms = self.max_hold;
+        engine.heartbeat_ms = self.heartbeat;
+        engine.quota_bytes = self.quota;
+        let options = ServeOptions {
+            listen: self.listen,
+            http: match self.http {
+                Http::On(address) => Some(address),
+                Http::Off => None,
+            },
+            max_connections: self.max_connections,
+            engine,
+        };
+        let ended = net::serve(options, store, recovered, |address| {
+            // Whoever started the server may not be listening; it serves all the same.
+            let mut out = std::io::stdout().lock();
+            let _ = writeln!(out, "listening {address}").and_then(|()| out.flush());
+        });
+        match ended {
+            Err(ServeError::Io(what, error)) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                Err(format!(
+                    "{what}: {error}; is a server running already? Stop it, or choose other \
+                     addresses with --listen and --http"
+                ))
+            }
+            other => other.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn open_store(&self) -> Result<(Box<dyn SegmentStore>, Vec<RecoveredSegment>, Config), String> {
+        if self.store.as_deref() == Some("memory") {
+            tracing::info!("the store is memory: segments are lost when the server stops");
+            let config = Config {
+                stored: false,
+                first_fence: net::random_epoch() << 32,
+                ..Config::default()
+            };
+            return Ok((Box::new(MemoryStore::default()), Vec::new(), config));
+        }
+        let directory = match &self.store {
+            Some(directory) => PathBuf::from(directory),
+            None => default_store().ok_or(
+                "there is no home directory to keep segments in; say where with --store DIR, or \
+                 keep nothing with --store memory",
+            )?,
+        };
+        tracing::info!(directory = %directory.display(), "opening the store");
+        let opened = EmbeddedStore::open(&directory, Options::default());
+        let (store, recovered) =
+            opened.map_err(|error| format!("the store in {}: {error}", directory.display()))?;
+        let config = Config {
+            stored: true,
+            first_fence: store.owner_epoch() << 32,
+            ..Config::default()
+        };
+        Ok((Box::new(store), recovered, config))
+    }
+}
+
+fn default_store() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let data = set("XDG_DATA_HOME").map(PathBuf::from);
+    let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+    data.or_else(home).map(|data| data.join("interweave"))
+}
+
+/// IW_LOG is shared with the client library, whose words (`locks`) are no levels of ours.
+fn begin_logs(format: LogFormat) {
+    let wanted = std::env::var("IW_LOG").unwrap_or_default();
+    let filter = EnvFilter::try_new(&wanted)
+        .ok()
+        .filter(|_| !wanted.is_empty() && wanted != "locks")
+        .unwrap_or_else(|| EnvFilter::new("info"));
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    match format {
+        LogFormat::Text => logs.init(),
+        LogFormat::Json => logs.json().init(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(milliseconds("0.25"), Ok(250));
+        assert!(milliseconds("0").is_err());
+        assert!(milliseconds("soon").is_err());
+    }
+
+    #[test]
+    fn bytes_may_have_a_unit() {
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("1000"), Ok(1000));
+        assert!(bytes("0").is_err());
+        assert!(bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn addresses_that_others_can_reach_are_refused_with_a_way_out() {
+        let refusal = "0.0.0.0:7747".parse::<ListenAddress>().unwrap_err();
+        assert!(refusal.contains("loopback only"), "{refusal}");
+        assert!(refusal.contains("ssh -L 7747"), "{refusal}");
+        assert!("127.0.0.1".parse::<ListenAddress>().is_ok());
+        assert!("[::1]:99".parse::<ListenAddress>().is_ok());
+    }
+}

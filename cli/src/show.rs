@@ -1,0 +1,152 @@
+//! `interweave show`: a segment's types and values, from its own descriptors.
+
+use clap::Args;
+use interweave_wire::protocol::{TypeBody, TypeDescriptor};
+use interweave_wire::value_tree::type_text;
+use interweave_wire::{Json, TypeTable};
+
+use crate::copy::Copy;
+use crate::failure::Failure;
+use crate::output::{object, print_json, print_text, size_text, text};
+use crate::remote::Remote;
+use crate::target::Target;
+
+const EXAMPLES: &str = "\
+Examples:
+  interweave show 127.0.0.1/list            types, blocks and the beginnings of their values
+  interweave show 127.0.0.1/list#head       one block
+  interweave show 127.0.0.1/list --types    only the types
+  interweave show 127.0.0.1/list --json --elements 1000000";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ShowArgs {
+    /// A segment's URL, or the MIP of one block
+    #[arg(value_name = "URL|MIP")]
+    target: String,
+    /// Only the types
+    #[arg(long)]
+    types: bool,
+    /// How many elements of an array are shown
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    elements: u64,
+    /// How many blocks are shown
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    blocks: usize,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: ShowArgs) -> Result<(), Failure> {
+    let target = Target::parse(&args.target)?;
+    let mut remote = Remote::connect(&target.url.server)?;
+    let copy = remote.fetch(&target.url)?;
+    let chosen = match &target.block {
+        Some(block) => vec![copy.block(block)?],
+        None => copy.blocks().take(args.blocks).collect(),
+    };
+    if args.json {
+        print_json(&as_json(&copy, &chosen, &args));
+        return Ok(());
+    }
+    let mut out = heading(&copy);
+    out.push_str(&types_text(copy.types()));
+    if !args.types {
+        for block in &chosen {
+            out.push_str(&block_text(&copy, block, args.elements));
+        }
+        let hidden = copy.block_count() - chosen.len() as u64;
+        if hidden > 0 && target.block.is_none() {
+            out.push_str(&format!("... and {hidden} more blocks (--blocks N shows more)\n"));
+        }
+    }
+    print_text(&out);
+    Ok(())
+}
+
+fn heading(copy: &Copy) -> String {
+    format!(
+        "{}  version {}  {} blocks  {}\n",
+        copy.url_text(),
+        copy.version(),
+        copy.block_count(),
+        size_text(copy.wire_bytes())
+    )
+}
+
+fn block_text(copy: &Copy, block: &interweave_master::BlockInfo<'_>, elements: u64) -> String {
+    let name = block.name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    format!(
+        "#{}{name}  {}  version {}\n    {}\n",
+        block.serial,
+        copy.block_type_text(block),
+        block.changed,
+        copy.render(block, elements)
+    )
+}
+
+fn types_text(types: &TypeTable) -> String {
+    let mut out = String::new();
+    for descriptor in named(types) {
+        out.push_str(&type_declaration(types, descriptor));
+    }
+    out
+}
+
+fn named(types: &TypeTable) -> impl Iterator<Item = &TypeDescriptor> {
+    types.described().iter().map(|ty| &ty.descriptor).filter(|descriptor| !descriptor.name.is_empty())
+}
+
+/// A type as one would write it in an .x file.
+fn type_declaration(types: &TypeTable, descriptor: &TypeDescriptor) -> String {
+    let name = &descriptor.name;
+    match &descriptor.body {
+        TypeBody::Record(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|field| declaration(types, field.r#type, &field.name)).collect();
+            format!("struct {name} {{ {}; }};\n", fields.join("; "))
+        }
+        TypeBody::Enum(members) => {
+            let members: Vec<String> =
+                members.iter().map(|member| format!("{} = {}", member.name, member.value)).collect();
+            format!("enum {name} {{ {} }};\n", members.join(", "))
+        }
+        TypeBody::Union(choice) => {
+            format!("union {name} switch ({} {});\n", type_text(types, choice.discriminant_type), choice.discriminant)
+        }
+        _ => format!("typedef {};\n", declaration(types, descriptor.serial, name)),
+    }
+}
+
+/// `double x[256]`, `node_t *next`
+fn declaration(types: &TypeTable, serial: u32, name: &str) -> String {
+    let whole = type_text(types, serial);
+    match whole.find('[') {
+        Some(bracket) => format!("{} {name}{}", &whole[..bracket], &whole[bracket..]),
+        None => format!("{whole} {name}").replace("* ", "*"),
+    }
+}
+
+fn as_json(copy: &Copy, chosen: &[interweave_master::BlockInfo<'_>], args: &ShowArgs) -> Json {
+    let number = |value: u64| Json::Number(value.to_string());
+    let types = named(copy.types())
+        .map(|descriptor| text(type_declaration(copy.types(), descriptor).trim_end()))
+        .collect();
+    let blocks = chosen.iter().map(|block| {
+        object(vec![
+            ("serial", number(block.serial)),
+            ("name", block.name.map_or(Json::Null, text)),
+            ("type", text(&copy.block_type_text(block))),
+            ("version", number(block.changed)),
+            ("value", copy.render(block, args.elements)),
+        ])
+    });
+    object(vec![
+        ("url", text(&copy.url_text())),
+        ("version", number(copy.version())),
+        ("wire_bytes", number(copy.wire_bytes())),
+        ("types", Json::Array(types)),
+        ("blocks", Json::Array(if args.types { Vec::new() } else { blocks.collect() })),
+    ])
+}

@@ -1,0 +1,64 @@
+//! Where the server listens. With no rules configured that is on this host only (promise P6).
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+pub const DEFAULT_PORT: u16 = 7747;
+
+/// `HOST:PORT`, `HOST`, or `unix:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("unix: needs a path, like unix:/tmp/interweave.sock".to_string()),
+            Some(path) => Ok(ListenAddress::Unix(PathBuf::from(path))),
+            None => loopback_address(text, DEFAULT_PORT).map(ListenAddress::Tcp),
+        }
+    }
+}
+
+impl std::fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ListenAddress::Tcp(address) => write!(f, "{address}"),
+            ListenAddress::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The address that the text names, if it is on this host only.
+pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
+    let with_port = match text.parse::<IpAddr>() {
+        Ok(ip) => SocketAddr::new(ip, default_port).to_string(),
+        Err(_) if text.ends_with(']') || !text.contains(':') => format!("{text}:{default_port}"),
+        Err(_) => text.to_string(),
+    };
+    let mut addresses = with_port
+        .to_socket_addrs()
+        .map_err(|error| format!("{text:?} is no address to listen on: {error}"))?;
+    let first = addresses
+        .next()
+        .ok_or_else(|| format!("{text:?} has no address"))?;
+    if first.ip().is_loopback() {
+        return Ok(first);
+    }
+    Err(format!(
+        "{text} can be reached from other hosts, but no rules say who may read and write, so this \
+         server listens on loopback only; use 127.0.0.1:{}, and a tunnel (ssh -L {0}:127.0.0.1:{0}) \
+         for other hosts",
+        first.port()
+    ))
+}
+
+/// The abstract socket that goes with a TCP listener [NET-1].
+pub fn abstract_name(address: &SocketAddr) -> Option<String> {
+    (address.ip() == Ipv4Addr::LOCALHOST).then(|| format!("interweave-{}", address.port()))
+}

@@ -1,0 +1,264 @@
+//! One connection of the stream kind (TCP, Unix socket): what it has to send, and its tasks.
+//!
+//! Whoever makes the engine send something writes it to the socket at once, without waking the
+//! connection's own task; the task writes only what the socket would not take. Small messages are
+//! read into a buffer shared by all connections, large bulk straight into its place. Memory is
+//! bounded: a connection with much to send is not read from until it has taken some.
+
+use super::inbound::{Gate, Inbound, Lost};
+use super::outbound::Outbound;
+use super::shell::Shell;
+use crate::session::Request;
+use bytes::BufMut;
+use rustix::net::Shutdown;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::net::{tcp, unix};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// A connection with more than that to send is not read from.
+const FULL_BYTES: usize = 4 << 20;
+/// How long a closed connection may take to read what it was sent last.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Where a connection's frames go.
+#[derive(Debug)]
+pub enum Sink {
+    Tcp(tcp::OwnedWriteHalf),
+    Unix(unix::OwnedWriteHalf),
+    /// A task of the WebSocket takes them.
+    Web,
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    pub id: u64,
+    pub outbound: RefCell<Outbound>,
+    sink: Sink,
+    /// The engine has ended it.
+    closed: Cell<bool>,
+    /// What the engine knows of the backlog.
+    reported_bytes: Cell<usize>,
+    close: Notify,
+    stuck: Notify,
+    room: Notify,
+}
+
+impl Connection {
+    pub fn new(id: u64, sink: Sink) -> Rc<Self> {
+        Rc::new(Connection {
+            id,
+            outbound: RefCell::default(),
+            sink,
+            closed: Cell::new(false),
+            reported_bytes: Cell::new(0),
+            close: Notify::new(),
+            stuck: Notify::new(),
+            room: Notify::new(),
+        })
+    }
+
+    /// The engine has ended the connection; what was sent before still goes out.
+    pub fn end(&self) {
+        self.closed.set(true);
+        self.close.notify_one();
+        self.stuck.notify_one();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    pub async fn ended(&self) {
+        while !self.closed.get() {
+            self.close.notified().await;
+        }
+    }
+
+    /// There is something to send that the socket did not take.
+    pub async fn stuck(&self) {
+        self.stuck.notified().await;
+    }
+
+    /// Writes what the socket takes now; returns how many bytes.
+    pub fn flush(&self) -> usize {
+        let mut outbound = self.outbound.borrow_mut();
+        let before = outbound.backlog_bytes();
+        let result = match &self.sink {
+            Sink::Tcp(half) => outbound.write_with(|slices| half.try_write_vectored(slices)),
+            Sink::Unix(half) => outbound.write_with(|slices| half.try_write_vectored(slices)),
+            Sink::Web => Err(io::ErrorKind::WouldBlock.into()),
+        };
+        match result {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stuck.notify_one(),
+            // The reader sees the end of the connection; what is queued has nowhere to go.
+            Err(_) => outbound.clear(),
+        }
+        before.saturating_sub(outbound.backlog_bytes())
+    }
+
+    /// The backlog, if the engine should hear of it.
+    pub fn backlog_news(&self) -> Option<usize> {
+        let bytes = self.outbound.borrow().backlog_bytes();
+        if bytes <= FULL_BYTES {
+            self.room.notify_one();
+        }
+        let news = bytes != 0 || self.reported_bytes.get() != 0;
+        self.reported_bytes.set(bytes);
+        news.then_some(bytes)
+    }
+
+    /// Waits while the connection has too much to send to be given more.
+    pub async fn has_room(&self) {
+        while self.outbound.borrow().backlog_bytes() > FULL_BYTES && !self.closed.get() {
+            self.room.notified().await;
+        }
+    }
+
+    async fn writable(&self) -> io::Result<()> {
+        match &self.sink {
+            Sink::Tcp(half) => half.writable().await,
+            Sink::Unix(half) => half.writable().await,
+            Sink::Web => Ok(()),
+        }
+    }
+
+    fn shut_down(&self) {
+        // A connection that is gone already cannot be shut down; that is as well.
+        let _ = match &self.sink {
+            Sink::Tcp(half) => rustix::net::shutdown(half.as_ref(), Shutdown::Write),
+            Sink::Unix(half) => rustix::net::shutdown(half.as_ref(), Shutdown::Write),
+            Sink::Web => Ok(()),
+        };
+    }
+}
+
+/// Asks the engine which bulk to keep.
+pub struct EngineGate<'a> {
+    pub shell: &'a Shell,
+    pub connection: u64,
+}
+
+impl Gate for EngineGate<'_> {
+    fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
+        self.shell.admits(self.connection, request, bulk_bytes)
+    }
+}
+
+/// Serves the connection until it ends.
+pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, mut half: impl AsyncRead + Unpin) {
+    tokio::select! {
+        _ = read_messages(&shell, &connection, &mut half) => {}
+        _ = write_stuck(&shell, &connection) => {}
+        _ = connection.ended() => {}
+    }
+    shell.disconnected(&connection);
+    let _ = timeout(LINGER, linger(&connection, &mut half)).await;
+}
+
+/// What was sent last goes out; then the peer is given the time to read it.
+async fn linger(connection: &Connection, half: &mut (impl AsyncRead + Unpin)) {
+    while !connection.outbound.borrow().is_empty() {
+        if connection.writable().await.is_err() {
+            return;
+        }
+        connection.flush();
+    }
+    connection.shut_down();
+    let mut dropped = [0; 4096];
+    while matches!(half.read(&mut dropped).await, Ok(1..)) {}
+}
+
+/// Writes what could not be written at once.
+async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>) {
+    loop {
+        connection.stuck().await;
+        while !connection.outbound.borrow().is_empty() {
+            if connection.writable().await.is_err() {
+                return;
+            }
+            shell.flush_later(connection);
+        }
+    }
+}
+
+async fn read_messages(
+    shell: &Rc<Shell>,
+    connection: &Rc<Connection>,
+    half: &mut (impl AsyncRead + Unpin),
+) {
+    let mut inbound = Inbound::default();
+    loop {
+        connection.has_room().await;
+        let read = read_some(shell, connection.id, half, &mut inbound).await;
+        let lost = match read {
+            Ok(0) | Err(ReadError::Io) => return,
+            Ok(bytes) => {
+                shell.heard(connection.id, bytes);
+                None
+            }
+            Err(ReadError::Lost(lost)) => Some(lost),
+        };
+        for incoming in inbound.take_complete() {
+            connection.has_room().await;
+            if connection.is_closed() {
+                return;
+            }
+            shell.request(connection.id, incoming);
+        }
+        if let Some(Lost(text)) = lost {
+            shell.malformed(connection.id, text);
+            return;
+        }
+    }
+}
+
+enum ReadError {
+    Io,
+    Lost(Lost),
+}
+
+/// One read from the socket, and what it means.
+async fn read_some(
+    shell: &Rc<Shell>,
+    connection: u64,
+    half: &mut (impl AsyncRead + Unpin),
+    inbound: &mut Inbound,
+) -> Result<usize, ReadError> {
+    if let Some((bulk, room)) = inbound.bulk_target() {
+        let read = half.read_buf(&mut bulk.limit(room)).await;
+        let bytes = read.map_err(|_| ReadError::Io)?;
+        inbound.bulk_read(bytes);
+        return Ok(bytes);
+    }
+    let gate = EngineGate { shell, connection };
+    poll_fn(|cx| {
+        let mut buffer = shell.buffer.borrow_mut();
+        let kept = inbound.restore(&mut buffer);
+        let bytes = ready!(poll_read(cx, half, &mut buffer[kept..]))?;
+        let parsed = inbound.parse(&buffer[..kept + bytes], &gate);
+        Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost))
+    })
+    .await
+}
+
+fn poll_read(
+    cx: &mut Context<'_>,
+    half: &mut (impl AsyncRead + Unpin),
+    space: &mut [u8],
+) -> Poll<Result<usize, ReadError>> {
+    let mut space = ReadBuf::new(space);
+    let read = ready!(Pin::new(half).poll_read(cx, &mut space));
+    Poll::Ready(
+        read.map(|()| space.filled().len())
+            .map_err(|_| ReadError::Io),
+    )
+}

@@ -1,0 +1,275 @@
+//! The server's numbers as Prometheus reads them, and its health as JSON.
+
+use super::shell::Shell;
+use crate::session::{SegmentStatistics, Statistics};
+use std::fmt::Write;
+
+/// Whether the server works, and a line of JSON about it. A full store is no failure of the server:
+/// reads go on.
+pub fn health(shell: &Shell) -> (bool, String) {
+    let store = shell.store_status();
+    let statistics = shell.statistics();
+    let healthy = !shell.is_fenced() && !store.fenced;
+    let status = match (healthy, &store.full) {
+        (false, _) => "fenced",
+        (true, Some(_)) => "store full: reads go on, writes are refused",
+        (true, None) => "ok",
+    };
+    let damaged = statistics.segments.iter().filter(|s| s.damaged).count();
+    let text = format!(
+        "{{\"status\":\"{status}\",\"segments\":{},\"damaged\":{damaged},\"connections\":{}}}\n",
+        statistics.segments.len(),
+        statistics.connections
+    );
+    (healthy, text)
+}
+
+/// Text in the exposition format.
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "# HELP interweave_{name} {help}");
+        let _ = writeln!(self.0, "# TYPE interweave_{name} {kind}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        self.head(name, kind, help);
+        let _ = writeln!(self.0, "interweave_{name} {value}");
+    }
+
+    fn per_segment(
+        &mut self,
+        name: &str,
+        help: &str,
+        segments: &[SegmentStatistics],
+        value: impl Fn(&SegmentStatistics) -> u64,
+    ) {
+        self.head(name, "gauge", help);
+        for segment in segments {
+            let path = segment.path.replace('\\', "\\\\").replace('"', "\\\"");
+            let value = value(segment);
+            let _ = writeln!(self.0, "interweave_{name}{{segment=\"{path}\"}} {value}");
+        }
+    }
+}
+
+/// Everything for /metrics.
+pub fn prometheus(shell: &Shell) -> String {
+    let statistics = shell.statistics();
+    let mut page = Page(String::with_capacity(8192));
+    connections(&mut page, shell, &statistics);
+    work(&mut page, &statistics);
+    segments(&mut page, &statistics.segments);
+    store(&mut page, shell, &statistics);
+    page.0
+}
+
+fn connections(page: &mut Page, shell: &Shell, statistics: &Statistics) {
+    let counters = &statistics.counters;
+    let traffic = &shell.traffic;
+    let open = statistics.connections as u64;
+    let sessions = statistics.sessions as u64;
+    page.one("connections", "gauge", "Connections open.", open);
+    page.one(
+        "sessions",
+        "gauge",
+        "Sessions, with a connection or within their lease.",
+        sessions,
+    );
+    page.one(
+        "connections_total",
+        "counter",
+        "Connections accepted.",
+        counters.connections,
+    );
+    page.one(
+        "connections_refused_total",
+        "counter",
+        "Connections beyond the limit.",
+        traffic.refused.get(),
+    );
+    page.one(
+        "connections_silent_total",
+        "counter",
+        "Connections closed because nothing was heard.",
+        counters.silent,
+    );
+    page.one(
+        "received_bytes_total",
+        "counter",
+        "Bytes received from clients.",
+        traffic.received.get(),
+    );
+    page.one(
+        "sent_bytes_total",
+        "counter",
+        "Bytes sent to clients.",
+        traffic.sent.get(),
+    );
+    page.one(
+        "malformed_total",
+        "counter",
+        "Connections that lost their framing.",
+        counters.malformed,
+    );
+    if let Some(bytes) = resident_bytes() {
+        page.one(
+            "resident_memory_bytes",
+            "gauge",
+            "Memory of the process.",
+            bytes,
+        );
+    }
+}
+
+fn work(page: &mut Page, statistics: &Statistics) {
+    let c = &statistics.counters;
+    let rows = [
+        ("requests_total", "Requests taken.", c.requests),
+        ("errors_total", "Requests answered with an error.", c.errors),
+        ("releases_total", "Releases committed.", c.releases),
+        (
+            "releases_refused_total",
+            "Releases refused.",
+            c.releases_refused,
+        ),
+        (
+            "release_bytes_total",
+            "Bytes of diffs committed.",
+            c.release_bytes,
+        ),
+        ("writer_grants_total", "Writer locks granted.", c.grants),
+        (
+            "leases_lost_total",
+            "Writer locks taken away because lease or hold time ended.",
+            c.leases_lost,
+        ),
+        ("pushes_total", "Diffs pushed to subscribers.", c.pushes),
+        ("push_bytes_total", "Bytes of diffs pushed.", c.push_bytes),
+        (
+            "announcements_total",
+            "Subscribers told without a diff.",
+            c.announcements,
+        ),
+        (
+            "collected_total",
+            "Diffs given to clients that asked.",
+            c.collected,
+        ),
+        (
+            "collected_bytes_total",
+            "Bytes of those diffs.",
+            c.collected_bytes,
+        ),
+    ];
+    for (name, help, value) in rows {
+        page.one(name, "counter", help, value);
+    }
+}
+
+fn segments(page: &mut Page, all: &[SegmentStatistics]) {
+    page.one("segments", "gauge", "Segments.", all.len() as u64);
+    page.per_segment("segment_version", "Newest version.", all, |s| s.version);
+    page.per_segment("segment_blocks", "Blocks.", all, |s| s.blocks);
+    page.per_segment(
+        "segment_wire_bytes",
+        "Wire bytes of all blocks.",
+        all,
+        |s| s.wire_bytes,
+    );
+    page.per_segment(
+        "segment_block_overhead_bytes",
+        "Headers and names of blocks.",
+        all,
+        |s| s.overhead.block_bytes,
+    );
+    page.per_segment(
+        "segment_version_bytes",
+        "Versions of subblocks.",
+        all,
+        |s| s.overhead.version_bytes,
+    );
+    page.per_segment(
+        "segment_shared_bytes",
+        "Received diffs kept beyond what blocks share.",
+        all,
+        |s| s.overhead.shared_bytes,
+    );
+    page.per_segment("segment_diff_cache_bytes", "The diff cache.", all, |s| {
+        s.overhead.cache_bytes
+    });
+    page.per_segment(
+        "segment_metadata_bytes",
+        "Types, slots and freed serials.",
+        all,
+        |s| s.overhead.metadata_bytes,
+    );
+    page.per_segment("segment_clients", "Connections with it open.", all, |s| {
+        s.clients as u64
+    });
+    page.per_segment("segment_subscribers", "Subscribers.", all, |s| {
+        s.subscribers as u64
+    });
+    page.per_segment("segment_writer_locked", "1: a writer has it.", all, |s| {
+        u64::from(s.writer_locked)
+    });
+    page.per_segment("segment_writers_waiting", "Writers waiting.", all, |s| {
+        s.writers_waiting as u64
+    });
+    page.per_segment("segment_damaged", "1: stopped by damage.", all, |s| {
+        u64::from(s.damaged)
+    });
+}
+
+fn store(page: &mut Page, shell: &Shell, statistics: &Statistics) {
+    let status = shell.store_status();
+    let gauges = [
+        (
+            "store_full",
+            "1: writes are refused.",
+            u64::from(status.full.is_some()),
+        ),
+        (
+            "store_fenced",
+            "1: another server has the store.",
+            u64::from(status.fenced),
+        ),
+        ("store_log_bytes", "Records in log files.", status.log_bytes),
+        ("store_log_files", "Log files.", status.log_files),
+        (
+            "store_waiting",
+            "Appends and checkpoints under way.",
+            statistics.store_waiting as u64,
+        ),
+    ];
+    for (name, help, value) in gauges {
+        page.one(name, "gauge", help, value);
+    }
+    let counters = [
+        ("store_groups_total", "Groups appended.", status.groups),
+        ("store_syncs_total", "Syncs of the log.", status.syncs),
+        (
+            "store_checkpoints_total",
+            "Checkpoints written.",
+            status.checkpoints,
+        ),
+        (
+            "store_errors_total",
+            "Failures of the store.",
+            status.errors,
+        ),
+    ];
+    for (name, help, value) in counters {
+        page.one(name, "counter", help, value);
+    }
+}
+
+/// Where the system tells it.
+fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
+}

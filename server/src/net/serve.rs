@@ -1,0 +1,177 @@
+//! A server from its start to its end.
+
+use super::address::ListenAddress;
+use super::clock;
+use super::http;
+use super::listen::Listener;
+use super::shell::{Shell, Stored};
+use crate::session::{Config, Engine};
+use interweave_store::{RecoveredSegment, SegmentStore, StoreError};
+use std::fmt;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::signal::unix::{signal, Signal, SignalKind};
+use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
+use tokio::task::{spawn_local, LocalSet};
+
+/// How long connections may take at the end to be sent what is queued.
+const PARTING: Duration = Duration::from_millis(200);
+
+/// What a server is told when it is started.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    pub listen: Vec<ListenAddress>,
+    pub http: Option<SocketAddr>,
+    pub max_connections: usize,
+    pub engine: Config,
+}
+
+/// Why a server ended otherwise than asked.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The operating system refused: what, and why.
+    Io(String, std::io::Error),
+    Store(StoreError),
+    /// A second signal came before the end was reached.
+    Hurried,
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Io(what, error) => write!(f, "{what}: {error}"),
+            ServeError::Store(error) => error.fmt(f),
+            ServeError::Hurried => f.write_str("stopped at once by a second signal"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+fn failed(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ServeError {
+    let what = what.into();
+    move |error| ServeError::Io(what, error)
+}
+
+/// Serves until SIGTERM or SIGINT. `ready` hears each address listened on.
+pub fn serve(
+    options: ServeOptions,
+    store: Box<dyn SegmentStore>,
+    recovered: Vec<RecoveredSegment>,
+    mut ready: impl FnMut(&ListenAddress),
+) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed("the event loop"))?;
+    let local = LocalSet::new();
+    let result = local.block_on(&runtime, run(options, store, recovered, &mut ready));
+    runtime.shutdown_timeout(PARTING);
+    result
+}
+
+async fn run(
+    options: ServeOptions,
+    store: Box<dyn SegmentStore>,
+    recovered: Vec<RecoveredSegment>,
+    ready: &mut impl FnMut(&ListenAddress),
+) -> Result<(), ServeError> {
+    let mut signals = Signals::new()?;
+    let (stored_sender, stored) = unbounded_channel();
+    let mut engine = Engine::new(options.engine.clone());
+    let segments = recovered.len();
+    for remark in engine.recover(clock::now_ns(), recovered) {
+        tracing::error!("{remark}");
+    }
+    tracing::info!(segments, "the store is open");
+    let shell = Shell::new(engine, store, stored_sender, options.max_connections);
+    spawn_local(hear_store(shell.clone(), stored));
+    spawn_local({
+        let shell = shell.clone();
+        async move { shell.keep_time().await }
+    });
+    shell.event(|engine, now_ns| engine.advance(now_ns));
+
+    let mut tasks = Vec::new();
+    if let Some(address) = &options.http {
+        let what = format!("listening on {address} for HTTP");
+        let listening = http::serve(shell.clone(), *address).await;
+        let (bound, task) = listening.map_err(failed(what))?;
+        tracing::info!(address = %bound, "HTTP: /healthz, /metrics, /ws");
+        tasks.push(task);
+    }
+    let mut bound = Vec::new();
+    for address in &options.listen {
+        let what = format!("listening on {address}");
+        let (address, listeners) = Listener::bind(address).await.map_err(failed(what))?;
+        for listener in listeners {
+            tasks.push(spawn_local(listener.serve(shell.clone())));
+        }
+        bound.push(address);
+    }
+    for address in &bound {
+        tracing::info!(%address, "listening");
+        ready(address);
+    }
+    let fenced = tokio::select! {
+        _ = signals.next() => false,
+        _ = shell.fenced() => true,
+    };
+    tracing::info!(fenced, "stopping");
+    for task in tasks {
+        task.abort();
+    }
+    stop(&shell, &mut signals).await
+}
+
+/// Stops in order, or at once if a second signal comes.
+async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError> {
+    tokio::select! {
+        stopped = shell.stop() => stopped.map_err(ServeError::Store)?,
+        _ = signals.next() => return Err(ServeError::Hurried),
+    }
+    // The last words of connections whose sockets were full.
+    tokio::time::sleep(PARTING).await;
+    match shell.is_fenced() {
+        true => Err(ServeError::Store(StoreError::Fenced(
+            "appends were refused".to_string(),
+        ))),
+        false => {
+            tracing::info!("stopped cleanly");
+            Ok(())
+        }
+    }
+}
+
+async fn hear_store(shell: Rc<Shell>, mut stored: UnboundedReceiver<Stored>) {
+    while let Some((ticket, result)) = stored.recv().await {
+        if let Err(error) = &result {
+            tracing::warn!(%error, "the store refused");
+        }
+        shell.event(|engine, now_ns| engine.stored(now_ns, ticket, result));
+    }
+}
+
+/// The signals that end a server.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, ServeError> {
+        let listen = |kind| signal(kind).map_err(failed("listening for signals"));
+        Ok(Signals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

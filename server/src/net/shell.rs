@@ -1,0 +1,288 @@
+//! The engine's body: carries its effects out, brings it events and the time.
+//!
+//! Everything runs on one thread. An event is given to the engine, its messages go to their sockets
+//! at once, then the engine settles what it told; only then comes the next event.
+
+use super::clock;
+use super::connection::Connection;
+use super::inbound::READ_BUFFER_BYTES;
+use crate::session::{Effect, Engine, Incoming, Request, Statistics};
+use interweave_store::{SegmentStore, StoreError, StoreStatus};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::Notify;
+
+/// A completion of the store.
+pub type Stored = (u64, Result<(), StoreError>);
+
+/// Bytes of all connections since the start.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    pub received: Cell<u64>,
+    pub sent: Cell<u64>,
+    pub refused: Cell<u64>,
+}
+
+pub struct Shell {
+    engine: RefCell<Engine>,
+    connections: RefCell<HashMap<u64, Rc<Connection>>>,
+    store: RefCell<Option<Box<dyn SegmentStore>>>,
+    stored: UnboundedSender<Stored>,
+    /// The read buffer that connections share.
+    pub buffer: RefCell<Vec<u8>>,
+    pub traffic: Traffic,
+    effects: Cell<Vec<Effect>>,
+    last_connection: Cell<u64>,
+    max_connections: usize,
+    /// The timer task sleeps until then.
+    armed_ns: Cell<u64>,
+    earlier: Notify,
+    /// Something happened that may end the server, or let it end.
+    progress: Notify,
+}
+
+impl Shell {
+    pub fn new(
+        engine: Engine,
+        store: Box<dyn SegmentStore>,
+        stored: UnboundedSender<Stored>,
+        max_connections: usize,
+    ) -> Rc<Self> {
+        Rc::new(Shell {
+            engine: RefCell::new(engine),
+            connections: RefCell::default(),
+            store: RefCell::new(Some(store)),
+            stored,
+            buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
+            traffic: Traffic::default(),
+            effects: Cell::default(),
+            last_connection: Cell::new(0),
+            max_connections,
+            armed_ns: Cell::new(u64::MAX),
+            earlier: Notify::new(),
+            progress: Notify::new(),
+        })
+    }
+
+    /// Gives the engine an event and carries out what follows from it.
+    pub fn event(&self, event: impl FnOnce(&mut Engine, u64)) {
+        event(&mut self.engine.borrow_mut(), clock::now_ns());
+        loop {
+            self.carry_out();
+            let mut engine = self.engine.borrow_mut();
+            if !engine.settle() {
+                self.rearm(engine.next_deadline_ns());
+                break;
+            }
+        }
+        self.progress.notify_one();
+    }
+
+    /// Carries out effects until there are none.
+    fn carry_out(&self) {
+        let mut effects = self.effects.take();
+        let mut touched: Vec<Rc<Connection>> = Vec::new();
+        loop {
+            self.engine.borrow_mut().take_effects(&mut effects);
+            if effects.is_empty() {
+                break;
+            }
+            for effect in effects.drain(..) {
+                self.carry_out_one(effect, &mut touched);
+            }
+            for connection in touched.drain(..) {
+                self.flush(&connection);
+            }
+        }
+        self.effects.set(effects);
+    }
+
+    fn carry_out_one(&self, effect: Effect, touched: &mut Vec<Rc<Connection>>) {
+        match effect {
+            Effect::Send {
+                connection,
+                message,
+            } => {
+                let connections = self.connections.borrow();
+                let Some(connection) = connections.get(&connection) else {
+                    return;
+                };
+                connection.outbound.borrow_mut().push(message);
+                if !touched.iter().any(|c| c.id == connection.id) {
+                    touched.push(connection.clone());
+                }
+            }
+            Effect::Close { connection } => {
+                if let Some(connection) = self.connections.borrow_mut().remove(&connection) {
+                    connection.end();
+                }
+            }
+            Effect::Append {
+                ticket,
+                group,
+                durable,
+            } => {
+                let done = self.done(ticket);
+                match self.store.borrow().as_ref() {
+                    Some(store) => store.append(group, durable, done),
+                    None => done(Err(StoreError::Closed)),
+                }
+            }
+            Effect::Checkpoint { ticket, checkpoint } => {
+                let done = self.done(ticket);
+                match self.store.borrow().as_ref() {
+                    Some(store) => store.checkpoint(checkpoint, done),
+                    None => done(Err(StoreError::Closed)),
+                }
+            }
+            Effect::LookAfterStore => {
+                if let Some(store) = self.store.borrow().as_ref() {
+                    let log_bytes = |segment| store.log_bytes(segment);
+                    let overdue = store.overdue();
+                    let mut engine = self.engine.borrow_mut();
+                    engine.store_looked_at(clock::now_ns(), &log_bytes, &overdue);
+                }
+            }
+        }
+    }
+
+    fn done(&self, ticket: u64) -> Box<dyn FnOnce(Result<(), StoreError>) + Send> {
+        let stored = self.stored.clone();
+        Box::new(move |result| {
+            // The receiver is gone only when the server has ended.
+            let _ = stored.send((ticket, result));
+        })
+    }
+
+    /// Writes what the connection has to send, as far as its socket takes it.
+    fn flush(&self, connection: &Connection) {
+        let sent = connection.flush();
+        self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
+        if let Some(bytes) = connection.backlog_news() {
+            let mut engine = self.engine.borrow_mut();
+            engine.backlog(clock::now_ns(), connection.id, bytes);
+        }
+    }
+
+    /// The same on behalf of the connection's own task.
+    pub fn flush_later(&self, connection: &Connection) {
+        let sent = connection.flush();
+        self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
+        let bytes = connection.backlog_news();
+        self.event(|engine, now_ns| {
+            if sent > 0 {
+                engine.heard(now_ns, connection.id);
+            }
+            if let Some(bytes) = bytes {
+                engine.backlog(now_ns, connection.id, bytes);
+            }
+        });
+    }
+
+    fn rearm(&self, next_ns: Option<u64>) {
+        let next_ns = next_ns.unwrap_or(u64::MAX);
+        if next_ns < self.armed_ns.get() {
+            self.armed_ns.set(next_ns);
+            self.earlier.notify_one();
+        }
+    }
+
+    /// Brings the engine the time when it wants it.
+    pub async fn keep_time(&self) {
+        loop {
+            let armed_ns = self.armed_ns.get();
+            let wait = Duration::from_nanos(armed_ns.saturating_sub(clock::now_ns()));
+            let due = tokio::select! {
+                _ = self.earlier.notified() => false,
+                _ = tokio::time::sleep(wait), if armed_ns != u64::MAX => true,
+            };
+            if due {
+                self.armed_ns.set(u64::MAX);
+                self.event(|engine, now_ns| engine.advance(now_ns));
+            }
+        }
+    }
+
+    /// Takes a new connection in; None: there are too many.
+    pub fn connect(&self, make: impl FnOnce(u64) -> Rc<Connection>) -> Option<Rc<Connection>> {
+        let mut entropy = [0; 16];
+        let full = self.connections.borrow().len() >= self.max_connections;
+        if full || getrandom::fill(&mut entropy).is_err() {
+            self.traffic.refused.set(self.traffic.refused.get() + 1);
+            return None;
+        }
+        let id = self.last_connection.get() + 1;
+        self.last_connection.set(id);
+        let connection = make(id);
+        self.connections.borrow_mut().insert(id, connection.clone());
+        self.event(|engine, now_ns| engine.connected(now_ns, id, entropy));
+        Some(connection)
+    }
+
+    pub fn disconnected(&self, connection: &Connection) {
+        self.connections.borrow_mut().remove(&connection.id);
+        self.event(|engine, now_ns| engine.disconnected(now_ns, connection.id));
+    }
+
+    pub fn heard(&self, connection: u64, bytes: usize) {
+        let received = self.traffic.received.get() + bytes as u64;
+        self.traffic.received.set(received);
+        self.engine.borrow_mut().heard(clock::now_ns(), connection);
+    }
+
+    pub fn request(&self, connection: u64, incoming: Incoming) {
+        self.event(|engine, now_ns| engine.request(now_ns, connection, incoming));
+    }
+
+    pub fn malformed(&self, connection: u64, text: String) {
+        self.event(|engine, now_ns| engine.malformed(now_ns, connection, text));
+    }
+
+    pub fn admits(&self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
+        let engine = self.engine.borrow();
+        engine.admits(connection, request, bulk_bytes)
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        self.engine.borrow().statistics()
+    }
+
+    pub fn store_status(&self) -> StoreStatus {
+        let store = self.store.borrow();
+        store.as_ref().map(|s| s.status()).unwrap_or_default()
+    }
+
+    pub fn is_fenced(&self) -> bool {
+        self.engine.borrow().is_fenced()
+    }
+
+    /// Until another server has taken the store over.
+    pub async fn fenced(&self) {
+        while !self.is_fenced() {
+            self.progress.notified().await;
+        }
+    }
+
+    /// Until nothing is on its way to the store.
+    async fn idle(&self) {
+        while !self.engine.borrow().is_idle() {
+            self.progress.notified().await;
+        }
+    }
+
+    /// Ends the server in order: what is on its way arrives, what changed is saved, clients are told.
+    pub async fn stop(&self) -> Result<(), StoreError> {
+        self.event(|engine, now_ns| engine.stop(now_ns));
+        self.idle().await;
+        self.event(|engine, now_ns| engine.save_and_part(now_ns));
+        self.idle().await;
+        let clean = self.engine.borrow().is_saved();
+        match self.store.borrow_mut().take() {
+            Some(store) => store.close(clean),
+            None => Ok(()),
+        }
+    }
+}
