@@ -14,6 +14,9 @@ use interweave_wire::{Layout, Rejection, Type};
 use crate::blocks::Finder;
 use crate::segment::{charge_of_block, charge_of_slot, charge_of_type, Segment};
 
+/// What a segment without a quota may hold; sums of bytes and units cannot overflow below it.
+const NO_QUOTA_BYTES: u64 = 1 << 48;
+
 /// A diff that was found right for a segment at its newest version: `commit` cannot fail.
 #[derive(Debug)]
 pub struct CheckedRelease {
@@ -218,8 +221,11 @@ impl<'a> Check<'a> {
     }
 
     fn quota(&self) -> Result<(), Rejection> {
-        let quota = self.segment.quota_bytes;
-        if quota == 0 || self.charged_bytes <= quota {
+        let quota = match self.segment.quota_bytes {
+            0 => NO_QUOTA_BYTES,
+            quota => quota,
+        };
+        if self.charged_bytes <= quota {
             return Ok(());
         }
         Err(Rejection::new(

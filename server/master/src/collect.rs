@@ -158,12 +158,10 @@ impl Segment {
             _ => collector.runs.push((0, layout.units())),
         }
         let slots = block.slots(layout.bytes(), &self.shared);
-        let is_zero = slots.is_none_or(|slots| slots.iter().all(|&byte| byte == 0));
-        match slots {
-            // A new block is zeros already [DIFF-3].
-            _ if is_zero && block.created > from => (),
-            Some(slots) => collector.put(block.serial, layout, slots, diff),
-            None => unreachable!("a block that changed after its creation has data"),
+        // A new block is zeros already [DIFF-3]; one that changed since its creation has data.
+        let is_zero = |slots: &[u8]| slots.iter().all(|&byte| byte == 0);
+        if let Some(slots) = slots.filter(|slots| block.created <= from || !is_zero(slots)) {
+            collector.put(block.serial, layout, slots, diff);
         }
     }
 
