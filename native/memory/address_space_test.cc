@@ -1,0 +1,56 @@
+#include "memory/address_space.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace iw::memory {
+namespace {
+
+constexpr std::size_t wanted = std::size_t{256} << 20;
+
+TEST(AddressSpace, IsAtTheSamePlaceForTheSameUrl) {
+  if (sizeof(void*) < 8) GTEST_SKIP() << "32-bit machines place it anywhere";
+  std::byte* first = nullptr;
+  {
+    const AddressSpace space("iw://host:7747/a", wanted);
+    first = space.reservation().begin();
+    ASSERT_NE(first, nullptr);
+    const AddressSpace other("iw://host:7747/b", wanted);
+    EXPECT_NE(other.reservation().begin(), first);
+  }
+  const AddressSpace again("iw://host:7747/a", wanted);
+  EXPECT_EQ(again.reservation().begin(), first);
+}
+
+TEST(AddressSpace, IsElsewhereWhenThePlaceIsTaken) {
+  const AddressSpace space("iw://host:7747/a", wanted);
+  const AddressSpace again("iw://host:7747/a", wanted);
+  ASSERT_TRUE(again.reservation());
+  EXPECT_NE(again.reservation().begin(), space.reservation().begin());
+}
+
+TEST(AddressSpace, GivesGranulesOutOnceAndTakesThemBack) {
+  AddressSpace space("iw://host:7747/a", std::size_t{64} << 20);
+  ASSERT_TRUE(space.reservation());
+  std::byte* a = space.take(kGranuleBytes);
+  std::byte* b = space.take(3 * kGranuleBytes);
+  std::byte* c = space.take(kGranuleBytes);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a) % kGranuleBytes, 0U);
+  EXPECT_EQ(b, a + kGranuleBytes);
+  EXPECT_EQ(c, b + 3 * kGranuleBytes);
+  space.give_back(a, kGranuleBytes);
+  space.give_back(b, 3 * kGranuleBytes);
+  EXPECT_EQ(space.take(4 * kGranuleBytes), a);
+  EXPECT_EQ(space.take(kGranuleBytes), c + kGranuleBytes);
+  EXPECT_EQ(space.take(std::size_t{64} << 20), nullptr);
+}
+
+TEST(AddressSpace, MayBeEmpty) {
+  AddressSpace space("iw://host:7747/a", 0);
+  EXPECT_FALSE(space.reservation());
+  EXPECT_EQ(space.take(kGranuleBytes), nullptr);
+}
+
+}  // namespace
+}  // namespace iw::memory
