@@ -3,7 +3,7 @@
 import struct
 
 from . import xdr
-from .errors import malformed, require
+from .errors import Refused, malformed, require
 
 MAX_CONTROL_BYTES = 65536
 MAX_CHUNK_BYTES = 262144
@@ -55,11 +55,10 @@ def read_stream(data, max_message_bytes=None):
         stream = message["stream"]
         if message["type"] == "CONTINUE":
             require(stream in partial, "CONTINUE for no incomplete message")
-            require(message["bulk_bytes"] == 0, "CONTINUE announces bulk of its own")
         else:
             require(stream not in partial, "a message begins within another of its stream")
-            if max_message_bytes is not None:
-                require(message["bulk_bytes"] <= max_message_bytes, "more bulk than max_diff_bytes")
+            if max_message_bytes is not None and message["bulk_bytes"] > max_message_bytes:
+                raise Refused("TOO_LARGE", "more bulk than max_diff_bytes")
             partial[stream] = (message, b"")
         message, before = partial.pop(stream)
         bulk = before + bulk

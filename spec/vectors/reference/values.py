@@ -79,7 +79,8 @@ class Units:
             used = raw.rstrip(b"\0")
         else:
             length = struct.unpack("<H", self.take(2))[0]
-            require(length <= bound, "a string is longer than its bound")
+            if length > bound:
+                raise bad_value("a string is longer than its bound")
             used = self.take(length)
             raw = used + b"\0" * (bound - length)
         if b"\0" in used:
