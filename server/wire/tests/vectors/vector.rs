@@ -22,7 +22,7 @@ pub fn load(folder: &str) -> Vec<Vector> {
         .collect();
     files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
     files.sort();
-    files.iter().flat_map(|file| read(file)).collect()
+    files.iter().flat_map(read).collect()
 }
 
 fn read(file: &PathBuf) -> Vec<Vector> {
@@ -77,7 +77,7 @@ fn hex_line(line: &str) -> Vec<u8> {
         .filter(|c| !c.is_whitespace())
         .map(|c| c.to_digit(16).expect("a hex digit") as u8)
         .collect();
-    assert!(digits.len() % 2 == 0, "half a byte: {line}");
+    assert!(digits.len().is_multiple_of(2), "half a byte: {line}");
     digits
         .chunks(2)
         .map(|pair| pair[0] << 4 | pair[1])
