@@ -4,6 +4,7 @@
 //! clock; `net` is the only room with sockets. `client` is a small blocking client for the command
 //! line and for tests.
 
+pub mod client;
 pub mod coherence;
 pub mod lock;
 pub mod net;

@@ -209,7 +209,8 @@ impl Inbound {
                 envelope.bulk_bytes
             )));
         }
-        if self.partial.len() >= MAX_OPEN_STREAMS as usize {
+        let whole = bulk_bytes as u64 == envelope.bulk_bytes;
+        if !whole && self.partial.len() >= MAX_OPEN_STREAMS as usize {
             return Err(Lost(format!(
                 "more than {MAX_OPEN_STREAMS} messages are incomplete at a time"
             )));

@@ -1,0 +1,175 @@
+//! A cached copy of one segment in wire format, and its locks.
+
+use super::error::ClientError;
+use super::{Client, OpenOptions};
+use bytes::Bytes;
+use interweave_master::Segment;
+use interweave_wire::protocol::*;
+use std::time::{Duration, Instant};
+
+/// A copy that is brought up to date by diffs of the server.
+#[derive(Debug)]
+pub struct Copy {
+    number: u32,
+    segment: Segment,
+    stamp: VersionStamp,
+}
+
+/// A writer lock that was granted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriterLock {
+    pub grant: WriterAcquired,
+    /// The number that the release has; see [`Client::release`].
+    pub sequence: u64,
+}
+
+impl Copy {
+    /// Opens the segment; the copy is empty until it is fetched.
+    pub fn open(
+        client: &mut Client,
+        path: &str,
+        options: &OpenOptions,
+    ) -> Result<Copy, ClientError> {
+        let opened = client.open(path, options)?;
+        Ok(Copy::new(opened.segment))
+    }
+
+    /// Of a segment that is open under that number.
+    pub fn new(number: u32) -> Copy {
+        Copy {
+            number,
+            segment: Segment::new(0),
+            stamp: VersionStamp {
+                incarnation: 0,
+                number: 0,
+            },
+        }
+    }
+
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub fn stamp(&self) -> &VersionStamp {
+        &self.stamp
+    }
+
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The segment was opened again, over another connection, and has that number now.
+    pub fn reopened(&mut self, number: u32) {
+        self.number = number;
+    }
+
+    /// Takes a diff in: of a reply, or of PUSH.
+    pub fn update(&mut self, diff: &Bytes, now: &VersionStamp) -> Result<(), ClientError> {
+        self.segment.apply(diff)?;
+        self.stamp = now.clone();
+        Ok(())
+    }
+
+    /// Brings the copy up to the newest version.
+    pub fn fetch(&mut self, client: &mut Client) -> Result<(), ClientError> {
+        self.acquire(client, CoherenceModel::Full, 0.0).map(drop)
+    }
+
+    /// Makes the copy recent enough; tells whether it was not.
+    pub fn acquire(
+        &mut self,
+        client: &mut Client,
+        model: CoherenceModel,
+        x: f64,
+    ) -> Result<bool, ClientError> {
+        let body = AcquireReader {
+            segment: self.number,
+            have: self.stamp.clone(),
+            model,
+            x,
+            fresh: false,
+            deadline_ms: client.patience.as_millis() as u32,
+        };
+        let (acquired, diff): (ReaderAcquired, _) = client.request(
+            MessageType::AcquireReader,
+            &body,
+            MessageType::ReaderAcquired,
+        )?;
+        if acquired.updated {
+            self.update(&diff, &acquired.now)?;
+        }
+        Ok(acquired.updated)
+    }
+
+    /// Waits for the writer lock and brings the copy up to date.
+    pub fn lock(
+        &mut self,
+        client: &mut Client,
+        wait: Duration,
+        sequence: u64,
+    ) -> Result<WriterLock, ClientError> {
+        let body = AcquireWriter {
+            segment: self.number,
+            have: self.stamp.clone(),
+            deadline_ms: wait.as_millis() as u32,
+        };
+        let stream = client.send(MessageType::AcquireWriter, &body, Bytes::new())?;
+        let until = Instant::now() + wait + client.patience;
+        let (grant, diff): (WriterAcquired, _) =
+            client.reply_until(stream, MessageType::WriterAcquired, until)?;
+        if grant.updated {
+            self.update(&diff, &grant.now)?;
+        }
+        Ok(WriterLock { grant, sequence })
+    }
+
+    /// Gives the lock back with a diff from the copy's version to the next, which the copy takes
+    /// after the acknowledgement; with an empty diff nothing changes.
+    pub fn release(
+        &mut self,
+        client: &mut Client,
+        lock: &WriterLock,
+        diff: Bytes,
+    ) -> Result<VersionStamp, ClientError> {
+        let stream = self.send_release(client, lock, diff.clone())?;
+        let (released, _): (WriterReleased, _) =
+            client.reply(stream, MessageType::WriterReleased)?;
+        let Some(now) = released.versions.into_iter().next() else {
+            let text = "a release was answered without a version".to_string();
+            return Err(ClientError::Unexpected(text));
+        };
+        if !diff.is_empty() {
+            self.update(&diff, &now)?;
+        }
+        Ok(now)
+    }
+
+    /// Sends a release without waiting for its answer.
+    pub fn send_release(
+        &self,
+        client: &mut Client,
+        lock: &WriterLock,
+        diff: Bytes,
+    ) -> Result<u32, ClientError> {
+        let part = ReleasePart {
+            segment: self.number,
+            fence: lock.grant.fence,
+            base: lock.grant.now.number,
+            diff_bytes: diff.len() as u64,
+        };
+        let body = ReleaseWriter {
+            sequence: lock.sequence,
+            parts: vec![part],
+        };
+        client.send(MessageType::ReleaseWriter, &body, diff)
+    }
+
+    /// Gives the lock back without a change.
+    pub fn abort(&self, client: &mut Client, lock: &WriterLock) -> Result<(), ClientError> {
+        let body = AbortWriter {
+            segment: self.number,
+            fence: lock.grant.fence,
+        };
+        client.request_done(MessageType::AbortWriter, &body)
+    }
+}

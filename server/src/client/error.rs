@@ -1,0 +1,53 @@
+//! Why a client's call failed.
+
+use interweave_wire::protocol::ErrorCode;
+use interweave_wire::Rejection;
+use std::fmt;
+use std::io;
+
+#[derive(Debug)]
+pub enum ClientError {
+    /// The server said no, or what came is no message of the protocol.
+    Refused(Rejection),
+    /// The connection could not be made, or is lost.
+    Io(io::Error),
+    /// No answer came in time.
+    TimedOut,
+    /// A message that answers something else.
+    Unexpected(String),
+}
+
+impl ClientError {
+    /// The server's code, if the server refused.
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            ClientError::Refused(rejection) => Some(rejection.code),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::Refused(rejection) => rejection.fmt(f),
+            ClientError::Io(error) => write!(f, "the connection to the server: {error}"),
+            ClientError::TimedOut => f.write_str("the server did not answer in time"),
+            ClientError::Unexpected(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<Rejection> for ClientError {
+    fn from(rejection: Rejection) -> Self {
+        ClientError::Refused(rejection)
+    }
+}
+
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> Self {
+        ClientError::Io(error)
+    }
+}

@@ -1,0 +1,356 @@
+//! A small blocking client, for the command line and for tests of the server.
+//!
+//! One connection, one thread, one request at a time; notifications that arrive meanwhile are kept
+//! for [`Client::next_notification`]. [`Copy`] is a cached copy of one segment in wire format. It is
+//! no engine: nothing is polled or renewed by itself.
+
+mod copy;
+mod error;
+mod transport;
+
+pub use copy::{Copy, WriterLock};
+pub use error::ClientError;
+pub use transport::Transport;
+
+use bytes::Bytes;
+use interweave_wire::mip::Address;
+use interweave_wire::protocol::xdr::Xdr;
+use interweave_wire::protocol::*;
+use interweave_wire::{Message, Rejection};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// What a client tells and wants when it connects.
+#[derive(Debug, Clone)]
+pub struct Greeting {
+    /// All zeros: a new session.
+    pub session: SessionId,
+    pub token: String,
+    /// For people: program and language.
+    pub client: String,
+}
+
+impl Default for Greeting {
+    fn default() -> Self {
+        Greeting {
+            session: [0; 16],
+            token: String::new(),
+            client: "interweave-client (Rust)".to_string(),
+        }
+    }
+}
+
+/// A notification of the server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notification {
+    NotRecent(NotRecent),
+    /// With the diff.
+    Push(Push, Bytes),
+    WriterLost(WriterLost),
+    SegmentGone(SegmentGone),
+    /// The server stops.
+    Goodbye,
+}
+
+/// A connection that has said hello.
+#[derive(Debug)]
+pub struct Client {
+    transport: Transport,
+    welcome: Welcome,
+    last_stream: u32,
+    notifications: VecDeque<Notification>,
+    spoken: Instant,
+    /// How long a request may take, beside the time it asks to wait itself.
+    pub patience: Duration,
+}
+
+/// How to open a segment.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    pub create: bool,
+    pub read_only: bool,
+    pub durable: Durability,
+    /// 0: the server's default.
+    pub quota_bytes: u64,
+}
+
+impl OpenOptions {
+    /// An existing segment, to read.
+    pub fn reading() -> Self {
+        OpenOptions {
+            create: false,
+            read_only: true,
+            durable: Durability::Synced,
+            quota_bytes: 0,
+        }
+    }
+
+    /// A segment to write, made if it does not exist.
+    pub fn creating(durable: Durability) -> Self {
+        OpenOptions {
+            create: true,
+            read_only: false,
+            durable,
+            quota_bytes: 0,
+        }
+    }
+}
+
+impl Client {
+    /// Connects and says hello.
+    pub fn connect(address: &Address, greeting: Greeting) -> Result<Client, ClientError> {
+        Client::greet(Transport::connect(address)?, greeting)
+    }
+
+    /// Says hello on a connection.
+    pub fn greet(transport: Transport, greeting: Greeting) -> Result<Client, ClientError> {
+        let mut client = Client {
+            transport,
+            welcome: Welcome {
+                version: 0,
+                session: [0; 16],
+                resumed: false,
+                heartbeat_ms: 0,
+                session_lease_ms: 0,
+                max_diff_bytes: 0,
+                server: String::new(),
+            },
+            last_stream: 0,
+            notifications: VecDeque::new(),
+            spoken: Instant::now(),
+            patience: Duration::from_secs(30),
+        };
+        let hello = Hello {
+            magic: *b"IWV1",
+            version_min: PROTOCOL_VERSION_MIN,
+            version_max: PROTOCOL_VERSION_MAX,
+            session: greeting.session,
+            token: greeting.token,
+            client: greeting.client,
+        };
+        let (welcome, _) = client.request(MessageType::Hello, &hello, MessageType::Welcome)?;
+        client.welcome = welcome;
+        Ok(client)
+    }
+
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// Sends a request and waits for its reply.
+    pub fn request<Q: Xdr, A: Xdr>(
+        &mut self,
+        type_: MessageType,
+        body: &Q,
+        reply: MessageType,
+    ) -> Result<(A, Bytes), ClientError> {
+        let stream = self.send(type_, body, Bytes::new())?;
+        self.reply(stream, reply)
+    }
+
+    /// Sends a request that is answered DONE.
+    pub fn request_done<Q: Xdr>(
+        &mut self,
+        type_: MessageType,
+        body: &Q,
+    ) -> Result<(), ClientError> {
+        let stream = self.send(type_, body, Bytes::new())?;
+        let until = Instant::now() + self.patience;
+        self.await_message(stream, MessageType::Done, until)
+            .map(drop)
+    }
+
+    /// Sends a message; returns its stream.
+    pub fn send<Q: Xdr>(
+        &mut self,
+        type_: MessageType,
+        body: &Q,
+        bulk: Bytes,
+    ) -> Result<u32, ClientError> {
+        self.last_stream = self.last_stream % (u32::MAX >> 1) + 1;
+        let message = Message::new(type_, self.last_stream, body, bulk);
+        self.spoken = Instant::now();
+        self.transport.send(message)?;
+        Ok(self.last_stream)
+    }
+
+    /// Waits for the reply to a request that was sent.
+    pub fn reply<A: Xdr>(
+        &mut self,
+        stream: u32,
+        reply: MessageType,
+    ) -> Result<(A, Bytes), ClientError> {
+        let until = Instant::now() + self.patience;
+        self.reply_until(stream, reply, until)
+    }
+
+    pub fn reply_until<A: Xdr>(
+        &mut self,
+        stream: u32,
+        reply: MessageType,
+        until: Instant,
+    ) -> Result<(A, Bytes), ClientError> {
+        let message = self.await_message(stream, reply, until)?;
+        Ok((message.decode()?, message.bulk))
+    }
+
+    fn await_message(
+        &mut self,
+        stream: u32,
+        type_: MessageType,
+        until: Instant,
+    ) -> Result<Message, ClientError> {
+        loop {
+            let message = self.receive(until)?.ok_or(ClientError::TimedOut)?;
+            let kind = message.kind();
+            if kind == Some(MessageType::Error) {
+                let error: ErrorReply = message.decode()?;
+                return Err(Rejection::new(error.code, error.text).into());
+            }
+            if message.envelope.stream == stream && kind == Some(type_) {
+                return Ok(message);
+            }
+            if message.envelope.stream == stream {
+                let type_ = message.envelope.type_;
+                return Err(ClientError::Unexpected(format!(
+                    "the server answered with a message of type {type_}"
+                )));
+            }
+            self.keep(&message)?;
+        }
+    }
+
+    /// The next message; None: there was none before `until`. Says something now and then, so that
+    /// the server keeps the session [SES-3].
+    fn receive(&mut self, until: Instant) -> Result<Option<Message>, ClientError> {
+        loop {
+            let lease = Duration::from_millis(u64::from(self.welcome.session_lease_ms));
+            let speak = (!lease.is_zero()).then(|| self.spoken + lease / 3);
+            let wake = speak.map_or(until, |speak| speak.min(until));
+            if let Some(message) = self.transport.receive(wake)? {
+                return Ok(Some(message));
+            }
+            let now = Instant::now();
+            if speak.is_some_and(|speak| speak <= now) {
+                self.spoken = now;
+                self.last_stream = self.last_stream % (u32::MAX >> 1) + 1;
+                let ping = Message::bare(MessageType::Ping, self.last_stream);
+                self.transport.send(ping)?;
+            } else if until <= now {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Keeps a notification; PONG and HEARTBEAT only say that the server lives, and what is not known
+    /// is ignored [FRAME-6].
+    fn keep(&mut self, message: &Message) -> Result<(), ClientError> {
+        let notification = match message.kind() {
+            Some(MessageType::NotRecent) => Notification::NotRecent(message.decode()?),
+            Some(MessageType::Push) => Notification::Push(message.decode()?, message.bulk.clone()),
+            Some(MessageType::WriterLost) => Notification::WriterLost(message.decode()?),
+            Some(MessageType::SegmentGone) => Notification::SegmentGone(message.decode()?),
+            Some(MessageType::Goodbye) => Notification::Goodbye,
+            _ => return Ok(()),
+        };
+        self.notifications.push_back(notification);
+        Ok(())
+    }
+
+    /// The next notification; None: there was none for so long.
+    pub fn next_notification(
+        &mut self,
+        wait: Duration,
+    ) -> Result<Option<Notification>, ClientError> {
+        let until = Instant::now() + wait;
+        loop {
+            if let Some(notification) = self.notifications.pop_front() {
+                return Ok(Some(notification));
+            }
+            match self.receive(until)? {
+                Some(message) => self.keep(&message)?,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Opens a segment.
+    pub fn open(
+        &mut self,
+        path: &str,
+        options: &OpenOptions,
+    ) -> Result<SegmentOpened, ClientError> {
+        let body = OpenSegment {
+            path: path.to_string(),
+            create: options.create,
+            read_only: options.read_only,
+            durable: options.durable,
+            quota_bytes: options.quota_bytes,
+        };
+        let (opened, _) =
+            self.request(MessageType::OpenSegment, &body, MessageType::SegmentOpened)?;
+        Ok(opened)
+    }
+
+    /// All segments whose path begins so.
+    pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, ClientError> {
+        let mut all: Vec<SegmentInfo> = Vec::new();
+        loop {
+            let body = ListSegments {
+                prefix: prefix.to_string(),
+                after: all.last().map(|s| s.path.clone()).unwrap_or_default(),
+            };
+            let (list, _): (SegmentList, _) =
+                self.request(MessageType::ListSegments, &body, MessageType::SegmentList)?;
+            let more = list.more && !list.segments.is_empty();
+            all.extend(list.segments);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+
+    pub fn remove(&mut self, path: &str) -> Result<(), ClientError> {
+        let body = RemoveSegment {
+            path: path.to_string(),
+        };
+        self.request_done(MessageType::RemoveSegment, &body)
+    }
+
+    /// Asks to be told when the copy is not recent enough any more; with `push_bytes` the diffs
+    /// themselves, up to so many bytes that are not yet given back by [`Client::credit`].
+    pub fn subscribe(
+        &mut self,
+        copy: &Copy,
+        model: CoherenceModel,
+        x: f64,
+        push_bytes: u64,
+    ) -> Result<VersionStamp, ClientError> {
+        let body = Subscribe {
+            segment: copy.number(),
+            have: copy.stamp().clone(),
+            model,
+            x,
+            push: push_bytes > 0,
+            push_bytes,
+        };
+        let (subscribed, _): (Subscribed, _) =
+            self.request(MessageType::Subscribe, &body, MessageType::Subscribed)?;
+        Ok(subscribed.now)
+    }
+
+    pub fn credit(&mut self, segment: u32, bytes: u64) -> Result<(), ClientError> {
+        self.send(
+            MessageType::Credit,
+            &Credit { segment, bytes },
+            Bytes::new(),
+        )?;
+        Ok(())
+    }
+
+    /// Ends the session.
+    pub fn goodbye(mut self) -> Result<(), ClientError> {
+        self.transport
+            .send(Message::bare(MessageType::Goodbye, self.last_stream + 1))
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages over a blocking socket.
+
+use super::error::ClientError;
+use bytes::BufMut;
+use interweave_wire::mip::Address;
+use interweave_wire::{FrameDecoder, Message};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// A diff of any size is taken from a server that the user chose.
+const MAX_BULK_BYTES: u64 = u64::MAX;
+const READ_BYTES: usize = 64 * 1024;
+const CONNECTING: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection, and what has come on it that is not a whole message yet.
+#[derive(Debug)]
+pub struct Transport {
+    socket: Socket,
+    decoder: FrameDecoder,
+    buffer: Vec<u8>,
+}
+
+impl Transport {
+    pub fn connect(address: &Address) -> Result<Transport, ClientError> {
+        let socket = match address {
+            Address::Tcp { host, port } => Socket::Tcp(connect_tcp(host, *port)?),
+            Address::Unix { file } => Socket::Unix(UnixStream::connect(file)?),
+        };
+        Ok(Transport::over(socket))
+    }
+
+    /// Over a TCP connection that is made already.
+    pub fn over_tcp(stream: TcpStream) -> Transport {
+        Transport::over(Socket::Tcp(stream))
+    }
+
+    pub fn over_unix(stream: UnixStream) -> Transport {
+        Transport::over(Socket::Unix(stream))
+    }
+
+    fn over(socket: Socket) -> Transport {
+        Transport {
+            socket,
+            decoder: FrameDecoder::new(MAX_BULK_BYTES),
+            buffer: vec![0; READ_BYTES],
+        }
+    }
+
+    /// Writes bytes as they are.
+    pub fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        match &mut self.socket {
+            Socket::Tcp(stream) => stream.write_all(bytes)?,
+            Socket::Unix(stream) => stream.write_all(bytes)?,
+        }
+        Ok(())
+    }
+
+    pub fn send(&mut self, message: Message) -> Result<(), ClientError> {
+        let mut outgoing = message.into_outgoing();
+        let mut frames = Vec::new();
+        while let Some((head, bulk)) = outgoing.next_frame() {
+            frames.put(head);
+            frames.put(bulk);
+        }
+        self.send_bytes(&frames)
+    }
+
+    /// The next whole message; None: it has not come before `until`.
+    pub fn receive(&mut self, until: Instant) -> Result<Option<Message>, ClientError> {
+        loop {
+            if let Some(message) = self.decoder.next_message()? {
+                return Ok(Some(message));
+            }
+            let wait = until.saturating_duration_since(Instant::now());
+            if wait.is_zero() {
+                return Ok(None);
+            }
+            match self.read(wait) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(bytes) => self.decoder.push(&self.buffer[..bytes]),
+                Err(error) if is_timeout(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn read(&mut self, wait: Duration) -> io::Result<usize> {
+        // A wait of less than the system's tick would be none at all.
+        let wait = Some(wait.max(Duration::from_millis(1)));
+        match &mut self.socket {
+            Socket::Tcp(stream) => {
+                stream.set_read_timeout(wait)?;
+                stream.read(&mut self.buffer)
+            }
+            Socket::Unix(stream) => {
+                stream.set_read_timeout(wait)?;
+                stream.read(&mut self.buffer)
+            }
+        }
+    }
+
+    /// Breaks the connection off, as a failing network does.
+    pub fn break_off(&self) {
+        // It may be broken off already.
+        let _ = match &self.socket {
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}
+
+fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    use std::net::ToSocketAddrs;
+    let mut last = None;
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECTING) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable)))
+}
