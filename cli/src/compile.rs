@@ -14,7 +14,7 @@ Examples:
 
 An error is FILE:LINE:COL: error: ..., and the exit status is 1; nothing is written then.";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CompileArgs {
     /// The .x files (XDR, RFC 4506, and the dialects of rpcgen and others)
@@ -24,7 +24,12 @@ pub struct CompileArgs {
     #[arg(long)]
     lang: Language,
     /// Where to write [default: the current directory]
-    #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true
+    )]
     out: PathBuf,
     /// Where included files are looked for, besides the including file's directory
     #[arg(short = 'I', value_name = "DIR")]
@@ -34,7 +39,7 @@ pub struct CompileArgs {
     defines: Vec<String>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Language {
     C,
     Cpp,
@@ -62,7 +67,8 @@ pub fn run(args: CompileArgs) -> Result<(), Failure> {
         include_dirs: args.include_dirs,
         defines: args.defines,
     };
-    let files = compile(options).map_err(|diagnostics| Failure::already_worded(diagnostics.to_string()))?;
+    let files =
+        compile(options).map_err(|diagnostics| Failure::already_worded(diagnostics.to_string()))?;
     for file in files {
         file.write(&args.out).map_err(|error| {
             let path = args.out.join(&file.path);

@@ -2,7 +2,9 @@
 
 use interweave_master::{BlockInfo, Segment};
 use interweave_wire::mip::Address;
-use interweave_wire::value_tree::{place_of_path, place_of_unit, type_text, Place as UnitPlace, Renderer};
+use interweave_wire::value_tree::{
+    place_of_path, place_of_unit, type_text, Place as UnitPlace, Renderer,
+};
 use interweave_wire::{BlockRef, Json, Pointer, TypeTable, Url};
 
 use crate::failure::Failure;
@@ -39,14 +41,28 @@ impl Copy {
             BlockRef::Serial(serial) => self.segment.block(*serial),
             BlockRef::Name(name) => self.segment.block_by_name(name),
         };
-        found.ok_or_else(|| Failure::new(format!("{} has no block {}; it has {}", self.url_text(), block_text(block), self.some_blocks())))
+        found.ok_or_else(|| {
+            Failure::new(format!(
+                "{} has no block {}; it has {}",
+                self.url_text(),
+                block_text(block),
+                self.some_blocks()
+            ))
+        })
     }
 
     /// The names, or the number, of what is there, for an error.
     fn some_blocks(&self) -> String {
-        let names: Vec<&str> = self.blocks().filter_map(|block| block.name).take(8).collect();
+        let names: Vec<&str> = self
+            .blocks()
+            .filter_map(|block| block.name)
+            .take(8)
+            .collect();
         match names.is_empty() {
-            true => format!("{} blocks without names (interweave show)", self.block_count()),
+            true => format!(
+                "{} blocks without names (interweave show)",
+                self.block_count()
+            ),
             false => names.join(", "),
         }
     }
@@ -67,14 +83,21 @@ impl Copy {
     }
 
     /// The value at a place of the block.
-    pub fn render_place(&self, block: &BlockInfo<'_>, place: &Place, max_elements: u64) -> Result<Json, Failure> {
+    pub fn render_place(
+        &self,
+        block: &BlockInfo<'_>,
+        place: &Place,
+        max_elements: u64,
+    ) -> Result<Json, Failure> {
         if *place == Place::Whole {
             return Ok(self.render(block, max_elements));
         }
         let place = self.locate(block, place)?;
         let slots = self.slots(block);
         let bytes = &slots[place.byte as usize..(place.byte + place.bytes) as usize];
-        Ok(self.with_renderer(max_elements, |renderer| renderer.block(place.type_serial, 1, bytes)))
+        Ok(self.with_renderer(max_elements, |renderer| {
+            renderer.block(place.type_serial, 1, bytes)
+        }))
     }
 
     /// Where a unit offset or a path of the block is.
@@ -82,12 +105,18 @@ impl Copy {
         match place {
             Place::Whole => locate_unit(self, block, 0),
             Place::Unit(unit) => locate_unit(self, block, *unit),
-            Place::Path(path) => place_of_path(self.types(), block.layout, path).map_err(Failure::from),
+            Place::Path(path) => {
+                place_of_path(self.types(), block.layout, path).map_err(Failure::from)
+            }
         }
     }
 
     /// The place to set: a whole block only if it is a single value.
-    pub fn locate_to_set(&self, block: &BlockInfo<'_>, place: &Place) -> Result<UnitPlace, Failure> {
+    pub fn locate_to_set(
+        &self,
+        block: &BlockInfo<'_>,
+        place: &Place,
+    ) -> Result<UnitPlace, Failure> {
         match place {
             Place::Whole if block.layout.count == 1 => Ok(UnitPlace {
                 type_serial: block.type_serial,
@@ -134,7 +163,9 @@ impl Copy {
         let segment = match pointer.slot {
             0 => self.url_text(),
             slot => match self.segment.slots().get(slot as usize - 1) {
-                Some(path) if path.starts_with('/') => format!("{}{path}", server_text(&self.url.server)),
+                Some(path) if path.starts_with('/') => {
+                    format!("{}{path}", server_text(&self.url.server))
+                }
                 Some(url) => url.clone(),
                 None => "?".to_string(),
             },
@@ -152,7 +183,11 @@ impl Copy {
 
 fn locate_unit(copy: &Copy, block: &BlockInfo<'_>, unit: u64) -> Result<UnitPlace, Failure> {
     place_of_unit(copy.types(), block.layout, unit).ok_or_else(|| {
-        Failure::new(format!("block #{} has {} units; {unit} is beyond its end", block.serial, block.layout.units()))
+        Failure::new(format!(
+            "block #{} has {} units; {unit} is beyond its end",
+            block.serial,
+            block.layout.units()
+        ))
     })
 }
 

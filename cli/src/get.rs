@@ -14,7 +14,7 @@ Examples:
   interweave get '127.0.0.1/astroflow#density#[0]' a row
   interweave get '127.0.0.1/list#1#1'              by serial and offset in primitive units";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct GetArgs {
     /// url#block, url#block#field or url#block#offset

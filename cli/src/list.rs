@@ -15,7 +15,7 @@ Examples:
   interweave ls 127.0.0.1:7747/astro     only segments whose path begins so
   interweave ls --json";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
     /// [iw://]HOST[:PORT][/PREFIX], or unix:FILE:/PREFIX
@@ -37,7 +37,15 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
         eprintln!("no segments (the first IW_open_segment makes one)");
         return Ok(());
     }
-    let mut table = Table::new(&["PATH", "VERSION", "BLOCKS", "SIZE", "DURABILITY", "CLIENTS", "WRITER"]);
+    let mut table = Table::new(&[
+        "PATH",
+        "VERSION",
+        "BLOCKS",
+        "SIZE",
+        "DURABILITY",
+        "CLIENTS",
+        "WRITER",
+    ]);
     for segment in &segments {
         table.row(vec![
             segment.path.clone(),

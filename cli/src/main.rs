@@ -1,6 +1,20 @@
 //! The `interweave` program: one subcommand a file, one line here for each.
 
+mod compile;
+mod connection;
+mod copy;
+mod failure;
+mod get;
+mod list;
+mod output;
+mod remote;
+mod remove;
 mod serve;
+mod set;
+mod show;
+mod store_copy;
+mod target;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -16,10 +30,44 @@ struct Interweave {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    /// Turn .x files into types of a language
+    Compile(compile::CompileArgs),
+    /// List a server's segments
+    Ls(list::ListArgs),
+    /// Show a segment's types and values
+    Show(show::ShowArgs),
+    /// Print a line for every new version
+    Watch(watch::WatchArgs),
+    /// Print one value
+    Get(get::GetArgs),
+    /// Change one value
+    Set(set::SetArgs),
+    /// Remove a segment
+    Rm(remove::RemoveArgs),
+    /// Copy a server's store, also while it runs
+    Backup(store_copy::BackupArgs),
+    /// Make a store from a backup
+    Restore(store_copy::RestoreArgs),
 }
 
 fn main() -> ExitCode {
-    match Interweave::parse().command {
-        Command::Serve(serve) => serve.run(),
+    let done = match Interweave::parse().command {
+        Command::Serve(serve) => return serve.run(),
+        Command::Compile(args) => compile::run(args),
+        Command::Ls(args) => list::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Watch(args) => watch::run(args),
+        Command::Get(args) => get::run(args),
+        Command::Set(args) => set::run(args),
+        Command::Rm(args) => remove::run(args),
+        Command::Backup(args) => store_copy::run_backup(args),
+        Command::Restore(args) => store_copy::run_restore(args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprint!("{failure}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -26,7 +26,12 @@ pub fn text(value: &str) -> Json {
 }
 
 pub fn object(members: Vec<(&str, Json)>) -> Json {
-    Json::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
+    Json::Object(
+        members
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value))
+            .collect(),
+    )
 }
 
 /// Columns as wide as their widest cell.
@@ -51,7 +56,13 @@ impl Table {
 
     fn render(&self) -> String {
         let columns = self.rows[0].len();
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut out = String::new();
         for row in &self.rows {

@@ -11,7 +11,7 @@ Examples:
   interweave rm 127.0.0.1/list
   interweave rm --if-exists 127.0.0.1/list";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RemoveArgs {
     /// The segment's URL; its data are gone and its clients are told
@@ -28,7 +28,9 @@ pub struct RemoveArgs {
 pub fn run(args: RemoveArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.target)?;
     if target.block.is_some() {
-        return Err(Failure::new("rm removes whole segments; a block is freed by a program (IW_free)"));
+        return Err(Failure::new(
+            "rm removes whole segments; a block is freed by a program (IW_free)",
+        ));
     }
     let removed = Remote::connect(&target.url.server)?.remove(&target.url, args.if_exists)?;
     if args.json {

@@ -8,7 +8,7 @@ use interweave_wire::Json;
 
 use crate::failure::Failure;
 use crate::output::{object, print_json};
-use crate::remote::Remote;
+use crate::remote::{Change, Remote};
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -18,7 +18,7 @@ Examples:
   interweave set '127.0.0.1/box#point' '{\"x\": 1, \"y\": 2}'
   interweave set '127.0.0.1/box#label' hello";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SetArgs {
     /// url#block, url#block#field or url#block#offset
@@ -38,7 +38,10 @@ pub struct SetArgs {
 pub fn run(args: SetArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.target)?;
     let Some(block) = &target.block else {
-        return Err(Failure::new(format!("{} names no block; write {0}#BLOCK#FIELD", args.target)));
+        return Err(Failure::new(format!(
+            "{} names no block; write {0}#BLOCK#FIELD",
+            args.target
+        )));
     };
     if !(args.timeout >= 0.0 && args.timeout <= 1e6) {
         return Err(Failure::new("--timeout is a number of seconds, 0 or more"));
@@ -50,10 +53,19 @@ pub fn run(args: SetArgs) -> Result<(), Failure> {
         let block = copy.block(block)?;
         let place = copy.locate_to_set(&block, &target.place)?;
         let bytes = parse_value(copy.types(), place.type_serial, &value)?;
-        Ok((block.serial, place.first_unit, place.units, bytes, place.type_serial))
+        Ok(Change {
+            serial: block.serial,
+            first_unit: place.first_unit,
+            units: place.units,
+            byte: place.byte,
+            bytes,
+        })
     })?;
     match args.json {
-        true => print_json(&object(vec![("version", Json::Number(version.to_string()))])),
+        true => print_json(&object(vec![(
+            "version",
+            Json::Number(version.to_string()),
+        )])),
         false => eprintln!("version {version}"),
     }
     Ok(())

@@ -18,7 +18,7 @@ Examples:
   interweave show 127.0.0.1/list --types    only the types
   interweave show 127.0.0.1/list --json --elements 1000000";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ShowArgs {
     /// A segment's URL, or the MIP of one block
@@ -58,7 +58,9 @@ pub fn run(args: ShowArgs) -> Result<(), Failure> {
         }
         let hidden = copy.block_count() - chosen.len() as u64;
         if hidden > 0 && target.block.is_none() {
-            out.push_str(&format!("... and {hidden} more blocks (--blocks N shows more)\n"));
+            out.push_str(&format!(
+                "... and {hidden} more blocks (--blocks N shows more)\n"
+            ));
         }
     }
     print_text(&out);
@@ -76,7 +78,10 @@ fn heading(copy: &Copy) -> String {
 }
 
 fn block_text(copy: &Copy, block: &interweave_master::BlockInfo<'_>, elements: u64) -> String {
-    let name = block.name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    let name = block
+        .name
+        .map(|name| format!(" \"{name}\""))
+        .unwrap_or_default();
     format!(
         "#{}{name}  {}  version {}\n    {}\n",
         block.serial,
@@ -95,7 +100,11 @@ fn types_text(types: &TypeTable) -> String {
 }
 
 fn named(types: &TypeTable) -> impl Iterator<Item = &TypeDescriptor> {
-    types.described().iter().map(|ty| &ty.descriptor).filter(|descriptor| !descriptor.name.is_empty())
+    types
+        .described()
+        .iter()
+        .map(|ty| &ty.descriptor)
+        .filter(|descriptor| !descriptor.name.is_empty())
 }
 
 /// A type as one would write it in an .x file.
@@ -103,17 +112,25 @@ fn type_declaration(types: &TypeTable, descriptor: &TypeDescriptor) -> String {
     let name = &descriptor.name;
     match &descriptor.body {
         TypeBody::Record(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|field| declaration(types, field.r#type, &field.name)).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|field| declaration(types, field.type_, &field.name))
+                .collect();
             format!("struct {name} {{ {}; }};\n", fields.join("; "))
         }
         TypeBody::Enum(members) => {
-            let members: Vec<String> =
-                members.iter().map(|member| format!("{} = {}", member.name, member.value)).collect();
+            let members: Vec<String> = members
+                .iter()
+                .map(|member| format!("{} = {}", member.name, member.value))
+                .collect();
             format!("enum {name} {{ {} }};\n", members.join(", "))
         }
         TypeBody::Union(choice) => {
-            format!("union {name} switch ({} {});\n", type_text(types, choice.discriminant_type), choice.discriminant)
+            format!(
+                "union {name} switch ({} {});\n",
+                type_text(types, choice.discriminant_type),
+                choice.discriminant
+            )
         }
         _ => format!("typedef {};\n", declaration(types, descriptor.serial, name)),
     }
@@ -147,6 +164,13 @@ fn as_json(copy: &Copy, chosen: &[interweave_master::BlockInfo<'_>], args: &Show
         ("version", number(copy.version())),
         ("wire_bytes", number(copy.wire_bytes())),
         ("types", Json::Array(types)),
-        ("blocks", Json::Array(if args.types { Vec::new() } else { blocks.collect() })),
+        (
+            "blocks",
+            Json::Array(if args.types {
+                Vec::new()
+            } else {
+                blocks.collect()
+            }),
+        ),
     ])
 }

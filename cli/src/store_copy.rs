@@ -22,7 +22,7 @@ Examples:
 
 The destination must be empty or not exist, and no server may use it.";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = BACKUP_EXAMPLES)]
 pub struct BackupArgs {
     /// The store's directory
@@ -36,7 +36,7 @@ pub struct BackupArgs {
     json: bool,
 }
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub struct RestoreArgs {
     /// A backup's directory
@@ -51,13 +51,15 @@ pub struct RestoreArgs {
 }
 
 pub fn run_backup(args: BackupArgs) -> Result<(), Failure> {
-    let report = backup(&args.from, &args.to, &mut progress("backup")).map_err(|error| Failure::new(error.to_string()))?;
+    let report = backup(&args.from, &args.to, &mut progress("backup"))
+        .map_err(|error| Failure::new(error.to_string()))?;
     say(&report, args.json);
     Ok(())
 }
 
 pub fn run_restore(args: RestoreArgs) -> Result<(), Failure> {
-    let report = restore(&args.from, &args.to, &mut progress("restore")).map_err(|error| Failure::new(error.to_string()))?;
+    let report = restore(&args.from, &args.to, &mut progress("restore"))
+        .map_err(|error| Failure::new(error.to_string()))?;
     say(&report, args.json);
     Ok(())
 }
@@ -68,7 +70,11 @@ fn progress(what: &'static str) -> impl FnMut(u64, u64) {
     move |done, total| {
         if shown {
             let end = if done >= total { "\n" } else { "" };
-            eprint!("\r{what}: {} of {}   {end}", size_text(done), size_text(total));
+            eprint!(
+                "\r{what}: {} of {}   {end}",
+                size_text(done),
+                size_text(total)
+            );
             let _ = stderr().flush();
         }
     }

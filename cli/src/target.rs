@@ -29,7 +29,11 @@ impl Target {
         let place = match parts.next() {
             None => Place::Whole,
             Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
-                Place::Unit(digits.parse().map_err(|_| Failure::new(format!("offset {digits} is too large")))?)
+                Place::Unit(
+                    digits
+                        .parse()
+                        .map_err(|_| Failure::new(format!("offset {digits} is too large")))?,
+                )
             }
             Some(path) => Place::Path(path.to_string()),
         };
@@ -56,13 +60,22 @@ mod tests {
         assert_eq!(place("127.0.0.1/list"), Place::Whole);
         assert_eq!(place("127.0.0.1/list#head"), Place::Whole);
         assert_eq!(place("127.0.0.1/list#head#1"), Place::Unit(1));
-        assert_eq!(place("127.0.0.1/list#head#next"), Place::Path("next".into()));
+        assert_eq!(
+            place("127.0.0.1/list#head#next"),
+            Place::Path("next".into())
+        );
         assert_eq!(place("127.0.0.1/a#1#[3].x"), Place::Path("[3].x".into()));
     }
 
     #[test]
     fn wrong_text_is_refused() {
-        for wrong in ["127.0.0.1", "127.0.0.1/a#", "127.0.0.1/a#1x", "iws://h/a", "127.0.0.1/a#1#99999999999999999999"] {
+        for wrong in [
+            "127.0.0.1",
+            "127.0.0.1/a#",
+            "127.0.0.1/a#1x",
+            "iws://h/a",
+            "127.0.0.1/a#1#99999999999999999999",
+        ] {
             assert!(Target::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -16,7 +16,7 @@ Examples:
   interweave watch '127.0.0.1/astroflow#header#time' a value as it changes
   interweave watch 127.0.0.1/list --count 1          wait for one change";
 
-#[derive(Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WatchArgs {
     /// A segment's URL, or a MIP whose value is shown each time
@@ -37,7 +37,11 @@ pub fn run(args: WatchArgs) -> Result<(), Failure> {
     let begin = Instant::now();
     let mut seen = 0;
     if !args.json {
-        eprintln!("{} is at version {}; Ctrl-C ends", watched.copy.url_text(), watched.copy.version());
+        eprintln!(
+            "{} is at version {}; Ctrl-C ends",
+            watched.copy.url_text(),
+            watched.copy.version()
+        );
     }
     while args.count.is_none_or(|count| seen < count) {
         let diff_bytes = remote.next_change(&mut watched)?;
@@ -49,7 +53,13 @@ pub fn run(args: WatchArgs) -> Result<(), Failure> {
             }
             None => None,
         };
-        report(&args, watched.copy.version(), diff_bytes, begin.elapsed().as_secs_f64(), value);
+        report(
+            &args,
+            watched.copy.version(),
+            diff_bytes,
+            begin.elapsed().as_secs_f64(),
+            value,
+        );
     }
     Ok(())
 }
@@ -57,7 +67,10 @@ pub fn run(args: WatchArgs) -> Result<(), Failure> {
 fn report(args: &WatchArgs, version: u64, diff_bytes: u64, seconds: f64, value: Option<Json>) {
     if !args.json {
         let value = value.map(|value| format!("  {value}")).unwrap_or_default();
-        print_text(&format!("{seconds:9.3} s  version {version}  diff {}{value}\n", size_text(diff_bytes)));
+        print_text(&format!(
+            "{seconds:9.3} s  version {version}  diff {}{value}\n",
+            size_text(diff_bytes)
+        ));
         return;
     }
     let mut members = vec![
