@@ -217,7 +217,7 @@ Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
                                      name_of(request.type) + " before the deadline"};
 }
 
-Result Link::post(const std::shared_ptr<Live>& live, Request request) {
+Result Link::post(const std::shared_ptr<Live>& live, Request& request) {
   const auto waiter = std::make_shared<Waiter>();
   waiter->is_late = true;
   return send(live, request, waiter);
@@ -361,7 +361,7 @@ std::int64_t Link::run_timers(std::int64_t now) {
   if (now < ping_due_ns) return std::min(ping_due_ns, now + live->heartbeat_ns());
   Request ping;
   ping.type = message_type::PING;
-  (void)post(live, std::move(ping));
+  (void)post(live, ping);
   return now + live->heartbeat_ns();
 }
 
@@ -369,6 +369,11 @@ std::uint64_t Link::next_sequence(protocol::session_id& session) {
   const std::lock_guard lock(mutex_);
   session = identity_.id;
   return ++sequence_;
+}
+
+protocol::session_id Link::session() {
+  const std::lock_guard lock(mutex_);
+  return identity_.id;
 }
 
 void Link::goodbye() {

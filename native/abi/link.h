@@ -71,7 +71,7 @@ class Link {
   // goes to absorb); UNREACHABLE when the connection was lost before the answer came.
   Result call(const std::shared_ptr<Live>& live, Request& request, std::int64_t deadline_ns);
   // Sends; the answer goes to absorb only.
-  Result post(const std::shared_ptr<Live>& live, Request request);
+  Result post(const std::shared_ptr<Live>& live, Request& request);
   // Sends what has no answer (CREDIT, CANCEL, GOODBYE).
   Result tell(const std::shared_ptr<Live>& live, message_type type,
               std::span<const std::uint8_t> body);
@@ -85,8 +85,9 @@ class Link {
   void listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener* segment);
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  // The session that releases of now are counted in, and the next one's sequence.
+  // The session, and the number of its next release.
   std::uint64_t next_sequence(protocol::session_id& session);
+  [[nodiscard]] protocol::session_id session();
   void goodbye();
 
  private:

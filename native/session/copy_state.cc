@@ -1,6 +1,7 @@
 #include "session/copy_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace iw::session {
 namespace {
@@ -16,7 +17,21 @@ coherence::Knowledge CopyState::knowledge(std::int64_t heard_ns,
   coherence::Knowledge known = known_;
   known.heard_ns = heard_ns;
   known.heartbeat_ns = heartbeat_ns;
+  known.promised = subscription_.has_value() && !is_told_;
+  if (known.promised) known.promise = *subscription_;
   return known;
+}
+
+coherence::Knowledge CopyState::with_staged(coherence::Knowledge known) const {
+  if (staged_.empty()) return known;
+  known.has_copy = true;
+  known.copy = reach();
+  known.confirmed_ns = reach_as_of_ns_;
+  return known;
+}
+
+void CopyState::reached_newest() {
+  if (reach() == known_.newest) is_told_ = false;
 }
 
 version_stamp CopyState::reach() const {
@@ -41,6 +56,7 @@ void CopyState::up_to_date(const version_stamp& newest, std::int64_t as_of_ns) {
     known_.copy = newest;
   }
   newest_is(newest, as_of_ns);
+  reached_newest();
 }
 
 bool CopyState::stage(StagedDiff diff) {
@@ -48,13 +64,16 @@ bool CopyState::stage(StagedDiff diff) {
   const version_stamp end = reach();
   const bool is_complete = diff.from.number == 0;
   const bool continues = diff.from == end || is_complete;
-  if (!continues || diff.now == end) {
+  if (!continues || (diff.now == end && known_.has_copy)) {
     give_credit(diff);
+    // The server counts on our having it, so its silence means nothing any more.
+    if (diff.now != end) is_told_ = true;
     return diff.now == end;
   }
   if (is_complete) drop_staged();
   reach_as_of_ns_ = diff.as_of_ns;
   staged_.push_back(std::move(diff));
+  reached_newest();
   return true;
 }
 
@@ -87,15 +106,27 @@ void CopyState::released(const version_stamp& version, std::int64_t as_of_ns) {
   known_.copy = version;
   known_.confirmed_ns = as_of_ns;
   newest_is(version, as_of_ns);
+  reached_newest();
+}
+
+void CopyState::forget() {
+  drop_staged();
+  known_.has_copy = false;
+  known_.copy = {};
+  known_.confirmed_ns = coherence::never_ns;
+  reach_as_of_ns_ = coherence::never_ns;
 }
 
 void CopyState::connection_lost() {
-  known_.promised = false;
+  subscription_.reset();
+  known_.newest_as_of_ns = coherence::never_ns;
   for (StagedDiff& diff : staged_) diff.was_pushed = false;
   credit_bytes_ = 0;
 }
 
-std::uint64_t CopyState::take_credit() { return std::exchange(credit_bytes_, 0); }
+std::uint64_t CopyState::take_credit(std::uint64_t least_bytes) {
+  return credit_bytes_ < least_bytes ? 0 : std::exchange(credit_bytes_, 0);
+}
 
 void CopyState::give_credit(const StagedDiff& diff) {
   if (diff.was_pushed) credit_bytes_ += diff.bytes.size_bytes();

@@ -37,8 +37,12 @@ class CopyState {
   [[nodiscard]] const version_stamp& newest() const { return known_.newest; }
   // The version that the copy and its waiting diffs lead to: what requests say they have.
   [[nodiscard]] version_stamp reach() const;
-  [[nodiscard]] bool is_promised() const { return known_.promised; }
-  [[nodiscard]] const coherence::Bound& promise() const { return known_.promise; }
+  // What would be known once the waiting diffs were applied.
+  [[nodiscard]] coherence::Knowledge with_staged(coherence::Knowledge known) const;
+  // The server watches this bound; empty: it does not watch.
+  [[nodiscard]] const std::optional<coherence::Bound>& subscription() const {
+    return subscription_;
+  }
 
   // ---- what the server says ----
   void newest_is(const version_stamp& newest, std::int64_t as_of_ns);
@@ -46,12 +50,16 @@ class CopyState {
   void up_to_date(const version_stamp& newest, std::int64_t as_of_ns);
   // An answer or a push with a diff. False: it continues nothing that is here and was dropped.
   bool stage(StagedDiff diff);
-  void promised(const coherence::Bound& promise) {
-    known_.promised = true;
-    known_.promise = promise;
+  void subscribed(const coherence::Bound& promise) {
+    subscription_ = promise;
+    is_told_ = false;
   }
-  // NOT_RECENT, or nothing is watched any more.
-  void promise_ended() { known_.promised = false; }
+  void unsubscribed() { subscription_.reset(); }
+  // NOT_RECENT: nothing more is promised until the client has the newest version [NOT-1].
+  void not_recent(const version_stamp& newest, std::int64_t heard_ns) {
+    is_told_ = true;
+    newest_is(newest, heard_ns);
+  }
   // The connection is gone; so is the server's promise. Pushed bytes need no credit any more.
   void connection_lost();
 
@@ -60,19 +68,28 @@ class CopyState {
   std::optional<StagedDiff> take_staged();
   [[nodiscard]] bool has_staged() const { return !staged_.empty(); }
   void applied(const StagedDiff& diff);
+  // It was taken and could not be applied.
+  void dropped(const StagedDiff& diff) { give_credit(diff); }
   // A diff could not be applied: the rest cannot be either. The next request asks anew.
   void drop_staged();
+  // The copy is of no version any more: the next diff must be a complete one.
+  void forget();
   // A release of our own was committed.
   void released(const version_stamp& version, std::int64_t as_of_ns);
-  // Bytes of pushed diffs no longer held, since the last call [NOT-4].
-  std::uint64_t take_credit();
+  // Bytes of pushed diffs no longer held, since the last call [NOT-4]; 0 while there are fewer than
+  // `least_bytes`.
+  std::uint64_t take_credit(std::uint64_t least_bytes);
 
   coherence::Adaptation adaptation;
 
  private:
   void give_credit(const StagedDiff& diff);
 
-  coherence::Knowledge known_;
+  void reached_newest();
+
+  coherence::Knowledge known_;  // but for what the subscription says
+  std::optional<coherence::Bound> subscription_;
+  bool is_told_ = false;  // the server has nothing more to say for now
   std::deque<StagedDiff> staged_;
   std::int64_t reach_as_of_ns_ = coherence::never_ns;  // reach() was the newest at this moment
   std::uint64_t credit_bytes_ = 0;

@@ -1,0 +1,294 @@
+// The C functions of <interweave.h>: arguments checked, failures recorded for the calling thread.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "abi/log.h"
+#include "abi/runtime.h"
+#include "abi/segment.h"
+#include "abi/thread_error.h"
+#include "interweave.h"
+#include "memory/address_map.h"
+#include "types/mip.h"
+#include "types/navigation.h"
+#include "types/registry.h"
+
+using iw::abi::error_code;
+using iw::abi::fail;
+using iw::abi::fail_null;
+using iw::abi::Result;
+using iw::abi::Runtime;
+using iw::abi::Wish;
+
+namespace {
+
+// No exception leaves the library: what may be thrown is the lack of memory.
+template <typename Call>
+int guarded(IW_handle_t h, Call&& call) noexcept {
+  try {
+    if (h == nullptr) return fail({error_code::NOT_OPEN, "the handle is NULL"});
+    if (const Result usable = h->check_usable(); !usable) return fail(usable, h->name());
+    return iw::abi::finish(call(), h->name());
+  } catch (const std::bad_alloc&) {
+    return fail({error_code::NO_MEMORY, "no memory is left"});
+  }
+}
+
+template <typename Call>
+void* guarded_pointer(IW_handle_t h, Call&& call) noexcept {
+  void* out = nullptr;
+  const int code = guarded(h, [&] { return call(out); });
+  return code == 0 ? out : nullptr;
+}
+
+std::string token_of(const IW_open_options* options) {
+  if (options != nullptr && options->token != nullptr) return options->token;
+  const char* const from_environment = std::getenv("IW_TOKEN");
+  return from_environment == nullptr ? "" : from_environment;
+}
+
+Result read_options(const IW_open_options* given, IW_open_options& options,
+                    iw::abi::OpenWish& wish) {
+  options = {};
+  options.flags = IW_CREATE;
+  if (given != nullptr) {
+    if (given->size < offsetof(IW_open_options, durability)) {
+      return {error_code::BAD_ARGUMENT, "IW_open_options.size must be sizeof(IW_open_options)"};
+    }
+    std::memcpy(&options, given, std::min(given->size, sizeof options));
+  }
+  if ((options.flags & ~static_cast<unsigned>(IW_CREATE | IW_READ_ONLY)) != 0) {
+    return {error_code::BAD_ARGUMENT, "IW_open_options.flags has bits that mean nothing"};
+  }
+  if (options.durability < 0 || options.durability > IW_SYNCED) {
+    return {error_code::BAD_ARGUMENT, "IW_open_options.durability is none of IW_MEMORY, "
+                                      "IW_WRITTEN, IW_SYNCED"};
+  }
+  if (!(options.timeout >= 0)) {
+    return {error_code::BAD_ARGUMENT, "IW_open_options.timeout is negative"};
+  }
+  wish.create = (options.flags & IW_CREATE) != 0;
+  wish.read_only = (options.flags & IW_READ_ONLY) != 0;
+  wish.durable = static_cast<iw::protocol::durability>(
+      options.durability == 0 ? IW_SYNCED : options.durability);
+  wish.quota_bytes = options.quota;
+  if (options.timeout > 0) wish.timeout_s = options.timeout;
+  return {};
+}
+
+iw::coherence::Model model_of(IW_coherence_t model) {
+  return static_cast<iw::coherence::Model>(model);
+}
+static_assert(static_cast<int>(iw::coherence::Model::FULL) == IW_FULL);
+static_assert(static_cast<int>(iw::coherence::Model::STRICT) == IW_STRICT);
+static_assert(static_cast<int>(iw::coherence::Model::NULL_COHERENCE) == IW_NULL);
+static_assert(static_cast<int>(iw::coherence::Model::DELTA) == IW_DELTA);
+static_assert(static_cast<int>(iw::coherence::Model::TEMPORAL) == IW_TEMPORAL);
+static_assert(static_cast<int>(iw::coherence::Model::DIFF) == IW_DIFF);
+static_assert(static_cast<int>(iw::protocol::durability::SYNCED) == IW_SYNCED);
+
+}  // namespace
+
+extern "C" {
+
+IW_handle_t IW_open_segment(const char* url) { return IW_open_segment_with(url, nullptr); }
+
+IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) {
+  try {
+    if (url == nullptr) return fail_null({error_code::BAD_URL, "the URL is NULL"});
+    iw::types::Url parsed;
+    if (const Result result = iw::types::parse_url(url, parsed); !result) {
+      return fail_null(result);
+    }
+    IW_open_options options;
+    iw::abi::OpenWish wish;
+    if (const Result result = read_options(given, options, wish); !result) {
+      return fail_null(result, url);
+    }
+    IW_segment& segment = Runtime::get().segment_for(parsed, token_of(given));
+    const Result opened = segment.open(wish);
+    return opened.ok() ? &segment : fail_null(opened, segment.name());
+  } catch (const std::bad_alloc&) {
+    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+  }
+}
+
+int IW_close_segment(IW_handle_t h) {
+  return guarded(h, [h] { return h->close(); });
+}
+
+uint64_t IW_version(IW_handle_t h) {
+  uint64_t version = 0;
+  (void)guarded(h, [&] {
+    version = h->version();
+    return Result{};
+  });
+  return version;
+}
+
+int IW_rl_acquire(IW_handle_t h) {
+  return guarded(h, [h] { return h->acquire_reader(h->wish_for(-1)); });
+}
+
+int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags) {
+  return guarded(h, [=]() -> Result {
+    if (!(seconds >= 0) || (flags & ~IW_FRESH) != 0) {
+      return {error_code::BAD_ARGUMENT, "seconds is negative, or flags has bits that mean nothing"};
+    }
+    return h->acquire_reader(h->wish_for(seconds, (flags & IW_FRESH) != 0));
+  });
+}
+
+int IW_rl_release(IW_handle_t h) {
+  return guarded(h, [h] { return h->release_reader(); });
+}
+
+int IW_wl_acquire(IW_handle_t h) {
+  return guarded(h, [h] { return h->acquire_writer(h->wish_for(-1)); });
+}
+
+int IW_wl_acquire_for(IW_handle_t h, double seconds) {
+  return guarded(h, [=]() -> Result {
+    if (!(seconds >= 0)) return {error_code::BAD_ARGUMENT, "seconds is negative"};
+    return h->acquire_writer(h->wish_for(seconds));
+  });
+}
+
+int IW_wl_release(IW_handle_t h) {
+  return guarded(h, [h] { return h->release_writer(); });
+}
+
+int IW_wl_abort(IW_handle_t h) {
+  return guarded(h, [h] { return h->abort_writer(); });
+}
+
+int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x) {
+  return guarded(h, [=]() -> Result {
+    if (model < IW_FULL || model > IW_DIFF) {
+      return {error_code::BAD_ARGUMENT, "that is no coherence model"};
+    }
+    const bool needs_x = model == IW_DELTA || model == IW_TEMPORAL || model == IW_DIFF;
+    if (needs_x && !(x >= 0)) {
+      return {error_code::BAD_ARGUMENT, "the bound x of the coherence model is negative"};
+    }
+    h->set_bound({model_of(model), needs_x ? x : 0});
+    return {};
+  });
+}
+
+int IW_set_coherence_fn(IW_handle_t h, IW_recent_fn f, void* arg) {
+  return guarded(h, [=] {
+    h->set_recent_fn(f, arg);
+    return Result{};
+  });
+}
+
+int IW_refresh(IW_handle_t h) {
+  return guarded(h, [h] { return h->refresh(); });
+}
+
+int IW_staleness(IW_handle_t h, double* seconds) {
+  return guarded(h, [=]() -> Result {
+    if (seconds == nullptr) return {error_code::BAD_ARGUMENT, "seconds is NULL"};
+    return h->staleness(*seconds);
+  });
+}
+
+void* IW_malloc(IW_handle_t h, IW_type_t t) { return IW_malloc_array(h, t, 1, nullptr); }
+
+void* IW_malloc_named(IW_handle_t h, IW_type_t t, const char* name) {
+  return IW_malloc_array(h, t, 1, name);
+}
+
+void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name) {
+  return guarded_pointer(h, [=](void*& out) { return h->allocate(t, count, name, out); });
+}
+
+int IW_free(IW_handle_t h, void* block) {
+  return guarded(h, [=] { return h->free_block(block); });
+}
+
+int IW_assign(IW_handle_t h, void* field, const void* src, size_t count) {
+  return guarded(h, [=] { return h->assign(field, src, count); });
+}
+
+void* IW_next_block(IW_handle_t h, const void* after) {
+  return guarded_pointer(h, [=](void*& out) { return h->next_block(after, out); });
+}
+
+IW_mip_t IW_ptr_to_mip(const void* p) {
+  try {
+    iw::memory::FoundBlock found;
+    iw::types::Url url;
+    if (!iw::memory::find_block(p, found) || !iw::memory::find_segment(p, url)) {
+      return fail_null({error_code::BAD_POINTER, "the address is in no block of an open segment"});
+    }
+    const iw::memory::Block& block = found.block;
+    const iw::types::UnitAt at =
+        iw::types::unit_of_byte(*block.type, block.count, found.offset_bytes);
+    if (!at.exact) {
+      return fail_null({error_code::BAD_POINTER,
+                        "the address is inside of a unit of " + block.type->spelled() +
+                            "; only the beginnings of units have MIPs"});
+    }
+    const std::string text = iw::types::mip_text(url, block.serial, at.unit);
+    auto* const out = static_cast<char*>(std::malloc(text.size() + 1));
+    if (out == nullptr) return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    std::memcpy(out, text.c_str(), text.size() + 1);
+    return out;
+  } catch (const std::bad_alloc&) {
+    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+  }
+}
+
+void IW_mip_free(IW_mip_t mip) { std::free(mip); }
+
+void* IW_mip_to_ptr(const char* text) {
+  try {
+    if (text == nullptr) return fail_null({error_code::BAD_URL, "the MIP is NULL"});
+    iw::types::Mip mip;
+    if (const Result parsed = iw::types::parse_mip(text, mip); !parsed) return fail_null(parsed);
+    IW_segment& segment = Runtime::get().segment_for(mip.url, token_of(nullptr));
+    void* out = nullptr;
+    Result result = segment.open_for_pointers();
+    if (result) result = segment.place_of(mip, out);
+    return result.ok() ? out : fail_null(result, text);
+  } catch (const std::bad_alloc&) {
+    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+  }
+}
+
+int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg) {
+  return guarded(h, [=] {
+    h->set_change_fn(f, arg);
+    return Result{};
+  });
+}
+
+int IW_event_fd(void) { return Runtime::get().event_fd(); }
+
+int IW_dispatch(void) {
+  Runtime::get().dispatch();
+  return 0;
+}
+
+int IW_stats(IW_handle_t h, IW_stats_t* out) {
+  return guarded(h, [=]() -> Result {
+    if (out == nullptr || out->size < sizeof out->size) {
+      return {error_code::BAD_ARGUMENT, "IW_stats_t.size must be sizeof(IW_stats_t)"};
+    }
+    IW_stats_t all{};
+    h->fill_stats(all);
+    all.size = std::min(out->size, sizeof all);
+    std::memcpy(out, &all, all.size);
+    return {};
+  });
+}
+
+void IW_set_log(IW_log_fn f, void* arg) { iw::abi::set_log(f, arg); }
+
+int IW_errno(void) { return iw::abi::last_code(); }
+
+const char* IW_strerror(void) { return iw::abi::last_text(); }
+
+}  // extern "C"

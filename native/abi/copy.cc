@@ -1,0 +1,186 @@
+#include "abi/copy.h"
+
+#include <algorithm>
+#include <map>
+
+#include "platform/memory.h"
+#include "runs/runs.h"
+#include "types/registry.h"
+
+namespace iw::abi {
+
+using protocol::error_code;
+
+Result Copy::create(const types::Url& url, bool read_only, std::shared_ptr<Copy>& out) {
+  memory::HeapOptions options;
+  options.url = url;
+  options.read_only = read_only;
+  std::unique_ptr<memory::Heap> heap;
+  if (Result made = memory::Heap::create(options, heap); !made) return made;
+  out.reset(new Copy(url));
+  out->heap_ = std::move(heap);
+  return {};
+}
+
+// Blocks pointed at in other segments must be known before the translation, which may not wait for
+// a server. While they are asked for, others may describe blocks of this copy, too.
+Result Copy::apply(std::span<const std::byte> bytes, const Describe& describe,
+                   swizzle::Resolver& resolver, bool& damaged) {
+  damaged = false;
+  diff::Update update;
+  std::unique_lock lock(mutex_);
+  if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
+  if (!update.foreign_references().empty()) {
+    const std::uint64_t before = changes_;
+    lock.unlock();
+    ask_for_foreign(update, describe, resolver);
+    lock.lock();
+    if (changes_ != before) {
+      if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
+    }
+  }
+  diff::CachedCopy copy = parts();
+  Result applied = update.apply(copy, resolver);
+  damaged = !applied.ok();
+  return applied;
+}
+
+void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
+                           swizzle::Resolver& resolver) {
+  std::map<std::uint16_t, std::vector<std::uint64_t>> missing;
+  const swizzle::SlotTable& slots = update.slots() != nullptr ? *update.slots() : slots_;
+  for (const diff::ForeignReference& reference : update.foreign_references()) {
+    const types::Url* url = slots.url_of(reference.slot);
+    if (url == nullptr) continue;
+    const memory::Heap* heap = resolver.find(*url);
+    memory::Block block;
+    if (heap != nullptr && heap->find(reference.serial, block)) continue;
+    missing[reference.slot].push_back(reference.serial);
+  }
+  for (auto& [slot, serials] : missing) describe(*slots.url_of(slot), std::move(serials));
+}
+
+Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver) {
+  const std::lock_guard lock(mutex_);
+  // A writer works on the newest version: there is nothing to be told.
+  if (heap_->is_writing()) return {};
+  diff::Update update;
+  if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
+  if (!update.is_metadata_only()) return Result::malformed("a description of blocks has data");
+  ++changes_;
+  diff::CachedCopy copy = parts();
+  return update.apply(copy, resolver);
+}
+
+Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
+  std::vector<memory::SubsegmentPages> written;
+  std::vector<memory::SubsegmentRuns> changed;
+  if (Result listed = heap_->collect(written); !listed) return listed;
+  if (Result found = heap_->changed_runs(written, changed); !found) return found;
+  if (changed.empty()) return {};
+  std::uintptr_t last_page = 0;
+  heap_->for_each_part(changed, [&](const memory::BlockPart& part) {
+    const std::byte* const address = part.block.address + part.offset_bytes;
+    const auto page = reinterpret_cast<std::uintptr_t>(address) / platform::page_size();
+    if (page == last_page) return;
+    last_page = page;
+    ++pages;
+    strays.push_back({part.block.serial, heap_->name_of(part.block.serial), address});
+  });
+  return heap_->undo(written);
+}
+
+Result Copy::begin_write(const memory::SerialRange& serials) {
+  const std::lock_guard lock(mutex_);
+  collected_.clear();
+  return heap_->begin_write({&serials, 1});
+}
+
+Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out) {
+  const std::lock_guard lock(mutex_);
+  Result why;
+  const types::Type* const registered = types::Registry::program().find(type, why);
+  if (registered == nullptr) return why;
+  const types::Type* const own = types_.add(*registered, why);
+  if (own == nullptr) return why;
+  memory::Block block;
+  if (Result made = heap_->allocate(*own, count, name, false, block); !made) return made;
+  out = block.address;
+  return {};
+}
+
+Result Copy::free(void* block) {
+  const std::lock_guard lock(mutex_);
+  memory::Block found;
+  if (!heap_->find_at(block, found) || found.address != block) {
+    return {error_code::BAD_POINTER, "the address to free is not the beginning of a block of it"};
+  }
+  if (found.is_owned) {
+    return {error_code::BAD_ARGUMENT,
+            "the block belongs to a field; assign to the field or free its owner"};
+  }
+  return heap_->free(found.serial);
+}
+
+Result Copy::assign(void*, const void*, std::uint64_t) {
+  return {error_code::UNIMPLEMENTED, "IW_assign is not part of this version of the library"};
+}
+
+// Adds what was stored to since the last call to the section's pages.
+Result Copy::take_pages() {
+  std::vector<memory::SubsegmentPages> written;
+  if (Result listed = heap_->collect(written); !listed) return listed;
+  for (memory::SubsegmentPages& one : written) {
+    const auto same = std::find_if(
+        collected_.begin(), collected_.end(),
+        [&one](const memory::SubsegmentPages& other) { return other.subsegment == one.subsegment; });
+    if (same == collected_.end()) {
+      collected_.push_back(std::move(one));
+      continue;
+    }
+    same->pages.insert(same->pages.end(), one.pages.begin(), one.pages.end());
+    runs::coalesce(same->pages);
+  }
+  return {};
+}
+
+std::uint64_t Copy::collected_pages() const {
+  std::uint64_t bytes = 0;
+  for (const memory::SubsegmentPages& one : collected_) {
+    for (const platform::ByteRange& range : one.pages) bytes += range.size_bytes();
+  }
+  return bytes / platform::page_size();
+}
+
+Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
+                     std::uint64_t& pages) {
+  const std::lock_guard lock(mutex_);
+  if (Result taken = take_pages(); !taken) return taken;
+  pages = collected_pages();
+  if (Result found = heap_->changed_runs(collected_, out.runs); !found) return found;
+  swizzle::Swizzler swizzler(*heap_, slots_, resolver);
+  const diff::Release release{*heap_, types_, slots_, swizzler, from_version, out.runs, true};
+  Result collected = diff::collect(release, out.outgoing);
+  if (!collected) slots_.rollback();
+  return collected;
+}
+
+Result Copy::commit(const CollectedDiff& diff) {
+  const std::lock_guard lock(mutex_);
+  types_.commit();
+  slots_.commit();
+  collected_.clear();
+  return heap_->commit_write(diff.runs);
+}
+
+Result Copy::roll_back() {
+  const std::lock_guard lock(mutex_);
+  const Result taken = take_pages();
+  const Result rolled_back = heap_->rollback_write(collected_);
+  types_.rollback();
+  slots_.rollback();
+  collected_.clear();
+  return rolled_back.ok() ? taken : rolled_back;
+}
+
+}  // namespace iw::abi

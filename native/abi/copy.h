@@ -1,0 +1,93 @@
+// The cached copy of one segment: its heap, types and slot table, and the diffs that go in and out.
+//
+// Application memory (views) is used by whoever is inside the segment's lock; every call here but
+// describe() and place_of() is made by the thread that is exclusive. describe() may come from any
+// thread at any time, so types, slots and the heap's blocks are guarded by a mutex of the copy's
+// own; `changes_` tells an update that was checked before that it must be checked again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diff/collect.h"
+#include "diff/update.h"
+#include "interweave/type_table.h"
+#include "memory/heap.h"
+#include "swizzle/slot_table.h"
+#include "types/mip.h"
+#include "types/result.h"
+#include "types/segment_types.h"
+
+namespace iw::abi {
+
+using types::Result;
+
+// A writer's changes: what is sent, and what is committed once it is acknowledged.
+struct CollectedDiff {
+  diff::Outgoing outgoing;
+  std::vector<memory::SubsegmentRuns> runs;
+  [[nodiscard]] bool is_empty() const { return outgoing.is_empty(); }
+};
+
+// A page that was stored to without the writer lock.
+struct Stray {
+  std::uint64_t serial = 0;  // 0: in no block
+  std::string block_name;
+  const void* address = nullptr;  // of the first word that differed
+};
+
+// Makes the blocks of another segment known, if need be by asking its server. Failures become
+// stubs.
+using Describe = std::function<void(const types::Url&, std::vector<std::uint64_t> serials)>;
+
+class Copy {
+ public:
+  static Result create(const types::Url& url, bool read_only, std::shared_ptr<Copy>& out);
+
+  [[nodiscard]] memory::Heap& heap() const { return *heap_; }
+  // Kept alive beyond the copy by those who translate pointers into it.
+  [[nodiscard]] std::shared_ptr<memory::Heap> shared_heap() const { return heap_; }
+
+  // ---- what arrives ----
+  // `damaged` on failure: the copy is of no version and must be replaced by a complete one.
+  Result apply(std::span<const std::byte> bytes, const Describe& describe,
+               swizzle::Resolver& resolver, bool& damaged);
+  // Space for blocks that a server described (a diff without data).
+  Result describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver);
+  // Finds stores made outside a lock and undoes them.
+  Result undo_strays(std::vector<Stray>& strays, std::uint64_t& pages);
+
+  // ---- a writer section ----
+  Result begin_write(const memory::SerialRange& serials);
+  Result allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out);
+  Result free(void* block);
+  Result assign(void* field, const void* source, std::uint64_t count);
+  // May be called again after a release that did not succeed. `pages` is what was found written.
+  Result collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
+                 std::uint64_t& pages);
+  Result commit(const CollectedDiff& diff);
+  Result roll_back();
+
+ private:
+  explicit Copy(const types::Url& url) : slots_(url) {}
+  diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
+  Result read_update(std::span<const std::byte> bytes, diff::Update& out) ;
+  void ask_for_foreign(const diff::Update& update, const Describe& describe,
+                       swizzle::Resolver& resolver);
+  Result take_pages();
+  [[nodiscard]] std::uint64_t collected_pages() const;
+
+  std::mutex mutex_;
+  std::uint64_t changes_ = 0;  // of types, slots and blocks by describe()
+  std::shared_ptr<memory::Heap> heap_;
+  types::SegmentTypes types_;
+  swizzle::SlotTable slots_;
+  std::vector<memory::SubsegmentPages> collected_;  // in this writer section
+};
+
+}  // namespace iw::abi

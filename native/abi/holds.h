@@ -1,0 +1,26 @@
+// The locks that the calling thread holds [PROC-3, PROC-4]. What a thread still holds when it ends
+// is given back.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace iw::abi {
+
+class Segment;
+
+struct Hold {
+  Segment* segment = nullptr;
+  std::uint32_t reads = 0;
+  std::uint32_t writes = 0;
+  bool is_strict = false;  // counted among the segment's strict readers
+  std::uint64_t opening = 0;  // which opening of the segment it belongs to
+};
+
+// Null: the thread holds nothing of the segment.
+Hold* find_hold(const Segment* segment);
+// After it, pointers from find_hold are void.
+Hold& add_hold(const Hold& hold);
+void drop_hold(const Segment* segment);
+
+}  // namespace iw::abi

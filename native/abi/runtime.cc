@@ -1,0 +1,212 @@
+#include "abi/runtime.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "abi/log.h"
+#include "platform/clock.h"
+#include "platform/invariant.h"
+#include "platform/process.h"
+
+namespace iw::abi {
+
+using platform::now_ns;
+
+namespace {
+
+// A connection that the program's own threads have just read is theirs for a while: otherwise every
+// answer would wake two threads.
+constexpr std::int64_t quiet_ns = 10'000'000;
+
+struct Current {
+  std::mutex mutex;
+  Runtime* runtime = nullptr;
+  unsigned fork_count = 0;
+};
+
+Current& current() {
+  static Current* const one = new Current;  // used until the process ends
+  return *one;
+}
+
+void say_goodbye() {
+  Current& now = current();
+  if (now.runtime != nullptr && now.fork_count == platform::fork_count()) now.runtime->goodbye();
+}
+
+}  // namespace
+
+// After fork the parent's mutex may be held for ever: the child's first call has a new one.
+Runtime& Runtime::get() {
+  static std::atomic<Runtime*> cached{nullptr};
+  static std::atomic<unsigned> cached_fork{0};
+  const unsigned fork_count = platform::fork_count();
+  if (Runtime* const runtime = cached.load(std::memory_order_acquire);
+      runtime != nullptr && cached_fork.load(std::memory_order_relaxed) == fork_count) {
+    return *runtime;
+  }
+  static std::atomic<bool> is_making{false};
+  static std::atomic<unsigned> making_fork{0};
+  while (is_making.exchange(true, std::memory_order_acquire)) {
+    // Another thread makes it; one that forked away with the flag set never will.
+    if (making_fork.load() != fork_count) break;
+    std::this_thread::yield();
+  }
+  making_fork.store(fork_count);
+  Runtime* runtime = cached.load(std::memory_order_acquire);
+  if (runtime == nullptr || cached_fork.load(std::memory_order_relaxed) != fork_count) {
+    runtime = new Runtime;
+    Current& now = current();
+    const bool is_first = now.runtime == nullptr;
+    now.runtime = runtime;
+    now.fork_count = fork_count;
+    cached_fork.store(fork_count, std::memory_order_relaxed);
+    cached.store(runtime, std::memory_order_release);
+    if (is_first) std::atexit(say_goodbye);
+    std::thread([runtime] { runtime->serve(); }).detach();
+  }
+  is_making.store(false, std::memory_order_release);
+  return *runtime;
+}
+
+Runtime::Runtime() {
+  const bool has_wake_ups =
+      platform::WakeUp::create(wake_).ok() && platform::WakeUp::create(events_).ok();
+  IW_INVARIANT(has_wake_ups, "no file descriptors are left to begin with");
+}
+
+IW_segment& Runtime::segment_for(const types::Url& url, const std::string& token) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Link>& link = links_[url.server()];
+  if (link == nullptr) {
+    session::SessionIdentity identity;
+    identity.token = token;
+    identity.client = "libinterweave (C++)";
+    link = std::make_unique<Link>(url, std::move(identity));
+  }
+  std::unique_ptr<IW_segment>& segment = segments_[url.text()];
+  if (segment == nullptr) segment = std::make_unique<IW_segment>(*this, url, *link);
+  return *segment;
+}
+
+IW_segment* Runtime::find_segment(const types::Url& url) {
+  const std::lock_guard lock(mutex_);
+  const auto found = segments_.find(url.text());
+  return found == segments_.end() ? nullptr : found->second.get();
+}
+
+std::vector<IW_segment*> Runtime::segments() {
+  const std::lock_guard lock(mutex_);
+  std::vector<IW_segment*> all;
+  for (const auto& [url, segment] : segments_) all.push_back(segment.get());
+  return all;
+}
+
+std::vector<Link*> Runtime::links() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Link*> all;
+  for (const auto& [server, link] : links_) all.push_back(link.get());
+  return all;
+}
+
+void Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials) {
+  IW_segment& segment = segment_for(url, {});
+  Result result = segment.open_for_pointers();
+  if (result) result = segment.describe(std::move(serials), {});
+  if (!result && log_choice().debug) {
+    trace("pointers into " + url.text() + " become stubs: " + result.text);
+  }
+}
+
+// ---- the library's thread ----
+
+void Runtime::serve() {
+  while (true) {
+    const std::int64_t timers_ns = run_timers(now_ns());
+    if (is_dispatched_) {
+      if (next_change_ns() <= now_ns()) events_.signal();
+    } else {
+      run_callbacks();
+    }
+    std::int64_t next_ns = next_change_ns();
+    if (is_dispatched_ && next_ns <= now_ns()) next_ns = platform::never_ns;  // told already
+    wait_and_read(std::min(timers_ns, next_ns));
+  }
+}
+
+std::int64_t Runtime::run_timers(std::int64_t now) {
+  std::int64_t next_ns = platform::never_ns;
+  for (Link* link : links()) next_ns = std::min(next_ns, link->run_timers(now));
+  for (IW_segment* segment : segments()) next_ns = std::min(next_ns, segment->run_timers(now));
+  return next_ns;
+}
+
+std::int64_t Runtime::next_change_ns() {
+  std::int64_t next_ns = platform::never_ns;
+  for (IW_segment* segment : segments()) next_ns = std::min(next_ns, segment->change_due_ns());
+  return next_ns;
+}
+
+void Runtime::run_callbacks() {
+  for (IW_segment* segment : segments()) {
+    IW_change_fn function = nullptr;
+    void* arg = nullptr;
+    std::uint64_t version = 0;
+    if (segment->take_due_change(now_ns(), function, arg, version)) {
+      function(segment, version, arg);
+    }
+  }
+}
+
+void Runtime::wait_and_read(std::int64_t deadline_ns) {
+  struct Watched {
+    Link* link;
+    std::shared_ptr<Live> live;
+  };
+  std::vector<Watched> watched;
+  std::vector<platform::Interest> interests{{wake_.fd()}};
+  const std::int64_t now = now_ns();
+  for (Link* link : links()) {
+    std::shared_ptr<Live> live = link->current();
+    if (live == nullptr) continue;
+    const std::int64_t quiet_until_ns = is_dispatched_ ? 0 : live->led_ns() + quiet_ns;
+    if (now < quiet_until_ns || live->is_led()) {
+      deadline_ns = std::min(deadline_ns, std::max(quiet_until_ns, now + quiet_ns));
+      continue;
+    }
+    interests.push_back({live->fd()});
+    watched.push_back({link, std::move(live)});
+  }
+  if (!platform::wait_for(interests, deadline_ns)) return;
+  if (interests[0].readable) wake_.drain();
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (interests[i + 1].readable) watched[i].link->read_available(watched[i].live);
+  }
+}
+
+int Runtime::event_fd() {
+  is_dispatched_ = true;
+  wake();
+  return events_.fd();
+}
+
+void Runtime::dispatch() {
+  events_.drain();
+  run_callbacks();
+}
+
+void Runtime::goodbye() {
+  for (Link* link : links()) link->goodbye();
+}
+
+memory::Heap* HeapResolver::find(const types::Url& url) {
+  IW_segment* const segment = runtime_.find_segment(url);
+  if (segment == nullptr) return nullptr;
+  std::shared_ptr<memory::Heap> heap = segment->heap();
+  if (heap == nullptr) return nullptr;
+  kept_.push_back(std::move(heap));
+  return kept_.back().get();
+}
+
+}  // namespace iw::abi

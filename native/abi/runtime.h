@@ -1,0 +1,72 @@
+// What the process has once: its segments by URL, its links by server, and the library's thread,
+// which reads what nobody waits for, renews leases, and runs callbacks (holding no lock).
+//
+// Never destroyed: threads may use it until the process ends. A forked child makes a new one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "abi/link.h"
+#include "abi/segment.h"
+#include "platform/socket.h"
+#include "swizzle/swizzler.h"
+
+namespace iw::abi {
+
+class Runtime {
+ public:
+  static Runtime& get();
+
+  // Made at the first call for a URL; not yet opened. The token counts when the server's link is
+  // made.
+  IW_segment& segment_for(const types::Url& url, const std::string& token);
+  // Null: never heard of.
+  IW_segment* find_segment(const types::Url& url);
+
+  // Makes blocks of another segment known, if that is possible; for pointers.
+  void describe(const types::Url& url, std::vector<std::uint64_t> serials);
+
+  // The library's thread has something new to do.
+  void wake() const { wake_.signal(); }
+
+  int event_fd();
+  void dispatch();
+  void goodbye();
+
+ private:
+  Runtime();
+  void serve();
+  std::int64_t run_timers(std::int64_t now_ns);
+  std::int64_t next_change_ns();
+  void run_callbacks();
+  void wait_and_read(std::int64_t deadline_ns);
+  std::vector<IW_segment*> segments();
+  std::vector<Link*> links();
+
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<IW_segment>> segments_;
+  std::map<std::string, std::unique_ptr<Link>> links_;
+  platform::WakeUp wake_;
+  platform::WakeUp events_;                  // readable when dispatch() has something to do
+  std::atomic<bool> is_dispatched_{false};  // callbacks run in dispatch()
+};
+
+// The heaps of this process, for one translation: they stay while it lives.
+class HeapResolver final : public swizzle::Resolver {
+ public:
+  explicit HeapResolver(Runtime& runtime) : runtime_(runtime) {}
+  memory::Heap* find(const types::Url& url) override;
+
+ private:
+  Runtime& runtime_;
+  std::vector<std::shared_ptr<memory::Heap>> kept_;
+};
+
+}  // namespace iw::abi

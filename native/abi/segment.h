@@ -1,0 +1,215 @@
+// One segment of this process: its copy, its locks among the process's threads, and its
+// conversation with the server. Segments are made once per URL and live as long as the process, so
+// that an old handle is an error and not a crash.
+//
+// The lock among threads (spec/coherence.md, PROC-*): `readers_` threads are inside, or one is
+// exclusive (the writer, or a thread that applies an update); who waits to be exclusive holds back
+// newcomers. Everything is guarded by mutex_, which is held for moments only: never while talking to
+// the server, never while bytes are translated. The copy itself belongs to whoever is inside.
+//
+//   segment.cc           opening, closing, the lock among threads
+//   segment_reader.cc    reader locks, asking, applying
+//   segment_writer.cc    the writer lock, release, abort
+//   segment_messages.cc  what the server says; renewals, credit, subscriptions
+//   segment_blocks.cc    allocation, MIPs
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "abi/copy.h"
+#include "abi/holds.h"
+#include "abi/link.h"
+#include "coherence/freshness.h"
+#include "interweave.h"
+#include "platform/clock.h"
+#include "session/copy_state.h"
+#include "session/writer_grant.h"
+#include "types/mip.h"
+
+namespace iw::abi {
+
+class Runtime;
+
+struct OpenWish {
+  bool create = true;
+  bool read_only = false;
+  protocol::durability durable = protocol::durability::SYNCED;
+  std::uint64_t quota_bytes = 0;
+  double timeout_s = 30;
+};
+
+// How long an acquire may wait for others, and whether it must ask.
+struct Wish {
+  std::int64_t deadline_ns = 0;
+  bool may_wait = true;  // for other holders of the lock
+  bool fresh = false;
+};
+
+class Segment : public Listener {
+ public:
+  Segment(Runtime& runtime, types::Url url, Link& link);
+
+  [[nodiscard]] const types::Url& url() const { return url_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // ---- opening ----
+  Result open(const OpenWish& wish);
+  // For pointers and MIPs that lead here: opened without being asked for, never closed.
+  Result open_for_pointers();
+  Result close();
+  // NOT_OPEN, FORKED or nothing.
+  [[nodiscard]] Result check_usable() const;
+  // `seconds` from now; a negative number: the segment's own timeout; 0: no waiting for others.
+  [[nodiscard]] Wish wish_for(double seconds, bool fresh = false) const;
+
+  // ---- locks ----
+  Result acquire_reader(const Wish& wish);
+  Result release_reader();
+  Result acquire_writer(const Wish& wish);
+  Result release_writer();
+  Result abort_writer();
+  Result refresh();
+  void thread_ended(const Hold& hold);
+
+  // ---- coherence ----
+  void set_bound(const coherence::Bound& bound);
+  void set_recent_fn(IW_recent_fn function, void* arg);
+  void set_change_fn(IW_change_fn function, void* arg);
+  Result staleness(double& seconds);
+  std::uint64_t version();
+  void fill_stats(IW_stats_t& out);
+
+  // ---- blocks ----
+  Result allocate(IW_type_t type, std::size_t count, const char* name, void*& out);
+  Result free_block(void* block);
+  Result assign(void* field, const void* source, std::size_t count);
+  Result next_block(const void* after, void*& out);
+  // Where the place is; its space is reserved, if need be by asking the server.
+  Result place_of(const types::Mip& mip, void*& out);
+  // Makes blocks known here; those that do not exist stay unknown.
+  Result describe(std::vector<std::uint64_t> serials, std::vector<std::string> names);
+  // Kept alive; null: nothing is known of the segment.
+  [[nodiscard]] std::shared_ptr<memory::Heap> heap();
+
+  // ---- the library's thread ----
+  // Renewals, late grants, subscriptions. Returns when to be called again.
+  std::int64_t run_timers(std::int64_t now_ns);
+  // The callback that is due, if one is.
+  bool take_due_change(std::int64_t now_ns, IW_change_fn& function, void*& arg,
+                       std::uint64_t& version);
+  [[nodiscard]] std::int64_t change_due_ns();
+
+  void absorb(session::Incoming& incoming, bool is_late) override;
+  void connection_lost() override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  // A request's body, once the segment's number on the connection is known.
+  using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
+
+  // segment.cc
+  Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
+  Result open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  Result make_copy();
+  // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
+  Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying);
+  Result post(message_type type, const Body& body);
+  bool wait(Lock& lock, const Wish& wish);
+  Result enter_exclusive(Lock& lock, const Wish& wish);
+  void leave_exclusive();
+  void show_access(track::Access access);
+
+  // segment_reader.cc
+  [[nodiscard]] coherence::Knowledge knowledge() const;
+  bool is_recent(const coherence::Knowledge& known, std::int64_t began_ns, std::int64_t now_ns);
+  Result acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns);
+  Result update(Lock& lock, const Wish& wish, std::int64_t began_ns);
+  Result ask(Lock& lock, const Wish& wish, bool fresh);
+  Result apply_staged(Lock& lock);
+  Result apply_diff(session::StagedDiff& diff);
+  void enter_reader(Lock& lock);
+  void end_strict(Lock& lock);
+  void undo_strays();
+
+  // segment_writer.cc
+  Result ask_for_writer(const Wish& wish);
+  Result begin_writing(Lock& lock, const Wish& wish);
+  Result become_newest(Lock& lock, const Wish& wish);
+  Result send_release(const CollectedDiff& diff);
+  Result resolve_release(std::int64_t deadline_ns);
+  Result release_answered(const Result& answer, const CollectedDiff& diff);
+  Result roll_back(const Result& why);
+  void leave_writing();
+  void abort_on_server(std::uint64_t fence);
+
+  // segment_messages.cc
+  void absorb_answer(session::Incoming& incoming, bool is_late);
+  void absorb_notification(session::Incoming& incoming);
+  void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated);
+  void absorb_grant(session::Incoming& incoming, bool is_late);
+  void absorb_push(session::Incoming& incoming);
+  void count_received(const session::Incoming& incoming);
+  void note_change();
+  [[nodiscard]] bool lacks_subscription() const;
+  void subscribe(Lock& lock);
+  void unsubscribe(Lock& lock);
+
+  Runtime& runtime_;
+  const types::Url url_;
+  const std::string name_;  // url_ as text
+  Link& link_;
+  const unsigned fork_count_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // of what follows, down to writer_slot_
+  std::uint32_t readers_ = 0;
+  std::uint32_t strict_readers_ = 0;
+  bool exclusive_ = false;
+  std::uint32_t waiting_exclusive_ = 0;
+  bool asking_ = false;       // one thread asks the server at a time
+  bool writer_slot_ = false;  // one thread has or wants the writer lock
+
+  std::atomic<bool> is_usable_{false};
+  std::uint32_t open_count_ = 0;
+  bool is_implicit_ = false;     // opened for pointers
+  std::uint64_t opening_ = 0;    // counts openings
+  OpenWish wish_;
+  bool is_removed_ = false;
+  std::mutex opening_mutex_;     // held while the segment is opened on a connection
+  std::shared_ptr<Live> live_;   // the connection on which it is open, perhaps lost
+  std::uint32_t number_ = 0;     // on that connection
+
+  std::shared_ptr<Copy> copy_;
+  session::CopyState state_;
+  session::WriterGrant grant_;
+  protocol::writer_acquired granted_;
+  std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
+  protocol::session_id release_session_{};
+  std::uint64_t late_fence_ = 0;  // of a grant that nobody waits for any more; 0: none
+
+  coherence::Bound bound_;
+  IW_recent_fn recent_fn_ = nullptr;
+  void* recent_arg_ = nullptr;
+  bool subscribe_pending_ = false;
+  coherence::Bound wanted_promise_;  // of the subscription that is pending
+
+  IW_change_fn change_fn_ = nullptr;
+  void* change_arg_ = nullptr;
+  std::int64_t change_due_ns_ = platform::never_ns;
+
+  IW_stats_t stats_{};
+};
+
+}  // namespace iw::abi
+
+// What a handle points at.
+struct IW_segment final : iw::abi::Segment {
+  using Segment::Segment;
+};

@@ -1,0 +1,296 @@
+// What the server says about the segment, taken in on the reading thread in the order of arrival;
+// and what is said to the server by the library's thread.
+#include <algorithm>
+
+#include "abi/log.h"
+#include "abi/runtime.h"
+#include "abi/segment.h"
+#include "diff/format.h"
+#include "diff/varint.h"
+#include "session/frame_writer.h"
+
+namespace iw::abi {
+
+using coherence::Model;
+using platform::now_ns;
+using protocol::error_code;
+
+namespace {
+
+// How many bytes of diffs the server may send by itself before they are used.
+constexpr std::uint64_t push_window_bytes = 8 << 20;
+
+// The version that a diff begins at, from its head; false: it is no diff.
+bool peek_from(std::span<const std::byte> bytes, std::uint64_t& from) {
+  diff::Reader reader(bytes);
+  const std::byte* magic_and_flags = nullptr;
+  return reader.take(diff::kMagic.size() + 1, magic_and_flags) && reader.varint(from);
+}
+
+template <typename Body>
+bool body_of(const session::Incoming& incoming, message_type type, Body& body) {
+  return incoming.type() == type && session::decoded(incoming.message.body, body);
+}
+
+}  // namespace
+
+void Segment::absorb(session::Incoming& incoming, bool is_late) {
+  const Lock lock(mutex_);
+  count_received(incoming);
+  if (incoming.tag == 0) {
+    absorb_notification(incoming);
+  } else {
+    absorb_answer(incoming, is_late);
+  }
+}
+
+void Segment::count_received(const session::Incoming& incoming) {
+  ++stats_.messages_received;
+  stats_.bytes_received += incoming.message.frame_bytes;
+  if (incoming.tag == 0) ++stats_.notifications;
+}
+
+void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
+  switch (incoming.asked) {
+    case message_type::ACQUIRE_READER: {
+      protocol::reader_acquired acquired;
+      if (body_of(incoming, message_type::READER_ACQUIRED, acquired)) {
+        absorb_diff(incoming, acquired.now, acquired.updated);
+      }
+      return;
+    }
+    case message_type::ACQUIRE_WRITER:
+      absorb_grant(incoming, is_late);
+      return;
+    case message_type::RENEW_WRITER: {
+      protocol::writer_renewed renewed;
+      if (body_of(incoming, message_type::WRITER_RENEWED, renewed)) {
+        grant_.renewed(renewed.lease_ms, incoming.sent_ns);
+      } else {
+        grant_.lost(grant_.fence());
+      }
+      return;
+    }
+    case message_type::RELEASE_WRITER: {
+      protocol::writer_released released;
+      if (body_of(incoming, message_type::WRITER_RELEASED, released) &&
+          !released.versions.empty()) {
+        state_.released(released.versions.front(), incoming.sent_ns);
+      }
+      return;
+    }
+    case message_type::SUBSCRIBE: {
+      subscribe_pending_ = false;
+      protocol::subscribed subscribed;
+      if (body_of(incoming, message_type::SUBSCRIBED, subscribed)) {
+        state_.subscribed(wanted_promise_);
+        state_.newest_is(subscribed.now, incoming.sent_ns);
+      }
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Segment::absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now,
+                          bool updated) {
+  if (!updated) {
+    state_.up_to_date(now, incoming.sent_ns);
+    return;
+  }
+  session::StagedDiff diff;
+  std::uint64_t from = 0;
+  if (!peek_from(incoming.message.bulk.bytes(), from)) return;
+  diff.from = {now.incarnation, from};
+  diff.now = now;
+  diff.bytes = std::move(incoming.message.bulk);
+  diff.as_of_ns = incoming.sent_ns;
+  ++stats_.diffs_received;
+  stats_.diff_bytes_received += diff.bytes.size_bytes();
+  if (from == 0) ++stats_.full_copies;
+  (void)state_.stage(std::move(diff));
+}
+
+void Segment::absorb_grant(session::Incoming& incoming, bool is_late) {
+  protocol::writer_acquired granted;
+  if (!body_of(incoming, message_type::WRITER_ACQUIRED, granted)) return;
+  absorb_diff(incoming, granted.now, granted.updated);
+  if (is_late) {
+    late_fence_ = granted.fence;
+    runtime_.wake();
+    return;
+  }
+  granted_ = granted;
+  grant_.granted(granted, incoming.sent_ns, now_ns());
+}
+
+void Segment::absorb_notification(session::Incoming& incoming) {
+  switch (incoming.type()) {
+    case message_type::PUSH:
+      absorb_push(incoming);
+      return;
+    case message_type::NOT_RECENT: {
+      protocol::not_recent told;
+      if (!body_of(incoming, message_type::NOT_RECENT, told)) return;
+      state_.adaptation.notified();
+      state_.not_recent(told.now, now_ns());
+      note_change();
+      return;
+    }
+    case message_type::WRITER_LOST: {
+      protocol::writer_lost lost;
+      if (body_of(incoming, message_type::WRITER_LOST, lost)) grant_.lost(lost.fence);
+      return;
+    }
+    case message_type::SEGMENT_GONE:
+      is_removed_ = true;
+      if (grant_.is_held()) grant_.lost(grant_.fence());
+      return;
+    default:
+      return;
+  }
+}
+
+void Segment::absorb_push(session::Incoming& incoming) {
+  protocol::push push;
+  if (!body_of(incoming, message_type::PUSH, push)) return;
+  session::StagedDiff diff;
+  diff.from = push.from;
+  diff.now = push.now;
+  diff.bytes = std::move(incoming.message.bulk);
+  diff.was_pushed = true;
+  diff.as_of_ns = now_ns();
+  ++stats_.diffs_received;
+  stats_.diff_bytes_received += diff.bytes.size_bytes();
+  state_.adaptation.notified();
+  (void)state_.stage(std::move(diff));
+  note_change();
+}
+
+// When the copy stops being recent enough: at once, or, for Temporal, when its time is over.
+void Segment::note_change() {
+  if (change_fn_ == nullptr || change_due_ns_ != platform::never_ns) return;
+  const std::int64_t now = now_ns();
+  change_due_ns_ = now;
+  if (bound_.model == Model::TEMPORAL && recent_fn_ == nullptr && state_.has_copy()) {
+    const std::int64_t confirmed = coherence::confirmed_ns(knowledge());
+    if (confirmed != coherence::never_ns) {
+      change_due_ns_ = std::max(now, confirmed + static_cast<std::int64_t>(bound_.x * 1e9));
+    }
+  }
+  runtime_.wake();
+}
+
+void Segment::connection_lost() {
+  const Lock lock(mutex_);
+  state_.connection_lost();
+  grant_.connection_lost();
+  subscribe_pending_ = false;
+}
+
+// ---- subscriptions [POLL-1] ----
+
+bool Segment::lacks_subscription() const {
+  const bool is_wanted =
+      change_fn_ != nullptr ||
+      (state_.adaptation.wants_subscription() && coherence::can_subscribe(bound_.model));
+  if (!is_wanted || subscribe_pending_) return false;
+  return state_.subscription() != coherence::promise_for(bound_);
+}
+
+void Segment::subscribe(Lock& lock) {
+  subscribe_pending_ = true;
+  wanted_promise_ = coherence::promise_for(bound_);
+  protocol::subscribe wanted;
+  wanted.have = state_.reach();
+  wanted.model = wanted_promise_.model;
+  wanted.x = wanted_promise_.x;
+  // Readers that are content with old copies would be sent diffs that they never use.
+  wanted.push = recent_fn_ == nullptr && (bound_.model == Model::FULL ||
+                                          bound_.model == Model::DELTA);
+  wanted.push_bytes = wanted.push ? push_window_bytes : 0;
+  lock.unlock();
+  const Result posted = post(message_type::SUBSCRIBE, [&wanted](std::uint32_t number) {
+    wanted.segment = number;
+    return session::encoded(wanted);
+  });
+  lock.lock();
+  if (!posted) subscribe_pending_ = false;
+}
+
+void Segment::unsubscribe(Lock& lock) {
+  state_.unsubscribed();
+  lock.unlock();
+  (void)post(message_type::UNSUBSCRIBE, [](std::uint32_t number) {
+    return session::encoded(protocol::unsubscribe{number});
+  });
+  lock.lock();
+}
+
+void Segment::set_change_fn(IW_change_fn function, void* arg) {
+  Lock lock(mutex_);
+  change_fn_ = function;
+  change_arg_ = arg;
+  change_due_ns_ = platform::never_ns;
+  if (lacks_subscription()) subscribe(lock);
+}
+
+// ---- the library's thread ----
+
+std::int64_t Segment::run_timers(std::int64_t now) {
+  Lock lock(mutex_);
+  if (live_ == nullptr || live_->is_lost()) return platform::never_ns;
+  if (const std::uint64_t fence = std::exchange(late_fence_, 0); fence != 0) {
+    lock.unlock();
+    abort_on_server(fence);
+    lock.lock();
+  }
+  if (grant_.renewal_due_ns() <= now) {
+    grant_.renewal_sent();
+    const std::uint64_t fence = grant_.fence();
+    lock.unlock();
+    (void)post(message_type::RENEW_WRITER, [fence](std::uint32_t number) {
+      return session::encoded(protocol::renew_writer{number, fence});
+    });
+    lock.lock();
+  }
+  if (change_fn_ != nullptr && lacks_subscription()) subscribe(lock);
+  const bool is_unwanted = state_.subscription().has_value() && change_fn_ == nullptr &&
+                           !state_.adaptation.wants_subscription();
+  if (is_unwanted) unsubscribe(lock);
+  return grant_.renewal_due_ns();
+}
+
+std::int64_t Segment::change_due_ns() {
+  const Lock lock(mutex_);
+  return change_due_ns_;
+}
+
+bool Segment::take_due_change(std::int64_t now, IW_change_fn& function, void*& arg,
+                              std::uint64_t& version) {
+  const Lock lock(mutex_);
+  if (change_due_ns_ > now || change_fn_ == nullptr) return false;
+  change_due_ns_ = platform::never_ns;
+  function = change_fn_;
+  arg = change_arg_;
+  version = state_.newest().number;
+  return true;
+}
+
+void Segment::fill_stats(IW_stats_t& out) {
+  std::shared_ptr<Copy> copy;
+  {
+    const Lock lock(mutex_);
+    out = stats_;
+    out.version = state_.have().number;
+    out.newest_known = state_.newest().number;
+    copy = copy_;
+  }
+  if (copy == nullptr) return;
+  const memory::Usage usage = copy->heap().usage();
+  out.blocks = usage.blocks;
+  out.native_bytes = usage.capacity_bytes;
+}
+
+}  // namespace iw::abi

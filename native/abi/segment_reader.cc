@@ -1,0 +1,280 @@
+// Reader locks: is the copy recent enough, asking, applying what has come.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "abi/log.h"
+#include "abi/runtime.h"
+#include "abi/segment.h"
+#include "abi/waiting.h"
+#include "session/frame_writer.h"
+
+namespace iw::abi {
+
+using coherence::Model;
+using platform::now_ns;
+using protocol::error_code;
+
+namespace {
+
+// Pushed bytes are credited back when this many have been used: one message for many diffs.
+constexpr std::uint64_t least_credit_bytes = 1 << 20;
+
+std::string hexadecimal(const void* address) {
+  std::array<char, 2 + 2 * sizeof address + 1> text;
+  std::snprintf(text.data(), text.size(), "%p", address);
+  return text.data();
+}
+
+}  // namespace
+
+coherence::Knowledge Segment::knowledge() const {
+  return live_ == nullptr ? state_.knowledge(coherence::never_ns, 0)
+                          : state_.knowledge(live_->heard_ns(), live_->heartbeat_ns());
+}
+
+bool Segment::is_recent(const coherence::Knowledge& known, std::int64_t began_ns,
+                        std::int64_t now_ns) {
+  if (recent_fn_ != nullptr) {
+    if (!known.has_copy) return false;
+    const std::int64_t confirmed = coherence::confirmed_ns(known);
+    IW_copy_state state{};
+    state.size = sizeof state;
+    state.version = known.copy.number;
+    state.newest_known = known.newest.number;
+    state.seconds_confirmed =
+        confirmed == coherence::never_ns ? 1e300 : static_cast<double>(now_ns - confirmed) / 1e9;
+    state.subscribed = known.promised ? 1 : 0;
+    return recent_fn_(&state, recent_arg_) != 0;
+  }
+  // Held at the server for the whole process: no writer can have come between [COH-2].
+  if (bound_.model == Model::STRICT) return strict_readers_ > 0;
+  return coherence::is_recent(bound_, known, began_ns, now_ns);
+}
+
+Result Segment::acquire_reader(const Wish& wish) {
+  if (Hold* const hold = find_hold(this); hold != nullptr) {
+    ++hold->reads;  // nested [PROC-3], or the writer's own [PROC-4]
+    return {};
+  }
+  const std::int64_t began_ns = now_ns();
+  Lock lock(mutex_);
+  const bool is_free = !exclusive_ && waiting_exclusive_ == 0;
+  if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
+    ++stats_.local_reader_locks;
+    enter_reader(lock);
+    return {};
+  }
+  return acquire_reader_slowly(lock, wish, began_ns);
+}
+
+// With the mutex held; nobody is exclusive.
+void Segment::enter_reader(Lock&) {
+  if (readers_++ == 0) show_access(track::Access::read);
+  const bool is_strict = bound_.model == Model::STRICT && recent_fn_ == nullptr;
+  if (is_strict) ++strict_readers_;
+  ++stats_.reader_locks;
+  state_.adaptation.acquired();
+  add_hold({this, 1, 0, is_strict, opening_});
+}
+
+Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns) {
+  bool is_updated = false;
+  while (true) {
+    if (exclusive_ || waiting_exclusive_ > 0 || asking_) {
+      if (wait(lock, wish)) continue;
+      return {error_code::TIMED_OUT,
+              "another thread of this process did not finish writing or updating the segment "
+              "before the deadline"};
+    }
+    const bool must_ask = wish.fresh && !is_updated;
+    if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
+    asking_ = true;
+    const Result updated = update(lock, wish, began_ns);
+    asking_ = false;
+    changed_.notify_all();
+    if (!updated) return updated;
+    is_updated = true;
+    // A writer of this process that came in meanwhile has a newer version.
+    if (!exclusive_) break;
+  }
+  if (!is_updated) ++stats_.local_reader_locks;
+  enter_reader(lock);
+  return {};
+}
+
+// By the one thread that asks. What the server has sent by itself may be enough.
+Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns) {
+  const bool is_staged_enough =
+      !wish.fresh && state_.has_staged() &&
+      is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
+  if (!is_staged_enough) {
+    if (Result asked = ask(lock, wish, wish.fresh); !asked) return asked;
+    if (lacks_subscription()) subscribe(lock);
+  }
+  if (!state_.has_staged()) return {};
+  if (Result alone = enter_exclusive(lock, wish); !alone) return alone;
+  const Result applied = apply_staged(lock);
+  leave_exclusive();
+  return applied;
+}
+
+// One question and its answer; absorb() has taken in what the answer says.
+Result Segment::ask(Lock& lock, const Wish& wish, bool fresh) {
+  while (true) {
+    protocol::acquire_reader wanted;
+    wanted.have = state_.reach();
+    wanted.model = recent_fn_ != nullptr ? Model::FULL : bound_.model;
+    wanted.x = bound_.x;
+    wanted.fresh = fresh || recent_fn_ != nullptr;
+    wanted.deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
+    lock.unlock();
+    Request request;
+    request.type = message_type::ACQUIRE_READER;
+    request.waits_for_others = wanted.model == Model::STRICT;
+    Result answered = converse(
+        request,
+        [&wanted](std::uint32_t number) {
+          wanted.segment = number;
+          return session::encoded(wanted);
+        },
+        wish.deadline_ns, wish.may_wait);
+    protocol::reader_acquired acquired;
+    if (answered) {
+      answered = session::decode_answer(request.answer, message_type::READER_ACQUIRED, acquired);
+    }
+    lock.lock();
+    if (!answered) return answered;
+    state_.adaptation.asked(!acquired.updated);
+    const protocol::version_stamp reached = state_.reach();
+    const bool has_it = reached.incarnation == acquired.now.incarnation &&
+                        reached.number >= acquired.now.number;
+    // A diff that fits nothing: another thread's answer came between. Ask from where we are now.
+    if (!acquired.updated || has_it || exclusive_) return {};
+  }
+}
+
+// By the thread that is exclusive, with the mutex, which is given up meanwhile.
+Result Segment::apply_staged(Lock& lock) {
+  lock.unlock();
+  undo_strays();
+  lock.lock();
+  Result result;
+  while (result.ok()) {
+    std::optional<session::StagedDiff> diff = state_.take_staged();
+    if (!diff) break;
+    lock.unlock();
+    bool damaged = false;
+    const auto describe = [this](const types::Url& url, std::vector<std::uint64_t> serials) {
+      runtime_.describe(url, std::move(serials));
+    };
+    HeapResolver resolver(runtime_);
+    result = copy_->apply(diff->bytes.bytes(), describe, resolver, damaged);
+    lock.lock();
+    if (result.ok()) {
+      state_.applied(*diff);
+    } else if (damaged) {
+      state_.forget();
+    } else {
+      state_.dropped(*diff);
+      state_.drop_staged();
+    }
+  }
+  const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
+  if (credit_bytes > 0 && live_ != nullptr) {
+    const protocol::credit credit{number_, credit_bytes};
+    const std::shared_ptr<Live> live = live_;
+    lock.unlock();
+    (void)link_.tell(live, message_type::CREDIT, session::encoded(credit));
+    lock.lock();
+  }
+  return result;
+}
+
+// By the thread that is exclusive, without the mutex [COPY-1].
+void Segment::undo_strays() {
+  if (copy_ == nullptr || copy_->heap().is_read_only()) return;
+  std::vector<Stray> strays;
+  std::uint64_t pages = 0;
+  const Result undone = copy_->undo_strays(strays, pages);
+  if (!undone) report(undone.code, name_ + ": looking for stray stores failed: " + undone.text);
+  for (const Stray& stray : strays) {
+    const std::string block =
+        stray.block_name.empty() ? "block " + std::to_string(stray.serial)
+                                 : "block " + std::to_string(stray.serial) + " (" +
+                                       stray.block_name + ")";
+    report(error_code::STRAY_WRITE, name_ + ": a store outside the writer lock, in " + block +
+                                        ", page of address " + hexadecimal(stray.address) +
+                                        ", was undone; take the writer lock before storing");
+  }
+  const Lock lock(mutex_);
+  stats_.stray_writes += pages;
+}
+
+Result Segment::release_reader() {
+  Hold* const hold = find_hold(this);
+  if (hold == nullptr || hold->reads == 0) {
+    return {error_code::NO_LOCK, "this thread holds no reader lock of the segment"};
+  }
+  if (--hold->reads > 0 || hold->writes > 0) return {};
+  const bool is_strict = hold->is_strict;
+  drop_hold(this);
+  Lock lock(mutex_);
+  if (--readers_ == 0) {
+    show_access(track::Access::none);
+    if (waiting_exclusive_ > 0) changed_.notify_all();
+  }
+  if (is_strict && --strict_readers_ == 0) end_strict(lock);
+  return {};
+}
+
+// The server keeps a Strict reader's lock for the whole process. Nobody asks for it again while it
+// is given back.
+void Segment::end_strict(Lock& lock) {
+  while (asking_) changed_.wait(lock);
+  if (strict_readers_ > 0) return;
+  asking_ = true;
+  lock.unlock();
+  (void)post(message_type::RELEASE_READER, [](std::uint32_t number) {
+    return session::encoded(protocol::release_reader{number});
+  });
+  lock.lock();
+  asking_ = false;
+  changed_.notify_all();
+}
+
+Result Segment::refresh() {
+  if (find_hold(this) != nullptr) return {};
+  Wish wish = wish_for(-1, true);
+  if (Result acquired = acquire_reader(wish); !acquired) return acquired;
+  return release_reader();
+}
+
+Result Segment::staleness(double& seconds) {
+  const Lock lock(mutex_);
+  const std::int64_t confirmed = coherence::confirmed_ns(knowledge());
+  seconds = !state_.has_copy() || confirmed == coherence::never_ns
+                ? -1
+                : std::max(0.0, static_cast<double>(now_ns() - confirmed) / 1e9);
+  return {};
+}
+
+std::uint64_t Segment::version() {
+  const Lock lock(mutex_);
+  return state_.have().number;
+}
+
+void Segment::set_bound(const coherence::Bound& bound) {
+  const Lock lock(mutex_);
+  bound_ = bound;
+  recent_fn_ = nullptr;
+}
+
+void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
+  const Lock lock(mutex_);
+  bound_ = {};
+  recent_fn_ = function;
+  recent_arg_ = arg;
+}
+
+}  // namespace iw::abi

@@ -1,0 +1,281 @@
+// The writer lock: asking, catching up, release, abort, and what became of a release whose answer
+// was lost.
+#include "abi/log.h"
+#include "abi/runtime.h"
+#include "abi/segment.h"
+#include "abi/waiting.h"
+#include "session/frame_writer.h"
+
+namespace iw::abi {
+
+using platform::now_ns;
+using protocol::error_code;
+
+Result Segment::acquire_writer(const Wish& wish) {
+  if (Hold* const hold = find_hold(this); hold != nullptr) {
+    if (hold->writes == 0) {
+      return {error_code::WOULD_DEADLOCK,
+              "this thread holds a reader lock of the segment; release it before asking for the "
+              "writer lock"};
+    }
+    ++hold->writes;
+    return {};
+  }
+  Lock lock(mutex_);
+  if (wish_.read_only) {
+    return {error_code::READ_ONLY, "the segment was opened read-only; open it for writing"};
+  }
+  while (writer_slot_) {
+    if (wait(lock, wish)) continue;
+    return {error_code::TIMED_OUT,
+            "another thread of this process kept the writer lock beyond the deadline"};
+  }
+  writer_slot_ = true;
+  lock.unlock();
+  Result result = ask_for_writer(wish);
+  lock.lock();
+  if (result) result = begin_writing(lock, wish);
+  if (!result) {
+    writer_slot_ = false;
+    changed_.notify_all();
+  }
+  return result;
+}
+
+Result Segment::ask_for_writer(const Wish& wish) {
+  Request request;
+  request.type = message_type::ACQUIRE_WRITER;
+  request.waits_for_others = true;
+  // The mutex is held when the body is made.
+  const auto body = [this, &wish](std::uint32_t number) {
+    const std::uint32_t deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
+    return session::encoded(protocol::acquire_writer{number, state_.reach(), deadline_ms});
+  };
+  if (Result called = converse(request, body, wish.deadline_ns, wish.may_wait); !called) {
+    return called;
+  }
+  return session::check_answer(request.answer, message_type::WRITER_ACQUIRED);
+}
+
+// The server has granted the lock. On failure it is given back there.
+Result Segment::begin_writing(Lock& lock, const Wish& wish) {
+  Result result = enter_exclusive(lock, wish);
+  if (result) {
+    result = become_newest(lock, wish);
+    if (result) {
+      lock.unlock();
+      result = copy_->begin_write({granted_.first_serial, granted_.serial_count});
+      lock.lock();
+    }
+    if (!result) leave_exclusive();
+  }
+  if (!result) {
+    const std::uint64_t fence = grant_.fence();
+    grant_.given_back();
+    lock.unlock();
+    abort_on_server(fence);
+    lock.lock();
+    return result;
+  }
+  ++stats_.writer_locks;
+  release_sequence_ = 0;
+  add_hold({this, 0, 1, false, opening_});
+  show_access(track::Access::write);
+  runtime_.wake();  // the lease is to be renewed
+  return {};
+}
+
+// A writer works on the newest version [COH-9]. The grant's diff mostly is all that is missing; it
+// is not if another thread's update came between.
+Result Segment::become_newest(Lock& lock, const Wish& wish) {
+  if (Result applied = apply_staged(lock); !applied) return applied;
+  while (state_.have() != granted_.now) {
+    if (!state_.has_copy() && granted_.now.number == 0) {
+      state_.up_to_date(granted_.now, now_ns());
+      continue;
+    }
+    while (asking_) changed_.wait(lock);
+    asking_ = true;
+    // Not Strict: that would wait for ourselves.
+    const coherence::Bound bound = std::exchange(bound_, {});
+    const Result asked = ask(lock, wish, true);
+    bound_ = bound;
+    asking_ = false;
+    changed_.notify_all();
+    if (!asked) return asked;
+    if (Result applied = apply_staged(lock); !applied) return applied;
+  }
+  return {};
+}
+
+void Segment::abort_on_server(std::uint64_t fence) {
+  (void)post(message_type::ABORT_WRITER, [fence](std::uint32_t number) {
+    return session::encoded(protocol::abort_writer{number, fence});
+  });
+}
+
+Result Segment::release_writer() {
+  Hold* const hold = find_hold(this);
+  if (hold == nullptr || hold->writes == 0) {
+    return {error_code::NO_LOCK, "this thread does not hold the writer lock of the segment"};
+  }
+  if (hold->writes > 1) {
+    --hold->writes;
+    return {};
+  }
+  bool is_lost = false;
+  std::uint64_t base = 0;
+  {
+    const Lock lock(mutex_);
+    is_lost = grant_.is_lost();
+    base = state_.have().number;
+  }
+  if (is_lost) {
+    return roll_back({error_code::FENCED,
+                      "the writer lock was lost before its release (its lease or hold time ended, "
+                      "or the server was restarted); the changes were undone"});
+  }
+  CollectedDiff diff;
+  std::uint64_t pages = 0;
+  HeapResolver resolver(runtime_);
+  const Result collected = copy_->collect(base, resolver, diff, pages);
+  {
+    const Lock lock(mutex_);
+    stats_.faults += pages;
+  }
+  if (!collected) {
+    return {collected.code, collected.text + "; nothing was sent and the lock is still held"};
+  }
+  return release_answered(send_release(diff), diff);
+}
+
+// The answer, whatever happens to connections meanwhile. As long as one lives there will be one.
+Result Segment::send_release(const CollectedDiff& diff) {
+  const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
+  std::vector<platform::Slice> slices;
+  if (!diff.is_empty()) {
+    for (const std::span<const std::byte> one : diff.outgoing.slices()) {
+      slices.push_back({one.data(), one.size()});
+    }
+  }
+  const std::uint64_t diff_bytes = slices.empty() ? 0 : diff.outgoing.size_bytes();
+  while (true) {
+    if (release_sequence_ == 0) release_sequence_ = link_.next_sequence(release_session_);
+    std::shared_ptr<Live> live;
+    if (Result open = live_and_open(deadline_ns, true, live); !open) return open;
+    // Another session cannot repeat the release: it can only ask what became of it.
+    if (link_.session() != release_session_) return resolve_release(deadline_ns);
+    Request request;
+    request.segment = this;
+    request.type = message_type::RELEASE_WRITER;
+    request.bulk = slices;
+    {
+      const Lock lock(mutex_);
+      const protocol::release_part part{number_, grant_.fence(), state_.have().number, diff_bytes};
+      request.body = session::encoded(protocol::release_writer{release_sequence_, {part}});
+    }
+    const Result called = link_.call(live, request, platform::never_ns);
+    {
+      const Lock lock(mutex_);
+      stats_.bytes_sent += request.frame_bytes;
+      ++stats_.messages_sent;
+      if (diff_bytes > 0) ++stats_.diffs_sent;
+      stats_.diff_bytes_sent += diff_bytes;
+    }
+    if (called) return session::check_answer(request.answer, message_type::WRITER_RELEASED);
+    if (called.code != error_code::UNREACHABLE || now_ns() >= deadline_ns) return called;
+  }
+}
+
+// [LOCK-9]
+Result Segment::resolve_release(std::int64_t deadline_ns) {
+  Request request;
+  request.type = message_type::RESOLVE_RELEASE;
+  const auto body = [this](std::uint32_t number) {
+    return session::encoded(
+        protocol::resolve_release{number, release_session_, release_sequence_});
+  };
+  if (Result called = converse(request, body, deadline_ns, true); !called) return called;
+  protocol::release_resolved resolved;
+  Result answered =
+      session::decode_answer(request.answer, message_type::RELEASE_RESOLVED, resolved);
+  if (!answered) return answered;
+  if (!resolved.committed) {
+    return {error_code::ROLLED_BACK,
+            "the connection was lost during the release, and the changes were not committed; they "
+            "were undone: take the lock and make them again"};
+  }
+  const Lock lock(mutex_);
+  state_.released(resolved.version, request.answer.sent_ns);
+  return {};
+}
+
+Result Segment::release_answered(const Result& answer, const CollectedDiff& diff) {
+  switch (answer.code) {
+    case error_code::OK: {
+      const Result committed = copy_->commit(diff);
+      if (!committed) {
+        const Lock lock(mutex_);
+        state_.forget();
+      }
+      leave_writing();
+      return committed;
+    }
+    case error_code::STORE_FULL:
+    case error_code::TIMED_OUT:
+      return {answer.code, answer.text + "; the lock is still held: release again or abort"};
+    case error_code::UNREACHABLE: {
+      {
+        const Lock lock(mutex_);
+        state_.forget();
+      }
+      return roll_back({error_code::UNREACHABLE,
+                        answer.text + "; it is not known whether the release was committed: the "
+                                      "copy will be fetched anew"});
+    }
+    default:
+      return roll_back(answer);
+  }
+}
+
+Result Segment::roll_back(const Result& why) {
+  const Result undone = copy_->roll_back();
+  {
+    const Lock lock(mutex_);
+    ++stats_.aborts;
+    if (!undone) state_.forget();
+  }
+  if (!undone) report(undone.code, name_ + ": undoing failed: " + undone.text);
+  leave_writing();
+  return why;
+}
+
+// Reader locks taken under the writer lock go on alone.
+void Segment::leave_writing() {
+  Hold* const hold = find_hold(this);
+  const bool goes_on_reading = hold->reads > 0;
+  hold->writes = 0;
+  if (!goes_on_reading) drop_hold(this);
+  const Lock lock(mutex_);
+  grant_.given_back();
+  if (goes_on_reading) ++readers_;
+  show_access(goes_on_reading ? track::Access::read : track::Access::none);
+  writer_slot_ = false;
+  leave_exclusive();
+}
+
+Result Segment::abort_writer() {
+  Hold* const hold = find_hold(this);
+  if (hold == nullptr || hold->writes == 0) {
+    return {error_code::NO_LOCK, "this thread does not hold the writer lock of the segment"};
+  }
+  std::uint64_t fence = 0;
+  {
+    const Lock lock(mutex_);
+    fence = grant_.fence();
+  }
+  abort_on_server(fence);  // before another thread of this process may ask again
+  return roll_back({});
+}
+
+}  // namespace iw::abi
