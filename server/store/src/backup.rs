@@ -1,8 +1,33 @@
 //! Copies of a store.
+//!
+//! Files of a store only grow at their end, are replaced whole, or vanish, so a set of names that
+//! was the same before and after all of them were opened is the store of that moment; what the log
+//! has gained since is a later moment. A backup has a file BACKUP that lists the others with their
+//! checksums: damage shows wherever it is, and a backup is not taken for a store.
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::mpsc::channel;
 
-use crate::StoreError;
+use bytes::Bytes;
+use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
+
+use crate::damage::Damage;
+use crate::files::{self, failed, Unnamed};
+use crate::owner::{read_epoch, write_epoch};
+use crate::random::random;
+use crate::recovery::read_store;
+use crate::scan::{read_head, Scan, Step};
+use crate::store::{Record, RecoveredSegment, SegmentStore};
+use crate::{EmbeddedStore, Options, StoreError};
+
+const TITLE: &str = "interweave backup 1";
+const UNFINISHED: &str = "interweave backup unfinished";
+const CHUNK_BYTES: usize = 1 << 20;
+/// A store that is never at rest long enough to be opened: something is wrong.
+const ATTEMPTS: u32 = 100;
 
 /// What a store or a backup holds.
 #[derive(Debug, Clone, Default)]
@@ -19,27 +44,285 @@ pub struct Report {
     pub damage: Vec<String>,
 }
 
+/// A file to copy, as far as it goes.
+struct Source {
+    name: String,
+    file: File,
+    bytes: u64,
+}
+
 /// Copies a store, running or not, into an empty or new directory. `progress` hears bytes done and
 /// bytes in all. The copy is verified.
 pub fn backup(
-    _store_dir: &Path,
-    _to: &Path,
-    _progress: &mut dyn FnMut(u64, u64),
+    store_dir: &Path,
+    to: &Path,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, StoreError> {
-    todo!()
+    let sources = snapshot(store_dir)?;
+    if sources.is_empty() {
+        let text = format!("{} is not a store", store_dir.display());
+        return Err(StoreError::Io(text));
+    }
+    let list = copy(sources, to, progress)?;
+    write_list(to, &format!("{TITLE}\n{list}"))?;
+    whole(to)
 }
 
 /// Makes a store of a backup, in an empty or new directory. Every segment begins a new incarnation,
-/// because clients may have seen versions later than the backup.
+/// because clients may have seen versions later than the backup's.
 pub fn restore(
-    _from: &Path,
-    _to_empty_dir: &Path,
-    _progress: &mut dyn FnMut(u64, u64),
+    from: &Path,
+    to_empty_dir: &Path,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, StoreError> {
-    todo!()
+    if !from.join(files::BACKUP).exists() {
+        let text = format!("{} is not a backup: it has no file BACKUP", from.display());
+        return Err(StoreError::Io(text));
+    }
+    whole(from)?;
+    copy(snapshot(from)?, to_empty_dir, progress)?;
+    begin_anew(to_empty_dir)?;
+    let list = to_empty_dir.join(files::BACKUP);
+    std::fs::remove_file(&list)
+        .and_then(|()| files::sync_dir(to_empty_dir))
+        .map_err(|error| failed("removing", &list, &error))?;
+    verify(to_empty_dir)
 }
 
-/// Reads everything in a store or a backup without changing it.
-pub fn verify(_dir: &Path) -> Result<Report, StoreError> {
-    todo!()
+/// Reads everything in a store that is not running, or in a backup, without changing it.
+pub fn verify(dir: &Path) -> Result<Report, StoreError> {
+    let found = read_store(dir, &BTreeMap::new(), false)?;
+    let mut damage: Vec<String> = found.damage.iter().map(Damage::to_string).collect();
+    let list = dir.join(files::BACKUP);
+    match std::fs::read_to_string(&list) {
+        Ok(text) => damage.extend(check_list(dir, &text)?.iter().map(Damage::to_string)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed("reading", &list, &error)),
+    }
+    Ok(Report {
+        segments: found.histories.values().filter(|h| !h.removed).count() as u64,
+        records: found.records,
+        checkpoints: found.checkpoints,
+        bytes: found.bytes,
+        clean: found.clean,
+        torn_bytes: found.torn_bytes,
+        damage,
+    })
+}
+
+/// The report of a store that must not be damaged.
+fn whole(dir: &Path) -> Result<Report, StoreError> {
+    let report = verify(dir)?;
+    match report.damage.first() {
+        None => Ok(report),
+        Some(damage) => Err(StoreError::Damaged {
+            file: dir.display().to_string(),
+            offset: 0,
+            what: damage.clone(),
+        }),
+    }
+}
+
+fn belongs(name: &str) -> bool {
+    name == files::OWNER || files::log_first(name).is_some() || files::checkpoint_of(name).is_some()
+}
+
+fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let mut names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+    names.retain(|name| belongs(name));
+    Ok(names)
+}
+
+/// All files of one moment.
+fn snapshot(dir: &Path) -> Result<Vec<Source>, StoreError> {
+    for _ in 0..ATTEMPTS {
+        let before = names(dir)?;
+        let open = |name: &String| File::open(dir.join(name)).map(|file| (name.clone(), file));
+        let opened: io::Result<Vec<(String, File)>> = before.iter().map(open).collect();
+        let opened = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened.map_err(|error| failed("opening files of", dir, &error))?,
+        };
+        if names(dir)? == before {
+            let newest = before.iter().rfind(|name| files::log_first(name).is_some());
+            let sources = opened.into_iter().map(|(name, file)| {
+                let bytes = match Some(&name) == newest {
+                    true => end_of_log(&file)?,
+                    false => file.metadata()?.len(),
+                };
+                Ok(Source { name, file, bytes })
+            });
+            let sources: io::Result<Vec<Source>> = sources.collect();
+            return sources.map_err(|error| failed("reading files of", dir, &error));
+        }
+    }
+    let text = format!("the files of {} do not stay the same", dir.display());
+    Err(StoreError::Io(text))
+}
+
+/// Where the last whole group of the newest log file ends. A hole that goes away was being written.
+fn end_of_log(file: &File) -> io::Result<u64> {
+    let mut hole = None;
+    loop {
+        let Some(head) = read_head(file)? else {
+            return Ok(file.metadata()?.len());
+        };
+        let mut scan = Scan::new(file, head, None)?;
+        let seen = loop {
+            match scan.next()? {
+                Some(Step::Group(_)) => {}
+                Some(Step::Hole(hole)) => break Some(hole.from),
+                None => break None,
+            }
+        };
+        match seen {
+            None => return Ok(scan.end()),
+            // the copy has it too, and does not verify
+            Some(_) if seen == hole => return Ok(file.metadata()?.len()),
+            Some(_) => hole = seen,
+        }
+    }
+}
+
+/// Copies the files into an empty directory that is marked as unfinished. Returns their list.
+fn copy(
+    sources: Vec<Source>,
+    to: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<String, StoreError> {
+    std::fs::create_dir_all(to).map_err(|error| failed("making", to, &error))?;
+    let there = files::list(to).map_err(|error| failed("listing", to, &error))?;
+    if !there.is_empty() {
+        let text = format!("{} is not empty; name another directory", to.display());
+        return Err(StoreError::Io(text));
+    }
+    write_list(to, UNFINISHED)?;
+    let total = sources.iter().map(|source| source.bytes).sum();
+    let mut done = 0;
+    let mut list = String::new();
+    for source in sources {
+        let name = &source.name;
+        let mut moved = |bytes: u64| {
+            done += bytes;
+            progress(done, total);
+        };
+        let crc = copy_file(&source, to, &mut moved)
+            .map_err(|error| failed("copying to", &to.join(name), &error))?;
+        list += &format!("{crc:08x} {} {name}\n", source.bytes);
+    }
+    Ok(list)
+}
+
+fn copy_file(source: &Source, to: &Path, moved: &mut dyn FnMut(u64)) -> io::Result<u32> {
+    let mut unnamed = Unnamed::create(to, &source.name)?;
+    let crc = checksum((&source.file).take(source.bytes), |bytes| {
+        moved(bytes.len() as u64);
+        unnamed.file().write_all(bytes)
+    })?;
+    unnamed.publish(to, &source.name)?;
+    Ok(crc)
+}
+
+fn checksum(mut from: impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<u32> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut crc = 0;
+    loop {
+        let count = from.read(&mut chunk)?;
+        if count == 0 {
+            return Ok(crc);
+        }
+        crc = crc32c::crc32c_append(crc, &chunk[..count]);
+        each(&chunk[..count])?;
+    }
+}
+
+fn write_list(dir: &Path, text: &str) -> Result<(), StoreError> {
+    let write = || {
+        let mut unnamed = Unnamed::create(dir, files::BACKUP)?;
+        unnamed.file().write_all(text.as_bytes())?;
+        unnamed.publish(dir, files::BACKUP)
+    };
+    let path = dir.join(files::BACKUP);
+    write()
+        .map(drop)
+        .map_err(|error| failed("writing", &path, &error))
+}
+
+/// What is not as the list says.
+fn check_list(dir: &Path, text: &str) -> Result<Vec<Damage>, StoreError> {
+    let Some(list) = text.strip_prefix(TITLE) else {
+        let what = "the backup was not finished";
+        return Ok(vec![Damage::new(files::BACKUP, 0, what)]);
+    };
+    let mut damage = Vec::new();
+    let mut listed = Vec::new();
+    for line in list.lines().skip(1) {
+        let name = line.split(' ').nth(2).filter(|name| belongs(name));
+        let Some(name) = name else {
+            damage.push(Damage::new(files::BACKUP, 0, format!("a bad line: {line}")));
+            continue;
+        };
+        listed.push(name.to_string());
+        let path = dir.join(name);
+        let mut bytes = 0;
+        let read = File::open(&path).and_then(|file| {
+            checksum(file, |chunk| {
+                bytes += chunk.len() as u64;
+                Ok(())
+            })
+        });
+        match read {
+            Ok(crc) if line == format!("{crc:08x} {bytes} {name}") => {}
+            Ok(_) => damage.push(Damage::new(name, 0, "it is not as it was copied")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                damage.push(Damage::new(name, 0, "it is missing"));
+            }
+            Err(error) => return Err(failed("reading", &path, &error)),
+        }
+    }
+    listed.sort();
+    if names(dir)? != listed {
+        damage.push(Damage::new(
+            files::BACKUP,
+            0,
+            "it lists other files than there are",
+        ));
+    }
+    Ok(damage)
+}
+
+/// Gives every segment a new incarnation, and the owner an epoch that the original has not had.
+fn begin_anew(dir: &Path) -> Result<(), StoreError> {
+    let epoch = read_epoch(dir).unwrap_or(0) + 1 + u64::from(random() as u32 >> 4);
+    write_epoch(dir, epoch).map_err(|error| failed("writing", dir, &error))?;
+    let (store, segments) = EmbeddedStore::open_any(dir, Options::default())?;
+    let incarnation = random();
+    let group: Vec<Record> = segments
+        .iter()
+        .map(|segment| Record {
+            segment_id: segment.segment_id,
+            body: LogBody::Incarnation(VersionStamp {
+                incarnation,
+                number: newest_version(segment),
+            }),
+            diff: Bytes::new(),
+        })
+        .collect();
+    let (done, answer) = channel();
+    let done = move |result| {
+        // the receiver waits below
+        let _ = done.send(result);
+    };
+    store.append(group, Durability::Synced, Box::new(done));
+    answer.recv().unwrap_or(Err(StoreError::Closed))?;
+    Box::new(store).close(true)
+}
+
+fn newest_version(segment: &RecoveredSegment) -> u64 {
+    let checkpoint = segment.checkpoint.as_ref();
+    let release = segment.releases.last();
+    release
+        .map(|(release, _)| release.version)
+        .or(checkpoint.map(|(head, _)| head.at.number))
+        .unwrap_or(0)
 }

@@ -1,14 +1,28 @@
-//! The store in a directory.
+//! The store in a directory (spec/format/server-log.md): opening it, and the handle to its threads.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use std::sync::mpsc::{channel, sync_channel, Sender};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use interweave_wire::protocol::Durability;
 
+use crate::catalogue::{Catalogue, Entry};
+use crate::files::{self, checkpoint_name, failed};
+use crate::index::Index;
+use crate::log::Log;
+use crate::owner::{Lock, Owner};
+use crate::recovery::{read_store, Found};
+use crate::saver::{catalogue_failed, Saver, SaverThread};
+use crate::scan::read_head;
+use crate::status::Status;
 use crate::store::{Checkpoint, Done, Record, RecoveredSegment, SegmentStore, StoreStatus};
+use crate::tail::{Parts, Tail};
+use crate::writer::{Message, Writer};
 use crate::StoreError;
 
 /// How a log file is brought to the disk.
@@ -34,41 +48,259 @@ impl Default for Options {
     }
 }
 
+/// A store that this process owns. Dropping it ends it as a crash would, but for what was asked
+/// before: that is done.
 #[derive(Debug)]
-pub struct EmbeddedStore {}
+pub struct EmbeddedStore {
+    epoch: u64,
+    status: Arc<Status>,
+    writer: Option<(Sender<Message>, JoinHandle<()>)>,
+}
 
 impl EmbeddedStore {
     /// Takes the store over, makes it if there is none, and tells what is in it.
-    pub fn open(
-        _dir: &Path,
-        _options: Options,
+    pub fn open(dir: &Path, options: Options) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
+        if dir.join(files::BACKUP).exists() {
+            let text = format!(
+                "{} is a backup; interweave restore makes a store of it",
+                dir.display()
+            );
+            return Err(StoreError::Io(text));
+        }
+        std::fs::create_dir_all(dir).map_err(|error| failed("making", dir, &error))?;
+        Self::open_any(dir, options)
+    }
+
+    /// Opens also what is still marked as a backup.
+    pub(crate) fn open_any(
+        dir: &Path,
+        options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
-        todo!()
+        let lock = Lock::take(dir)?;
+        files::remove_temporary(dir).map_err(|error| failed("cleaning", dir, &error))?;
+        let seen = largest_epoch(dir).map_err(|error| failed("reading", dir, &error))?;
+        let owner = Arc::new(Owner::begin(dir, lock, seen)?);
+        let (catalogue, entries) =
+            Catalogue::open(dir).map_err(|error| catalogue_failed(&error))?;
+        let found = read_store(dir, &entries, true)?;
+        let status = Arc::new(Status::default());
+        let log = begin_log(dir, &found, &owner, &options, &status)?;
+        remove_unneeded(dir, &found)?;
+        catalogue
+            .replace(&current_entries(&found, &entries))
+            .map_err(|error| catalogue_failed(&error))?;
+        let store = start(dir, &options, owner, catalogue, status, (&found, log))?;
+        Ok((store, recovered(found, &entries)))
+    }
+
+    fn send(&self, message: Message) {
+        let unsent = match &self.writer {
+            Some((writer, _)) => writer.send(message).map_err(|unsent| unsent.0),
+            None => Err(message),
+        };
+        if let Err(Message::Append { done, .. } | Message::Checkpoint { done, .. }) = unsent {
+            done(Err(StoreError::Closed));
+        }
+    }
+
+    fn end(&mut self, clean: bool) -> Result<(), StoreError> {
+        let Some((writer, thread)) = self.writer.take() else {
+            return Err(StoreError::Closed);
+        };
+        let (reply, answer) = sync_channel(1);
+        // should the writer have died, there is no answer
+        let _ = writer.send(Message::Close { clean, reply });
+        let ended = answer.recv().unwrap_or(Err(StoreError::Closed));
+        let joined = thread.join();
+        ended.and(joined.map_err(|_| StoreError::Closed))
     }
 }
 
 impl SegmentStore for EmbeddedStore {
     fn owner_epoch(&self) -> u64 {
-        todo!()
+        self.epoch
     }
 
-    fn append(&self, _group: Vec<Record>, _durable: Durability, _done: Done) {
-        todo!()
+    fn append(&self, group: Vec<Record>, durable: Durability, done: Done) {
+        self.send(Message::Append {
+            group,
+            durable,
+            done,
+        });
     }
 
-    fn checkpoint(&self, _checkpoint: Checkpoint, _done: Done) {
-        todo!()
+    fn checkpoint(&self, checkpoint: Checkpoint, done: Done) {
+        self.send(Message::Checkpoint { checkpoint, done });
     }
 
-    fn log_bytes(&self, _segment_id: u64) -> u64 {
-        todo!()
+    fn log_bytes(&self, segment_id: u64) -> u64 {
+        let told = self.status.lock();
+        told.log_bytes.get(&segment_id).copied().unwrap_or(0)
+    }
+
+    fn overdue(&self) -> Vec<u64> {
+        self.status.lock().overdue.clone()
     }
 
     fn status(&self) -> StoreStatus {
-        todo!()
+        self.status.lock().status.clone()
     }
 
-    fn close(self: Box<Self>, _clean: bool) -> Result<(), StoreError> {
-        todo!()
+    fn close(mut self: Box<Self>, clean: bool) -> Result<(), StoreError> {
+        self.end(clean)
     }
+}
+
+impl Drop for EmbeddedStore {
+    fn drop(&mut self) {
+        if self.writer.is_some() {
+            // nobody is left to be told
+            let _ = self.end(false);
+        }
+    }
+}
+
+fn largest_epoch(dir: &Path) -> io::Result<u64> {
+    let mut largest = 0;
+    for name in files::list(dir)? {
+        if files::log_first(&name).is_some() {
+            let head = read_head(&File::open(dir.join(name))?)?;
+            largest = largest.max(head.map_or(0, |head| head.epoch));
+        }
+    }
+    Ok(largest)
+}
+
+/// Makes the log that was found last as it is, without its torn end, and goes on in a new file.
+fn begin_log(
+    dir: &Path,
+    found: &Found,
+    owner: &Owner,
+    options: &Options,
+    status: &Arc<Status>,
+) -> Result<Log, StoreError> {
+    if let Some(newest) = found.files.last() {
+        let path = dir.join(&newest.name);
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_len(newest.end).and_then(|()| file.sync_all()))
+            .map_err(|error| failed("cutting the end of", &path, &error))?;
+    }
+    let counted = Arc::clone(status);
+    let inner = Arc::clone(&options.sync);
+    let sync: SyncFn = Arc::new(move |file| {
+        counted.lock().status.syncs += 1;
+        inner(file)
+    });
+    let numbers = (owner.epoch, found.next_number);
+    Log::create(dir, numbers, options.log_file_bytes, sync, || Ok(()))
+        .map_err(|error| failed("beginning a log file in", dir, &error))
+}
+
+/// Removes checkpoints of segments that are gone, and those that newer ones have replaced.
+fn remove_unneeded(dir: &Path, found: &Found) -> Result<(), StoreError> {
+    let gone = found
+        .histories
+        .iter()
+        .filter(|(_, history)| history.removed);
+    let gone = gone.filter_map(|(&id, history)| Some((id, history.checkpoint_version()?)));
+    for (segment_id, version) in gone.chain(found.older_checkpoints.iter().copied()) {
+        let path = dir.join(checkpoint_name(segment_id, version));
+        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
+    }
+    files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))
+}
+
+/// The catalogue as it should be. A damaged segment keeps what was known of it.
+fn current_entries(found: &Found, before: &BTreeMap<u64, Entry>) -> BTreeMap<u64, Entry> {
+    let kept = found
+        .histories
+        .iter()
+        .filter(|(_, history)| !history.removed);
+    let entry = |(&segment_id, history): (&u64, &crate::history::History)| {
+        let entry = match (&history.damage, &history.checkpoint) {
+            (None, Some(loaded)) => Entry {
+                version: loaded.head.at.number,
+                path: loaded.head.path.clone(),
+            },
+            _ => before.get(&segment_id)?.clone(),
+        };
+        Some((segment_id, entry))
+    };
+    kept.filter_map(entry).collect()
+}
+
+fn start(
+    dir: &Path,
+    options: &Options,
+    owner: Arc<Owner>,
+    catalogue: Catalogue,
+    status: Arc<Status>,
+    (found, log): (&Found, Log),
+) -> Result<EmbeddedStore, StoreError> {
+    let mut index = Index::default();
+    for file in &found.files {
+        index.add_file(file.first, file.end);
+    }
+    index.add_file(log.first(), log.end());
+    let mut newest = BTreeMap::new();
+    for (&segment_id, history) in found.histories.iter().filter(|(_, h)| !h.removed) {
+        index.recover(segment_id, history);
+        let bytes = index.log_bytes(segment_id);
+        status.lock().log_bytes.insert(segment_id, bytes);
+        newest.extend(
+            history
+                .checkpoint_version()
+                .map(|version| (segment_id, version)),
+        );
+    }
+    let epoch = owner.epoch;
+    let (writer, inbox) = channel();
+    let (jobs, jobs_inbox) = channel();
+    let saver = Saver {
+        dir: dir.to_path_buf(),
+        owner: Arc::clone(&owner),
+        catalogue,
+        newest,
+        status: Arc::clone(&status),
+        jobs: jobs_inbox,
+        writer: writer.clone(),
+    };
+    let tail = Tail::new(Parts {
+        dir: dir.to_path_buf(),
+        owner,
+        status: Arc::clone(&status),
+        index,
+        log,
+        log_file_bytes: options.log_file_bytes,
+        trial_interval: options.trial_interval,
+    });
+    let threads_failed = |error| failed("starting a thread for", dir, &error);
+    let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;
+    let worker = Writer {
+        tail,
+        status: Arc::clone(&status),
+        inbox,
+        saver,
+    };
+    let thread = std::thread::Builder::new()
+        .name("iw-log".to_string())
+        .spawn(move || worker.run())
+        .map_err(threads_failed)?;
+    Ok(EmbeddedStore {
+        epoch,
+        status,
+        writer: Some((writer, thread)),
+    })
+}
+
+fn recovered(found: Found, entries: &BTreeMap<u64, Entry>) -> Vec<RecoveredSegment> {
+    let clean = found.clean;
+    let kept = found.histories.into_iter().filter(|(_, h)| !h.removed);
+    kept.map(|(segment_id, mut history)| {
+        let path = entries.get(&segment_id).map(|entry| entry.path.as_str());
+        history.recovered(path, clean)
+    })
+    .collect()
 }

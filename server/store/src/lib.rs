@@ -4,10 +4,28 @@
 //! in a directory, as spec/format/server-log.md lays them out; [`MemoryStore`] keeps nothing.
 
 mod backup;
+mod batch;
+mod catalogue;
+mod checkpoint;
+mod damage;
 mod embedded;
 mod error;
+mod files;
+mod group;
+mod history;
+mod index;
+mod log;
 mod memory;
+mod owner;
+mod random;
+mod record;
+mod recovery;
+mod saver;
+mod scan;
+mod status;
 mod store;
+mod tail;
+mod writer;
 
 pub use backup::{backup, restore, verify, Report};
 pub use embedded::{EmbeddedStore, Options, SyncFn};

@@ -1,0 +1,70 @@
+//! Checkpoint files: `checkpoint_head`, the diff from version 0, and a CRC-32C of both.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use bytes::Bytes;
+use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
+use interweave_wire::protocol::CheckpointHead;
+
+use crate::files::{checkpoint_name, Unnamed};
+use crate::owner::Owner;
+
+pub const MAGIC: [u8; 4] = *b"IWC1";
+
+/// A checkpoint as it was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub head: CheckpointHead,
+    pub diff: Bytes,
+}
+
+/// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner
+/// was fenced before the file had its name.
+pub fn write(dir: &Path, head: &CheckpointHead, diff: &[u8], owner: &Owner) -> io::Result<bool> {
+    let name = checkpoint_name(head.segment_id, head.at.number);
+    let mut unnamed = Unnamed::create(dir, &name)?;
+    let head = to_bytes(head);
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&head), diff);
+    let file = unnamed.file();
+    file.write_all(&head)?;
+    file.write_all(diff)?;
+    file.write_all(&crc.to_be_bytes())?;
+    if owner.check().is_err() {
+        return Ok(false);
+    }
+    unnamed.publish(dir, &name)?;
+    Ok(true)
+}
+
+/// Reads a checkpoint. What is wrong with one that cannot be used is told as text.
+pub fn read(file: &mut File, segment_id: u64, version: u64) -> io::Result<Result<Loaded, String>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let bytes = Bytes::from(bytes);
+    Ok(parse(&bytes).and_then(|loaded| {
+        let head = &loaded.head;
+        match head.segment_id == segment_id && head.at.number == version {
+            true => Ok(loaded),
+            false => Err("it is of another segment or version than its name says".to_string()),
+        }
+    }))
+}
+
+fn parse(bytes: &Bytes) -> Result<Loaded, String> {
+    let (content, crc) = bytes
+        .split_last_chunk::<4>()
+        .ok_or("it is empty or cut short")?;
+    if crc32c::crc32c(content) != u32::from_be_bytes(*crc) {
+        return Err("its checksum does not hold".to_string());
+    }
+    let mut reader = Reader::new(content);
+    let head = CheckpointHead::decode(&mut reader).map_err(|error| error.to_string())?;
+    let diff_bytes = reader.remaining();
+    if head.magic != MAGIC || head.diff_bytes != diff_bytes as u64 {
+        return Err("it is not a checkpoint".to_string());
+    }
+    let diff = bytes.slice(content.len() - diff_bytes..content.len());
+    Ok(Loaded { head, diff })
+}

@@ -1,0 +1,140 @@
+//! Names in the store's directory, and making files there so that a crash leaves the old or the new.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+pub const LOCK: &str = "LOCK";
+pub const OWNER: &str = "owner";
+pub const CATALOGUE: &str = "catalogue.redb";
+/// Lists the files of a backup; a store does not have it.
+pub const BACKUP: &str = "BACKUP";
+const TEMPORARY: &str = ".tmp";
+
+pub fn log_name(first: u64) -> String {
+    format!("log-{first:016x}.iwl")
+}
+
+pub fn log_first(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("log-")?.strip_suffix(".iwl")?;
+    let first = u64::from_str_radix(digits, 16).ok()?;
+    (log_name(first) == name).then_some(first)
+}
+
+pub fn checkpoint_name(segment_id: u64, version: u64) -> String {
+    format!("checkpoint-{segment_id}-{version}.iwk")
+}
+
+/// The segment and version that a checkpoint's name says.
+pub fn checkpoint_of(name: &str) -> Option<(u64, u64)> {
+    let middle = name.strip_prefix("checkpoint-")?.strip_suffix(".iwk")?;
+    let (segment_id, version) = middle.split_once('-')?;
+    let of = (segment_id.parse().ok()?, version.parse().ok()?);
+    (checkpoint_name(of.0, of.1) == name).then_some(of)
+}
+
+/// The names of all files in the directory, sorted.
+pub fn list(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        if let Ok(name) = entry?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Makes renames and removals in the directory last.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// A file that has its name only once it is whole.
+#[derive(Debug)]
+pub struct Unnamed {
+    temporary: PathBuf,
+    file: File,
+}
+
+impl Unnamed {
+    pub fn create(dir: &Path, name: &str) -> io::Result<Unnamed> {
+        let temporary = dir.join(format!("{name}{TEMPORARY}"));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&temporary)?;
+        Ok(Unnamed { temporary, file })
+    }
+
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Syncs the file, gives it the name, replacing what had it, and syncs the directory.
+    pub fn publish(self, dir: &Path, name: &str) -> io::Result<File> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.temporary, dir.join(name))?;
+        sync_dir(dir)?;
+        self.file.try_clone()
+    }
+}
+
+impl Drop for Unnamed {
+    /// After `publish` there is nothing under this name.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.temporary);
+    }
+}
+
+/// Removes what an interrupted start or checkpoint has left.
+pub fn remove_temporary(dir: &Path) -> io::Result<()> {
+    for name in list(dir)? {
+        if name.ends_with(TEMPORARY) {
+            std::fs::remove_file(dir.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// An error of the system, with what was being done. No space is its own kind of error.
+pub fn failed(doing: &str, path: &Path, error: &io::Error) -> StoreError {
+    let text = format!("{doing} {}: {error}", path.display());
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            StoreError::Full(text)
+        }
+        _ => StoreError::Io(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_they_were_made_from_and_nothing_else_does() {
+        assert_eq!(log_first(&log_name(0x1f)), Some(0x1f));
+        assert_eq!(log_first("log-1f.iwl"), None);
+        assert_eq!(log_first("log-000000000000001F.iwl"), None);
+        assert_eq!(checkpoint_of(&checkpoint_name(7, 12)), Some((7, 12)));
+        assert_eq!(checkpoint_of("checkpoint-7-012.iwk"), None);
+        assert_eq!(checkpoint_of("checkpoint-7-12.iwk.tmp"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Unnamed::create(dir.path(), "a").unwrap());
+        assert!(list(dir.path()).unwrap().is_empty());
+        Unnamed::create(dir.path(), "a")
+            .unwrap()
+            .publish(dir.path(), "a")
+            .unwrap();
+        assert_eq!(list(dir.path()).unwrap(), ["a"]);
+    }
+}

@@ -1,0 +1,247 @@
+//! One segment's history, put together from its checkpoint and its records [LOG-3] [LOG-6].
+//!
+//! Records are taken in the order of the log. Those before the checkpoint's place may be incomplete;
+//! from there on each must name the one before. Whatever cannot be shown to be complete is damage.
+
+use bytes::Bytes;
+use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRelease};
+
+use crate::checkpoint::Loaded;
+use crate::damage::Damage;
+use crate::scan::Found;
+use crate::store::RecoveredSegment;
+
+pub const REMOVE: LogBody = LogBody::Other(LogKind::Remove as i32);
+pub const CLEAN_STOP: LogBody = LogBody::Other(LogKind::CleanStop as i32);
+
+/// What a record does to its segment's version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Release(u64),
+    Incarnation(u64),
+    Other,
+}
+
+impl Effect {
+    pub fn of(body: &LogBody) -> Effect {
+        match body {
+            LogBody::Release(release) => Effect::Release(release.version),
+            LogBody::Incarnation(stamp) => Effect::Incarnation(stamp.incarnation),
+            _ => Effect::Other,
+        }
+    }
+}
+
+/// A record that no checkpoint covers.
+#[derive(Debug, Clone, Copy)]
+pub struct Uncovered {
+    /// The first record number of its file.
+    pub file: u64,
+    pub crc: u32,
+    pub bytes: u64,
+    pub effect: Effect,
+}
+
+#[derive(Debug)]
+pub struct History {
+    segment_id: u64,
+    pub checkpoint: Option<Loaded>,
+    /// The checkpoint's place in the log has been passed.
+    passed: bool,
+    created: Option<LogCreate>,
+    /// The records are complete from the segment's creation or its checkpoint.
+    anchored: bool,
+    /// The crc of the last record; the checkpoint's parent, if there is none.
+    chain: Option<u32>,
+    pub version: u64,
+    incarnation: u64,
+    pub serials_below: u64,
+    releases: Vec<(LogRelease, Bytes)>,
+    pub uncovered: Vec<Uncovered>,
+    pub damage: Option<Damage>,
+    /// A hole that may have held records of this segment, until a later record shows otherwise.
+    suspect: Option<Damage>,
+    pub removed: bool,
+}
+
+impl History {
+    pub fn new(segment_id: u64, checkpoint: Option<Loaded>) -> History {
+        let head = checkpoint.as_ref().map(|loaded| &loaded.head);
+        History {
+            segment_id,
+            passed: false,
+            created: None,
+            anchored: head.is_some(),
+            chain: None,
+            version: head.map_or(0, |head| head.at.number),
+            incarnation: head.map_or(0, |head| head.at.incarnation),
+            serials_below: head.map_or(0, |head| head.next_serial),
+            releases: Vec::new(),
+            uncovered: Vec::new(),
+            damage: None,
+            suspect: None,
+            removed: false,
+            checkpoint,
+        }
+    }
+
+    /// The crc that the segment's next record names.
+    pub fn chain(&self) -> u32 {
+        let parent = self.checkpoint.as_ref().map(|loaded| loaded.head.parent);
+        self.chain.or(parent).unwrap_or(0)
+    }
+
+    pub fn checkpoint_version(&self) -> Option<u64> {
+        self.checkpoint.as_ref().map(|loaded| loaded.head.at.number)
+    }
+
+    /// The next record of the segment.
+    pub fn take(&mut self, found: &Found, name: &str, file: u64) {
+        let parent = found.header.parent;
+        if self.is_checkpoint(parent) {
+            self.pass_checkpoint();
+        } else if self.chain.is_none() {
+            // the first record that is left: the creation, or one that a checkpoint covers
+            self.anchored = parent == 0 && matches!(found.header.body, LogBody::Create(_));
+        } else if self.chain != Some(parent) {
+            self.break_off(
+                name,
+                found.offset,
+                "a record of the segment before it is missing",
+            );
+        } else {
+            self.suspect = None;
+        }
+        self.chain = Some(found.crc);
+        self.uncovered.push(Uncovered {
+            file,
+            crc: found.crc,
+            bytes: found.span,
+            effect: Effect::of(&found.header.body),
+        });
+        self.apply(found, name);
+        if self.is_checkpoint(found.crc) {
+            self.pass_checkpoint();
+        }
+    }
+
+    fn is_checkpoint(&self, crc: u32) -> bool {
+        let parent = self.checkpoint.as_ref().map(|loaded| loaded.head.parent);
+        !self.passed && parent == Some(crc)
+    }
+
+    /// Everything before is covered, whatever was wrong with it.
+    fn pass_checkpoint(&mut self) {
+        let Some(Loaded { head, .. }) = &self.checkpoint else {
+            return;
+        };
+        self.passed = true;
+        self.anchored = true;
+        self.version = head.at.number;
+        self.incarnation = head.at.incarnation;
+        self.releases.clear();
+        self.uncovered.clear();
+        self.damage = None;
+        self.suspect = None;
+    }
+
+    fn apply(&mut self, found: &Found, name: &str) {
+        match &found.header.body {
+            LogBody::Create(create) => {
+                self.incarnation = create.incarnation;
+                self.created = Some(create.clone());
+            }
+            LogBody::Release(release) => self.release(release, found, name),
+            LogBody::Serials(below) => self.serials_below = self.serials_below.max(*below),
+            LogBody::Incarnation(stamp) => {
+                self.incarnation = stamp.incarnation;
+                self.version = stamp.number;
+                self.releases
+                    .retain(|(release, _)| release.version <= stamp.number);
+            }
+            LogBody::Other(_) => self.removed |= found.header.body == REMOVE,
+        }
+    }
+
+    fn release(&mut self, release: &LogRelease, found: &Found, name: &str) {
+        if self.anchored && (self.passed || self.checkpoint.is_none()) {
+            if self.version.checked_add(1) != Some(release.version) {
+                let what = format!("version {} follows {}", release.version, self.version);
+                return self.break_off(name, found.offset, &what);
+            }
+            if self.damage.is_none() {
+                self.releases.push((release.clone(), found.body.clone()));
+            }
+        }
+        if self.damage.is_none() {
+            self.version = release.version;
+        }
+    }
+
+    fn break_off(&mut self, name: &str, offset: u64, what: &str) {
+        self.damage.get_or_insert(Damage::new(name, offset, what));
+    }
+
+    /// A hole in the log that certainly held a record of this segment.
+    pub fn lost(&mut self, damage: &Damage) {
+        self.damage.get_or_insert(damage.clone());
+    }
+
+    /// A hole in the log that may have held records of this segment.
+    pub fn suspect(&mut self, damage: &Damage) {
+        self.suspect.get_or_insert(damage.clone());
+    }
+
+    /// There was a checkpoint of a later version, which is damaged or missing: harmless only if the
+    /// log goes as far.
+    pub fn had_checkpoint(&mut self, version: u64, damage: Damage) {
+        if self.version < version {
+            self.lost(&damage);
+        }
+    }
+
+    /// All records were taken.
+    pub fn finish(&mut self, log_begin: &str) {
+        self.damage = self.damage.take().or(self.suspect.take());
+        let place_known = self.passed || self.uncovered.is_empty();
+        let complete = match &self.checkpoint {
+            Some(_) => place_known,
+            None => self.anchored,
+        };
+        if !complete {
+            let what = format!("earlier records of segment {} are missing", self.segment_id);
+            self.break_off(log_begin, 0, &what);
+        }
+    }
+
+    /// What the server is told. `path` is used if nothing here knows it.
+    pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
+        let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
+        let created = self.created.as_ref();
+        let known = head.map(|head| &head.path).or(created.map(|c| &c.path));
+        RecoveredSegment {
+            segment_id: self.segment_id,
+            path: known
+                .cloned()
+                .or(path.map(String::from))
+                .unwrap_or_default(),
+            durable: head
+                .map(|head| head.durable)
+                .or(created.map(|c| c.durable))
+                .unwrap_or(Durability::Synced),
+            quota_bytes: head
+                .map(|head| head.quota_bytes)
+                .or(created.map(|c| c.quota_bytes))
+                .unwrap_or(0),
+            incarnation: self.incarnation,
+            checkpoint: self
+                .checkpoint
+                .take()
+                .map(|loaded| (loaded.head, loaded.diff)),
+            releases: std::mem::take(&mut self.releases),
+            serials_below: self.serials_below,
+            clean,
+            damage: self.damage.as_ref().map(Damage::to_string),
+        }
+    }
+}

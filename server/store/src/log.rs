@@ -1,0 +1,184 @@
+//! The log file that is being written. It only ever grows, and older files are whole on the disk
+//! before a newer one exists, so that only the newest can have a torn end [LOG-2].
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{fallocate, FallocateFlags};
+use rustix::io::Errno;
+
+use crate::batch::Batch;
+use crate::embedded::SyncFn;
+use crate::files::{log_name, Unnamed};
+use crate::random::random;
+use crate::record::{FileHead, FILE_HEAD_BYTES};
+use crate::scan::{read_head, Scan, Step};
+
+/// Offsets in a log file have 32 bits.
+pub const MAX_FILE_BYTES: u64 = u32::MAX as u64;
+
+pub struct Log {
+    dir: PathBuf,
+    file: File,
+    head: FileHead,
+    records: u64,
+    /// Where the next record goes.
+    end: u64,
+    /// How many bytes are known to be on the disk.
+    synced: u64,
+    capacity: u64,
+    sync: SyncFn,
+    /// A write or sync has failed: the file takes nothing more [LOG-4].
+    abandoned: bool,
+    /// What failed may still be there, behind the end.
+    uncut: bool,
+}
+
+impl Log {
+    /// Makes an empty log file with room for `capacity` bytes, whose first record is number `first`.
+    /// `before_name` runs when the file is ready but has no name yet: whatever must be on the disk
+    /// before it exists.
+    pub fn create(
+        dir: &Path,
+        (epoch, first): (u64, u64),
+        capacity: u64,
+        sync: SyncFn,
+        before_name: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Log> {
+        let head = FileHead {
+            mark: (random() as u32).max(1),
+            epoch,
+            first,
+        };
+        let name = log_name(first);
+        let mut unnamed = Unnamed::create(dir, &name)?;
+        preallocate(unnamed.file(), capacity)?;
+        unnamed.file().write_all(&head.encode())?;
+        before_name()?;
+        let file = unnamed.publish(dir, &name)?;
+        Ok(Log {
+            dir: dir.to_path_buf(),
+            file,
+            head,
+            records: 0,
+            end: FILE_HEAD_BYTES,
+            synced: FILE_HEAD_BYTES,
+            capacity,
+            sync,
+            abandoned: false,
+            uncut: false,
+        })
+    }
+
+    pub fn first(&self) -> u64 {
+        self.head.first
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(log_name(self.head.first))
+    }
+
+    pub fn next_number(&self) -> u64 {
+        self.head.first + self.records
+    }
+
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How many bytes of records still fit.
+    pub fn room(&self) -> u64 {
+        match self.abandoned {
+            true => 0,
+            false => self.capacity - self.end,
+        }
+    }
+
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.head.mark, self.synced as u32)
+    }
+
+    /// Writes the batch and, if asked, syncs. On an error none of it counts, but it may be there: the
+    /// file takes nothing more, and is to be cut or followed by another [LOG-4].
+    pub fn append(&mut self, batch: &Batch, records: u64, sync: bool) -> io::Result<()> {
+        let written = batch.write_at(&self.file, self.end);
+        let written = match sync {
+            true => written.and_then(|()| (self.sync)(&self.file)),
+            false => written,
+        };
+        self.abandoned |= written.is_err();
+        self.uncut |= written.is_err();
+        written?;
+        self.end += batch.bytes();
+        self.records += records;
+        if sync {
+            self.synced = self.end;
+        }
+        Ok(())
+    }
+
+    /// Brings everything to the disk.
+    pub fn sync(&mut self) -> io::Result<()> {
+        if self.synced < self.end {
+            let synced = (self.sync)(&self.file);
+            self.abandoned |= synced.is_err();
+            synced?;
+            self.synced = self.end;
+        }
+        Ok(())
+    }
+
+    /// Ends the file: on the disk, and no longer than its records. An abandoned file need not be:
+    /// what was acknowledged as SYNCED is on the disk, and the next file's number says where it ends.
+    pub fn seal(&mut self) -> io::Result<()> {
+        let sealed = self.sync().and_then(|()| self.cut());
+        match self.abandoned {
+            true => Ok(()),
+            false => sealed,
+        }
+    }
+
+    /// Cuts off what follows the records.
+    pub fn cut(&mut self) -> io::Result<()> {
+        self.file.set_len(self.end)?;
+        self.file.sync_all()?;
+        self.capacity = self.end;
+        self.uncut = false;
+        Ok(())
+    }
+
+    pub fn sync_fn(&self) -> SyncFn {
+        self.sync.clone()
+    }
+
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    /// Records that were not acknowledged may be found behind the end after a crash.
+    pub fn is_uncut(&self) -> bool {
+        self.uncut
+    }
+
+    /// Reads the file again: is everything there that was acknowledged?
+    pub fn is_whole(&self) -> io::Result<bool> {
+        if read_head(&self.file)? != Some(self.head) {
+            return Ok(false);
+        }
+        let mut scan = Scan::new(&self.file, self.head, Some(self.records))?;
+        while let Some(step) = scan.next()? {
+            if let Step::Hole(_) = step {
+                return Ok(false);
+            }
+        }
+        Ok(scan.end() == self.end)
+    }
+}
+
+fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        Err(Errno::OPNOTSUPP) => file.set_len(bytes),
+        other => Ok(other?),
+    }
+}

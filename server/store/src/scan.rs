@@ -1,0 +1,289 @@
+//! Reads one log file, group by group, and tells damage from a torn end [LOG-2].
+//!
+//! What is not a valid record at P is damage if a later valid record of the file says that P was on
+//! the disk when it was written, or if the file was followed by another; else it is the torn end.
+//! Memory is bounded by the file's length, whatever its bytes say.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use bytes::Bytes;
+use interweave_wire::protocol::xdr::from_bytes;
+use interweave_wire::protocol::LogHeader;
+
+use crate::record::{
+    check_record, padded, FileHead, Place, RecordHead, FILE_HEAD_BYTES, RECORD_HEAD_BYTES,
+};
+
+const WINDOW_BYTES: u64 = 256 << 10;
+
+/// A valid record.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub offset: u64,
+    /// In the file, with head and padding.
+    pub span: u64,
+    pub crc: u32,
+    pub header: LogHeader,
+    pub body: Bytes,
+    place: Place,
+    synced: u64,
+}
+
+/// Bytes that were records and are not.
+#[derive(Debug, Clone)]
+pub struct Hole {
+    pub from: u64,
+    pub to: u64,
+    /// What the one record in the hole seems to have been; to be believed only if its chain fits.
+    pub hint: Option<LogHeader>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Step {
+    Group(Vec<Found>),
+    Hole(Hole),
+}
+
+/// The bytes of a file around where it is being read.
+struct Window<'a> {
+    file: &'a File,
+    length: u64,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window<'_> {
+    /// Bytes of the file; None beyond its end.
+    fn get(&mut self, offset: u64, count: u64) -> io::Result<Option<&[u8]>> {
+        let Some(end) = offset.checked_add(count).filter(|&end| end <= self.length) else {
+            return Ok(None);
+        };
+        if offset < self.start || end > self.start + self.bytes.len() as u64 {
+            let wanted = count.max(WINDOW_BYTES).min(self.length - offset);
+            self.start = offset;
+            self.bytes.resize(wanted as usize, 0);
+            if let Err(error) = self.file.read_exact_at(&mut self.bytes, offset) {
+                self.bytes.clear();
+                return Err(error);
+            }
+            self.bytes.shrink_to(2 * WINDOW_BYTES as usize);
+        }
+        let at = (offset - self.start) as usize;
+        Ok(Some(&self.bytes[at..at + count as usize]))
+    }
+}
+
+/// One pass through a log file.
+pub struct Scan<'a> {
+    window: Window<'a>,
+    head: FileHead,
+    /// How many records the file has, if a newer file says so.
+    expected: Option<u64>,
+    at: u64,
+    end: u64,
+    records: u64,
+    holes: u64,
+    torn_bytes: u64,
+    ended: bool,
+}
+
+/// The head of a log file; None if it is damaged.
+pub fn read_head(file: &File) -> io::Result<Option<FileHead>> {
+    let mut bytes = [0; FILE_HEAD_BYTES as usize];
+    match file.read_exact_at(&mut bytes, 0) {
+        Ok(()) => Ok(FileHead::decode(&bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl<'a> Scan<'a> {
+    pub fn new(file: &'a File, head: FileHead, expected: Option<u64>) -> io::Result<Scan<'a>> {
+        let length = file.metadata()?.len();
+        Ok(Scan {
+            window: Window {
+                file,
+                length,
+                start: 0,
+                bytes: Vec::new(),
+            },
+            head,
+            expected,
+            at: FILE_HEAD_BYTES,
+            end: FILE_HEAD_BYTES,
+            records: 0,
+            holes: 0,
+            torn_bytes: 0,
+            ended: false,
+        })
+    }
+
+    /// Where the last whole group or hole ends.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How many records there were until `end`, a hole counting as one.
+    pub fn records(&self) -> u64 {
+        self.records + self.holes
+    }
+
+    /// What follows `end` and is not zeros.
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn_bytes
+    }
+
+    /// The next group or hole; None at the end of the file's log.
+    pub fn next(&mut self) -> io::Result<Option<Step>> {
+        if self.ended || self.expected.is_some_and(|count| self.records() >= count) {
+            return Ok(None);
+        }
+        let mut group = Vec::new();
+        loop {
+            let Some(found) = self.record(self.at)? else {
+                return self.interrupted(&group);
+            };
+            let fits = found.place.continues != group.is_empty();
+            if !fits {
+                return self.interrupted(&group);
+            }
+            self.at += found.span;
+            let whole = !found.place.goes_on;
+            group.push(found);
+            if whole {
+                self.records += group.len() as u64;
+                self.end = self.at;
+                return Ok(Some(Step::Group(group)));
+            }
+        }
+    }
+
+    /// There is no record at `at`, or not one that goes on with the group: a hole or the end.
+    fn interrupted(&mut self, group: &[Found]) -> io::Result<Option<Step>> {
+        let from = self.end;
+        let bad = self.at;
+        let hole = match self.proof_after(bad)? {
+            Some(next) => Some(next),
+            // a newer file says that there were more records than are left
+            None if self.expected.is_some() && self.holes == 0 => Some(self.window.length.max(bad)),
+            None => None,
+        };
+        let Some(to) = hole else {
+            self.ended = true;
+            self.torn_bytes = self.bytes_after(from)?;
+            return Ok(None);
+        };
+        let hint = match group {
+            [] => self.hint(from, to)?,
+            _ => None,
+        };
+        self.holes += 1;
+        self.at = to;
+        self.end = to;
+        Ok(Some(Step::Hole(Hole { from, to, hint })))
+    }
+
+    /// Where the first group after `bad` begins, if the records there prove that `bad` is damage.
+    fn proof_after(&mut self, bad: u64) -> io::Result<Option<u64>> {
+        let mut first = None;
+        let mut proved = self.expected.is_some();
+        let mut at = bad;
+        while let Some(candidate) = self.find_mark(at)? {
+            at = candidate + 8;
+            if let Some(found) = self.record(candidate)? {
+                at = candidate + found.span;
+                proved |= found.synced > bad;
+                if !found.place.continues {
+                    first = first.or(Some(candidate));
+                }
+                if proved && first.is_some() {
+                    return Ok(first);
+                }
+            }
+        }
+        // proved in the newest file by the rest of a group alone: nothing after the hole is whole
+        let proved = proved && self.expected.is_none();
+        Ok(proved.then_some(self.window.length))
+    }
+
+    /// The first place from `from` on where a record may begin.
+    fn find_mark(&mut self, from: u64) -> io::Result<Option<u64>> {
+        let mark = self.head.mark.to_be_bytes();
+        let mut at = padded(from);
+        while at < self.window.length {
+            let count = WINDOW_BYTES.min(self.window.length - at);
+            let Some(bytes) = self.window.get(at, count)? else {
+                return Ok(None);
+            };
+            if let Some(i) = bytes.chunks(8).position(|word| word.starts_with(&mark)) {
+                return Ok(Some(at + 8 * i as u64));
+            }
+            at += count;
+        }
+        Ok(None)
+    }
+
+    /// From there to the last byte that is not zero.
+    fn bytes_after(&mut self, from: u64) -> io::Result<u64> {
+        let mut torn = 0;
+        let mut at = from;
+        while at < self.window.length {
+            let count = WINDOW_BYTES.min(self.window.length - at);
+            let Some(bytes) = self.window.get(at, count)? else {
+                break;
+            };
+            if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
+                torn = at + last as u64 + 1 - from;
+            }
+            at += count;
+        }
+        Ok(torn)
+    }
+
+    /// The record at `at`, if it is valid.
+    fn record(&mut self, at: u64) -> io::Result<Option<Found>> {
+        let Some(head) = self.record_head(at)? else {
+            return Ok(None);
+        };
+        let whole = RECORD_HEAD_BYTES as u64 + u64::from(head.length);
+        let epoch = self.head.epoch;
+        let Some(bytes) = self.window.get(at, whole)? else {
+            return Ok(None);
+        };
+        let body = RECORD_HEAD_BYTES + head.header_bytes as usize;
+        Ok(check_record(bytes, &head, epoch)
+            .filter(|_| u64::from(head.synced) <= at)
+            .map(|header| Found {
+                offset: at,
+                span: head.span(),
+                crc: head.crc,
+                header,
+                body: Bytes::copy_from_slice(&bytes[body..]),
+                place: head.place,
+                synced: u64::from(head.synced),
+            }))
+    }
+
+    fn record_head(&mut self, at: u64) -> io::Result<Option<RecordHead>> {
+        let mark = self.head.mark;
+        let bytes = self.window.get(at, RECORD_HEAD_BYTES as u64)?;
+        Ok(bytes
+            .and_then(|bytes| bytes.first_chunk())
+            .and_then(|bytes| RecordHead::decode(bytes, mark)))
+    }
+
+    /// The header of the one record that filled the hole, if its lengths say so.
+    fn hint(&mut self, from: u64, to: u64) -> io::Result<Option<LogHeader>> {
+        let Some(head) = self
+            .record_head(from)?
+            .filter(|head| from + head.span() == to)
+        else {
+            return Ok(None);
+        };
+        let at = from + RECORD_HEAD_BYTES as u64;
+        let bytes = self.window.get(at, u64::from(head.header_bytes))?;
+        Ok(bytes.and_then(|bytes| from_bytes(bytes).ok()))
+    }
+}

@@ -1,0 +1,30 @@
+//! What the store's threads tell those who ask how it is.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::store::StoreStatus;
+use crate::StoreError;
+
+#[derive(Debug, Default)]
+pub struct Told {
+    pub status: StoreStatus,
+    pub log_bytes: HashMap<u64, u64>,
+    pub overdue: Vec<u64>,
+}
+
+/// Never held over a system call.
+#[derive(Debug, Default)]
+pub struct Status(Mutex<Told>);
+
+impl Status {
+    pub fn lock(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn error(&self, error: &StoreError) {
+        let mut told = self.lock();
+        told.status.errors += 1;
+        told.status.last_error = Some(error.to_string());
+    }
+}

@@ -1,0 +1,304 @@
+//! The end of the log: where groups are written, and what becomes of it when that fails.
+//!
+//! After an error the file is given up and the groups go into a new one [LOG-4]. If there is none to
+//! be had, everything is refused until a trial, which is to make a new file, succeeds. That a group
+//! has failed is said only when its bytes cannot come back after a crash: the file was cut before
+//! them, or a newer file's number says that it ends there.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use interweave_wire::protocol::LogHeader;
+
+use crate::files::{self, failed, log_name};
+use crate::group::{header, Group};
+use crate::history::CLEAN_STOP;
+use crate::index::{Index, Written};
+use crate::log::Log;
+use crate::owner::Owner;
+use crate::record::{Place, FILE_HEAD_BYTES};
+use crate::status::Status;
+use crate::store::{Done, Full};
+use crate::StoreError;
+
+/// The log is overdue for checkpoints when it has more files than this, and the data does not ask
+/// for more.
+const SLACK_FILES: u64 = 8;
+
+/// Why nothing is written now.
+struct Refusal {
+    error: StoreError,
+    /// When to see whether it is over; None: it never is.
+    next_trial: Option<Instant>,
+}
+
+pub struct Tail {
+    dir: PathBuf,
+    owner: Arc<Owner>,
+    status: Arc<Status>,
+    pub index: Index,
+    log: Log,
+    log_file_bytes: u64,
+    trial_interval: Duration,
+    refusal: Option<Refusal>,
+    /// Groups that failed, but may yet be found in the file.
+    unsettled: Vec<Done>,
+}
+
+/// What the end of the log is made of.
+pub struct Parts {
+    pub dir: PathBuf,
+    pub owner: Arc<Owner>,
+    pub status: Arc<Status>,
+    pub index: Index,
+    pub log: Log,
+    pub log_file_bytes: u64,
+    pub trial_interval: Duration,
+}
+
+impl Tail {
+    pub fn new(parts: Parts) -> Tail {
+        let mut tail = Tail {
+            dir: parts.dir,
+            owner: parts.owner,
+            status: parts.status,
+            index: parts.index,
+            log: parts.log,
+            log_file_bytes: parts.log_file_bytes,
+            trial_interval: parts.trial_interval,
+            refusal: None,
+            unsettled: Vec::new(),
+        };
+        tail.trim();
+        tail
+    }
+
+    /// How many bytes of records go together into one file, if the first group has `first`.
+    pub fn room_for(&self, first: u64) -> u64 {
+        match first <= self.log.room() {
+            true => self.log.room(),
+            false => first.max(self.log_file_bytes - FILE_HEAD_BYTES),
+        }
+    }
+
+    /// When the next trial is due, if one is.
+    pub fn next_trial(&self) -> Option<Instant> {
+        self.refusal.as_ref()?.next_trial
+    }
+
+    /// Writes the groups, in a new file if this one fails. On an error the groups are answered by
+    /// `fail`.
+    pub fn write(&mut self, groups: &[Group]) -> Result<(), StoreError> {
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.error.clone());
+        }
+        self.owner.check().map_err(|error| self.stop(error))?;
+        let mut outcome = self.try_write(groups);
+        if let (Err(error), true) = (&outcome, self.log.is_abandoned()) {
+            self.status
+                .error(&failed("writing", &self.log.path(), error));
+            self.read_again()?;
+            outcome = self.try_write(groups);
+        }
+        outcome.map_err(|error| self.refuse(&error))?;
+        // a newer owner begins to read only after this would have failed
+        self.owner.check().map_err(|error| self.stop(error))
+    }
+
+    fn try_write(&mut self, groups: &[Group]) -> io::Result<()> {
+        let bytes: u64 = groups.iter().map(|group| group.bytes).sum();
+        if bytes > self.log.room() {
+            self.roll(bytes)?;
+        }
+        let mut batch = self.log.batch();
+        let mut written: Vec<Written> = Vec::new();
+        let mut chains: HashMap<u64, u32> = HashMap::new();
+        for group in groups {
+            for (i, record) in group.records.iter().enumerate() {
+                let segment_id = record.segment_id;
+                let chain = chains.entry(segment_id);
+                let chain = chain.or_insert_with(|| self.index.chain(segment_id));
+                let place = Place {
+                    continues: i > 0,
+                    goes_on: i + 1 < group.records.len(),
+                };
+                let header = header(record, self.owner.epoch, *chain);
+                let (crc, bytes) = batch.push(place, &header, &record.diff);
+                *chain = crc;
+                written.push(Written {
+                    segment_id,
+                    crc,
+                    bytes,
+                    body: header.body,
+                });
+            }
+        }
+        let sync = groups.iter().any(|group| group.sync);
+        self.log.append(&batch, written.len() as u64, sync)?;
+        self.index
+            .written(self.log.first(), self.log.end(), &written);
+        Ok(())
+    }
+
+    /// Says that the groups have failed, now or as soon as that is certain.
+    pub fn fail(&mut self, groups: impl Iterator<Item = Done>, error: &StoreError) {
+        if self.log.is_uncut() {
+            self.unsettled.extend(groups);
+            self.settle();
+        } else {
+            groups.for_each(|done| done(Err(error.clone())));
+        }
+    }
+
+    fn settle(&mut self) {
+        if self.log.is_uncut() && self.log.cut().is_err() {
+            return;
+        }
+        let refused = self.refusal.as_ref().map(|refusal| refusal.error.clone());
+        let error = refused.unwrap_or_else(|| StoreError::Io("it could not be written".into()));
+        for done in self.unsettled.drain(..) {
+            done(Err(error.clone()));
+        }
+    }
+
+    /// Brings everything written to the disk.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        self.owner.check().map_err(|error| self.stop(error))?;
+        self.log.sync().map_err(|error| {
+            let error = failed("syncing", &self.log.path(), &error);
+            self.status.error(&error);
+            error
+        })
+    }
+
+    /// Goes on in a new file with room for so many bytes of records.
+    fn roll(&mut self, bytes: u64) -> io::Result<()> {
+        let capacity = self.log_file_bytes.max(FILE_HEAD_BYTES + bytes);
+        let numbers = (self.owner.epoch, self.log.next_number());
+        let log = &mut self.log;
+        let sync = log.sync_fn();
+        let fresh = Log::create(&self.dir, numbers, capacity, sync, || log.seal())?;
+        self.index.add_file(fresh.first(), fresh.end());
+        self.log = fresh;
+        self.trim();
+        Ok(())
+    }
+
+    /// Deletes the log files that nobody needs.
+    pub fn trim(&mut self) {
+        let unneeded = self.index.take_unneeded(self.log.first());
+        if !unneeded.is_empty() && self.owner.check().is_ok() {
+            for first in unneeded {
+                let path = self.dir.join(log_name(first));
+                if let Err(error) = std::fs::remove_file(&path) {
+                    self.status.error(&failed("removing", &path, &error));
+                }
+            }
+            if let Err(error) = files::sync_dir(&self.dir) {
+                self.status.error(&failed("syncing", &self.dir, &error));
+            }
+        }
+        let mut told = self.status.lock();
+        told.overdue = self.index.overdue(SLACK_FILES * self.log_file_bytes);
+        told.status.log_bytes = self.index.total_bytes();
+        told.status.log_files = self.index.file_count();
+    }
+
+    /// What was acknowledged must still be in a file that has failed.
+    fn read_again(&mut self) -> Result<(), StoreError> {
+        match self.log.is_whole() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.stop(StoreError::Damaged {
+                file: self.log.path().display().to_string(),
+                offset: self.log.end(),
+                what: "records written before are gone".to_string(),
+            })),
+            Err(error) => Err(self.refuse(&error)),
+        }
+    }
+
+    /// Refuses everything until a trial succeeds.
+    fn refuse(&mut self, error: &io::Error) -> StoreError {
+        let error = failed("writing", &self.log.path(), error);
+        self.status.error(&error);
+        self.status.lock().status.full = Some(Full {
+            since: Instant::now(),
+            text: error.to_string(),
+        });
+        self.refusal = Some(Refusal {
+            error: error.clone(),
+            next_trial: Some(Instant::now() + self.trial_interval),
+        });
+        error
+    }
+
+    /// Refuses everything for ever.
+    fn stop(&mut self, error: StoreError) -> StoreError {
+        self.status.error(&error);
+        self.status.lock().status.fenced = matches!(error, StoreError::Fenced(_));
+        self.refusal = Some(Refusal {
+            error: error.clone(),
+            next_trial: None,
+        });
+        error
+    }
+
+    /// If a trial is due and the log can go on in a new file, groups are accepted again.
+    pub fn try_again(&mut self) {
+        if self.next_trial().is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        let resumed = self.owner.check().is_ok() && self.roll(0).is_ok();
+        self.settle();
+        if resumed {
+            self.refusal = None;
+            self.status.lock().status.full = None;
+        } else if let Some(refusal) = &mut self.refusal {
+            refusal.next_trial = Some(Instant::now() + self.trial_interval);
+        }
+    }
+
+    /// Ends the log; `clean` says that nothing is missing from it.
+    pub fn close(&mut self, clean: bool) -> Result<(), StoreError> {
+        self.settle();
+        for done in self.unsettled.drain(..) {
+            done(Err(StoreError::Io("only the next start can tell".into())));
+        }
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.error.clone());
+        }
+        self.owner.check()?;
+        let ended = match clean {
+            true => self.stop_cleanly(),
+            false => Ok(()),
+        };
+        let path = self.log.path();
+        ended
+            .and_then(|()| self.log.seal())
+            .map_err(|error| failed("closing", &path, &error))
+    }
+
+    fn stop_cleanly(&mut self) -> io::Result<()> {
+        let header = LogHeader {
+            owner: self.owner.epoch,
+            segment_id: 0,
+            parent: 0,
+            body: CLEAN_STOP,
+        };
+        let place = Place {
+            continues: false,
+            goes_on: false,
+        };
+        let nothing = bytes::Bytes::new();
+        let bytes = crate::batch::record_bytes(&header, &nothing);
+        if bytes > self.log.room() {
+            self.roll(bytes)?;
+        }
+        let mut batch = self.log.batch();
+        batch.push(place, &header, &nothing);
+        self.log.append(&batch, 1, true)
+    }
+}

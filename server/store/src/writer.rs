@@ -1,0 +1,243 @@
+//! The one thread that writes the log. All groups that wait are written together and synced once
+//! [LOG-1]; the answers keep the order of the calls.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use interweave_wire::protocol::{CheckpointHead, Durability, MAX_PATH};
+
+use crate::checkpoint::MAGIC;
+use crate::group::Group;
+use crate::history::REMOVE;
+use crate::index::Admission;
+use crate::saver::{Job, Saved, SaverThread};
+use crate::status::Status;
+use crate::store::{Checkpoint, Done, Record};
+use crate::tail::Tail;
+use crate::StoreError;
+
+/// Enough to make a sync worth while, little enough that nobody waits long.
+const BATCH_BYTES: u64 = 16 << 20;
+/// `checkpoint_head.releases` has no more.
+const MAX_CHECKPOINT_RELEASES: usize = 1024;
+
+pub enum Message {
+    Append {
+        group: Vec<Record>,
+        durable: Durability,
+        done: Done,
+    },
+    Checkpoint {
+        checkpoint: Checkpoint,
+        done: Done,
+    },
+    Saved(Saved),
+    Forgotten {
+        segment_id: u64,
+    },
+    Close {
+        clean: bool,
+        reply: SyncSender<Result<(), StoreError>>,
+    },
+}
+
+pub struct Writer {
+    pub tail: Tail,
+    pub status: Arc<Status>,
+    pub inbox: Receiver<Message>,
+    pub saver: SaverThread,
+}
+
+impl Writer {
+    /// Works until it is told to close.
+    pub fn run(mut self) {
+        let mut backlog = VecDeque::new();
+        loop {
+            self.tail.try_again();
+            let Some(message) = backlog.pop_front().or_else(|| self.receive()) else {
+                continue;
+            };
+            match message {
+                Message::Append {
+                    group,
+                    durable,
+                    done,
+                } => {
+                    let groups = self.gather(Group::new(group, durable, done), &mut backlog);
+                    self.commit(groups);
+                }
+                Message::Checkpoint { checkpoint, done } => self.checkpoint(checkpoint, done),
+                Message::Saved(saved) => self.saved(saved),
+                Message::Forgotten { segment_id } => self.forgotten(segment_id),
+                Message::Close { clean, reply } => {
+                    let _ = reply.send(self.close(clean));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next message; None when it is time for a trial.
+    fn receive(&self) -> Option<Message> {
+        let Some(trial) = self.tail.next_trial() else {
+            // the saver's thread and the store's handle have the other end: there is always one more
+            return self.inbox.recv().ok();
+        };
+        let wait = trial.saturating_duration_since(Instant::now());
+        self.inbox.recv_timeout(wait).ok()
+    }
+
+    /// The group and those that wait behind it; the first other message goes to the backlog.
+    fn gather(&self, first: Group, backlog: &mut VecDeque<Message>) -> VecDeque<Group> {
+        let mut bytes = first.bytes;
+        let mut groups = VecDeque::from([first]);
+        while bytes < BATCH_BYTES {
+            match self.inbox.try_recv() {
+                Ok(Message::Append {
+                    group,
+                    durable,
+                    done,
+                }) => {
+                    let group = Group::new(group, durable, done);
+                    bytes += group.bytes;
+                    groups.push_back(group);
+                }
+                Ok(other) => {
+                    backlog.push_back(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        groups
+    }
+
+    fn commit(&mut self, mut groups: VecDeque<Group>) {
+        let mut admission = Admission::default();
+        for group in groups.iter_mut() {
+            let records = group.records.iter().map(|r| (r.segment_id, &r.body));
+            if let Err(error) = self.tail.index.admit(&mut admission, records) {
+                group.reject(error);
+            }
+        }
+        while let Some(first) = groups.front() {
+            let room = self.tail.room_for(first.bytes);
+            let mut bytes = 0;
+            let fits = |group: &&Group| {
+                bytes += group.bytes;
+                bytes <= room
+            };
+            let count = groups.iter().take_while(fits).count();
+            self.commit_together(groups.drain(..count).collect());
+        }
+    }
+
+    /// Writes groups that fit into one file, and answers them.
+    fn commit_together(&mut self, groups: Vec<Group>) {
+        let written = match groups.iter().all(|group| group.records.is_empty()) {
+            true => Ok(()),
+            false => self.tail.write(&groups),
+        };
+        if let Err(error) = written {
+            let (sound, rejected): (Vec<_>, Vec<_>) =
+                groups.into_iter().partition(|group| group.verdict.is_ok());
+            for group in rejected {
+                (group.done)(group.verdict);
+            }
+            return self
+                .tail
+                .fail(sound.into_iter().map(|group| group.done), &error);
+        }
+        self.tell(&groups);
+        for group in groups {
+            (group.done)(group.verdict);
+            for record in group.records.iter().filter(|record| record.body == REMOVE) {
+                let segment_id = record.segment_id;
+                // should the saver have died, the checkpoint goes at the next start
+                let _ = self.saver.send(Job::Forget { segment_id });
+            }
+        }
+    }
+
+    fn tell(&self, groups: &[Group]) {
+        let mut told = self.status.lock();
+        told.status.groups += groups.iter().filter(|group| group.verdict.is_ok()).count() as u64;
+        told.status.log_bytes = self.tail.index.total_bytes();
+        for record in groups.iter().flat_map(|group| &group.records) {
+            let bytes = self.tail.index.log_bytes(record.segment_id);
+            told.log_bytes.insert(record.segment_id, bytes);
+        }
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint, done: Done) {
+        let job = match self.prepare(checkpoint) {
+            Ok((head, diff)) => Job::Save { head, diff, done },
+            Err(error) => return done(Err(error)),
+        };
+        if let Err(Job::Save { done, .. }) = self.saver.send(job) {
+            done(Err(StoreError::Closed));
+        }
+    }
+
+    /// Completes the head. The log is synced first, so that no checkpoint is ahead of it.
+    fn prepare(
+        &mut self,
+        checkpoint: Checkpoint,
+    ) -> Result<(Box<CheckpointHead>, Bytes), StoreError> {
+        let Checkpoint { mut head, diff } = checkpoint;
+        if head.path.len() > MAX_PATH as usize || head.releases.len() > MAX_CHECKPOINT_RELEASES {
+            return Err(StoreError::Io(
+                "the checkpoint's head is too long".to_string(),
+            ));
+        }
+        self.tail.sync()?;
+        let (parent, serials_below) = self.tail.index.place(head.segment_id, &head.at)?;
+        head.magic = MAGIC;
+        head.parent = parent;
+        head.next_serial = head.next_serial.max(serials_below);
+        head.diff_bytes = diff.len() as u64;
+        Ok((Box::new(head), diff))
+    }
+
+    fn saved(&mut self, saved: Saved) {
+        match &saved.result {
+            Ok(()) => {
+                self.tail.index.covered(&saved);
+                let bytes = self.tail.index.log_bytes(saved.segment_id);
+                let mut told = self.status.lock();
+                told.status.checkpoints += 1;
+                told.log_bytes.insert(saved.segment_id, bytes);
+                drop(told);
+                self.tail.trim();
+            }
+            Err(error) => self.status.error(error),
+        }
+        (saved.done)(saved.result);
+    }
+
+    fn forgotten(&mut self, segment_id: u64) {
+        self.tail.index.forget(segment_id);
+        self.status.lock().log_bytes.remove(&segment_id);
+        self.tail.trim();
+    }
+
+    /// Waits for the checkpoints that were asked for, then ends the log.
+    fn close(&mut self, clean: bool) -> Result<(), StoreError> {
+        self.saver.finish();
+        while let Ok(message) = self.inbox.try_recv() {
+            match message {
+                Message::Saved(saved) => self.saved(saved),
+                Message::Forgotten { segment_id } => self.forgotten(segment_id),
+                // the handle says nothing after Close
+                Message::Append { done, .. } | Message::Checkpoint { done, .. } => {
+                    done(Err(StoreError::Closed));
+                }
+                Message::Close { reply, .. } => drop(reply),
+            }
+        }
+        self.tail.close(clean)
+    }
+}

@@ -1,0 +1,212 @@
+//! [LOG-2] [LOG-3]: a log cut anywhere is a prefix of what was appended; a changed bit before the
+//! end is damage, and never skipped.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use interweave_store::{verify, EmbeddedStore};
+use interweave_wire::protocol::Durability::{self, Synced, Written};
+
+use crate::model::{all_known, append, known, open, small, Model, Random};
+use crate::records::{copy_dir, logs, spans};
+
+/// A store with a history, every group acknowledged, at least as durable as asked; what is known after each group, and which
+/// segments it had.
+struct History {
+    dir: tempfile::TempDir,
+    after: Vec<Model>,
+    touched: Vec<BTreeSet<u64>>,
+}
+
+fn history(random: &mut Random, groups: usize, least: Durability) -> History {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    let mut model = Model::default();
+    let mut after = vec![model.clone()];
+    let mut touched = Vec::new();
+    for _ in 0..groups {
+        let (group, durable) = model.step(random);
+        touched.push(group.iter().map(|record| record.segment_id).collect());
+        after.push(model.clone());
+        append(&store, group, durable.max(least))
+            .recv()
+            .unwrap()
+            .unwrap();
+    }
+    drop(store);
+    History {
+        dir,
+        after,
+        touched,
+    }
+}
+
+/// Keeps the store's files up to the log file `keep`, whose bytes become these.
+fn cut_copy(from: &Path, to: &Path, keep: usize, bytes: &[u8]) {
+    copy_dir(from, to);
+    for (i, path) in logs(to).iter().enumerate() {
+        if i == keep {
+            std::fs::write(path, bytes).unwrap();
+        } else if i > keep {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_log_cut_anywhere_is_exactly_the_groups_before_the_cut() {
+    for seed in 1..=4 {
+        let mut random = Random::seeded(seed);
+        let history = history(&mut random, 60, Written);
+        let mut groups = 0;
+        for (keep, path) in logs(history.dir.path()).iter().enumerate() {
+            let bytes = std::fs::read(path).unwrap();
+            for span in spans(&bytes) {
+                let inside = [
+                    span.start + 1 + random.below(19) as usize,
+                    span.header + random.below((span.body - span.header) as u64) as usize,
+                    span.body,
+                    span.end - 1,
+                ];
+                let inside = inside.into_iter().filter(|&cut| cut < span.end);
+                for cut in [span.start].into_iter().chain(inside) {
+                    check_cut(&history, &mut random, (keep, &bytes, cut), groups);
+                }
+                groups += usize::from(span.last);
+                check_cut(&history, &mut random, (keep, &bytes, span.end), groups);
+            }
+        }
+        assert_eq!(groups, history.touched.len());
+    }
+}
+
+/// The file ends at `cut`, or goes on with zeros, or with old bytes.
+fn check_cut(
+    history: &History,
+    random: &mut Random,
+    (keep, bytes, cut): (usize, &[u8], usize),
+    groups: usize,
+) {
+    let to = tempfile::tempdir().unwrap();
+    let lost = bytes.get(cut).copied().unwrap_or(0);
+    let mut bytes = bytes[..cut].to_vec();
+    match random.below(3) {
+        0 => {}
+        // what follows must not by chance be what was lost
+        1 if lost != 0 => bytes.resize(16 << 10, 0),
+        _ => {
+            bytes.push(!lost);
+            bytes.extend((0..random.below(500)).map(|_| random.next() as u8));
+        }
+    }
+    cut_copy(history.dir.path(), to.path(), keep, &bytes);
+    let (store, segments) = open(to.path());
+    let expected = &history.after[groups].segments;
+    assert_eq!(all_known(&segments), *expected, "cut at {cut}");
+    assert!(segments.iter().all(|segment| !segment.clean));
+    // and it goes on from there, for this owner and the next
+    let mut model = history.after[groups].clone();
+    let (group, durable) = model.step(random);
+    append(&store, group, durable).recv().unwrap().unwrap();
+    drop(store);
+    let (_, segments) = open(to.path());
+    assert_eq!(all_known(&segments), model.segments, "cut at {cut}, then");
+}
+
+#[test]
+fn a_changed_bit_is_damage_of_the_segments_it_may_concern() {
+    for seed in 11..=14 {
+        let mut random = Random::seeded(seed);
+        let history = history(&mut random, 60, Synced);
+        let all = logs(history.dir.path());
+        let mut group = 0;
+        for path in &all {
+            let bytes = std::fs::read(path).unwrap();
+            for span in spans(&bytes) {
+                let at = span.start + random.below((span.end - span.start) as u64) as usize;
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << random.below(8);
+                let name = path.file_name().unwrap();
+                check_damage(&history, name, &changed, group);
+                group += usize::from(span.last);
+            }
+        }
+    }
+}
+
+fn check_damage(history: &History, name: &std::ffi::OsStr, bytes: &[u8], group: usize) {
+    let to = tempfile::tempdir().unwrap();
+    copy_dir(history.dir.path(), to.path());
+    std::fs::write(to.path().join(name), bytes).unwrap();
+    let whole = &history.after.last().unwrap().segments;
+    // nothing follows the last group of the newest file that could tell a torn end from damage
+    let last = group + 1 == history.touched.len();
+    let expected = match last {
+        true => &history.after[group].segments,
+        false => whole,
+    };
+    let report = verify(to.path()).unwrap();
+    assert_eq!(report.damage.is_empty(), last, "{report:?}");
+    for _ in 0..2 {
+        let (_, segments) = open(to.path());
+        for segment in &segments {
+            let id = segment.segment_id;
+            let damaged = segment.damage.is_some();
+            if !damaged {
+                assert_eq!(Some(&known(segment)), expected.get(&id), "group {group}");
+            } else if let Some(whole) = whole.get(&id) {
+                assert!(whole.releases.starts_with(&known(segment).releases));
+            }
+        }
+        let damaged = |id: u64| {
+            segments
+                .iter()
+                .any(|s| s.segment_id == id && s.damage.is_some())
+        };
+        for &id in history.touched[group].iter().filter(|_| !last) {
+            // a creation that is lost whole leaves nothing that could be marked
+            let created = history.after[group].segments.contains_key(&id);
+            if whole.contains_key(&id) && created {
+                assert!(damaged(id), "segment {id} after group {group}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_segment_takes_nothing_but_its_removal_while_others_go_on() {
+    use crate::model::{append_now, create, diff, other, release, REMOVE};
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 100))]).unwrap();
+    append_now(&store, vec![release(2, 1, diff(2, 1, 100))]).unwrap();
+    append_now(&store, vec![release(1, 2, diff(1, 2, 100))]).unwrap();
+    drop(store);
+    let path = &logs(dir.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    let second = spans(&bytes)[2];
+    bytes[second.body + 5] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+
+    let (store, segments) = open(dir.path());
+    let damage = segments[0].damage.clone().unwrap();
+    assert!(damage.contains("log-0000000000000000.iwl"), "{damage}");
+    assert!(
+        damage.contains(&format!("byte {}", second.start)),
+        "{damage}"
+    );
+    assert_eq!(segments[1].damage, None);
+    let refused = append_now(&store, vec![release(1, 3, diff(1, 3, 9))]).unwrap_err();
+    assert!(matches!(
+        refused,
+        interweave_store::StoreError::Damaged { .. }
+    ));
+    append_now(&store, vec![release(2, 2, diff(2, 2, 9))]).unwrap();
+    append_now(&store, vec![other(1, REMOVE)]).unwrap();
+    drop(store);
+    let (_, segments) = EmbeddedStore::open(dir.path(), small()).unwrap();
+    assert_eq!(segments.len(), 1);
+    assert_eq!(segments[0].damage, None);
+    assert_eq!(segments[0].releases.len(), 2);
+}

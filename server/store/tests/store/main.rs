@@ -1,0 +1,12 @@
+//! The store, tested through its interface and its files. A failing case prints its seed;
+//! STORE_SEED=n runs that one.
+
+mod backups;
+mod checkpoints;
+mod cuts;
+mod failures;
+mod kill;
+mod model;
+mod ownership;
+mod power_loss;
+mod records;
