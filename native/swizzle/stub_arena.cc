@@ -216,13 +216,13 @@ Result StubArena::stub_for(const types::Url& url, std::uint64_t serial, std::uin
       return stub.segment == segment && stub.serial == serial && stub.unit == unit;
     });
     if (id == memory::no_record) {
-      if (!state.addresses) {
-        if (Result bad = state.open(); !bad) return bad;
-      }
       const std::size_t count = state.count.load(std::memory_order_relaxed);
       if (count == state.limit) {
         return {error_code::NO_MEMORY, "this process holds " + std::to_string(count) +
                                            " pointers to blocks that are not here; no more fit"};
+      }
+      if (!state.addresses) {
+        if (Result bad = state.open(); !bad) return bad;
       }
       state.by_place.prepare(1, [&](memory::RecordId other) {
         const Stub& stub = state.at(other);
