@@ -8,9 +8,9 @@ IW_ALIGN_PROBE(shape, shape);
 IW_ALIGN_PROBE(pair_t, pair_t);
 IW_ALIGN_PROBE(everything, everything);
 
-extern const IW_type_def figure_3_def, node_t_def;
+extern const IW_type_def node_t_def;
 
-const IW_type_def figure_3_pointer = IW_POINTER_DEF("", &figure_3_def);
+const IW_type_def figure_3_pointer = IW_POINTER_DEF("", &IW_def_int);
 const IW_field_def figure_3_fields[] = {
     {"i0", &IW_def_int, offsetof(figure_3, i0)},
     {"i1", &IW_def_int, offsetof(figure_3, i1)},

@@ -12,7 +12,7 @@ namespace iw::types::samples {
 struct figure_3 {
   int i0, i1, i2;
   double d0, d1;
-  figure_3* ptr;
+  int* ptr;
 };
 
 // Figure 1.

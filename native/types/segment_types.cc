@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "types/descriptor.h"
@@ -109,7 +110,8 @@ Result SegmentTypes::replace(std::span<const protocol::type_descriptor> descript
   SegmentTypes fresh(*registry_);
   Result result = fresh.add_received(descriptors);
   if (!result.ok()) return result;
-  fresh.owned_.insert(fresh.owned_.end(), owned_.begin(), owned_.end());
+  fresh.replaced_ = std::move(replaced_);
+  std::move(owned_.begin(), owned_.end(), std::back_inserter(fresh.replaced_));
   *this = std::move(fresh);
   return {};
 }

@@ -41,9 +41,10 @@ class SegmentTypes {
   Result add_received(std::span<const protocol::type_descriptor> descriptors);
 
   // For a complete copy (a diff from 0): these descriptors replace all types. If they continue the
-  // present ones the Type objects stay the same; if not, the old objects live on as long as this
-  // table does, for whoever still uses them.
+  // present ones the Type objects stay the same; if not, the old objects live on until
+  // drop_replaced(), for blocks that still use them.
   Result replace(std::span<const protocol::type_descriptor> descriptors);
+  void drop_replaced() { replaced_.clear(); }
 
   // For a writer: makes sure that the segment has a registered type and everything it refers to.
   // Gives the object that this segment uses for it; null and `why` otherwise. Additions are
@@ -65,6 +66,7 @@ class SegmentTypes {
   std::vector<const Type*> types_;  // of serials from FIRST_TYPE_SERIAL on
   std::size_t committed_ = 0;
   std::vector<std::shared_ptr<const Type>> owned_;  // those that were received
+  std::vector<std::shared_ptr<const Type>> replaced_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
   std::map<std::string, std::uint32_t, std::less<>> by_name_;
 };

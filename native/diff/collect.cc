@@ -1,0 +1,223 @@
+#include "diff/collect.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "diff/unit_writer.h"
+#include "diff/varint.h"
+#include "platform/byte_order.h"
+#include "protocol/descriptor.gen.h"
+#include "types/navigation.h"
+
+namespace iw::diff {
+
+// Builds CHANGES first, since translating pointers may add slots.
+class Collector {
+ public:
+  Collector(const Release& release, Outgoing& out)
+      : release_(release),
+        out_(out),
+        units_(out.changes_, release.swizzler, release.may_send_views) {}
+
+  Result collect();
+
+ private:
+  void part(const memory::BlockPart& part);
+  void flush_run();
+  void end_block();
+  void section(Tag tag, const Pieces& body);
+  void types_section();
+  void slots_section();
+  void freed_section();
+  Result blocks_section();
+  void head();
+  void fail_at_unit();
+
+  const Release& release_;
+  Outgoing& out_;
+  UnitWriter units_;
+  Result error_;
+
+  // The block being written, and the units of it that are known to have changed but not written.
+  memory::Block block_;
+  const std::byte* view_ = nullptr;
+  types::Step array_;
+  bool has_block_ = false;
+  bool block_has_runs_ = false;
+  types::UnitRange pending_;
+  std::uint64_t last_end_ = 0;
+  std::uint64_t last_serial_ = 0;
+  Pieces::Place body_;
+};
+
+void Collector::fail_at_unit() {
+  error_ = units_.error();
+  error_.text = "block " + std::to_string(block_.serial) + " (" + block_.type->spelled() +
+                "), unit " + std::to_string(units_.bad_unit()) + ": " + error_.text;
+}
+
+// Writes the pending units as one run.
+void Collector::flush_run() {
+  if (pending_.first == pending_.end || !error_.ok()) return;
+  Pieces& out = out_.changes_;
+  if (!block_has_runs_) {
+    out.append_varint(zigzag_delta(last_serial_, block_.serial));
+    body_ = out.here();
+    last_serial_ = block_.serial;
+    block_has_runs_ = true;
+    ++out_.statistics_.blocks;
+  }
+  std::array<std::byte, 2 * kMaxVarintBytes> header;
+  std::size_t bytes = put_varint(pending_.first - last_end_, header.data());
+  bytes += put_varint(pending_.end - pending_.first, header.data() + bytes);
+  out.append(header.data(), bytes);
+  if (!units_.write(array_, pending_.first, pending_.end, view_)) return fail_at_unit();
+  ++out_.statistics_.runs;
+  out_.statistics_.units += pending_.end - pending_.first;
+  last_end_ = pending_.end;
+  pending_ = {};
+}
+
+void Collector::end_block() {
+  flush_run();
+  if (block_has_runs_ && error_.ok()) out_.changes_.insert_length(body_);
+  has_block_ = false;
+}
+
+// Runs of bytes touch whole units; two runs may touch the same one, or neighbours.
+void Collector::part(const memory::BlockPart& part) {
+  if (!error_.ok()) return;
+  if (!has_block_ || block_.serial != part.block.serial) {
+    end_block();
+    block_ = part.block;
+    view_ = part.view - part.offset_bytes;
+    array_ = types::array_step(*block_.type, block_.count);
+    has_block_ = true;
+    block_has_runs_ = false;
+    pending_ = {};
+    last_end_ = 0;
+  }
+  const types::UnitRange range = types::units_covering(
+      *block_.type, block_.count, part.offset_bytes, part.offset_bytes + part.length_bytes);
+  if (range.first == range.end) return;
+  if (pending_.first != pending_.end && range.first <= pending_.end) {
+    pending_.end = std::max(pending_.end, range.end);
+    return;
+  }
+  flush_run();
+  pending_ = range;
+}
+
+void Collector::section(Tag tag, const Pieces& body) {
+  if (body.size_bytes() == 0) return;
+  std::vector<Pieces::Slice> slices;
+  body.slices(slices);
+  const auto number = static_cast<std::uint8_t>(tag);
+  out_.head_.append(&number, 1);
+  out_.head_.append_varint(body.size_bytes());
+  for (const Pieces::Slice& slice : slices) out_.head_.append(slice.data(), slice.size());
+}
+
+void Collector::types_section() {
+  std::vector<std::uint8_t> bytes;
+  xdr::Writer writer(bytes);
+  for (const protocol::type_descriptor& one : release_.types.uncommitted()) encode(writer, one);
+  Pieces body;
+  body.append(bytes.data(), bytes.size());
+  section(Tag::types, body);
+}
+
+void Collector::slots_section() {
+  const std::vector<std::string> texts = release_.slots.uncommitted();
+  if (texts.empty()) return;
+  Pieces body;
+  body.append_varint(release_.slots.first_uncommitted());
+  for (const std::string& text : texts) {
+    body.append_varint(text.size());
+    body.append(text.data(), text.size());
+  }
+  section(Tag::slots, body);
+}
+
+void Collector::freed_section() {
+  Pieces body;
+  std::uint64_t last = 0;
+  for (const memory::Block& block : release_.heap.freed()) {
+    body.append_varint(zigzag_delta(last, block.serial));
+    last = block.serial;
+  }
+  section(Tag::freed, body);
+}
+
+Result Collector::blocks_section() {
+  Pieces body;
+  std::uint64_t last = 0;
+  for (const memory::Block& block : release_.heap.created()) {
+    const std::uint32_t type = release_.types.serial_of(*block.type);
+    if (type == 0) {
+      return {types::error_code::INTERNAL, "block " + std::to_string(block.serial) +
+                                               " is of type " + block.type->spelled() +
+                                               ", which was not added to the segment's types"};
+    }
+    const std::string name = block.has_name ? release_.heap.name_of(block.serial) : std::string();
+    body.append_varint(zigzag_delta(last, block.serial));
+    body.append_varint(type);
+    body.append_varint(block.count);
+    body.append_varint(name.size());
+    body.append(name.data(), name.size());
+    last = block.serial;
+  }
+  section(Tag::blocks, body);
+  return {};
+}
+
+void Collector::head() {
+  out_.head_.append(kMagic.data(), kMagic.size());
+  const std::uint8_t flags = 0;
+  out_.head_.append(&flags, 1);
+  out_.head_.append_varint(release_.from);
+  out_.head_.append_varint(release_.from + 1);
+}
+
+Result Collector::collect() {
+  release_.heap.for_each_part(release_.runs, [this](const memory::BlockPart& one) { part(one); });
+  end_block();
+  if (!error_.ok()) return error_;
+  head();
+  const std::uint64_t header_bytes = out_.head_.size_bytes();
+  types_section();
+  slots_section();
+  freed_section();
+  Result result = blocks_section();
+  if (!result.ok()) return result;
+  if (out_.changes_.size_bytes() != 0) {
+    const auto tag = static_cast<std::uint8_t>(Tag::changes);
+    out_.head_.append(&tag, 1);
+    out_.head_.append_varint(out_.changes_.size_bytes());
+  }
+  out_.is_empty_ = out_.head_.size_bytes() == header_bytes;
+  out_.statistics_.bytes = out_.head_.size_bytes() + out_.changes_.size_bytes();
+  return {};
+}
+
+std::vector<std::span<const std::byte>> Outgoing::slices() const {
+  std::vector<std::span<const std::byte>> out;
+  head_.slices(out);
+  changes_.slices(out);
+  return out;
+}
+
+std::vector<std::byte> Outgoing::flattened() const {
+  std::vector<std::byte> out;
+  out.reserve(static_cast<std::size_t>(size_bytes()));
+  for (const auto& slice : slices()) out.insert(out.end(), slice.begin(), slice.end());
+  return out;
+}
+
+Result collect(const Release& release, Outgoing& out) {
+  out = {};
+  return Collector(release, out).collect();
+}
+
+}  // namespace iw::diff

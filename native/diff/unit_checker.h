@@ -1,0 +1,45 @@
+// Units in travelling form, checked without being used: the first pass over a diff [DIFF-1].
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "diff/varint.h"
+#include "swizzle/wire_pointer.h"
+#include "types/plan.h"
+#include "types/result.h"
+#include "types/type.h"
+
+namespace iw::diff {
+
+using types::Result;
+
+class UnitChecker {
+ public:
+  // `slot_count`: of the segment's slot table after the diff.
+  explicit UnitChecker(std::size_t slot_count) : slot_count_(slot_count) {}
+
+  // Reads the units [first, end) of an array. False: see error().
+  bool check(Reader& from, const types::Step& array, std::uint64_t first, std::uint64_t end);
+
+  [[nodiscard]] const Result& error() const { return error_; }
+  // Pointers that lead out of the segment, and serials of blocks that fields own; as they came.
+  [[nodiscard]] std::vector<swizzle::WirePointer>& foreign() { return foreign_; }
+  [[nodiscard]] std::vector<std::uint64_t>& owned() { return owned_; }
+
+ private:
+  bool row(Reader& from, const types::UnitRow& row);
+  bool words(Reader& from, const types::UnitRow& row);
+  bool string(Reader& from, const types::Type& type);
+  bool choice(Reader& from, const types::Type& type);
+  bool pointer(Reader& from, const types::UnitRow& row);
+  bool truncated();
+  bool refuse(types::error_code code, const types::Type* type, const char* why);
+
+  std::size_t slot_count_;
+  Result error_;
+  std::vector<swizzle::WirePointer> foreign_;
+  std::vector<std::uint64_t> owned_;
+};
+
+}  // namespace iw::diff

@@ -1,0 +1,43 @@
+// Units in travelling form, placed in memory: the second pass over a diff, after UnitChecker has
+// accepted the same bytes for the same units.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "diff/varint.h"
+#include "swizzle/swizzler.h"
+#include "types/plan.h"
+#include "types/result.h"
+#include "types/type.h"
+
+namespace iw::diff {
+
+using types::Result;
+
+class UnitPlacer {
+ public:
+  explicit UnitPlacer(swizzle::Swizzler& swizzler) : swizzler_(swizzler) {}
+
+  // Places the units [first, end) of an array. `to` is where the byte `to_offset_bytes` of the
+  // array is, and there is room for those units. False, for want of memory: see error().
+  bool place(Reader& from, const types::Step& array, std::uint64_t first, std::uint64_t end,
+             std::byte* to, std::size_t to_offset_bytes);
+
+  [[nodiscard]] const Result& error() const { return error_; }
+
+ private:
+  bool row(Reader& from, const types::UnitRow& row, std::byte* to);
+  void words(Reader& from, const types::UnitRow& row, std::byte* to);
+  void string(Reader& from, const types::Type& type, std::byte* to);
+  bool choice(Reader& from, const types::Type& type, std::byte* to);
+  bool pointer(Reader& from, const types::UnitRow& row, std::byte* to);
+  void owned(const swizzle::WirePointer& wire, const types::UnitRow& row, std::byte* to);
+  // The next bytes, which the checker has seen.
+  const std::byte* take(Reader& from, std::uint64_t count);
+
+  swizzle::Swizzler& swizzler_;
+  Result error_;
+};
+
+}  // namespace iw::diff

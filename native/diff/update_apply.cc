@@ -1,0 +1,151 @@
+// The second pass: what read() has checked goes into the copy.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "diff/unit_placer.h"
+#include "diff/update.h"
+#include "platform/invariant.h"
+#include "types/navigation.h"
+
+namespace iw::diff {
+
+using types::error_code;
+
+class UpdateWriter {
+ public:
+  UpdateWriter(const Update& update, CachedCopy& copy, swizzle::Resolver& resolver,
+               swizzle::StubArena& stubs)
+      : update_(update),
+        heap_(copy.heap),
+        swizzler_(copy.heap, copy.slots, resolver, stubs),
+        units_(swizzler_) {}
+
+  Result write();
+
+ private:
+  Result free_blocks();
+  Result make_way(const Update::NewBlock& block, std::string_view& name);
+  Result create_blocks();
+  Result change_blocks();
+  Result change_block(const memory::Block& block, Reader changes);
+
+  const Update& update_;
+  memory::Heap& heap_;
+  swizzle::Swizzler swizzler_;
+  UnitPlacer units_;
+};
+
+Result UpdateWriter::free_blocks() {
+  for (const std::uint64_t serial : update_.freed_) {
+    Result result = heap_.erase(serial);
+    if (!result.ok()) return result;
+  }
+  if (!update_.has_live_ || update_.is_complete()) return {};
+  auto live = update_.live_.begin();
+  memory::Block block;
+  for (std::uint64_t at = 0; heap_.next_by_serial(at, block); at = block.serial) {
+    while (live != update_.live_.end() && live->end <= block.serial) ++live;
+    if (live != update_.live_.end() && live->first <= block.serial) continue;
+    Result result = heap_.erase(block.serial);
+    if (!result.ok()) return result;
+  }
+  return {};
+}
+
+// A reserved block may bear a name that has passed on to another block since it was announced, or
+// that another block has in this older copy.
+Result UpdateWriter::make_way(const Update::NewBlock& block, std::string_view& name) {
+  memory::Block holder;
+  name = block.name;
+  if (name.empty() || !heap_.find(name, holder) || holder.serial == block.serial) return {};
+  if (update_.metadata_only_) {
+    name = {};
+    return {};
+  }
+  return holder.is_reserved ? heap_.erase(holder.serial) : Result{};
+}
+
+Result UpdateWriter::create_blocks() {
+  for (const Update::NewBlock& block : update_.new_blocks_) {
+    memory::Block made;
+    std::string_view name;
+    Result result = make_way(block, name);
+    if (!result.ok()) return result;
+    result = update_.metadata_only_
+                 ? heap_.reserve(block.serial, *block.type, block.count, name, made)
+                 : heap_.insert(block.serial, *block.type, block.count, name, block.is_owned, made);
+    if (!result.ok()) return result;
+  }
+  return {};
+}
+
+Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
+  const types::Step array = types::array_step(*block.type, block.count);
+  std::uint64_t end = 0;
+  while (changes.remaining() != 0) {
+    std::uint64_t gap = 0;
+    std::uint64_t count = 0;
+    IW_INVARIANT(changes.varint(gap) && changes.varint(count), "the first pass has read these");
+    const std::uint64_t first = end + gap;
+    end = first + count;
+    const std::size_t begin_byte = types::byte_of_unit(*block.type, block.count, first);
+    const std::size_t end_byte = types::byte_of_unit(*block.type, block.count, end);
+    std::byte* const to = heap_.begin_apply(block, begin_byte, end_byte - begin_byte);
+    if (to == nullptr) {
+      return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
+    }
+    if (!units_.place(changes, array, first, end, to, begin_byte)) return units_.error();
+  }
+  return {};
+}
+
+Result UpdateWriter::change_blocks() {
+  Reader changes = update_.changes_;
+  std::uint64_t serial = 0;
+  while (changes.remaining() != 0) {
+    std::uint64_t zigzag = 0;
+    std::uint64_t bytes = 0;
+    Reader body;
+    IW_INVARIANT(changes.varint(zigzag) && changes.varint(bytes) && changes.take(bytes, body),
+                 "the first pass has read these");
+    serial = apply_zigzag(serial, zigzag);
+    memory::Block block;
+    if (!heap_.find(serial, block)) {
+      return {error_code::INTERNAL, "block " + std::to_string(serial) + " has vanished"};
+    }
+    Result result = change_block(block, body);
+    if (!result.ok()) return result;
+  }
+  return {};
+}
+
+Result UpdateWriter::write() {
+  Result result;
+  if (update_.is_complete()) result = heap_.begin_full_copy();
+  if (result.ok()) result = free_blocks();
+  if (result.ok()) result = create_blocks();
+  // What is left over goes before pointers are swizzled, so that none leads there.
+  if (update_.is_complete()) {
+    Result ended = heap_.end_full_copy();
+    if (result.ok()) result = std::move(ended);
+  }
+  if (result.ok()) result = change_blocks();
+  // Also after a failure, so that view and pristine copy agree.
+  Result done = heap_.apply_done();
+  return result.ok() ? done : result;
+}
+
+Result Update::apply(CachedCopy& copy, swizzle::Resolver& resolver, swizzle::StubArena& stubs) {
+  // Blocks use the new types and pointers the new slots, so these come first.
+  if (types_) copy.types = std::move(*types_);
+  if (slots_) copy.slots = std::move(*slots_);
+  types_.reset();
+  slots_.reset();
+  Result result = UpdateWriter(*this, copy, resolver, stubs).write();
+  // Every block of a complete copy has a type of its own table.
+  if (result.ok() && is_complete()) copy.types.drop_replaced();
+  return result;
+}
+
+}  // namespace iw::diff
