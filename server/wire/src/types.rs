@@ -135,6 +135,32 @@ impl TypeTable {
         Ok(())
     }
 
+    /// Descriptors with their hashes put in, for who makes types from no .x file. They are to be the
+    /// next ones of the table; a pointer to a later anonymous one has no hash.
+    pub fn seal(&self, mut descriptors: Vec<TypeDescriptor>) -> Result<Vec<TypeDescriptor>, Rejection> {
+        let mut new = Vec::with_capacity(descriptors.len());
+        for index in 0..descriptors.len() {
+            let growing = Growing {
+                table: self,
+                new,
+                descriptors: &descriptors,
+                hash_of_name: HashMap::new(),
+            };
+            let hash = signature::of(&descriptors[index], &growing)?;
+            new = growing.new;
+            descriptors[index].hash = hash;
+            let mut growing = Growing {
+                table: self,
+                new,
+                descriptors: &descriptors,
+                hash_of_name: HashMap::new(),
+            };
+            growing.add(&descriptors[index])?;
+            new = growing.new;
+        }
+        Ok(descriptors)
+    }
+
     /// The types that the descriptors would append.
     pub fn check(&self, descriptors: Vec<TypeDescriptor>) -> Result<Vec<Arc<Type>>, Rejection> {
         let mut growing = Growing {

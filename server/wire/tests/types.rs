@@ -225,7 +225,8 @@ fn one_name_is_one_structure() {
         descriptor(65, "b", array(INT, 2)),
         descriptor(66, "b", array(INT, 3)),
     ];
-    assert_eq!(table.seal(both).unwrap_err().code, ErrorCode::TypeConflict);
+    let both = table.seal(both).unwrap();
+    assert_eq!(table.check(both).unwrap_err().code, ErrorCode::TypeConflict);
 }
 
 #[test]
