@@ -1,1 +1,218 @@
+//! The rules of spec/coherence.md about locks, one by one, in made-up time.
 
+use super::*;
+
+const LEASE_NS: u64 = 100;
+const HOLD_NS: u64 = 250;
+const FOREVER_NS: u64 = u64::MAX;
+
+fn lock() -> SegmentLock {
+    let terms = Terms {
+        lease_ns: LEASE_NS,
+        max_hold_ns: HOLD_NS,
+    };
+    SegmentLock::new(terms, 7)
+}
+
+fn ticket(connection: u64) -> Ticket {
+    Ticket {
+        connection,
+        stream: 1,
+    }
+}
+
+/// Session and connection have the same number here.
+fn ask(lock: &mut SegmentLock, session: u64, kind: Kind) {
+    lock.request(session, ticket(session), kind, FOREVER_NS);
+}
+
+fn granted(lock: &mut SegmentLock, now_ns: u64) -> Option<u64> {
+    match lock.grant(now_ns)? {
+        Outcome::Writer { session, .. } | Outcome::StrictReader { session, .. } => Some(session),
+    }
+}
+
+fn fence_of(lock: &SegmentLock, session: u64) -> u64 {
+    lock.writer_hold(session)
+        .expect("the session holds the lock")
+        .0
+}
+
+#[test]
+fn lock_1_one_writer_at_a_time_in_order_of_arrival() {
+    let mut lock = lock();
+    for session in [3, 1, 2] {
+        ask(&mut lock, session, Kind::Writer);
+    }
+    for session in [3, 1, 2] {
+        assert_eq!(granted(&mut lock, 0), Some(session));
+        assert_eq!(granted(&mut lock, 0), None, "the lock is held");
+        let fence = fence_of(&lock, session);
+        assert!(lock.release(session, fence));
+    }
+    assert_eq!(granted(&mut lock, 0), None, "nobody waits any more");
+}
+
+#[test]
+fn lock_1_abandoned_requests_leave_the_queue() {
+    let mut lock = lock();
+    for session in 1..=4 {
+        ask(&mut lock, session, Kind::Writer);
+    }
+    assert!(lock.cancel(ticket(1)));
+    assert!(!lock.cancel(ticket(1)), "it waits no more");
+    lock.end_session(2);
+    assert_eq!(granted(&mut lock, 0), Some(3));
+    assert_eq!(lock.waiting_writers(), 1);
+}
+
+#[test]
+fn lock_1_a_deadline_ends_the_wait() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    lock.request(2, ticket(2), Kind::Writer, 50);
+    assert_eq!(lock.next_deadline_ns(), Some(50));
+    assert_eq!(lock.expire(49), []);
+    let ended = Expired::Waiter {
+        session: 2,
+        ticket: ticket(2),
+    };
+    assert_eq!(lock.expire(50), [ended]);
+    assert_eq!(lock.waiting_writers(), 0);
+}
+
+#[test]
+fn lock_1_a_lost_connection_keeps_the_place_but_is_passed_over() {
+    let mut lock = lock();
+    for session in [1, 2, 3] {
+        ask(&mut lock, session, Kind::Writer);
+    }
+    lock.disconnect(1);
+    assert_eq!(granted(&mut lock, 0), Some(2), "1 is not there to take it");
+    // 1 comes back over another connection and is before 3 again.
+    lock.request(1, ticket(9), Kind::Writer, FOREVER_NS);
+    let fence = fence_of(&lock, 2);
+    lock.release(2, fence);
+    assert_eq!(granted(&mut lock, 0), Some(1));
+}
+
+#[test]
+fn lock_2_fences_only_grow() {
+    let mut lock = lock();
+    let mut last = 7;
+    for session in 1..=3 {
+        ask(&mut lock, session, Kind::Writer);
+        granted(&mut lock, 0);
+        let fence = fence_of(&lock, session);
+        assert!(fence > last);
+        last = fence;
+        lock.release(session, fence);
+    }
+    assert_eq!(lock.last_fence(), last);
+}
+
+#[test]
+fn lock_3_renewals_extend_the_lease_until_the_hold_time_is_used_up() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let fence = fence_of(&lock, 1);
+    assert_eq!(lock.renew(1, fence, 80), Ok(LEASE_NS));
+    assert_eq!(lock.expire(179), [], "the lease runs from the renewal");
+    assert_eq!(
+        lock.renew(1, fence, 170),
+        Ok(80),
+        "no longer than the hold time"
+    );
+    assert_eq!(lock.renew(1, fence, 250), Err(Refusal::HeldTooLong));
+    assert_eq!(lock.renew(2, fence, 100), Err(Refusal::NotHeld));
+    assert_eq!(lock.renew(1, fence + 1, 100), Err(Refusal::NotHeld));
+    assert_eq!(lock.expire(250), [Expired::Writer { session: 1, fence }]);
+}
+
+#[test]
+fn lock_4_a_fence_that_is_not_the_holders_releases_nothing() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let old = fence_of(&lock, 1);
+    lock.expire(LEASE_NS);
+    ask(&mut lock, 2, Kind::Writer);
+    granted(&mut lock, LEASE_NS);
+    assert!(!lock.holds(1, old));
+    assert!(!lock.release(1, old));
+    assert!(
+        !lock.release(2, old),
+        "also the holder needs the right fence"
+    );
+    assert!(lock.is_write_locked());
+}
+
+#[test]
+fn lock_5_a_lease_that_ends_passes_the_lock_on() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    let fence = fence_of(&lock, 1);
+    assert_eq!(lock.next_deadline_ns(), Some(LEASE_NS));
+    assert_eq!(
+        lock.expire(LEASE_NS),
+        [Expired::Writer { session: 1, fence }]
+    );
+    assert_eq!(granted(&mut lock, LEASE_NS), Some(2));
+}
+
+#[test]
+fn a_lock_whose_release_is_being_logged_is_not_taken_away() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    granted(&mut lock, 0);
+    let fence = fence_of(&lock, 1);
+    lock.begin_commit(1, fence);
+    assert_eq!(lock.expire(10 * HOLD_NS), []);
+    assert_eq!(lock.next_deadline_ns(), None);
+    lock.end_session(1);
+    assert!(lock.is_write_locked(), "its fate is not decided");
+    lock.commit_failed(fence, 10 * HOLD_NS);
+    assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS - 1), []);
+    assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS).len(), 1);
+}
+
+#[test]
+fn lock_11_a_writer_waits_for_strict_readers_and_they_for_it() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::StrictReader);
+    ask(&mut lock, 2, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 0), Some(1));
+    assert_eq!(granted(&mut lock, 0), Some(2), "readers read together");
+    ask(&mut lock, 3, Kind::Writer);
+    ask(&mut lock, 4, Kind::StrictReader);
+    assert_eq!(
+        granted(&mut lock, 0),
+        None,
+        "4 came after 3 and does not overtake"
+    );
+    assert!(lock.release_strict(1));
+    assert_eq!(granted(&mut lock, 0), None);
+    assert!(lock.release_strict(2));
+    assert_eq!(granted(&mut lock, 0), Some(3));
+    assert_eq!(granted(&mut lock, 0), None, "4 waits for the writer");
+    let fence = fence_of(&lock, 3);
+    lock.release(3, fence);
+    assert_eq!(granted(&mut lock, 0), Some(4));
+}
+
+#[test]
+fn lock_11_a_strict_reader_is_bounded_by_the_lease() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::StrictReader);
+    granted(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(
+        lock.expire(LEASE_NS),
+        [Expired::StrictReader { session: 1 }]
+    );
+    assert_eq!(granted(&mut lock, LEASE_NS), Some(2));
+}
