@@ -192,14 +192,6 @@ impl History {
         self.suspect.get_or_insert(damage.clone());
     }
 
-    /// There was a checkpoint of a later version, which is damaged or missing: harmless only if the
-    /// log goes as far.
-    pub fn had_checkpoint(&mut self, version: u64, damage: Damage) {
-        if self.version < version {
-            self.lost(&damage);
-        }
-    }
-
     /// All records were taken.
     pub fn finish(&mut self, log_begin: &str) {
         self.damage = self.damage.take().or(self.suspect.take());
@@ -211,6 +203,14 @@ impl History {
         if !complete {
             let what = format!("earlier records of segment {} are missing", self.segment_id);
             self.break_off(log_begin, 0, &what);
+        }
+    }
+
+    /// After `finish`: there was a checkpoint of this version, which is damaged or missing. That is
+    /// harmless only if the log is complete without it and goes as far.
+    pub fn had_checkpoint(&mut self, version: u64, damage: Damage) {
+        if self.damage.is_some() || self.version < version {
+            self.damage = Some(damage);
         }
     }
 

@@ -211,14 +211,15 @@ impl Found {
         }
         let oldest = self.files.first().map_or("the log", |file| &file.name);
         for (segment_id, history) in &mut self.histories {
-            if let Some(entry) = catalogue.get(segment_id) {
-                let name = files::checkpoint_name(*segment_id, entry.version);
-                history.had_checkpoint(entry.version, Damage::new(&name, 0, "it is missing"));
+            history.finish(oldest);
+            let listed = catalogue.get(segment_id).map(|entry| entry.version);
+            if let Some(version) = listed.filter(|&v| history.checkpoint_version() < Some(v)) {
+                let name = files::checkpoint_name(*segment_id, version);
+                history.had_checkpoint(version, Damage::new(&name, 0, "it is missing"));
             }
             for (_, version, damage) in bad.iter().filter(|(of, _, _)| of == segment_id) {
                 history.had_checkpoint(*version, damage.clone());
             }
-            history.finish(oldest);
             if let Some(damage) = history.damage.clone().filter(|_| !history.removed) {
                 if !self.damage.contains(&damage) {
                     self.damage.push(damage);

@@ -1,1 +1,242 @@
+//! [LOG-5] [LOG-6] [LOG-8]: checkpoints, the files that they make unneeded, and what is recovered.
 
+use interweave_store::{EmbeddedStore, SegmentStore, StoreError};
+use interweave_wire::protocol::Durability::{Memory, Synced};
+use interweave_wire::protocol::{LogBody, VersionStamp};
+
+use crate::model::{
+    append, append_now, checkpoint, close, create, diff, open, other, release, scratch, small,
+    versions, REMOVE,
+};
+use crate::records::{files, logs};
+
+fn at(incarnation: u64, number: u64) -> VersionStamp {
+    VersionStamp {
+        incarnation,
+        number,
+    }
+}
+
+/// Releases of versions from..=to, large enough that a log file takes three.
+fn releases(store: &EmbeddedStore, segment_id: u64, from: u64, to: u64) {
+    for version in from..=to {
+        let diff = diff(segment_id, version, 5000);
+        append_now(store, vec![release(segment_id, version, diff)]).unwrap();
+    }
+}
+
+fn save(store: &EmbeddedStore, segment_id: u64, number: u64) -> Result<(), StoreError> {
+    let whole = diff(segment_id, number, 50);
+    checkpoint(store, segment_id, at(1, number), whole)
+        .recv()
+        .unwrap()
+}
+
+#[test]
+fn a_checkpoint_lets_old_log_files_and_checkpoints_go_and_nothing_is_lost() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    for round in 0..5 {
+        releases(&store, 1, round * 10 + 1, round * 10 + 10);
+        assert!(store.log_bytes(1) > 50_000);
+        save(&store, 1, round * 10 + 8).unwrap();
+        assert!((10_000..11_000).contains(&store.log_bytes(1)));
+        assert!(logs(dir.path()).len() <= 3);
+        assert_eq!(files(dir.path(), ".iwk").len(), 1);
+    }
+    assert_eq!(store.status().checkpoints, 5);
+    drop(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(versions(&segments[0]), [48, 49, 50]);
+    let (head, whole) = segments[0].checkpoint.as_ref().unwrap();
+    assert_eq!(*whole, diff(1, 48, 50));
+    assert_eq!(head.path, "/segment/1");
+    assert_eq!(segments[0].releases[1].1, diff(1, 50, 5000));
+    assert!(!segments[0].clean);
+}
+
+#[test]
+fn a_checkpoint_covers_only_what_is_in_it() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    releases(&store, 1, 1, 4);
+    append_now(&store, vec![other(1, LogBody::Serials(5 << 20))]).unwrap();
+    // taken of version 2, when 3 and 4 are in the log already
+    save(&store, 1, 2).unwrap();
+    assert!(matches!(save(&store, 1, 1), Err(StoreError::Io(_))));
+    drop(store);
+    let (store, segments) = open(dir.path());
+    assert_eq!(versions(&segments[0]), [2, 3, 4]);
+    assert_eq!(segments[0].serials_below, 5 << 20);
+    // the bound is kept by checkpoints too
+    save(&store, 1, 4).unwrap();
+    close(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(versions(&segments[0]), [4]);
+    assert_eq!(segments[0].serials_below, 5 << 20);
+    assert!(segments[0].clean);
+}
+
+#[test]
+fn a_memory_segment_is_as_of_its_checkpoint() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append(&store, vec![create(1, Memory)], Memory)
+        .recv()
+        .unwrap()
+        .unwrap();
+    for version in 1..=9 {
+        let release = release(1, version, diff(1, version, 100));
+        append(&store, vec![release], Memory)
+            .recv()
+            .unwrap()
+            .unwrap();
+    }
+    save(&store, 1, 6).unwrap();
+    drop(store);
+    let (store, segments) = open(dir.path());
+    assert_eq!(versions(&segments[0]), [6]);
+    assert_eq!(segments[0].incarnation, 1);
+    let begun = other(1, LogBody::Incarnation(at(2, 6)));
+    append(&store, vec![begun], Memory).recv().unwrap().unwrap();
+    checkpoint(&store, 1, at(2, 7), diff(1, 7, 10))
+        .recv()
+        .unwrap()
+        .unwrap();
+    assert_eq!(store.log_bytes(1), 0);
+    close(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(versions(&segments[0]), [7]);
+    assert_eq!(segments[0].incarnation, 2);
+    assert!(segments[0].clean);
+}
+
+#[test]
+fn a_clean_stop_is_clean_only_until_the_next_start() {
+    let dir = scratch();
+    let (store, segments) = open(dir.path());
+    assert!(segments.is_empty());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    close(store);
+    let (store, segments) = open(dir.path());
+    assert!(segments[0].clean);
+    drop(store);
+    let (_, segments) = open(dir.path());
+    assert!(!segments[0].clean);
+}
+
+#[test]
+fn a_removed_segment_does_not_come_back() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    releases(&store, 1, 1, 5);
+    save(&store, 1, 3).unwrap();
+    append_now(&store, vec![other(1, REMOVE)]).unwrap();
+    let refused = append_now(&store, vec![release(1, 6, diff(1, 6, 1))]);
+    assert!(matches!(refused, Err(StoreError::Io(_))));
+    assert!(matches!(save(&store, 1, 5), Err(StoreError::Io(_))));
+    close(store);
+    assert!(files(dir.path(), ".iwk").is_empty());
+    for _ in 0..2 {
+        let (_, segments) = open(dir.path());
+        assert_eq!(segments.len(), 1);
+        assert_eq!(segments[0].segment_id, 2);
+    }
+}
+
+#[test]
+fn a_removal_that_a_crash_interrupts_is_finished_at_the_next_start() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    save(&store, 1, 0).unwrap();
+    let kept = std::fs::read(&files(dir.path(), ".iwk")[0]).unwrap();
+    append_now(&store, vec![other(1, REMOVE)]).unwrap();
+    drop(store);
+    std::fs::write(dir.path().join("checkpoint-1-0.iwk"), kept).unwrap();
+    let (_, segments) = open(dir.path());
+    assert!(segments.is_empty());
+    assert!(files(dir.path(), ".iwk").is_empty());
+}
+
+#[test]
+fn idle_segments_that_hold_the_log_are_overdue() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    for round in 0..3 {
+        assert_eq!(store.overdue(), [] as [u64; 0]);
+        releases(&store, 2, round * 9 + 1, round * 9 + 9);
+        save(&store, 2, round * 9 + 9).unwrap();
+    }
+    assert_eq!(store.overdue(), [1]);
+    save(&store, 1, 0).unwrap();
+    assert_eq!(store.overdue(), [] as [u64; 0]);
+    assert!(logs(dir.path()).len() <= 2);
+}
+
+/// A checkpoint of version 4 in a store whose log begins with version 1, or after it was cut.
+fn damaged_checkpoint(cut_log: bool, damage: impl Fn(&std::path::Path)) -> Option<String> {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    releases(&store, 1, 1, 4);
+    if cut_log {
+        releases(&store, 1, 5, 8);
+        save(&store, 1, 8).unwrap();
+    }
+    let held = logs(dir.path())
+        .iter()
+        .map(|p| (p.clone(), std::fs::read(p).unwrap()))
+        .collect();
+    let held: Vec<(std::path::PathBuf, Vec<u8>)> = held;
+    save(&store, 1, if cut_log { 8 } else { 4 }).unwrap();
+    drop(store);
+    for (path, bytes) in held.iter().filter(|_| !cut_log) {
+        std::fs::write(path, bytes).unwrap();
+    }
+    damage(&files(dir.path(), ".iwk")[0]);
+    let (_, segments) = EmbeddedStore::open(dir.path(), small()).unwrap();
+    assert_eq!(segments.len(), 1);
+    assert_eq!(segments[0].path, "/segment/1");
+    if segments[0].damage.is_none() {
+        assert_eq!(versions(&segments[0]), [1, 2, 3, 4]);
+    }
+    segments[0].damage.clone()
+}
+
+#[test]
+fn a_damaged_or_missing_checkpoint_is_damage_unless_the_log_makes_up_for_it() {
+    let change = |path: &std::path::Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    };
+    let remove = |path: &std::path::Path| std::fs::remove_file(path).unwrap();
+    assert_eq!(damaged_checkpoint(false, change), None);
+    assert_eq!(damaged_checkpoint(false, remove), None);
+    let damage = damaged_checkpoint(true, change).unwrap();
+    assert!(damage.contains("checkpoint-1-8.iwk"), "{damage}");
+    let damage = damaged_checkpoint(true, remove).unwrap();
+    assert!(damage.contains("checkpoint-1-8.iwk"), "{damage}");
+}
+
+#[test]
+fn a_missing_log_file_is_damage() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    releases(&store, 1, 1, 12);
+    append_now(&store, vec![release(2, 1, diff(2, 1, 10))]).unwrap();
+    drop(store);
+    let all = logs(dir.path());
+    std::fs::remove_file(&all[all.len() / 2]).unwrap();
+    let (_, segments) = open(dir.path());
+    assert!(segments[0].damage.is_some());
+    // its next record shows that none is missing
+    assert_eq!(segments[1].damage, None);
+    assert_eq!(versions(&segments[1]), [1]);
+}

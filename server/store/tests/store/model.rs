@@ -228,6 +228,14 @@ pub fn versions(segment: &RecoveredSegment) -> Vec<u64> {
     checkpoint.chain(releases).collect()
 }
 
+/// A directory for a store whose syncs cost nothing: for tests of what is in the files.
+pub fn scratch() -> tempfile::TempDir {
+    match Path::new("/dev/shm").is_dir() {
+        true => tempfile::tempdir_in("/dev/shm").unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}
+
 /// Small files, so that histories have many.
 pub fn small() -> Options {
     Options {

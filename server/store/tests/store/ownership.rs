@@ -1,1 +1,123 @@
+//! One owner at a time [LOG-9], and what it will not take.
 
+use bytes::Bytes;
+use interweave_store::{EmbeddedStore, MemoryStore, SegmentStore, StoreError};
+use interweave_wire::protocol::Durability::{Memory, Synced};
+
+use crate::model::{
+    all_known, append, append_now, checkpoint, create, diff, open, release, scratch, small,
+};
+
+#[test]
+fn a_second_owner_is_refused_while_the_first_lives_and_epochs_grow() {
+    let dir = scratch();
+    let (first, _) = open(dir.path());
+    let epoch = first.owner_epoch();
+    let refused = EmbeddedStore::open(dir.path(), small()).unwrap_err();
+    let text = refused.to_string();
+    assert!(matches!(refused, StoreError::Fenced(_)));
+    assert!(text.contains(&std::process::id().to_string()), "{text}");
+    drop(first);
+    let (second, _) = open(dir.path());
+    assert!(second.owner_epoch() > epoch);
+    drop(second);
+    // the log tells the epoch too
+    std::fs::write(dir.path().join("owner"), b"nonsense").unwrap();
+    let (third, _) = open(dir.path());
+    assert!(third.owner_epoch() > epoch + 1);
+}
+
+#[test]
+fn an_older_owner_is_fenced_when_the_lock_has_failed() {
+    let dir = scratch();
+    let (older, _) = open(dir.path());
+    append_now(&older, vec![create(1, Synced)]).unwrap();
+    append_now(&older, vec![release(1, 1, diff(1, 1, 9))]).unwrap();
+    std::fs::remove_file(dir.path().join("LOCK")).unwrap();
+    let (newer, segments) = open(dir.path());
+    let before = all_known(&segments);
+
+    let fenced = append_now(&older, vec![release(1, 2, diff(1, 2, 9))]).unwrap_err();
+    assert!(matches!(fenced, StoreError::Fenced(_)));
+    let at = interweave_wire::protocol::VersionStamp {
+        incarnation: 1,
+        number: 1,
+    };
+    let fenced = checkpoint(&older, 1, at, Bytes::new())
+        .recv()
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(fenced, StoreError::Fenced(_)));
+    assert!(older.status().fenced);
+    assert!(matches!(
+        Box::new(older).close(true),
+        Err(StoreError::Fenced(_))
+    ));
+
+    append_now(&newer, vec![release(1, 2, diff(1, 2, 77))]).unwrap();
+    drop(newer);
+    let (_, segments) = open(dir.path());
+    assert_eq!(before[&1].releases.len(), 1);
+    assert_eq!(segments[0].releases.len(), 2);
+    assert_eq!(segments[0].releases[1].1, diff(1, 2, 77));
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_nothing_of_its_group_is_kept() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 9))]).unwrap();
+    let good = || release(1, 2, diff(1, 2, 9));
+    let mut long = create(9, Synced);
+    if let interweave_wire::protocol::LogBody::Create(create) = &mut long.body {
+        create.path = "/".repeat(2000);
+    }
+    for bad in [
+        release(1, 4, diff(1, 4, 9)),
+        release(2, 1, diff(2, 1, 9)),
+        create(1, Synced),
+        create(0, Synced),
+        long,
+        crate::model::other(1, interweave_wire::protocol::LogBody::Other(6)),
+    ] {
+        let refused = append_now(&store, vec![good(), bad]).unwrap_err();
+        assert!(matches!(refused, StoreError::Io(_)), "{refused}");
+    }
+    append_now(&store, vec![good()]).unwrap();
+    drop(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(all_known(&segments)[&1].releases.len(), 2);
+}
+
+#[test]
+fn the_memory_store_acknowledges_at_once() {
+    let store = MemoryStore::default();
+    let (done, answer) = std::sync::mpsc::channel();
+    let done = move |result| done.send(result).unwrap();
+    store.append(vec![create(1, Memory)], Memory, Box::new(done));
+    assert_eq!(answer.try_recv().unwrap(), Ok(()));
+    assert_eq!(store.status().groups, 1);
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_appends() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    let (told, answers) = std::sync::mpsc::channel();
+    for version in 1..=200u64 {
+        let told = told.clone();
+        // each third is refused: its version is wrong
+        let wrong = u64::from(version % 3 == 0) * 1000;
+        let record = release(1, version - version / 3 + wrong, Bytes::new());
+        let done =
+            move |result: Result<(), StoreError>| told.send((version, result.is_ok())).unwrap();
+        store.append(vec![record], Synced, Box::new(done));
+    }
+    drop(append(&store, vec![], Synced));
+    drop(told);
+    let answers: Vec<(u64, bool)> = answers.iter().collect();
+    let expected: Vec<(u64, bool)> = (1..=200).map(|v| (v, v % 3 != 0)).collect();
+    assert_eq!(answers, expected);
+}
