@@ -40,7 +40,10 @@ pub(crate) enum Data {
     Inline([u8; INLINE_BYTES]),
     Whole(Box<[u8]>),
     /// A slice of a received diff.
-    Shared { buffer: u32, offset: u32 },
+    Shared {
+        buffer: u32,
+        offset: u32,
+    },
     Parts(Box<Parts>),
 }
 
@@ -164,7 +167,9 @@ impl Parts {
         let mut at = 0;
         while let Some(skip) = self.after_base[at..].iter().position(is_newer) {
             let begin = at + skip;
-            let length = self.after_base[begin..].iter().position(|after| !is_newer(after));
+            let length = self.after_base[begin..]
+                .iter()
+                .position(|after| !is_newer(after));
             at = length.map_or(self.after_base.len(), |length| begin + length);
             let first = (begin as u64) << shift;
             let end = ((at as u64) << shift).min(layout.units());

@@ -124,7 +124,10 @@ impl Blocks {
     pub fn add(&mut self, mut new: Vec<Block>) {
         let order: Vec<u64> = new.iter().map(|block| block.serial).collect();
         new.sort_unstable_by_key(|block| block.serial);
-        let last = self.places.checked_sub(1).map_or(0, |last| self.at(last).serial);
+        let last = self
+            .places
+            .checked_sub(1)
+            .map_or(0, |last| self.at(last).serial);
         if new.first().is_some_and(|block| block.serial <= last) {
             self.rebuild(new);
         } else {
@@ -217,7 +220,10 @@ impl Blocks {
             place = self.at(place).newer;
         }
         let pages = std::mem::take(self).pages;
-        let live = pages.into_iter().flatten().filter(|block| !block.is_freed());
+        let live = pages
+            .into_iter()
+            .flatten()
+            .filter(|block| !block.is_freed());
         let mut live = live.peekable();
         for block in new {
             while let Some(before) = live.next_if(|old| old.serial < block.serial) {

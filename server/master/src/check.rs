@@ -65,7 +65,10 @@ fn malformed<T>(text: impl Into<String>) -> Result<T, Rejection> {
 }
 
 fn about(serial: u64, rejection: Rejection) -> Rejection {
-    Rejection::new(rejection.code, format!("block {serial}: {}", rejection.text))
+    Rejection::new(
+        rejection.code,
+        format!("block {serial}: {}", rejection.text),
+    )
 }
 
 impl Segment {
@@ -283,7 +286,9 @@ impl<'a> Check<'a> {
             return malformed(format!("block {serial} is created, but exists"));
         }
         if !self.is_live(serial) {
-            return malformed(format!("block {serial} is created, but is not listed as live"));
+            return malformed(format!(
+                "block {serial} is created, but is not listed as live"
+            ));
         }
         if let Source::Writer(granted) = self.source {
             let in_range = |&(first, count): &(u64, u64)| {

@@ -84,7 +84,9 @@ impl Segment {
     fn collected(&self, from: u64) -> Bytes {
         let mut diff = DiffBuilder::new(from, self.version);
         self.collect_types(from, &mut diff);
-        let first_slot = self.slot_versions.partition_point(|&version| version <= from);
+        let first_slot = self
+            .slot_versions
+            .partition_point(|&version| version <= from);
         if first_slot < self.slots.len() {
             let texts = self.slots[first_slot..].iter().map(String::as_str);
             diff.slots(first_slot as u64 + 1, texts);
@@ -111,7 +113,9 @@ impl Segment {
     }
 
     fn collect_types(&self, from: u64, diff: &mut DiffBuilder) {
-        let first = self.type_versions.partition_point(|&version| version <= from);
+        let first = self
+            .type_versions
+            .partition_point(|&version| version <= from);
         for ty in &self.types.described()[first..] {
             diff.add_type(&ty.descriptor);
         }
@@ -167,13 +171,7 @@ impl Segment {
 
     /// Types, and headers of the blocks asked for; with none asked for, of the first `max` after
     /// `after` [SEG-3]. A diff of metadata from 0, so its types are the whole table.
-    pub fn describe(
-        &self,
-        serials: &[u64],
-        names: &[String],
-        after: u64,
-        max: usize,
-    ) -> Described {
+    pub fn describe(&self, serials: &[u64], names: &[String], after: u64, max: usize) -> Described {
         let mut diff = DiffBuilder::new(0, self.version);
         diff.metadata_only();
         self.collect_types(0, &mut diff);

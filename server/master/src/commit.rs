@@ -147,7 +147,13 @@ impl Changer<'_> {
             let slots = &runs[cursor.at()..];
             self.replace(block, layout, slots, shared);
         } else {
-            self.edit(block, layout, runs, first_run == Some((0, layout.units())), shared);
+            self.edit(
+                block,
+                layout,
+                runs,
+                first_run == Some((0, layout.units())),
+                shared,
+            );
         }
     }
 
@@ -198,7 +204,12 @@ impl Changer<'_> {
         let old = std::mem::replace(&mut block.data, Data::Zero);
         block.data = match old {
             Data::Inline(mut data) => {
-                apply(layout, runs, &mut data[..layout.bytes() as usize], |_, _| ());
+                apply(
+                    layout,
+                    runs,
+                    &mut data[..layout.bytes() as usize],
+                    |_, _| (),
+                );
                 Data::Inline(data)
             }
             Data::Parts(mut parts) if !uniform => {

@@ -93,6 +93,10 @@ impl SharedBuffers {
 
     /// Bytes of blocks in these buffers.
     pub fn live_bytes(&self) -> u64 {
-        self.buffers.iter().flatten().map(|buffer| buffer.live_bytes).sum()
+        self.buffers
+            .iter()
+            .flatten()
+            .map(|buffer| buffer.live_bytes)
+            .sum()
     }
 }

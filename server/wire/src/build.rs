@@ -111,7 +111,10 @@ impl DiffBuilder {
         let begin = self.changes.len();
         write(&mut self.changes);
         let written = (self.changes.len() - begin) as u64;
-        assert_eq!(written, bytes, "a block diff is as long as it was announced");
+        assert_eq!(
+            written, bytes,
+            "a block diff is as long as it was announced"
+        );
     }
 
     /// Expect so many bytes of changes: they are reserved at once.

@@ -95,7 +95,10 @@ impl Outgoing {
             return None;
         }
         let left = self.message.bulk.len();
-        let bulk = self.message.bulk.split_to(left.min(MAX_CHUNK_BYTES as usize));
+        let bulk = self
+            .message
+            .bulk
+            .split_to(left.min(MAX_CHUNK_BYTES as usize));
         let mut control = Vec::with_capacity(HEAD_BYTES + 16 + self.message.body.len());
         control.extend_from_slice(&[0; HEAD_BYTES]);
         if self.begun {
@@ -111,7 +114,10 @@ impl Outgoing {
         }
         self.begun = true;
         let length = (control.len() - HEAD_BYTES) as u32;
-        assert!(length <= MAX_CONTROL_BYTES, "messages are bounded by their types");
+        assert!(
+            length <= MAX_CONTROL_BYTES,
+            "messages are bounded by their types"
+        );
         control[..4].copy_from_slice(&length.to_be_bytes());
         control[4..8].copy_from_slice(&(bulk.len() as u32).to_be_bytes());
         Some((control.into(), bulk))
@@ -268,7 +274,9 @@ impl FrameDecoder {
     /// [FRAME-4]
     fn continued(&self, stream: u32, body: &[u8], bulk_bytes: u32) -> Result<usize, Rejection> {
         let Some(message) = self.incomplete.get(&stream) else {
-            return malformed(format!("CONTINUE on stream {stream}, which has no message begun"));
+            return malformed(format!(
+                "CONTINUE on stream {stream}, which has no message begun"
+            ));
         };
         if !body.is_empty() || bulk_bytes as usize > message.missing() {
             return malformed(format!(
@@ -297,7 +305,9 @@ impl FrameDecoder {
         }
         let whole = u64::from(bulk) == envelope.bulk_bytes;
         if !whole && self.incomplete.len() >= MAX_OPEN_STREAMS as usize {
-            return malformed(format!("more than {MAX_OPEN_STREAMS} messages are incomplete"));
+            return malformed(format!(
+                "more than {MAX_OPEN_STREAMS} messages are incomplete"
+            ));
         }
         let message = Incomplete {
             envelope,

@@ -335,8 +335,14 @@ mod tests {
         let value = Json::parse(text).unwrap();
         assert_eq!(value.to_string(), text);
         assert_eq!(Json::parse(&value.pretty()).unwrap(), value);
-        assert_eq!(value.get("a").unwrap().to_string(), "[1, -2.5e+3, true, null]");
-        assert_eq!(Json::parse(r#""\ud83d\ude00\u00e9\/""#).unwrap(), Json::string("😀é/"));
+        assert_eq!(
+            value.get("a").unwrap().to_string(),
+            "[1, -2.5e+3, true, null]"
+        );
+        assert_eq!(
+            Json::parse(r#""\ud83d\ude00\u00e9\/""#).unwrap(),
+            Json::string("😀é/")
+        );
     }
 
     #[test]
@@ -351,8 +357,26 @@ mod tests {
     fn what_is_not_json_is_refused() {
         let deep = "[".repeat(100_000);
         for text in [
-            "", "{", "[1,]", "{\"a\"}", "{\"a\":1,}", "01", "1.", "-", "1e", "\"", "\"\\x\"",
-            "\"\\u12\"", "\"\\ud800\"", "\"\n\"", "nul", "1 2", "+1", "'a'", "\"\\u+123\"", &deep,
+            "",
+            "{",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            "-",
+            "1e",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\ud800\"",
+            "\"\n\"",
+            "nul",
+            "1 2",
+            "+1",
+            "'a'",
+            "\"\\u+123\"",
+            &deep,
         ] {
             assert!(Json::parse(text).is_err(), "{text:.20}");
         }

@@ -15,8 +15,13 @@ pub const MAX_MIP_BYTES: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// The host in lower case, an IPv6 address without its brackets.
-    Tcp { host: String, port: u16 },
-    Unix { file: String },
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    Unix {
+        file: String,
+    },
 }
 
 /// A segment.
@@ -55,7 +60,10 @@ impl Url {
             return bad(text, "is longer than 4096 bytes");
         }
         if text.starts_with("iws://") {
-            return bad(text, "asks for TLS (iws://), which is not supported yet: use iw://");
+            return bad(
+                text,
+                "asks for TLS (iws://), which is not supported yet: use iw://",
+            );
         }
         let (server, path) = match text.strip_prefix("unix:") {
             Some(rest) => {
@@ -84,7 +92,10 @@ impl Url {
             return bad(text, "does not name the socket's file");
         }
         if !is_path(path) {
-            return bad(text, "has a path with '#' or control characters, or longer than 1024 bytes");
+            return bad(
+                text,
+                "has a path with '#' or control characters, or longer than 1024 bytes",
+            );
         }
         Ok(Url {
             server,
@@ -100,7 +111,10 @@ impl Address {
             Some(rest) => {
                 let (host, port) = rest.split_once(']')?;
                 host.parse::<std::net::Ipv6Addr>().ok()?;
-                (host, port.strip_prefix(':').or(port.is_empty().then_some(""))?)
+                (
+                    host,
+                    port.strip_prefix(':').or(port.is_empty().then_some(""))?,
+                )
             }
             None => match text.split_once(':') {
                 Some((_, "")) => return None,
@@ -143,7 +157,12 @@ impl Mip {
             Some(name) if is_block_name(name) => Some(BlockRef::Name(name.to_string())),
             Some(serial) => match decimal(serial) {
                 Some(serial @ 1..=MAX_SERIAL) => Some(BlockRef::Serial(serial)),
-                _ => return bad(text, "has neither a block's serial nor a block's name after '#'"),
+                _ => {
+                    return bad(
+                        text,
+                        "has neither a block's serial nor a block's name after '#'",
+                    )
+                }
             },
         };
         let offset = match parts.next() {
@@ -244,8 +263,24 @@ mod tests {
     fn what_is_no_url_is_refused_with_a_hint() {
         let long = format!("h/{}", "x".repeat(1024));
         for text in [
-            "", "host", "/path", ":80/p", "h:0/p", "h:/p", "h:65536/p", "h:080/p", "[::1/p", "[]/p",
-            "[::1]x/p", "[::1]:/p", "::1/p", "unix:f", "unix::/p", "h o/p", "h/a\nb", &long,
+            "",
+            "host",
+            "/path",
+            ":80/p",
+            "h:0/p",
+            "h:/p",
+            "h:65536/p",
+            "h:080/p",
+            "[::1/p",
+            "[]/p",
+            "[::1]x/p",
+            "[::1]:/p",
+            "::1/p",
+            "unix:f",
+            "unix::/p",
+            "h o/p",
+            "h/a\nb",
+            &long,
         ] {
             let refused = Url::parse(text).unwrap_err();
             assert_eq!(refused.code, ErrorCode::BadUrl, "{text}");
@@ -270,8 +305,18 @@ mod tests {
     fn what_is_no_mip_is_refused() {
         let long = format!("h/p#{}", "x".repeat(4096));
         for text in [
-            "h/p#", "h/p#0", "h/p#01", "h/p#1x", "h/p#1#", "h/p#1#x", "h/p#1#1#1", "h/p#1#-1",
-            "h/p#281474976710656", "h/p#1#18446744073709551616", "h/p#a\tb", &long,
+            "h/p#",
+            "h/p#0",
+            "h/p#01",
+            "h/p#1x",
+            "h/p#1#",
+            "h/p#1#x",
+            "h/p#1#1#1",
+            "h/p#1#-1",
+            "h/p#281474976710656",
+            "h/p#1#18446744073709551616",
+            "h/p#a\tb",
+            &long,
         ] {
             assert!(Mip::parse(text).is_err(), "{text}");
         }

@@ -80,7 +80,10 @@ pub enum Selected<'a> {
 
 impl UnionPlan {
     pub fn select(&self, discriminant: i32) -> Selected<'_> {
-        match self.cases.binary_search_by_key(&discriminant, |case| case.0) {
+        match self
+            .cases
+            .binary_search_by_key(&discriminant, |case| case.0)
+        {
             Ok(found) => Selected::Arm(self.arms[self.cases[found].1 as usize].as_ref()),
             Err(_) if self.has_default => Selected::Arm(self.arms.last().and_then(Option::as_ref)),
             Err(_) => Selected::Nothing,
@@ -223,7 +226,9 @@ impl Plan {
     }
 
     fn piece_of(&self, unit: u64) -> usize {
-        self.pieces.partition_point(|piece| piece.first_unit <= unit) - 1
+        self.pieces
+            .partition_point(|piece| piece.first_unit <= unit)
+            - 1
     }
 
     /// Where a unit begins in the slot form; at the end for `units`.

@@ -125,7 +125,10 @@ impl TypeTable {
 
     /// The newest type of that name, or a primitive.
     pub fn by_name(&self, name: &str) -> Option<&Arc<Type>> {
-        self.types.iter().rev().find(|ty| ty.descriptor.name == name)
+        self.types
+            .iter()
+            .rev()
+            .find(|ty| ty.descriptor.name == name)
     }
 
     /// Appends all of them, or none.
@@ -137,7 +140,10 @@ impl TypeTable {
 
     /// Descriptors with their hashes put in, for who makes types from no .x file. They are to be the
     /// next ones of the table; a pointer to a later anonymous one has no hash.
-    pub fn seal(&self, mut descriptors: Vec<TypeDescriptor>) -> Result<Vec<TypeDescriptor>, Rejection> {
+    pub fn seal(
+        &self,
+        mut descriptors: Vec<TypeDescriptor>,
+    ) -> Result<Vec<TypeDescriptor>, Rejection> {
         let mut new = Vec::with_capacity(descriptors.len());
         for index in 0..descriptors.len() {
             let growing = Growing {
@@ -265,7 +271,9 @@ impl<'a> Growing<'a> {
             self.new.get(serial.checked_sub(first)? as usize)
         });
         found.ok_or_else(|| {
-            Rejection::malformed(format!("it embeds type {serial}, which is not known before"))
+            Rejection::malformed(format!(
+                "it embeds type {serial}, which is not known before"
+            ))
         })
     }
 
@@ -341,7 +349,9 @@ impl<'a> Growing<'a> {
         }
         let all = || body.arms.iter().chain(body.otherwise.as_deref());
         distinct(
-            all().filter(|arm| arm.type_ != 0).map(|arm| arm.name.as_str()),
+            all()
+                .filter(|arm| arm.type_ != 0)
+                .map(|arm| arm.name.as_str()),
             "arm",
         )?;
         let (mut bytes, mut depth, mut arms) = (0, 0, Vec::new());
@@ -395,7 +405,11 @@ fn cases(body: &UnionBody) -> Result<Vec<(i32, u32)>, Rejection> {
     if let Some(twice) = cases.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return malformed(format!("case {} occurs twice", twice[0].0));
     }
-    if body.otherwise.as_ref().is_some_and(|arm| !arm.values.is_empty()) {
+    if body
+        .otherwise
+        .as_ref()
+        .is_some_and(|arm| !arm.values.is_empty())
+    {
         return malformed("the default arm has case values");
     }
     Ok(cases)

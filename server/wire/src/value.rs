@@ -135,7 +135,9 @@ impl Check<'_> {
                     format!("slot {slot} is not in the table of {}", self.slots)
                 }
                 Pointer { serial: 0, .. } => "no block, but not NULL".to_string(),
-                Pointer { slot: 0, offset: 0, .. } => continue,
+                Pointer {
+                    slot: 0, offset: 0, ..
+                } => continue,
                 _ if owned => "an owned block lies in its own segment, offset 0".to_string(),
                 _ => continue,
             };
@@ -150,7 +152,10 @@ impl Check<'_> {
     fn string(&mut self, bound: u32) -> Result<(), Rejection> {
         if bound <= SHORT_STRING {
             let bytes = self.input.take(bound.into())?;
-            let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+            let end = bytes
+                .iter()
+                .position(|&byte| byte == 0)
+                .unwrap_or(bytes.len());
             return match bytes[end..].iter().all(|&byte| byte == 0) {
                 true => Ok(()),
                 false => bad_value("bytes follow the end of a string"),
@@ -159,7 +164,9 @@ impl Check<'_> {
         let bytes = self.input.take(2)?;
         let length = u16::from_le_bytes([bytes[0], bytes[1]]);
         if u32::from(length) > bound {
-            return bad_value(format!("a string of {length} bytes where {bound} is the most"));
+            return bad_value(format!(
+                "a string of {length} bytes where {bound} is the most"
+            ));
         }
         match self.input.take(length.into())?.contains(&0) {
             false => Ok(()),
@@ -261,7 +268,10 @@ struct Collect<'a> {
 impl Collect<'_> {
     fn long_string(&mut self, at: u64, width: u64) {
         let slot = &self.block[at as usize..][..width as usize];
-        let length = slot.iter().position(|&byte| byte == 0).unwrap_or(slot.len());
+        let length = slot
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(slot.len());
         self.out.extend_from_slice(&(length as u16).to_le_bytes());
         self.out.extend_from_slice(&slot[..length]);
     }

@@ -9,13 +9,16 @@ use interweave_wire::{Diff, DiffBuilder, Pointer, Rejection, TypeTable};
 
 fn table(bodies: Vec<TypeBody>) -> TypeTable {
     let mut table = TypeTable::new();
-    let descriptors = bodies.into_iter().zip(64..).map(|(body, serial)| TypeDescriptor {
-        serial,
-        name: String::new(),
-        hash: 0,
-        predecessor: 0,
-        body,
-    });
+    let descriptors = bodies
+        .into_iter()
+        .zip(64..)
+        .map(|(body, serial)| TypeDescriptor {
+            serial,
+            name: String::new(),
+            hash: 0,
+            predecessor: 0,
+            body,
+        });
     let sealed = table.seal(descriptors.collect()).unwrap();
     table.extend(sealed).unwrap();
     table
@@ -103,10 +106,16 @@ fn sections_come_back_as_they_were_given() {
     }
     let diff = Diff::parse(&builder.finish()).unwrap();
     assert_eq!(diff.types().unwrap().len(), 2);
-    assert_eq!(diff.slots().unwrap(), Some((3, vec!["/other", "iw://h:1/p"])));
+    assert_eq!(
+        diff.slots().unwrap(),
+        Some((3, vec!["/other", "iw://h:1/p"]))
+    );
     assert_eq!(diff.live().unwrap(), Some(vec![5..6, 9..12]));
     let blocks: Vec<_> = diff.new_blocks().map(Result::unwrap).collect();
-    let shown: Vec<_> = blocks.iter().map(|b| (b.serial, b.type_serial, b.count, b.name)).collect();
+    let shown: Vec<_> = blocks
+        .iter()
+        .map(|b| (b.serial, b.type_serial, b.count, b.name))
+        .collect();
     assert_eq!(shown, [(9, 65, 300, "head"), (1 << 47, 1, 1, "")]);
     let changes: Vec<_> = diff.changes().map(Result::unwrap).collect();
     let shown: Vec<_> = changes.iter().map(|c| (c.serial, c.runs)).collect();
@@ -164,23 +173,45 @@ fn broken_entries_are_refused() {
         read.map(|_| ()).map_err(|rejection| rejection.code)
     };
     assert_eq!(blocks(&[2, 5, 1, 0]), Ok(()));
-    assert_eq!(blocks(&[2, 5, 0, 0]), Err(ErrorCode::Malformed), "a count of 0");
+    assert_eq!(
+        blocks(&[2, 5, 0, 0]),
+        Err(ErrorCode::Malformed),
+        "a count of 0"
+    );
     assert_eq!(blocks(&[0, 5, 1, 0]), Err(ErrorCode::Malformed), "serial 0");
-    assert_eq!(blocks(&[2, 5, 1, 2, b'a']), Err(ErrorCode::Malformed), "a name cut off");
+    assert_eq!(
+        blocks(&[2, 5, 1, 2, b'a']),
+        Err(ErrorCode::Malformed),
+        "a name cut off"
+    );
     for name in [&b"1a"[..], b"a#", b"a\n", b"\xff"] {
         let entry = [&[2, 5, 1, name.len() as u8], name].concat();
         assert_eq!(blocks(&entry), Err(ErrorCode::BadName), "{name:?}");
     }
-    let live: [&[u8]; 4] = [&[4, 2, 0, 1], &[4, 2, 1, 0], &[4, 1, 1], &[4, 4, 1, 1, 1, 0]];
+    let live: [&[u8]; 4] = [
+        &[4, 2, 0, 1],
+        &[4, 2, 1, 0],
+        &[4, 1, 1],
+        &[4, 4, 1, 1, 1, 0],
+    ];
     for sections in live {
-        assert!(with_sections(sections).unwrap().live().is_err(), "{sections:?}");
+        assert!(
+            with_sections(sections).unwrap().live().is_err(),
+            "{sections:?}"
+        );
     }
     let slots: [&[u8]; 3] = [&[2, 0], &[2, 3, 1, 1, b'x'], &[2, 3, 1, 2, b'/']];
     for sections in slots {
-        assert!(with_sections(sections).unwrap().slots().is_err(), "{sections:?}");
+        assert!(
+            with_sections(sections).unwrap().slots().is_err(),
+            "{sections:?}"
+        );
     }
     assert!(with_sections(&[1, 3, 0, 0, 0]).unwrap().types().is_err());
-    assert!(with_sections(&[3, 1, 1]).unwrap().freed().is_err(), "serial -1");
+    assert!(
+        with_sections(&[3, 1, 1]).unwrap().freed().is_err(),
+        "serial -1"
+    );
 }
 
 #[test]
@@ -194,9 +225,15 @@ fn runs_lie_within_their_block_and_are_not_empty() {
     assert_eq!(run(&[2, 7], 3).unwrap(), (Some((5, 7)), 12));
     assert!(run(&[2, 8], 3).is_err());
     assert!(run(&[2, 0], 3).is_err());
-    let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1];
+    let huge = [
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1,
+    ];
     assert!(run(&huge, 3).is_err());
-    assert!(run(&[1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], 3).is_err());
+    assert!(run(
+        &[1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+        3
+    )
+    .is_err());
 }
 
 /// Checks the travelling form of the only unit of type 64.. and gives its slot form.
@@ -207,7 +244,14 @@ fn slot_of(types: &TypeTable, serial: u32, travelling: &[u8]) -> Result<Vec<u8>,
     let taken = taken.map_err(|rejection| rejection.code)?;
     assert_eq!(taken, travelling, "all of it is the value");
     let mut block = vec![0xee; layout.bytes() as usize];
-    apply_run(layout, 0, layout.units(), &mut Cursor::new(taken), &mut block).unwrap();
+    apply_run(
+        layout,
+        0,
+        layout.units(),
+        &mut Cursor::new(taken),
+        &mut block,
+    )
+    .unwrap();
     let mut again = Vec::new();
     collect_run(layout, 0, layout.units(), &block, &mut again);
     assert_eq!(again, travelling, "it travels back as it came");
@@ -223,26 +267,38 @@ fn short_strings_travel_whole_and_long_ones_as_length_and_bytes() {
     let types = table(vec![TypeBody::String(16), TypeBody::String(17)]);
     assert!(slot_of(&types, 64, b"abc\0\0\0\0\0\0\0\0\0\0\0\0\0").is_ok());
     assert!(slot_of(&types, 64, b"0123456789abcdef").is_ok());
-    assert_eq!(slot_of(&types, 64, b"abc\0\0\0\0\0\0\0\0\0\0\0\0x"), BAD_VALUE);
+    assert_eq!(
+        slot_of(&types, 64, b"abc\0\0\0\0\0\0\0\0\0\0\0\0x"),
+        BAD_VALUE
+    );
     let mut long = b"abc".to_vec();
     long.resize(17, 0);
     assert_eq!(slot_of(&types, 65, b"\x03\x00abc"), Ok(long));
     assert_eq!(slot_of(&types, 65, b"\x00\x00"), Ok(vec![0; 17]));
     assert!(slot_of(&types, 65, b"\x11\x000123456789abcdefg").is_ok());
-    assert_eq!(slot_of(&types, 65, b"\x12\x000123456789abcdefgh"), BAD_VALUE);
+    assert_eq!(
+        slot_of(&types, 65, b"\x12\x000123456789abcdefgh"),
+        BAD_VALUE
+    );
     assert_eq!(slot_of(&types, 65, b"\x03\x00a\0c"), BAD_VALUE);
     assert_eq!(slot_of(&types, 65, b"\x03\x00ab"), MALFORMED);
 }
 
 #[test]
 fn bools_and_enums_have_only_their_values() {
-    let members = vec![EnumMember { name: "A".into(), value: -2 }];
+    let members = vec![EnumMember {
+        name: "A".into(),
+        value: -2,
+    }];
     let types = table(vec![TypeBody::Enum(members)]);
     let (yes, two) = (1u32.to_le_bytes(), 2u32.to_le_bytes());
     assert!(slot_of(&types, BOOL, &yes).is_ok());
     assert_eq!(slot_of(&types, BOOL, &two), BAD_VALUE);
     assert!(slot_of(&types, 64, &(-2i32).to_le_bytes()).is_ok());
-    assert!(slot_of(&types, 64, &[0; 4]).is_ok(), "memory that was never written");
+    assert!(
+        slot_of(&types, 64, &[0; 4]).is_ok(),
+        "memory that was never written"
+    );
     assert_eq!(slot_of(&types, 64, &two), BAD_VALUE);
 }
 
@@ -294,11 +350,25 @@ fn a_union_travels_as_discriminant_and_active_arm() {
         Ok(slot)
     };
     assert_eq!(slot_of(&types, 65, b"\x01\0\0\0x"), slot(b"\x01\0\0\0x"));
-    assert_eq!(slot_of(&types, 65, b"\x03\0\0\0\x02\0hi"), slot(b"\x03\0\0\0hi"));
+    assert_eq!(
+        slot_of(&types, 65, b"\x03\0\0\0\x02\0hi"),
+        slot(b"\x03\0\0\0hi")
+    );
     assert_eq!(slot_of(&types, 65, b"\x04\0\0\0"), slot(b"\x04"));
-    assert_eq!(slot_of(&types, 65, b"\0\0\0\0"), slot(b""), "memory that was never written");
+    assert_eq!(
+        slot_of(&types, 65, b"\0\0\0\0"),
+        slot(b""),
+        "memory that was never written"
+    );
     assert_eq!(slot_of(&types, 65, b"\x05\0\0\0"), BAD_VALUE);
-    assert_eq!(slot_of(&types, 66, b"\x05\0\0\0\x01\0\0\0"), slot(b"\x05\0\0\0\x01"));
+    assert_eq!(
+        slot_of(&types, 66, b"\x05\0\0\0\x01\0\0\0"),
+        slot(b"\x05\0\0\0\x01")
+    );
     assert_eq!(slot_of(&types, 66, b"\x05\0\0\0\x02\0\0\0"), BAD_VALUE);
-    assert_eq!(slot_of(&types, 66, b"\0\0\0\0"), MALFORMED, "the default arm travels too");
+    assert_eq!(
+        slot_of(&types, 66, b"\0\0\0\0"),
+        MALFORMED,
+        "the default arm travels too"
+    );
 }

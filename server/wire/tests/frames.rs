@@ -9,7 +9,9 @@ use interweave_wire::{FrameDecoder, Message};
 const MAX_BULK: u64 = 64 << 20;
 
 fn bulk(bytes: usize) -> Bytes {
-    (0..bytes).map(|index| (index * 7 + index / 251) as u8).collect()
+    (0..bytes)
+        .map(|index| (index * 7 + index / 251) as u8)
+        .collect()
 }
 
 fn message(stream: u32, bytes: usize) -> Message {
@@ -20,7 +22,9 @@ fn message(stream: u32, bytes: usize) -> Message {
 fn frames(message: Message) -> Vec<Bytes> {
     let mut outgoing = message.into_outgoing();
     let frames = std::iter::from_fn(|| outgoing.next_frame());
-    frames.map(|(head, bulk)| [head, bulk].concat().into()).collect()
+    frames
+        .map(|(head, bulk)| [head, bulk].concat().into())
+        .collect()
 }
 
 /// What the decoder gives when the bytes come in pieces of that size, read as from a socket.
@@ -41,7 +45,10 @@ fn decoded(bytes: &[u8], piece: usize) -> Vec<Message> {
         space.put_slice(&rest[..count]);
         rest = &rest[count..];
         let read = bytes.len() - rest.len();
-        assert!(decoder.held_bytes() <= 2 * read + 32 * 1024, "memory follows the bytes");
+        assert!(
+            decoder.held_bytes() <= 2 * read + 32 * 1024,
+            "memory follows the bytes"
+        );
     }
 }
 
@@ -76,8 +83,17 @@ const PUSH: i32 = MessageType::Push as i32;
 
 #[test]
 fn messages_survive_every_cut() {
-    let sent = [message(1, 0), message(2, 5), message(3, 300_000), message(4, 1)];
-    let bytes = sent.iter().flat_map(|m| frames(m.clone())).collect::<Vec<_>>().concat();
+    let sent = [
+        message(1, 0),
+        message(2, 5),
+        message(3, 300_000),
+        message(4, 1),
+    ];
+    let bytes = sent
+        .iter()
+        .flat_map(|m| frames(m.clone()))
+        .collect::<Vec<_>>()
+        .concat();
     for piece in [1, 7, 8, 1000, 8192, 262_144, usize::MAX] {
         assert_eq!(decoded(&bytes, piece), sent, "pieces of {piece}");
     }
@@ -114,7 +130,9 @@ fn the_head_of_a_frame_is_big_endian_and_chunks_are_bounded() {
     assert_eq!(sent.len(), 2);
     let control = 16 + 4;
     let mut head = vec![0, 0, 0, control, 0, 4, 0, 0];
-    head.extend([0, 0, 0, 84, 0, 0, 0, 9, 0, 0, 0, 0, 0, 4, 0x93, 0xe0, 0, 0, 0, 77]);
+    head.extend([
+        0, 0, 0, 84, 0, 0, 0, 9, 0, 0, 0, 0, 0, 4, 0x93, 0xe0, 0, 0, 0, 77,
+    ]);
     assert_eq!(&sent[0][..HEAD_BYTES + control as usize], head);
     assert_eq!(sent[1].len(), HEAD_BYTES + 16 + 300_000 - 262_144);
 }
@@ -148,15 +166,24 @@ fn broken_framing_is_refused() {
         ("no envelope", vec![0, 0, 0, 4, 0, 0, 0, 0, 1, 2, 3, 4]),
         ("more than announced at first", frame(PUSH, 5, 9, 10)),
         ("CONTINUE of nothing", frame(CONTINUE, 5, 100, 10)),
-        ("CONTINUE of another stream", then(frame(CONTINUE, 6, 100, 10))),
-        ("more than announced later", then(frame(CONTINUE, 5, 100, 91))),
+        (
+            "CONTINUE of another stream",
+            then(frame(CONTINUE, 6, 100, 10)),
+        ),
+        (
+            "more than announced later",
+            then(frame(CONTINUE, 5, 100, 91)),
+        ),
         ("a second message on the stream", then(frame(PUSH, 5, 0, 0))),
         ("a body in CONTINUE", then(body_in_continue)),
     ];
     for (what, bytes) in cases {
         assert_eq!(refusal(&bytes), ErrorCode::Malformed, "{what}");
     }
-    assert_eq!(refusal(&frame(PUSH, 5, MAX_BULK + 1, 0)), ErrorCode::TooLarge);
+    assert_eq!(
+        refusal(&frame(PUSH, 5, MAX_BULK + 1, 0)),
+        ErrorCode::TooLarge
+    );
     assert_eq!(refusal(&frame(PUSH, 5, u64::MAX, 0)), ErrorCode::TooLarge);
 }
 
@@ -167,6 +194,9 @@ fn at_most_64_messages_are_incomplete_and_cost_nothing() {
     let mut decoder = FrameDecoder::new(MAX_BULK);
     decoder.push(&open(64).collect::<Vec<_>>());
     decoder.push(&frame(PUSH, 65, 3, 3));
-    assert!(decoder.next_message().unwrap().is_some(), "a whole message is not incomplete");
+    assert!(
+        decoder.next_message().unwrap().is_some(),
+        "a whole message is not incomplete"
+    );
     assert!(decoder.held_bytes() < 16 * 1024);
 }

@@ -101,7 +101,13 @@ fn every_kind_has_the_hash_of_its_signature() {
         ("", members(&[("RED", 1), ("BLUE", -1)])),
         ("", TypeBody::String(20)),
         ("", array(65, 3)),
-        ("", TypeBody::Sequence(SequenceBody { element: INT, bound: 7 })),
+        (
+            "",
+            TypeBody::Sequence(SequenceBody {
+                element: INT,
+                bound: 7,
+            }),
+        ),
         ("", TypeBody::Text(0)),
         ("", TypeBody::Pointer(0)),
         ("", TypeBody::Pointer(66)),
@@ -115,11 +121,27 @@ fn every_kind_has_the_hash_of_its_signature() {
         .map(|serial| table.get(serial).unwrap())
         .map(|ty| (ty.units, ty.slot_bytes))
         .collect();
-    let expected = [(1, 4), (1, 20), (3, 60), (1, 16), (1, 16), (1, 16), (1, 16), (1, 64)];
+    let expected = [
+        (1, 4),
+        (1, 20),
+        (3, 60),
+        (1, 16),
+        (1, 16),
+        (1, 16),
+        (1, 16),
+        (1, 64),
+    ];
     assert_eq!(extents, expected);
     let texts: Vec<_> = (64..72).map(|serial| type_text(&table, serial)).collect();
     let expected = [
-        "enum", "string<20>", "string<20>[3]", "int<7>", "string<>", "void *", "... *", "union",
+        "enum",
+        "string<20>",
+        "string<20>[3]",
+        "int<7>",
+        "string<>",
+        "void *",
+        "... *",
+        "union",
     ];
     assert_eq!(texts, expected);
 }
@@ -148,7 +170,13 @@ fn what_the_rules_forbid_is_refused() {
         ("an embedded type that is not lower", record(&[("x", 64)])),
         ("an embedded type that is unknown", array(12, 3)),
         ("an unknown target", TypeBody::Pointer(65)),
-        ("an unknown element", TypeBody::Sequence(SequenceBody { element: 0, bound: 0 })),
+        (
+            "an unknown element",
+            TypeBody::Sequence(SequenceBody {
+                element: 0,
+                bound: 0,
+            }),
+        ),
         ("no fields", record(&[])),
         ("too many fields", record(&long)),
         ("a field twice", record(&[("x", INT), ("x", INT)])),
@@ -157,11 +185,26 @@ fn what_the_rules_forbid_is_refused() {
         ("a bound above 4096", TypeBody::String(4097)),
         ("a member twice", members(&[("A", 1), ("A", 2)])),
         ("no arms", union(INT, vec![], Some(arm("x", INT, &[])))),
-        ("a case twice", union(INT, vec![arm("x", INT, &[1]), arm("y", INT, &[1])], None)),
-        ("a case twice in an arm", union(INT, vec![arm("x", INT, &[1, 1])], None)),
-        ("an arm twice", union(INT, vec![arm("x", INT, &[1]), arm("x", INT, &[2])], None)),
-        ("values of the default", union(INT, vec![arm("x", INT, &[1])], Some(arm("", 0, &[2])))),
-        ("a double as discriminant", union(DOUBLE, vec![arm("x", INT, &[1])], None)),
+        (
+            "a case twice",
+            union(INT, vec![arm("x", INT, &[1]), arm("y", INT, &[1])], None),
+        ),
+        (
+            "a case twice in an arm",
+            union(INT, vec![arm("x", INT, &[1, 1])], None),
+        ),
+        (
+            "an arm twice",
+            union(INT, vec![arm("x", INT, &[1]), arm("x", INT, &[2])], None),
+        ),
+        (
+            "values of the default",
+            union(INT, vec![arm("x", INT, &[1])], Some(arm("", 0, &[2]))),
+        ),
+        (
+            "a double as discriminant",
+            union(DOUBLE, vec![arm("x", INT, &[1])], None),
+        ),
         ("a kind of no type", TypeBody::Other(1)),
     ];
     for (what, body) in wrong {

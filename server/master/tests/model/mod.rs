@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use interweave_master::Segment;
 use interweave_wire::protocol::*;
 use interweave_wire::{varint, DiffBuilder, Pointer, TypeTable};
 
@@ -105,7 +104,12 @@ impl Model {
         diff.finish()
     }
 
-    fn create(&mut self, random: &mut Random, free_names: &mut Vec<String>, diff: &mut DiffBuilder) {
+    fn create(
+        &mut self,
+        random: &mut Random,
+        free_names: &mut Vec<String>,
+        diff: &mut DiffBuilder,
+    ) {
         self.next_serial += random.below(3);
         let serial = self.next_serial;
         self.next_serial += 1;
@@ -144,7 +148,9 @@ impl Model {
 
     fn edit(&mut self, serial: u64, random: &mut Random) -> Vec<u8> {
         let mut block = self.blocks[&serial].clone();
-        let all = self.units(block.type_serial, block.count, &block.slots).len() as u64;
+        let all = self
+            .units(block.type_serial, block.count, &block.slots)
+            .len() as u64;
         let mut runs = Vec::new();
         let mut at = 0;
         let mut ranges = Vec::new();
@@ -203,7 +209,9 @@ impl Model {
                 (0..array.count).for_each(|_| self.random_value(array.element, random, out));
             }
             TypeBody::Record(fields) => {
-                fields.iter().for_each(|field| self.random_value(field.type_, random, out));
+                fields
+                    .iter()
+                    .for_each(|field| self.random_value(field.type_, random, out));
             }
             TypeBody::Union(body) => {
                 let arm = &body.arms[random.below(body.arms.len() as u64) as usize];
@@ -244,8 +252,9 @@ impl Model {
     fn add_units(&self, serial: u32, slots: &[u8], at: &mut usize, units: &mut Vec<Unit>) {
         let ty = self.types.get(serial).unwrap();
         match &ty.descriptor.body {
-            TypeBody::Array(array) => (0..array.count)
-                .for_each(|_| self.add_units(array.element, slots, at, units)),
+            TypeBody::Array(array) => {
+                (0..array.count).for_each(|_| self.add_units(array.element, slots, at, units))
+            }
             TypeBody::Record(fields) => fields
                 .iter()
                 .for_each(|field| self.add_units(field.type_, slots, at, units)),
@@ -310,39 +319,6 @@ impl Model {
             self.types.extend(vec![descriptor.clone()]).unwrap();
         }
     }
-
-    /// Is that segment what it should be?
-    pub fn assert_is(&self, segment: &Segment, who: &str) {
-        assert_eq!(segment.newest(), self.version, "{who}: version");
-        assert_eq!(segment.slots(), self.slots, "{who}: slots");
-        let described = |types: &TypeTable| -> Vec<TypeDescriptor> {
-            let described = types.described().iter();
-            described.map(|ty| ty.descriptor.clone()).collect()
-        };
-        assert_eq!(described(segment.types()), described(&self.types), "{who}");
-        assert_eq!(segment.block_count(), self.blocks.len() as u64, "{who}: blocks");
-        let (mut units, mut bytes) = (0, 0);
-        for (block, (&serial, model)) in segment.blocks().zip(&self.blocks) {
-            assert_eq!(block.serial, serial, "{who}");
-            assert_eq!(block.name.unwrap_or(""), model.name, "{who}: block {serial}");
-            assert_eq!(block.type_serial, model.type_serial, "{who}: block {serial}");
-            assert_eq!(block.layout.count, model.count, "{who}: block {serial}");
-            let is_same = match block.slots {
-                Some(slots) => slots == model.slots,
-                None => model.slots.iter().all(|&byte| byte == 0),
-            };
-            assert!(is_same, "{who}: data of block {serial}");
-            assert_eq!(segment.block(serial).unwrap().serial, serial);
-            if !model.name.is_empty() {
-                let found = segment.block_by_name(&model.name).unwrap();
-                assert_eq!(found.serial, serial, "{who}: {}", model.name);
-            }
-            units += block.layout.units();
-            bytes += block.layout.bytes();
-        }
-        assert_eq!(segment.total_units(), units, "{who}: units");
-        assert_eq!(segment.wire_bytes(), bytes, "{who}: bytes");
-    }
 }
 
 fn random_body(serial: u32, random: &mut Random) -> TypeBody {
@@ -362,8 +338,14 @@ fn random_body(serial: u32, random: &mut Random) -> TypeBody {
     };
     match random.below(10) {
         0 => TypeBody::Enum(vec![
-            EnumMember { name: "LOW".into(), value: -5 },
-            EnumMember { name: "HIGH".into(), value: 1 << 30 },
+            EnumMember {
+                name: "LOW".into(),
+                value: -5,
+            },
+            EnumMember {
+                name: "HIGH".into(),
+                value: 1 << 30,
+            },
         ]),
         1 => TypeBody::String(1 + random.below(16) as u32),
         2 => TypeBody::String(17 + random.below(40) as u32),
@@ -378,11 +360,17 @@ fn random_body(serial: u32, random: &mut Random) -> TypeBody {
             otherwise: None,
         }),
         6 => TypeBody::Pointer([a, 0][random.below(2) as usize]),
-        7 => TypeBody::Sequence(SequenceBody { element: a, bound: 0 }),
+        7 => TypeBody::Sequence(SequenceBody {
+            element: a,
+            bound: 0,
+        }),
         8 => TypeBody::Record(vec![field(0, a), field(1, a), field(2, b)]),
         _ => {
-            let repeated = (3..3 + random.below(6) as usize).map(|index| field(index, [a, b][index % 2]));
-            let fields = [field(0, a), field(1, b), field(2, c)].into_iter().chain(repeated);
+            let repeated =
+                (3..3 + random.below(6) as usize).map(|index| field(index, [a, b][index % 2]));
+            let fields = [field(0, a), field(1, b), field(2, c)]
+                .into_iter()
+                .chain(repeated);
             TypeBody::Record(fields.collect())
         }
     }

@@ -10,7 +10,11 @@ use crate::types::TypeTable;
 
 /// The slot form of a value of a type. Pointers and owned blocks may only be null or empty: text
 /// alone makes no blocks.
-pub fn parse_value(types: &TypeTable, type_serial: u32, value: &Json) -> Result<Vec<u8>, Rejection> {
+pub fn parse_value(
+    types: &TypeTable,
+    type_serial: u32,
+    value: &Json,
+) -> Result<Vec<u8>, Rejection> {
     let mut slots = Vec::new();
     put(types, type_serial, value, &mut slots)?;
     Ok(slots)
@@ -28,7 +32,10 @@ fn within<T>(part: &str, result: Result<T, Rejection>) -> Result<T, Rejection> {
 
 fn put(types: &TypeTable, serial: u32, value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
     let Some(ty) = types.get(serial) else {
-        return Err(Rejection::new(ErrorCode::UnknownType, format!("no type {serial}")));
+        return Err(Rejection::new(
+            ErrorCode::UnknownType,
+            format!("no type {serial}"),
+        ));
     };
     match &ty.descriptor.body {
         TypeBody::Enum(members) => {
@@ -60,7 +67,10 @@ fn put(types: &TypeTable, serial: u32, value: &Json, out: &mut Vec<u8>) -> Resul
                 _ => false,
             };
             if !empty {
-                return wrong("null (a pointer, or what lies in a block of its own)", value);
+                return wrong(
+                    "null (a pointer, or what lies in a block of its own)",
+                    value,
+                );
             }
             padded(&[], POINTER_BYTES, out);
         }
@@ -124,7 +134,12 @@ fn record(
     for field in fields {
         match value.get(&field.name) {
             Some(member) => within(&field.name, put(types, field.type_, member, out))?,
-            None => return wrong(&format!("an object with the member `{}`", field.name), value),
+            None => {
+                return wrong(
+                    &format!("an object with the member `{}`", field.name),
+                    value,
+                )
+            }
         }
     }
     Ok(())
@@ -138,7 +153,10 @@ fn union(
     out: &mut Vec<u8>,
 ) -> Result<(), Rejection> {
     let Some(discriminant) = value.get(&body.discriminant) else {
-        return wrong(&format!("an object with the member `{}`", body.discriminant), value);
+        return wrong(
+            &format!("an object with the member `{}`", body.discriminant),
+            value,
+        );
     };
     let end = out.len() + slot_bytes;
     let begin = out.len();

@@ -48,7 +48,9 @@ impl Place {
 }
 
 fn embedded(types: &TypeTable, serial: u32) -> &Type {
-    types.get(serial).expect("a table's types embed known types")
+    types
+        .get(serial)
+        .expect("a table's types embed known types")
 }
 
 /// The place of a unit in a block; None beyond its end.
@@ -119,11 +121,19 @@ pub fn place_of_path(
                 }
                 let Some(ty) = found else {
                     let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-                    return wrong(path, &format!("has no field `{name}`; there are {}", known.join(", ")));
+                    return wrong(
+                        path,
+                        &format!("has no field `{name}`; there are {}", known.join(", ")),
+                    );
                 };
                 place.enter(ty, first, byte, &format!(".{name}"));
             }
-            _ => return wrong(path, &format!("goes into `{}`, which has no parts", place.path)),
+            _ => {
+                return wrong(
+                    path,
+                    &format!("goes into `{}`, which has no parts", place.path),
+                )
+            }
         }
     }
     Ok(place)
@@ -136,15 +146,23 @@ fn wrong<T>(path: &str, why: &str) -> Result<T, Rejection> {
 
 /// Takes `[index]` off the front.
 fn take_index(rest: &mut &str, count: u64, path: &str) -> Result<u64, Rejection> {
-    let split = rest.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+    let split = rest
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once(']'));
     let Some((digits, after)) = split else {
-        return wrong(path, &format!("needs an index, [0] to [{}], at `{rest}`", count - 1));
+        return wrong(
+            path,
+            &format!("needs an index, [0] to [{}], at `{rest}`", count - 1),
+        );
     };
     match digits.parse::<u64>() {
         Ok(index) if index < count => {
             *rest = after;
             Ok(index)
         }
-        _ => wrong(path, &format!("has the index [{digits}]; [0] to [{}] exist", count - 1)),
+        _ => wrong(
+            path,
+            &format!("has the index [{digits}]; [0] to [{}] exist", count - 1),
+        ),
     }
 }

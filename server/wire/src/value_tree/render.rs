@@ -21,7 +21,10 @@ fn le<const N: usize>(slots: &[u8]) -> [u8; N] {
 
 /// The bytes before the first NUL, if they are text without control characters.
 fn text_of(slots: &[u8]) -> Option<&str> {
-    let end = slots.iter().position(|&byte| byte == 0).unwrap_or(slots.len());
+    let end = slots
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(slots.len());
     let (text, rest) = slots.split_at(end);
     let text = std::str::from_utf8(text).ok()?;
     let plain = rest.iter().all(|&byte| byte == 0) && !text.contains(char::is_control);
@@ -55,7 +58,10 @@ impl Renderer<'_> {
                 member.map_or(Json::number(value), |member| Json::string(&member.name))
             }
             TypeBody::String(_) => {
-                let end = slots.iter().position(|&byte| byte == 0).unwrap_or(slots.len());
+                let end = slots
+                    .iter()
+                    .position(|&byte| byte == 0)
+                    .unwrap_or(slots.len());
                 Json::string(String::from_utf8_lossy(&slots[..end]))
             }
             TypeBody::Array(array) => self.array(array.element, array.count.into(), slots),
@@ -72,7 +78,9 @@ impl Renderer<'_> {
     }
 
     fn ty(&self, serial: u32) -> &Type {
-        self.types.get(serial).expect("a table's types embed known types")
+        self.types
+            .get(serial)
+            .expect("a table's types embed known types")
     }
 
     fn array(&self, element: u32, count: u64, slots: &[u8]) -> Json {
@@ -110,7 +118,10 @@ impl Renderer<'_> {
         let shown = self.value(body.discriminant_type, discriminant);
         let mut members = vec![(body.discriminant.clone(), shown)];
         let arm = body.arms.iter().find(|arm| arm.values.contains(&value));
-        if let Some(arm) = arm.or(body.otherwise.as_deref()).filter(|arm| arm.type_ != 0) {
+        if let Some(arm) = arm
+            .or(body.otherwise.as_deref())
+            .filter(|arm| arm.type_ != 0)
+        {
             let bytes = self.ty(arm.type_).slot_bytes as usize;
             members.push((arm.name.clone(), self.value(arm.type_, &slots[..bytes])));
         }
@@ -131,8 +142,13 @@ fn pointer(slots: &[u8]) -> Pointer {
 }
 
 fn hex(bytes: &[u8], max_bytes: u64) -> Json {
-    let shown = bytes.len().min(usize::try_from(max_bytes).unwrap_or(usize::MAX));
-    let mut text: String = bytes[..shown].iter().map(|byte| format!("{byte:02x}")).collect();
+    let shown = bytes
+        .len()
+        .min(usize::try_from(max_bytes).unwrap_or(usize::MAX));
+    let mut text: String = bytes[..shown]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     if shown < bytes.len() {
         text.push_str("...");
     }
