@@ -1,0 +1,33 @@
+// Each kind of vector through the decoder that the client uses for it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "types/result.h"
+#include "vectors/json.h"
+#include "vectors/vector_files.h"
+
+namespace iw::vectors {
+
+using types::Result;
+using Bytes = std::vector<std::byte>;
+
+struct Decoded {
+  Json meaning;
+  // What the meaning is written as; nothing where there are several ways.
+  std::optional<Bytes> bytes;
+};
+
+using Decoder = Result (*)(const Vector&, Decoded&);
+
+// Null if nothing decodes the kind.
+Decoder decoder_of(const std::string& kind);
+
+Result decode_value(const Vector& vector, Decoded& out);
+Result decode_pointer(const Vector& vector, Decoded& out);
+Result decode_diff(const Vector& vector, Decoded& out);
+
+}  // namespace iw::vectors

@@ -1,0 +1,266 @@
+#include "vectors/show.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include "protocol/error.gen.h"
+#include "protocol/lock.gen.h"
+#include "protocol/notify.gen.h"
+#include "protocol/segment.gen.h"
+
+namespace iw::vectors {
+
+namespace p = protocol;
+
+namespace {
+
+constexpr std::uint64_t kExactEnd = std::uint64_t{1} << 53;
+
+template <typename T>
+Json show_float(T value) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  std::string shown(text, error == std::errc{} ? end : text);
+  if (shown.find_first_of(".en") == std::string::npos) shown += ".0";
+  return Json::number(shown);
+}
+
+}  // namespace
+
+Json show(std::uint64_t value) {
+  const std::string text = std::to_string(value);
+  return value < kExactEnd ? Json::number(text) : Json::string(text);
+}
+
+Json show(std::int64_t value) {
+  const std::uint64_t size =
+      value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+  const std::string text = std::to_string(value);
+  return size < kExactEnd ? Json::number(text) : Json::string(text);
+}
+
+Json show(double value) { return show_float(value); }
+Json show(float value) { return show_float(value); }
+
+Json show_hex(std::span<const std::byte> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text.push_back(kDigits[std::to_integer<unsigned>(byte) >> 4]);
+    text.push_back(kDigits[std::to_integer<unsigned>(byte) & 15]);
+  }
+  return Json::string(text);
+}
+
+Json show_hash(std::uint64_t hash) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(hash));
+  return Json::string(text);
+}
+
+// Not in an unnamed namespace, where they would hide those of show.h.
+static Json show(p::error_code v) { return Json::string(name_of(v)); }
+static Json show(p::durability v) { return Json::string(name_of(v)); }
+static Json show(p::coherence_model v) { return Json::string(name_of(v)); }
+
+template <std::size_t N>
+static Json show(const std::array<std::uint8_t, N>& bytes) {
+  return show_hex(std::as_bytes(std::span(bytes)));
+}
+
+// How each message is shown; declared before the templates that look for them.
+#define IW_STRUCTS(S)                                                                              \
+  S(hello, F(magic), F(version_min), F(version_max), F(session), F(token), F(client))              \
+  S(welcome, F(version), F(session), F(resumed), F(heartbeat_ms), F(session_lease_ms),             \
+    F(max_diff_bytes), F(server))                                                                  \
+  S(cancel, F(stream))                                                                             \
+  S(unimplemented, F(type))                                                                        \
+  S(error_reply, F(code), F(text))                                                                 \
+  S(version_stamp, F(incarnation), F(number))                                                      \
+  S(open_segment, F(path), F(create), F(read_only), F(durable), F(quota_bytes))                    \
+  S(segment_opened, F(segment), F(created), F(newest), F(durable), F(quota_bytes), F(block_count), \
+    F(wire_bytes))                                                                                 \
+  S(close_segment, F(segment))                                                                     \
+  S(remove_segment, F(path))                                                                       \
+  S(list_segments, F(prefix), F(after))                                                            \
+  S(segment_info, F(path), F(newest), F(durable), F(block_count), F(wire_bytes), F(quota_bytes),   \
+    F(clients), F(subscribers), F(writer_locked), F(writers_waiting))                              \
+  S(segment_list, F(segments), F(more))                                                            \
+  S(describe_blocks, F(segment), F(after_serial), F(serials), F(names))                            \
+  S(blocks_described, F(newest), F(more))                                                          \
+  S(acquire_reader, F(segment), F(have), F(model), F(x), F(fresh), F(deadline_ms))                 \
+  S(reader_acquired, F(now), F(updated))                                                           \
+  S(release_reader, F(segment))                                                                    \
+  S(acquire_writer, F(segment), F(have), F(deadline_ms))                                           \
+  S(writer_acquired, F(now), F(updated), F(fence), F(lease_ms), F(max_hold_ms), F(first_serial),   \
+    F(serial_count))                                                                               \
+  S(renew_writer, F(segment), F(fence))                                                            \
+  S(writer_renewed, F(lease_ms))                                                                   \
+  S(more_serials, F(segment), F(fence), F(count))                                                  \
+  S(serials_granted, F(first_serial), F(serial_count))                                             \
+  S(release_part, F(segment), F(fence), F(base), F(diff_bytes))                                    \
+  S(release_writer, F(sequence), F(parts))                                                         \
+  S(writer_released, F(versions))                                                                  \
+  S(abort_writer, F(segment), F(fence))                                                            \
+  S(resolve_release, F(segment), F(session), F(sequence))                                          \
+  S(release_resolved, F(committed), F(version))                                                    \
+  S(subscribe, F(segment), F(have), F(model), F(x), F(push), F(push_bytes))                        \
+  S(subscribed, F(now))                                                                            \
+  S(unsubscribe, F(segment))                                                                       \
+  S(not_recent, F(segment), F(now))                                                                \
+  S(push, F(segment), F(from), F(now))                                                             \
+  S(credit, F(segment), F(bytes))                                                                  \
+  S(writer_lost, F(segment), F(fence))                                                             \
+  S(segment_gone, F(segment))                                                                      \
+  S(enum_member, F(name), F(value))                                                                \
+  S(field, F(name), F(type))                                                                       \
+  S(union_arm, F(name), F(type), F(values))                                                        \
+  S(array_body, F(element), F(count))                                                              \
+  S(union_body, F(discriminant), F(discriminant_type), F(arms), F(otherwise))                      \
+  S(sequence_body, F(element), F(bound))                                                           \
+  S(committed_release, F(session), F(sequence), F(version))
+
+#define IW_DECLARE(name, ...) static Json show(const p::name& v);
+IW_STRUCTS(IW_DECLARE)
+#undef IW_DECLARE
+
+template <typename T>
+static Json show(const std::vector<T>& values) {
+  std::vector<Json> items;
+  for (const T& value : values) items.push_back(show(value));
+  return Json::array(std::move(items));
+}
+
+template <typename T>
+static Json show(const std::unique_ptr<T>& value) {
+  return value == nullptr ? Json{} : show(*value);
+}
+
+#define F(member) \
+  { #member, show(v.member) }
+#define IW_DEFINE(name, ...) \
+  static Json show(const p::name& v) { return Json::object({__VA_ARGS__}); }
+IW_STRUCTS(IW_DEFINE)
+#undef IW_DEFINE
+
+namespace {
+
+template <typename T>
+types::Result body_of(std::span<const std::byte> bytes, Json& out,
+                      std::vector<std::uint8_t>& again) {
+  xdr::Reader reader(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  T value{};
+  if (!decode(reader, value) || !reader.finish()) return types::Result::malformed(reader.error());
+  out = show(value);
+  xdr::Writer writer(again);
+  encode(writer, value);
+  return {};
+}
+
+types::Result no_body(std::span<const std::byte> bytes, Json& out) {
+  xdr::Reader reader(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  if (!reader.finish()) return types::Result::malformed(reader.error());
+  out = Json::object({});
+  return {};
+}
+
+}  // namespace
+
+Json show(const p::type_body& v) {
+  std::vector<std::pair<std::string, Json>> members = {{"kind", Json::string(name_of(v.kind))}};
+  switch (v.kind) {
+    case p::type_kind::ENUM:
+      members.push_back(F(members));
+      break;
+    case p::type_kind::STRING:
+      members.push_back(F(bound));
+      break;
+    case p::type_kind::ARRAY:
+      members.push_back(F(array));
+      break;
+    case p::type_kind::RECORD:
+      members.push_back(F(fields));
+      break;
+    case p::type_kind::UNION:
+      members.push_back(F(choice));
+      break;
+    case p::type_kind::POINTER:
+      members.push_back(F(target));
+      break;
+    case p::type_kind::SEQUENCE:
+      members.push_back(F(sequence));
+      break;
+    case p::type_kind::TEXT:
+      members.push_back(F(text_bound));
+      break;
+    case p::type_kind::PRIMITIVE:
+      break;
+  }
+  return Json::object(std::move(members));
+}
+
+Json show(const p::checkpoint_head& v) {
+  return Json::object({F(magic), F(segment_id), F(path), F(durable), F(quota_bytes), F(at),
+                       F(next_serial), F(fence), F(parent), F(releases), F(diff_bytes)});
+}
+
+types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Json& out,
+                        std::vector<std::uint8_t>& again) {
+  using T = p::message_type;
+  switch (static_cast<T>(type)) {
+    case T::CONTINUE:
+    case T::PING:
+    case T::PONG:
+    case T::DONE:
+    case T::GOODBYE:
+    case T::HEARTBEAT:
+      return no_body(bytes, out);
+    case T::ERROR:
+      return body_of<p::error_reply>(bytes, out, again);
+#define IW_CASE(NAME, name) \
+  case T::NAME:             \
+    return body_of<p::name>(bytes, out, again);
+      IW_CASE(UNIMPLEMENTED, unimplemented)
+      IW_CASE(HELLO, hello)
+      IW_CASE(WELCOME, welcome)
+      IW_CASE(CANCEL, cancel)
+      IW_CASE(OPEN_SEGMENT, open_segment)
+      IW_CASE(SEGMENT_OPENED, segment_opened)
+      IW_CASE(CLOSE_SEGMENT, close_segment)
+      IW_CASE(REMOVE_SEGMENT, remove_segment)
+      IW_CASE(LIST_SEGMENTS, list_segments)
+      IW_CASE(SEGMENT_LIST, segment_list)
+      IW_CASE(DESCRIBE_BLOCKS, describe_blocks)
+      IW_CASE(BLOCKS_DESCRIBED, blocks_described)
+      IW_CASE(ACQUIRE_READER, acquire_reader)
+      IW_CASE(READER_ACQUIRED, reader_acquired)
+      IW_CASE(RELEASE_READER, release_reader)
+      IW_CASE(ACQUIRE_WRITER, acquire_writer)
+      IW_CASE(WRITER_ACQUIRED, writer_acquired)
+      IW_CASE(RENEW_WRITER, renew_writer)
+      IW_CASE(WRITER_RENEWED, writer_renewed)
+      IW_CASE(MORE_SERIALS, more_serials)
+      IW_CASE(SERIALS_GRANTED, serials_granted)
+      IW_CASE(RELEASE_WRITER, release_writer)
+      IW_CASE(WRITER_RELEASED, writer_released)
+      IW_CASE(ABORT_WRITER, abort_writer)
+      IW_CASE(RESOLVE_RELEASE, resolve_release)
+      IW_CASE(RELEASE_RESOLVED, release_resolved)
+      IW_CASE(SUBSCRIBE, subscribe)
+      IW_CASE(SUBSCRIBED, subscribed)
+      IW_CASE(UNSUBSCRIBE, unsubscribe)
+      IW_CASE(NOT_RECENT, not_recent)
+      IW_CASE(PUSH, push)
+      IW_CASE(CREDIT, credit)
+      IW_CASE(WRITER_LOST, writer_lost)
+      IW_CASE(SEGMENT_GONE, segment_gone)
+#undef IW_CASE
+  }
+  // A type that is not known: its body is not looked at [FRAME-6].
+  out = show_hex(bytes);
+  const auto* const raw = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  again.assign(raw, raw + bytes.size());
+  return {};
+}
+
+}  // namespace iw::vectors
