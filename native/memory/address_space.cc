@@ -12,7 +12,11 @@ constexpr std::size_t smallest_reservation = std::size_t{64} << 20;
 // libraries and stacks of the usual layouts. Elsewhere the system chooses.
 constexpr std::uint64_t first_address = std::uint64_t{0x2000} << 32;
 constexpr std::uint64_t end_address = std::uint64_t{0x5000} << 32;
+#if defined(__SANITIZE_THREAD__)
+constexpr int places_to_try = 0;  // the thread sanitizer keeps these addresses for itself
+#else
 constexpr int places_to_try = 8;
+#endif
 
 // FNV-1a, the same on every machine and in every version of this library.
 std::uint64_t hash_of(std::string_view url) {

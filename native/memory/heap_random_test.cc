@@ -253,7 +253,7 @@ TEST_P(HeapRandom, EqualsItsModel) {
   Walk walk(heap(), 1);
   for (int i = 0; i < steps; ++i) {
     walk.step();
-    if (i % 200 == 0) walk.check();
+    if (i % 500 == 0) walk.check();
     if (HasFatalFailure()) return;
   }
   walk.check();
