@@ -180,6 +180,27 @@ mod tests {
     }
 
     #[test]
+    fn a_record_is_the_bytes_of_the_specification() {
+        let header = LogHeader {
+            owner: 3,
+            segment_id: 9,
+            parent: 0,
+            body: LogBody::Serials(1 << 20),
+        };
+        let alone = Place {
+            continues: false,
+            goes_on: false,
+        };
+        let mut bytes = Vec::new();
+        encode_record(0x4d41524b, 32, alone, &header, b"", &mut bytes);
+        let text: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let specified = "4d 41 52 4b 00 00 00 20 00 00 00 20 00 00 00 20 5a 0c 74 06 \
+            00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 09 00 00 00 00 00 00 00 04 \
+            00 00 00 00 00 10 00 00";
+        assert_eq!(text.join(" "), specified);
+    }
+
+    #[test]
     fn a_record_with_any_bit_changed_is_not_believed() {
         let header = LogHeader {
             owner: 3,
