@@ -113,7 +113,7 @@ impl Blocks {
     }
 
     /// Live blocks by serial, from the first whose serial is that or larger.
-    pub fn from_serial(&self, serial: u64) -> impl Iterator<Item = &Block> {
+    pub fn starting_at(&self, serial: u64) -> impl Iterator<Item = &Block> {
         let first = self.first_from(serial);
         (first..self.places)
             .map(|place| self.at(place))
@@ -237,5 +237,83 @@ impl Blocks {
             let place = finder.find(self, serial);
             self.link_newest(place.expect("listed blocks are live"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(serials: impl Iterator<Item = u64>) -> Blocks {
+        let mut blocks = Blocks::default();
+        blocks.add(
+            serials
+                .map(|serial| Block::new(serial, 5, 1, false, 1))
+                .collect(),
+        );
+        blocks
+    }
+
+    fn serials(blocks: &Blocks) -> Vec<u64> {
+        blocks.starting_at(0).map(|block| block.serial).collect()
+    }
+
+    fn by_version(blocks: &Blocks) -> Vec<u64> {
+        let places = blocks.changed_since(0).into_iter();
+        places.map(|place| blocks.at(place).serial).collect()
+    }
+
+    #[test]
+    fn blocks_used_in_sequence_are_found_without_a_search() {
+        let mut blocks = blocks((1..=1000).map(|index| index * 3));
+        let mut finder = Finder::new();
+        for serial in (1..=1000).map(|index| index * 3) {
+            let place = finder.find(&blocks, serial).unwrap();
+            assert_eq!(blocks.at(place).serial, serial);
+        }
+        assert_eq!(finder.searches, 0);
+        // In the order of an earlier release, however the serials lie.
+        let order = [900, 30, 600, 3, 2997];
+        for serial in order {
+            let place = Finder::new().find(&blocks, serial).unwrap();
+            blocks.touch(place, 2);
+        }
+        let mut finder = Finder::new();
+        assert!(order
+            .iter()
+            .all(|&serial| finder.find(&blocks, serial).is_some()));
+        assert_eq!(finder.searches, 1);
+        assert_eq!(finder.find(&blocks, 4), None);
+        assert_eq!(finder.find(&blocks, 0), None);
+        assert_eq!(finder.find(&blocks, 3001), None);
+    }
+
+    #[test]
+    fn freed_blocks_are_not_found_and_their_places_are_reclaimed() {
+        let mut blocks = blocks(1..=1000);
+        for serial in (1..=1000).filter(|serial| serial % 4 != 0) {
+            let place = Finder::new().find(&blocks, serial).unwrap();
+            blocks.free(place);
+            assert_eq!(Finder::new().find(&blocks, serial), None);
+        }
+        let left: Vec<u64> = (1..=250).map(|index| index * 4).collect();
+        let before = blocks.held_bytes();
+        assert_eq!(serials(&blocks), left);
+        blocks.close_up();
+        assert!(blocks.held_bytes() < before / 3);
+        assert_eq!(
+            (serials(&blocks), by_version(&blocks)),
+            (left.clone(), left)
+        );
+    }
+
+    #[test]
+    fn serials_that_do_not_ascend_are_taken_in_too() {
+        let mut blocks = blocks([5, 20, 10].into_iter());
+        let new = [15, 1, 30].map(|serial| Block::new(serial, 5, 1, false, 2));
+        blocks.add(new.into());
+        assert_eq!(serials(&blocks), [1, 5, 10, 15, 20, 30]);
+        assert_eq!(by_version(&blocks), [5, 20, 10, 15, 1, 30]);
+        assert_eq!(blocks.changed_since(1).len(), 3);
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Check<'a> {
         let freed: Vec<u64> = match self.live {
             None => diff.freed()?,
             Some(_) => {
-                let all = self.segment.blocks.from_serial(0).map(|block| block.serial);
+                let all = self.segment.blocks.starting_at(0).map(|block| block.serial);
                 all.filter(|&serial| !self.is_live(serial)).collect()
             }
         };

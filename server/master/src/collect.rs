@@ -131,7 +131,7 @@ impl Segment {
         }
         diff.lists_live();
         let mut range = 0..0;
-        for block in self.blocks.from_serial(0) {
+        for block in self.blocks.starting_at(0) {
             if block.serial != range.end {
                 if !range.is_empty() {
                     diff.live(range.start, range.end - range.start);
@@ -181,7 +181,7 @@ impl Segment {
             diff.add_block(block.serial, block.type_serial(), block.count(), name);
         };
         if serials.is_empty() && names.is_empty() {
-            let mut blocks = self.blocks.from_serial(after.saturating_add(1));
+            let mut blocks = self.blocks.starting_at(after.saturating_add(1));
             blocks.by_ref().take(max).for_each(&mut add);
             more = blocks.next().is_some();
         } else {

@@ -257,7 +257,7 @@ impl Segment {
 
     /// In order of serials, from the first that is that or larger.
     pub fn blocks_from(&self, serial: u64) -> impl Iterator<Item = BlockInfo<'_>> {
-        let blocks = self.blocks.from_serial(serial);
+        let blocks = self.blocks.starting_at(serial);
         blocks.map(|block| self.info(block))
     }
 
@@ -291,7 +291,7 @@ impl Segment {
 
     /// What is held beyond the wire bytes. Walks over all blocks.
     pub fn overhead_bytes(&self) -> Overhead {
-        let all = self.blocks.from_serial(0);
+        let all = self.blocks.starting_at(0);
         let version_bytes = all.map(|block| block.held_bytes().1).sum();
         let texts: usize = self.slots.iter().map(String::capacity).sum();
         Overhead {

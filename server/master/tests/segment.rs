@@ -165,7 +165,7 @@ fn who_is_older_than_the_history_of_frees_gets_the_live_list() {
     let parsed = Diff::parse(&diff).unwrap();
     assert_eq!(
         (parsed.from, parsed.live().unwrap()),
-        (1, Some(vec![4501..5001]))
+        (1, Some(Vec::from([4501..5001])))
     );
     assert!(diff.len() < 32);
     copy.apply(&diff).unwrap();

@@ -222,14 +222,16 @@ impl<'a> NewBlocks<'a> {
         }
         let name = match std::str::from_utf8(name) {
             Ok(name) if name.is_empty() || mip::is_block_name(name) => name,
-            _ => return Err(Rejection::new(
-                ErrorCode::BadName,
-                format!(
+            _ => {
+                return Err(Rejection::new(
+                    ErrorCode::BadName,
+                    format!(
                     "the name of block {} is no name: UTF-8, at most {MAX_NAME} bytes, no digit \
                          first, no '#', no control characters",
                     self.serial
                 ),
-            )),
+                ))
+            }
         };
         Ok(NewBlock {
             serial: self.serial,

@@ -40,7 +40,7 @@ fn types() -> TypeTable {
         arms: vec![arm("pair", 66, 1), arm("", 0, 2)],
         otherwise: None,
     };
-    let bodies = vec![
+    let bodies = [
         (
             "colour",
             TypeBody::Enum(vec![member("RED", 1), member("BLUE", 2)]),
