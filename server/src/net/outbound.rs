@@ -64,7 +64,8 @@ impl Outbound {
 
     /// The next frame to go on the wire.
     pub fn next_frame(&mut self) -> Option<Frame> {
-        let begin = self.can_begin() && !(self.began_last && !self.begun.is_empty());
+        let my_turn = !self.began_last || self.begun.is_empty();
+        let begin = my_turn && self.can_begin();
         self.began_last = begin;
         match begin {
             true => self.begin(),

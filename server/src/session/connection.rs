@@ -1,7 +1,7 @@
 //! What the engine keeps of one connection. All of it is bounded: per open segment a version, a
 //! subscription and a flag, per unanswered request a few words.
 
-use crate::coherence::{Known, Version, Watch};
+use crate::coherence::{Known, Watch};
 use std::collections::HashMap;
 
 /// Notifications of the server have the top bit set in their stream number.
@@ -24,8 +24,8 @@ pub struct OpenSegmentState {
 /// A request that is not answered yet.
 #[derive(Debug, Clone, Copy)]
 pub enum Unanswered {
-    /// Waits for a lock of the segment; `have` is the copy that the client has.
-    Lock { segment: u32, have: Version },
+    /// Waits for a lock of the segment.
+    Lock { segment: u32 },
     /// Waits for the store.
     Store,
 }

@@ -353,7 +353,7 @@ impl Engine {
             .connections
             .get(&at.connection)
             .and_then(|c| c.unanswered.get(&cancel.stream).copied());
-        if let Some(Unanswered::Lock { segment, .. }) = waiting {
+        if let Some(Unanswered::Lock { segment }) = waiting {
             self.give_up_wait(at.connection, cancel.stream, segment);
         }
         Ok(())

@@ -30,7 +30,7 @@ impl Engine {
         open.known.told(have, &newest);
         let recent = !r.fresh && bound.allows(&open.known, &newest);
         if r.model == CoherenceModel::Strict {
-            return self.wait_for_lock(at, r.segment, have, Kind::StrictReader, r.deadline_ms);
+            return self.wait_for_lock(at, r.segment, Kind::StrictReader, r.deadline_ms);
         }
         match recent {
             true => self.send_acquired(at.connection, at.stream, r.segment, None),
@@ -141,26 +141,23 @@ impl Engine {
             }
             _ => {}
         }
-        let have = Version::from(&r.have);
-        self.wait_for_lock(at, r.segment, have, Kind::Writer, r.deadline_ms)
+        let newest = segment.newest();
+        let open = self.opened(at.connection, r.segment)?;
+        open.known.told(Version::from(&r.have), &newest);
+        self.wait_for_lock(at, r.segment, Kind::Writer, r.deadline_ms)
     }
 
     fn wait_for_lock(
         &mut self,
         at: At,
         number: u32,
-        have: Version,
         kind: Kind,
         deadline_ms: u32,
     ) -> Result<(), Rejection> {
         if self.stopping {
             return Err(stopping());
         }
-        let wait = Unanswered::Lock {
-            segment: number,
-            have,
-        };
-        self.await_answer(at, wait)?;
+        self.await_answer(at, Unanswered::Lock { segment: number })?;
         if let Some(session) = self.sessions.get_mut(at.session) {
             session.locks.insert(number);
         }
@@ -195,14 +192,20 @@ impl Engine {
             match outcome {
                 Outcome::Writer { ticket, fence, .. } => self.grant_writer(number, ticket, fence),
                 Outcome::StrictReader { ticket, .. } => {
-                    let wait = self.answered(ticket.connection, ticket.stream);
-                    if let Some(Unanswered::Lock { have, .. }) = wait {
-                        self.send_acquired(ticket.connection, ticket.stream, number, Some(have));
-                    }
+                    let have = self.granted_have(number, ticket);
+                    self.send_acquired(ticket.connection, ticket.stream, number, have);
                 }
             }
         }
         self.arm_segment(number);
+    }
+
+    /// The request is about to be answered; the version that the client has: what it said, or what it
+    /// was pushed while it waited [NOT-2].
+    fn granted_have(&mut self, number: u32, ticket: Ticket) -> Option<Version> {
+        self.answered(ticket.connection, ticket.stream);
+        let open = self.opened(ticket.connection, number).ok()?;
+        Some(open.known.stamp)
     }
 
     fn lack_serials(&mut self, number: u32) {
@@ -216,11 +219,8 @@ impl Engine {
     }
 
     fn grant_writer(&mut self, number: u32, ticket: Ticket, fence: u64) {
-        let Some(Unanswered::Lock { have, .. }) = self.answered(ticket.connection, ticket.stream)
-        else {
-            return;
-        };
-        let diff = self.update(number, have);
+        let have = self.granted_have(number, ticket);
+        let diff = have.and_then(|have| self.update(number, have));
         let config = (self.config.lease_ms, self.config.max_hold_ms);
         let Some(s) = self.segments.get_mut(&number) else {
             return;
@@ -389,7 +389,8 @@ impl Engine {
         let Some(c) = self.connections.get(&connection) else {
             return;
         };
-        let of_segment = |what: &Unanswered| matches!(what, Unanswered::Lock { segment, .. } if *segment == number);
+        let of_segment =
+            |what: &Unanswered| matches!(what, Unanswered::Lock { segment } if *segment == number);
         let waiting = c.unanswered.iter().filter(|(_, what)| of_segment(what));
         let streams: Vec<u32> = waiting.map(|(stream, _)| *stream).collect();
         for stream in streams {

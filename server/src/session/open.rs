@@ -304,7 +304,9 @@ impl Engine {
             let waiting: Vec<u32> = c
                 .unanswered
                 .iter()
-                .filter(|(_, what)| matches!(what, Unanswered::Lock { segment, .. } if *segment == number))
+                .filter(
+                    |(_, what)| matches!(what, Unanswered::Lock { segment } if *segment == number),
+                )
                 .map(|(stream, _)| *stream)
                 .collect();
             let stream = c.next_notification();

@@ -1,0 +1,300 @@
+//! What waits for the store, what comes back from it, and what a new server makes of it.
+
+use super::*;
+use interweave_store::RecoveredSegment;
+
+/// The store's error when there is no room.
+fn full() -> Result<(), StoreError> {
+    Err(StoreError::Full("no room".to_string()))
+}
+
+#[test]
+fn lock_7_nobody_sees_a_version_before_it_is_stored() {
+    let mut world = World::new(true);
+    let segment = world.clients(3, Durability::Synced);
+    super::notifications::subscribe(&mut world, 2, segment, 1 << 20);
+    let grant = world.lock(1, segment);
+    let waiting = world.send(3, acquire_writer(segment, 60_000));
+    let releasing = world.release(1, segment, &grant, 1);
+    let [Asked::Append(_, group, durable)] = &world.asked[..] else {
+        panic!("one append: {:?}", world.asked);
+    };
+    assert_eq!((group.len(), *durable), (1, Durability::Synced));
+    assert!(world.try_answer(releasing).is_none());
+    assert!(world.try_answer(waiting).is_none());
+    assert!(world.notifications(2, MessageType::Push).is_empty());
+    assert_eq!(world.newest(2, segment).number, 0);
+    world.store_all();
+    let released: WriterReleased = world.answer(releasing).body();
+    assert_eq!(released.versions[0].number, 1);
+    let next: WriterAcquired = world.answer(waiting).body();
+    assert_eq!(next.now.number, 1, "the next writer works on it [COH-9]");
+}
+
+#[test]
+fn a_release_on_its_way_to_the_log_outlives_its_lease() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let releasing = world.release(1, segment, &grant, 1);
+    world.pass_talking(5 * u64::from(LEASE_MS), &[1, 2]);
+    assert!(world.notifications(1, MessageType::WriterLost).is_empty());
+    world.store_all();
+    assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn a_full_store_refuses_and_the_release_may_be_tried_again() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let first = world.release(1, segment, &grant, 1);
+    let asked = world.asked.remove(0);
+    world.stored(&asked, full());
+    assert_eq!(world.answer(first).error(), ErrorCode::StoreFull);
+    assert_eq!(world.newest(1, segment).number, 0, "reads go on");
+    let again = world.release(1, segment, &grant, 1);
+    world.store_all();
+    assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn other_failures_give_the_lock_back() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let releasing = world.release(1, segment, &grant, 1);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    let asked = world.asked.remove(0);
+    let limit = StoreError::TooLarge { bytes: 9, limit: 8 };
+    world.stored(&asked, Err(limit));
+    assert_eq!(world.answer(releasing).error(), ErrorCode::TooLarge);
+    assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
+}
+
+#[test]
+fn a_store_that_was_taken_over_ends_the_server() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let releasing = world.release(1, segment, &grant, 1);
+    let asked = world.asked.remove(0);
+    assert!(!world.engine.is_fenced());
+    world.stored(&asked, Err(StoreError::Fenced("by 2".to_string())));
+    assert!(world.engine.is_fenced());
+    assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
+}
+
+#[test]
+fn lock_9_a_release_on_its_way_to_the_log_is_resolved_when_it_is_there() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    let grant = world.lock(1, segment);
+    world.release(1, segment, &grant, 1);
+    world.engine.disconnected(world.now_ns(), 1);
+    world.hello_as(2, session);
+    let append = world.asked.remove(0);
+    let opened = world.send(2, open("/list", Durability::Synced));
+    world.answer(opened);
+    let resolving = world.send(
+        2,
+        Request::ResolveRelease(ResolveRelease {
+            segment,
+            session,
+            sequence: 1,
+        }),
+    );
+    assert!(world.try_answer(resolving).is_none(), "not known yet");
+    world.stored(&append, Ok(()));
+    let resolved: ReleaseResolved = world.answer(resolving).body();
+    assert!(resolved.committed && resolved.version.number == 1);
+}
+
+#[test]
+fn lock_8_a_release_sent_again_while_it_is_logged_is_answered_once() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    let grant = world.lock(1, segment);
+    world.release(1, segment, &grant, 1);
+    world.engine.disconnected(world.now_ns(), 1);
+    world.hello_as(2, session);
+    let opened = world.send(2, open("/list", Durability::Synced));
+    world.answer(opened);
+    let again = world.release(2, segment, &grant, 1);
+    assert_eq!(world.asked.len(), 1, "it is not logged again");
+    world.store_all();
+    assert_eq!(world.answer(again).type_, MessageType::WriterReleased);
+    assert_eq!(world.newest(2, segment).number, 1);
+}
+
+#[test]
+fn memory_segments_are_not_logged_but_saved() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let releasing = world.release(1, segment, &grant, 1);
+    assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
+    assert!(world.asked.is_empty());
+    assert!(!world.engine.is_saved());
+}
+
+#[test]
+fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    world.write(1, segment, 1);
+    for expected in [1, 1] {
+        let now_ns = world.now_ns();
+        world.engine.store_looked_at(now_ns, &|_| 1 << 40, &[]);
+        world.drain();
+        assert_eq!(world.asked.len(), expected);
+    }
+    world.store_all();
+    let now_ns = world.now_ns();
+    world.engine.store_looked_at(now_ns, &|_| 0, &[1]);
+    world.drain();
+    assert_eq!(world.asked.len(), 1, "the store wanted it");
+}
+
+#[test]
+fn log_8_serials_beyond_the_logged_bound_wait_for_the_log() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let bound = 1 << 20;
+    let more = |count| {
+        Request::MoreSerials(MoreSerials {
+            segment,
+            fence: grant.fence,
+            count,
+        })
+    };
+    let first: SerialsGranted = world.ask(1, more(1 << 19)).body();
+    assert!(first.first_serial + u64::from(first.serial_count) <= bound);
+    assert_eq!(world.ask(1, more(1 << 19)).error(), ErrorCode::TimedOut);
+    let [Asked::Append(_, group, _)] = &world.asked[..] else {
+        panic!("the bound is on its way: {:?}", world.asked);
+    };
+    let LogBody::Serials(below) = group[0].body else {
+        panic!("{group:?}");
+    };
+    assert!(below > bound);
+    world.store_all();
+    let second: SerialsGranted = world.ask(1, more(1 << 19)).body();
+    assert!(second.first_serial + u64::from(second.serial_count) <= below);
+}
+
+/// What a store would find of the segment that `world` wrote.
+fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegment, VersionStamp) {
+    let segment = world.clients(1, durable);
+    let mut releases = Vec::new();
+    for sequence in 1..=3 {
+        let grant = world.lock(1, segment);
+        let diff = int_diff(&grant, 7);
+        let request = release_writer(segment, &grant, sequence, diff.len());
+        world.send_with(1, request, diff.clone());
+        world.store_all();
+        let release = LogRelease {
+            version: sequence,
+            session: world.engine.sessions.get(1).unwrap().id,
+            sequence,
+            fence: grant.fence,
+        };
+        releases.push((release, diff));
+    }
+    let stamp = world.newest(1, segment);
+    let recovered = RecoveredSegment {
+        segment_id: 1,
+        path: "/list".to_string(),
+        durable,
+        quota_bytes: 1 << 20,
+        incarnation: stamp.incarnation,
+        checkpoint: None,
+        releases,
+        serials_below: 1 << 20,
+        clean,
+        damage: None,
+    };
+    (recovered, stamp)
+}
+
+/// A server that starts with that.
+fn restarted(segment: RecoveredSegment) -> (World, Vec<String>) {
+    let mut world = World::with(Config {
+        stored: true,
+        first_fence: FIRST_FENCE + (1 << 32),
+        ..Config::default()
+    });
+    let remarks = world.engine.recover(0, vec![segment]);
+    world.drain();
+    world.store_all();
+    (world, remarks)
+}
+
+#[test]
+fn lock_10_after_a_restart_old_fences_are_refused_and_releases_remembered() {
+    let mut before = World::new(true);
+    let (segment, stamp) = found(&mut before, false, Durability::Synced);
+    let session = segment.releases[0].0.session;
+    let old = before.lock(1, 1);
+    let (mut world, remarks) = restarted(segment);
+    assert!(remarks.is_empty(), "{remarks:?}");
+    world.hello(1);
+    let number = world.open(1, "/list", Durability::Memory);
+    assert_eq!(world.newest(1, number), stamp, "nothing was lost");
+    let late = world.release(1, number, &old, 4);
+    assert_eq!(world.answer(late).error(), ErrorCode::Fenced);
+    let resolve = |sequence| {
+        Request::ResolveRelease(ResolveRelease {
+            segment: number,
+            session,
+            sequence,
+        })
+    };
+    let last: ReleaseResolved = world.ask(1, resolve(3)).body();
+    assert!(last.committed && last.version == stamp);
+    let lost: ReleaseResolved = world.ask(1, resolve(4)).body();
+    assert!(!lost.committed);
+    let grant = world.lock(1, number);
+    assert!(grant.fence > old.fence && grant.first_serial >= 1 << 20);
+}
+
+#[test]
+fn log_7_a_segment_that_may_have_lost_versions_begins_a_new_incarnation() {
+    for (durable, clean, same) in [
+        (Durability::Written, false, false),
+        (Durability::Written, true, true),
+        (Durability::Synced, false, true),
+        (Durability::Memory, true, false),
+    ] {
+        let mut before = World::new(true);
+        let (segment, stamp) = found(&mut before, clean, durable);
+        let (mut world, _) = restarted(segment);
+        world.hello(1);
+        let number = world.open(1, "/list", durable);
+        let now = world.newest(1, number);
+        assert_eq!(
+            now.incarnation == stamp.incarnation,
+            same,
+            "{durable:?} {clean}"
+        );
+        assert_eq!(now.number, 3);
+    }
+}
+
+#[test]
+fn a_damaged_segment_is_stopped_and_the_others_served() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, false, Durability::Synced);
+    segment.damage = Some("log-1.iwl, byte 99: a bad checksum".to_string());
+    let (mut world, remarks) = restarted(segment);
+    assert_eq!(remarks.len(), 1);
+    world.hello(1);
+    let answer = world.ask(1, open("/list", Durability::Synced));
+    assert_eq!(answer.error(), ErrorCode::Damaged);
+    let text = answer.body::<ErrorReply>().text;
+    assert!(text.contains("byte 99"), "{text}");
+    world.open(1, "/other", Durability::Synced);
+}

@@ -1,0 +1,164 @@
+//! Releases in memory: once, whole, in order [LOCK-4], [LOCK-7..9].
+
+use super::*;
+
+fn resolve(segment: u32, session: SessionId, sequence: u64) -> Request {
+    Request::ResolveRelease(ResolveRelease {
+        segment,
+        session,
+        sequence,
+    })
+}
+
+#[test]
+fn lock_8_a_release_sent_again_is_answered_as_it_was_and_not_applied_again() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let first = world.release(1, segment, &grant, 1);
+    let first: WriterReleased = world.answer(first).body();
+    world.write(2, segment, 1);
+    let again = world.release(1, segment, &grant, 1);
+    let again: WriterReleased = world.answer(again).body();
+    assert_eq!(first, again);
+    assert_eq!(world.newest(1, segment).number, 2);
+}
+
+#[test]
+fn lock_8_the_last_64_sessions_are_remembered() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    let mut sessions = Vec::new();
+    for connection in 2..=66 {
+        sessions.push(world.hello(connection));
+        world.open(connection, "/list", Durability::Memory);
+        world.write(connection, segment, 1);
+    }
+    let resolved: ReleaseResolved = world.ask(1, resolve(segment, sessions[1], 1)).body();
+    assert!(resolved.committed);
+    assert_eq!(resolved.version.number, 2);
+    let oldest: ReleaseResolved = world.ask(1, resolve(segment, sessions[0], 1)).body();
+    assert!(!oldest.committed, "65 sessions ago");
+}
+
+#[test]
+fn lock_9_after_a_reconnect_the_answer_is_committed_or_rolled_back_for_good() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    world.write(1, segment, 1);
+    let grant = world.lock(1, segment);
+    world.hello(2);
+    world.open(2, "/list", Durability::Memory);
+    let first: ReleaseResolved = world.ask(2, resolve(segment, session, 1)).body();
+    assert!(first.committed && first.version.number == 1);
+    let second: ReleaseResolved = world.ask(2, resolve(segment, session, 2)).body();
+    assert!(!second.committed);
+    assert_eq!(world.closed, [1], "what might still carry it is closed");
+    // Also the resumed session cannot commit it any more.
+    world.hello_as(3, session);
+    world.open(3, "/list", Durability::Memory);
+    let late = world.release(3, segment, &grant, 2);
+    assert_eq!(world.answer(late).error(), ErrorCode::RolledBack);
+    assert_eq!(world.newest(2, segment).number, 1);
+    world.lock(2, segment);
+}
+
+#[test]
+fn lock_7_several_segments_are_released_together_or_not_at_all() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let a = world.open(1, "/a", Durability::Memory);
+    let b = world.open(1, "/b", Durability::Memory);
+    for (sequence, good) in [(1, false), (2, true)] {
+        let (grant_a, grant_b) = (world.lock(1, a), world.lock(1, b));
+        let (diff_a, mut diff_b) = (int_diff(&grant_a, 1), int_diff(&grant_b, 2).to_vec());
+        if !good {
+            *diff_b.last_mut().unwrap() = 0xFF;
+            diff_b.push(0xFF);
+        }
+        let part = |segment, grant: &WriterAcquired, bytes: usize| ReleasePart {
+            segment,
+            fence: grant.fence,
+            base: grant.now.number,
+            diff_bytes: bytes as u64,
+        };
+        let parts = vec![
+            part(a, &grant_a, diff_a.len()),
+            part(b, &grant_b, diff_b.len()),
+        ];
+        let request = Request::ReleaseWriter(ReleaseWriter { sequence, parts });
+        let bulk = Bytes::from([&diff_a[..], &diff_b[..]].concat());
+        let stream = world.send_with(1, request, bulk);
+        let answer = world.answer(stream);
+        let expected = u64::from(good);
+        assert_eq!(answer.type_ == MessageType::WriterReleased, good);
+        assert_eq!(world.newest(1, a).number, expected);
+        assert_eq!(world.newest(1, b).number, expected);
+    }
+}
+
+#[test]
+fn a_release_without_a_diff_gives_the_lock_back_and_makes_no_version() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    let stream = world.send(1, release_writer(segment, &grant, 1, 0));
+    let released: WriterReleased = world.answer(stream).body();
+    assert_eq!(released.versions[0].number, 0);
+    assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
+}
+
+#[test]
+fn a_malformed_diff_changes_nothing_and_gives_the_lock_back() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    for bulk in [&b"nonsense"[..], &b"IWD1\0\0\x02"[..]] {
+        let grant = world.lock(1, segment);
+        let request = release_writer(segment, &grant, 1, bulk.len());
+        let stream = world.send_with(1, request, Bytes::from_static(bulk));
+        assert_eq!(world.answer(stream).error(), ErrorCode::Malformed);
+    }
+    let grant = world.lock(1, segment);
+    let request = release_writer(segment, &grant, 1, 3);
+    let stream = world.send_with(1, request, int_diff(&grant, 1));
+    let error = world.answer(stream).error();
+    assert_eq!(error, ErrorCode::Malformed, "parts and bulk disagree");
+    assert_eq!(world.newest(1, segment).number, 0);
+}
+
+#[test]
+fn a_release_beyond_the_servers_bound_is_too_large() {
+    let mut world = World::with(Config {
+        max_diff_bytes: 10,
+        ..Config::default()
+    });
+    let segment = world.clients(1, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let incoming = Incoming {
+        stream: 999,
+        request: release_writer(segment, &grant, 1, 20),
+        bulk: Bytes::new(),
+        announced_bytes: 20,
+    };
+    world.engine.request(world.now_ns(), 1, incoming);
+    world.drain();
+    assert_eq!(world.answer(999).error(), ErrorCode::TooLarge);
+    world.lock(1, segment);
+}
+
+#[test]
+fn readers_are_told_before_the_writer_and_with_the_bytes_it_sent() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    super::notifications::subscribe(&mut world, 2, segment, 1 << 20);
+    let grant = world.lock(1, segment);
+    world.sent.clear();
+    let diff = int_diff(&grant, 7);
+    let request = release_writer(segment, &grant, 1, diff.len());
+    world.send_with(1, request, diff.clone());
+    let types: Vec<MessageType> = world.sent.iter().map(|s| s.type_).collect();
+    assert_eq!(types, [MessageType::Push, MessageType::WriterReleased]);
+    assert_eq!(world.sent[0].bulk.as_ptr(), diff.as_ptr(), "not a copy");
+}

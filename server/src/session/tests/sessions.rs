@@ -1,0 +1,212 @@
+//! Connections and sessions: [SES-1..3], [FRAME-6] and what a stream may be.
+
+use super::*;
+
+#[test]
+fn ses_1_the_highest_common_version_is_taken() {
+    let mut world = World::new(false);
+    let welcome = world.hello_as(1, [0; 16]);
+    assert_eq!(welcome.version, PROTOCOL_VERSION_MAX);
+    assert!(!welcome.resumed);
+}
+
+#[test]
+fn ses_1_no_common_version_ends_the_connection() {
+    let mut world = World::new(false);
+    world.engine.connected(0, 1, [1; 16]);
+    let future = Hello {
+        version_min: 7,
+        ..hello([0; 16])
+    };
+    let answer = world.ask(1, Request::Hello(future));
+    assert_eq!(answer.error(), ErrorCode::VersionMismatch);
+    assert_eq!(world.closed, [1]);
+}
+
+#[test]
+fn anything_before_hello_is_not_open() {
+    let mut world = World::new(false);
+    world.engine.connected(0, 1, [1; 16]);
+    let answer = world.ask(1, open("/list", Durability::Memory));
+    assert_eq!(answer.error(), ErrorCode::NotOpen);
+    assert_eq!(world.closed, [1]);
+}
+
+#[test]
+fn no_hello_in_time_ends_the_connection() {
+    let mut world = World::new(false);
+    world.engine.connected(world.now_ns(), 1, [1; 16]);
+    world.pass(4_999);
+    assert!(world.closed.is_empty());
+    world.pass(1);
+    assert_eq!(world.closed, [1]);
+}
+
+#[test]
+fn frame_6_an_unknown_request_is_answered_unimplemented() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let answer = world.ask(1, Request::Unknown(4711));
+    assert_eq!(answer.type_, MessageType::Unimplemented);
+    assert_eq!(answer.body::<Unimplemented>().type_, 4711);
+    assert_eq!(world.ask(1, Request::Ping).type_, MessageType::Pong);
+}
+
+#[test]
+fn a_body_that_does_not_decode_is_malformed_and_the_connection_goes_on() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let broken = Request::decode(MessageType::OpenSegment as i32, &[1, 2, 3]);
+    assert_eq!(world.ask(1, broken).error(), ErrorCode::Malformed);
+    assert_eq!(world.ask(1, Request::Ping).type_, MessageType::Pong);
+}
+
+#[test]
+fn a_stream_that_is_no_requests_ends_the_connection() {
+    for stream in [0, 1 << 31] {
+        let mut world = World::new(false);
+        world.hello(1);
+        let ping = Incoming {
+            stream,
+            request: Request::Ping,
+            bulk: Bytes::new(),
+            announced_bytes: 0,
+        };
+        world.engine.request(world.now_ns(), 1, ping);
+        world.drain();
+        assert_eq!(world.answer(stream).error(), ErrorCode::Malformed);
+        assert_eq!(world.closed, [1]);
+    }
+}
+
+#[test]
+fn ses_2_a_session_is_resumed_with_its_writer_lock() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let session = world.hello(2);
+    assert_ne!(session, [0; 16]);
+    let first = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    world.engine.disconnected(world.now_ns(), 1);
+    world.pass(5_000);
+    let welcome = world.hello_as(3, first);
+    assert!(welcome.resumed);
+    assert_eq!(welcome.session, first);
+    assert_eq!(world.open(3, "/list", Durability::Memory), segment);
+    let stream = world.release(3, segment, &grant, 1);
+    assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn ses_2_resuming_closes_the_older_connection() {
+    let mut world = World::new(false);
+    let session = world.hello(1);
+    assert!(world.hello_as(2, session).resumed);
+    assert_eq!(world.closed, [1]);
+    // Whatever the older one still carries is not looked at.
+    world.send(1, Request::Ping);
+    assert!(world.notifications(1, MessageType::Pong).is_empty());
+}
+
+#[test]
+fn ses_2_after_its_lease_a_session_is_gone_and_its_id_refused() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    world.lock(1, segment);
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    world.engine.disconnected(world.now_ns(), 1);
+    world.pass(u64::from(LEASE_MS));
+    let welcome = world.hello_as(2, session);
+    assert!(!welcome.resumed);
+    assert_ne!(welcome.session, session);
+    world.open(2, "/list", Durability::Memory);
+    world.lock(2, segment);
+}
+
+#[test]
+fn goodbye_ends_the_session_at_once() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    world.lock(1, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    world.send(1, Request::Goodbye);
+    assert_eq!(world.closed, [1]);
+    assert_eq!(world.answer(waiting).type_, MessageType::WriterAcquired);
+}
+
+#[test]
+fn ses_3_a_heartbeat_comes_when_there_is_nothing_else_to_say() {
+    let mut world = World::new(false);
+    world.hello(1);
+    world.pass_talking(10_000, &[1]);
+    let beats = world.notifications(1, MessageType::Heartbeat);
+    assert!(beats.len() >= 10, "{} in 10 s", beats.len());
+    let streams: Vec<u32> = beats.iter().map(|b| b.stream).collect();
+    let counted: Vec<u32> = (1..=beats.len() as u32).map(|n| n | 1 << 31).collect();
+    assert_eq!(streams, counted, "notifications count up");
+}
+
+#[test]
+fn a_silent_connection_is_closed_after_the_lease() {
+    let mut world = World::new(false);
+    world.hello(1);
+    world.hello(2);
+    world.pass_talking(u64::from(LEASE_MS), &[2]);
+    assert_eq!(world.closed, [1]);
+}
+
+#[test]
+fn lost_framing_is_told_and_ends_the_connection() {
+    let mut world = World::new(false);
+    world.hello(1);
+    world
+        .engine
+        .malformed(world.now_ns(), 1, "too long".to_string());
+    world.drain();
+    assert_eq!(world.answer(0).error(), ErrorCode::Malformed);
+    assert_eq!(world.closed, [1]);
+}
+
+#[test]
+fn bulk_is_admitted_only_under_a_lock_that_is_held() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let release = release_writer(segment, &grant, 1, 10);
+    assert!(world.engine.admits(1, &release, 10));
+    assert!(!world.engine.admits(2, &release, 10), "another's lock");
+    let most = world.engine.config().max_diff_bytes;
+    assert!(!world.engine.admits(1, &release, most + 1));
+    assert!(!world.engine.admits(1, &Request::Ping, 10));
+    let nothing = Request::ReleaseWriter(ReleaseWriter {
+        sequence: 1,
+        parts: Vec::new(),
+    });
+    assert!(!world.engine.admits(2, &nothing, 10));
+}
+
+#[test]
+fn a_server_that_stops_refuses_waits_saves_and_says_goodbye() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Memory);
+    world.write(1, segment, 1);
+    world.lock(1, segment);
+    let waiting = world.send(2, acquire_writer(segment, 60_000));
+    world.engine.stop(world.now_ns());
+    world.drain();
+    assert_eq!(world.answer(waiting).error(), ErrorCode::Stopping);
+    assert!(world.engine.is_idle());
+    world.engine.save_and_part(world.now_ns());
+    world.drain();
+    assert_eq!(world.notifications(1, MessageType::Goodbye).len(), 1);
+    let mut closed = world.closed.clone();
+    closed.sort_unstable();
+    assert_eq!(closed, [1, 2]);
+    let [Asked::Checkpoint(_, checkpoint)] = &world.asked[..] else {
+        panic!("one checkpoint is asked for: {:?}", world.asked);
+    };
+    assert_eq!(checkpoint.head.at.number, 1);
+    assert_eq!(checkpoint.head.path, "/list");
+    world.store_all();
+    assert!(world.engine.is_idle() && world.engine.is_saved());
+}
