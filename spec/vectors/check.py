@@ -114,8 +114,9 @@ class Vectors:
         bound = vector.get("context", {}).get("max_diff_bytes")
         return {"messages": frames.read_stream(data, bound)}, None
 
-    def log_record(self, data, _vector):
-        meaning = logs.decode_record(data)
+    def log_record(self, data, vector):
+        file = vector["context"]
+        meaning = logs.decode_record(data, bytes.fromhex(file["mark"]), file["owner"])
         return meaning, logs.encode_record(meaning)
 
     def checkpoint_head(self, data, _vector):

@@ -19,27 +19,36 @@ def no_record(why):
     return Refused("DAMAGED", why)
 
 
+GOES_ON, CONTINUES = 1 << 31, 1 << 30
+
+
 def encode_record(meaning):
     header, body = xdr.encode("log_header", meaning["header"]), bytes.fromhex(meaning["body"])
-    lengths = struct.pack(">II", len(header) + len(body), len(header))
-    out = lengths + struct.pack(">I", crc32c(lengths + header + body)) + header + body
+    place = len(header) | GOES_ON * meaning["goes_on"] | CONTINUES * meaning["continues"]
+    head = bytes.fromhex(meaning["mark"]) + struct.pack(
+        ">III", len(header) + len(body), place, meaning["synced"])
+    out = head + struct.pack(">I", crc32c(head + header + body)) + header + body
     return out + bytes(-len(out) % 8)
 
 
-def decode_record(data):
-    """The one record that the bytes are, with its padding."""
-    if len(data) < 12:
+def decode_record(data, mark, owner):
+    """The one record that the bytes are, with its padding, in a file of that mark and owner."""
+    if len(data) < 20:
         raise no_record("too short for a record")
-    length, header_bytes, crc = struct.unpack(">III", data[:12])
-    if length > len(data) - 12 or header_bytes > length:
-        raise no_record("the lengths do not fit")
-    rest = data[12:12 + length]
-    if crc32c(data[:8] + rest) != crc:
+    length, place, synced, crc = struct.unpack(">IIII", data[4:20])
+    header_bytes = place & (1 << 30) - 1
+    if data[:4] != mark or header_bytes > 2048 or not header_bytes <= length <= len(data) - 20:
+        raise no_record("the mark is another, or the lengths do not fit")
+    rest = data[20:20 + length]
+    if crc32c(data[:16] + rest) != crc:
         raise no_record("the checksum is wrong")
-    if len(data) != 12 + length + -(12 + length) % 8 or any(data[12 + length:]):
+    if len(data) != 20 + length + -(20 + length) % 8 or any(data[20 + length:]):
         raise no_record("the padding is wrong")
     try:
         header = xdr.decode_all("log_header", rest[:header_bytes])
     except Refused as why:
         raise no_record(str(why)) from None
-    return {"header": header, "body": rest[header_bytes:].hex(), "crc": f"{crc:08x}"}
+    if header["owner"] != owner:
+        raise no_record("the owner is not the file's")
+    return {"mark": mark.hex(), "goes_on": bool(place & GOES_ON), "continues": bool(place & CONTINUES),
+            "synced": synced, "header": header, "body": rest[header_bytes:].hex(), "crc": f"{crc:08x}"}
