@@ -1,6 +1,6 @@
 #include "diff/collect.h"
 
-#include <array>
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -68,10 +68,8 @@ void Collector::flush_run() {
     block_has_runs_ = true;
     ++out_.statistics_.blocks;
   }
-  std::array<std::byte, 2 * kMaxVarintBytes> header;
-  std::size_t bytes = put_varint(pending_.first - last_end_, header.data());
-  bytes += put_varint(pending_.end - pending_.first, header.data() + bytes);
-  out.append(header.data(), bytes);
+  out.append_varint(pending_.first - last_end_);
+  out.append_varint(pending_.end - pending_.first);
   if (!units_.write(array_, pending_.first, pending_.end, view_)) return fail_at_unit();
   ++out_.statistics_.runs;
   out_.statistics_.units += pending_.end - pending_.first;
@@ -98,8 +96,8 @@ void Collector::part(const memory::BlockPart& part) {
     pending_ = {};
     last_end_ = 0;
   }
-  const types::UnitRange range = types::units_covering(
-      *block_.type, block_.count, part.offset_bytes, part.offset_bytes + part.length_bytes);
+  const types::UnitRange range =
+      types::units_covering(array_, part.offset_bytes, part.offset_bytes + part.length_bytes);
   if (range.first == range.end) return;
   if (pending_.first != pending_.end && range.first <= pending_.end) {
     pending_.end = std::max(pending_.end, range.end);

@@ -158,7 +158,8 @@ Bytes rich_diff(Copy& writer, std::mt19937& random, RandomTypes& types, Copy& fa
       writer.allocate(types::primitive_type(types::Primitive::float64), 5, {}, true);
   one->values = {5, reinterpret_cast<double*>(owned.address)};
   for (int i = 0; i < 4; ++i) {
-    const memory::Block block = writer.allocate(types.record(), 2, "r" + std::to_string(i));
+    const memory::Block block =
+        writer.allocate(types.record(), 2, numbered("r", static_cast<std::size_t>(i)));
     values.store(block, 0, block.count * block.type->units);
   }
   EXPECT_TRUE(writer.heap->free(3).ok());

@@ -4,8 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
+
+#include "diff/varint.h"
 
 namespace iw::diff {
 
@@ -13,20 +17,23 @@ class Pieces {
  public:
   using Slice = std::span<const std::byte>;
 
-  [[nodiscard]] std::uint64_t size_bytes() const { return own_.size() + viewed_bytes_; }
+  [[nodiscard]] std::uint64_t size_bytes() const { return size_ + viewed_bytes_; }
 
   void append(const void* from, std::size_t count) {
-    const auto* bytes = static_cast<const std::byte*>(from);
-    own_.insert(own_.end(), bytes, bytes + count);
+    if (count != 0) std::memcpy(extend(count), from, count);
   }
-  void append_varint(std::uint64_t value);
-  // `count` more bytes, to be written before the next call.
+  void append_varint(std::uint64_t value) {
+    std::byte* const to = extend(kMaxVarintBytes);
+    size_ -= kMaxVarintBytes - put_varint(value, to);
+  }
+  // `count` more bytes, all to be written before the next call.
   std::byte* extend(std::size_t count) {
-    own_.resize(own_.size() + count);
-    return own_.data() + own_.size() - count;
+    if (count > capacity_ - size_) grow(count);
+    size_ += count;
+    return own_.get() + size_ - count;
   }
   void append_view(const std::byte* from, std::size_t count) {
-    views_.push_back({own_.size(), {from, count}});
+    views_.push_back({size_, {from, count}});
     viewed_bytes_ += count;
   }
 
@@ -35,7 +42,7 @@ class Pieces {
     std::size_t own_offset = 0;
     std::uint64_t size_before = 0;
   };
-  [[nodiscard]] Place here() const { return {own_.size(), size_bytes()}; }
+  [[nodiscard]] Place here() const { return {size_, size_bytes()}; }
   // Inserts the number of bytes behind the place, as a varint.
   void insert_length(const Place& place);
 
@@ -48,7 +55,12 @@ class Pieces {
     Slice bytes;
   };
 
-  std::vector<std::byte> own_;
+  void grow(std::size_t count);
+
+  // Not a vector: most of it is written once, in small parts, and needs no zeros before.
+  std::unique_ptr<std::byte[]> own_;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
   std::vector<View> views_;
   std::uint64_t viewed_bytes_ = 0;
 };

@@ -17,6 +17,10 @@
 
 namespace iw::diff {
 
+inline std::string numbered(const char* word, std::size_t number) {
+  return std::string(word).append(std::to_string(number));
+}
+
 class RandomTypes {
  public:
   explicit RandomTypes(std::mt19937& random) : random_(random) {}
@@ -24,10 +28,10 @@ class RandomTypes {
   // A record of anything, with types made before among its parts.
   const types::Type& record() {
     auto type = fresh(types::Kind::record);
-    type->name = "record" + std::to_string(made_.size());
+    type->name = numbered("record", made_.size());
     const std::size_t fields = 1 + random_() % 8;
     for (std::size_t i = 0; i < fields; ++i) {
-      type->fields.push_back({"f" + std::to_string(i), &part(), 0, 0, 0});
+      type->fields.push_back({numbered("f", i), &part(), 0, 0, 0});
     }
     return finish(std::move(type));
   }
@@ -79,7 +83,8 @@ class RandomTypes {
       case 4: {
         auto type = fresh(Kind::enumeration);
         for (int i = 0; i < 3; ++i) {
-          type->members.push_back({"m" + std::to_string(i), static_cast<std::int32_t>(random_())});
+          type->members.push_back(
+              {numbered("m", static_cast<std::size_t>(i)), static_cast<std::int32_t>(random_())});
         }
         return finish(std::move(type));
       }
@@ -102,7 +107,11 @@ class RandomTypes {
     type->discriminant = &types::primitive_type(types::Primitive::int32);
     for (std::int32_t i = 0; i < 3; ++i) {
       const types::Type* const arm = random_() % 4 == 0 ? nullptr : &part();
-      type->arms.push_back({arm == nullptr ? "" : "a" + std::to_string(i), arm, 0, {i + 1}});
+      type->arms.push_back(
+          {arm == nullptr ? std::string() : numbered("a", static_cast<std::size_t>(i)),
+           arm,
+           0,
+           {i + 1}});
     }
     if (random_() % 2 == 0) {
       type->arms.push_back({"other", &primitive(), 0, {}});

@@ -67,7 +67,8 @@ bool may_discriminate(const Type& type) {
 }
 
 std::string finish_choice(Type& type) {
-  if (type.arms.empty() || type.arms.size() > protocol::MAX_FIELDS + (type.has_default ? 1 : 0)) {
+  const std::size_t plain_arms = type.arms.size() - (type.has_default ? 1 : 0);
+  if (plain_arms == 0 || plain_arms > protocol::MAX_FIELDS) {
     return "a union has 1 to 4,096 arms";
   }
   if (!may_discriminate(*type.discriminant)) {
@@ -100,8 +101,8 @@ std::string finish_choice(Type& type) {
 }
 
 std::string finish_enumeration(Type& type) {
-  if (type.members.empty() || type.members.size() > protocol::MAX_ENUM_MEMBERS) {
-    return "an enum has 1 to 4,096 members";
+  if (type.members.size() > protocol::MAX_ENUM_MEMBERS) {
+    return "an enum has at most 4,096 members";
   }
   if (!names_fit(type.members) || !names_differ(type.members)) {
     return "an enum member's name is too long, not UTF-8 or occurs twice";

@@ -116,17 +116,17 @@ bool Reader::fill(Type& type, const type_descriptor& from) {
 }
 
 Result Reader::read() {
-  std::vector<Type*> group;
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
     if (descriptors_[i].serial != first_ + i) {
       return refused(descriptors_[i], "the next serial is " + std::to_string(first_ + i));
     }
     types_.push_back(std::make_shared<Type>());
-    group.push_back(types_.back().get());
-    // Pointers to types that follow ask for the name.
-    group.back()->name = descriptors_[i].name;
-    group.back()->kind = static_cast<Kind>(descriptors_[i].body.kind);
-    group.back()->predecessor = descriptors_[i].predecessor;
+    // Pointers to types that follow ask for name and hash.
+    Type& type = *types_.back();
+    type.name = descriptors_[i].name;
+    type.hash = descriptors_[i].hash;
+    type.kind = static_cast<Kind>(descriptors_[i].body.kind);
+    type.predecessor = descriptors_[i].predecessor;
   }
   for (reading_ = 0; reading_ < types_.size(); ++reading_) {
     Type& type = *types_[reading_];
@@ -135,11 +135,9 @@ Result Reader::read() {
     const std::string why = finish_structure(type);
     if (!why.empty()) return refused(from, why);
   }
-  if (!hash_group(group)) {
-    return Result::malformed("unnamed type descriptors refer to each other without end");
-  }
+  // Each is checked against what the others say theirs are, so that nothing recurses.
   for (std::size_t i = 0; i < types_.size(); ++i) {
-    if (types_[i]->hash != descriptors_[i].hash) {
+    if (structure_hash(*types_[i]) != descriptors_[i].hash) {
       return refused(descriptors_[i], "its hash is not that of its structure");
     }
   }

@@ -81,7 +81,9 @@ void put_choice(Fnv1a& out, const Type& type) {
   if (type.has_default) put_arm(out, type.arms.back());
 }
 
-std::uint64_t hash_of(const Type& type) {
+}  // namespace
+
+std::uint64_t structure_hash(const Type& type) {
   Fnv1a out;
   out.u8(static_cast<std::uint8_t>(type.kind));
   switch (type.kind) {
@@ -124,6 +126,8 @@ std::uint64_t hash_of(const Type& type) {
   return out.value();
 }
 
+namespace {
+
 bool Group::parts_ready(const Type& type, std::uint32_t depth) {
   switch (type.kind) {
     case Kind::pointer:
@@ -153,7 +157,7 @@ bool Group::hash(Type* type, std::uint32_t depth) {
   if (state == State::under_way || depth > 2 * kMaxDepth) return false;
   state = State::under_way;
   if (!parts_ready(*type, depth)) return false;
-  type->hash = hash_of(*type);
+  type->hash = structure_hash(*type);
   state = State::done;
   return true;
 }

@@ -23,6 +23,9 @@ class Fnv1a {
   std::uint64_t state_ = 14695981039346656037U;
 };
 
+// The hash of a type's structure, whose parts and unnamed targets have theirs.
+std::uint64_t structure_hash(const Type& type);
+
 // Fills in `hash` of types whose parts and targets are known; parts come before what embeds them,
 // targets outside the group have theirs. False if a chain of unnamed targets leads back to itself
 // or is longer than twice kMaxDepth: such a type has no hash.

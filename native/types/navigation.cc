@@ -29,10 +29,17 @@ UnitAt in_step(const Step& step, std::size_t byte, std::uint64_t base) {
 
 }  // namespace
 
-UnitAt unit_of_byte(const Type& type, std::uint64_t count, std::size_t byte) {
-  const Step array = array_step(type, count);
+namespace {
+
+UnitAt in_array(const Step& array, std::size_t byte) {
   if (byte >= array.end_bytes()) return {array.end_unit(), byte == array.end_bytes(), false};
   return in_step(array, byte, 0);
+}
+
+}  // namespace
+
+UnitAt unit_of_byte(const Type& type, std::uint64_t count, std::size_t byte) {
+  return in_array(array_step(type, count), byte);
 }
 
 std::size_t byte_of_unit(const Type& type, std::uint64_t count, std::uint64_t unit) {
@@ -48,12 +55,16 @@ std::size_t byte_of_unit(const Type& type, std::uint64_t count, std::uint64_t un
   }
 }
 
+UnitRange units_covering(const Step& array, std::size_t begin_byte, std::size_t end_byte) {
+  if (begin_byte >= end_byte) return {};
+  const UnitAt first = in_array(array, begin_byte);
+  const UnitAt last = in_array(array, end_byte - 1);
+  return {first.unit, last.in_padding ? last.unit : last.unit + 1};
+}
+
 UnitRange units_covering(const Type& type, std::uint64_t count, std::size_t begin_byte,
                          std::size_t end_byte) {
-  if (begin_byte >= end_byte) return {};
-  const UnitAt first = unit_of_byte(type, count, begin_byte);
-  const UnitAt last = unit_of_byte(type, count, end_byte - 1);
-  return {first.unit, last.in_padding ? last.unit : last.unit + 1};
+  return units_covering(array_step(type, count), begin_byte, end_byte);
 }
 
 }  // namespace iw::types

@@ -35,5 +35,7 @@ struct UnitRange {
 // The units that have a byte in [begin, end) of the block; empty if only padding is there.
 UnitRange units_covering(const Type& type, std::uint64_t count, std::size_t begin_byte,
                          std::size_t end_byte);
+// The same for array_step(type, count).
+UnitRange units_covering(const Step& array, std::size_t begin_byte, std::size_t end_byte);
 
 }  // namespace iw::types
