@@ -1,5 +1,5 @@
-//! One block of a master copy: a header of 64 bytes, which holds small data itself, and the slot form
-//! of its units with the versions of its subblocks.
+//! One block of a master copy: a header of 64 bytes, which holds small data itself, and the slot
+//! form of its units with the versions of its subblocks.
 //!
 //! Versions of subblocks exist only while they differ; what is held for them is four bytes for each
 //! 64 bytes or more of data.

@@ -2,9 +2,9 @@
 //! 3.2's svr_blk_number_tree and blk_version_list).
 //!
 //! Serials ascend over a segment's life, so blocks lie in the order of their serials in pages that
-//! only grow at the end, and a search is a binary search or, for blocks used in sequence, none at all
-//! (3.3's prediction). Freed blocks keep their place until an eighth of all places is free; then the
-//! blocks close up. The list of versions links places.
+//! only grow at the end, and a search is a binary search or, for blocks used in sequence, none at
+//! all (3.3's prediction). Freed blocks keep their place until an eighth of all places is free;
+//! then the blocks close up. The list of versions links places.
 
 use crate::block::{Block, Data, NONE};
 

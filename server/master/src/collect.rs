@@ -121,8 +121,8 @@ impl Segment {
         }
     }
 
-    /// FREED, or the list of what is live: for a complete copy [SEG-1], and when the history does not
-    /// reach back far enough.
+    /// FREED, or the list of what is live: for a complete copy [SEG-1], and when the history does
+    /// not reach back far enough.
     fn collect_freed(&self, from: u64, diff: &mut DiffBuilder) {
         let freed = self.freed.since(from).filter(|_| from > 0);
         if let Some(freed) = freed {

@@ -17,8 +17,8 @@ use crate::shared::{SharedBuffers, SHARE_BYTES};
 const CHECKED: &str = "the diff was checked";
 
 impl Segment {
-    /// Makes the checked release the newest version, which it returns. Nothing may have been committed
-    /// since the check.
+    /// Makes the checked release the newest version, which it returns. Nothing may have been
+    /// committed since the check.
     pub fn commit(&mut self, release: CheckedRelease) -> u64 {
         assert_eq!(release.base, self.version, "checked for this version");
         let version = release.diff.to;

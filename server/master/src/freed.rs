@@ -20,14 +20,6 @@ struct Freed {
 }
 
 impl FreedHistory {
-    /// A history that begins at a version.
-    pub fn from(version: u64) -> Self {
-        FreedHistory {
-            freed: VecDeque::new(),
-            complete_from: version,
-        }
-    }
-
     pub fn add(&mut self, serial: u64, created: u64, version: u64) {
         self.freed.push_back(Freed {
             serial,
@@ -82,6 +74,5 @@ mod tests {
         }
         assert!(history.since(0).is_none());
         assert_eq!(history.since(1).unwrap().count(), KEPT);
-        assert!(FreedHistory::from(7).since(6).is_none());
     }
 }

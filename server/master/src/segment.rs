@@ -1,8 +1,8 @@
 //! The newest version of one segment: its state, and how it is looked at.
 //!
 //! Invariants: every block's type is in the table, and its data is a valid value of it; names are
-//! unique; all serials ever used are below `next_serial`; `charged_bytes` is the sum of `charge`s and
-//! never above the quota. How a diff is checked, applied and collected: check.rs, commit.rs,
+//! unique; all serials ever used are below `next_serial`; `charged_bytes` is the sum of `charge`s
+//! and never above the quota. How a diff is checked, applied and collected: check.rs, commit.rs,
 //! collect.rs.
 
 use std::collections::HashMap;
@@ -153,7 +153,6 @@ impl Segment {
         segment.apply(checkpoint)?;
         segment.quota_bytes = quota_bytes;
         segment.known_from = segment.version;
-        segment.freed = FreedHistory::from(segment.version);
         segment.cache.clear();
         Ok(segment)
     }

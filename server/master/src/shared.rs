@@ -1,6 +1,6 @@
 //! Received diffs that blocks share: a block that one run replaces whole keeps a slice of the diff
-//! instead of a copy. A buffer is kept only while blocks use at least 5/6 of it; then those that are
-//! left get copies, so that sharing never costs more than a fifth of the bytes that it saves.
+//! instead of a copy. A buffer is kept only while blocks use at least 5/6 of it; then those that
+//! are left get copies, so that sharing never costs more than a fifth of the bytes that it saves.
 
 use bytes::Bytes;
 

@@ -165,7 +165,7 @@ fn who_is_older_than_the_history_of_frees_gets_the_live_list() {
     let parsed = Diff::parse(&diff).unwrap();
     assert_eq!(
         (parsed.from, parsed.live().unwrap()),
-        (1, Some(Vec::from([4501..5001])))
+        (1, Some(std::iter::once(4501..5001).collect()))
     );
     assert!(diff.len() < 32);
     copy.apply(&diff).unwrap();
@@ -480,4 +480,61 @@ fn small_blocks_cost_64_bytes_with_their_data() {
         "{overhead:?}"
     );
     assert_eq!((overhead.version_bytes, overhead.shared_bytes), (0, 0));
+}
+
+#[test]
+fn a_received_diff_is_let_go_when_its_blocks_are() {
+    let mut segment = Segment::new(0);
+    let mut diff = DiffBuilder::new(0, 1);
+    for serial in [1, 2] {
+        diff.add_block(serial, CHAR, 8192, "");
+        diff.change(serial, &[&[0, 0x80, 0x40][..], &[1; 8192]].concat());
+    }
+    let received = diff.finish();
+    let checked = segment.check(&received, 0, &[(1, 2)]).unwrap();
+    segment.commit(checked);
+    let sliced = segment.block(1).unwrap().slots.unwrap().as_ptr();
+    assert!(
+        received.as_ptr_range().contains(&sliced),
+        "shared, not copied"
+    );
+    commit(&mut segment, |_| ()).unwrap();
+    assert!(!received.is_unique());
+    commit(&mut segment, |diff| {
+        diff.free(1);
+        diff.free(2);
+    })
+    .unwrap();
+    assert!(received.is_unique());
+}
+
+#[test]
+fn a_servers_diff_that_contradicts_itself_changes_nothing() {
+    let mut copy = Segment::new(0);
+    filled(&mut copy, 1, INT, 4);
+    let apply = |copy: &mut Segment, from, to, build: fn(&mut DiffBuilder)| {
+        let mut diff = DiffBuilder::new(from, to);
+        build(&mut diff);
+        copy.apply(&diff.finish())
+            .map_err(|rejection| rejection.code)
+    };
+    let malformed = Err(ErrorCode::Malformed);
+    let unlisted: fn(&mut DiffBuilder) = |diff| {
+        diff.live(1, 1);
+        diff.add_block(2, INT, 1, "");
+    };
+    assert_eq!(apply(&mut copy, 2, 9, unlisted), malformed);
+    assert_eq!(apply(&mut copy, 0, 9, unlisted), malformed);
+    assert_eq!(
+        apply(&mut copy, 1, 9, |_| ()),
+        malformed,
+        "not from the copy's version"
+    );
+    assert_eq!(
+        apply(&mut copy, 2, 9, |diff| diff.metadata_only()),
+        malformed
+    );
+    assert_eq!((copy.newest(), copy.block_count()), (2, 1));
+    assert_eq!(apply(&mut copy, 2, 9, |diff| diff.lists_live()), Ok(9));
+    assert_eq!(copy.block_count(), 0);
 }

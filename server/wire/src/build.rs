@@ -1,7 +1,7 @@
 //! Builds diffs. Sections may be given in any interleaving; within each, order is the caller's.
 //!
-//! The bytes of CHANGES are written once: room for the head is left before them, and the head, whose
-//! length is known last, is put there at the end.
+//! The bytes of CHANGES are written once: room for the head is left before them, and the head,
+//! whose length is known last, is put there at the end.
 
 use bytes::Bytes;
 

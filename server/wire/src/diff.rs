@@ -1,6 +1,6 @@
-//! The parser of diffs (spec/format/diff.md), without copying: sections are found first, and what is
-//! in them is checked as it is read. What needs a segment (do blocks exist, do runs fit) is asked of
-//! the segment: the master room carries out the rest of [DIFF-1..7].
+//! The parser of diffs (spec/format/diff.md), without copying: sections are found first, and what
+//! is in them is checked as it is read. What needs a segment (do blocks exist, do runs fit) is
+//! asked of the segment: the master room carries out the rest of [DIFF-1..7].
 //!
 //! Nothing is allocated beyond a small multiple of the bytes that were received [DIFF-2].
 

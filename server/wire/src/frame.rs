@@ -88,8 +88,8 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// The next frame: its head (lengths and control part) and its bulk, to be written one after the
-    /// other. None: the message is out.
+    /// The next frame: its head (lengths and control part) and its bulk, to be written one after
+    /// the other. None: the message is out.
     pub fn next_frame(&mut self) -> Option<(Bytes, Bytes)> {
         if self.begun && self.message.bulk.is_empty() {
             return None;
@@ -160,7 +160,8 @@ pub struct FrameDecoder {
     begin: usize,
     /// By stream.
     incomplete: HashMap<u32, Incomplete>,
-    /// The frame whose bulk is arriving: its stream, and the length of the message's bulk at its end.
+    /// The frame whose bulk is arriving: its stream, and the length of the message's bulk at its
+    /// end.
     arriving: Option<(u32, usize)>,
 }
 
@@ -204,8 +205,8 @@ impl FrameDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message; None: more bytes are needed. After an error the framing is lost: answer
-    /// it on stream 0 and close.
+    /// The next whole message; None: more bytes are needed. After an error the framing is lost:
+    /// answer it on stream 0 and close.
     pub fn next_message(&mut self) -> Result<Option<Message>, Rejection> {
         loop {
             let Some((stream, end)) = self.arriving else {

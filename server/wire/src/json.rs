@@ -1,5 +1,5 @@
-//! JSON as the command line writes and reads it (RFC 8259). Numbers stay text, so that 64-bit integers
-//! lose nothing.
+//! JSON as the command line writes and reads it (RFC 8259). Numbers stay text, so that 64-bit
+//! integers lose nothing.
 
 use std::fmt;
 

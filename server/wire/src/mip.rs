@@ -234,7 +234,8 @@ pub fn is_path(path: &str) -> bool {
     path.starts_with('/') && path.len() <= MAX_PATH as usize && !path.contains(wrong)
 }
 
-/// What a slot of a segment's table may hold [WIRE-5]: a path, or another server's URL with its scheme.
+/// What a slot of a segment's table may hold [WIRE-5]: a path, or another server's URL with its
+/// scheme.
 pub fn is_slot_text(text: &str) -> bool {
     let full = text.starts_with("iw://") || text.starts_with("unix:");
     is_path(text) || full && Url::parse(text).is_ok()

@@ -1,7 +1,8 @@
 //! The types of a segment: built from descriptors with every check of [TYPE-2], by serial.
 //!
-//! Invariants: a type embeds only types of lower serials, so recursion over embedding ends (at depth
-//! 64 at most); units and slot bytes of every type are from 1 to 2^40; every hash was recomputed.
+//! Invariants: a type embeds only types of lower serials, so recursion over embedding ends (at
+//! depth 64 at most); units and slot bytes of every type are from 1 to 2^40; every hash was
+//! recomputed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -138,8 +139,8 @@ impl TypeTable {
         Ok(())
     }
 
-    /// Descriptors with their hashes put in, for who makes types from no .x file. They are to be the
-    /// next ones of the table; a pointer to a later anonymous one has no hash.
+    /// Descriptors with their hashes put in, for who makes types from no .x file. They are to be
+    /// the next ones of the table; a pointer to a later anonymous one has no hash.
     pub fn seal(
         &self,
         mut descriptors: Vec<TypeDescriptor>,

@@ -26,8 +26,8 @@ fn arm(name: &str, type_: u32, value: i32) -> UnionArm {
     }
 }
 
-/// 64 colour, 65 string<8>, 66 int[2], 67 point, 68 choice, 69 text, 70 all, 71 point[2], 72 char[4],
-/// 73 uchar[2].
+/// 64 colour, 65 string<8>, 66 int[2], 67 point, 68 choice, 69 text, 70 all, 71 point[2], 72
+/// char[4], 73 uchar[2].
 fn types() -> TypeTable {
     let array = |element, count| TypeBody::Array(ArrayBody { element, count });
     let member = |name: &str, value| EnumMember {
