@@ -102,11 +102,8 @@ TEST(StubArena, ThreadsMayShareIt) {
   EXPECT_EQ(arena.size(), 2000U);
 }
 
-using StubDeathTest = testing::Test;
-
 // The handler asks whoever was there before, under a sanitizer its own: the line is what counts.
 TEST(StubDeathTest, TouchingAStubSaysWhatItIs) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto touch = [](StubReason reason, std::size_t offset) {
     StubArena arena;
     stub(arena, "h/other", 1, 1);
@@ -124,7 +121,6 @@ TEST(StubDeathTest, TheProcessDiesOfItsSignal) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer takes the signal";
 #else
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto touch = [] {
     return *static_cast<volatile char*>(stub(StubArena::program(), "h/a", 1, 1));
   };
