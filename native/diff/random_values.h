@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/heap.h"
@@ -107,11 +108,9 @@ class RandomTypes {
     type->discriminant = &types::primitive_type(types::Primitive::int32);
     for (std::int32_t i = 0; i < 3; ++i) {
       const types::Type* const arm = random_() % 4 == 0 ? nullptr : &part();
-      type->arms.push_back(
-          {arm == nullptr ? std::string() : numbered("a", static_cast<std::size_t>(i)),
-           arm,
-           0,
-           {i + 1}});
+      std::string name;
+      if (arm != nullptr) name = numbered("a", static_cast<std::size_t>(i));
+      type->arms.push_back({std::move(name), arm, 0, {i + 1}});
     }
     if (random_() % 2 == 0) {
       type->arms.push_back({"other", &primitive(), 0, {}});
