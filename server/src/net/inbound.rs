@@ -47,9 +47,9 @@ impl Partial {
     fn reserve(&mut self, wanted: usize) -> usize {
         let spare = self.bulk.capacity() - self.bulk.len();
         if spare == 0 {
+            let room = self.announced_bytes - self.bulk.len() as u64;
             let growth = self.bulk.len().max(FIRST_GROWTH_BYTES) as u64;
-            let growth = growth.min(self.missing_bytes());
-            self.bulk.reserve_exact(growth as usize);
+            self.bulk.reserve_exact(growth.min(room) as usize);
         }
         wanted.min(self.bulk.capacity() - self.bulk.len())
     }

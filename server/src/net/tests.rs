@@ -1,1 +1,245 @@
+//! Frames in and out, without sockets.
 
+use super::inbound::{Gate, Inbound, READ_BUFFER_BYTES};
+use super::outbound::Outbound;
+use crate::session::{Incoming, Outgoing, Request};
+use bytes::Bytes;
+use interweave_wire::json::Json;
+use interweave_wire::protocol::*;
+use interweave_wire::{FrameDecoder, Message};
+
+/// Admits every bulk of a release up to that size.
+struct UpTo(u64);
+
+impl Gate for UpTo {
+    fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
+        request.takes_bulk() && bulk_bytes <= self.0
+    }
+}
+
+fn release(stream: u32, bulk: Bytes) -> Message {
+    let body = ReleaseWriter {
+        sequence: 1,
+        parts: Vec::new(),
+    };
+    Message::new(MessageType::ReleaseWriter, stream, &body, bulk)
+}
+
+fn frames(message: Message) -> Vec<Vec<u8>> {
+    let mut outgoing = message.into_outgoing();
+    std::iter::from_fn(|| outgoing.next_frame())
+        .map(|(head, bulk)| [&head[..], &bulk[..]].concat())
+        .collect()
+}
+
+fn pattern(bytes: usize) -> Bytes {
+    (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+/// Feeds the bytes as a socket would that brings at most `step` at a time.
+fn feed(inbound: &mut Inbound, mut bytes: &[u8], step: usize, gate: &UpTo) -> Vec<Incoming> {
+    let mut buffer = vec![0; READ_BUFFER_BYTES];
+    while !bytes.is_empty() {
+        if let Some((bulk, room)) = inbound.bulk_target() {
+            assert!(room > 0 && bulk.capacity() - bulk.len() >= room);
+            let (now, later) = bytes.split_at(room.min(step).min(bytes.len()));
+            bulk.extend_from_slice(now);
+            inbound.bulk_read(now.len());
+            bytes = later;
+            continue;
+        }
+        let kept = inbound.restore(&mut buffer);
+        let (now, later) = bytes.split_at(step.min(bytes.len()).min(buffer.len() - kept));
+        buffer[kept..kept + now.len()].copy_from_slice(now);
+        inbound
+            .parse(&buffer[..kept + now.len()], gate)
+            .expect("good frames");
+        bytes = later;
+    }
+    inbound.take_complete()
+}
+
+#[test]
+fn messages_come_whole_however_their_bytes_arrive() {
+    let bulk = pattern(700_000);
+    let mut bytes = frames(Message::bare(MessageType::Ping, 1)).concat();
+    bytes.extend(frames(release(2, bulk.clone())).concat());
+    bytes.extend(frames(release(3, pattern(10))).concat());
+    for step in [1 << 20, 300_000, 65_537, 8_191] {
+        let mut inbound = Inbound::default();
+        let messages = feed(&mut inbound, &bytes, step, &UpTo(u64::MAX));
+        let streams: Vec<u32> = messages.iter().map(|m| m.stream).collect();
+        assert_eq!(streams, [1, 2, 3], "step {step}");
+        assert_eq!(messages[1].bulk, bulk, "step {step}");
+        assert_eq!(messages[2].bulk, pattern(10));
+        assert!(inbound.is_between_frames());
+    }
+    let small = frames(release(9, pattern(3))).concat();
+    let messages = feed(&mut Inbound::default(), &small, 1, &UpTo(u64::MAX));
+    assert_eq!(messages[0].bulk, pattern(3));
+}
+
+#[test]
+fn frame_3_chunks_of_several_messages_interleave() {
+    let chunk = MAX_CHUNK_BYTES as usize;
+    let (long, short) = (pattern(2 * chunk + 5), pattern(chunk + 1));
+    let (a, b) = (
+        frames(release(1, long.clone())),
+        frames(release(2, short.clone())),
+    );
+    let mixed = [&a[0], &b[0], &a[1], &b[1], &a[2]].map(|f| &f[..]).concat();
+    let messages = feed(&mut Inbound::default(), &mixed, 100_000, &UpTo(u64::MAX));
+    let found: Vec<(u32, &Bytes)> = messages.iter().map(|m| (m.stream, &m.bulk)).collect();
+    assert_eq!(found, [(2, &short), (1, &long)]);
+}
+
+#[test]
+fn bulk_that_is_not_admitted_is_counted_and_dropped() {
+    let bytes = frames(release(4, pattern(600_000))).concat();
+    let mut inbound = Inbound::default();
+    let messages = feed(&mut inbound, &bytes, 50_000, &UpTo(100));
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].bulk.is_empty());
+    assert_eq!(messages[0].announced_bytes, 600_000);
+}
+
+#[test]
+fn frame_2_memory_grows_with_what_has_come() {
+    let announced = 1 << 30;
+    let first = &frames(release(4, pattern(MAX_CHUNK_BYTES as usize)))[0];
+    let mut lying = first.clone();
+    // The envelope's bulk_bytes are the second half of its 16 bytes, behind the frame's head.
+    lying[16..24].copy_from_slice(&u64::to_be_bytes(announced));
+    let mut inbound = Inbound::default();
+    feed(
+        &mut inbound,
+        &lying[..lying.len() - 1],
+        1 << 20,
+        &UpTo(u64::MAX),
+    );
+    let (bulk, _) = inbound.bulk_target().expect("the bulk goes on");
+    assert!(bulk.capacity() <= 2 * MAX_CHUNK_BYTES as usize);
+}
+
+/// The bytes that a vector's text means: hexadecimal, with spaces and comments.
+fn vector_bytes(lines: &Json) -> Vec<u8> {
+    let Json::Array(lines) = lines else {
+        panic!("bytes are a list of lines: {lines}");
+    };
+    let mut digits = String::new();
+    for line in lines {
+        let Json::String(line) = line else {
+            panic!("a line is text: {line}");
+        };
+        let code = line.split(';').next().unwrap_or_default();
+        digits.extend(code.chars().filter(|c| !c.is_whitespace()));
+    }
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+fn member<'a>(object: &'a Json, name: &str) -> Option<&'a Json> {
+    let Json::Object(members) = object else {
+        return None;
+    };
+    members.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+}
+
+#[test]
+fn malformed_frames_of_the_specification_lose_the_framing() {
+    let text = include_str!("../../../spec/vectors/malformed/frame.json");
+    let Json::Array(vectors) = Json::parse(text).expect("JSON") else {
+        panic!("vectors are a list");
+    };
+    let mut walked = 0;
+    for vector in &vectors {
+        let name = member(vector, "name").expect("a name").to_string();
+        // Bounds on bulk are the engine's; here only the framing is looked at.
+        let of_bulk_bound =
+            member(vector, "error").is_some_and(|error| error.to_string().contains("TOO_LARGE"));
+        let Some(bytes) = member(vector, "bytes").filter(|_| !of_bulk_bound) else {
+            continue;
+        };
+        let bytes = vector_bytes(bytes);
+        let lost = Inbound::default().parse(&bytes, &UpTo(u64::MAX));
+        assert!(lost.is_err(), "{name} is taken for good");
+        walked += 1;
+    }
+    assert!(walked >= 4, "{walked} vectors");
+}
+
+fn outgoing(segment: u32, stream: u32, bulk: Bytes) -> Outgoing {
+    Outgoing::with_bulk(segment, MessageType::Push, stream, &(), bulk)
+}
+
+/// Streams in the order of their frames, and messages in the order of completion.
+fn sent(outbound: &mut Outbound) -> (Vec<u32>, Vec<Message>) {
+    let mut order = Vec::new();
+    let mut decoder = FrameDecoder::new(u64::MAX);
+    let mut messages = Vec::new();
+    while let Some(frame) = outbound.next_frame() {
+        let stream = frame.head[12..16].try_into().expect("an envelope");
+        order.push(u32::from_be_bytes(stream));
+        decoder.push(&frame.head);
+        decoder.push(&frame.bulk);
+        while let Some(message) = decoder.next_message().expect("good frames") {
+            messages.push(message);
+        }
+    }
+    (order, messages)
+}
+
+#[test]
+fn chunks_of_segments_take_turns() {
+    let chunk = MAX_CHUNK_BYTES as usize;
+    let mut outbound = Outbound::default();
+    outbound.push(outgoing(1, 10, pattern(3 * chunk)));
+    outbound.push(outgoing(2, 20, pattern(2 * chunk)));
+    outbound.push(outgoing(0, 30, Bytes::new()));
+    let (order, messages) = sent(&mut outbound);
+    assert_eq!(order, [10, 10, 20, 10, 30, 20]);
+    assert_eq!(messages.len(), 3);
+    assert!(outbound.is_empty());
+    assert_eq!(outbound.backlog_bytes(), 0);
+}
+
+#[test]
+fn frame_5_messages_of_one_segment_are_completed_in_order() {
+    let chunk = MAX_CHUNK_BYTES as usize;
+    let mut outbound = Outbound::default();
+    outbound.push(outgoing(1, 10, pattern(2 * chunk)));
+    outbound.push(outgoing(1, 11, pattern(5)));
+    outbound.push(outgoing(2, 20, pattern(5)));
+    let (_, messages) = sent(&mut outbound);
+    let streams: Vec<u32> = messages.iter().map(|m| m.envelope.stream).collect();
+    assert_eq!(streams, [10, 11, 20], "and begun in the order of sending");
+}
+
+#[test]
+fn partial_writes_go_on_where_they_ended() {
+    let bulk = pattern(600_000);
+    let mut outbound = Outbound::default();
+    outbound.push(outgoing(1, 10, bulk.clone()));
+    outbound.push(outgoing(2, 20, Bytes::new()));
+    let mut taken = Vec::new();
+    let mut call = 0;
+    let result = outbound.write_with(|slices| {
+        call += 1;
+        let all: Vec<u8> = slices.iter().flat_map(|s| s.iter().copied()).collect();
+        let some = all.len().min(call * 1009);
+        taken.extend_from_slice(&all[..some]);
+        Ok(some)
+    });
+    assert!(result.is_ok() && outbound.is_empty());
+    let mut decoder = FrameDecoder::new(u64::MAX);
+    decoder.push(&taken);
+    let mut messages = Vec::new();
+    while let Some(message) = decoder.next_message().expect("good frames") {
+        messages.push(message);
+    }
+    assert_eq!(messages.len(), 2);
+    let pushed = messages.iter().find(|m| m.envelope.stream == 10);
+    assert_eq!(pushed.expect("the large one").bulk, bulk);
+}

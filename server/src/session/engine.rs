@@ -82,7 +82,7 @@ impl Engine {
             pending: HashMap::new(),
             last_ticket: 0,
             last_number: 0,
-            last_segment_id: 0,
+            last_segment_id: config.first_fence,
             last_incarnation: config.first_fence,
             settling: Vec::new(),
             stopping: false,

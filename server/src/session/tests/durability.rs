@@ -153,7 +153,9 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
     }
     world.store_all();
     let now_ns = world.now_ns();
-    world.engine.store_looked_at(now_ns, &|_| 0, &[1]);
+    world
+        .engine
+        .store_looked_at(now_ns, &|_| 0, &[FIRST_FENCE + 1]);
     world.drain();
     assert_eq!(world.asked.len(), 1, "the store wanted it");
 }
