@@ -46,8 +46,12 @@ Result unreachable(const std::string& name, const std::string& why) {
 
 }  // namespace
 
-Link::Link(types::Url any_segment, session::SessionIdentity identity)
-    : server_(std::move(any_segment)), name_(server_.server()), identity_(std::move(identity)) {}
+Link::Link(types::Url any_segment, session::SessionIdentity identity,
+           const platform::WakeUp& library_thread)
+    : server_(std::move(any_segment)),
+      name_(server_.server()),
+      library_thread_(library_thread),
+      identity_(std::move(identity)) {}
 
 std::shared_ptr<Live> Link::current() {
   const std::lock_guard lock(mutex_);
@@ -188,18 +192,32 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
     if (now_ns() >= patience_ns) return give_up(live, request, waiter, lock);
     if (live->is_reading_) {
       wait_until(waiter->done, lock, patience_ns);
-      continue;
+    } else {
+      lead(live, *waiter, lock, patience_ns);
     }
-    live->is_reading_ = true;
-    lock.unlock();
-    read_some(live, patience_ns);
-    live->led_ns_.store(now_ns(), std::memory_order_relaxed);
-    lock.lock();
-    stop_reading(*live);
   }
   if (waiter->is_lost) return unreachable(name_, "the connection was lost");
   request.answer = std::move(waiter->answer);
   return {};
+}
+
+// Reads until the answer is there. The wait is cut in pieces, since a connection that is taken for
+// lost wakes nobody who waits for its socket.
+void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
+                std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns) {
+  const std::int64_t from_ns = now_ns();
+  live->is_reading_ = true;
+  live->led_from_ns_.store(from_ns, std::memory_order_relaxed);
+  std::int64_t to_ns = from_ns;
+  while (!waiter.is_done && to_ns < deadline_ns) {
+    lock.unlock();
+    read_some(live, std::min(deadline_ns, to_ns + live->heartbeat_ns()));
+    to_ns = now_ns();
+    lock.lock();
+  }
+  live->led_to_ns_.store(to_ns, std::memory_order_relaxed);
+  stop_reading(*live);
+  if (to_ns - from_ns >= quiet_ns) library_thread_.signal();
 }
 
 Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,

@@ -45,6 +45,11 @@ class Listener {
 class Live;
 struct Waiter;
 
+// A connection that the program's own threads have just read is theirs for a while: otherwise every
+// answer would wake two threads. A thread that reads longer than this wakes the library's thread
+// when it stops.
+inline constexpr std::int64_t quiet_ns = 10'000'000;
+
 // One request on its way. Made by the thread that waits for the answer.
 struct Request {
   Listener* segment = nullptr;  // null: about the session
@@ -59,7 +64,9 @@ struct Request {
 
 class Link {
  public:
-  Link(types::Url any_segment, session::SessionIdentity identity);
+  // `library_thread` is woken when it has to read again.
+  Link(types::Url any_segment, session::SessionIdentity identity,
+       const platform::WakeUp& library_thread);
 
   // The live connection, made if there is none: by trying once (`keep_trying` false) or until the
   // deadline. UNREACHABLE with the address otherwise.
@@ -96,6 +103,8 @@ class Link {
   Result greet(Live& live, std::int64_t deadline_ns);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
+  void lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
+            std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns);
   void read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
   void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
   void lose(const std::shared_ptr<Live>& live, const std::string& why);
@@ -105,6 +114,7 @@ class Link {
 
   const types::Url server_;  // path unused
   const std::string name_;
+  const platform::WakeUp& library_thread_;
   std::mutex connecting_;  // held while a connection is made
   std::mutex mutex_;
   session::SessionIdentity identity_;
@@ -125,15 +135,21 @@ class Live {
   [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted
   [[nodiscard]] bool is_resumed() const { return is_resumed_; }              // likewise
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
-  // When a thread other than the library's last read; never: 0.
-  [[nodiscard]] std::int64_t led_ns() const { return led_ns_.load(std::memory_order_relaxed); }
+  // When a thread that waits for its answer last began and ended reading; never: 0.
+  [[nodiscard]] std::int64_t led_from_ns() const {
+    return led_from_ns_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::int64_t led_to_ns() const {
+    return led_to_ns_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool is_led() const { return is_reading_.load(std::memory_order_relaxed); }
 
  private:
   friend class Link;
   session::Connection connection_;  // frames_ of it: the reading thread's
   std::atomic<std::int64_t> heard_ns_;
-  std::atomic<std::int64_t> led_ns_{0};
+  std::atomic<std::int64_t> led_from_ns_{0};
+  std::atomic<std::int64_t> led_to_ns_{0};
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> is_reading_{false};  // written under the mutex
   std::int64_t heartbeat_ns_ = 0;

@@ -15,9 +15,8 @@ using platform::now_ns;
 
 namespace {
 
-// A connection that the program's own threads have just read is theirs for a while: otherwise every
-// answer would wake two threads.
-constexpr std::int64_t quiet_ns = 10'000'000;
+// Programs with an event loop wait for what the library's thread reads.
+constexpr std::int64_t dispatched_quiet_ns = 1'000'000;
 
 struct Current {
   std::mutex mutex;
@@ -83,7 +82,7 @@ IW_segment& Runtime::segment_for(const types::Url& url, const std::string& token
     session::SessionIdentity identity;
     identity.token = token;
     identity.client = "libinterweave (C++)";
-    link = std::make_unique<Link>(url, std::move(identity));
+    link = std::make_unique<Link>(url, std::move(identity), wake_);
   }
   std::unique_ptr<IW_segment>& segment = segments_[url.text()];
   if (segment == nullptr) segment = std::make_unique<IW_segment>(*this, url, *link);
@@ -170,9 +169,16 @@ void Runtime::wait_and_read(std::int64_t deadline_ns) {
   for (Link* link : links()) {
     std::shared_ptr<Live> live = link->current();
     if (live == nullptr) continue;
-    const std::int64_t quiet_until_ns = is_dispatched_ ? 0 : live->led_ns() + quiet_ns;
-    if (now < quiet_until_ns || live->is_led()) {
-      deadline_ns = std::min(deadline_ns, std::max(quiet_until_ns, now + quiet_ns));
+    if (live->is_led()) {
+      // It wakes us at its end, unless that comes soon.
+      const std::int64_t soon_ns =
+          is_dispatched_ ? now + dispatched_quiet_ns : live->led_from_ns() + quiet_ns;
+      if (now < soon_ns) deadline_ns = std::min(deadline_ns, soon_ns);
+      continue;
+    }
+    const std::int64_t quiet_until_ns = is_dispatched_ ? 0 : live->led_to_ns() + quiet_ns;
+    if (now < quiet_until_ns) {
+      deadline_ns = std::min(deadline_ns, quiet_until_ns);
       continue;
     }
     interests.push_back({live->fd()});

@@ -1,0 +1,115 @@
+// A client process that does what it is told, one command a line, and answers each with one line:
+// "ok", a value, or "error CODE TEXT". It works on one segment with arrays of int.
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "interweave.h"
+
+namespace {
+
+class Agent {
+ public:
+  std::string run(const std::string& line) {
+    std::istringstream in(line);
+    std::string word;
+    in >> word;
+    if (word == "open") return open(in);
+    if (word == "close") return result(IW_close_segment(handle_));
+    if (word == "rl") return result(IW_rl_acquire(handle_));
+    if (word == "rl_release") return result(IW_rl_release(handle_));
+    if (word == "wl") return result(IW_wl_acquire(handle_));
+    if (word == "wl_for") return result(IW_wl_acquire_for(handle_, number(in)));
+    if (word == "release") return result(IW_wl_release(handle_));
+    if (word == "abort") return result(IW_wl_abort(handle_));
+    if (word == "make") return make(in);
+    if (word == "put") return put(in);
+    if (word == "get") return get(in);
+    if (word == "add") return add(in);
+    if (word == "version") return std::to_string(IW_version(handle_));
+    return "error 0 no such command: " + word;
+  }
+
+ private:
+  static double number(std::istringstream& in) {
+    double value = 0;
+    in >> value;
+    return value;
+  }
+
+  static std::string result(int code) { return code == 0 ? "ok" : failure(); }
+
+  static std::string failure() {
+    return "error " + std::to_string(IW_errno()) + " " + IW_strerror();
+  }
+
+  std::string open(std::istringstream& in) {
+    IW_open_options options{};
+    options.size = sizeof options;
+    options.flags = IW_CREATE;
+    in >> url_ >> options.timeout;
+    handle_ = IW_open_segment_with(url_.c_str(), &options);
+    return handle_ == nullptr ? failure() : "ok";
+  }
+
+  int* block(const std::string& name) {
+    return static_cast<int*>(IW_mip_to_ptr((url_ + "#" + name).c_str()));
+  }
+
+  std::string make(std::istringstream& in) {
+    std::string name;
+    std::size_t count = 0;
+    in >> name >> count;
+    return IW_malloc_array(handle_, IW_int, count, name.c_str()) == nullptr ? failure() : "ok";
+  }
+
+  std::string put(std::istringstream& in) {
+    std::string name;
+    std::size_t index = 0;
+    int value = 0;
+    in >> name >> index >> value;
+    int* const array = block(name);
+    if (array == nullptr) return failure();
+    array[index] = value;
+    return "ok";
+  }
+
+  std::string get(std::istringstream& in) {
+    std::string name;
+    std::size_t index = 0;
+    in >> name >> index;
+    const int* const array = block(name);
+    return array == nullptr ? failure() : std::to_string(array[index]);
+  }
+
+  // So many writer sections, each adding one to an element.
+  std::string add(std::istringstream& in) {
+    std::string name;
+    std::size_t index = 0;
+    int times = 0;
+    in >> name >> index >> times;
+    for (int i = 0; i < times; ++i) {
+      if (IW_wl_acquire(handle_) != 0) return failure();
+      int* const array = block(name);
+      if (array == nullptr) return failure();
+      ++array[index];
+      if (IW_wl_release(handle_) != 0) return failure();
+    }
+    return "ok";
+  }
+
+  std::string url_;
+  IW_handle_t handle_ = nullptr;
+};
+
+}  // namespace
+
+int main() {
+  Agent agent;
+  std::string line;
+  while (std::getline(std::cin, line)) std::cout << agent.run(line) << std::endl;
+  return 0;
+}
