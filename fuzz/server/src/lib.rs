@@ -1,0 +1,11 @@
+//! What each fuzz target does with its input: decode it as the server does, and hold what comes out
+//! against what the specification promises (written again it is the same; a refused diff changes
+//! nothing; what a segment collects makes the same segment elsewhere).
+
+pub mod control;
+pub mod diff;
+pub mod frames;
+pub mod log;
+pub mod scratch;
+pub mod types;
+pub mod xdr_files;

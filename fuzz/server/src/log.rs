@@ -1,0 +1,54 @@
+//! The recovery scan of the log: a file of records, some of them damaged, is read without being
+//! believed. Checksums are put right, since no mutation would find them.
+
+use std::fs;
+
+use interweave_store::verify;
+
+use crate::scratch;
+
+/// As in the vectors; the file's owner too.
+const MARK: [u8; 4] = *b"MARK";
+const EPOCH: u64 = 3;
+const RECORD_HEAD_BYTES: usize = 20;
+/// A checksum of this value is left wrong.
+const LEFT_WRONG: [u8; 4] = [0xff; 4];
+
+fn seal(records: &mut [u8]) {
+    let mut at = 0;
+    while at + RECORD_HEAD_BYTES <= records.len() {
+        let record = &mut records[at..];
+        let length = u32::from_be_bytes(record[4..8].try_into().expect("four bytes")) as usize;
+        let whole = RECORD_HEAD_BYTES
+            .checked_add(length)
+            .filter(|&whole| whole <= record.len());
+        let Some(whole) = whole.filter(|_| record[..4] == MARK) else {
+            at += 8;
+            continue;
+        };
+        if record[16..20] != LEFT_WRONG {
+            let crc = crc32c::crc32c(&record[..16]);
+            let crc = crc32c::crc32c_append(crc, &record[RECORD_HEAD_BYTES..whole]);
+            record[16..20].copy_from_slice(&crc.to_be_bytes());
+        }
+        at += whole.next_multiple_of(8);
+    }
+}
+
+pub fn run(data: &[u8]) {
+    let mut file = b"IWL1".to_vec();
+    file.extend(MARK);
+    file.extend(EPOCH.to_be_bytes());
+    file.extend(1u64.to_be_bytes());
+    file.extend(crc32c::crc32c(&file).to_be_bytes());
+    file.extend([0; 4]);
+    let head = file.len();
+    file.extend_from_slice(data);
+    seal(&mut file[head..]);
+    let path = scratch::directory().join("log-0000000000000001.iwl");
+    fs::write(&path, &file).expect("a log file");
+    // Damage is told in the report, or it is an error; neither is a crash.
+    if let Ok(report) = verify(scratch::directory()) {
+        assert!(report.torn_bytes <= file.len() as u64);
+    }
+}
