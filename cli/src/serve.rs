@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
 use interweave_server::session::Config;
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,6 +57,16 @@ pub struct Serve {
     /// How logs are written
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+}
+
+/// A store, and what was found in it.
+struct Opened {
+    store: Box<dyn SegmentStore>,
+    recovered: Vec<RecoveredSegment>,
+    /// Whether it keeps anything.
+    stored: bool,
+    /// Number of this start.
+    epoch: u64,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -123,11 +133,16 @@ impl Serve {
                 file.display()
             ));
         }
-        let (store, recovered, mut engine) = self.open_store()?;
-        engine.lease_ms = self.lease;
-        engine.max_hold_ms = self.max_hold;
-        engine.heartbeat_ms = self.heartbeat;
-        engine.quota_bytes = self.quota;
+        let opened = self.open_store()?;
+        let engine = Config {
+            lease_ms: self.lease,
+            max_hold_ms: self.max_hold,
+            heartbeat_ms: self.heartbeat,
+            quota_bytes: self.quota,
+            stored: opened.stored,
+            first_fence: opened.epoch << 32,
+            ..Config::default()
+        };
         let options = ServeOptions {
             listen: self.listen,
             http: match self.http {
@@ -137,7 +152,7 @@ impl Serve {
             max_connections: self.max_connections,
             engine,
         };
-        let ended = net::serve(options, store, recovered, |address| {
+        let ended = net::serve(options, opened.store, opened.recovered, |address| {
             // Whoever started the server may not be listening; it serves all the same.
             let mut out = std::io::stdout().lock();
             let _ = writeln!(out, "listening {address}").and_then(|()| out.flush());
@@ -153,15 +168,15 @@ impl Serve {
         }
     }
 
-    fn open_store(&self) -> Result<(Box<dyn SegmentStore>, Vec<RecoveredSegment>, Config), String> {
+    fn open_store(&self) -> Result<Opened, String> {
         if self.store.as_deref() == Some("memory") {
             tracing::info!("the store is memory: segments are lost when the server stops");
-            let config = Config {
+            return Ok(Opened {
+                store: Box::new(MemoryStore::default()),
+                recovered: Vec::new(),
                 stored: false,
-                first_fence: net::random_epoch() << 32,
-                ..Config::default()
-            };
-            return Ok((Box::new(MemoryStore::default()), Vec::new(), config));
+                epoch: net::random_epoch(),
+            });
         }
         let directory = match &self.store {
             Some(directory) => PathBuf::from(directory),
@@ -174,12 +189,12 @@ impl Serve {
         let opened = EmbeddedStore::open(&directory, Options::default());
         let (store, recovered) =
             opened.map_err(|error| format!("the store in {}: {error}", directory.display()))?;
-        let config = Config {
+        Ok(Opened {
+            epoch: store.owner_epoch(),
+            store: Box::new(store),
+            recovered,
             stored: true,
-            first_fence: store.owner_epoch() << 32,
-            ..Config::default()
-        };
-        Ok((Box::new(store), recovered, config))
+        })
     }
 }
 
@@ -200,6 +215,7 @@ fn begin_logs(format: LogFormat) {
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     match format {
         LogFormat::Text => logs.init(),

@@ -44,8 +44,6 @@ pub struct Connection {
     sink: Sink,
     /// The engine has ended it.
     closed: Cell<bool>,
-    /// What the engine knows of the backlog.
-    reported_bytes: Cell<usize>,
     close: Notify,
     stuck: Notify,
     room: Notify,
@@ -58,7 +56,6 @@ impl Connection {
             outbound: RefCell::default(),
             sink,
             closed: Cell::new(false),
-            reported_bytes: Cell::new(0),
             close: Notify::new(),
             stuck: Notify::new(),
             room: Notify::new(),
@@ -105,15 +102,13 @@ impl Connection {
         before.saturating_sub(outbound.backlog_bytes())
     }
 
-    /// The backlog, if the engine should hear of it.
-    pub fn backlog_news(&self) -> Option<usize> {
+    /// How much is queued; whoever waits for room hears of it.
+    pub fn backlog_bytes(&self) -> usize {
         let bytes = self.outbound.borrow().backlog_bytes();
         if bytes <= FULL_BYTES {
             self.room.notify_one();
         }
-        let news = bytes != 0 || self.reported_bytes.get() != 0;
-        self.reported_bytes.set(bytes);
-        news.then_some(bytes)
+        bytes
     }
 
     /// Waits while the connection has too much to send to be given more.
@@ -155,6 +150,7 @@ impl Gate for EngineGate<'_> {
 
 /// Serves the connection until it ends.
 pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, mut half: impl AsyncRead + Unpin) {
+    let _serving = shell.serving();
     tokio::select! {
         _ = read_messages(&shell, &connection, &mut half) => {}
         _ = write_stuck(&shell, &connection) => {}

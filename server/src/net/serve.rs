@@ -14,9 +14,10 @@ use std::time::Duration;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 use tokio::task::{spawn_local, LocalSet};
+use tokio::time::timeout;
 
 /// How long connections may take at the end to be sent what is queued.
-const PARTING: Duration = Duration::from_millis(200);
+const PARTING: Duration = Duration::from_secs(1);
 
 /// What a server is told when it is started.
 #[derive(Debug, Clone)]
@@ -67,7 +68,7 @@ pub fn serve(
         .map_err(failed("the event loop"))?;
     let local = LocalSet::new();
     let result = local.block_on(&runtime, run(options, store, recovered, &mut ready));
-    runtime.shutdown_timeout(PARTING);
+    runtime.shutdown_background();
     result
 }
 
@@ -131,8 +132,8 @@ async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError
         stopped = shell.stop() => stopped.map_err(ServeError::Store)?,
         _ = signals.next() => return Err(ServeError::Hurried),
     }
-    // The last words of connections whose sockets were full.
-    tokio::time::sleep(PARTING).await;
+    // The last words of connections; one that does not take them has had its chance.
+    let _ = timeout(PARTING, shell.parted()).await;
     match shell.is_fenced() {
         true => Err(ServeError::Store(StoreError::Fenced(
             "appends were refused".to_string(),

@@ -36,6 +36,8 @@ pub struct Shell {
     pub traffic: Traffic,
     effects: Cell<Vec<Effect>>,
     last_connection: Cell<u64>,
+    /// Tasks of connections that have not ended.
+    serving: Cell<usize>,
     max_connections: usize,
     /// The timer task sleeps until then.
     armed_ns: Cell<u64>,
@@ -60,6 +62,7 @@ impl Shell {
             traffic: Traffic::default(),
             effects: Cell::default(),
             last_connection: Cell::new(0),
+            serving: Cell::new(0),
             max_connections,
             armed_ns: Cell::new(u64::MAX),
             earlier: Notify::new(),
@@ -161,24 +164,21 @@ impl Shell {
     fn flush(&self, connection: &Connection) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
-        if let Some(bytes) = connection.backlog_news() {
-            let mut engine = self.engine.borrow_mut();
-            engine.backlog(clock::now_ns(), connection.id, bytes);
-        }
+        let bytes = connection.backlog_bytes();
+        let mut engine = self.engine.borrow_mut();
+        engine.backlog(clock::now_ns(), connection.id, bytes);
     }
 
     /// The same on behalf of the connection's own task.
     pub fn flush_later(&self, connection: &Connection) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
-        let bytes = connection.backlog_news();
+        let bytes = connection.backlog_bytes();
         self.event(|engine, now_ns| {
             if sent > 0 {
                 engine.heard(now_ns, connection.id);
             }
-            if let Some(bytes) = bytes {
-                engine.backlog(now_ns, connection.id, bytes);
-            }
+            engine.backlog(now_ns, connection.id, bytes);
         });
     }
 
@@ -273,6 +273,19 @@ impl Shell {
         }
     }
 
+    /// Counts a connection's task until what is returned is dropped.
+    pub fn serving(self: &Rc<Self>) -> Serving {
+        self.serving.set(self.serving.get() + 1);
+        Serving(self.clone())
+    }
+
+    /// Until the tasks of all connections have ended.
+    pub async fn parted(&self) {
+        while self.serving.get() > 0 {
+            self.progress.notified().await;
+        }
+    }
+
     /// Ends the server in order: what is on its way arrives, what changed is saved, clients are told.
     pub async fn stop(&self) -> Result<(), StoreError> {
         self.event(|engine, now_ns| engine.stop(now_ns));
@@ -284,5 +297,15 @@ impl Shell {
             Some(store) => store.close(clean),
             None => Ok(()),
         }
+    }
+}
+
+/// See [`Shell::serving`].
+pub struct Serving(Rc<Shell>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.serving.set(self.0.serving.get() - 1);
+        self.0.progress.notify_one();
     }
 }

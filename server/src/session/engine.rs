@@ -152,13 +152,14 @@ impl Engine {
 
     /// How much the connection has yet to send.
     pub fn backlog(&mut self, now_ns: u64, connection: u64, bytes: usize) {
-        self.advance(now_ns);
         let slow_bytes = self.config.slow_bytes;
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
         c.backlog_bytes = bytes;
+        // Only then is it an event; otherwise what was told may settle later.
         if bytes <= slow_bytes / 2 && !c.behind.is_empty() {
+            self.advance(now_ns);
             self.catch_up(connection);
         }
     }

@@ -1,0 +1,209 @@
+//! Bytes that are no messages: an error, the connection closed, nobody else harmed.
+
+use crate::clients::{connect, open, value, write, PATIENT};
+use crate::server::Server;
+use bytes::Bytes;
+use interweave_server::client::{Client, Copy};
+use interweave_wire::protocol::*;
+use interweave_wire::{FrameDecoder, Message};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+/// xorshift64*: the same bytes for the same seed.
+fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 56) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn hello() -> Vec<u8> {
+    let body = Hello {
+        magic: *b"IWV1",
+        version_min: 1,
+        version_max: 1,
+        session: [0; 16],
+        token: String::new(),
+        client: "hostile".to_string(),
+    };
+    frames(Message::new(MessageType::Hello, 1, &body, Bytes::new()))
+}
+
+fn frames(message: Message) -> Vec<u8> {
+    let mut outgoing = message.into_outgoing();
+    let mut all = Vec::new();
+    while let Some((head, bulk)) = outgoing.next_frame() {
+        all.extend_from_slice(&head);
+        all.extend_from_slice(&bulk);
+    }
+    all
+}
+
+/// Sends the bytes and their end; what the server answered until it closed.
+fn exchange(server: &Server, bytes: &[u8]) -> Vec<Message> {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    stream.set_read_timeout(Some(PATIENT)).unwrap();
+    // The server may have closed before all was sent; that is its right.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let mut decoder = FrameDecoder::new(1 << 20);
+    decoder.push(&answer);
+    let mut messages = Vec::new();
+    while let Some(message) = decoder.next_message().expect("the server speaks well") {
+        messages.push(message);
+    }
+    messages
+}
+
+fn error_of(message: Option<&Message>) -> ErrorCode {
+    let message = message.expect("an answer");
+    assert_eq!(message.kind(), Some(MessageType::Error));
+    message.decode::<ErrorReply>().expect("an error").code
+}
+
+/// A client of the same server that works meanwhile.
+struct Bystander {
+    client: Client,
+    copy: Copy,
+    round: u64,
+}
+
+impl Bystander {
+    fn of(server: &Server) -> Bystander {
+        let mut client = connect(server);
+        let copy = open(&mut client, "/numbers", Durability::Memory);
+        Bystander {
+            client,
+            copy,
+            round: 0,
+        }
+    }
+
+    fn works(&mut self) {
+        self.round += 1;
+        let number = self.round as i32;
+        write(&mut self.client, &mut self.copy, self.round, 100, number).expect("it works");
+        assert_eq!(value(&self.copy), Some(number));
+    }
+}
+
+#[test]
+fn frame_1_lengths_beyond_the_bounds_are_malformed() {
+    let server = Server::in_memory(&[]);
+    let mut bystander = Bystander::of(&server);
+    for (control, bulk) in [(MAX_CONTROL_BYTES + 1, 0), (16, MAX_CHUNK_BYTES + 1)] {
+        for greeting in [hello(), Vec::new()] {
+            let mut bytes = greeting;
+            bytes.extend_from_slice(&control.to_be_bytes());
+            bytes.extend_from_slice(&bulk.to_be_bytes());
+            let answer = exchange(&server, &bytes);
+            assert_eq!(error_of(answer.last()), ErrorCode::Malformed);
+            assert_eq!(answer.last().unwrap().envelope.stream, 0);
+            bystander.works();
+        }
+    }
+}
+
+#[test]
+fn truncated_messages_end_quietly() {
+    let server = Server::in_memory(&[]);
+    let mut bystander = Bystander::of(&server);
+    let whole = hello();
+    for length in 0..whole.len() {
+        assert!(exchange(&server, &whole[..length]).is_empty());
+    }
+    assert_eq!(exchange(&server, &whole).len(), 1);
+    bystander.works();
+}
+
+#[test]
+fn random_bytes_are_answered_with_an_error_at_most() {
+    let server = Server::in_memory(&[]);
+    let mut bystander = Bystander::of(&server);
+    for seed in 1..=300 {
+        let mut bytes = match seed % 2 {
+            0 => hello(),
+            _ => Vec::new(),
+        };
+        let mut noise = random_bytes(seed, 1 + (seed as usize * 37) % 3000);
+        if seed % 3 == 0 {
+            // Lengths that are allowed, so that the noise is taken for a message.
+            noise.splice(0..0, [0, 0, 0, 40, 0, 0, 0, 9]);
+        }
+        bytes.extend_from_slice(&noise);
+        for message in exchange(&server, &bytes) {
+            let kind = message.kind().expect("a known type");
+            let harmless = [
+                MessageType::Welcome,
+                MessageType::Error,
+                MessageType::Unimplemented,
+            ];
+            assert!(harmless.contains(&kind), "seed {seed}: {kind:?}");
+        }
+        if seed % 50 == 0 {
+            bystander.works();
+        }
+    }
+}
+
+#[test]
+fn frame_4_continue_of_nothing_is_malformed() {
+    let server = Server::in_memory(&[]);
+    let mut bytes = hello();
+    bytes.extend(frames(Message::bare(MessageType::Continue, 9)));
+    let answer = exchange(&server, &bytes);
+    assert_eq!(error_of(answer.last()), ErrorCode::Malformed);
+}
+
+#[test]
+fn bulk_that_nobody_may_send_is_not_kept() {
+    const BULK_BYTES: usize = 96 << 20;
+    let server = Server::in_memory(&[]);
+    let before = server.metric("resident_memory_bytes");
+    let release = ReleaseWriter {
+        sequence: 1,
+        parts: vec![ReleasePart {
+            segment: 1,
+            fence: 1,
+            base: 0,
+            diff_bytes: BULK_BYTES as u64,
+        }],
+    };
+    let bulk = Bytes::from(vec![7; BULK_BYTES]);
+    let whole = frames(Message::new(MessageType::ReleaseWriter, 2, &release, bulk));
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    stream.set_read_timeout(Some(PATIENT)).unwrap();
+    stream.write_all(&hello()).unwrap();
+    stream.write_all(&whole[..whole.len() - 1]).unwrap();
+    let held = server.metric("resident_memory_bytes");
+    let grown = held.saturating_sub(before) >> 20;
+    assert!(
+        grown < 16,
+        "{grown} MiB are held of a message that is refused"
+    );
+    stream.write_all(&whole[whole.len() - 1..]).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let mut decoder = FrameDecoder::new(1 << 20);
+    decoder.push(&answer);
+    decoder.next_message().unwrap().expect("WELCOME");
+    let refused = decoder.next_message().unwrap();
+    assert_eq!(error_of(refused.as_ref()), ErrorCode::NotOpen);
+}
+
+#[test]
+fn too_many_connections_are_told_so() {
+    let server = Server::in_memory(&["--max-connections", "3"]);
+    let kept: Vec<Client> = (0..3).map(|_| connect(&server)).collect();
+    let refused = exchange(&server, &[]);
+    assert_eq!(error_of(refused.first()), ErrorCode::TooLarge);
+    assert_eq!(server.metric("connections_refused_total"), 1);
+    drop(kept);
+}

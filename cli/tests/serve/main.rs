@@ -1,0 +1,9 @@
+//! `interweave serve` as a process, spoken to over its sockets.
+
+mod clients;
+mod crash;
+mod faults;
+mod hostile;
+mod server;
+mod sharing;
+mod web;

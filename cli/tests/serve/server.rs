@@ -1,0 +1,141 @@
+//! A server process, and what it keeps in a directory of its own.
+
+use interweave_wire::mip::Address;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory that is removed with its contents.
+pub struct Directory(PathBuf);
+
+impl Directory {
+    pub fn new() -> Directory {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let name = format!("interweave-serve-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a directory for the test");
+        Directory(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's cleaning.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub struct Server {
+    child: Child,
+    pub port: u16,
+    pub http: SocketAddr,
+}
+
+impl Server {
+    /// Keeps nothing.
+    pub fn in_memory(options: &[&str]) -> Server {
+        Server::start("memory", options)
+    }
+
+    /// On ports that the system chooses.
+    pub fn start(store: &str, options: &[&str]) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_interweave"))
+            .args(["serve", "--store", store, "--log-format", "json"])
+            .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut log = BufReader::new(child.stderr.take().expect("its log"));
+        let http = http_address(&mut log);
+        std::thread::spawn(move || {
+            // Read on, so that the server never waits for us.
+            let mut rest = String::new();
+            let _ = log.read_to_string(&mut rest);
+        });
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        let ready = out.lines().next().expect("a line").expect("text");
+        let port = ready
+            .strip_prefix("listening 127.0.0.1:")
+            .and_then(|port| port.parse().ok())
+            .unwrap_or_else(|| panic!("not the line that was promised: {ready}"));
+        Server { child, port, http }
+    }
+
+    pub fn address(&self) -> Address {
+        Address::Tcp {
+            host: "127.0.0.1".to_string(),
+            port: self.port,
+        }
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("a signal");
+        self.child.wait().expect("its end");
+    }
+
+    /// SIGTERM; how it ended.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.signal("-TERM");
+        self.child.wait().expect("its end")
+    }
+
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// What HTTP answers: status line and body.
+    pub fn get(&self, path: &str, host: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(self.http).expect("HTTP is there");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.lines().next().unwrap_or_default();
+        (status.to_string(), body.to_string())
+    }
+
+    /// A number of /metrics.
+    pub fn metric(&self, name: &str) -> u64 {
+        let (_, page) = self.get("/metrics", "127.0.0.1");
+        let wanted = format!("interweave_{name} ");
+        let line = page.lines().find_map(|line| line.strip_prefix(&wanted));
+        line.and_then(|value| value.parse().ok())
+            .unwrap_or_else(|| panic!("no metric {name} in\n{page}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn http_address(log: &mut impl BufRead) -> SocketAddr {
+    let mut seen = String::new();
+    loop {
+        let mut line = String::new();
+        let read = log.read_line(&mut line).expect("the log is text");
+        assert!(read > 0, "the server ended instead of starting:\n{seen}");
+        let at_http = line.split("\"HTTP: ").nth(1);
+        let address = at_http.and_then(|rest| rest.split("\"address\":\"").nth(1));
+        if let Some(text) = address.and_then(|rest| rest.split('"').next()) {
+            return text.parse().expect("an address");
+        }
+        seen.push_str(&line);
+    }
+}

@@ -1,0 +1,136 @@
+//! Two programs share a segment.
+
+use crate::clients::{connect, open, value, write, PATIENT};
+use crate::server::{Directory, Server};
+use interweave_server::client::{Client, Greeting, Notification, OpenOptions, Transport};
+use interweave_wire::mip::Address;
+use interweave_wire::protocol::{CoherenceModel, Durability, ErrorCode};
+
+#[test]
+fn what_one_writes_another_reads() {
+    let server = Server::in_memory(&[]);
+    let (mut a, mut b) = (connect(&server), connect(&server));
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    at_b.fetch(&mut b).unwrap();
+    assert_eq!(value(&at_b), None);
+    for round in 1..=5 {
+        assert_eq!(
+            write(&mut a, &mut at_a, round, 1000, round as i32).unwrap(),
+            round
+        );
+        assert!(at_b.acquire(&mut b, CoherenceModel::Full, 0.0).unwrap());
+        assert_eq!(value(&at_b), Some(round as i32));
+        assert!(!at_b.acquire(&mut b, CoherenceModel::Full, 0.0).unwrap());
+    }
+    // And the other way.
+    write(&mut b, &mut at_b, 1, 1000, 77).unwrap();
+    at_a.fetch(&mut a).unwrap();
+    assert_eq!(value(&at_a), Some(77));
+    let listed = a.list("/").unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(
+        (listed[0].path.as_str(), listed[0].clients),
+        ("/numbers", 2)
+    );
+}
+
+#[test]
+fn diffs_larger_than_a_chunk_are_pushed_whole() {
+    const INTS: u64 = 1 << 20;
+    let server = Server::in_memory(&[]);
+    let (mut a, mut b) = (connect(&server), connect(&server));
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    write(&mut a, &mut at_a, 1, INTS, 1).unwrap();
+    at_b.fetch(&mut b).unwrap();
+    b.subscribe(&at_b, CoherenceModel::Full, 0.0, 64 << 20)
+        .unwrap();
+    for round in 2..=4 {
+        write(&mut a, &mut at_a, round, INTS, round as i32).unwrap();
+        let told = b.next_notification(PATIENT).unwrap();
+        let Some(Notification::Push(push, diff)) = told else {
+            panic!("a push was due, not {told:?}");
+        };
+        assert!(diff.len() > 4 << 20);
+        at_b.update(&diff, &push.now).unwrap();
+        assert_eq!(value(&at_b), Some(round as i32));
+        b.credit(at_b.number(), diff.len() as u64).unwrap();
+    }
+}
+
+#[test]
+fn a_subscriber_without_push_is_told_and_fetches() {
+    let server = Server::in_memory(&[]);
+    let (mut a, mut b) = (connect(&server), connect(&server));
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    at_b.fetch(&mut b).unwrap();
+    b.subscribe(&at_b, CoherenceModel::Delta, 1.0, 0).unwrap();
+    for round in 1..=2 {
+        write(&mut a, &mut at_a, round, 10, round as i32).unwrap();
+    }
+    let told = b.next_notification(PATIENT).unwrap();
+    let Some(Notification::NotRecent(told)) = told else {
+        panic!("a notification was due, not {told:?}");
+    };
+    assert_eq!(told.now.number, 2, "one version was allowed");
+    at_b.fetch(&mut b).unwrap();
+    assert_eq!(value(&at_b), Some(2));
+}
+
+#[test]
+fn a_segment_is_removed_for_everybody() {
+    let server = Server::in_memory(&[]);
+    let (mut a, mut b) = (connect(&server), connect(&server));
+    open(&mut a, "/numbers", Durability::Memory);
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    a.remove("/numbers").unwrap();
+    let told = b.next_notification(PATIENT).unwrap();
+    assert!(
+        matches!(told, Some(Notification::SegmentGone(_))),
+        "{told:?}"
+    );
+    let error = at_b.fetch(&mut b).unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::NotOpen), "{error}");
+    let error = a.open("/numbers", &OpenOptions::reading()).unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::NoSegment), "{error}");
+}
+
+#[test]
+fn the_same_server_is_on_a_unix_socket_of_ones_own_choice() {
+    let directory = Directory::new();
+    let file = directory.path().join("socket").display().to_string();
+    let listen = format!("unix:{file}");
+    let server = Server::in_memory(&["--listen", &listen]);
+    let mut a = connect(&server);
+    let mut b =
+        Client::connect(&Address::Unix { file: file.clone() }, Greeting::default()).unwrap();
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    write(&mut a, &mut at_a, 1, 10, 42).unwrap();
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    at_b.fetch(&mut b).unwrap();
+    assert_eq!(value(&at_b), Some(42));
+    let mut server = server;
+    assert!(server.stop().success());
+    assert!(!std::path::Path::new(&file).exists(), "no socket is left");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn net_1_the_same_server_is_on_the_abstract_socket_of_its_port() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+
+    let server = Server::in_memory(&[]);
+    let name = format!("interweave-{}", server.port);
+    let place = SocketAddr::from_abstract_name(name).unwrap();
+    let stream = UnixStream::connect_addr(&place).expect("it listens there");
+    let mut a = Client::greet(Transport::over_unix(stream), Greeting::default()).unwrap();
+    let mut b = connect(&server);
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    write(&mut a, &mut at_a, 1, 10, 42).unwrap();
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    at_b.fetch(&mut b).unwrap();
+    assert_eq!(value(&at_b), Some(42));
+}

@@ -1,0 +1,156 @@
+//! HTTP and WebSocket.
+
+use crate::clients::{connect, open, write};
+use crate::server::Server;
+use bytes::Bytes;
+use interweave_wire::protocol::*;
+use interweave_wire::{FrameDecoder, Message};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+#[test]
+fn health_and_numbers_are_there() {
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    let mut copy = open(&mut client, "/numbers", Durability::Memory);
+    write(&mut client, &mut copy, 1, 1000, 1).unwrap();
+    let (status, health) = server.get("/healthz", "localhost");
+    assert!(status.contains("200"), "{status}");
+    assert!(health.contains("\"status\":\"ok\""), "{health}");
+    assert_eq!(server.metric("releases_total"), 1);
+    assert_eq!(server.metric("segments"), 1);
+    assert_eq!(server.metric("segment_version{segment=\"/numbers\"}"), 1);
+    assert_eq!(
+        server.metric("segment_wire_bytes{segment=\"/numbers\"}"),
+        4000
+    );
+    assert!(server.metric("received_bytes_total") > 4000);
+}
+
+#[test]
+fn pages_of_other_sites_are_refused() {
+    let server = Server::in_memory(&[]);
+    for path in ["/metrics", "/healthz", "/ws"] {
+        let (status, text) = server.get(path, "rebound.example:7748");
+        assert!(status.contains("403"), "{path}: {status}");
+        assert!(
+            text.contains("only pages and programs of this host"),
+            "{text}"
+        );
+    }
+}
+
+/// As much of a WebSocket as the test needs: small binary messages, masked as a client must.
+struct WebSocket {
+    stream: TcpStream,
+}
+
+impl WebSocket {
+    fn open(server: &Server) -> WebSocket {
+        let mut stream = TcpStream::connect(server.http).unwrap();
+        let request = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+                       Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                       Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.starts_with("HTTP/1.1 101"), "{head}");
+        WebSocket { stream }
+    }
+
+    fn send(&mut self, payload: &[u8]) {
+        let mask = [1, 2, 3, 4];
+        let mut frame = vec![0x82, 0x80 | 126];
+        frame.extend_from_slice(&(payload.len() as u16).to_be_bytes());
+        frame.extend_from_slice(&mask);
+        frame.extend(payload.iter().zip(mask.iter().cycle()).map(|(b, m)| b ^ m));
+        self.stream.write_all(&frame).unwrap();
+    }
+
+    fn send_message(&mut self, message: Message) {
+        let (head, bulk) = message.into_outgoing().next_frame().unwrap();
+        self.send(&[&head[..], &bulk[..]].concat());
+    }
+
+    /// The next binary message; None: the peer closed.
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        let mut head = [0; 2];
+        self.stream.read_exact(&mut head).ok()?;
+        let mut length = usize::from(head[1]);
+        if length == 126 {
+            let mut long = [0; 2];
+            self.stream.read_exact(&mut long).unwrap();
+            length = usize::from(u16::from_be_bytes(long));
+        }
+        let mut payload = vec![0; length];
+        self.stream.read_exact(&mut payload).unwrap();
+        (head[0] == 0x82).then_some(payload)
+    }
+
+    /// The next message that is no heartbeat, which is one frame.
+    fn receive_message(&mut self) -> Option<Message> {
+        loop {
+            let mut decoder = FrameDecoder::new(1 << 20);
+            decoder.push(&self.receive()?);
+            let message = decoder
+                .next_message()
+                .unwrap()
+                .expect("one frame is one message");
+            if message.kind() != Some(MessageType::Heartbeat) {
+                return Some(message);
+            }
+        }
+    }
+}
+
+fn hello() -> Message {
+    let body = Hello {
+        magic: *b"IWV1",
+        version_min: 1,
+        version_max: 1,
+        session: [0; 16],
+        token: String::new(),
+        client: "browser".to_string(),
+    };
+    Message::new(MessageType::Hello, 1, &body, Bytes::new())
+}
+
+#[test]
+fn a_web_socket_carries_the_same_frames() {
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    let mut copy = open(&mut client, "/numbers", Durability::Memory);
+    write(&mut client, &mut copy, 1, 10, 42).unwrap();
+    let mut web = WebSocket::open(&server);
+    web.send_message(hello());
+    let welcome = web.receive_message().unwrap();
+    assert_eq!(welcome.kind(), Some(MessageType::Welcome));
+    let list = ListSegments {
+        prefix: "/".to_string(),
+        after: String::new(),
+    };
+    web.send_message(Message::new(
+        MessageType::ListSegments,
+        2,
+        &list,
+        Bytes::new(),
+    ));
+    let list: SegmentList = web.receive_message().unwrap().decode().unwrap();
+    assert_eq!(list.segments[0].newest.number, 1);
+}
+
+#[test]
+fn a_web_socket_message_must_be_one_frame() {
+    let server = Server::in_memory(&[]);
+    let mut web = WebSocket::open(&server);
+    let (head, _) = hello().into_outgoing().next_frame().unwrap();
+    web.send(&head[..head.len() - 1]);
+    let error: ErrorReply = web.receive_message().unwrap().decode().unwrap();
+    assert_eq!(error.code, ErrorCode::Malformed);
+    assert!(web.receive_message().is_none(), "and it is closed");
+}
