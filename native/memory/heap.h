@@ -128,9 +128,12 @@ class Heap {
   [[nodiscard]] std::vector<Block> created() const;
   [[nodiscard]] std::vector<Block> freed() const;
 
-  // Pages stored to since the last call; stores are no longer allowed. `out` is replaced. Also at
-  // an acquire: what it lists then was stored outside a lock.
+  // Pages stored to in this section; outside of one (at an acquire) since the last call, without a
+  // lock. `out` is replaced, and holds until a block is freed. Stores are no longer allowed.
   Result collect(std::vector<SubsegmentPages>& out);
+
+  // After a collect() that led to no commit: stores are allowed again.
+  Result resume_write();
 
   // What of these pages differs from the pristine copy, by words, small gaps filled. `out` is
   // replaced; subsegments without changes are left out.
@@ -154,9 +157,10 @@ class Heap {
   // After the acknowledgement: the pristine copy takes these runs, created blocks stay, freed ones
   // give their space back. Words stored to between blocks are undone.
   Result commit_write(std::span<const SubsegmentRuns> sent);
-  // The heap and its bytes are again as at begin_write. `collected`: the pages listed by collect()
-  // in this section so far.
-  Result rollback_write(std::span<const SubsegmentPages> collected);
+  // The heap and its bytes are again as at begin_write.
+  Result rollback_write();
+  // The same, for callers that still list the section's pages; the heap knows them.
+  Result rollback_write(std::span<const SubsegmentPages>) { return rollback_write(); }
 
   // Undoes stores made outside a lock, as collect() listed them.
   Result undo(std::span<const SubsegmentPages> pages);

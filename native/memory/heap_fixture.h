@@ -63,7 +63,7 @@ inline Result release(Heap& heap, std::vector<SubsegmentRuns>* sent = nullptr) {
   return heap.commit_write(runs);
 }
 
-inline Result abort(Heap& heap) { return heap.rollback_write({}); }
+inline Result abort(Heap& heap) { return heap.rollback_write(); }
 
 inline bool is_all_zero(const std::byte* begin, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) {

@@ -35,6 +35,8 @@ class Walk {
       case 5:
       case 6:
         return free();
+      case 7:
+        return try_to_release();
       default:
         return store();
     }
@@ -154,6 +156,13 @@ class Walk {
     }
   }
 
+  // And fail before anything is sent.
+  void try_to_release() {
+    std::vector<SubsegmentPages> pages;
+    IW_OK(heap_.collect(pages));
+    IW_OK(heap_.resume_write());
+  }
+
   void commit() {
     std::vector<SubsegmentPages> pages;
     std::vector<SubsegmentRuns> runs;
@@ -176,9 +185,7 @@ class Walk {
   }
 
   void roll_back() {
-    std::vector<SubsegmentPages> pages;
-    if (below(2) == 0) IW_OK(heap_.collect(pages));
-    IW_OK(heap_.rollback_write(pages));
+    IW_OK(heap_.rollback_write());
     now_ = before_;
     end_section();
   }

@@ -261,6 +261,8 @@ void HeapState::drop_subsegment(Subsegment& subsegment) {
     --shared_subsegments;
     shared_bytes -= subsegment.size_bytes();
   }
+  std::erase_if(journal.collected,
+                [&](const SubsegmentPages& one) { return one.subsegment == &subsegment; });
   remove_from_map(subsegment);
   subsegments.erase(subsegment_from(subsegment.begin()));
   give_back(entry);

@@ -20,10 +20,11 @@ namespace iw::memory {
 // The writer section under way.
 struct Journal {
   bool is_open = false;
-  bool is_armed = false;               // stores are allowed
-  std::vector<SerialRange> serials;    // not yet given out, the next one at the back
-  std::vector<std::uint64_t> created;  // in order; some may have been freed again
-  std::vector<std::uint64_t> freed;    // that existed before
+  bool is_armed = false;                   // stores are allowed
+  std::vector<SerialRange> serials;        // not yet given out, the next one at the back
+  std::vector<std::uint64_t> created;      // in order; some may have been freed again
+  std::vector<std::uint64_t> freed;        // that existed before
+  std::vector<SubsegmentPages> collected;  // stored to in this section
 };
 
 struct NewBlock {

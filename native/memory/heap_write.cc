@@ -2,6 +2,7 @@
 // rollback. Work on memory is done outside the gate: only this thread touches areas.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <new>
 
@@ -15,6 +16,18 @@ namespace iw::memory {
 using types::error_code;
 
 namespace {
+
+// In order of address.
+void add_pages(Subsegment& subsegment, const std::vector<ByteRange>& pages,
+               std::vector<SubsegmentPages>& all) {
+  auto at = std::lower_bound(all.begin(), all.end(), subsegment.begin(),
+                             [](const auto& one, const std::byte* begin) {
+                               return std::less<>()(one.subsegment->begin(), begin);
+                             });
+  if (at == all.end() || at->subsegment != &subsegment) at = all.insert(at, {&subsegment, {}});
+  at->pages.insert(at->pages.end(), pages.begin(), pages.end());
+  runs::coalesce(at->pages);
+}
 
 Result not_writing() {
   return {error_code::NO_LOCK, "this needs the segment's writer lock; acquire it first"};
@@ -38,14 +51,24 @@ Result Heap::begin_write(std::span<const SerialRange> serials) {
     std::lock_guard inside(state_->anchor->gate);
     state_->journal = Journal{};
     state_->journal.is_open = true;
-    state_->journal.is_armed = true;
     state_->journal.serials.assign(serials.rbegin(), serials.rend());
+  }
+  Result armed = resume_write();
+  if (!armed) state_->journal = Journal{};
+  return armed;
+}
+
+Result Heap::resume_write() {
+  if (state_->is_forked()) return forked();
+  IW_INVARIANT(state_->journal.is_open, "stores are allowed outside of a writer section");
+  {
+    std::lock_guard inside(state_->anchor->gate);
+    state_->journal.is_armed = true;
   }
   Result result;
   for (Subsegment* one : subsegments()) {
     if (auto bad = one->area().arm(); !bad) result = failed(bad);
   }
-  if (!result) state_->journal = Journal{};
   return result;
 }
 
@@ -138,11 +161,15 @@ Result Heap::collect(std::vector<SubsegmentPages>& out) {
     std::lock_guard inside(state_->anchor->gate);
     state_->journal.is_armed = false;
   }
+  // What a section has stored is not listed by its area again: it is kept until the section ends.
+  std::vector<SubsegmentPages> outside;
+  std::vector<SubsegmentPages>& all = state_->journal.is_open ? state_->journal.collected : outside;
+  std::vector<ByteRange> found;
   for (Subsegment* one : subsegments()) {
-    SubsegmentPages found{one, {}};
-    if (auto bad = one->area().collect(found.pages); !bad) return failed(bad);
-    if (!found.pages.empty()) out.push_back(std::move(found));
+    if (auto bad = one->area().collect(found); !bad) return failed(bad);
+    if (!found.empty()) add_pages(*one, found, all);
   }
+  out = all;
   return {};
 }
 
@@ -238,13 +265,12 @@ Result Heap::commit_write(std::span<const SubsegmentRuns> sent) {
   return {};
 }
 
-Result Heap::rollback_write(std::span<const SubsegmentPages> collected) {
+Result Heap::rollback_write() {
   if (state_->is_forked()) return forked();
   IW_INVARIANT(state_->journal.is_open, "a rollback without a writer section");
-  std::vector<SubsegmentPages> since;
-  if (Result bad = collect(since); !bad) return bad;
-  if (Result bad = undo(collected); !bad) return bad;
-  if (Result bad = undo(since); !bad) return bad;
+  std::vector<SubsegmentPages> all;
+  if (Result bad = collect(all); !bad) return bad;
+  if (Result bad = undo(all); !bad) return bad;
   release(created());
   std::lock_guard inside(state_->anchor->gate);
   for (const std::uint64_t serial : state_->journal.freed) {

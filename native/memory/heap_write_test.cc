@@ -1,5 +1,6 @@
 // Writer sections: what is found to have changed, commit, rollback.
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <tuple>
 
@@ -101,7 +102,7 @@ TEST_P(HeapWrite, ARollbackRestoresBytesBlocksAndNames) {
   std::vector<SubsegmentPages> pages;
   IW_OK(heap().collect(pages));
   int_at(kept, 501) = 79;  // after the collect, without the lock
-  IW_OK(heap().rollback_write(pages));
+  IW_OK(heap().rollback_write());
 
   ASSERT_TRUE(heap().find("kept", found));
   EXPECT_EQ(found.serial, 1U);
@@ -161,6 +162,42 @@ TEST_P(HeapWrite, ABlockMadeAndFreedInOneSectionLeavesNothing) {
   std::vector<SubsegmentRuns> sent;
   IW_OK(release(heap(), &sent));
   EXPECT_TRUE(sent.empty());
+}
+
+// A release that could not be made: the program mends its data and tries again.
+TEST_P(HeapWrite, ASectionMayGoOnAfterACollect) {
+  const Block block = committed(int_type(), 100'000, {1, 1});
+  IW_OK(begin_write(heap(), {2, 10}));
+  Block large;
+  IW_OK(heap().allocate(int_type(), 1'000'000, "", false, large));
+  int_at(large, 5) = 4;
+  int_at(block, 10) = 1;
+  EXPECT_EQ(changes(heap()).size(), 2U);
+  IW_OK(heap().resume_write());
+  IW_OK(heap().free(large.serial));
+  int_at(block, 90'000) = 2;
+  const auto runs = changes(heap());
+  EXPECT_EQ(parts_of(heap(), runs), (std::vector<Part>{{1, 40, 4}, {1, 360'000, 4}}));
+  IW_OK(heap().resume_write());
+  int_at(block, 50'000) = 3;
+  IW_OK(heap().rollback_write());
+  EXPECT_TRUE(is_all_zero(block));
+}
+
+TEST_P(HeapWrite, StoresInASectionThatGoesOnAreNoStrays) {
+  static std::atomic<int> strays{0};
+  const Block block = committed(int_type(), 10, {1, 1});
+  track::set_stray_handler([](void*, track::Access) noexcept { ++strays; });
+  IW_OK(begin_write(heap(), {2, 10}));
+  (void)changes(heap());
+  IW_OK(heap().resume_write());
+  int_at(block, 3) = 1;
+  EXPECT_EQ(strays.load(), 0);
+  IW_OK(abort(heap()));
+  int_at(block, 3) = 1;
+  EXPECT_EQ(strays.load(), GetParam() == "sigsegv" ? 1 : 0);
+  strays = 0;
+  track::set_stray_handler(nullptr);
 }
 
 TEST_P(HeapWrite, CreatedBlocksAreListedInOrder) {
