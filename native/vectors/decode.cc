@@ -155,7 +155,7 @@ Result frame(const Vector& vector, Decoded& out) {
     Result result = show_body(one.head.type, std::as_bytes(std::span(one.body)), body, again);
     if (!result.ok()) return result;
     Json shown = message(one.head, std::move(body));
-    shown.members.emplace_back("bulk", show_hex(one.bulk.bytes()));
+    shown.members.push_back({"bulk", show_hex(one.bulk.bytes())});
     messages.push_back(std::move(shown));
   }
   out.meaning = Json::object({{"messages", Json::array(std::move(messages))}});
@@ -184,7 +184,7 @@ Result mip(const Vector& vector, Decoded& out) {
       url.is_unix()
           ? Json::object({{"socket_file", show(url.socket_file)}})
           : Json::object({{"host", show(url.host)}, {"port", show(std::uint64_t{url.port})}});
-  server.members.emplace_back("path", show(url.path));
+  server.members.push_back({"path", show(url.path)});
   Json block;
   std::string canonical = url.text();
   if (parsed.serial != 0) {

@@ -26,6 +26,9 @@ using Decoder = Result (*)(const Vector&, Decoded&);
 // Null if nothing decodes the kind.
 Decoder decoder_of(const std::string& kind);
 
+// A complete diff that makes the copy which the context of a vector describes.
+Bytes context_diff(const Vector& vector);
+
 Result decode_value(const Vector& vector, Decoded& out);
 Result decode_pointer(const Vector& vector, Decoded& out);
 Result decode_diff(const Vector& vector, Decoded& out);

@@ -1,22 +1,16 @@
 // Vectors of diffs, and of values and pointers, which are put into a block by a diff.
 #include <algorithm>
-#include <map>
-#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "diff/format.h"
-#include "diff/pieces.h"
-#include "diff/unit_writer.h"
 #include "diff/update.h"
 #include "diff/varint.h"
 #include "memory/heap.h"
 #include "protocol/descriptor.gen.h"
-#include "swizzle/slot_table.h"
-#include "swizzle/swizzler.h"
 #include "types/hash.h"
-#include "types/registry.h"
-#include "types/segment_types.h"
+#include "vectors/copy.h"
 #include "vectors/decode.h"
 #include "vectors/show.h"
 #include "vectors/units.h"
@@ -26,71 +20,11 @@ namespace {
 
 using diff::Tag;
 
-// No other segment is known.
-class NoResolver final : public swizzle::Resolver {
- public:
-  memory::Heap* find(const types::Url&) override { return nullptr; }
-};
-
 struct BlockHead {
   std::uint64_t serial;
   std::uint64_t type;
   std::uint64_t count;
   std::string name;
-};
-
-// A cached copy, made of what a vector's context says by a diff from 0.
-struct Copy {
-  types::Registry registry;
-  types::SegmentTypes types{registry};
-  swizzle::SlotTable slots{types::Url{"localhost", types::kDefaultPort, "", "/test"}};
-  NoResolver resolver;
-  swizzle::StubArena stubs{1024};
-  std::unique_ptr<memory::Heap> heap;
-  std::uint64_t version = 0;
-
-  Copy() {
-    memory::HeapOptions options;
-    options.url = slots.segment();
-    options.reservation_bytes = 0;
-    const Result result = memory::Heap::create(options, heap);
-    if (!result.ok()) std::abort();
-  }
-
-  Result apply(std::span<const std::byte> bytes) {
-    diff::CachedCopy copy{*heap, types, slots};
-    diff::Update update;
-    Result result = diff::Update::read(bytes, copy, {}, update);
-    if (!result.ok()) return result;
-    // As the session does: read() leaves it to its caller.
-    if (update.from() != version && !update.is_complete() && !update.is_metadata_only()) {
-      return Result::malformed("the diff is from another version");
-    }
-    result = update.apply(copy, resolver, stubs);
-    if (result.ok() && !update.is_metadata_only()) version = update.to();
-    return result;
-  }
-
-  Units units_of(const memory::Block& block) {
-    swizzle::Swizzler swizzler(*heap, slots, resolver, stubs);
-    Units units;
-    for (std::uint64_t i = 0; i < block.count; ++i) {
-      read_units(*block.type, block.address + i * block.type->size_bytes, swizzler, units);
-    }
-    return units;
-  }
-
-  Result travelling(const memory::Block& block, Bytes& out) {
-    swizzle::Swizzler swizzler(*heap, slots, resolver, stubs);
-    diff::Pieces pieces;
-    diff::UnitWriter units(pieces, swizzler, false);
-    const types::Step array = types::array_step(*block.type, block.count);
-    if (!units.write(array, 0, array.end_unit(), block.address)) return units.error();
-    std::vector<diff::Pieces::Slice> slices;
-    pieces.slices(slices);
-    for (const auto& slice : slices) out.insert(out.end(), slice.begin(), slice.end());
-    return {};
-  }
 };
 
 void put_number(std::uint64_t value, Bytes& out) {
@@ -187,8 +121,8 @@ Json meaning_told(const Vector& vector, const diff::Update& update, Copy& after)
   Json meaning = vector.json.find("meaning") == nullptr ? Json{} : *vector.json.find("meaning");
   const auto set = [&meaning](const char* name, Json value) {
     const auto at = std::find_if(meaning.members.begin(), meaning.members.end(),
-                                 [name](const auto& member) { return member.first == name; });
-    if (at != meaning.members.end()) at->second = std::move(value);
+                                 [name](const auto& member) { return member.name == name; });
+    if (at != meaning.members.end()) at->value = std::move(value);
   };
   set("from", show(update.from()));
   set("to", show(update.to()));
@@ -198,6 +132,10 @@ Json meaning_told(const Vector& vector, const diff::Update& update, Copy& after)
 }
 
 }  // namespace
+
+Bytes context_diff(const Vector& vector) {
+  return context_diff(vector, vector.context_types(), {}, {});
+}
 
 Result decode_value(const Vector& vector, Decoded& out) {
   Copy copy;
@@ -232,7 +170,7 @@ Result decode_pointer(const Vector& vector, Decoded& out) {
 
 Result decode_diff(const Vector& vector, Decoded& out) {
   Copy copy;
-  Result result = copy.apply(context_diff(vector, vector.context_types(), {}, {}));
+  Result result = copy.apply(context_diff(vector));
   if (!result.ok()) return result;
   const Bytes bytes = vector.bytes();
   diff::Update update;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace iw::vectors {
 namespace {
@@ -80,14 +81,14 @@ class Parser {
   }
 
   Json object() {
-    std::vector<std::pair<std::string, Json>> members;
+    std::vector<Json::Member> members;
     expect('{');
     if (take('}')) return Json::object({});
     do {
       if (peek() != '"') fail("a member's name was expected");
       std::string name = string();
       expect(':');
-      members.emplace_back(std::move(name), value());
+      members.push_back({std::move(name), value()});
     } while (take(','));
     expect('}');
     return Json::object(std::move(members));
@@ -131,10 +132,34 @@ class Parser {
 
 }  // namespace
 
+Json::Json() = default;
+Json::Json(Kind kind, std::string text) : kind(kind), text(std::move(text)) {}
+Json::Json(const Json& other) = default;
+Json::Json(Json&& other) noexcept = default;
+Json& Json::operator=(const Json& other) = default;
+Json& Json::operator=(Json&& other) noexcept = default;
+Json::~Json() = default;
+
+Json Json::boolean(bool value) { return {Kind::boolean, value ? "true" : "false"}; }
+Json Json::number(std::string text) { return {Kind::number, std::move(text)}; }
+Json Json::string(std::string text) { return {Kind::string, std::move(text)}; }
+
+Json Json::array(std::vector<Json> items) {
+  Json value(Kind::array, {});
+  value.items = std::move(items);
+  return value;
+}
+
+Json Json::object(std::vector<Member> members) {
+  Json value(Kind::object, {});
+  value.members = std::move(members);
+  return value;
+}
+
 const Json* Json::find(std::string_view name) const {
   const auto found = std::find_if(members.begin(), members.end(),
-                                  [name](const auto& member) { return member.first == name; });
-  return found == members.end() ? nullptr : &found->second;
+                                  [name](const Member& member) { return member.name == name; });
+  return found == members.end() ? nullptr : &found->value;
 }
 
 std::uint64_t Json::as_number() const { return std::strtoull(text.c_str(), nullptr, 10); }
@@ -166,9 +191,9 @@ bool operator==(const Json& a, const Json& b) {
       a.members.size() != b.members.size()) {
     return false;
   }
-  return std::all_of(a.members.begin(), a.members.end(), [&b](const auto& member) {
-    const Json* const other = b.find(member.first);
-    return other != nullptr && *other == member.second;
+  return std::all_of(a.members.begin(), a.members.end(), [&b](const Json::Member& member) {
+    const Json* const other = b.find(member.name);
+    return other != nullptr && *other == member.value;
   });
 }
 

@@ -167,7 +167,7 @@ types::Result no_body(std::span<const std::byte> bytes, Json& out) {
 }  // namespace
 
 Json show(const p::type_body& v) {
-  std::vector<std::pair<std::string, Json>> members = {{"kind", Json::string(name_of(v.kind))}};
+  std::vector<Json::Member> members = {{"kind", Json::string(name_of(v.kind))}};
   switch (v.kind) {
     case p::type_kind::ENUM:
       members.push_back(F(members));
