@@ -58,15 +58,24 @@ TEST_P(HeapWrite, FindsWhatWasStoredBlockByBlock) {
 
 TEST_P(HeapWrite, ARunOverSeveralBlocksComesInParts) {
   const Block a = committed(char_type(), 31, {1, 1});
-  const Block b = committed(char_type(), 31, {2, 1});
+  const Block b = committed(char_type(), 32, {2, 1});
   ASSERT_EQ(b.address, a.address + 32);
   IW_OK(begin_write(heap(), {3, 1}));
   std::memset(a.address, 1, 64);  // also the byte between them, which is nobody's
   const auto runs = changes(heap());
-  EXPECT_EQ(parts_of(heap(), runs), (std::vector<Part>{{1, 0, 31}, {2, 0, 31}}));
+  EXPECT_EQ(parts_of(heap(), runs), (std::vector<Part>{{1, 0, 31}, {2, 0, 32}}));
   IW_OK(heap().commit_write(runs));
   EXPECT_EQ(a.address[30], std::byte{1});
   EXPECT_EQ(a.address[31], std::byte{0}) << "a store between blocks stayed";
+}
+
+TEST_P(HeapWrite, StoresBehindABlockAreUndone) {
+  const Block block = committed(char_type(), 32, {1, 1});
+  IW_OK(begin_write(heap(), {2, 1}));
+  std::memset(block.address, 1, 36);
+  IW_OK(release(heap()));
+  EXPECT_EQ(block.address[31], std::byte{1});
+  EXPECT_EQ(block.address[32], std::byte{0});
 }
 
 TEST_P(HeapWrite, StoresIntoFreeSpaceNeverReachANewBlock) {
@@ -184,7 +193,7 @@ TEST_P(HeapWrite, ASectionMayGoOnAfterACollect) {
   EXPECT_TRUE(is_all_zero(block));
 }
 
-TEST_P(HeapWrite, StoresInASectionThatGoesOnAreNoStrays) {
+TEST_P(HeapWrite, OnlyStoresOutsideOfASectionAreStrays) {
   static std::atomic<int> strays{0};
   const Block block = committed(int_type(), 10, {1, 1});
   track::set_stray_handler([](void*, track::Access) noexcept { ++strays; });
@@ -192,6 +201,9 @@ TEST_P(HeapWrite, StoresInASectionThatGoesOnAreNoStrays) {
   (void)changes(heap());
   IW_OK(heap().resume_write());
   int_at(block, 3) = 1;
+  Block large;
+  IW_OK(heap().allocate(int_type(), 1'000'000, "", false, large));
+  int_at(large, 3) = 1;
   EXPECT_EQ(strays.load(), 0);
   IW_OK(abort(heap()));
   int_at(block, 3) = 1;

@@ -80,7 +80,6 @@ Result Swizzler::other_to_wire(const void* address, const types::Type* target, W
       out.unit = stub.unit;
       return slot_of_url(stub.url, out.slot);
     }
-    last_other_slot_ = 0;
     std::uint16_t slot = 0;
     if (Result bad = slot_of_found(found, slot); !bad) return bad;
     last_other_ = found;
