@@ -18,6 +18,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -138,8 +139,13 @@ Status connect_unix(const std::string& path, std::int64_t deadline_ns, Socket& o
     return {ENAMETOOLONG, "the path of a Unix socket is empty or too long"};
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return connect_to(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address,
-                    deadline_ns, out);
+  socklen_t size = sizeof address;
+  if (path.front() == '@') {
+    // An abstract name: a NUL stands for the '@', and the length says where the name ends.
+    address.sun_path[0] = '\0';
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  }
+  return connect_to(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), size, deadline_ns, out);
 }
 
 Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {

@@ -45,6 +45,7 @@ class Socket {
 // Looking the name up is the system's business and does not know the deadline.
 Status connect_tcp(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
                    Socket& out);
+// A path that begins with '@' is an abstract name (Linux).
 Status connect_unix(const std::string& path, std::int64_t deadline_ns, Socket& out);
 
 // Wakes a thread that waits. signal() may be called from any thread and from signal handlers.
