@@ -253,17 +253,15 @@ impl<'a> Scan<'a> {
             return Ok(None);
         };
         let body = RECORD_HEAD_BYTES + head.header_bytes as usize;
-        Ok(check_record(bytes, &head, epoch)
-            .filter(|_| u64::from(head.synced) <= at)
-            .map(|header| Found {
-                offset: at,
-                span: head.span(),
-                crc: head.crc,
-                header,
-                body: Bytes::copy_from_slice(&bytes[body..]),
-                place: head.place,
-                synced: u64::from(head.synced),
-            }))
+        Ok(check_record(bytes, &head, epoch).map(|header| Found {
+            offset: at,
+            span: head.span(),
+            crc: head.crc,
+            header,
+            body: Bytes::copy_from_slice(&bytes[body..]),
+            place: head.place,
+            synced: u64::from(head.synced),
+        }))
     }
 
     fn record_head(&mut self, at: u64) -> io::Result<Option<RecordHead>> {

@@ -14,7 +14,7 @@ pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// One record of the log. REMOVE is `LogBody::Other(LogKind::Remove as i32)`.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Not 0.
+    /// Not 0, and never that of an earlier segment; (owner epoch << 32) + a counter is such a number.
     pub segment_id: u64,
     pub body: LogBody,
     /// The diff of a RELEASE as it was received; empty otherwise.

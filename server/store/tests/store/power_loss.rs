@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use interweave_store::{EmbeddedStore, Options, SegmentStore};
-use interweave_wire::protocol::Durability::Synced;
+use interweave_wire::protocol::Durability::{Synced, Written};
 use interweave_wire::protocol::VersionStamp;
 
-use crate::model::{checkpoint, fingerprint, open, scratch, small, versions, Model, Random};
+use crate::model::{
+    append, checkpoint, fingerprint, open, scratch, small, versions, Model, Random,
+};
 use crate::records::{copy_dir, logs};
 
 const SECTOR: usize = 512;
@@ -125,24 +127,28 @@ fn run(dir: &Path, options: Options, disk: &Arc<Mutex<Disk>>, random: &mut Rando
         };
         store.append(group, durable, Box::new(done));
         if random.below(20) == 0 {
-            save_some(&store, &model, random);
+            save_some(&store, &mut model, random);
         }
     }
     model
 }
 
-/// A checkpoint of a version whose record may not be on the disk yet.
-fn save_some(store: &EmbeddedStore, model: &Model, random: &mut Random) {
+/// A checkpoint of a version whose record was only written.
+fn save_some(store: &EmbeddedStore, model: &mut Model, random: &mut Random) {
     let which = random.below(model.segments.len() as u64) as usize;
-    if let Some((&id, known)) = model.segments.iter().nth(which) {
-        let at = VersionStamp {
-            incarnation: known.incarnation,
-            number: known.releases.len() as u64,
-        };
-        // waited for, so that nothing changes while the hook copies the directory
-        let saved = checkpoint(store, id, at, Bytes::new());
-        saved.recv().unwrap().unwrap();
-    }
+    let Some(&id) = model.segments.keys().nth(which) else {
+        return;
+    };
+    let group = vec![model.next_release(id, random)];
+    model.apply(&group);
+    append(store, group, Written).recv().unwrap().unwrap();
+    let at = VersionStamp {
+        incarnation: model.segments[&id].incarnation,
+        number: model.segments[&id].releases.len() as u64,
+    };
+    // waited for, so that nothing changes while the hook copies the directory
+    let saved = checkpoint(store, id, at, Bytes::new());
+    saved.recv().unwrap().unwrap();
 }
 
 fn check(disk: &Arc<Mutex<Disk>>, model: &Model, seed: u64) {
