@@ -259,7 +259,11 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
 
 void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener* segment) {
   const std::lock_guard lock(mutex_);
-  live->segments_[number] = segment;
+  if (segment == nullptr) {
+    live->segments_.erase(number);
+  } else {
+    live->segments_[number] = segment;
+  }
 }
 
 void Link::read_available(const std::shared_ptr<Live>& live) {

@@ -88,7 +88,7 @@ class Link {
   // PING, silence. Returns when to be called again.
   std::int64_t run_timers(std::int64_t now_ns);
 
-  // From now on messages of this number are the segment's; its number on this connection.
+  // From now on messages of this number on this connection are the segment's; null: nobody's.
   void listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener* segment);
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -18,7 +18,8 @@ class Locks : public ::testing::Test {
     ASSERT_NE(segment_, nullptr) << IW_strerror();
   }
   void TearDown() override {
-    if (segment_ != nullptr) EXPECT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
+    if (segment_ == nullptr) return;
+    EXPECT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
   }
 
   // An array of ints, committed.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ Child::Child(const std::vector<std::string>& command) {
   arguments.push_back(nullptr);
   pid_ = fork();
   if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // none outlives a test that crashes
     dup2(in[0], 0);
     dup2(out[1], 1);
     execv(arguments[0], arguments.data());
