@@ -74,6 +74,10 @@ fn seen(segment: &Segment) -> Seen {
 const QUOTA_BYTES: u64 = 16 << 20;
 
 fn against(bytes: &Bytes, diff: &Diff, rich: bool) {
+    // Version 0 is the empty segment.
+    if rich && diff.from == 0 {
+        return;
+    }
     let start = segment(diff.from, rich);
     let before = seen(&start);
     let checkpoint = start.checkpoint();
@@ -103,7 +107,7 @@ fn against(bytes: &Bytes, diff: &Diff, rich: bool) {
 }
 
 fn update(bytes: &Bytes, diff: &Diff, rich: bool) {
-    let mut follower = segment(diff.from, rich);
+    let mut follower = segment(diff.from.max(1), rich);
     let before = seen(&follower);
     // A client's memory is bounded by its own limit; a diff here may not make huge blocks.
     let huge = |block: Result<interweave_wire::diff::NewBlock<'_>, _>| {
