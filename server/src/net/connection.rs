@@ -8,9 +8,9 @@
 use super::inbound::{Gate, Inbound, Lost};
 use super::outbound::Outbound;
 use super::shell::Shell;
+use super::socket::Socket;
 use crate::session::Request;
 use bytes::BufMut;
-use rustix::net::Shutdown;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
@@ -19,7 +19,6 @@ use std::rc::Rc;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
-use tokio::net::{tcp, unix};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -31,8 +30,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Where a connection's frames go.
 #[derive(Debug)]
 pub enum Sink {
-    Tcp(tcp::OwnedWriteHalf),
-    Unix(unix::OwnedWriteHalf),
+    Stream(Socket),
     /// A task of the WebSocket takes them.
     Web,
 }
@@ -89,8 +87,7 @@ impl Connection {
         let mut outbound = self.outbound.borrow_mut();
         let before = outbound.backlog_bytes();
         let result = match &self.sink {
-            Sink::Tcp(half) => outbound.write_with(|slices| half.try_write_vectored(slices)),
-            Sink::Unix(half) => outbound.write_with(|slices| half.try_write_vectored(slices)),
+            Sink::Stream(socket) => outbound.write_with(|slices| socket.try_write_vectored(slices)),
             Sink::Web => Err(io::ErrorKind::WouldBlock.into()),
         };
         match result {
@@ -117,23 +114,6 @@ impl Connection {
             self.room.notified().await;
         }
     }
-
-    async fn writable(&self) -> io::Result<()> {
-        match &self.sink {
-            Sink::Tcp(half) => half.writable().await,
-            Sink::Unix(half) => half.writable().await,
-            Sink::Web => Ok(()),
-        }
-    }
-
-    fn shut_down(&self) {
-        // A connection that is gone already cannot be shut down; that is as well.
-        let _ = match &self.sink {
-            Sink::Tcp(half) => rustix::net::shutdown(half.as_ref(), Shutdown::Write),
-            Sink::Unix(half) => rustix::net::shutdown(half.as_ref(), Shutdown::Write),
-            Sink::Web => Ok(()),
-        };
-    }
 }
 
 /// Asks the engine which bulk to keep.
@@ -149,36 +129,39 @@ impl Gate for EngineGate<'_> {
 }
 
 /// Serves the connection until it ends.
-pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, mut half: impl AsyncRead + Unpin) {
+pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>) {
+    let Sink::Stream(socket) = &connection.sink else {
+        return;
+    };
     let _serving = shell.serving();
     tokio::select! {
-        _ = read_messages(&shell, &connection, &mut half) => {}
-        _ = write_stuck(&shell, &connection) => {}
+        _ = read_messages(&shell, &connection, socket) => {}
+        _ = write_stuck(&shell, &connection, socket) => {}
         _ = connection.ended() => {}
     }
     shell.disconnected(&connection);
-    let _ = timeout(LINGER, linger(&connection, &mut half)).await;
+    let _ = timeout(LINGER, linger(&connection, socket)).await;
 }
 
 /// What was sent last goes out; then the peer is given the time to read it.
-async fn linger(connection: &Connection, half: &mut (impl AsyncRead + Unpin)) {
+async fn linger(connection: &Connection, mut socket: &Socket) {
     while !connection.outbound.borrow().is_empty() {
-        if connection.writable().await.is_err() {
+        if socket.writable().await.is_err() {
             return;
         }
         connection.flush();
     }
-    connection.shut_down();
+    socket.shut_down();
     let mut dropped = [0; 4096];
-    while matches!(half.read(&mut dropped).await, Ok(1..)) {}
+    while matches!(socket.read(&mut dropped).await, Ok(1..)) {}
 }
 
 /// Writes what could not be written at once.
-async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>) {
+async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
     loop {
         connection.stuck().await;
         while !connection.outbound.borrow().is_empty() {
-            if connection.writable().await.is_err() {
+            if socket.writable().await.is_err() {
                 return;
             }
             shell.flush_later(connection);
@@ -186,15 +169,11 @@ async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>) {
     }
 }
 
-async fn read_messages(
-    shell: &Rc<Shell>,
-    connection: &Rc<Connection>,
-    half: &mut (impl AsyncRead + Unpin),
-) {
+async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
     let mut inbound = Inbound::default();
     loop {
         connection.has_room().await;
-        let read = read_some(shell, connection.id, half, &mut inbound).await;
+        let read = read_some(shell, connection.id, socket, &mut inbound).await;
         let lost = match read {
             Ok(0) | Err(ReadError::Io) => return,
             Ok(bytes) => {
@@ -226,11 +205,11 @@ enum ReadError {
 async fn read_some(
     shell: &Rc<Shell>,
     connection: u64,
-    half: &mut (impl AsyncRead + Unpin),
+    mut socket: &Socket,
     inbound: &mut Inbound,
 ) -> Result<usize, ReadError> {
     if let Some((bulk, room)) = inbound.bulk_target() {
-        let read = half.read_buf(&mut bulk.limit(room)).await;
+        let read = socket.read_buf(&mut bulk.limit(room)).await;
         let bytes = read.map_err(|_| ReadError::Io)?;
         inbound.bulk_read(bytes);
         return Ok(bytes);
@@ -239,7 +218,7 @@ async fn read_some(
     poll_fn(|cx| {
         let mut buffer = shell.buffer.borrow_mut();
         let kept = inbound.restore(&mut buffer);
-        let bytes = ready!(poll_read(cx, half, &mut buffer[kept..]))?;
+        let bytes = ready!(poll_read(cx, socket, &mut buffer[kept..]))?;
         let parsed = inbound.parse(&buffer[..kept + bytes], &gate);
         Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost))
     })
@@ -248,11 +227,11 @@ async fn read_some(
 
 fn poll_read(
     cx: &mut Context<'_>,
-    half: &mut (impl AsyncRead + Unpin),
+    mut socket: &Socket,
     space: &mut [u8],
 ) -> Poll<Result<usize, ReadError>> {
     let mut space = ReadBuf::new(space);
-    let read = ready!(Pin::new(half).poll_read(cx, &mut space));
+    let read = ready!(Pin::new(&mut socket).poll_read(cx, &mut space));
     Poll::Ready(
         read.map(|()| space.filled().len())
             .map_err(|_| ReadError::Io),

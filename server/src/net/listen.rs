@@ -3,6 +3,7 @@
 use super::address::{abstract_name, ListenAddress};
 use super::connection::{self, Connection, Sink};
 use super::shell::Shell;
+use super::socket::{Socket, Stream};
 use crate::session::Outgoing;
 use interweave_wire::protocol::ErrorCode;
 use std::io;
@@ -10,7 +11,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::AsyncRead;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::spawn_local;
 
@@ -46,8 +46,14 @@ impl Listener {
     pub async fn serve(self, shell: Rc<Shell>) {
         loop {
             let accepted = match &self {
-                Listener::Tcp(tcp) => tcp.accept().await.map(|(s, _)| accept_tcp(&shell, s)),
-                Listener::Unix(unix, _) => unix.accept().await.map(|(s, _)| accept_unix(&shell, s)),
+                Listener::Tcp(tcp) => {
+                    let accepted = tcp.accept().await;
+                    accepted.and_then(|(stream, _)| accept_tcp(&shell, stream))
+                }
+                Listener::Unix(unix, _) => {
+                    let accepted = unix.accept().await;
+                    accepted.and_then(|(stream, _)| accept_unix(&shell, stream))
+                }
             };
             if let Err(error) = accepted {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -103,28 +109,27 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
     }
 }
 
-fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) {
+fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
     // Without it small messages wait for acknowledgements; a socket that refuses is lost anyway.
     let _ = stream.set_nodelay(true);
-    let (read, write) = stream.into_split();
-    accept(shell, read, Sink::Tcp(write));
+    accept(shell, Stream::Tcp(stream.into_std()?))
 }
 
-fn accept_unix(shell: &Rc<Shell>, stream: UnixStream) {
-    let (read, write) = stream.into_split();
-    accept(shell, read, Sink::Unix(write));
+fn accept_unix(shell: &Rc<Shell>, stream: UnixStream) -> io::Result<()> {
+    accept(shell, Stream::Unix(stream.into_std()?))
 }
 
-fn accept(shell: &Rc<Shell>, read: impl AsyncRead + Unpin + 'static, sink: Sink) {
-    let mut sink = Some(sink);
+fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
+    let mut sink = Some(Sink::Stream(Socket::new(stream)?));
     let connection = shell.connect(|id| Connection::new(id, sink.take().unwrap_or(Sink::Web)));
     match (connection, sink) {
         (Some(connection), _) => {
-            spawn_local(connection::serve(shell.clone(), connection, read));
+            spawn_local(connection::serve(shell.clone(), connection));
         }
         (None, Some(sink)) => refuse(sink),
         (None, None) => {}
     }
+    Ok(())
 }
 
 /// There are too many connections: said as well as a new socket takes it.

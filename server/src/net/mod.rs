@@ -13,6 +13,7 @@ mod metrics;
 mod outbound;
 mod serve;
 mod shell;
+mod socket;
 mod websocket;
 
 #[cfg(test)]

@@ -106,7 +106,10 @@ impl Engine {
     /// The same release over a new connection, while the first is on its way to the log: its answer
     /// goes to the new one.
     fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
-        let same = |p: &&mut Pending| matches!(p, Pending::Release(f) if f.at.session == at.session && f.sequence == r.sequence);
+        let same = |p: &&mut Pending| match p {
+            Pending::Release(f) => f.at.session == at.session && f.sequence == r.sequence,
+            _ => false,
+        };
         let Some(Pending::Release(release)) = self.pending.values_mut().find(same) else {
             return false;
         };
@@ -364,7 +367,10 @@ impl Engine {
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
         self.opened(at.connection, r.segment)?;
         self.segment(r.segment)?;
-        let same = |p: &&mut Pending| matches!(p, Pending::Release(f) if f.session_id == r.session && f.sequence == r.sequence);
+        let same = |p: &&mut Pending| match p {
+            Pending::Release(f) => f.session_id == r.session && f.sequence == r.sequence,
+            _ => false,
+        };
         if let Some(Pending::Release(release)) = self.pending.values_mut().find(same) {
             release.resolvers.push((at, r.clone()));
             return self.await_answer(at, Unanswered::Store);
