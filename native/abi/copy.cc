@@ -126,24 +126,6 @@ Result Copy::assign(void*, const void*, std::uint64_t) {
   return {error_code::UNIMPLEMENTED, "IW_assign is not part of this version of the library"};
 }
 
-// Adds what was stored to since the last call to the section's pages.
-Result Copy::take_pages() {
-  std::vector<memory::SubsegmentPages> written;
-  if (Result listed = heap_->collect(written); !listed) return listed;
-  for (memory::SubsegmentPages& one : written) {
-    const auto same = std::find_if(
-        collected_.begin(), collected_.end(),
-        [&one](const memory::SubsegmentPages& other) { return other.subsegment == one.subsegment; });
-    if (same == collected_.end()) {
-      collected_.push_back(std::move(one));
-      continue;
-    }
-    same->pages.insert(same->pages.end(), one.pages.begin(), one.pages.end());
-    runs::coalesce(same->pages);
-  }
-  return {};
-}
-
 std::uint64_t Copy::collected_pages() const {
   std::uint64_t bytes = 0;
   for (const memory::SubsegmentPages& one : collected_) {
@@ -155,7 +137,7 @@ std::uint64_t Copy::collected_pages() const {
 Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
                      std::uint64_t& pages) {
   const std::lock_guard lock(mutex_);
-  if (Result taken = take_pages(); !taken) return taken;
+  if (Result listed = heap_->collect(collected_); !listed) return listed;
   pages = collected_pages();
   if (Result found = heap_->changed_runs(collected_, out.runs); !found) return found;
   swizzle::Swizzler swizzler(*heap_, slots_, resolver);
@@ -163,6 +145,11 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, Co
   Result collected = diff::collect(release, out.outgoing);
   if (!collected) slots_.rollback();
   return collected;
+}
+
+Result Copy::resume() {
+  const std::lock_guard lock(mutex_);
+  return heap_->resume_write();
 }
 
 Result Copy::commit(const CollectedDiff& diff) {
@@ -175,12 +162,11 @@ Result Copy::commit(const CollectedDiff& diff) {
 
 Result Copy::roll_back() {
   const std::lock_guard lock(mutex_);
-  const Result taken = take_pages();
-  const Result rolled_back = heap_->rollback_write(collected_);
+  const Result rolled_back = heap_->rollback_write();
   types_.rollback();
   slots_.rollback();
   collected_.clear();
-  return rolled_back.ok() ? taken : rolled_back;
+  return rolled_back;
 }
 
 }  // namespace iw::abi

@@ -70,16 +70,17 @@ class Copy {
   // May be called again after a release that did not succeed. `pages` is what was found written.
   Result collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
                  std::uint64_t& pages);
+  // After a release that did not succeed and left the lock: stores are allowed again.
+  Result resume();
   Result commit(const CollectedDiff& diff);
   Result roll_back();
 
  private:
   explicit Copy(const types::Url& url) : slots_(url) {}
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
-  Result read_update(std::span<const std::byte> bytes, diff::Update& out) ;
+  Result read_update(std::span<const std::byte> bytes, diff::Update& out);
   void ask_for_foreign(const diff::Update& update, const Describe& describe,
                        swizzle::Resolver& resolver);
-  Result take_pages();
   [[nodiscard]] std::uint64_t collected_pages() const;
 
   std::mutex mutex_;

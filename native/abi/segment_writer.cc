@@ -144,6 +144,7 @@ Result Segment::release_writer() {
     stats_.faults += pages;
   }
   if (!collected) {
+    if (Result resumed = copy_->resume(); !resumed) return resumed;
     return {collected.code, collected.text + "; nothing was sent and the lock is still held"};
   }
   return release_answered(send_release(diff), diff);
@@ -192,8 +193,7 @@ Result Segment::resolve_release(std::int64_t deadline_ns) {
   Request request;
   request.type = message_type::RESOLVE_RELEASE;
   const auto body = [this](std::uint32_t number) {
-    return session::encoded(
-        protocol::resolve_release{number, release_session_, release_sequence_});
+    return session::encoded(protocol::resolve_release{number, release_session_, release_sequence_});
   };
   if (Result called = converse(request, body, deadline_ns, true); !called) return called;
   protocol::release_resolved resolved;
@@ -223,6 +223,7 @@ Result Segment::release_answered(const Result& answer, const CollectedDiff& diff
     }
     case error_code::STORE_FULL:
     case error_code::TIMED_OUT:
+      if (Result resumed = copy_->resume(); !resumed) return resumed;
       return {answer.code, answer.text + "; the lock is still held: release again or abort"};
     case error_code::UNREACHABLE: {
       {

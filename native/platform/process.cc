@@ -2,9 +2,11 @@
 #include "platform/process.h"
 
 #include <pthread.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 namespace iw::platform {
@@ -22,6 +24,18 @@ std::atomic<unsigned> forks{0};
 std::int64_t process_id() { return getpid(); }
 
 unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
+
+void write_to_stderr(std::span<const std::string_view> pieces) noexcept {
+  constexpr std::size_t most = 16;
+  std::array<iovec, most> vector{};
+  const std::size_t count = std::min(pieces.size(), most);
+  for (std::size_t i = 0; i < count; ++i) {
+    vector[i] = {const_cast<char*>(pieces[i].data()), pieces[i].size()};
+  }
+  // Nothing can be done here about a standard error that is closed.
+  [[maybe_unused]] const auto written =
+      writev(STDERR_FILENO, vector.data(), static_cast<int>(count));
+}
 
 Status random_bytes(std::span<std::byte> out) {
   constexpr std::size_t limit_bytes = 256;  // of one getentropy call

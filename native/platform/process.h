@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "platform/status.h"
 
@@ -14,6 +15,10 @@ std::int64_t process_id();
 
 // Grows by one in every forked child: an object made under another count belongs to a parent.
 unsigned fork_count() noexcept;
+
+// One line of at most 16 pieces to standard error, in one call where the system can: for signal
+// handlers, which must not use stdio.
+void write_to_stderr(std::span<const std::string_view> pieces) noexcept;
 
 Status random_bytes(std::span<std::byte> out);
 

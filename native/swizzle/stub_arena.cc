@@ -1,8 +1,5 @@
 #include "swizzle/stub_arena.h"
 
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -169,7 +166,7 @@ bool StubArena::State::report(void* context, std::byte* address, platform::Fault
   const auto* serial_end = std::to_chars(serial.begin(), serial.end(), stub->serial).ptr;
   const auto* unit_end = std::to_chars(unit.begin(), unit.end(), stub->unit).ptr;
   const std::string_view reason = why(stub->reason.load(std::memory_order_relaxed));
-  const std::array<std::string_view, 8> parts{
+  const std::array<std::string_view, 9> line{
       "interweave: the program touched a pointer that leads to ",
       stub->segment->text,
       "#",
@@ -177,15 +174,9 @@ bool StubArena::State::report(void* context, std::byte* address, platform::Fault
       "#",
       {unit.data(), static_cast<std::size_t>(unit_end - unit.data())},
       ", which is not here: ",
-      reason};
-  std::array<iovec, parts.size() + 1> pieces{};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    pieces[i] = {const_cast<char*>(parts[i].data()), parts[i].size()};
-  }
-  char newline = '\n';
-  pieces.back() = {&newline, 1};
-  [[maybe_unused]] const auto written =
-      writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size()));
+      reason,
+      "\n"};
+  platform::write_to_stderr(line);
   return false;  // the process takes its SIGSEGV
 }
 
