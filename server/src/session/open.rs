@@ -144,7 +144,8 @@ impl Engine {
     pub(super) fn add_segment(&mut self, mut beginning: Beginning) -> u32 {
         self.last_number += 1;
         beginning.number = self.last_number;
-        let state = SegmentState::from(beginning);
+        let mut state = SegmentState::from(beginning);
+        state.saved_ns = self.now_ns;
         self.paths.insert(state.path.clone(), self.last_number);
         self.segments.insert(self.last_number, state);
         self.last_number
@@ -155,7 +156,7 @@ impl Engine {
         self.last_incarnation
     }
 
-    fn log_creation(&mut self, number: u32) {
+    pub(super) fn log_creation(&mut self, number: u32) {
         let Some(s) = self.segments.get(&number) else {
             return;
         };
@@ -180,7 +181,10 @@ impl Engine {
         };
         let creators = std::mem::take(&mut s.creators);
         match result {
-            Ok(()) => s.life = Life::Open,
+            Ok(()) => {
+                s.life = Life::Open;
+                s.unlogged = false;
+            }
             Err(error) if s.life == Life::Creating => {
                 self.remove_state(number);
                 for (connection, stream, _) in creators {
@@ -193,8 +197,11 @@ impl Engine {
                 }
                 return;
             }
-            // A MEMORY segment is served though the log does not know it; it will not be saved.
-            Err(_) => return,
+            // A MEMORY segment is served all the same; the log is asked again later.
+            Err(_) => {
+                s.unlogged = true;
+                return;
+            }
         }
         for (index, (connection, stream, read_only)) in creators.into_iter().enumerate() {
             self.answered(connection, stream);

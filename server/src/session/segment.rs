@@ -61,6 +61,10 @@ pub struct SegmentState {
     /// Changed since the last checkpoint.
     pub unsaved: bool,
     pub checkpointing: bool,
+    /// When it was saved last, or began.
+    pub saved_ns: u64,
+    /// The store did not take its creation: it cannot be saved.
+    pub unlogged: bool,
 }
 
 impl SegmentState {
@@ -173,6 +177,8 @@ impl From<Beginning> for SegmentState {
             creators: Vec::new(),
             unsaved: false,
             checkpointing: false,
+            saved_ns: 0,
+            unlogged: false,
         }
     }
 }

@@ -3,17 +3,21 @@
 
 use super::engine::{Effect, Engine};
 use super::release::InFlight;
-use super::segment::{Life, SERIALS_END, SERIAL_STEP};
+use super::segment::{Life, SegmentState, SERIALS_END, SERIAL_STEP};
 use super::timers::Timer;
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
-use interweave_wire::protocol::{CheckpointHead, ErrorCode, LogBody};
+use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
 use interweave_wire::Rejection;
 
 /// How often the store is asked whether it wants checkpoints.
 const STORE_LOOK_NS: u64 = 1_000_000_000;
 /// Without need, a checkpoint is taken after that much log [LOG-5].
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
+/// A MEMORY segment, of which there is no log, is saved that often while it changes; a large one
+/// less often, by a second for so many bytes.
+const MEMORY_SAVE_NS: u64 = 60_000_000_000;
+const MEMORY_SAVE_BYTES: u64 = 10 << 20;
 
 /// What waits for the store, by ticket.
 #[derive(Debug)]
@@ -56,6 +60,11 @@ pub fn rejection(error: &StoreError) -> Rejection {
         StoreError::TooLarge { .. } => ErrorCode::TooLarge,
     };
     Rejection::new(code, error.to_string())
+}
+
+fn memory_is_due(s: &SegmentState, now_ns: u64) -> bool {
+    let size_ns = s.master.wire_bytes() / MEMORY_SAVE_BYTES * 1_000_000_000;
+    s.unsaved && s.durable == Durability::Memory && now_ns >= s.saved_ns + MEMORY_SAVE_NS + size_ns
 }
 
 impl Engine {
@@ -154,12 +163,22 @@ impl Engine {
             .values()
             .filter(|s| {
                 let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
-                overdue.contains(&s.id) || log_bytes(s.id) > much
+                overdue.contains(&s.id) || log_bytes(s.id) > much || memory_is_due(s, self.now_ns)
             })
             .map(|s| s.number)
             .collect();
         for number in due {
             self.save(number);
+        }
+        let unlogged = self.segments.values_mut().filter(|s| s.unlogged);
+        let again: Vec<u32> = unlogged
+            .map(|s| {
+                s.unlogged = false;
+                s.number
+            })
+            .collect();
+        for number in again {
+            self.log_creation(number);
         }
     }
 
@@ -168,10 +187,12 @@ impl Engine {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
-        if s.checkpointing || s.life != Life::Open || !self.config.stored {
+        let unsavable = s.unlogged || s.life != Life::Open || !self.config.stored;
+        if s.checkpointing || unsavable {
             return;
         }
         s.checkpointing = true;
+        s.saved_ns = self.now_ns;
         s.unsaved = false;
         let version = s.master.newest();
         let head = CheckpointHead {

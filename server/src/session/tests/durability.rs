@@ -161,6 +161,38 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
 }
 
 #[test]
+fn a_memory_segment_is_saved_each_minute_that_it_changes() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Memory);
+    world.write(1, segment, 1);
+    for (ms, checkpoints) in [(30_000, 0), (30_000, 1), (60_000, 0)] {
+        world.pass_talking(ms, &[1]);
+        let now_ns = world.now_ns();
+        world.engine.store_looked_at(now_ns, &|_| 0, &[]);
+        world.drain();
+        assert_eq!(world.asked.len(), checkpoints);
+        world.store_all();
+    }
+}
+
+#[test]
+fn a_memory_segment_that_the_store_had_no_room_for_is_logged_later() {
+    let mut world = World::new(true);
+    world.hello(1);
+    let stream = world.send(1, open("/list", Durability::Memory));
+    world.answer(stream);
+    let asked = world.asked.remove(0);
+    world.stored(&asked, full());
+    let now_ns = world.now_ns();
+    world.engine.store_looked_at(now_ns, &|_| 0, &[]);
+    world.drain();
+    let [Asked::Append(_, group, _)] = &world.asked[..] else {
+        panic!("the creation is logged again: {:?}", world.asked);
+    };
+    assert!(matches!(group[0].body, LogBody::Create(_)));
+}
+
+#[test]
 fn log_8_serials_beyond_the_logged_bound_wait_for_the_log() {
     let mut world = World::new(true);
     let segment = world.clients(1, Durability::Synced);
