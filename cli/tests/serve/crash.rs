@@ -141,3 +141,27 @@ fn a_second_server_on_the_same_store_is_refused() {
     assert!(!second.status.success());
     assert!(second.stdout.is_empty(), "it never listened");
 }
+
+#[test]
+fn a_server_that_cannot_listen_leaves_the_store_clean() {
+    let directory = Directory::new();
+    let store = directory.path().display().to_string();
+    let mut server = Server::start(&store, &[]);
+    let mut client = connect(&server);
+    let mut copy = open(&mut client, "/numbers", Durability::Written);
+    write(&mut client, &mut copy, 1, 100, 9).unwrap();
+    assert!(server.stop().success());
+    let other = Server::in_memory(&[]);
+    let taken = format!("127.0.0.1:{}", other.port);
+    let failed = std::process::Command::new(env!("CARGO_BIN_EXE_interweave"))
+        .args(["serve", "--store", &store, "--listen", &taken])
+        .args(["--http", "none"])
+        .output()
+        .expect("it runs");
+    assert!(!failed.status.success());
+    let text = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(text.contains("is a server running already?"), "{text}");
+    let server = Server::start(&store, &[]);
+    let found = connect(&server).list("/").unwrap();
+    assert_eq!(&found[0].newest, copy.stamp(), "the same incarnation");
+}

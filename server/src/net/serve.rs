@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
-use tokio::task::{spawn_local, LocalSet};
+use tokio::task::{spawn_local, JoinHandle, LocalSet};
 use tokio::time::timeout;
 
 /// How long connections may take at the end to be sent what is queued.
@@ -94,6 +94,31 @@ async fn run(
     });
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
+    let tasks = match listen(&shell, &options, ready).await {
+        Ok(tasks) => tasks,
+        Err(error) => {
+            // Nothing was changed, so that the store may as well know it.
+            stop(&shell, &mut signals).await?;
+            return Err(error);
+        }
+    };
+    let fenced = tokio::select! {
+        _ = signals.next() => false,
+        _ = shell.fenced() => true,
+    };
+    tracing::info!(fenced, "stopping");
+    for task in tasks {
+        task.abort();
+    }
+    stop(&shell, &mut signals).await
+}
+
+/// Begins to listen everywhere, then says so.
+async fn listen(
+    shell: &Rc<Shell>,
+    options: &ServeOptions,
+    ready: &mut impl FnMut(&ListenAddress),
+) -> Result<Vec<JoinHandle<()>>, ServeError> {
     let mut tasks = Vec::new();
     if let Some(address) = &options.http {
         let what = format!("listening on {address} for HTTP");
@@ -115,15 +140,7 @@ async fn run(
         tracing::info!(%address, "listening");
         ready(address);
     }
-    let fenced = tokio::select! {
-        _ = signals.next() => false,
-        _ = shell.fenced() => true,
-    };
-    tracing::info!(fenced, "stopping");
-    for task in tasks {
-        task.abort();
-    }
-    stop(&shell, &mut signals).await
+    Ok(tasks)
 }
 
 /// Stops in order, or at once if a second signal comes.
