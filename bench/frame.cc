@@ -114,8 +114,7 @@ void interweave_reader(TwoProcesses& pair, const std::string& url) {
 }
 
 Figure interweave_frame() {
-  const bench::ChildServer server =
-      bench::ChildServer::interweave({"--store", "memory", "--local-socket", "off"});
+  const bench::ChildServer server = bench::ChildServer::interweave("127.0.0.2:0");
   const std::string url = server.address() + "/frame";
   TwoProcesses writer(1, [&](TwoProcesses& report) {
     TwoProcesses pair(kRounds, [&](TwoProcesses& inner) { interweave_reader(inner, url); });

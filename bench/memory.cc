@@ -75,7 +75,7 @@ void build(IW_handle_t segment, const Shape& shape) {
 }
 
 void measure(const Shape& shape, bench::Csv& csv) {
-  const bench::ChildServer server = bench::ChildServer::interweave({"--store", "memory"});
+  const bench::ChildServer server = bench::ChildServer::interweave();
   const std::string url = server.address() + "/memory";
   const std::size_t wire = shape.blocks * shape.elements * (shape.chars ? 1 : 8);
   const std::size_t server_before = resident_bytes(server.pid());

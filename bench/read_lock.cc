@@ -54,7 +54,7 @@ void measure(IW_handle_t segment, const char* name, IW_coherence_t model, double
 }  // namespace
 
 int main() {
-  const bench::ChildServer server = bench::ChildServer::interweave({"--store", "memory"});
+  const bench::ChildServer server = bench::ChildServer::interweave();
   const std::string url = server.address() + "/read-lock";
   const IW_handle_t segment = IW_open_segment(url.c_str());
   if (segment == nullptr) fail("open");

@@ -130,7 +130,7 @@ void interweave_reader(TwoProcesses& pair, const std::string& url, int runs) {
 }
 
 Figure interweave_update(int runs) {
-  const bench::ChildServer server = bench::ChildServer::interweave({"--store", "memory"});
+  const bench::ChildServer server = bench::ChildServer::interweave();
   const std::string url = server.address() + "/update";
   Figure figure;
   // The writer's half runs in a forked process, too: the library is used after fork only.
@@ -243,8 +243,9 @@ void redis_reader(TwoProcesses& pair, const std::string& path, int runs, bool wh
 void send_runs(redisContext* redis, const double* array, int runs, int round) {
   const std::vector<Run> all = runs_of_round(runs, round);
   for (const Run& run : all) {
-    redisAppendCommand(redis, "SETRANGE array %zu %b", run.first * sizeof(double),
-                       array + run.first, run.count * sizeof(double));
+    const auto offset = static_cast<unsigned long long>(run.first * sizeof(double));
+    redisAppendCommand(redis, "SETRANGE array %llu %b", offset, array + run.first,
+                       run.count * sizeof(double));
   }
   const std::string diff = diff_of(array, runs, round);
   redisAppendCommand(redis, "PUBLISH change %b", diff.data(), diff.size());

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 namespace bench {
 namespace {
@@ -77,17 +78,18 @@ ChildServer::~ChildServer() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-ChildServer ChildServer::interweave(const std::vector<std::string>& options) {
+ChildServer ChildServer::interweave(const std::string& listen) {
   ChildServer server;
   server.folder_ = own_folder();
   const char* program = getenv("IW_PROGRAM");
-  std::vector<std::string> command = {program ? program : "interweave",
-                                      "serve",
-                                      "--listen",
-                                      "127.0.0.1:0",
-                                      "--http",
-                                      "127.0.0.1:0"};
-  command.insert(command.end(), options.begin(), options.end());
+  const std::vector<std::string> command = {program ? program : "interweave",
+                                            "serve",
+                                            "--listen",
+                                            listen,
+                                            "--http",
+                                            "127.0.0.1:0",
+                                            "--store",
+                                            "memory"};
   int output = -1;
   server.pid_ = start(command, server.folder_ + "/log", &output);
   const std::string line = wait_for_line(output, "listening ", command[0]);

@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <string>
-#include <vector>
 
 namespace bench {
 
@@ -16,7 +15,9 @@ class ChildServer {
   ChildServer(const ChildServer&) = delete;
 
   // Waits for its `listening A` line; address() is A. The program is $IW_PROGRAM or `interweave`.
-  static ChildServer interweave(const std::vector<std::string>& options);
+  // On 127.0.0.1 clients of the same host take a Unix socket by themselves; on another loopback
+  // address they use TCP (NET-1). Nothing is kept on disk.
+  static ChildServer interweave(const std::string& listen = "127.0.0.1:0");
   // Listens on a Unix socket only, keeps nothing on disk; address() is the socket's path.
   static ChildServer redis();
 
