@@ -107,6 +107,10 @@ fn against(bytes: &Bytes, diff: &Diff, rich: bool) {
 }
 
 fn update(bytes: &Bytes, diff: &Diff, rich: bool) {
+    // Version 0 is the empty segment: no server sends a diff that leads to it.
+    if diff.to == 0 {
+        return;
+    }
     let mut follower = segment(diff.from.max(1), rich);
     let before = seen(&follower);
     // A client's memory is bounded by its own limit; a diff here may not make huge blocks.
