@@ -1,15 +1,25 @@
 #include "abi/copy.h"
 
-#include <algorithm>
 #include <map>
 
 #include "platform/memory.h"
-#include "runs/runs.h"
 #include "types/registry.h"
 
 namespace iw::abi {
 
 using protocol::error_code;
+
+namespace {
+
+std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
+  std::uint64_t bytes = 0;
+  for (const memory::SubsegmentPages& one : pages) {
+    for (const platform::ByteRange& range : one.pages) bytes += range.size_bytes();
+  }
+  return bytes / platform::page_size();
+}
+
+}  // namespace
 
 Result Copy::create(const types::Url& url, bool read_only, std::shared_ptr<Copy>& out) {
   memory::HeapOptions options;
@@ -92,8 +102,17 @@ Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
 
 Result Copy::begin_write(const memory::SerialRange& serials) {
   const std::lock_guard lock(mutex_);
-  collected_.clear();
   return heap_->begin_write({&serials, 1});
+}
+
+Result Copy::add_serials(const memory::SerialRange& range) {
+  const std::lock_guard lock(mutex_);
+  return heap_->add_serials(range);
+}
+
+bool Copy::has_serials() {
+  const std::lock_guard lock(mutex_);
+  return heap_->has_serials();
 }
 
 Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out) {
@@ -126,20 +145,13 @@ Result Copy::assign(void*, const void*, std::uint64_t) {
   return {error_code::UNIMPLEMENTED, "IW_assign is not part of this version of the library"};
 }
 
-std::uint64_t Copy::collected_pages() const {
-  std::uint64_t bytes = 0;
-  for (const memory::SubsegmentPages& one : collected_) {
-    for (const platform::ByteRange& range : one.pages) bytes += range.size_bytes();
-  }
-  return bytes / platform::page_size();
-}
-
 Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
                      std::uint64_t& pages) {
   const std::lock_guard lock(mutex_);
-  if (Result listed = heap_->collect(collected_); !listed) return listed;
-  pages = collected_pages();
-  if (Result found = heap_->changed_runs(collected_, out.runs); !found) return found;
+  std::vector<memory::SubsegmentPages> written;
+  if (Result listed = heap_->collect(written); !listed) return listed;
+  pages = page_count(written);
+  if (Result found = heap_->changed_runs(written, out.runs); !found) return found;
   swizzle::Swizzler swizzler(*heap_, slots_, resolver);
   const diff::Release release{*heap_, types_, slots_, swizzler, from_version, out.runs, true};
   Result collected = diff::collect(release, out.outgoing);
@@ -156,7 +168,6 @@ Result Copy::commit(const CollectedDiff& diff) {
   const std::lock_guard lock(mutex_);
   types_.commit();
   slots_.commit();
-  collected_.clear();
   return heap_->commit_write(diff.runs);
 }
 
@@ -165,7 +176,6 @@ Result Copy::roll_back() {
   const Result rolled_back = heap_->rollback_write();
   types_.rollback();
   slots_.rollback();
-  collected_.clear();
   return rolled_back;
 }
 

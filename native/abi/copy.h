@@ -64,6 +64,8 @@ class Copy {
 
   // ---- a writer section ----
   Result begin_write(const memory::SerialRange& serials);
+  Result add_serials(const memory::SerialRange& range);
+  [[nodiscard]] bool has_serials();
   Result allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out);
   Result free(void* block);
   Result assign(void* field, const void* source, std::uint64_t count);
@@ -78,17 +80,14 @@ class Copy {
  private:
   explicit Copy(const types::Url& url) : slots_(url) {}
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
-  Result read_update(std::span<const std::byte> bytes, diff::Update& out);
   void ask_for_foreign(const diff::Update& update, const Describe& describe,
                        swizzle::Resolver& resolver);
-  [[nodiscard]] std::uint64_t collected_pages() const;
 
   std::mutex mutex_;
   std::uint64_t changes_ = 0;  // of types, slots and blocks by describe()
   std::shared_ptr<memory::Heap> heap_;
   types::SegmentTypes types_;
   swizzle::SlotTable slots_;
-  std::vector<memory::SubsegmentPages> collected_;  // in this writer section
 };
 
 }  // namespace iw::abi

@@ -34,9 +34,7 @@ constexpr std::int64_t reading_grace_ns = 200'000'000;
 constexpr std::int64_t first_pause_ns = 10'000'000;
 constexpr std::int64_t longest_pause_ns = 500'000'000;
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
-}
+bool is_this_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
 
 Result unreachable(const std::string& name, const std::string& why) {
   return {error_code::UNREACHABLE,
@@ -83,7 +81,7 @@ Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const 
     return status ? Result{} : unreachable(name_, std::strerror(status.code));
   }
   // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
-  if (is_loopback(server_.host)) {
+  if (is_this_host(server_.host)) {
     const std::string local = "@interweave-" + std::to_string(server_.port);
     if (platform::connect_unix(local, deadline_ns, out)) return {};
   }

@@ -43,8 +43,8 @@ Result Segment::open(const OpenWish& wish) {
   {
     const Lock lock(mutex_);
     if (open_count_ == 0) {
-      const bool keeps_copy = is_implicit_ && copy_ != nullptr &&
-                              copy_->heap().is_read_only() == wish.read_only;
+      const bool keeps_copy =
+          is_implicit_ && copy_ != nullptr && copy_->heap().is_read_only() == wish.read_only;
       if (!keeps_copy) copy_.reset();
       wish_ = wish;
       is_removed_ = false;
@@ -72,7 +72,8 @@ Result Segment::open_for_pointers() {
     is_implicit_ = true;
   }
   std::shared_ptr<Live> live;
-  if (Result result = live_and_open(deadline_after(wish_.timeout_s), false, live); !result) return result;
+  if (Result result = live_and_open(deadline_after(wish_.timeout_s), false, live); !result)
+    return result;
   return make_copy();
 }
 

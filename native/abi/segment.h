@@ -4,8 +4,8 @@
 //
 // The lock among threads (spec/coherence.md, PROC-*): `readers_` threads are inside, or one is
 // exclusive (the writer, or a thread that applies an update); who waits to be exclusive holds back
-// newcomers. Everything is guarded by mutex_, which is held for moments only: never while talking to
-// the server, never while bytes are translated. The copy itself belongs to whoever is inside.
+// newcomers. Everything is guarded by mutex_, which is held for moments only: never while talking
+// to the server, never while bytes are translated. The copy itself belongs to whoever is inside.
 //
 //   segment.cc           opening, closing, the lock among threads
 //   segment_reader.cc    reader locks, asking, applying
@@ -144,6 +144,7 @@ class Segment : public Listener {
   Result become_newest(Lock& lock, const Wish& wish);
   Result send_release(const CollectedDiff& diff);
   Result resolve_release(std::int64_t deadline_ns);
+  Result ask_for_serials();
   Result release_answered(const Result& answer, const CollectedDiff& diff);
   Result roll_back(const Result& why);
   void leave_writing();
@@ -178,18 +179,19 @@ class Segment : public Listener {
 
   std::atomic<bool> is_usable_{false};
   std::uint32_t open_count_ = 0;
-  bool is_implicit_ = false;     // opened for pointers
-  std::uint64_t opening_ = 0;    // counts openings
+  bool is_implicit_ = false;   // opened for pointers
+  std::uint64_t opening_ = 0;  // counts openings
   OpenWish wish_;
   bool is_removed_ = false;
-  std::mutex opening_mutex_;     // held while the segment is opened on a connection
-  std::shared_ptr<Live> live_;   // the connection on which it is open, perhaps lost
-  std::uint32_t number_ = 0;     // on that connection
+  std::mutex opening_mutex_;    // held while the segment is opened on a connection
+  std::shared_ptr<Live> live_;  // the connection on which it is open, perhaps lost
+  std::uint32_t number_ = 0;    // on that connection
 
   std::shared_ptr<Copy> copy_;
   session::CopyState state_;
   session::WriterGrant grant_;
   protocol::writer_acquired granted_;
+  std::uint32_t serials_asked_ = 0;     // the last range's, in this section
   std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
   protocol::session_id release_session_{};
   std::uint64_t late_fence_ = 0;  // of a grant that nobody waits for any more; 0: none

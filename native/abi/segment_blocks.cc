@@ -1,4 +1,6 @@
 // Blocks: allocation under the writer lock, and where places of the segment lie.
+#include <algorithm>
+
 #include "abi/runtime.h"
 #include "abi/segment.h"
 #include "session/frame_writer.h"
@@ -9,6 +11,8 @@ namespace iw::abi {
 using protocol::error_code;
 
 namespace {
+
+constexpr std::uint32_t most_serials_asked = 65536;
 
 bool holds_writer_lock(const Segment* segment) {
   const Hold* const hold = find_hold(segment);
@@ -29,7 +33,26 @@ Result Segment::allocate(IW_type_t type, std::size_t count, const char* name, vo
                                       "' is no block name: 1 to 255 bytes of UTF-8, not beginning "
                                       "with a digit, without '#' and control characters"};
   }
+  if (!copy_->has_serials()) {
+    if (Result granted = ask_for_serials(); !granted) return granted;
+  }
   return copy_->allocate(type, count, name == nullptr ? "" : name, out);
+}
+
+// The grant's serials are used up: a further range, twice as large as the last [LOCK-6].
+Result Segment::ask_for_serials() {
+  serials_asked_ = std::min(serials_asked_ * 2, most_serials_asked);
+  Request request;
+  request.type = message_type::MORE_SERIALS;
+  const auto body = [this](std::uint32_t number) {
+    return session::encoded(protocol::more_serials{number, grant_.fence(), serials_asked_});
+  };
+  const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
+  if (Result called = converse(request, body, deadline_ns, true); !called) return called;
+  protocol::serials_granted granted;
+  Result answered = session::decode_answer(request.answer, message_type::SERIALS_GRANTED, granted);
+  if (!answered) return answered;
+  return copy_->add_serials({granted.first_serial, granted.serial_count});
 }
 
 Result Segment::free_block(void* block) {
@@ -87,16 +110,15 @@ Result Segment::place_of(const types::Mip& mip, void*& out) {
     is_found = find();
   }
   if (!is_found) {
-    const std::string what = mip.serial != 0           ? "block " + std::to_string(mip.serial)
+    const std::string what = mip.serial != 0          ? "block " + std::to_string(mip.serial)
                              : mip.block_name.empty() ? std::string("block at all")
-                                                       : "block named '" + mip.block_name + "'";
+                                                      : "block named '" + mip.block_name + "'";
     return {error_code::NO_BLOCK, "the segment has no " + what};
   }
   if (mip.unit > block.count * block.type->units) {
-    return {error_code::BAD_POINTER, "the block has " +
-                                         std::to_string(block.count * block.type->units) +
-                                         " units; offset " + std::to_string(mip.unit) +
-                                         " is beyond its end"};
+    return {error_code::BAD_POINTER,
+            "the block has " + std::to_string(block.count * block.type->units) + " units; offset " +
+                std::to_string(mip.unit) + " is beyond its end"};
   }
   out = block.address + types::byte_of_unit(*block.type, block.count, mip.unit);
   return {};

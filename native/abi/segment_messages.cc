@@ -192,9 +192,8 @@ void Segment::connection_lost() {
 // ---- subscriptions [POLL-1] ----
 
 bool Segment::lacks_subscription() const {
-  const bool is_wanted =
-      change_fn_ != nullptr ||
-      (state_.adaptation.wants_subscription() && coherence::can_subscribe(bound_.model));
+  const bool is_wanted = change_fn_ != nullptr || (state_.adaptation.wants_subscription() &&
+                                                   coherence::can_subscribe(bound_.model));
   if (!is_wanted || subscribe_pending_) return false;
   return state_.subscription() != coherence::promise_for(bound_);
 }
@@ -207,8 +206,8 @@ void Segment::subscribe(Lock& lock) {
   wanted.model = wanted_promise_.model;
   wanted.x = wanted_promise_.x;
   // Readers that are content with old copies would be sent diffs that they never use.
-  wanted.push = recent_fn_ == nullptr && (bound_.model == Model::FULL ||
-                                          bound_.model == Model::DELTA);
+  wanted.push =
+      recent_fn_ == nullptr && (bound_.model == Model::FULL || bound_.model == Model::DELTA);
   wanted.push_bytes = wanted.push ? push_window_bytes : 0;
   lock.unlock();
   const Result posted = post(message_type::SUBSCRIBE, [&wanted](std::uint32_t number) {
@@ -222,9 +221,8 @@ void Segment::subscribe(Lock& lock) {
 void Segment::unsubscribe(Lock& lock) {
   state_.unsubscribed();
   lock.unlock();
-  (void)post(message_type::UNSUBSCRIBE, [](std::uint32_t number) {
-    return session::encoded(protocol::unsubscribe{number});
-  });
+  (void)post(message_type::UNSUBSCRIBE,
+             [](std::uint32_t number) { return session::encoded(protocol::unsubscribe{number}); });
   lock.lock();
 }
 

@@ -105,9 +105,8 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
 
 // By the one thread that asks. What the server has sent by itself may be enough.
 Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns) {
-  const bool is_staged_enough =
-      !wish.fresh && state_.has_staged() &&
-      is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
+  const bool is_staged_enough = !wish.fresh && state_.has_staged() &&
+                                is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
   if (!is_staged_enough) {
     if (Result asked = ask(lock, wish, wish.fresh); !asked) return asked;
     if (lacks_subscription()) subscribe(lock);
@@ -147,8 +146,8 @@ Result Segment::ask(Lock& lock, const Wish& wish, bool fresh) {
     if (!answered) return answered;
     state_.adaptation.asked(!acquired.updated);
     const protocol::version_stamp reached = state_.reach();
-    const bool has_it = reached.incarnation == acquired.now.incarnation &&
-                        reached.number >= acquired.now.number;
+    const bool has_it =
+        reached.incarnation == acquired.now.incarnation && reached.number >= acquired.now.number;
     // A diff that fits nothing: another thread's answer came between. Ask from where we are now.
     if (!acquired.updated || has_it || exclusive_) return {};
   }
@@ -199,10 +198,9 @@ void Segment::undo_strays() {
   const Result undone = copy_->undo_strays(strays, pages);
   if (!undone) report(undone.code, name_ + ": looking for stray stores failed: " + undone.text);
   for (const Stray& stray : strays) {
-    const std::string block =
-        stray.block_name.empty() ? "block " + std::to_string(stray.serial)
-                                 : "block " + std::to_string(stray.serial) + " (" +
-                                       stray.block_name + ")";
+    const std::string block = stray.block_name.empty() ? "block " + std::to_string(stray.serial)
+                                                       : "block " + std::to_string(stray.serial) +
+                                                             " (" + stray.block_name + ")";
     report(error_code::STRAY_WRITE, name_ + ": a store outside the writer lock, in " + block +
                                         ", page of address " + hexadecimal(stray.address) +
                                         ", was undone; take the writer lock before storing");

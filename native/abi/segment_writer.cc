@@ -78,6 +78,7 @@ Result Segment::begin_writing(Lock& lock, const Wish& wish) {
     return result;
   }
   ++stats_.writer_locks;
+  serials_asked_ = granted_.serial_count;
   release_sequence_ = 0;
   add_hold({this, 0, 1, false, opening_});
   show_access(track::Access::write);

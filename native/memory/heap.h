@@ -119,6 +119,9 @@ class Heap {
   // Stores to the view are allowed from here on. `serials`: those of the grant.
   Result begin_write(std::span<const SerialRange> serials);
   [[nodiscard]] bool is_writing() const;
+  // A further range for this section, of serials above all it has; and whether any is left.
+  Result add_serials(const SerialRange& range);
+  [[nodiscard]] bool has_serials() const;
   Result allocate(const types::Type& type, std::uint64_t count, std::string_view name,
                   bool is_owned, Block& out);
   Result free(std::uint64_t serial);

@@ -33,6 +33,13 @@ Result not_writing() {
   return {error_code::NO_LOCK, "this needs the segment's writer lock; acquire it first"};
 }
 
+bool is_serial_range(const SerialRange& range) {
+  return range.first != 0 && range.first <= kMaxSerial &&
+         range.count <= kMaxSerial - range.first + 1;
+}
+
+Result bad_serials() { return Result::malformed("the grant's serials are outside 1 to 2^48 - 1"); }
+
 }  // namespace
 
 bool Heap::is_writing() const { return state_->journal.is_open; }
@@ -42,10 +49,7 @@ Result Heap::begin_write(std::span<const SerialRange> serials) {
   if (is_read_only()) return {error_code::READ_ONLY, "the segment was opened read-only"};
   IW_INVARIANT(!state_->journal.is_open, "a writer section in a writer section");
   for (const SerialRange& range : serials) {
-    if (range.first == 0 || range.first > kMaxSerial ||
-        range.count > kMaxSerial - range.first + 1) {
-      return Result::malformed("the grant's serials are outside 1 to 2^48 - 1");
-    }
+    if (!is_serial_range(range)) return bad_serials();
   }
   {
     std::lock_guard inside(state_->anchor->gate);
@@ -56,6 +60,22 @@ Result Heap::begin_write(std::span<const SerialRange> serials) {
   Result armed = resume_write();
   if (!armed) state_->journal = Journal{};
   return armed;
+}
+
+Result Heap::add_serials(const SerialRange& range) {
+  if (state_->is_forked()) return forked();
+  Journal& journal = state_->journal;
+  if (!journal.is_open) return not_writing();
+  if (!is_serial_range(range)) return bad_serials();
+  // The next one is at the back, and serials are given out in ascending order.
+  journal.serials.insert(journal.serials.begin(), range);
+  return {};
+}
+
+bool Heap::has_serials() const {
+  const std::vector<SerialRange>& left = state_->journal.serials;
+  return std::any_of(left.begin(), left.end(),
+                     [](const SerialRange& range) { return range.count > 0; });
 }
 
 Result Heap::resume_write() {

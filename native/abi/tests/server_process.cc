@@ -79,10 +79,11 @@ int Child::wait() {
 Server::Server(std::vector<std::string> options) : options_(std::move(options)) { start(); }
 
 void Server::start() {
-  const char* const program = std::getenv("IW_TEST_SERVER");
-  if (program == nullptr || access(program, X_OK) != 0) {
-    ADD_FAILURE() << "the server program is missing: set IW_TEST_SERVER to it; it is built by "
-                     "`cargo build -p interweave-cli` (target/debug/interweave)";
+  const char* const given = std::getenv("IW_TEST_SERVER");
+  const char* const program = given != nullptr ? given : IW_TEST_SERVER_DEFAULT;
+  if (access(program, X_OK) != 0) {
+    ADD_FAILURE() << "the server program " << program << " is missing: build it (cargo build "
+                     "--release), or set IW_TEST_SERVER to one";
     return;
   }
   const std::string listen = address_.empty() ? "127.0.0.1:0" : address_;

@@ -1,0 +1,236 @@
+// What becomes of locks, releases and copies when the server dies, the connection is lost, or a
+// client is stopped past its lease.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "abi/tests/server_process.h"
+#include "interweave.h"
+
+namespace iw::test {
+namespace {
+
+IW_handle_t open_with(const std::string& url, int durability, double timeout = 30) {
+  IW_open_options options{};
+  options.size = sizeof options;
+  options.flags = IW_CREATE;
+  options.durability = durability;
+  options.timeout = timeout;
+  return IW_open_segment_with(url.c_str(), &options);
+}
+
+TEST(Recovery, AMissingServerIsAnErrorWithItsAddress) {
+  EXPECT_EQ(IW_open_segment("127.0.0.1:1/nothing"), nullptr);
+  EXPECT_EQ(IW_errno(), IW_EUNREACHABLE);
+  EXPECT_NE(std::string(IW_strerror()).find("127.0.0.1:1"), std::string::npos) << IW_strerror();
+}
+
+TEST(Recovery, P1WhatWasReleasedSurvivesAKilledServerAndTheCopyCatchesUpByDiff) {
+  const TemporaryDirectory store;
+  Server server({"--store", store.path()});
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/kept"), IW_SYNCED);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const numbers = static_cast<int*>(IW_malloc_array(segment, IW_int, 10000, "numbers"));
+  ASSERT_NE(numbers, nullptr) << IW_strerror();
+  for (int i = 0; i < 10000; ++i) numbers[i] = i;
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  Agent other;
+  ASSERT_EQ(other.tell("open " + server.url("/kept")), "ok");
+  ASSERT_EQ(other.tell("add numbers 3 1"), "ok");
+
+  server.kill();
+  server.start();
+  ASSERT_TRUE(server.good());
+
+  // Both go on as if nothing had happened.
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_version(segment), 2u);
+  EXPECT_EQ(numbers[3], 4);
+  EXPECT_EQ(numbers[9999], 9999);
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(other.tell("add numbers 3 1"), "ok");
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(numbers[3], 5);
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  IW_stats_t stats{};
+  stats.size = sizeof stats;
+  ASSERT_EQ(IW_stats(segment, &stats), 0);
+  EXPECT_EQ(stats.full_copies, 0u) << "the copy was caught up by diff";
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+TEST(Recovery, Lock10TheServersRestartLosesTheWriterLockAndItsChangesAreUndone) {
+  const TemporaryDirectory store;
+  Server server({"--store", store.path()});
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/lost"), IW_SYNCED);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const numbers = static_cast<int*>(IW_malloc_array(segment, IW_int, 1000, "numbers"));
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  numbers[5] = 5;
+  server.kill();
+  server.start();
+  const int code = IW_wl_release(segment);
+  EXPECT_TRUE(code == IW_EROLLED_BACK || code == IW_EFENCED) << code << " " << IW_strerror();
+  EXPECT_EQ(numbers[5], 0);
+  EXPECT_EQ(IW_wl_release(segment), IW_ENO_LOCK);
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  numbers[5] = 6;
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_version(segment), 2u);
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+TEST(Recovery, ALostMemorySegmentIsMadeAnewInAnotherIncarnation) {
+  Server server({"--store", "memory"});
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/memory"), IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  ASSERT_NE(IW_malloc_array(segment, IW_int, 1000, "numbers"), nullptr);
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  server.kill();
+  server.start();
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_version(segment), 0u);
+  EXPECT_EQ(IW_next_block(segment, nullptr), nullptr);
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
+  Server server;
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/silent"), IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  server.signal(SIGSTOP);
+  EXPECT_EQ(IW_rl_acquire_for(segment, 0.1, 0), IW_ETIMED_OUT) << IW_strerror();
+  // What needs no answer goes on.
+  ASSERT_EQ(IW_set_coherence(segment, IW_NULL, 0), 0);
+  EXPECT_EQ(IW_rl_acquire_for(segment, 0, 0), 0) << IW_strerror();
+  EXPECT_EQ(IW_rl_release(segment), 0);
+  server.signal(SIGCONT);
+  ASSERT_EQ(IW_set_coherence(segment, IW_FULL, 0), 0);
+  EXPECT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_rl_release(segment), 0);
+  server.kill();
+  const int code = IW_rl_acquire_for(segment, 0.1, 0);
+  EXPECT_TRUE(code == IW_EUNREACHABLE || code == IW_ETIMED_OUT) << code << " " << IW_strerror();
+}
+
+TEST(Recovery, Lock5AClientStoppedPastItsLeaseIsFencedAndRolledBack) {
+  const Server server({"--store", "memory", "--lease", "1", "--heartbeat", "0.2"});
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/fenced");
+  const IW_handle_t segment = open_with(url, IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const numbers = static_cast<int*>(IW_malloc_array(segment, IW_int, 1000, "numbers"));
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url), "ok");
+  ASSERT_EQ(other.tell("wl"), "ok");
+  ASSERT_EQ(other.tell("put numbers 0 13"), "ok");
+  other.child().signal(SIGSTOP);
+  // Granted as soon as the lease has ended.
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(numbers[0], 0);
+  numbers[1] = 1;
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  other.child().signal(SIGCONT);
+  const std::string answer = other.tell("release");
+  EXPECT_TRUE(answer.rfind("error -16", 0) == 0 || answer.rfind("error -17", 0) == 0) << answer;
+  ASSERT_EQ(other.tell("rl"), "ok");
+  EXPECT_EQ(other.tell("get numbers 0"), "0");
+  EXPECT_EQ(other.tell("get numbers 1"), "1");
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+TEST(Recovery, Lock3TheLeaseIsRenewedWhileTheHolderLives) {
+  const Server server({"--store", "memory", "--lease", "0.5", "--heartbeat", "0.2"});
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/renewed");
+  const IW_handle_t segment = open_with(url, IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const number = static_cast<int*>(IW_malloc_named(segment, IW_int, "number"));
+  ASSERT_NE(number, nullptr);
+  // Another client waits three leases long and does not get the lock.
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url), "ok");
+  EXPECT_EQ(other.tell("wl_for 1.5").rfind("error -14", 0), 0u);
+  *number = 1;
+  EXPECT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+TEST(Recovery, AClientKilledInsideItsWriterLockLeavesTheOldVersion) {
+  const Server server({"--store", "memory", "--lease", "1", "--heartbeat", "0.2"});
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/killed");
+  const IW_handle_t segment = open_with(url, IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  const auto* const numbers =
+      static_cast<int*>(IW_malloc_array(segment, IW_int, 1000, "numbers"));
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  {
+    Agent other;
+    ASSERT_EQ(other.tell("open " + url), "ok");
+    ASSERT_EQ(other.tell("wl"), "ok");
+    ASSERT_EQ(other.tell("put numbers 0 13"), "ok");
+  }
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(numbers[0], 0);
+  EXPECT_EQ(IW_version(segment), 1u);
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+// The server dies at some moment of a series of releases, again and again: each release that was
+// acknowledged is there afterwards, none twice, the pair is never torn.
+TEST(Recovery, P1NothingAcknowledgedIsLostAndNothingAppliedTwice) {
+  const TemporaryDirectory store;
+  Server server({"--store", store.path()});
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/kills"), IW_WRITTEN);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const pair = static_cast<int*>(IW_malloc_array(segment, IW_int, 2000, "pair"));
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  int acknowledged = 0;
+  for (int kill = 0; kill < 5; ++kill) {
+    std::thread killer([&server] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      server.kill();
+      server.start();
+    });
+    for (int i = 0; i < 100; ++i) {
+      if (IW_wl_acquire(segment) != 0) continue;
+      ASSERT_EQ(pair[0], acknowledged);
+      ASSERT_EQ(pair[1999], acknowledged);
+      ++pair[0];
+      ++pair[1999];
+      if (IW_wl_release(segment) == 0) ++acknowledged;
+    }
+    killer.join();
+    ASSERT_TRUE(server.good());
+  }
+  ASSERT_EQ(IW_rl_acquire_for(segment, 30, IW_FRESH), 0) << IW_strerror();
+  EXPECT_EQ(pair[0], acknowledged);
+  EXPECT_EQ(pair[1999], acknowledged);
+  EXPECT_GT(acknowledged, 100);
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+}  // namespace
+}  // namespace iw::test
