@@ -58,7 +58,12 @@ pub fn decode(vector: &Vector) -> Result<Decoded, Rejection> {
         segment.commit(release);
         check_collected(vector, &mut segment, base);
     } else if !diff.metadata_only {
-        segment.apply(&bytes)?;
+        if let Err(refused) = segment.apply(&bytes) {
+            // What no client takes is no release either.
+            let release = segment.check(&bytes, base, ALL_SERIALS);
+            assert!(release.is_err(), "{} is a release", vector.name);
+            return Err(refused);
+        }
     } else {
         // Described blocks are no version: they make a segment of their own.
         segment = described(&bytes)?;
