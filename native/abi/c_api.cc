@@ -61,8 +61,9 @@ Result read_options(const IW_open_options* given, IW_open_options& options,
     return {error_code::BAD_ARGUMENT, "IW_open_options.flags has bits that mean nothing"};
   }
   if (options.durability < 0 || options.durability > IW_SYNCED) {
-    return {error_code::BAD_ARGUMENT, "IW_open_options.durability is none of IW_MEMORY, "
-                                      "IW_WRITTEN, IW_SYNCED"};
+    return {error_code::BAD_ARGUMENT,
+            "IW_open_options.durability is none of IW_MEMORY, "
+            "IW_WRITTEN, IW_SYNCED"};
   }
   if (!(options.timeout >= 0)) {
     return {error_code::BAD_ARGUMENT, "IW_open_options.timeout is negative"};
@@ -227,9 +228,9 @@ IW_mip_t IW_ptr_to_mip(const void* p) {
     const iw::types::UnitAt at =
         iw::types::unit_of_byte(*block.type, block.count, found.offset_bytes);
     if (!at.exact) {
-      return fail_null({error_code::BAD_POINTER,
-                        "the address is inside of a unit of " + block.type->spelled() +
-                            "; only the beginnings of units have MIPs"});
+      return fail_null({error_code::BAD_POINTER, "the address is inside of a unit of " +
+                                                     block.type->spelled() +
+                                                     "; only the beginnings of units have MIPs"});
     }
     const std::string text = iw::types::mip_text(url, block.serial, at.unit);
     auto* const out = static_cast<char*>(std::malloc(text.size() + 1));

@@ -13,7 +13,7 @@ struct Hold {
   Segment* segment = nullptr;
   std::uint32_t reads = 0;
   std::uint32_t writes = 0;
-  bool is_strict = false;  // counted among the segment's strict readers
+  bool is_strict = false;     // counted among the segment's strict readers
   std::uint64_t opening = 0;  // which opening of the segment it belongs to
 };
 

@@ -65,8 +65,8 @@ Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_p
     out = current();
     if (out != nullptr) return {};
     const Result result = connect_once(deadline_ns, out);
-    const bool may_pass = result.code == error_code::UNREACHABLE ||
-                          result.code == error_code::STOPPING;
+    const bool may_pass =
+        result.code == error_code::UNREACHABLE || result.code == error_code::STOPPING;
     if (result.ok() || !keep_trying || !may_pass) return result;
     const std::int64_t left_ns = deadline_ns - now_ns();
     if (left_ns <= 0) return result;
@@ -229,8 +229,8 @@ Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
   if (request.waits_for_others && stream != 0) {
     (void)tell(live, message_type::CANCEL, session::encoded(protocol::cancel{stream}));
   }
-  return {error_code::TIMED_OUT, std::string("the server did not answer ") +
-                                     name_of(request.type) + " before the deadline"};
+  return {error_code::TIMED_OUT, std::string("the server did not answer ") + name_of(request.type) +
+                                     " before the deadline"};
 }
 
 Result Link::post(const std::shared_ptr<Live>& live, Request& request) {

@@ -54,7 +54,7 @@ class Runtime {
   std::map<std::string, std::unique_ptr<IW_segment>> segments_;
   std::map<std::string, std::unique_ptr<Link>> links_;
   platform::WakeUp wake_;
-  platform::WakeUp events_;                  // readable when dispatch() has something to do
+  platform::WakeUp events_;                 // readable when dispatch() has something to do
   std::atomic<bool> is_dispatched_{false};  // callbacks run in dispatch()
 };
 

@@ -23,7 +23,9 @@ inline void wait_until(std::condition_variable& condition, std::unique_lock<std:
   if (left_ns > 0) condition.wait_for(lock, std::chrono::nanoseconds(left_ns));
 }
 
-inline void sleep_for(std::int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
+inline void sleep_for(std::int64_t ns) {
+  std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+}
 
 // `seconds` from now; never for very long ones.
 inline std::int64_t deadline_after(double seconds) {

@@ -69,8 +69,6 @@ Bound promise_for(const Bound& bound) {
   return bound.model == Model::DELTA || bound.model == Model::DIFF ? bound : Bound{};
 }
 
-bool can_subscribe(Model model) {
-  return model != Model::STRICT && model != Model::NULL_COHERENCE;
-}
+bool can_subscribe(Model model) { return model != Model::STRICT && model != Model::NULL_COHERENCE; }
 
 }  // namespace iw::coherence

@@ -12,8 +12,8 @@
  *   p->key = 1;
  *   IW_wl_release(h);
  *
- * Results. `int` functions return 0 or a negative IW_E... code; functions that return a pointer or a
- * handle return NULL. After a failure IW_errno() and IW_strerror() tell the calling thread why. A
+ * Results. `int` functions return 0 or a negative IW_E... code; functions that return a pointer or
+ * a handle return NULL. After a failure IW_errno() and IW_strerror() tell the calling thread why. A
  * successful call leaves them as they were.
  *
  * Threads. Every function may be called from every thread. Locks belong to the thread that took
@@ -46,11 +46,12 @@ extern "C" {
  * often as it was opened. */
 typedef struct IW_segment* IW_handle_t;
 
-/* A machine-independent pointer: text `iw://host:port/path#serial[#offset]` (paper, 2.1). The caller
- * frees it with IW_mip_free. */
+/* A machine-independent pointer: text `iw://host:port/path#serial[#offset]` (paper, 2.1). The
+ * caller frees it with IW_mip_free. */
 typedef char* IW_mip_t;
 
-/* ---- Errors: the negative numbers of spec/protocol/error.x -------------------------------------- */
+/* ---- Errors: the negative numbers of spec/protocol/error.x --------------------------------------
+ */
 enum {
   IW_OK = 0,
   IW_EUNIMPLEMENTED = -1,    /* not something this library or server can do */
@@ -74,18 +75,18 @@ enum {
   IW_EQUOTA = -19,           /* the segment's quota would be exceeded */
   IW_ETOO_LARGE = -20,       /* a bound of the protocol or of the server would be exceeded */
   IW_ENO_MEMORY = -21,       /* no memory or address space left in this process */
-  IW_EBAD_POINTER = -22,     /* a pointer that leads to no unit of a block, or to one of another type */
-  IW_EBAD_VALUE = -23,       /* a discriminant, enum or bool without meaning, a string without end */
-  IW_EBAD_ARGUMENT = -24,    /* an argument is outside what the call accepts */
-  IW_EFORKED = -25,          /* the handle belongs to the parent of this forked process */
-  IW_ESTRAY_WRITE = -26,     /* a store without the writer lock was found, and undone */
-  IW_EREAD_ONLY = -27,       /* the handle was opened read-only */
-  IW_ESTALE = -28,           /* the freshness bound could not be confirmed */
-  IW_ESTOPPING = -29,        /* the server is stopping */
-  IW_EREMOVED = -30,         /* the segment was removed */
-  IW_EDAMAGED = -31,         /* the server's store found damage; the segment is stopped */
-  IW_ECANCELLED = -32,       /* the wait was given up */
-  IW_EINTERNAL = -33         /* a broken invariant of ours; please report it */
+  IW_EBAD_POINTER = -22, /* a pointer that leads to no unit of a block, or to one of another type */
+  IW_EBAD_VALUE = -23,   /* a discriminant, enum or bool without meaning, a string without end */
+  IW_EBAD_ARGUMENT = -24, /* an argument is outside what the call accepts */
+  IW_EFORKED = -25,       /* the handle belongs to the parent of this forked process */
+  IW_ESTRAY_WRITE = -26,  /* a store without the writer lock was found, and undone */
+  IW_EREAD_ONLY = -27,    /* the handle was opened read-only */
+  IW_ESTALE = -28,        /* the freshness bound could not be confirmed */
+  IW_ESTOPPING = -29,     /* the server is stopping */
+  IW_EREMOVED = -30,      /* the segment was removed */
+  IW_EDAMAGED = -31,      /* the server's store found damage; the segment is stopped */
+  IW_ECANCELLED = -32,    /* the wait was given up */
+  IW_EINTERNAL = -33      /* a broken invariant of ours; please report it */
 };
 
 /* The code (negative) and the text of the calling thread's last failure: what was asked, what was
@@ -94,7 +95,8 @@ enum {
 IW_API int IW_errno(void);
 IW_API const char* IW_strerror(void);
 
-/* ---- Segments ----------------------------------------------------------------------------------- */
+/* ---- Segments -----------------------------------------------------------------------------------
+ */
 
 /* IW_open_options.flags */
 enum {
@@ -133,7 +135,8 @@ IW_API int IW_close_segment(IW_handle_t h);
  * does not change. */
 IW_API uint64_t IW_version(IW_handle_t h);
 
-/* ---- Locks (paper, 2.2; rules PROC-*, LOCK-*, COH-* of spec/coherence.md) ----------------------- */
+/* ---- Locks (paper, 2.2; rules PROC-*, LOCK-*, COH-* of spec/coherence.md) -----------------------
+ */
 
 /* A reader lock: the copy is brought up to date if it is not recent enough (see IW_set_coherence),
  * and stays one whole version until the release. Locks nest by counting; a nested lock never waits
@@ -161,12 +164,13 @@ IW_API int IW_wl_abort(IW_handle_t h);
 /* IW_rl_acquire_for's flags */
 enum { IW_FRESH = 1 /* the newest version now, whatever the coherence model accepts */ };
 
-/* With a deadline: IW_ETIMED_OUT after `seconds`; 0 takes the lock only if that needs no waiting for
- * other holders. The answer of the server is waited for at least the time it takes. */
+/* With a deadline: IW_ETIMED_OUT after `seconds`; 0 takes the lock only if that needs no waiting
+ * for other holders. The answer of the server is waited for at least the time it takes. */
 IW_API int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags);
 IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
 
-/* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) ----------------------------------- */
+/* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) -----------------------------------
+ */
 
 typedef enum IW_coherence {
   IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
@@ -182,11 +186,11 @@ IW_API int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x);
 
 /* What a model of the user's own may look at. */
 typedef struct IW_copy_state {
-  size_t size;             /* sizeof(IW_copy_state) */
-  uint64_t version;        /* of the copy */
-  uint64_t newest_known;   /* the newest version that this process has heard of */
+  size_t size;              /* sizeof(IW_copy_state) */
+  uint64_t version;         /* of the copy */
+  uint64_t newest_known;    /* the newest version that this process has heard of */
   double seconds_confirmed; /* how long ago the copy was last known to be the newest version */
-  int subscribed;          /* the server tells when there is a newer version */
+  int subscribed;           /* the server tells when there is a newer version */
 } IW_copy_state;
 
 /* Returns nonzero if the copy is recent enough; otherwise the newest version is fetched. Called at
@@ -201,7 +205,8 @@ IW_API int IW_refresh(IW_handle_t h);
 /* Seconds since the copy was last known to be the newest version; negative if it never was. */
 IW_API int IW_staleness(IW_handle_t h, double* seconds);
 
-/* ---- Blocks (paper, 2.1, 3.1) ------------------------------------------------------------------- */
+/* ---- Blocks (paper, 2.1, 3.1) -------------------------------------------------------------------
+ */
 
 /* Allocation and freeing need the writer lock, and take effect for others at its release. Memory is
  * zero. Block names are unique in the segment, do not begin with a digit and hold no '#'. */
@@ -220,7 +225,8 @@ IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
  * IW_errno unchanged) after the last. Needs a lock. */
 IW_API void* IW_next_block(IW_handle_t h, const void* after);
 
-/* ---- Machine-independent pointers --------------------------------------------------------------- */
+/* ---- Machine-independent pointers ---------------------------------------------------------------
+ */
 
 /* For any pointer into an open segment; NULL with IW_EBAD_POINTER for others. */
 IW_API IW_mip_t IW_ptr_to_mip(const void* p);
@@ -231,7 +237,8 @@ IW_API void IW_mip_free(IW_mip_t mip);
  * one of the segment. NULL with IW_ENO_BLOCK if there is no such block. */
 IW_API void* IW_mip_to_ptr(const char* mip);
 
-/* ---- Changes and event loops -------------------------------------------------------------------- */
+/* ---- Changes and event loops --------------------------------------------------------------------
+ */
 
 /* Called when the server announces a version that makes the copy not recent enough for the
  * segment's coherence model. `version` is the newest one. The function runs on the library's
@@ -240,13 +247,14 @@ typedef void (*IW_change_fn)(IW_handle_t h, uint64_t version, void* arg);
 IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
 
 /* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
- * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the descriptor,
- * which stays the library's, or a negative IW_E code. */
+ * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the
+ * descriptor, which stays the library's, or a negative IW_E code. */
 IW_API int IW_event_fd(void);
 /* Runs the callbacks that are due, without waiting. Returns 0 or a negative IW_E code. */
 IW_API int IW_dispatch(void);
 
-/* ---- Statistics and log ------------------------------------------------------------------------- */
+/* ---- Statistics and log -------------------------------------------------------------------------
+ */
 
 typedef struct IW_stats {
   size_t size; /* sizeof(IW_stats_t), set by the caller; members may be added at the end */
@@ -255,25 +263,25 @@ typedef struct IW_stats {
   uint64_t notifications;                    /* of the received messages */
   uint64_t diffs_sent, diffs_received;
   uint64_t diff_bytes_sent, diff_bytes_received;
-  uint64_t full_copies;     /* of the diffs received: complete copies */
-  uint64_t faults;          /* pages found written under writer locks */
-  uint64_t stray_writes;    /* pages found written without one, and undone */
-  uint64_t reader_locks;    /* acquires, nested ones left out */
+  uint64_t full_copies;        /* of the diffs received: complete copies */
+  uint64_t faults;             /* pages found written under writer locks */
+  uint64_t stray_writes;       /* pages found written without one, and undone */
+  uint64_t reader_locks;       /* acquires, nested ones left out */
   uint64_t local_reader_locks; /* of these: without a message */
   uint64_t writer_locks;
-  uint64_t aborts;          /* writer locks that ended without a version, by whatever cause */
-  uint64_t blocks;          /* in the copy */
-  uint64_t native_bytes;    /* address space of the copy's subsegments */
-  uint64_t version;         /* of the copy */
-  uint64_t newest_known;    /* the newest version this process has heard of */
+  uint64_t aborts;       /* writer locks that ended without a version, by whatever cause */
+  uint64_t blocks;       /* in the copy */
+  uint64_t native_bytes; /* address space of the copy's subsegments */
+  uint64_t version;      /* of the copy */
+  uint64_t newest_known; /* the newest version this process has heard of */
 } IW_stats_t;
 
 /* Fills the first `out->size` bytes of the statistics of the segment since its opening. */
 IW_API int IW_stats(IW_handle_t h, IW_stats_t* out);
 
 /* Where reports go that no call can return, such as stray writes (default: one line to stderr).
- * `code` is a negative IW_E code, or 0 for information. `f` may be called on any thread and must not
- * call this library. NULL: the default. */
+ * `code` is a negative IW_E code, or 0 for information. `f` may be called on any thread and must
+ * not call this library. NULL: the default. */
 typedef void (*IW_log_fn)(int code, const char* text, void* arg);
 IW_API void IW_set_log(IW_log_fn f, void* arg);
 

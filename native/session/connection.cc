@@ -31,9 +31,9 @@ Result Connection::welcomed(const Incoming& answer, SessionIdentity& identity) {
   }
   if (welcome_.version < protocol::PROTOCOL_VERSION_MIN ||
       welcome_.version > protocol::PROTOCOL_VERSION_MAX) {
-    return {protocol::error_code::VERSION_MISMATCH,
-            "the server chose version " + std::to_string(welcome_.version) +
-                " of the protocol, which was not offered"};
+    return {protocol::error_code::VERSION_MISMATCH, "the server chose version " +
+                                                        std::to_string(welcome_.version) +
+                                                        " of the protocol, which was not offered"};
   }
   if (welcome_.heartbeat_ms == 0 || welcome_.session_lease_ms == 0) {
     return Result::malformed("the server's welcome has no heartbeat or lease");
@@ -77,8 +77,8 @@ Result Connection::received(std::size_t bytes, std::int64_t now_ns, std::vector<
     incoming.message = std::move(message);
     out.push_back(std::move(incoming));
   }
-  return good ? Result{} : Result::malformed("the server's bytes are not the protocol: " +
-                                             frames_.why());
+  return good ? Result{}
+              : Result::malformed("the server's bytes are not the protocol: " + frames_.why());
 }
 
 std::int64_t Connection::heartbeat_ns() const { return welcome_.heartbeat_ms * ns_per_ms; }

@@ -12,8 +12,7 @@ bool is_after(const version_stamp& a, const version_stamp& b) {
 
 }  // namespace
 
-coherence::Knowledge CopyState::knowledge(std::int64_t heard_ns,
-                                          std::int64_t heartbeat_ns) const {
+coherence::Knowledge CopyState::knowledge(std::int64_t heard_ns, std::int64_t heartbeat_ns) const {
   coherence::Knowledge known = known_;
   known.heard_ns = heard_ns;
   known.heartbeat_ns = heartbeat_ns;

@@ -1,9 +1,9 @@
 // What a client knows about its copy of one segment: its version, the newest one, since when; and
 // the diffs that have arrived and wait to be applied.
 //
-// Diffs come in version order (answers and pushes of one connection, FRAME-5) and wait in one queue;
-// each begins at the version at which the one before it ends, or is a complete copy. Guarded by the
-// segment's mutex; time is an argument.
+// Diffs come in version order (answers and pushes of one connection, FRAME-5) and wait in one
+// queue; each begins at the version at which the one before it ends, or is a complete copy. Guarded
+// by the segment's mutex; time is an argument.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct StagedDiff {
   version_stamp from;
   version_stamp now;
   ByteBuffer bytes;
-  bool was_pushed = false;        // its bytes are to be credited back [NOT-4]
+  bool was_pushed = false;                      // its bytes are to be credited back [NOT-4]
   std::int64_t as_of_ns = coherence::never_ns;  // `now` was the newest at this moment
 };
 

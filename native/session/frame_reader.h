@@ -31,8 +31,8 @@ class FrameReader {
   // Where the next bytes from the socket go. Empty: there is no memory.
   std::span<std::byte> space();
 
-  // `bytes` of space() were filled. Appends the messages that are now complete. False: the peer does
-  // not speak the protocol (why() says how), and the connection must end.
+  // `bytes` of space() were filled. Appends the messages that are now complete. False: the peer
+  // does not speak the protocol (why() says how), and the connection must end.
   [[nodiscard]] bool received(std::size_t bytes, std::vector<Message>& complete);
   [[nodiscard]] const std::string& why() const { return why_; }
 

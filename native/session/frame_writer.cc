@@ -42,15 +42,14 @@ class BulkCursor {
 FrameWriter::FrameWriter(protocol::message_type type, std::uint32_t stream,
                          std::span<const std::uint8_t> body, std::span<const Slice> bulk) {
   for (const Slice& slice : bulk) bulk_bytes_ += slice.size_bytes;
-  const std::uint64_t chunks =
-      std::max<std::uint64_t>(1, (bulk_bytes_ + protocol::MAX_CHUNK_BYTES - 1) /
-                                     protocol::MAX_CHUNK_BYTES);
+  const std::uint64_t chunks = std::max<std::uint64_t>(
+      1, (bulk_bytes_ + protocol::MAX_CHUNK_BYTES - 1) / protocol::MAX_CHUNK_BYTES);
   heads_.reserve(static_cast<std::size_t>(chunks) * (head_bytes + envelope_bytes) + body.size());
   BulkCursor cursor(bulk);
   std::uint64_t left_bytes = bulk_bytes_;
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
-    const auto chunk_bytes = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(left_bytes, protocol::MAX_CHUNK_BYTES));
+    const auto chunk_bytes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(left_bytes, protocol::MAX_CHUNK_BYTES));
     if (chunk == 0) {
       add_frame(type, stream, bulk_bytes_, body, chunk_bytes);
     } else {

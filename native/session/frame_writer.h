@@ -18,8 +18,8 @@ using platform::Slice;
 class FrameWriter {
  public:
   // `body` is encoded already.
-  FrameWriter(protocol::message_type type, std::uint32_t stream,
-              std::span<const std::uint8_t> body, std::span<const Slice> bulk);
+  FrameWriter(protocol::message_type type, std::uint32_t stream, std::span<const std::uint8_t> body,
+              std::span<const Slice> bulk);
   FrameWriter(const FrameWriter&) = delete;
   FrameWriter& operator=(const FrameWriter&) = delete;
 

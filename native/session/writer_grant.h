@@ -15,8 +15,7 @@ class WriterGrant {
   static constexpr std::int64_t never_due_ns = std::numeric_limits<std::int64_t>::max();
 
   // `sent_ns`: when the request was sent, from which the client counts.
-  void granted(const protocol::writer_acquired& grant, std::int64_t sent_ns,
-               std::int64_t now_ns) {
+  void granted(const protocol::writer_acquired& grant, std::int64_t sent_ns, std::int64_t now_ns) {
     held_ = true;
     lost_ = false;
     fence_ = grant.fence;

@@ -185,8 +185,8 @@ TEST_F(Coherence, CallbacksRunOnTheLibrarysThread) {
   read();
   write_versions(1);
   std::unique_lock lock(seen.mutex);
-  EXPECT_TRUE(seen.changed.wait_for(lock, std::chrono::seconds(20),
-                                    [&seen] { return seen.version == 2; }));
+  EXPECT_TRUE(
+      seen.changed.wait_for(lock, std::chrono::seconds(20), [&seen] { return seen.version == 2; }));
   lock.unlock();
   EXPECT_EQ(read(), 1);
   ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);

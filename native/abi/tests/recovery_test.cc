@@ -179,8 +179,7 @@ TEST(Recovery, AClientKilledInsideItsWriterLockLeavesTheOldVersion) {
   const IW_handle_t segment = open_with(url, IW_MEMORY);
   ASSERT_NE(segment, nullptr) << IW_strerror();
   ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
-  const auto* const numbers =
-      static_cast<int*>(IW_malloc_array(segment, IW_int, 1000, "numbers"));
+  const auto* const numbers = static_cast<int*>(IW_malloc_array(segment, IW_int, 1000, "numbers"));
   ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
   {
     Agent other;

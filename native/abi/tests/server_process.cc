@@ -82,7 +82,8 @@ void Server::start() {
   const char* const given = std::getenv("IW_TEST_SERVER");
   const char* const program = given != nullptr ? given : IW_TEST_SERVER_DEFAULT;
   if (access(program, X_OK) != 0) {
-    ADD_FAILURE() << "the server program " << program << " is missing: build it (cargo build "
+    ADD_FAILURE() << "the server program " << program
+                  << " is missing: build it (cargo build "
                      "--release), or set IW_TEST_SERVER to one";
     return;
   }

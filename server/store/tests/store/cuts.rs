@@ -10,8 +10,8 @@ use interweave_wire::protocol::Durability::{self, Synced, Written};
 use crate::model::{all_known, append, known, open, scratch, small, Model, Random};
 use crate::records::{copy_dir, logs, spans};
 
-/// A store with a history, every group acknowledged, at least as durable as asked; what is known after each group, and which
-/// segments it had.
+/// A store with a history, every group acknowledged, at least as durable as asked; what is known
+/// after each group, and which segments it had.
 struct History {
     dir: tempfile::TempDir,
     after: Vec<Model>,
