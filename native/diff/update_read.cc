@@ -46,6 +46,7 @@ class UpdateReader {
   const CachedCopy& copy_;
   const Limits& limits_;
   Update& out_;
+  bool has_freed_ = false;
   std::uint64_t new_bytes_ = 0;
   std::unordered_set<std::string_view> names_;
   std::vector<std::uint64_t> changed_;
@@ -144,6 +145,7 @@ Result UpdateReader::slots_section(Reader body) {
 }
 
 Result UpdateReader::freed_section(Reader body) {
+  has_freed_ = true;
   std::uint64_t serial = 0;
   while (body.remaining() != 0) {
     if (!read_serial(body, serial)) return truncated();
@@ -161,7 +163,7 @@ Result UpdateReader::freed_section(Reader body) {
 }
 
 Result UpdateReader::live_section(Reader body) {
-  if (!out_.freed_.empty()) return malformed("FREED and LIVE occur together");
+  if (has_freed_) return malformed("FREED and LIVE occur together");
   out_.has_live_ = true;
   std::uint64_t at = 0;
   while (body.remaining() != 0) {

@@ -23,7 +23,6 @@ const std::map<std::string, std::string>& not_here() {
       {"diff-two-versions", "only the server receives releases [DIFF-5]"},
       {"diff-release-with-live", "only the server receives releases [DIFF-5]"},
       {"diff-release-metadata-only", "only the server receives releases [DIFF-5]"},
-      {"diff-freed-of-none-and-live", "a defect: update_read.cc looks at the serials freed only"},
   };
   return reasons;
 }

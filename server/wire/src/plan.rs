@@ -159,15 +159,17 @@ impl Plan {
             Some(body) => body.clone(),
             None => PieceBody::Repeat { each: each.clone() },
         };
+        // A product that does not fit stays too large for any type to be accepted [TYPE-2].
+        let units = each.units.saturating_mul(count);
         Plan {
-            units: each.units * count,
-            bytes: each.bytes * count,
+            units,
+            bytes: each.bytes.saturating_mul(count),
             fixed: each.fixed,
             exact: each.exact,
             pieces: vec![Piece {
                 first_unit: 0,
                 first_byte: 0,
-                units: each.units * count,
+                units,
                 body,
             }],
         }

@@ -22,10 +22,7 @@ const NOT_HERE: &[(&str, &str)] = &[(
 )];
 
 /// Vectors, and what is wrong with the decoder.
-const KNOWN_DEFECTS: &[(&str, &str)] = &[(
-    "type-size-wraps",
-    "Plan::repeat multiplies two numbers of up to 2^40 and 2^32 without a check",
-)];
+const KNOWN_DEFECTS: &[(&str, &str)] = &[];
 
 /// What is wrong; nothing if the vector is as it should be. A defect may be a panic.
 fn problem_of(

@@ -1,0 +1,155 @@
+// interweave.hpp -- C++ over the C interface: segments and locks that give themselves back, typed
+// allocation, failures as exceptions. Header only; everything it says about threads, errors and
+// units is in <interweave.h>, whose names it uses.
+//
+//   iw::Segment list("127.0.0.1/list");
+//   {
+//     iw::WriteLock lock(list);
+//     node_t* head = iw::make<node_t>(list, "head");
+//     head->key = 1;
+//     lock.release();                 // commits; without it the changes are undone
+//   }
+//   iw::ReadLock lock(list);
+//   const auto* head = list.find<node_t>("head");
+#pragma once
+
+#include <interweave.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace iw {
+
+// Specialised by generated headers (interweave compile --lang cpp): static IW_type_t get().
+template <typename T>
+struct type_of;
+
+// A call that failed: its code (a negative IW_E...) and text.
+class Error : public std::runtime_error {
+ public:
+  Error(int code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  // Of the calling thread's last failure.
+  static Error last() { return {IW_errno(), IW_strerror()}; }
+  [[nodiscard]] int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+// An open segment; closed with its last owner.
+class Segment {
+ public:
+  explicit Segment(const std::string& url) : handle_(IW_open_segment(url.c_str())), url_(url) {
+    if (handle_ == nullptr) throw Error::last();
+  }
+  // `options.size` is filled in.
+  Segment(const std::string& url, IW_open_options options) : url_(url) {
+    options.size = sizeof options;
+    handle_ = IW_open_segment_with(url.c_str(), &options);
+    if (handle_ == nullptr) throw Error::last();
+  }
+  ~Segment() {
+    if (handle_ != nullptr) IW_close_segment(handle_);
+  }
+  Segment(Segment&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), url_(std::move(other.url_)) {}
+  Segment& operator=(Segment&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(url_, other.url_);
+    return *this;
+  }
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  [[nodiscard]] IW_handle_t handle() const { return handle_; }
+  [[nodiscard]] std::uint64_t version() const { return IW_version(handle_); }
+
+  void set_coherence(IW_coherence_t model, double x = 0) {
+    if (IW_set_coherence(handle_, model, x) != 0) throw Error::last();
+  }
+  void refresh() {
+    if (IW_refresh(handle_) != 0) throw Error::last();
+  }
+  // The block of that name, null if there is none. T is not checked against the block's type.
+  template <typename T>
+  [[nodiscard]] T* find(const std::string& name) const {
+    void* const found = IW_mip_to_ptr((url_ + "#" + name).c_str());
+    if (found == nullptr && IW_errno() != IW_ENO_BLOCK) throw Error::last();
+    return static_cast<T*>(found);
+  }
+  void free(void* block) {
+    if (IW_free(handle_, block) != 0) throw Error::last();
+  }
+
+ private:
+  IW_handle_t handle_ = nullptr;
+  std::string url_;
+};
+
+// A reader lock, for the scope.
+class ReadLock {
+ public:
+  explicit ReadLock(const Segment& segment) : handle_(segment.handle()) {
+    if (IW_rl_acquire(handle_) != 0) throw Error::last();
+  }
+  // Empty after `seconds` without the lock; other failures are thrown.
+  static std::optional<ReadLock> try_for(const Segment& segment, double seconds, int flags = 0) {
+    if (IW_rl_acquire_for(segment.handle(), seconds, flags) == 0) {
+      return ReadLock(segment.handle());
+    }
+    if (IW_errno() != IW_ETIMED_OUT) throw Error::last();
+    return std::nullopt;
+  }
+  ~ReadLock() {
+    if (handle_ != nullptr) IW_rl_release(handle_);
+  }
+  ReadLock(ReadLock&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  ReadLock& operator=(ReadLock&&) = delete;
+
+ private:
+  explicit ReadLock(IW_handle_t held) : handle_(held) {}
+  IW_handle_t handle_;
+};
+
+// The writer lock. release() commits; a scope left without it, by an exception say, undoes.
+class WriteLock {
+ public:
+  explicit WriteLock(const Segment& segment) : handle_(segment.handle()) {
+    if (IW_wl_acquire(handle_) != 0) throw Error::last();
+  }
+  static std::optional<WriteLock> try_for(const Segment& segment, double seconds) {
+    if (IW_wl_acquire_for(segment.handle(), seconds) == 0) return WriteLock(segment.handle());
+    if (IW_errno() != IW_ETIMED_OUT) throw Error::last();
+    return std::nullopt;
+  }
+  ~WriteLock() {
+    if (handle_ != nullptr) IW_wl_abort(handle_);
+  }
+  WriteLock(WriteLock&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  WriteLock& operator=(WriteLock&&) = delete;
+
+  // Commits. If it throws, the destructor still aborts what may be left of the lock.
+  void release() {
+    if (IW_wl_release(handle_) != 0) throw Error::last();
+    handle_ = nullptr;
+  }
+  void abort() { IW_wl_abort(std::exchange(handle_, nullptr)); }
+
+ private:
+  explicit WriteLock(IW_handle_t held) : handle_(held) {}
+  IW_handle_t handle_;
+};
+
+// Allocates under the writer lock; the memory is zero. `name` may be empty.
+template <typename T>
+T* make(const Segment& segment, const std::string& name = {}, std::size_t count = 1) {
+  void* const block = IW_malloc_array(segment.handle(), type_of<T>::get(), count,
+                                      name.empty() ? nullptr : name.c_str());
+  if (block == nullptr) throw Error::last();
+  return static_cast<T*>(block);
+}
+
+}  // namespace iw
