@@ -61,17 +61,41 @@ impl Window<'_> {
             return Ok(None);
         };
         if offset < self.start || end > self.start + self.bytes.len() as u64 {
-            let wanted = count.max(WINDOW_BYTES).min(self.length - offset);
-            self.start = offset;
-            self.bytes.resize(wanted as usize, 0);
-            if let Err(error) = self.file.read_exact_at(&mut self.bytes, offset) {
-                self.bytes.clear();
-                return Err(error);
+            self.read(offset, count.max(WINDOW_BYTES).min(self.length - offset))?;
+            if end > self.length {
+                return Ok(None);
             }
-            self.bytes.shrink_to(2 * WINDOW_BYTES as usize);
         }
         let at = (offset - self.start) as usize;
         Ok(Some(&self.bytes[at..at + count as usize]))
+    }
+}
+
+impl Window<'_> {
+    /// Reads so many bytes. A file that is being written may be cut to its records meanwhile.
+    fn read(&mut self, offset: u64, count: u64) -> io::Result<()> {
+        self.start = offset;
+        self.bytes.resize(count as usize, 0);
+        self.bytes.shrink_to(2 * WINDOW_BYTES as usize);
+        let mut done = 0;
+        while done < self.bytes.len() {
+            match self
+                .file
+                .read_at(&mut self.bytes[done..], offset + done as u64)
+            {
+                Ok(0) => {
+                    self.length = offset + done as u64;
+                    self.bytes.truncate(done);
+                }
+                Ok(more) => done += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.bytes.clear();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
 }
 

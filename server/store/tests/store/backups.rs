@@ -56,6 +56,7 @@ fn a_backup_of_a_store_at_work_is_a_moment_of_it() {
     append_now(&store, vec![release(1, 1, diff(1, 1, 3000))]).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let stopping = Stop(&stop);
         let writer = scope.spawn(|| work(&store, &stop));
         let mut last = 0;
         for _ in 0..30 {
@@ -71,9 +72,18 @@ fn a_backup_of_a_store_at_work_is_a_moment_of_it() {
             assert!(*found.last().unwrap() >= last);
             last = *found.last().unwrap();
         }
-        stop.store(true, SeqCst);
+        drop(stopping);
         assert!(writer.join().unwrap() >= last);
     });
+}
+
+/// Also when the test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
 }
 
 /// Releases, with a checkpoint now and then, until it is told to stop.

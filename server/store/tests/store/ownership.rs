@@ -1,7 +1,10 @@
 //! One owner at a time [LOG-9], and what it will not take.
 
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
-use interweave_store::{EmbeddedStore, MemoryStore, SegmentStore, StoreError};
+use interweave_store::{EmbeddedStore, MemoryStore, Options, SegmentStore, StoreError};
 use interweave_wire::protocol::Durability::{Memory, Synced};
 
 use crate::model::{
@@ -60,6 +63,28 @@ fn an_older_owner_is_fenced_when_the_lock_has_failed() {
     assert_eq!(before[&1].releases.len(), 1);
     assert_eq!(segments[0].releases.len(), 2);
     assert_eq!(segments[0].releases[1].1, diff(1, 2, 77));
+}
+
+#[test]
+fn a_release_is_not_acknowledged_if_a_newer_owner_came_while_it_was_written() {
+    let dir = scratch();
+    let (newer, path) = (Arc::new(Mutex::new(None)), dir.path().to_path_buf());
+    let (inner, calls) = (Arc::clone(&newer), AtomicU64::new(0));
+    let options = Options {
+        sync: Arc::new(move |file| {
+            if calls.fetch_add(1, SeqCst) == 1 {
+                std::fs::remove_file(path.join("LOCK"))?;
+                *inner.lock().unwrap() = Some(open(&path));
+            }
+            file.sync_data()
+        }),
+        ..small()
+    };
+    let (older, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    append_now(&older, vec![create(1, Synced)]).unwrap();
+    let fenced = append_now(&older, vec![release(1, 1, diff(1, 1, 9))]).unwrap_err();
+    assert!(matches!(fenced, StoreError::Fenced(_)), "{fenced}");
+    assert!(newer.lock().unwrap().is_some());
 }
 
 #[test]

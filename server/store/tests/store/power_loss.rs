@@ -12,7 +12,8 @@ use interweave_wire::protocol::Durability::{Synced, Written};
 use interweave_wire::protocol::VersionStamp;
 
 use crate::model::{
-    append, checkpoint, fingerprint, open, scratch, small, versions, Model, Random,
+    append, checkpoint, create, diff, fingerprint, open, release, scratch, small, versions, Model,
+    Random,
 };
 use crate::records::{copy_dir, logs};
 
@@ -90,6 +91,42 @@ fn a_power_loss_leaves_a_prefix_with_all_that_was_acknowledged_as_synced() {
         let model = run(dir.path(), options, &disk, &mut random);
         check(&disk, &model, seed);
     }
+}
+
+#[test]
+fn a_checkpoint_is_never_ahead_of_the_log_on_the_disk() {
+    let dir = scratch();
+    let disk = Arc::new(Mutex::new(Vec::new()));
+    let (inner, path) = (Arc::clone(&disk), dir.path().to_path_buf());
+    let options = Options {
+        sync: Arc::new(move |file| {
+            *inner.lock().unwrap() = std::fs::read(path_of(&path, file))?;
+            Ok(())
+        }),
+        ..small()
+    };
+    let (store, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    append(&store, vec![create(1, Written)], Synced)
+        .recv()
+        .unwrap()
+        .unwrap();
+    append(&store, vec![release(1, 1, diff(1, 1, 9))], Written)
+        .recv()
+        .unwrap()
+        .unwrap();
+    let at = VersionStamp {
+        incarnation: 1,
+        number: 1,
+    };
+    checkpoint(&store, 1, at, Bytes::new())
+        .recv()
+        .unwrap()
+        .unwrap();
+    let left = scratch();
+    copy_dir(dir.path(), left.path());
+    std::fs::write(&logs(left.path())[0], &*disk.lock().unwrap()).unwrap();
+    let (_, segments) = open(left.path());
+    assert_eq!(versions(&segments[0]), [1]);
 }
 
 fn path_of(dir: &Path, file: &File) -> PathBuf {
