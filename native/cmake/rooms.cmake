@@ -10,7 +10,7 @@ target_include_directories(iw_build_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
 target_compile_options(iw_build_flags INTERFACE
   -Wall -Wextra
-  -Werror=return-type -Werror=uninitialized -Werror=format -Werror=unused-result
+  -Werror=return-type -Werror=uninitialized -Wno-error=maybe-uninitialized -Werror=format -Werror=unused-result
   -Werror=implicit-fallthrough -Werror=switch -Werror=delete-non-virtual-dtor)
 target_link_libraries(iw_build_flags INTERFACE Threads::Threads)
 
