@@ -27,6 +27,23 @@ namespace iw {
 template <typename T>
 struct type_of;
 
+#define IW_TYPE_OF_PRIMITIVE(type, descriptor)    \
+  template <>                                     \
+  struct type_of<type> {                          \
+    static IW_type_t get() { return descriptor; } \
+  }
+IW_TYPE_OF_PRIMITIVE(char, IW_char);
+IW_TYPE_OF_PRIMITIVE(unsigned char, IW_uchar);
+IW_TYPE_OF_PRIMITIVE(short, IW_short);
+IW_TYPE_OF_PRIMITIVE(unsigned short, IW_ushort);
+IW_TYPE_OF_PRIMITIVE(int, IW_int);
+IW_TYPE_OF_PRIMITIVE(unsigned int, IW_uint);
+IW_TYPE_OF_PRIMITIVE(std::int64_t, IW_hyper);
+IW_TYPE_OF_PRIMITIVE(std::uint64_t, IW_uhyper);
+IW_TYPE_OF_PRIMITIVE(float, IW_float);
+IW_TYPE_OF_PRIMITIVE(double, IW_double);
+#undef IW_TYPE_OF_PRIMITIVE
+
 // A call that failed: its code (a negative IW_E...) and text.
 class Error : public std::runtime_error {
  public:
