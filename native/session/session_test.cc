@@ -1,0 +1,396 @@
+// The client's protocol engine without a socket: frames, requests and answers, copies, grants.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "session/connection.h"
+#include "session/copy_state.h"
+#include "session/writer_grant.h"
+
+namespace iw::session {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using protocol::error_code;
+
+// The frames of a message, as one run of bytes.
+Bytes frames_of(FrameWriter& writer, std::size_t budget_bytes = 1 << 20) {
+  Bytes bytes;
+  for (auto slices = writer.next(budget_bytes); !slices.empty();
+       slices = writer.next(budget_bytes)) {
+    for (const Slice& slice : slices) {
+      const auto* const from = static_cast<const std::byte*>(slice.data);
+      bytes.insert(bytes.end(), from, from + slice.size_bytes);
+    }
+  }
+  return bytes;
+}
+
+Bytes message(message_type type, std::uint32_t stream, std::span<const std::uint8_t> body,
+              const Bytes& bulk = {}) {
+  const Slice slice{bulk.data(), bulk.size()};
+  FrameWriter writer(type, stream, body, {&slice, 1});
+  return frames_of(writer);
+}
+
+// Gives the bytes to the reader in pieces of `piece_bytes`. False: refused.
+bool feed(FrameReader& reader, const Bytes& bytes, std::size_t piece_bytes,
+          std::vector<Message>& out) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::span<std::byte> space = reader.space();
+    const std::size_t taken = std::min({piece_bytes, space.size(), bytes.size() - at});
+    std::memcpy(space.data(), bytes.data() + at, taken);
+    if (!reader.received(taken, out)) return false;
+    at += taken;
+  }
+  return true;
+}
+
+Bytes pattern(std::size_t size) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
+  return bytes;
+}
+
+TEST(Frames, Frame3ALargeMessageTravelsInChunksHoweverItIsCut) {
+  const Bytes bulk = pattern(3 * protocol::MAX_CHUNK_BYTES + 17);
+  const std::vector<std::uint8_t> body = encoded(protocol::credit{3, 4});
+  const Bytes bytes = message(message_type::PUSH, 9, body, bulk);
+  for (const std::size_t piece : {std::size_t{1000}, std::size_t{65536}, bytes.size()}) {
+    FrameReader reader;
+    std::vector<Message> out;
+    ASSERT_TRUE(feed(reader, bytes, piece, out)) << reader.why();
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(out[0].head.stream, 9u);
+    EXPECT_EQ(out[0].body, body);
+    EXPECT_EQ(out[0].frame_bytes, bytes.size());
+    const std::span<const std::byte> got = out[0].bulk.bytes();
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), bulk.begin(), bulk.end()));
+  }
+}
+
+TEST(Frames, SmallMessagesComeOutOneByOneAndInOrder) {
+  Bytes bytes;
+  for (std::uint32_t stream = 1; stream <= 20; ++stream) {
+    const Bytes one = message(message_type::DONE, stream, {}, pattern(stream));
+    bytes.insert(bytes.end(), one.begin(), one.end());
+  }
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{13}, bytes.size()}) {
+    FrameReader reader;
+    std::vector<Message> out;
+    ASSERT_TRUE(feed(reader, bytes, piece, out)) << reader.why();
+    ASSERT_EQ(out.size(), 20u);
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      EXPECT_EQ(out[i].head.stream, i + 1);
+      EXPECT_EQ(out[i].bulk.size_bytes(), i + 1);
+    }
+  }
+}
+
+TEST(Frames, FramesOfTwoMessagesMayBeInterleaved) {
+  const Bytes first = pattern(2 * protocol::MAX_CHUNK_BYTES);
+  const Bytes second = pattern(protocol::MAX_CHUNK_BYTES + 1);
+  const Slice slices[] = {{first.data(), first.size()}, {second.data(), second.size()}};
+  FrameWriter one(message_type::PUSH, 1, {}, {&slices[0], 1});
+  FrameWriter two(message_type::PUSH, 2, {}, {&slices[1], 1});
+  Bytes bytes;
+  for (bool more = true; more;) {
+    more = false;
+    for (FrameWriter* writer : {&one, &two}) {
+      for (const Slice& slice : writer->next(1)) {
+        const auto* const from = static_cast<const std::byte*>(slice.data);
+        bytes.insert(bytes.end(), from, from + slice.size_bytes);
+        more = true;
+      }
+    }
+  }
+  FrameReader reader;
+  std::vector<Message> out;
+  ASSERT_TRUE(feed(reader, bytes, 100000, out)) << reader.why();
+  ASSERT_EQ(out.size(), 2u);
+  for (const Message& message : out) {
+    const Bytes& wanted = message.head.stream == 1 ? first : second;
+    const std::span<const std::byte> got = message.bulk.bytes();
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), wanted.begin(), wanted.end()));
+  }
+}
+
+Bytes frame(std::uint32_t control_bytes, std::uint32_t chunk_bytes, const protocol::envelope& head,
+            std::size_t extra_bytes = 0) {
+  std::vector<std::uint8_t> raw;
+  xdr::Writer writer(raw);
+  writer.u32(control_bytes);
+  writer.u32(chunk_bytes);
+  encode(writer, head);
+  raw.resize(raw.size() + extra_bytes);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(raw.data());
+  return {bytes, bytes + raw.size()};
+}
+
+TEST(Frames, Frame1And4WhatIsNoFrameIsRefused) {
+  constexpr auto push = static_cast<std::int32_t>(message_type::PUSH);
+  constexpr auto go_on = static_cast<std::int32_t>(message_type::CONTINUE);
+  const Bytes wrong[] = {
+      frame(protocol::MAX_CONTROL_BYTES + 1, 0, {push, 1, 0}),
+      frame(16, protocol::MAX_CHUNK_BYTES + 1, {push, 1, 1 << 20}),
+      frame(16, 5, {push, 1, 4}, 5),
+      frame(16, 0, {go_on, 1, 0}),
+      frame(8, 0, {push, 1, 0}),
+      frame(16, 0, {push, 1, std::uint64_t{1} << 50}),
+  };
+  for (const Bytes& bytes : wrong) {
+    FrameReader reader;
+    std::vector<Message> out;
+    EXPECT_FALSE(feed(reader, bytes, bytes.size(), out));
+    EXPECT_NE(reader.why(), "");
+  }
+}
+
+TEST(Frames, ManyIncompleteMessagesAreRefused) {
+  FrameReader reader;
+  std::vector<Message> out;
+  constexpr auto push = static_cast<std::int32_t>(message_type::PUSH);
+  for (std::uint32_t i = 1; i <= protocol::MAX_OPEN_STREAMS; ++i) {
+    ASSERT_TRUE(feed(reader, frame(16, 0, {push, i, 1}), 1000, out));
+  }
+  EXPECT_FALSE(feed(reader, frame(16, 0, {push, 1000, 1}), 1000, out));
+}
+
+TEST(Frames, RandomBytesAreRefusedOrWaitForMore) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    Bytes bytes(200);
+    for (std::byte& one : bytes) one = static_cast<std::byte>(random() % 3 == 0 ? random() : 0);
+    FrameReader reader;
+    std::vector<Message> out;
+    (void)feed(reader, bytes, 1 + random() % 50, out);
+  }
+}
+
+// ---- requests and answers ----
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+class Connected : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::uint32_t stream = connection_.begin_request(1, message_type::HELLO, 0);
+    protocol::welcome welcome;
+    welcome.version = 1;
+    welcome.session[3] = 9;
+    welcome.heartbeat_ms = 1000;
+    welcome.session_lease_ms = 9000;
+    welcome.max_diff_bytes = 1 << 20;
+    ASSERT_TRUE(receive(message(message_type::WELCOME, stream, encoded(welcome)), 0).ok());
+    ASSERT_TRUE(connection_.welcomed(incoming_.front(), identity_).ok());
+    incoming_.clear();
+  }
+
+  Result receive(const Bytes& bytes, std::int64_t now_ns) {
+    std::memcpy(connection_.space().data(), bytes.data(), bytes.size());
+    return connection_.received(bytes.size(), now_ns, incoming_);
+  }
+
+  Connection connection_{0};
+  SessionIdentity identity_;
+  std::vector<Incoming> incoming_;
+};
+
+TEST_F(Connected, TheSessionIsKeptForTheNextHello) {
+  EXPECT_EQ(identity_.id[3], 9);
+  EXPECT_EQ(connection_.hello(identity_).session, identity_.id);
+}
+
+TEST_F(Connected, Frame5AnswersComeInAnyOrderAndKnowWhenTheyWereAsked) {
+  const std::uint32_t first = connection_.begin_request(11, message_type::PING, 5);
+  const std::uint32_t second = connection_.begin_request(12, message_type::ACQUIRE_READER, 6);
+  EXPECT_NE(first, second);
+  ASSERT_TRUE(receive(message(message_type::READER_ACQUIRED, second, {}), 7).ok());
+  ASSERT_TRUE(receive(message(message_type::PONG, first, {}), 8).ok());
+  ASSERT_EQ(incoming_.size(), 2u);
+  EXPECT_EQ(incoming_[0].tag, 12u);
+  EXPECT_EQ(incoming_[0].sent_ns, 6);
+  EXPECT_EQ(incoming_[1].tag, 11u);
+  EXPECT_EQ(incoming_[1].asked, message_type::PING);
+  EXPECT_EQ(connection_.heard_ns(), 8);
+}
+
+TEST_F(Connected, AnAnswerToNothingEndsTheConnection) {
+  EXPECT_EQ(receive(message(message_type::PONG, 77, {}), 1).code, error_code::MALFORMED);
+}
+
+TEST_F(Connected, NotificationsHaveNoRequest) {
+  ASSERT_TRUE(receive(message(message_type::HEARTBEAT, 0x80000001U, {}), 1).ok());
+  EXPECT_EQ(incoming_.at(0).tag, 0u);
+}
+
+TEST_F(Connected, Frame6UnimplementedAndErrorsBecomeResults) {
+  const std::uint32_t stream = connection_.begin_request(2, message_type::SUBSCRIBE, 0);
+  ASSERT_TRUE(receive(message(message_type::UNIMPLEMENTED, stream,
+                              encoded(protocol::unimplemented{80})),
+                      1)
+                  .ok());
+  const std::uint32_t other = connection_.begin_request(3, message_type::OPEN_SEGMENT, 0);
+  ASSERT_TRUE(receive(message(message_type::ERROR, other,
+                              encoded(protocol::error_reply{error_code::NO_SEGMENT, "none"})),
+                      1)
+                  .ok());
+  EXPECT_EQ(check_answer(incoming_[0], message_type::SUBSCRIBED).code, error_code::UNIMPLEMENTED);
+  const Result error = check_answer(incoming_[1], message_type::SEGMENT_OPENED);
+  EXPECT_EQ(error.code, error_code::NO_SEGMENT);
+  EXPECT_EQ(error.text, "none");
+}
+
+TEST_F(Connected, Ses3ThePingIsDueAThirdOfTheLeaseAfterTheLastWord) {
+  connection_.said(10 * second_ns);
+  EXPECT_EQ(connection_.ping_due_ns(), 13 * second_ns);
+  EXPECT_FALSE(connection_.is_silent(5 * second_ns));
+  EXPECT_TRUE(connection_.is_silent(6 * second_ns));
+}
+
+// ---- copies ----
+
+version_stamp v(std::uint64_t number, std::uint64_t incarnation = 1) {
+  return {incarnation, number};
+}
+
+StagedDiff diff(std::uint64_t from, std::uint64_t to, bool pushed = false, std::size_t bytes = 10) {
+  StagedDiff diff;
+  diff.from = v(from);
+  diff.now = v(to);
+  (void)diff.bytes.room(bytes);
+  diff.bytes.filled(bytes);
+  diff.was_pushed = pushed;
+  diff.as_of_ns = static_cast<std::int64_t>(to) * 100;
+  return diff;
+}
+
+void apply_all(CopyState& state) {
+  while (auto next = state.take_staged()) state.applied(*next);
+}
+
+CopyState copy_at(std::uint64_t version) {
+  CopyState state;
+  EXPECT_TRUE(state.stage(diff(0, version)));
+  apply_all(state);
+  return state;
+}
+
+TEST(CopyState, DiffsWaitInOrderAndAreReachedBeforeTheyAreApplied) {
+  CopyState state = copy_at(3);
+  EXPECT_TRUE(state.stage(diff(3, 4, true)));
+  EXPECT_TRUE(state.stage(diff(4, 6, true)));
+  EXPECT_EQ(state.have(), v(3));
+  EXPECT_EQ(state.reach(), v(6));
+  EXPECT_EQ(state.newest(), v(6));
+  apply_all(state);
+  EXPECT_EQ(state.have(), v(6));
+  EXPECT_EQ(state.take_credit(1), 20u);
+  EXPECT_EQ(state.take_credit(1), 0u);
+}
+
+TEST(CopyState, ADiffThatContinuesNothingIsDroppedAndCredited) {
+  CopyState state = copy_at(3);
+  EXPECT_FALSE(state.stage(diff(5, 6, true)));
+  EXPECT_EQ(state.reach(), v(3));
+  EXPECT_EQ(state.newest(), v(6));
+  EXPECT_EQ(state.take_credit(1), 10u);
+}
+
+TEST(CopyState, Seg1ACompleteCopyReplacesWhatWaits) {
+  CopyState state = copy_at(3);
+  EXPECT_TRUE(state.stage(diff(3, 4)));
+  StagedDiff complete = diff(0, 2);
+  complete.from.incarnation = complete.now.incarnation = 2;
+  EXPECT_TRUE(state.stage(std::move(complete)));
+  apply_all(state);
+  EXPECT_EQ(state.have(), v(2, 2));
+  EXPECT_EQ(state.newest(), v(2, 2));
+}
+
+TEST(CopyState, Fresh2AnAnswerConfirmsAsOfItsRequest) {
+  CopyState state = copy_at(3);
+  state.up_to_date(v(3), 5000);
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 5000);
+  state.up_to_date(v(4), 6000);
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 5000) << "a newer one is known";
+  EXPECT_EQ(state.knowledge(0, 0).newest_as_of_ns, 6000);
+}
+
+TEST(CopyState, TheEmptySegmentIsACopy) {
+  CopyState state;
+  state.up_to_date(v(0), 10);
+  EXPECT_TRUE(state.has_copy());
+  EXPECT_EQ(state.have(), v(0));
+}
+
+TEST(CopyState, Not1AfterNotRecentNothingIsPromisedUntilTheCopyIsTheNewest) {
+  CopyState state = copy_at(3);
+  state.subscribed({});
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+  state.not_recent(v(5), 100);
+  EXPECT_FALSE(state.knowledge(0, 0).promised);
+  EXPECT_TRUE(state.stage(diff(3, 5)));
+  EXPECT_TRUE(state.knowledge(0, 0).promised);
+  state.connection_lost();
+  EXPECT_FALSE(state.knowledge(0, 0).promised);
+}
+
+TEST(CopyState, AReleaseOfOurOwnIsTheNewestVersion) {
+  CopyState state = copy_at(3);
+  state.released(v(4), 777);
+  EXPECT_EQ(state.have(), v(4));
+  EXPECT_EQ(state.newest(), v(4));
+  EXPECT_EQ(state.knowledge(0, 0).confirmed_ns, 777);
+}
+
+TEST(CopyState, AForgottenCopyNeedsACompleteOne) {
+  CopyState state = copy_at(3);
+  state.forget();
+  EXPECT_FALSE(state.has_copy());
+  EXPECT_EQ(state.reach(), version_stamp{});
+  EXPECT_FALSE(state.stage(diff(3, 4)));
+  EXPECT_TRUE(state.stage(diff(0, 4)));
+}
+
+// ---- grants ----
+
+protocol::writer_acquired grant() {
+  protocol::writer_acquired grant;
+  grant.fence = 5;
+  grant.lease_ms = 9000;
+  grant.max_hold_ms = 60000;
+  return grant;
+}
+
+TEST(WriterGrant, Lock3TheRenewalCountsFromTheRequestsSending) {
+  WriterGrant held;
+  EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
+  held.granted(grant(), 10 * second_ns, 11 * second_ns);
+  EXPECT_EQ(held.renewal_due_ns(), 13 * second_ns);
+  held.renewal_sent();
+  EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
+  held.renewed(9000, 13 * second_ns);
+  EXPECT_EQ(held.renewal_due_ns(), 16 * second_ns);
+}
+
+TEST(WriterGrant, Lock3RenewalsStopAtTheLongestHold) {
+  WriterGrant held;
+  held.granted(grant(), 0, 0);
+  held.renewed(9000, 58 * second_ns);
+  EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
+}
+
+TEST(WriterGrant, Lock5OnlyItsOwnFenceIsLost) {
+  WriterGrant held;
+  held.granted(grant(), 0, 0);
+  held.lost(4);
+  EXPECT_FALSE(held.is_lost());
+  held.lost(5);
+  EXPECT_TRUE(held.is_lost());
+  EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
+}
+
+}  // namespace
+}  // namespace iw::session
