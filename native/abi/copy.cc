@@ -128,23 +128,6 @@ Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name
   return {};
 }
 
-Result Copy::free(void* block) {
-  const std::lock_guard lock(mutex_);
-  memory::Block found;
-  if (!heap_->find_at(block, found) || found.address != block) {
-    return {error_code::BAD_POINTER, "the address to free is not the beginning of a block of it"};
-  }
-  if (found.is_owned) {
-    return {error_code::BAD_ARGUMENT,
-            "the block belongs to a field; assign to the field or free its owner"};
-  }
-  return heap_->free(found.serial);
-}
-
-Result Copy::assign(void*, const void*, std::uint64_t) {
-  return {error_code::UNIMPLEMENTED, "IW_assign is not part of this version of the library"};
-}
-
 Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
                      std::uint64_t& pages) {
   const std::lock_guard lock(mutex_);

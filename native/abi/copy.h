@@ -67,7 +67,10 @@ class Copy {
   Result add_serials(const memory::SerialRange& range);
   [[nodiscard]] bool has_serials();
   Result allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out);
+  // Frees what its fields own, too.
   Result free(void* block);
+  // `field`: of type `T x<>` or `string s<>`; its value becomes a copy of `count` values, or
+  // zeros if `source` is null.
   Result assign(void* field, const void* source, std::uint64_t count);
   // May be called again after a release that did not succeed. `pages` is what was found written.
   Result collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
@@ -82,6 +85,10 @@ class Copy {
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
   void ask_for_foreign(const diff::Update& update, const Describe& describe,
                        swizzle::Resolver& resolver);
+  // copy_owned.cc
+  Result free_with_owned(const memory::Block& block);
+  Result free_owned(void* value);
+  Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out);
 
   std::mutex mutex_;
   std::uint64_t changes_ = 0;  // of types, slots and blocks by describe()

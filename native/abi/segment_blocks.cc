@@ -62,6 +62,9 @@ Result Segment::free_block(void* block) {
 
 Result Segment::assign(void* field, const void* source, std::size_t count) {
   if (!holds_writer_lock(this)) return needs_writer_lock();
+  if (count > 0 && !copy_->has_serials()) {
+    if (Result granted = ask_for_serials(); !granted) return granted;
+  }
   return copy_->assign(field, source, count);
 }
 

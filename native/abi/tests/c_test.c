@@ -10,7 +10,7 @@
 typedef struct node_t node_t;
 struct node_t {
   int key;
-  node_t *next;
+  node_t* next;
 };
 
 /* What `struct node_t { int key; node_t *next; };` is compiled to. */
@@ -57,7 +57,7 @@ void list_insert(int key) {
 }
 /* clang-format on */
 
-static int failed(const char *what) {
+static int failed(const char* what) {
   printf("%s: %s\n", what, IW_strerror());
   return 1;
 }
@@ -71,7 +71,7 @@ static int make_head(void) {
   return IW_close_segment(segment) == 0 ? 0 : failed("close");
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc < 2) return 2;
   snprintf(url, sizeof url, "%s", argv[1]);
   snprintf(mip_of_head, sizeof mip_of_head, "%s#head", url);
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     for (int key = 1; key <= 5; ++key) list_insert(key);
   }
   for (int key = 1; key <= 5; ++key) {
-    const node_t *found = list_search(key);
+    const node_t* found = list_search(key);
     if (found == NULL || found->key != key) return failed("a key is missing");
   }
   if (list_search(6) != NULL) return failed("a key is too many");
