@@ -25,7 +25,7 @@ demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBL
 test: setup  ## everything that must hold, about 25 minutes on 2 cores
 	@make/test.sh
 
-test-long: build  ## the longer campaigns: 200 server kills, more seeds, thread sanitizer
+test-long: build  ## the longer campaigns: 200 server kills, five minutes of fuzz a decoder
 	@make/test_long.sh
 
 bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory for one

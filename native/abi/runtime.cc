@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "abi/log.h"
+#include "abi/stray_report.h"
 #include "platform/clock.h"
 #include "platform/invariant.h"
 #include "platform/process.h"
@@ -73,6 +74,7 @@ Runtime::Runtime() {
   const bool has_wake_ups =
       platform::WakeUp::create(wake_).ok() && platform::WakeUp::create(events_).ok();
   IW_INVARIANT(has_wake_ups, "no file descriptors are left to begin with");
+  report_strays_at_once();
 }
 
 IW_segment& Runtime::segment_for(const types::Url& url, const std::string& token) {

@@ -227,10 +227,9 @@ TEST_F(Connected, NotificationsHaveNoRequest) {
 
 TEST_F(Connected, Frame6UnimplementedAndErrorsBecomeResults) {
   const std::uint32_t stream = connection_.begin_request(2, message_type::SUBSCRIBE, 0);
-  ASSERT_TRUE(receive(message(message_type::UNIMPLEMENTED, stream,
-                              encoded(protocol::unimplemented{80})),
-                      1)
-                  .ok());
+  ASSERT_TRUE(
+      receive(message(message_type::UNIMPLEMENTED, stream, encoded(protocol::unimplemented{80})), 1)
+          .ok());
   const std::uint32_t other = connection_.begin_request(3, message_type::OPEN_SEGMENT, 0);
   ASSERT_TRUE(receive(message(message_type::ERROR, other,
                               encoded(protocol::error_reply{error_code::NO_SEGMENT, "none"})),
