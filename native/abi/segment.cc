@@ -81,7 +81,9 @@ Result Segment::make_copy() {
   const Lock lock(mutex_);
   if (copy_ != nullptr) return {};
   state_ = session::CopyState{};
-  return Copy::create(url_, wish_.read_only, copy_);
+  Result made = Copy::create(url_, wish_.read_only, copy_);
+  if (made) show_access(track::Access::none);
+  return made;
 }
 
 Result Segment::live_and_open(std::int64_t deadline_ns, bool keep_trying,

@@ -240,6 +240,28 @@ TEST_F(Blocks, Copy1AStoreOutsideALockIsUndoneAndReported) {
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
+// An agent with this environment, whose stderr comes with its answers, stores without a lock.
+void store_without_lock(const std::string& environment, const std::string& url) {
+  Child agent({"/bin/sh", "-c", environment + " exec \"$IW_TEST_AGENT\" 2>&1"});
+  for (const std::string& command : {"open " + url, std::string("wl"),
+                                     std::string("make numbers 10"), std::string("release")}) {
+    agent.write_line(command);
+    ASSERT_EQ(agent.read_line(), "ok") << command;
+  }
+  agent.write_line("put numbers 2 5");
+  const std::string line = agent.read_line();
+  EXPECT_EQ(line.rfind("interweave: store without a lock in block ", 0), 0u) << line;
+  EXPECT_NE(line.find(", byte 8,"), std::string::npos) << line;
+}
+
+TEST_F(Blocks, AStoreWithoutALockIsToldAtOnceUnderSigsegv) {
+  store_without_lock("IW_TRACKER=sigsegv", server_.url("/at-once"));
+}
+
+TEST_F(Blocks, AStoreWithoutALockIsToldAtOnceWithTheLocksLog) {
+  store_without_lock("IW_LOG=locks", server_.url("/at-once"));
+}
+
 TEST_F(Blocks, Proc5HandlesDoNotWorkInAForkedChildButItMayOpenItsOwn) {
   const IW_handle_t segment = open("/forked");
   ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
