@@ -23,29 +23,29 @@ namespace {
 template <typename Visit>
 void for_each_owned(const Type& type, std::uint64_t count, std::byte* base, Visit&& visit) {
   if (!type.contains_pointers) return;
-  types::for_each_row(
-      types::array_step(type, count), 0, count * type.units, [&](const UnitRow& row) {
-        for (std::uint64_t i = 0; i < row.count; ++i) {
-          std::byte* const at = base + row.offset_bytes + i * row.stride_bytes;
-          if (row.kind == UnitKind::sequence) {
-            NativeSequence value;
-            std::memcpy(&value, at, sizeof value);
-            if (value.elements != nullptr) visit(value.elements);
-          } else if (row.kind == UnitKind::text) {
-            void* value;
-            std::memcpy(&value, at, sizeof value);
-            if (value != nullptr) visit(value);
-          } else if (row.kind == UnitKind::choice) {
-            std::int32_t discriminant;
-            std::memcpy(&discriminant, at, sizeof discriminant);
-            const types::Arm* const arm = row.type->arm_for(discriminant);
-            if (arm != nullptr && arm->type != nullptr) {
-              for_each_owned(*arm->type, 1, at + arm->offset_bytes, visit);
-            }
-          }
-        }
-        return true;
-      });
+  types::for_each_row(types::array_step(type, count), 0, count * type.units,
+                      [&](const UnitRow& row) {
+                        for (std::uint64_t i = 0; i < row.count; ++i) {
+                          std::byte* const at = base + row.offset_bytes + i * row.stride_bytes;
+                          if (row.kind == UnitKind::sequence) {
+                            NativeSequence value;
+                            std::memcpy(&value, at, sizeof value);
+                            if (value.elements != nullptr) visit(value.elements);
+                          } else if (row.kind == UnitKind::text) {
+                            void* value;
+                            std::memcpy(&value, at, sizeof value);
+                            if (value != nullptr) visit(value);
+                          } else if (row.kind == UnitKind::choice) {
+                            std::int32_t discriminant;
+                            std::memcpy(&discriminant, at, sizeof discriminant);
+                            const types::Arm* const arm = row.type->arm_for(discriminant);
+                            if (arm != nullptr && arm->type != nullptr) {
+                              for_each_owned(*arm->type, 1, at + arm->offset_bytes, visit);
+                            }
+                          }
+                        }
+                        return true;
+                      });
 }
 
 bool has_owned_fields(const Type& type) {

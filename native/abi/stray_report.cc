@@ -33,16 +33,17 @@ void report(void* address, track::Access kind) noexcept {
   const std::string_view what = kind == track::Access::write ? "store" : "access";
   memory::FoundBlock found;
   if (!memory::try_find_block(address, found)) {
-    const std::array<std::string_view, 5> line{"interweave: ", what, " without a lock at address 0x",
-                                               where.text(), "\n"};
+    const std::array<std::string_view, 5> line{"interweave: ", what,
+                                               " without a lock at address 0x", where.text(), "\n"};
     platform::write_to_stderr(line);
     return;
   }
   const Digits serial(found.block.serial);
   const Digits offset(found.offset_bytes);
   const std::array<std::string_view, 9> line{
-      "interweave: ",   what,         " without a lock in block ", serial.text(), ", byte ",
-      offset.text(), ", address 0x", where.text(),                "\n"};
+      "interweave: ", what,         " without a lock in block ",
+      serial.text(),  ", byte ",    offset.text(),
+      ", address 0x", where.text(), "\n"};
   platform::write_to_stderr(line);
 }
 

@@ -243,8 +243,8 @@ TEST_F(Blocks, Copy1AStoreOutsideALockIsUndoneAndReported) {
 // An agent with this environment, whose stderr comes with its answers, stores without a lock.
 void store_without_lock(const std::string& environment, const std::string& url) {
   Child agent({"/bin/sh", "-c", environment + " exec \"$IW_TEST_AGENT\" 2>&1"});
-  for (const std::string& command : {"open " + url, std::string("wl"),
-                                     std::string("make numbers 10"), std::string("release")}) {
+  for (const std::string& command :
+       {"open " + url, std::string("wl"), std::string("make numbers 10"), std::string("release")}) {
     agent.write_line(command);
     ASSERT_EQ(agent.read_line(), "ok") << command;
   }
