@@ -240,6 +240,10 @@ Result Segment::enter_exclusive(Lock& lock, const Wish& wish) {
             "other threads of this process did not release the segment before the deadline"};
   }
   --waiting_exclusive_;
+  if (copy_ == nullptr) {
+    changed_.notify_all();
+    return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
+  }
   exclusive_ = true;
   return {};
 }
@@ -256,7 +260,11 @@ void Segment::show_access(track::Access access) {
 }
 
 void Segment::thread_ended(const Hold& hold) {
-  if (fork_count_ != platform::fork_count() || hold.opening != opening_) return;
+  if (fork_count_ != platform::fork_count()) return;
+  {
+    const Lock lock(mutex_);
+    if (hold.opening != opening_) return;
+  }
   if (hold.writes > 0) {
     report(error_code::NO_LOCK,
            name_ + ": a thread ended with the writer lock; its changes are undone");

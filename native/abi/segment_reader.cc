@@ -98,6 +98,9 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     // A writer of this process that came in meanwhile has a newer version.
     if (!exclusive_) break;
   }
+  if (copy_ == nullptr) {
+    return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
+  }
   if (!is_updated) ++stats_.local_reader_locks;
   enter_reader(lock);
   return {};

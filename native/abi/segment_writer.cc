@@ -82,7 +82,10 @@ Result Segment::begin_writing(Lock& lock, const Wish& wish) {
   release_sequence_ = 0;
   add_hold({this, 0, 1, false, opening_});
   show_access(track::Access::write);
-  runtime_.wake();  // the lease is to be renewed
+  // The library's thread looks at its timers once a heartbeat; is that soon enough for the lease?
+  if (live_ == nullptr || grant_.renewal_due_ns() < now_ns() + live_->heartbeat_ns()) {
+    runtime_.wake();
+  }
   return {};
 }
 

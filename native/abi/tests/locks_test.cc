@@ -1,7 +1,9 @@
 // Locks among processes and among the threads of one, against the real server.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "abi/tests/server_process.h"
 #include "interweave.h"
@@ -281,6 +283,26 @@ TEST_F(Locks, TheOldHandleIsAnErrorAfterClose) {
   ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
   EXPECT_EQ(IW_version(segment_), 1u);
   EXPECT_EQ(IW_rl_release(segment_), 0);
+}
+
+// A mistake of the program's, but an error and not a crash.
+TEST_F(Locks, ThreadsThatUseASegmentWhileItIsClosedGetErrors) {
+  make_numbers(10);
+  std::atomic<bool> is_closed{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      while (!is_closed) {
+        if (i == 0 && IW_wl_acquire(segment_) == 0) IW_wl_release(segment_);
+        if (i > 0 && IW_rl_acquire_for(segment_, 10, IW_FRESH) == 0) IW_rl_release(segment_);
+      }
+    });
+  }
+  ASSERT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
+  is_closed = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(IW_rl_acquire(segment_), IW_ENOT_OPEN);
+  segment_ = nullptr;
 }
 
 TEST_F(Locks, ReadOnlyHandlesReadAndDoNotWrite) {
