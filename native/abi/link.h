@@ -120,7 +120,6 @@ class Link {
   session::SessionIdentity identity_;
   std::uint64_t sequence_ = 0;
   std::shared_ptr<Live> live_;
-  Result last_failure_;
 };
 
 // One connection. Fields are guarded by the link's mutex unless they say otherwise.

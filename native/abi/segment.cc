@@ -89,14 +89,18 @@ Result Segment::make_copy() {
 Result Segment::live_and_open(std::int64_t deadline_ns, bool keep_trying,
                               std::shared_ptr<Live>& out) {
   while (true) {
+    const std::shared_ptr<Live> before = link_.current();
     if (Result result = link_.connected(deadline_ns, keep_trying, out); !result) return result;
+    // One that was there already may have died unseen: then a new one is tried in any case.
+    const bool may_be_dead = out == before;
     const std::lock_guard one_at_a_time(opening_mutex_);
     {
       const Lock lock(mutex_);
       if (live_ == out && !out->is_lost()) return {};
     }
     const Result opened = open_on_server(out, deadline_ns);
-    if (opened.ok() || !out->is_lost() || !keep_trying || now_ns() >= deadline_ns) return opened;
+    const bool is_retried = out->is_lost() && (keep_trying || may_be_dead);
+    if (opened.ok() || !is_retried || now_ns() >= deadline_ns) return opened;
   }
 }
 

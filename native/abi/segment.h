@@ -131,11 +131,12 @@ class Segment : public Listener {
   bool is_recent(const coherence::Knowledge& known, std::int64_t began_ns, std::int64_t now_ns);
   Result acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns);
   Result update(Lock& lock, const Wish& wish, std::int64_t began_ns);
-  Result ask(Lock& lock, const Wish& wish, bool fresh);
+  Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
   Result apply_staged(Lock& lock);
   Result apply_diff(session::StagedDiff& diff);
   void enter_reader(Lock& lock);
   void end_strict(Lock& lock);
+  void strict_unused();
   void undo_strays();
 
   // segment_writer.cc
@@ -194,7 +195,8 @@ class Segment : public Listener {
   std::uint32_t serials_asked_ = 0;     // the last range's, in this section
   std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
   protocol::session_id release_session_{};
-  std::uint64_t late_fence_ = 0;  // of a grant that nobody waits for any more; 0: none
+  std::uint64_t late_fence_ = 0;    // of a grant that nobody waits for any more; 0: none
+  bool has_unused_strict_ = false;  // the server keeps a Strict reader's lock that nobody took
 
   coherence::Bound bound_;
   IW_recent_fn recent_fn_ = nullptr;

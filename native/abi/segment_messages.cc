@@ -56,6 +56,7 @@ void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
       protocol::reader_acquired acquired;
       if (body_of(incoming, message_type::READER_ACQUIRED, acquired)) {
         absorb_diff(incoming, acquired.now, acquired.updated);
+        if (is_late && bound_.model == Model::STRICT) strict_unused();
       }
       return;
     }
@@ -243,6 +244,10 @@ std::int64_t Segment::run_timers(std::int64_t now) {
     lock.unlock();
     abort_on_server(fence);
     lock.lock();
+  }
+  if (has_unused_strict_ && !asking_) {
+    has_unused_strict_ = false;
+    if (strict_readers_ == 0) end_strict(lock);
   }
   if (grant_.renewal_due_ns() <= now) {
     grant_.renewal_sent();

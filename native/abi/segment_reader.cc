@@ -87,13 +87,18 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
               "another thread of this process did not finish writing or updating the segment "
               "before the deadline"};
     }
-    const bool must_ask = wish.fresh && !is_updated;
+    // While this process reads under Strict its copy is the newest.
+    const bool is_protected = strict_readers_ > 0 && bound_.model == Model::STRICT;
+    const bool must_ask = wish.fresh && !is_updated && !is_protected;
     if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
     asking_ = true;
     const Result updated = update(lock, wish, began_ns);
     asking_ = false;
     changed_.notify_all();
-    if (!updated) return updated;
+    if (!updated) {
+      if (bound_.model == Model::STRICT) strict_unused();
+      return updated;
+    }
     is_updated = true;
     // A writer of this process that came in meanwhile has a newer version.
     if (!exclusive_) break;
@@ -111,7 +116,7 @@ Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns) {
   const bool is_staged_enough = !wish.fresh && state_.has_staged() &&
                                 is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
   if (!is_staged_enough) {
-    if (Result asked = ask(lock, wish, wish.fresh); !asked) return asked;
+    if (Result asked = ask(lock, wish, bound_, wish.fresh); !asked) return asked;
     if (lacks_subscription()) subscribe(lock);
   }
   if (!state_.has_staged()) return {};
@@ -122,13 +127,17 @@ Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns) {
 }
 
 // One question and its answer; absorb() has taken in what the answer says.
-Result Segment::ask(Lock& lock, const Wish& wish, bool fresh) {
+Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh) {
+  if (recent_fn_ != nullptr) {
+    bound = {};
+    fresh = true;
+  }
   while (true) {
     protocol::acquire_reader wanted;
     wanted.have = state_.reach();
-    wanted.model = recent_fn_ != nullptr ? Model::FULL : bound_.model;
-    wanted.x = bound_.x;
-    wanted.fresh = fresh || recent_fn_ != nullptr;
+    wanted.model = bound.model;
+    wanted.x = bound.x;
+    wanted.fresh = fresh;
     wanted.deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
     lock.unlock();
     Request request;
@@ -227,6 +236,12 @@ Result Segment::release_reader() {
   }
   if (is_strict && --strict_readers_ == 0) end_strict(lock);
   return {};
+}
+
+// The library's thread gives it back, unless a reader takes it first.
+void Segment::strict_unused() {
+  has_unused_strict_ = true;
+  runtime_.wake();
 }
 
 // The server keeps a Strict reader's lock for the whole process. Nobody asks for it again while it

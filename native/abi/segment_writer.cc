@@ -98,15 +98,9 @@ Result Segment::become_newest(Lock& lock, const Wish& wish) {
       state_.up_to_date(granted_.now, now_ns());
       continue;
     }
-    while (asking_) changed_.wait(lock);
-    asking_ = true;
-    // Not Strict: that would wait for ourselves.
-    const coherence::Bound bound = std::exchange(bound_, {});
-    const Result asked = ask(lock, wish, true);
-    bound_ = bound;
-    asking_ = false;
-    changed_.notify_all();
-    if (!asked) return asked;
+    // Whatever another thread asks at the same time: it may be waiting for us to be done. Not
+    // Strict: that would wait for ourselves.
+    if (Result asked = ask(lock, wish, {}, true); !asked) return asked;
     if (Result applied = apply_staged(lock); !applied) return applied;
   }
   return {};

@@ -127,6 +127,36 @@ TEST_F(Locks, Coh2AStrictReaderWaitsForWritersAndThemForIt) {
   EXPECT_EQ(other.tell("release"), "ok");
 }
 
+// While a thread of this process asks the server, another may wait for the writer lock.
+TEST_F(Locks, Coh2ThreadsOfOneProcessWriteAndReadUnderStrict) {
+  int* const numbers = make_numbers(10);
+  ASSERT_EQ(IW_set_coherence(segment_, IW_STRICT, 0), 0);
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url_), "ok");
+  constexpr int rounds = 200;
+  std::thread writer([&] {
+    for (int i = 0; i < rounds; ++i) {
+      ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();
+      ++numbers[0];
+      ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+    }
+  });
+  std::thread reader([&] {
+    for (int seen = 0, i = 0; i < rounds; ++i) {
+      ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+      EXPECT_GE(numbers[0], seen);
+      seen = numbers[0];
+      ASSERT_EQ(IW_rl_release(segment_), 0) << IW_strerror();
+    }
+  });
+  EXPECT_EQ(other.tell("add numbers 0 " + std::to_string(rounds)), "ok");
+  writer.join();
+  reader.join();
+  ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+  EXPECT_EQ(numbers[0], 2 * rounds);
+  ASSERT_EQ(IW_rl_release(segment_), 0);
+}
+
 TEST_F(Locks, AbortUndoesStoresAllocationsAndFrees) {
   int* const numbers = make_numbers(2000);
   ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();

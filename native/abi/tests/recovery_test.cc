@@ -35,6 +35,18 @@ TEST(Recovery, AMissingServerIsAnErrorWithItsAddress) {
   EXPECT_NE(std::string(IW_strerror()).find("127.0.0.1:1"), std::string::npos) << IW_strerror();
 }
 
+TEST(Recovery, ARestartedServerIsReachedByTheNextOpenAtOnce) {
+  Server server({"--store", "memory"});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(server.good());
+    const IW_handle_t segment = open_with(server.url("/again"), IW_MEMORY);
+    ASSERT_NE(segment, nullptr) << "at round " << i << ": " << IW_strerror();
+    ASSERT_EQ(IW_close_segment(segment), 0);
+    server.kill();
+    server.start();
+  }
+}
+
 TEST(Recovery, P1WhatWasReleasedSurvivesAKilledServerAndTheCopyCatchesUpByDiff) {
   const TemporaryDirectory store;
   Server server({"--store", store.path()});

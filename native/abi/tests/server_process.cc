@@ -100,7 +100,18 @@ void Server::start() {
   address_ = line.substr(word.size());
 }
 
-Agent::Agent() : child_({std::getenv("IW_TEST_AGENT")}) {}
+namespace {
+
+const char* agent_program() {
+  const char* const program = std::getenv("IW_TEST_AGENT");
+  if (program != nullptr) return program;
+  std::fputs("IW_TEST_AGENT is not set: run these tests with ctest\n", stderr);
+  std::abort();
+}
+
+}  // namespace
+
+Agent::Agent() : child_({agent_program()}) {}
 
 std::string Agent::tell(const std::string& command) {
   child_.write_line(command);

@@ -163,7 +163,7 @@ impl SegmentLock {
         if self.holder.is_some() {
             return None;
         }
-        let index = self.queue.iter().position(|w| w.ticket.is_some())?;
+        let index = self.next_in_turn()?;
         let next = self.queue[index];
         let ticket = next.ticket?;
         match next.kind {
@@ -186,6 +186,18 @@ impl SegmentLock {
             }
             Kind::Writer => None,
         }
+    }
+
+    /// In order of arrival, but a session that reads strictly already does not wait for a writer that
+    /// waits for it [LOCK-11].
+    fn next_in_turn(&self) -> Option<usize> {
+        let reads_already = |w: &Waiter| {
+            w.kind == Kind::StrictReader && self.strict.iter().any(|s| s.session == w.session)
+        };
+        let is_connected = |w: &Waiter| w.ticket.is_some();
+        let again = |w: &Waiter| is_connected(w) && reads_already(w);
+        let again = self.queue.iter().position(again);
+        again.or_else(|| self.queue.iter().position(is_connected))
     }
 
     fn hold_strictly(&mut self, session: u64, now_ns: u64) {

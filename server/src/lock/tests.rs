@@ -216,3 +216,17 @@ fn lock_11_a_strict_reader_is_bounded_by_the_lease() {
     );
     assert_eq!(granted(&mut lock, LEASE_NS), Some(2));
 }
+
+#[test]
+fn lock_11_a_session_that_reads_strictly_does_not_wait_for_writers_that_wait_for_it() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 0), Some(1));
+    ask(&mut lock, 2, Kind::Writer);
+    ask(&mut lock, 3, Kind::StrictReader);
+    ask(&mut lock, 1, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 0), Some(1), "it reads already");
+    assert_eq!(granted(&mut lock, 0), None, "the others wait in order");
+    assert!(lock.release_strict(1));
+    assert_eq!(granted(&mut lock, 0), Some(2));
+}
