@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "memory/subsegment.h"
 #include "platform/memory.h"
 #include "types/registry.h"
 
@@ -11,9 +12,11 @@ using protocol::error_code;
 
 namespace {
 
+// Of areas that were watched: elsewhere nobody was told of a page.
 std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
   std::uint64_t bytes = 0;
   for (const memory::SubsegmentPages& one : pages) {
+    if (one.subsegment->area().was_open()) continue;
     for (const platform::ByteRange& range : one.pages) bytes += range.size_bytes();
   }
   return bytes / platform::page_size();

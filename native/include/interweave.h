@@ -264,7 +264,7 @@ typedef struct IW_stats {
   uint64_t diffs_sent, diffs_received;
   uint64_t diff_bytes_sent, diff_bytes_received;
   uint64_t full_copies;        /* of the diffs received: complete copies */
-  uint64_t faults;             /* pages found written under writer locks */
+  uint64_t faults;             /* first stores to pages that were tracked, under writer locks */
   uint64_t stray_writes;       /* pages found written without one, and undone */
   uint64_t reader_locks;       /* acquires, nested ones left out */
   uint64_t local_reader_locks; /* of these: without a message */

@@ -134,6 +134,12 @@ Status WriteWatch::start(std::byte* begin, std::size_t size_bytes) const {
   return {};
 }
 
+Status WriteWatch::let_write(std::byte* begin, std::size_t size_bytes) const {
+  UffdWriteProtect pages{{number(begin), size_bytes}, 0};
+  if (ioctl(fd_.get(), uffdio_write_protect, &pages) == 0) return {};
+  return last_failure("UFFDIO_WRITEPROTECT");
+}
+
 Status PageScanner::open(PageScanner& out) {
   FileDescriptor fd(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
   if (!fd) return last_failure("opening /proc/self/pagemap");
@@ -194,6 +200,7 @@ Status PageScanner::list_private_by_page_map(const std::byte* base, const std::b
 
 Status WriteWatch::open(WriteWatch&) { return {ENOSYS, "userfaultfd: not on this system"}; }
 Status WriteWatch::start(std::byte*, std::size_t) const { return {ENOSYS, "userfaultfd"}; }
+Status WriteWatch::let_write(std::byte*, std::size_t) const { return {ENOSYS, "userfaultfd"}; }
 Status PageScanner::open(PageScanner&) { return {ENOSYS, "page map: not on this system"}; }
 Status PageScanner::take_written(const std::byte*, const std::byte*, std::size_t,
                                  std::vector<ByteRange>&) const {

@@ -24,6 +24,9 @@ class WriteWatch {
   // when the range is unmapped.
   Status start(std::byte* begin, std::size_t size_bytes) const;
 
+  // These pages may be stored to without further notice, and count as written.
+  Status let_write(std::byte* begin, std::size_t size_bytes) const;
+
  private:
   FileDescriptor fd_;
 };

@@ -71,12 +71,26 @@ Status CowArea::check_ranges(std::span<const PageRange> ranges, std::size_t alig
   return {};
 }
 
-Status CowArea::arm() { return check_process(); }
+Status CowArea::arm() {
+  if (Status bad = check_process(); !bad) return bad;
+  if (!is_armed_) is_open_ = history_.open_next() && open(known_private_);
+  is_armed_ = true;
+  return {};
+}
+
+// What is listed is in pending_.
+void CowArea::end_section() {
+  was_open_ = is_open_;
+  if (is_armed_ && !is_open_) history_.watched(pending_.size(), page_count());
+  is_armed_ = false;
+  is_open_ = false;
+}
 
 Status CowArea::collect(std::vector<PageRange>& dirty) {
   dirty.clear();
   if (Status bad = check_process(); !bad) return bad;
   if (Status bad = take_stored(all_pages_, pending_); !bad) return bad;
+  end_section();
   known_private_.add(pending_);
   pending_.for_each_run([&](std::size_t first, std::size_t end) {
     dirty.push_back({first * page_bytes_, end * page_bytes_});

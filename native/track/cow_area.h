@@ -9,6 +9,7 @@
 
 #include "platform/memory.h"
 #include "track/page_set.h"
+#include "track/rewrite_history.h"
 #include "track/tracker.h"
 #include "track/view_guard.h"
 
@@ -37,6 +38,7 @@ class CowArea : public Area {
 
   Status arm() override;
   Status collect(std::vector<PageRange>& dirty) override;
+  [[nodiscard]] bool was_open() const final { return was_open_; }
   std::byte* begin_apply(std::size_t offset, std::size_t size_bytes) final;
   Status apply(std::size_t offset, const void* bytes, std::size_t size_bytes) final;
   Status apply_done() final;
@@ -54,6 +56,13 @@ class CowArea : public Area {
   // such pages are renewed by dropping them.
   [[nodiscard]] virtual bool can_store_to_view() const { return false; }
 
+  // Lets all pages of `among` be stored to without further notice; take_stored then lists them.
+  // False: this mechanism cannot, or has nothing to gain.
+  virtual bool open(const PageSet& among) {
+    (void)among;
+    return false;
+  }
+
   Status check_process() const;
   Status drop(const PageSet& pages);
   [[nodiscard]] std::size_t page_bytes() const { return page_bytes_; }
@@ -65,6 +74,7 @@ class CowArea : public Area {
  private:
   Status check_ranges(std::span<const PageRange> ranges, std::size_t alignment_bytes) const;
   Status copy_into_view(const PageSet& pages);
+  void end_section();
 
   TwoViews views_;
   const std::size_t page_bytes_;
@@ -73,6 +83,10 @@ class CowArea : public Area {
   PageSet known_private_;  // see tracker.h
   PageSet pending_;        // taken from the mechanism, not yet listed by a collect
   PageSet touched_;        // by an apply that is not yet done
+  RewriteHistory history_;
+  bool is_armed_ = false;
+  bool is_open_ = false;   // the section is, whose pages are listed whether stored to or not
+  bool was_open_ = false;  // the section was, that the last collect ended
   ViewGuard guard_;        // last: no fault may find the rest gone
 };
 

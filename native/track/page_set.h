@@ -35,6 +35,11 @@ class PageSet {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
   }
   void clear() { words_.assign(words_.size(), 0); }
+  [[nodiscard]] std::size_t size() const {
+    std::size_t count = 0;
+    for (const PageWord word : words_) count += static_cast<std::size_t>(std::popcount(word));
+    return count;
+  }
 
   // Calls f(first, end) for each maximal run of pages, in order. Runs fewer than `gap` pages apart
   // come as one call (which then includes pages that are not in the set).

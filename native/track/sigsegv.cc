@@ -23,8 +23,8 @@ class SigsegvArea final : public CowArea {
   }
 
   Status arm() override {
-    if (Status bad = CowArea::arm(); !bad) return bad;
     if (Status bad = platform::keep_fault_handler_on_top(); !bad) return bad;
+    if (Status bad = CowArea::arm(); !bad) return bad;
     guard().allow_stores(true);
     return {};
   }
@@ -37,6 +37,10 @@ class SigsegvArea final : public CowArea {
  private:
   Status take_stored(const PageSet& among, PageSet& out) override {
     return guard().take_stored(among, out);
+  }
+
+  bool open(const PageSet& among) override {
+    return guard().access() == Access::write && guard().open_for_stores(among).ok();
   }
 };
 

@@ -67,6 +67,10 @@ class Area {
   // to be listed.
   virtual Status collect(std::vector<PageRange>& dirty) = 0;
 
+  // The section that the last collect ended was not watched: its pages are listed because earlier
+  // sections stored to all of them (rewrite_history.h).
+  [[nodiscard]] virtual bool was_open() const { return false; }
+
   // Incoming data. begin_apply announces [offset, offset+size) and returns where to write it, once,
   // in any order, until apply_done(); null if it is out of bounds. Pointer values written are those
   // of the view. apply copies ready bytes.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "track/rewrite_history.h"
 #include "track/tracker_fixture.h"
 
 namespace iw::track {
@@ -61,6 +62,39 @@ TEST_P(TrackerContract, CollectWatchesAgain) {
       EXPECT_EQ(collected(*area), Pages{});
     }
   }
+}
+
+// The no-diff mode: [ICDCS'03 3.3].
+TEST_P(TrackerContract, AnAreaRewrittenAgainAndAgainIsOpenedAndWatchedFromTimeToTime) {
+  constexpr std::size_t pages = 64;
+  auto area = new_area(pages);
+  const bool can_open = is_exact();
+  const auto section = [&](std::size_t stored) {
+    ASSERT_TRUE(area->arm().ok());
+    for (std::size_t page = 0; page < stored; ++page) view_word(*area, page) = view_word(*area, page) + 1;
+    const Pages found = collected(*area);
+    for (std::size_t page = 0; page < stored; ++page) EXPECT_TRUE(found.contains(page)) << page;
+    ASSERT_TRUE(commit_pages(*area, 0, pages).ok());
+  };
+  for (int i = 0; i < RewriteHistory::patience; ++i) {
+    section(pages);
+    EXPECT_FALSE(area->was_open());
+  }
+  for (int i = 0; i < RewriteHistory::open_sections; ++i) {
+    section(i % 2 == 0 ? pages : 1);
+    EXPECT_EQ(area->was_open(), can_open);
+    // Outside a section it is watched as ever.
+    if (tracker().finds_pages() && can_open) {
+      EXPECT_EQ(collected(*area), Pages{});
+      view_word(*area, 7) = 1;
+      EXPECT_EQ(collected(*area), Pages{7});
+      ASSERT_TRUE(rollback_pages(*area, 7).ok());
+    }
+  }
+  section(1);  // watched, and not rewritten: watched from now on
+  EXPECT_FALSE(area->was_open());
+  section(pages);
+  EXPECT_FALSE(area->was_open());
 }
 
 TEST_P(TrackerContract, AppliedBytesShowOnCleanPagesAndAreNotListed) {

@@ -62,6 +62,17 @@ platform::Protection ViewGuard::resting_protection() const noexcept {
   return stores_ == Stores::free ? platform::Protection::read_write : platform::Protection::read;
 }
 
+Status ViewGuard::open_for_stores(const PageSet& pages) {
+  Status status;
+  pages.for_each_run([&](std::size_t first, std::size_t end) {
+    const Status one = platform::protect(view_ + first * page_bytes_, (end - first) * page_bytes_,
+                                         platform::Protection::read_write);
+    if (!one.ok()) status = one;
+    for (std::size_t page = first; page < end; ++page) stored_.add(page);
+  });
+  return status;
+}
+
 Status ViewGuard::take_stored(const PageSet& among, PageSet& out) {
   PageSet taken(size_bytes_ / page_bytes_);
   stored_.take(among, taken);

@@ -38,6 +38,9 @@ class ViewGuard {
   // trapped: whether a store is under the writer lock, or a stray one to report.
   void allow_stores(bool allowed) { stores_allowed_.store(allowed); }
 
+  // trapped: opens these pages at once and notes them.
+  Status open_for_stores(const PageSet& pages);
+
   // trapped: moves the noted pages that are in `among` to `out` and protects them again.
   Status take_stored(const PageSet& among, PageSet& out);
 

@@ -62,6 +62,17 @@ class WpAsyncArea final : public CowArea {
     return status;
   }
 
+  // One call for many pages, where each first store would be a fault.
+  bool open(const PageSet& among) override {
+    Status status;
+    among.for_each_run([&](std::size_t first, std::size_t end) {
+      const Status one =
+          kernel_->watch.let_write(view() + first * page_bytes(), (end - first) * page_bytes());
+      if (!one.ok()) status = one;
+    });
+    return status.ok();
+  }
+
   std::shared_ptr<const Kernel> kernel_;
   std::vector<PageRange> found_;  // kept for its memory
 };
