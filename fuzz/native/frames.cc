@@ -1,6 +1,5 @@
 // The frames of a connection: however the bytes are cut, the same messages come out.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "fuzz/native/target.h"
@@ -20,10 +19,8 @@ Found read(std::span<const std::byte> bytes, std::size_t cut_bytes) {
   reader.set_max_bulk_bytes(kMaxBulkBytes);
   Found found;
   while (!bytes.empty() && !found.is_refused) {
-    const std::span<std::byte> space = reader.space();
-    FUZZ_CHECK(!space.empty());
-    const std::size_t taken = std::min({bytes.size(), space.size(), cut_bytes});
-    std::memcpy(space.data(), bytes.data(), taken);
+    const std::size_t taken = reader.space().put(bytes.first(std::min(bytes.size(), cut_bytes)));
+    FUZZ_CHECK(taken != 0);
     bytes = bytes.subspan(taken);
     found.is_refused = !reader.received(taken, found.messages);
   }

@@ -287,17 +287,18 @@ void Link::stop_reading(Live& live) {
 
 // By the one thread that has set is_reading_.
 void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
-  if (deadline_ns > 0) {
+  std::vector<session::Incoming> incoming;
+  std::size_t got = 0;
+  const platform::Space space = live->connection_.space();
+  if (space.first.empty()) return lose(live, "no memory for a message");
+  platform::Status status = live->socket_.receive(space, got);
+  if (status.code == EAGAIN && deadline_ns > 0) {
     platform::Interest interest{live->fd()};
     const platform::Status waited = platform::wait_for({&interest, 1}, deadline_ns);
     if (!waited) return lose(live, std::strerror(waited.code));
     if (!interest.readable) return;
+    status = live->socket_.receive(space, got);
   }
-  std::vector<session::Incoming> incoming;
-  std::size_t got = 0;
-  const std::span<std::byte> space = live->connection_.space();
-  if (space.empty()) return lose(live, "no memory for a message");
-  const platform::Status status = live->socket_.receive(space, got);
   if (status.code == EAGAIN) return;
   if (!status) return lose(live, std::strerror(status.code));
   if (got == 0) return lose(live, "the server closed it");

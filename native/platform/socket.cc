@@ -196,11 +196,21 @@ Status Socket::send(std::span<const Slice> slices, std::int64_t deadline_ns) {
   return {};
 }
 
-Status Socket::receive(std::span<std::byte> into, std::size_t& got_bytes) {
+std::size_t Space::put(std::span<const std::byte> bytes) const {
+  const std::size_t in_first = std::min(bytes.size(), first.size());
+  const std::size_t in_rest = std::min(bytes.size() - in_first, rest.size());
+  std::copy_n(bytes.begin(), in_first, first.begin());
+  std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(in_first), in_rest, rest.begin());
+  return in_first + in_rest;
+}
+
+Status Socket::receive(const Space& into, std::size_t& got_bytes) {
   got_bytes = 0;
+  std::array<iovec, 2> vector{
+      {{into.first.data(), into.first.size()}, {into.rest.data(), into.rest.size()}}};
   ssize_t got;
   do {
-    got = recv(fd_.get(), into.data(), into.size(), 0);
+    got = readv(fd_.get(), vector.data(), into.rest.empty() ? 1 : 2);
   } while (got < 0 && errno == EINTR);
   if (got < 0) {
     return would_block(errno) ? Status{EAGAIN, "nothing to receive now"} : last_failure("receive");

@@ -17,6 +17,15 @@ struct Slice {
   std::size_t size_bytes = 0;
 };
 
+// Where received bytes go: into `first`, and what is left over into `rest`, which may be empty.
+struct Space {
+  std::span<std::byte> first;
+  std::span<std::byte> rest;
+
+  // As if these bytes were received; returns how many there was room for.
+  [[nodiscard]] std::size_t put(std::span<const std::byte> bytes) const;
+};
+
 class Socket {
  public:
   Socket() = default;
@@ -35,7 +44,7 @@ class Socket {
 
   // Receives what is there: EAGAIN when nothing is, and got_bytes = 0 with success when the peer
   // has closed.
-  Status receive(std::span<std::byte> into, std::size_t& got_bytes);
+  Status receive(const Space& into, std::size_t& got_bytes);
 
  private:
   FileDescriptor fd_;

@@ -61,7 +61,7 @@ struct Listener {
 Status receive_soon(Socket& socket, std::span<std::byte> into, std::size_t& got) {
   Interest interest{.fd = socket.fd()};
   if (Status bad = wait_for({&interest, 1}, now_ns() + 10 * second_ns); !bad) return bad;
-  return socket.receive(into, got);
+  return socket.receive({into, {}}, got);
 }
 
 void expect_exchange(Socket& client, Socket& server) {
@@ -164,7 +164,7 @@ TEST(Socket, AClosedPeerIsAStatusAndNotASignal) {
   ASSERT_TRUE(connect_tcp("127.0.0.1", listener.port, now_ns() + 10 * second_ns, client).ok());
   std::byte byte;
   std::size_t got = 1;
-  EXPECT_EQ(client.receive({&byte, 1}, got).code, EAGAIN);
+  EXPECT_EQ(client.receive({{&byte, 1}, {}}, got).code, EAGAIN);
   listener.accepted().close();
   ASSERT_TRUE(receive_soon(client, {&byte, 1}, got).ok());
   EXPECT_EQ(got, 0u);

@@ -57,7 +57,7 @@ class Connection {
   // Something was sent.
   void said(std::int64_t now_ns) { said_ns_ = now_ns; }
 
-  std::span<std::byte> space() { return frames_.space(); }
+  platform::Space space() { return frames_.space(); }
   // `bytes` of space() were received. Appends answers and notifications in their order. MALFORMED:
   // the connection must end.
   Result received(std::size_t bytes, std::int64_t now_ns, std::vector<Incoming>& out);

@@ -14,6 +14,8 @@ constexpr std::size_t head_bytes = 8;
 constexpr std::size_t scratch_bytes = head_bytes + protocol::MAX_CONTROL_BYTES + 16384;
 // Fewer bytes than this are not worth a receive of their own.
 constexpr std::size_t in_place_bytes = 8192;
+// Behind a chunk that others follow: mostly the head of the next, and little of its bulk.
+constexpr std::size_t next_head_bytes = 512;
 
 std::uint32_t load_big_endian(const std::byte* from) {
   std::uint32_t value = 0;
@@ -38,24 +40,30 @@ std::span<const std::byte> FrameReader::unread() const {
   return {scratch_.data() + begin_, end_ - begin_};
 }
 
-std::span<std::byte> FrameReader::space() {
-  in_place_ = begin_ == end_ && chunk_left_bytes_ >= in_place_bytes;
-  if (in_place_) return bulk_of_->bulk.room(chunk_left_bytes_);
+platform::Space FrameReader::space() {
   if (begin_ > 0) {
     std::memmove(scratch_.data(), scratch_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
-  return {scratch_.data() + end_, scratch_.size() - end_};
+  const std::span<std::byte> behind{scratch_.data() + end_, scratch_.size() - end_};
+  in_place_ = end_ == 0 && chunk_left_bytes_ >= in_place_bytes;
+  if (!in_place_) return {behind, {}};
+  const std::span<std::byte> room = bulk_of_->bulk.room(chunk_left_bytes_);
+  const std::uint64_t come_bytes = bulk_of_->bulk.size_bytes() + chunk_left_bytes_;
+  const bool is_last_chunk = come_bytes == bulk_of_->head.bulk_bytes;
+  return {room,
+          is_last_chunk || room.empty() ? std::span<std::byte>{} : behind.first(next_head_bytes)};
 }
 
 bool FrameReader::received(std::size_t bytes, std::vector<Message>& complete) {
   if (in_place_) {
     in_place_ = false;
-    bulk_of_->bulk.filled(bytes);
-    chunk_left_bytes_ -= bytes;
+    const std::size_t in_bulk = std::min(bytes, chunk_left_bytes_);
+    bulk_of_->bulk.filled(in_bulk);
+    chunk_left_bytes_ -= in_bulk;
+    bytes -= in_bulk;
     if (chunk_left_bytes_ == 0) end_chunk(complete);
-    return true;
   }
   end_ += bytes;
   return parse(complete);

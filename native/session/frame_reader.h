@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/socket.h"
 #include "protocol/session.gen.h"
 #include "session/byte_buffer.h"
 
@@ -28,8 +29,9 @@ class FrameReader {
  public:
   FrameReader();
 
-  // Where the next bytes from the socket go. Empty: there is no memory.
-  std::span<std::byte> space();
+  // Where the next bytes from the socket go. Empty: there is no memory. While a large bulk comes,
+  // first its own place, then a little for the next frame's head, so that one call gets both.
+  platform::Space space();
 
   // `bytes` of space() were filled. Appends the messages that are now complete. False: the peer
   // does not speak the protocol (why() says how), and the connection must end.

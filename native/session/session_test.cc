@@ -38,9 +38,8 @@ Bytes message(message_type type, std::uint32_t stream, std::span<const std::uint
 bool feed(FrameReader& reader, const Bytes& bytes, std::size_t piece_bytes,
           std::vector<Message>& out) {
   for (std::size_t at = 0; at < bytes.size();) {
-    const std::span<std::byte> space = reader.space();
-    const std::size_t taken = std::min({piece_bytes, space.size(), bytes.size() - at});
-    std::memcpy(space.data(), bytes.data() + at, taken);
+    const std::size_t wanted = std::min(piece_bytes, bytes.size() - at);
+    const std::size_t taken = reader.space().put({bytes.data() + at, wanted});
     if (!reader.received(taken, out)) return false;
     at += taken;
   }
@@ -188,7 +187,7 @@ class Connected : public ::testing::Test {
   }
 
   Result receive(const Bytes& bytes, std::int64_t now_ns) {
-    std::memcpy(connection_.space().data(), bytes.data(), bytes.size());
+    EXPECT_EQ(connection_.space().put(bytes), bytes.size());
     return connection_.received(bytes.size(), now_ns, incoming_);
   }
 

@@ -141,7 +141,7 @@ Result frame(const Vector& vector, Decoded& out) {
   reader.set_max_bulk_bytes(vector.context_number("max_diff_bytes", std::uint64_t{1} << 40));
   std::vector<session::Message> complete;
   for (const std::byte byte : vector.bytes()) {
-    reader.space()[0] = byte;
+    (void)reader.space().put({&byte, 1});
     if (!reader.received(1, complete)) {
       const bool is_too_large = vector.text("error") == "TOO_LARGE";
       return {is_too_large ? types::error_code::TOO_LARGE : types::error_code::MALFORMED,
