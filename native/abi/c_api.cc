@@ -251,7 +251,7 @@ void* IW_mip_to_ptr(const char* text) {
     if (const Result parsed = iw::types::parse_mip(text, mip); !parsed) return fail_null(parsed);
     IW_segment& segment = Runtime::get().segment_for(mip.url, token_of(nullptr));
     void* out = nullptr;
-    Result result = segment.open_for_pointers();
+    Result result = segment.open_for_pointers(segment.wish_for(-1).deadline_ns);
     if (result) result = segment.place_of(mip, out);
     return result.ok() ? out : fail_null(result, text);
   } catch (const std::bad_alloc&) {

@@ -71,8 +71,9 @@ Runtime& Runtime::get() {
 }
 
 Runtime::Runtime() {
-  const bool has_wake_ups =
-      platform::WakeUp::create(wake_).ok() && platform::WakeUp::create(events_).ok();
+  const bool has_wake_ups = platform::WakeUp::create(wake_).ok() &&
+                            platform::WakeUp::create(events_).ok() &&
+                            platform::WakeUp::create(callbacks_).ok();
   IW_INVARIANT(has_wake_ups, "no file descriptors are left to begin with");
   report_strays_at_once();
 }
@@ -111,10 +112,11 @@ std::vector<Link*> Runtime::links() {
   return all;
 }
 
-void Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials) {
+void Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials,
+                       std::int64_t deadline_ns) {
   IW_segment& segment = segment_for(url, {});
-  Result result = segment.open_for_pointers();
-  if (result) result = segment.describe(std::move(serials), {});
+  Result result = segment.open_for_pointers(deadline_ns);
+  if (result) result = segment.describe(std::move(serials), {}, deadline_ns);
   if (!result && log_choice().debug) {
     trace("pointers into " + url.text() + " become stubs: " + result.text);
   }
@@ -125,14 +127,30 @@ void Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials
 void Runtime::serve() {
   while (true) {
     const std::int64_t timers_ns = run_timers(now_ns());
-    if (is_dispatched_) {
-      if (next_change_ns() <= now_ns()) events_.signal();
-    } else {
-      run_callbacks();
-    }
     std::int64_t next_ns = next_change_ns();
-    if (is_dispatched_ && next_ns <= now_ns()) next_ns = platform::never_ns;  // told already
+    if (next_ns <= now_ns()) {
+      tell_of_changes();
+      next_ns = platform::never_ns;  // a later one wakes us
+    }
     wait_and_read(std::min(timers_ns, next_ns));
+  }
+}
+
+void Runtime::tell_of_changes() {
+  if (is_dispatched_) return events_.signal();
+  if (!has_callback_thread_) {
+    has_callback_thread_ = true;
+    std::thread([this] { serve_callbacks(); }).detach();
+  }
+  callbacks_.signal();
+}
+
+void Runtime::serve_callbacks() {
+  while (true) {
+    platform::Interest due{callbacks_.fd()};
+    (void)platform::wait_for({&due, 1}, platform::never_ns);
+    callbacks_.drain();
+    if (!is_dispatched_) run_callbacks();
   }
 }
 
@@ -150,14 +168,7 @@ std::int64_t Runtime::next_change_ns() {
 }
 
 void Runtime::run_callbacks() {
-  for (IW_segment* segment : segments()) {
-    IW_change_fn function = nullptr;
-    void* arg = nullptr;
-    std::uint64_t version = 0;
-    if (segment->take_due_change(now_ns(), function, arg, version)) {
-      function(segment, version, arg);
-    }
-  }
+  for (IW_segment* segment : segments()) segment->call_due_change(now_ns());
 }
 
 void Runtime::wait_and_read(std::int64_t deadline_ns) {

@@ -1,5 +1,6 @@
 // What the process has once: its segments by URL, its links by server, and the library's thread,
-// which reads what nobody waits for, renews leases, and runs callbacks (holding no lock).
+// which reads what nobody waits for and renews leases. Callbacks run, holding no lock, on a thread
+// of their own, made when the first one is due: they may take as long as they like.
 //
 // Never destroyed: threads may use it until the process ends. A forked child makes a new one.
 #pragma once
@@ -30,8 +31,9 @@ class Runtime {
   // Null: never heard of.
   IW_segment* find_segment(const types::Url& url);
 
-  // Makes blocks of another segment known, if that is possible; for pointers.
-  void describe(const types::Url& url, std::vector<std::uint64_t> serials);
+  // Makes blocks of another segment known, if that is possible by then; for pointers.
+  void describe(const types::Url& url, std::vector<std::uint64_t> serials,
+                std::int64_t deadline_ns);
 
   // The library's thread has something new to do.
   void wake() const { wake_.signal(); }
@@ -45,7 +47,9 @@ class Runtime {
   void serve();
   std::int64_t run_timers(std::int64_t now_ns);
   std::int64_t next_change_ns();
+  void tell_of_changes();
   void run_callbacks();
+  void serve_callbacks();
   void wait_and_read(std::int64_t deadline_ns);
   std::vector<IW_segment*> segments();
   std::vector<Link*> links();
@@ -55,7 +59,9 @@ class Runtime {
   std::map<std::string, std::unique_ptr<Link>> links_;
   platform::WakeUp wake_;
   platform::WakeUp events_;                 // readable when dispatch() has something to do
+  platform::WakeUp callbacks_;              // readable when the thread of callbacks has
   std::atomic<bool> is_dispatched_{false};  // callbacks run in dispatch()
+  bool has_callback_thread_ = false;        // the library's thread makes it
 };
 
 // The heaps of this process, for one translation: they stay while it lives.

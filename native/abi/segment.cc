@@ -63,7 +63,7 @@ Result Segment::open(const OpenWish& wish) {
   return {};
 }
 
-Result Segment::open_for_pointers() {
+Result Segment::open_for_pointers(std::int64_t deadline_ns) {
   {
     const Lock lock(mutex_);
     if (open_count_ > 0) return {};
@@ -72,8 +72,7 @@ Result Segment::open_for_pointers() {
     is_implicit_ = true;
   }
   std::shared_ptr<Live> live;
-  if (Result result = live_and_open(deadline_after(wish_.timeout_s), false, live); !result)
-    return result;
+  if (Result result = live_and_open(deadline_ns, false, live); !result) return result;
   return make_copy();
 }
 
@@ -148,7 +147,12 @@ Result Segment::close() {
     (void)abort_writer();
     lock.lock();
   }
-  drop_hold(this);
+  if (Hold* const reading = find_hold(this); reading != nullptr) {
+    reading->reads = 1;
+    lock.unlock();
+    (void)release_reader();
+    lock.lock();
+  }
   if (Result alone = enter_exclusive(lock, wish_for(-1)); !alone) {
     return {error_code::TIMED_OUT, "other threads hold locks of the segment; release them first"};
   }
@@ -169,6 +173,7 @@ Result Segment::close() {
   state_ = session::CopyState{};
   stats_ = {};
   leave_exclusive();
+  wait_for_callback(lock);
   lock.unlock();
   if (live == nullptr || live->is_lost()) return {};
   link_.listen(live, number, nullptr);

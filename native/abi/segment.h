@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "abi/copy.h"
@@ -62,7 +63,7 @@ class Segment : public Listener {
   // ---- opening ----
   Result open(const OpenWish& wish);
   // For pointers and MIPs that lead here: opened without being asked for, never closed.
-  Result open_for_pointers();
+  Result open_for_pointers(std::int64_t deadline_ns);
   Result close();
   // NOT_OPEN, FORKED or nothing.
   [[nodiscard]] Result check_usable() const;
@@ -94,16 +95,16 @@ class Segment : public Listener {
   // Where the place is; its space is reserved, if need be by asking the server.
   Result place_of(const types::Mip& mip, void*& out);
   // Makes blocks known here; those that do not exist stay unknown.
-  Result describe(std::vector<std::uint64_t> serials, std::vector<std::string> names);
+  Result describe(std::vector<std::uint64_t> serials, std::vector<std::string> names,
+                  std::int64_t deadline_ns);
   // Kept alive; null: nothing is known of the segment.
   [[nodiscard]] std::shared_ptr<memory::Heap> heap();
 
   // ---- the library's thread ----
   // Renewals, late grants, subscriptions. Returns when to be called again.
   std::int64_t run_timers(std::int64_t now_ns);
-  // The callback that is due, if one is.
-  bool take_due_change(std::int64_t now_ns, IW_change_fn& function, void*& arg,
-                       std::uint64_t& version);
+  // Calls the callback if it is due, on this thread.
+  void call_due_change(std::int64_t now_ns);
   [[nodiscard]] std::int64_t change_due_ns();
 
   void absorb(session::Incoming& incoming, bool is_late) override;
@@ -132,11 +133,12 @@ class Segment : public Listener {
   Result acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns);
   Result update(Lock& lock, const Wish& wish, std::int64_t began_ns);
   Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
-  Result apply_staged(Lock& lock);
+  Result apply_staged(Lock& lock, std::int64_t deadline_ns);
   Result apply_diff(session::StagedDiff& diff);
   void enter_reader(Lock& lock);
-  void end_strict(Lock& lock);
   void strict_unused();
+  void give_back_strict(Lock& lock);
+  void look_for_strays(Lock& lock);
   void undo_strays();
 
   // segment_writer.cc
@@ -159,6 +161,7 @@ class Segment : public Listener {
   void absorb_push(session::Incoming& incoming);
   void count_received(const session::Incoming& incoming);
   void note_change();
+  void wait_for_callback(Lock& lock);
   [[nodiscard]] bool lacks_subscription() const;
   void subscribe(Lock& lock);
   void unsubscribe(Lock& lock);
@@ -207,6 +210,9 @@ class Segment : public Listener {
   IW_change_fn change_fn_ = nullptr;
   void* change_arg_ = nullptr;
   std::int64_t change_due_ns_ = platform::never_ns;
+  std::thread::id calling_;  // the callback runs there now
+
+  std::int64_t strays_due_ns_ = 0;  // when an acquire looks for them again
 
   IW_stats_t stats_{};
 };

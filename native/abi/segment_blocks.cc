@@ -107,7 +107,9 @@ Result Segment::place_of(const types::Mip& mip, void*& out) {
     std::vector<std::string> names;
     if (mip.serial != 0) serials.push_back(mip.serial);
     if (!mip.block_name.empty()) names.push_back(mip.block_name);
-    if (Result described = describe(std::move(serials), std::move(names)); !described) {
+    const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
+    if (Result described = describe(std::move(serials), std::move(names), deadline_ns);
+        !described) {
       return described;
     }
     is_found = find();
@@ -127,7 +129,8 @@ Result Segment::place_of(const types::Mip& mip, void*& out) {
   return {};
 }
 
-Result Segment::describe(std::vector<std::uint64_t> serials, std::vector<std::string> names) {
+Result Segment::describe(std::vector<std::uint64_t> serials, std::vector<std::string> names,
+                         std::int64_t deadline_ns) {
   std::size_t at = 0;
   do {
     protocol::describe_blocks wanted;
@@ -143,7 +146,6 @@ Result Segment::describe(std::vector<std::uint64_t> serials, std::vector<std::st
       wanted.segment = number;
       return session::encoded(wanted);
     };
-    const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
     if (Result called = converse(request, body, deadline_ns, false); !called) return called;
     protocol::blocks_described described;
     Result answered =

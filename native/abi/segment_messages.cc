@@ -227,11 +227,19 @@ void Segment::unsubscribe(Lock& lock) {
   lock.lock();
 }
 
+// A callback that runs on another thread may use its argument until it returns.
+void Segment::wait_for_callback(Lock& lock) {
+  while (calling_ != std::thread::id() && calling_ != std::this_thread::get_id()) {
+    changed_.wait(lock);
+  }
+}
+
 void Segment::set_change_fn(IW_change_fn function, void* arg) {
   Lock lock(mutex_);
   change_fn_ = function;
   change_arg_ = arg;
   change_due_ns_ = platform::never_ns;
+  wait_for_callback(lock);
   if (lacks_subscription()) subscribe(lock);
 }
 
@@ -245,10 +253,7 @@ std::int64_t Segment::run_timers(std::int64_t now) {
     abort_on_server(fence);
     lock.lock();
   }
-  if (has_unused_strict_ && !asking_) {
-    has_unused_strict_ = false;
-    if (strict_readers_ == 0) end_strict(lock);
-  }
+  give_back_strict(lock);
   if (grant_.renewal_due_ns() <= now) {
     grant_.renewal_sent();
     const std::uint64_t fence = grant_.fence();
@@ -270,15 +275,21 @@ std::int64_t Segment::change_due_ns() {
   return change_due_ns_;
 }
 
-bool Segment::take_due_change(std::int64_t now, IW_change_fn& function, void*& arg,
-                              std::uint64_t& version) {
-  const Lock lock(mutex_);
-  if (change_due_ns_ > now || change_fn_ == nullptr) return false;
+// One call at a time: what is due meanwhile waits for its end.
+void Segment::call_due_change(std::int64_t now) {
+  Lock lock(mutex_);
+  if (change_due_ns_ > now || change_fn_ == nullptr || calling_ != std::thread::id()) return;
   change_due_ns_ = platform::never_ns;
-  function = change_fn_;
-  arg = change_arg_;
-  version = state_.newest().number;
-  return true;
+  calling_ = std::this_thread::get_id();
+  const IW_change_fn function = change_fn_;
+  void* const arg = change_arg_;
+  const std::uint64_t version = state_.newest().number;
+  lock.unlock();
+  function(static_cast<IW_segment*>(this), version, arg);
+  lock.lock();
+  calling_ = {};
+  changed_.notify_all();
+  if (change_due_ns_ != platform::never_ns) runtime_.wake();
 }
 
 void Segment::fill_stats(IW_stats_t& out) {

@@ -19,6 +19,8 @@ namespace {
 
 // Pushed bytes are credited back when this many have been used: one message for many diffs.
 constexpr std::uint64_t least_credit_bytes = 1 << 20;
+// Between two looks for stray stores.
+constexpr std::int64_t least_stray_pause_ns = 100'000;
 
 std::string hexadecimal(const void* address) {
   std::array<char, 2 + 2 * sizeof address + 1> text;
@@ -47,8 +49,6 @@ bool Segment::is_recent(const coherence::Knowledge& known, std::int64_t began_ns
     state.subscribed = known.promised ? 1 : 0;
     return recent_fn_(&state, recent_arg_) != 0;
   }
-  // Held at the server for the whole process: no writer can have come between [COH-2].
-  if (bound_.model == Model::STRICT) return strict_readers_ > 0;
   return coherence::is_recent(bound_, known, began_ns, now_ns);
 }
 
@@ -59,7 +59,7 @@ Result Segment::acquire_reader(const Wish& wish) {
   }
   const std::int64_t began_ns = now_ns();
   Lock lock(mutex_);
-  const bool is_free = !exclusive_ && waiting_exclusive_ == 0;
+  const bool is_free = !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_;
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
     enter_reader(lock);
@@ -87,9 +87,11 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
               "another thread of this process did not finish writing or updating the segment "
               "before the deadline"};
     }
-    // While this process reads under Strict its copy is the newest.
-    const bool is_protected = strict_readers_ > 0 && bound_.model == Model::STRICT;
-    const bool must_ask = wish.fresh && !is_updated && !is_protected;
+    if (now_ns() >= strays_due_ns_ && readers_ == 0) {
+      look_for_strays(lock);
+      continue;
+    }
+    const bool must_ask = wish.fresh && !is_updated;
     if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
     asking_ = true;
     const Result updated = update(lock, wish, began_ns);
@@ -121,7 +123,7 @@ Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns) {
   }
   if (!state_.has_staged()) return {};
   if (Result alone = enter_exclusive(lock, wish); !alone) return alone;
-  const Result applied = apply_staged(lock);
+  const Result applied = apply_staged(lock, wish.deadline_ns);
   leave_exclusive();
   return applied;
 }
@@ -166,7 +168,7 @@ Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool f
 }
 
 // By the thread that is exclusive, with the mutex, which is given up meanwhile.
-Result Segment::apply_staged(Lock& lock) {
+Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
   lock.unlock();
   undo_strays();
   lock.lock();
@@ -176,8 +178,9 @@ Result Segment::apply_staged(Lock& lock) {
     if (!diff) break;
     lock.unlock();
     bool damaged = false;
-    const auto describe = [this](const types::Url& url, std::vector<std::uint64_t> serials) {
-      runtime_.describe(url, std::move(serials));
+    const auto describe = [this, deadline_ns](const types::Url& url,
+                                              std::vector<std::uint64_t> serials) {
+      runtime_.describe(url, std::move(serials), deadline_ns);
     };
     HeapResolver resolver(runtime_);
     result = copy_->apply(diff->bytes.bytes(), describe, resolver, damaged);
@@ -200,6 +203,18 @@ Result Segment::apply_staged(Lock& lock) {
     lock.lock();
   }
   return result;
+}
+
+// At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.
+void Segment::look_for_strays(Lock& lock) {
+  exclusive_ = true;
+  lock.unlock();
+  const std::int64_t began_ns = now_ns();
+  undo_strays();
+  const std::int64_t ended_ns = now_ns();
+  lock.lock();
+  strays_due_ns_ = ended_ns + std::max(least_stray_pause_ns, 100 * (ended_ns - began_ns));
+  leave_exclusive();
 }
 
 // By the thread that is exclusive, without the mutex [COPY-1].
@@ -234,7 +249,10 @@ Result Segment::release_reader() {
     show_access(track::Access::none);
     if (waiting_exclusive_ > 0) changed_.notify_all();
   }
-  if (is_strict && --strict_readers_ == 0) end_strict(lock);
+  if (is_strict && --strict_readers_ == 0) {
+    has_unused_strict_ = true;
+    give_back_strict(lock);
+  }
   return {};
 }
 
@@ -244,10 +262,11 @@ void Segment::strict_unused() {
   runtime_.wake();
 }
 
-// The server keeps a Strict reader's lock for the whole process. Nobody asks for it again while it
-// is given back.
-void Segment::end_strict(Lock& lock) {
-  while (asking_) changed_.wait(lock);
+// The server keeps one Strict reader's lock for the whole process. It is given back when no thread
+// reads and none asks for it: one that asks takes it over, or the library's thread looks again.
+void Segment::give_back_strict(Lock& lock) {
+  if (!has_unused_strict_ || asking_) return;
+  has_unused_strict_ = false;
   if (strict_readers_ > 0) return;
   asking_ = true;
   lock.unlock();

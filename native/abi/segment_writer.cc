@@ -92,7 +92,7 @@ Result Segment::begin_writing(Lock& lock, const Wish& wish) {
 // A writer works on the newest version [COH-9]. The grant's diff mostly is all that is missing; it
 // is not if another thread's update came between.
 Result Segment::become_newest(Lock& lock, const Wish& wish) {
-  if (Result applied = apply_staged(lock); !applied) return applied;
+  if (Result applied = apply_staged(lock, wish.deadline_ns); !applied) return applied;
   while (state_.have() != granted_.now) {
     if (!state_.has_copy() && granted_.now.number == 0) {
       state_.up_to_date(granted_.now, now_ns());
@@ -101,7 +101,7 @@ Result Segment::become_newest(Lock& lock, const Wish& wish) {
     // Whatever another thread asks at the same time: it may be waiting for us to be done. Not
     // Strict: that would wait for ourselves.
     if (Result asked = ask(lock, wish, {}, true); !asked) return asked;
-    if (Result applied = apply_staged(lock); !applied) return applied;
+    if (Result applied = apply_staged(lock, wish.deadline_ns); !applied) return applied;
   }
   return {};
 }

@@ -241,8 +241,10 @@ IW_API void* IW_mip_to_ptr(const char* mip);
  */
 
 /* Called when the server announces a version that makes the copy not recent enough for the
- * segment's coherence model. `version` is the newest one. The function runs on the library's
- * thread, or in IW_dispatch; it holds no lock and may take some. NULL ends it. */
+ * segment's coherence model. `version` is the newest one. The function runs on a thread of
+ * the library's, or in IW_dispatch, once at a time for a segment; it holds no lock, may take some
+ * and may take its time. NULL ends it: when the call returns no callback is running any more, save
+ * the one that called. */
 typedef void (*IW_change_fn)(IW_handle_t h, uint64_t version, void* arg);
 IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
 

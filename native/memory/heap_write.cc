@@ -107,7 +107,9 @@ Result Heap::allocate(const types::Type& type, std::uint64_t count, std::string_
   const unsigned flags = flag_new | (is_owned ? flag_owned : 0U);
   std::lock_guard inside(state_->anchor->gate);
   try {
-    journal.created.reserve(journal.created.size() + 1);
+    if (journal.created.size() == journal.created.capacity()) {
+      journal.created.reserve(2 * journal.created.size() + 16);
+    }
     RecordId id = no_record;
     if (Result bad = state_->create({next.first, type, count, name, flags}, id); !bad) return bad;
     out = state_->index.block_of(state_->index.at(id));

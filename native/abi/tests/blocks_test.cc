@@ -1,8 +1,10 @@
 // Blocks, names, MIPs, pointers inside and between segments, stray stores, fork.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -170,6 +172,35 @@ TEST_F(Blocks, PointersLeadIntoOtherSegments) {
   ASSERT_EQ(IW_rl_release(other), 0);
   ASSERT_EQ(IW_rl_release(reader), 0);
   EXPECT_EQ(IW_close_segment(other), 0);
+  EXPECT_EQ(IW_close_segment(reader), 0);
+}
+
+// The pointer's server is stopped: the acquire does not wait for it beyond its own deadline.
+TEST_F(Blocks, APointerIntoASegmentOfAHungServerDoesNotHoldAReaderUp) {
+  Server hung;
+  ASSERT_TRUE(hung.good());
+  const IW_handle_t first = open("/from");
+  const IW_handle_t second = IW_open_segment(hung.url("/to").c_str());
+  ASSERT_NE(second, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(first), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(second), 0) << IW_strerror();
+  auto* const target = static_cast<Node*>(IW_malloc_named(second, &node_type, "target"));
+  auto* const source = static_cast<Node*>(IW_malloc_named(first, &node_type, "source"));
+  ASSERT_NE(target, nullptr);
+  ASSERT_NE(source, nullptr);
+  source->next = target;
+  ASSERT_EQ(IW_wl_release(second), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(first), 0) << IW_strerror();
+  ASSERT_EQ(IW_close_segment(first), 0);
+  ASSERT_EQ(IW_close_segment(second), 0);
+
+  hung.signal(SIGSTOP);
+  const IW_handle_t reader = open("/from");
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_EQ(IW_rl_acquire_for(reader, 0.2, 0), 0) << IW_strerror();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15))
+      << "the segment's own timeout is twice that";
+  ASSERT_EQ(IW_rl_release(reader), 0);
   EXPECT_EQ(IW_close_segment(reader), 0);
 }
 

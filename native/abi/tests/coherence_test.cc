@@ -199,6 +199,70 @@ TEST_F(Coherence, CallbacksRunOnTheLibrarysThread) {
   ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
 }
 
+// Holds its callback up until it is told to go on.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool has_begun = false;
+  bool may_end = false;
+  bool has_ended = false;
+
+  void wait_for_begin() {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(20), [this] { return has_begun; }));
+  }
+  void let_end() {
+    const std::lock_guard lock(mutex);
+    may_end = true;
+    changed.notify_all();
+  }
+};
+
+void pass(IW_handle_t, std::uint64_t, void* arg) {
+  auto* const gate = static_cast<Gate*>(arg);
+  std::unique_lock lock(gate->mutex);
+  gate->has_begun = true;
+  gate->changed.notify_all();
+  gate->changed.wait(lock, [gate] { return gate->may_end; });
+  gate->has_ended = true;
+}
+
+TEST_F(Coherence, ACallbackThatIsEndedRunsNoMoreWhenTheCallReturns) {
+  Gate gate;
+  ASSERT_EQ(IW_on_change(segment_, pass, &gate), 0) << IW_strerror();
+  read();
+  write_versions(1);
+  gate.wait_for_begin();
+  std::thread later([&gate] {
+    std::this_thread::yield();
+    gate.let_end();
+  });
+  ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
+  EXPECT_TRUE(gate.has_ended);
+  later.join();
+}
+
+TEST_F(Coherence, ASlowCallbackKeepsNoLeaseFromBeingRenewed) {
+  const Server server({"--store", "memory", "--lease", "0.5", "--heartbeat", "0.2"});
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/locked");
+  const IW_handle_t locked = IW_open_segment(url.c_str());
+  ASSERT_NE(locked, nullptr) << IW_strerror();
+  Gate gate;
+  ASSERT_EQ(IW_on_change(segment_, pass, &gate), 0) << IW_strerror();
+  read();
+  write_versions(1);
+  gate.wait_for_begin();
+  ASSERT_EQ(IW_wl_acquire(locked), 0) << IW_strerror();
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url), "ok");
+  EXPECT_EQ(other.tell("wl_for 1.5").rfind("error -14", 0), 0u) << "three leases long";
+  EXPECT_EQ(IW_wl_release(locked), 0) << IW_strerror();
+  gate.let_end();
+  EXPECT_EQ(IW_close_segment(locked), 0);
+  ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
+}
+
 // Last of its kind: from here on callbacks of this process run in IW_dispatch.
 TEST_F(Coherence, ZTheEventDescriptorWakesTheProgramsOwnLoop) {
   Seen seen;

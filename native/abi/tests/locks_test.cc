@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -270,6 +271,67 @@ TEST_F(Locks, ThreadsOfTwoProcessesNeverSeePartOfARelease) {
   EXPECT_EQ(numbers[0], 100);
   EXPECT_EQ(numbers[2500], 100);
   ASSERT_EQ(IW_rl_release(segment_), 0);
+}
+
+// Readers that ask each time, and writers of both processes: nobody waits for ever for another.
+TEST_F(Locks, ThreadsThatAskAndWritersDoNotLockEachOtherOut) {
+  int* const numbers = make_numbers(1000);
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url_), "ok");
+  other.begin("add numbers 500 300");
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] {
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_EQ(IW_wl_acquire_for(segment_, 20), 0) << IW_strerror();
+      ++numbers[0];
+      ASSERT_EQ(i % 4 == 0 ? IW_wl_abort(segment_) : IW_wl_release(segment_), 0) << IW_strerror();
+    }
+  });
+  for (int reader = 0; reader < 3; ++reader) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 300; ++i) {
+        ASSERT_EQ(IW_rl_acquire_for(segment_, 20, IW_FRESH), 0) << IW_strerror();
+        ASSERT_EQ(IW_rl_release(segment_), 0) << IW_strerror();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(other.answer(), "ok");
+  ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+  EXPECT_EQ(numbers[0], 225);
+  EXPECT_EQ(numbers[500], 300);
+  ASSERT_EQ(IW_rl_release(segment_), 0);
+}
+
+TEST_F(Locks, ClosingUnderOnesOwnReaderLockGivesItBack) {
+  make_numbers(10);
+  ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+  ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+  ASSERT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
+  EXPECT_EQ(IW_rl_release(segment_), IW_ENOT_OPEN);
+  segment_ = IW_open_segment(url_.c_str());
+  ASSERT_NE(segment_, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire_for(segment_, 5), 0) << IW_strerror();
+  EXPECT_EQ(IW_wl_release(segment_), 0);
+}
+
+// Looking costs a system call, so a reader lock looks now and then, a writer lock always [COPY-1].
+TEST_F(Locks, Copy1AStrayStoreIsUndoneByReaderLocks) {
+  int* const numbers = make_numbers(10);
+  numbers[3] = 777;
+  ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+  EXPECT_EQ(numbers[3], 0) << "the first reader lock looks";
+  ASSERT_EQ(IW_rl_release(segment_), 0);
+  numbers[3] = 888;
+  IW_stats_t stats{};
+  stats.size = sizeof stats;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (stats.stray_writes < 2 && std::chrono::steady_clock::now() < until) {
+    ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+    ASSERT_EQ(IW_rl_release(segment_), 0);
+    ASSERT_EQ(IW_stats(segment_, &stats), 0);
+  }
+  EXPECT_EQ(numbers[3], 0);
 }
 
 TEST_F(Locks, Proc1AWriterExcludesReadersOfItsProcess) {
