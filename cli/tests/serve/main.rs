@@ -4,6 +4,7 @@ mod clients;
 mod crash;
 mod faults;
 mod hostile;
+mod limits;
 mod server;
 mod sharing;
 mod web;

@@ -36,6 +36,8 @@ pub struct Server {
     child: Child,
     pub port: u16,
     pub http: SocketAddr,
+    /// What it logged before it listened.
+    pub first_words: String,
 }
 
 impl Server {
@@ -46,7 +48,23 @@ impl Server {
 
     /// On ports that the system chooses.
     pub fn start(store: &str, options: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_interweave"))
+        Server::run(
+            Command::new(env!("CARGO_BIN_EXE_interweave")),
+            store,
+            options,
+        )
+    }
+
+    /// With so many file descriptors at most.
+    pub fn with_descriptors(limit: u32, store: &str, options: &[&str]) -> Server {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_interweave")]);
+        Server::run(command, store, options)
+    }
+
+    fn run(mut command: Command, store: &str, options: &[&str]) -> Server {
+        let mut child = command
             .args(["serve", "--store", store, "--log-format", "json"])
             .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
             .args(options)
@@ -55,7 +73,7 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let mut log = BufReader::new(child.stderr.take().expect("its log"));
-        let http = http_address(&mut log);
+        let (http, first_words) = http_address(&mut log);
         std::thread::spawn(move || {
             // Read on, so that the server never waits for us.
             let mut rest = String::new();
@@ -67,7 +85,12 @@ impl Server {
             .strip_prefix("listening 127.0.0.1:")
             .and_then(|port| port.parse().ok())
             .unwrap_or_else(|| panic!("not the line that was promised: {ready}"));
-        Server { child, port, http }
+        Server {
+            child,
+            port,
+            http,
+            first_words,
+        }
     }
 
     pub fn address(&self) -> Address {
@@ -125,7 +148,8 @@ impl Drop for Server {
     }
 }
 
-fn http_address(log: &mut impl BufRead) -> SocketAddr {
+/// Where HTTP is, and what was logged before.
+fn http_address(log: &mut impl BufRead) -> (SocketAddr, String) {
     let mut seen = String::new();
     loop {
         let mut line = String::new();
@@ -134,7 +158,7 @@ fn http_address(log: &mut impl BufRead) -> SocketAddr {
         let at_http = line.split("\"HTTP: ").nth(1);
         let address = at_http.and_then(|rest| rest.split("\"address\":\"").nth(1));
         if let Some(text) = address.and_then(|rest| rest.split('"').next()) {
-            return text.parse().expect("an address");
+            return (text.parse().expect("an address"), seen);
         }
         seen.push_str(&line);
     }

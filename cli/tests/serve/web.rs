@@ -40,6 +40,17 @@ fn pages_of_other_sites_are_refused() {
     }
 }
 
+#[test]
+fn a_request_with_a_body_is_refused_and_its_body_not_read() {
+    let server = Server::in_memory(&[]);
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is closed");
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+}
+
 /// As much of a WebSocket as the test needs: small binary messages, masked as a client must.
 struct WebSocket {
     stream: TcpStream,

@@ -7,7 +7,7 @@
 
 use super::inbound::{Gate, Inbound, Lost};
 use super::outbound::Outbound;
-use super::shell::Shell;
+use super::shell::{Serving, Shell};
 use super::socket::Socket;
 use crate::session::Request;
 use bytes::BufMut;
@@ -129,11 +129,10 @@ impl Gate for EngineGate<'_> {
 }
 
 /// Serves the connection until it ends.
-pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>) {
+pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Serving) {
     let Sink::Stream(socket) = &connection.sink else {
         return;
     };
-    let _serving = shell.serving();
     tokio::select! {
         _ = read_messages(&shell, &connection, socket) => {}
         _ = write_stuck(&shell, &connection, socket) => {}

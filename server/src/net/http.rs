@@ -3,10 +3,15 @@
 //! With no rules configured, a page of another site must not reach the server through the user's
 //! browser: Host must name this host, and so must Origin where a browser sends one (promise P6).
 //! Handlers run beside the engine's task and ask it by message.
+//!
+//! Anybody on this host may connect, so connections are few, short and small: there are so many at
+//! a time, a request's head must come soon, nothing has a body, and none stays for long.
 
+use super::listen::Patience;
 use super::metrics;
 use super::shell::Shell;
 use super::websocket;
+use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
 use axum::http::{header, HeaderMap, StatusCode};
@@ -14,16 +19,30 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::Router;
-use std::future::IntoFuture;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::rc::Rc;
-use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot, Semaphore};
 use tokio::task::{spawn_local, JoinHandle};
+use tokio::time::timeout;
 
 /// Questions of handlers that wait for the engine's task at a time.
 const MAX_ASKED: usize = 64;
+/// How long the head of a request, the next one's too, may take to come.
+const HEAD: Duration = Duration::from_secs(5);
+/// How long a connection stays; a WebSocket is no longer one of HTTP.
+const STAY: Duration = Duration::from_secs(60);
+/// How long the answer that is being sent then may take.
+const PARTING: Duration = Duration::from_secs(5);
+/// The longest head of a request.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 enum Ask {
     Health(oneshot::Sender<(bool, String)>),
@@ -38,6 +57,7 @@ struct Asker(mpsc::Sender<Ask>);
 pub async fn serve(
     shell: Rc<Shell>,
     address: SocketAddr,
+    most: usize,
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
@@ -48,14 +68,48 @@ pub async fn serve(
         .route("/ws", get(web_socket))
         .with_state(Asker(asker))
         .layer(middleware::from_fn(only_from_here));
-    let serving = axum::serve(listener, app);
     let task = spawn_local(async move {
         tokio::select! {
-            ended = serving.into_future() => tracing::warn!(?ended, "HTTP has ended"),
+            _ = accept(listener, app, most) => {}
             _ = answer(shell, asked) => {}
         }
     });
     Ok((bound, task))
+}
+
+/// Takes connections in, while there are fewer than `most`; the others wait in the kernel.
+async fn accept(listener: TcpListener, app: Router, most: usize) {
+    let places = Arc::new(Semaphore::new(most));
+    let mut patience = Patience::default();
+    while let Ok(place) = places.clone().acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                patience.renew();
+                let app = app.clone();
+                spawn_local(async move {
+                    converse(stream, app).await;
+                    drop(place);
+                });
+            }
+            Err(error) => patience.wait(&error).await,
+        }
+    }
+}
+
+/// Answers requests until either side has had enough.
+async fn converse(stream: TcpStream, app: Router) {
+    let conversation = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app))
+        .with_upgrades();
+    let mut conversation = pin!(conversation);
+    // An error is the peer's: it has gone, or did not say in time what it wants.
+    if timeout(STAY, conversation.as_mut()).await.is_err() {
+        conversation.as_mut().graceful_shutdown();
+        let _ = timeout(PARTING, conversation).await;
+    }
 }
 
 /// The engine's side.
@@ -107,15 +161,18 @@ async fn web_socket(State(asker): State<Asker>, upgrade: WebSocketUpgrade) -> Re
 }
 
 async fn only_from_here(request: Request, next: Next) -> Response {
-    match is_from_here(request.headers()) {
-        true => next.run(request).await,
-        false => {
-            let text =
-                "InterWeave: no rules are configured, so only pages and programs of this host \
-                        may ask: Host and Origin must be localhost, 127.0.0.1 or [::1]\n";
-            (StatusCode::FORBIDDEN, text).into_response()
-        }
+    if !is_from_here(request.headers()) {
+        let text = "InterWeave: no rules are configured, so only pages and programs of this host \
+                    may ask: Host and Origin must be localhost, 127.0.0.1 or [::1]\n";
+        return (StatusCode::FORBIDDEN, text).into_response();
     }
+    if !request.body().is_end_stream() {
+        // What is left of it is not read: the connection ends with the answer.
+        let close = [(header::CONNECTION, "close")];
+        let text = "InterWeave: requests here have no body\n";
+        return (StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response();
+    }
+    next.run(request).await
 }
 
 fn is_from_here(headers: &HeaderMap) -> bool {

@@ -44,6 +44,7 @@ impl Listener {
     }
 
     pub async fn serve(self, shell: Rc<Shell>) {
+        let mut patience = Patience::default();
         loop {
             let accepted = match &self {
                 Listener::Tcp(tcp) => {
@@ -55,12 +56,43 @@ impl Listener {
                     accepted.and_then(|(stream, _)| accept_unix(&shell, stream))
                 }
             };
-            if let Err(error) = accepted {
-                tracing::warn!(%error, "a connection could not be accepted");
-                // Mostly too many open files: others must end before this can go on.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+            match accepted {
+                Ok(()) => patience.renew(),
+                Err(error) => patience.wait(&error).await,
             }
         }
+    }
+}
+
+/// How a listener bears that it cannot accept: mostly there are too many open files in this process
+/// or the host, and others must end before it can go on.
+#[derive(Debug, Default)]
+pub struct Patience {
+    pause: Duration,
+}
+
+impl Patience {
+    const SHORTEST: Duration = Duration::from_millis(20);
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    pub async fn wait(&mut self, error: &io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+        if matches!(
+            error.kind(),
+            ConnectionAborted | ConnectionReset | Interrupted
+        ) {
+            return;
+        }
+        if self.pause.is_zero() {
+            tracing::warn!(%error, "connections cannot be accepted; trying on");
+        }
+        self.pause = (self.pause * 2).clamp(Self::SHORTEST, Self::LONGEST);
+        tokio::time::sleep(self.pause).await;
+    }
+
+    /// One was accepted.
+    pub fn renew(&mut self) {
+        self.pause = Duration::ZERO;
     }
 }
 
@@ -123,8 +155,8 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     let mut sink = Some(Sink::Stream(Socket::new(stream)?));
     let connection = shell.connect(|id| Connection::new(id, sink.take().unwrap_or(Sink::Web)));
     match (connection, sink) {
-        (Some(connection), _) => {
-            spawn_local(connection::serve(shell.clone(), connection));
+        (Some((connection, serving)), _) => {
+            spawn_local(connection::serve(shell.clone(), connection, serving));
         }
         (None, Some(sink)) => refuse(sink),
         (None, None) => {}

@@ -6,6 +6,7 @@
 mod address;
 mod clock;
 mod connection;
+mod descriptors;
 mod http;
 mod inbound;
 mod listen;

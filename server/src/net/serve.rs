@@ -2,6 +2,7 @@
 
 use super::address::ListenAddress;
 use super::clock;
+use super::descriptors;
 use super::http;
 use super::listen::Listener;
 use super::shell::{Shell, Stored};
@@ -78,6 +79,8 @@ async fn run(
     recovered: Vec<RecoveredSegment>,
     ready: &mut impl FnMut(&ListenAddress),
 ) -> Result<(), ServeError> {
+    let shares = descriptors::share_out(options.max_connections);
+    let shares = shares.map_err(failed("sharing out file descriptors"))?;
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
     let mut engine = Engine::new(options.engine.clone());
@@ -86,7 +89,7 @@ async fn run(
         tracing::error!("{remark}");
     }
     tracing::info!(segments, "the store is open");
-    let shell = Shell::new(engine, store, stored_sender, options.max_connections);
+    let shell = Shell::new(engine, store, stored_sender, shares.connections);
     spawn_local(hear_store(shell.clone(), stored));
     spawn_local({
         let shell = shell.clone();
@@ -94,7 +97,7 @@ async fn run(
     });
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
-    let tasks = match listen(&shell, &options, ready).await {
+    let tasks = match listen(&shell, &options, shares.http, ready).await {
         Ok(tasks) => tasks,
         Err(error) => {
             // Nothing was changed, so that the store may as well know it.
@@ -117,12 +120,13 @@ async fn run(
 async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
+    most_http: usize,
     ready: &mut impl FnMut(&ListenAddress),
 ) -> Result<Vec<JoinHandle<()>>, ServeError> {
     let mut tasks = Vec::new();
     if let Some(address) = &options.http {
         let what = format!("listening on {address} for HTTP");
-        let listening = http::serve(shell.clone(), *address).await;
+        let listening = http::serve(shell.clone(), *address, most_http).await;
         let (bound, task) = listening.map_err(failed(what))?;
         tracing::info!(address = %bound, "HTTP: /healthz, /metrics, /ws");
         tasks.push(task);

@@ -36,7 +36,7 @@ pub struct Shell {
     pub traffic: Traffic,
     effects: Cell<Vec<Effect>>,
     last_connection: Cell<u64>,
-    /// Tasks of connections that have not ended.
+    /// Connections whose sockets are open: those of the engine, and those that are parting.
     serving: Cell<usize>,
     max_connections: usize,
     /// The timer task sleeps until then.
@@ -206,10 +206,14 @@ impl Shell {
         }
     }
 
-    /// Takes a new connection in; None: there are too many.
-    pub fn connect(&self, make: impl FnOnce(u64) -> Rc<Connection>) -> Option<Rc<Connection>> {
+    /// Takes a new connection in, and counts it until its socket is closed; None: there are too
+    /// many.
+    pub fn connect(
+        self: &Rc<Self>,
+        make: impl FnOnce(u64) -> Rc<Connection>,
+    ) -> Option<(Rc<Connection>, Serving)> {
         let mut entropy = [0; 16];
-        let full = self.connections.borrow().len() >= self.max_connections;
+        let full = self.serving.get() >= self.max_connections;
         if full || getrandom::fill(&mut entropy).is_err() {
             self.traffic.refused.set(self.traffic.refused.get() + 1);
             return None;
@@ -217,9 +221,10 @@ impl Shell {
         let id = self.last_connection.get() + 1;
         self.last_connection.set(id);
         let connection = make(id);
+        let serving = self.serving();
         self.connections.borrow_mut().insert(id, connection.clone());
         self.event(|engine, now_ns| engine.connected(now_ns, id, entropy));
-        Some(connection)
+        Some((connection, serving))
     }
 
     pub fn disconnected(&self, connection: &Connection) {
@@ -273,8 +278,8 @@ impl Shell {
         }
     }
 
-    /// Counts a connection's task until what is returned is dropped.
-    pub fn serving(self: &Rc<Self>) -> Serving {
+    /// Counts a connection until what is returned is dropped.
+    fn serving(self: &Rc<Self>) -> Serving {
         self.serving.set(self.serving.get() + 1);
         Serving(self.clone())
     }
@@ -300,7 +305,7 @@ impl Shell {
     }
 }
 
-/// See [`Shell::serving`].
+/// See [`Shell::connect`].
 pub struct Serving(Rc<Shell>);
 
 impl Drop for Serving {

@@ -15,10 +15,9 @@ pub const MAX_MESSAGE_BYTES: usize = READ_BUFFER_BYTES;
 const SENDING: Duration = Duration::from_secs(10);
 
 pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
-    let Some(connection) = shell.connect(|id| Connection::new(id, Sink::Web)) else {
+    let Some((connection, _serving)) = shell.connect(|id| Connection::new(id, Sink::Web)) else {
         return;
     };
-    let _serving = shell.serving();
     let mut inbound = Inbound::default();
     loop {
         if send_all(&shell, &connection, &mut socket).await.is_err() || connection.is_closed() {
