@@ -53,7 +53,7 @@ pub enum Expired {
     Writer { session: u64, fence: u64 },
     /// The deadline of a waiting request passed.
     Waiter { session: u64, ticket: Ticket },
-    /// The lease of a strict reader is over [LOCK-11].
+    /// The session of a strict reader was silent for a lease, or its hold time is over [LOCK-11].
     StrictReader { session: u64 },
 }
 
@@ -90,7 +90,16 @@ struct Waiter {
 #[derive(Debug, Clone, Copy)]
 struct StrictHold {
     session: u64,
-    lease_until_ns: u64,
+    /// When the session was heard last, as far as was asked.
+    heard_ns: u64,
+    hold_until_ns: u64,
+}
+
+impl StrictHold {
+    fn until_ns(&self, terms: &Terms) -> u64 {
+        let lease_until_ns = self.heard_ns.saturating_add(terms.lease_ns);
+        lease_until_ns.min(self.hold_until_ns)
+    }
 }
 
 /// The locks of one segment.
@@ -200,13 +209,14 @@ impl SegmentLock {
         again.or_else(|| self.queue.iter().position(is_connected))
     }
 
+    /// The hold time runs from the first grant, however often the session asks again.
     fn hold_strictly(&mut self, session: u64, now_ns: u64) {
-        let lease_until_ns = now_ns.saturating_add(self.terms.lease_ns);
         match self.strict.iter_mut().find(|s| s.session == session) {
-            Some(hold) => hold.lease_until_ns = lease_until_ns,
+            Some(hold) => hold.heard_ns = hold.heard_ns.max(now_ns),
             None => self.strict.push(StrictHold {
                 session,
-                lease_until_ns,
+                heard_ns: now_ns,
+                hold_until_ns: now_ns.saturating_add(self.terms.max_hold_ns),
             }),
         }
     }
@@ -309,8 +319,10 @@ impl SegmentLock {
     }
 
     /// What ended by `now_ns`. Grants that this makes possible are for [`SegmentLock::grant`].
-    pub fn expire(&mut self, now_ns: u64) -> Vec<Expired> {
+    /// `last_heard_ns` says when a session was heard last: that renews strict readers [LOCK-11].
+    pub fn expire(&mut self, now_ns: u64, last_heard_ns: impl Fn(u64) -> u64) -> Vec<Expired> {
         let mut expired = Vec::new();
+        let terms = self.terms;
         let over = |hold: &Hold| !hold.committing && hold.lease_until_ns <= now_ns;
         if let Some(hold) = self.holder.filter(over) {
             self.holder = None;
@@ -319,8 +331,9 @@ impl SegmentLock {
                 fence: hold.fence,
             });
         }
-        self.strict.retain(|hold| {
-            let keep = hold.lease_until_ns > now_ns;
+        self.strict.retain_mut(|hold| {
+            hold.heard_ns = hold.heard_ns.max(last_heard_ns(hold.session));
+            let keep = hold.until_ns(&terms) > now_ns;
             if !keep {
                 expired.push(Expired::StrictReader {
                     session: hold.session,
@@ -341,11 +354,11 @@ impl SegmentLock {
         expired
     }
 
-    /// When [`SegmentLock::expire`] has something to do next.
+    /// When [`SegmentLock::expire`] has something to do, or to ask, next.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let holder = self.holder.iter().filter(|hold| !hold.committing);
         let leases = holder.map(|hold| hold.lease_until_ns);
-        let strict = self.strict.iter().map(|hold| hold.lease_until_ns);
+        let strict = self.strict.iter().map(|hold| hold.until_ns(&self.terms));
         let waiters = self.queue.iter().map(|waiter| waiter.deadline_ns);
         leases.chain(strict).chain(waiters).min()
     }

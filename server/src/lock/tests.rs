@@ -32,6 +32,11 @@ fn granted(lock: &mut SegmentLock, now_ns: u64) -> Option<u64> {
     }
 }
 
+/// Nothing is heard of any session.
+fn silent(_session: u64) -> u64 {
+    0
+}
+
 fn fence_of(lock: &SegmentLock, session: u64) -> u64 {
     lock.writer_hold(session)
         .expect("the session holds the lock")
@@ -73,12 +78,12 @@ fn lock_1_a_deadline_ends_the_wait() {
     granted(&mut lock, 0);
     lock.request(2, ticket(2), Kind::Writer, 50);
     assert_eq!(lock.next_deadline_ns(), Some(50));
-    assert_eq!(lock.expire(49), []);
+    assert_eq!(lock.expire(49, silent), []);
     let ended = Expired::Waiter {
         session: 2,
         ticket: ticket(2),
     };
-    assert_eq!(lock.expire(50), [ended]);
+    assert_eq!(lock.expire(50, silent), [ended]);
     assert_eq!(lock.waiting_writers(), 0);
 }
 
@@ -119,7 +124,11 @@ fn lock_3_renewals_extend_the_lease_until_the_hold_time_is_used_up() {
     granted(&mut lock, 0);
     let fence = fence_of(&lock, 1);
     assert_eq!(lock.renew(1, fence, 80), Ok(LEASE_NS));
-    assert_eq!(lock.expire(179), [], "the lease runs from the renewal");
+    assert_eq!(
+        lock.expire(179, silent),
+        [],
+        "the lease runs from the renewal"
+    );
     assert_eq!(
         lock.renew(1, fence, 170),
         Ok(80),
@@ -128,7 +137,10 @@ fn lock_3_renewals_extend_the_lease_until_the_hold_time_is_used_up() {
     assert_eq!(lock.renew(1, fence, 250), Err(Refusal::HeldTooLong));
     assert_eq!(lock.renew(2, fence, 100), Err(Refusal::NotHeld));
     assert_eq!(lock.renew(1, fence + 1, 100), Err(Refusal::NotHeld));
-    assert_eq!(lock.expire(250), [Expired::Writer { session: 1, fence }]);
+    assert_eq!(
+        lock.expire(250, silent),
+        [Expired::Writer { session: 1, fence }]
+    );
 }
 
 #[test]
@@ -137,7 +149,7 @@ fn lock_4_a_fence_that_is_not_the_holders_releases_nothing() {
     ask(&mut lock, 1, Kind::Writer);
     granted(&mut lock, 0);
     let old = fence_of(&lock, 1);
-    lock.expire(LEASE_NS);
+    lock.expire(LEASE_NS, silent);
     ask(&mut lock, 2, Kind::Writer);
     granted(&mut lock, LEASE_NS);
     assert!(!lock.holds(1, old));
@@ -158,7 +170,7 @@ fn lock_5_a_lease_that_ends_passes_the_lock_on() {
     let fence = fence_of(&lock, 1);
     assert_eq!(lock.next_deadline_ns(), Some(LEASE_NS));
     assert_eq!(
-        lock.expire(LEASE_NS),
+        lock.expire(LEASE_NS, silent),
         [Expired::Writer { session: 1, fence }]
     );
     assert_eq!(granted(&mut lock, LEASE_NS), Some(2));
@@ -171,13 +183,13 @@ fn a_lock_whose_release_is_being_logged_is_not_taken_away() {
     granted(&mut lock, 0);
     let fence = fence_of(&lock, 1);
     lock.begin_commit(1, fence);
-    assert_eq!(lock.expire(10 * HOLD_NS), []);
+    assert_eq!(lock.expire(10 * HOLD_NS, silent), []);
     assert_eq!(lock.next_deadline_ns(), None);
     lock.end_session(1);
     assert!(lock.is_write_locked(), "its fate is not decided");
     lock.commit_failed(fence, 10 * HOLD_NS);
-    assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS - 1), []);
-    assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS).len(), 1);
+    assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS - 1, silent), []);
+    assert_eq!(lock.expire(10 * HOLD_NS + LEASE_NS, silent).len(), 1);
 }
 
 #[test]
@@ -205,16 +217,48 @@ fn lock_11_a_writer_waits_for_strict_readers_and_they_for_it() {
 }
 
 #[test]
-fn lock_11_a_strict_reader_is_bounded_by_the_lease() {
+fn lock_11_a_strict_reader_that_is_silent_for_a_lease_ends() {
     let mut lock = lock();
     ask(&mut lock, 1, Kind::StrictReader);
     granted(&mut lock, 0);
     ask(&mut lock, 2, Kind::Writer);
-    assert_eq!(
-        lock.expire(LEASE_NS),
-        [Expired::StrictReader { session: 1 }]
-    );
-    assert_eq!(granted(&mut lock, LEASE_NS), Some(2));
+    assert_eq!(lock.next_deadline_ns(), Some(LEASE_NS));
+    assert_eq!(lock.expire(LEASE_NS, |_| 30), []);
+    assert_eq!(granted(&mut lock, LEASE_NS), None, "the reader lives");
+    assert_eq!(lock.next_deadline_ns(), Some(30 + LEASE_NS));
+    let ended = Expired::StrictReader { session: 1 };
+    assert_eq!(lock.expire(30 + LEASE_NS, |_| 30), [ended]);
+    assert_eq!(granted(&mut lock, 30 + LEASE_NS), Some(2));
+}
+
+#[test]
+fn lock_11_hearing_one_reader_renews_only_its_own_lock() {
+    let mut lock = lock();
+    for session in [1, 2] {
+        ask(&mut lock, session, Kind::StrictReader);
+        granted(&mut lock, 0);
+    }
+    let heard = |session| if session == 1 { 80 } else { 0 };
+    let ended = Expired::StrictReader { session: 2 };
+    assert_eq!(lock.expire(LEASE_NS, heard), [ended]);
+}
+
+#[test]
+fn lock_11_a_strict_reader_ends_with_the_hold_time_also_if_it_talks_and_asks_again() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::StrictReader);
+    granted(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    for now_ns in [90, 180, 240] {
+        assert_eq!(lock.expire(now_ns, |_| now_ns), []);
+        ask(&mut lock, 1, Kind::StrictReader);
+        assert_eq!(granted(&mut lock, now_ns), Some(1), "it reads already");
+        assert_eq!(granted(&mut lock, now_ns), None, "the writer waits");
+    }
+    assert_eq!(lock.next_deadline_ns(), Some(HOLD_NS));
+    let ended = Expired::StrictReader { session: 1 };
+    assert_eq!(lock.expire(HOLD_NS, |_| HOLD_NS), [ended]);
+    assert_eq!(granted(&mut lock, HOLD_NS), Some(2));
 }
 
 #[test]

@@ -436,6 +436,7 @@ impl Engine {
             return;
         }
         s.connection = None;
+        s.heard_ns = c.heard_ns;
         s.expires_ns = expires_ns;
         for segment in &s.locks {
             if let Some(state) = self.segments.get_mut(segment) {

@@ -315,7 +315,14 @@ impl Engine {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
-        for expired in s.lock.expire(self.now_ns) {
+        // A session on its way from one connection to the next may have been heard over both.
+        let last_heard_ns = |session| {
+            let session = self.sessions.get(session);
+            let connection = session.and_then(|s| self.connections.get(&s.connection?));
+            let over_connection_ns = connection.map_or(0, |c| c.heard_ns);
+            over_connection_ns.max(session.map_or(0, |s| s.heard_ns))
+        };
+        for expired in s.lock.expire(self.now_ns, last_heard_ns) {
             match expired {
                 Expired::Writer { session, fence } => self.writer_lost(number, session, fence),
                 Expired::Waiter { ticket, .. } => self.timed_out(number, ticket),

@@ -7,6 +7,8 @@ use std::collections::{HashMap, HashSet};
 pub struct Session {
     pub id: SessionId,
     pub connection: Option<u64>,
+    /// When it was heard last over a connection that is gone.
+    pub heard_ns: u64,
     /// When it ends if it stays without a connection [SES-2].
     pub expires_ns: u64,
     /// Segments of which it may hold or await a lock.
@@ -29,6 +31,7 @@ impl Registry {
         let session = Session {
             id,
             connection: Some(connection),
+            heard_ns: 0,
             expires_ns: u64::MAX,
             locks: HashSet::new(),
             rolled_back_through: 0,

@@ -156,6 +156,36 @@ fn coh_2_strict_readers_and_writers_exclude_each_other() {
 }
 
 #[test]
+fn lock_11_a_strict_reader_keeps_its_lock_while_its_session_talks() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+    world.ask(2, strict);
+    let writing = world.send(1, acquire_writer(segment, 600_000));
+    world.pass_talking(2 * u64::from(LEASE_MS), &[1, 2]);
+    assert!(world.try_answer(writing).is_none(), "2 reads and talks");
+    world.pass_talking(u64::from(LEASE_MS), &[1, 2]);
+    let granted = world.answer(writing);
+    assert_eq!(granted.type_, MessageType::WriterAcquired, "the hold time");
+}
+
+#[test]
+fn lock_11_a_strict_reader_that_falls_silent_loses_its_lock_after_a_lease() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let strict = acquire_reader(segment, stamp(0, 0), CoherenceModel::Strict);
+    world.ask(2, strict);
+    let writing = world.send(1, acquire_writer(segment, 600_000));
+    world.pass_talking(5_000, &[1, 2]);
+    // It was heard half a second ago.
+    world.engine.disconnected(world.now_ns(), 2);
+    world.pass_talking(u64::from(LEASE_MS) - 1_000, &[1]);
+    assert!(world.try_answer(writing).is_none(), "it may come back");
+    world.pass_talking(500, &[1]);
+    assert_eq!(world.answer(writing).type_, MessageType::WriterAcquired);
+}
+
+#[test]
 fn coh_4_a_copy_within_its_bound_is_sent_nothing() {
     let mut world = World::new(false);
     let segment = world.clients(2, Durability::Memory);
