@@ -3,24 +3,48 @@
 # with Ctrl-C or the viewer's q; with FRAMES=n by itself, with a summary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ -n "$FRAMES" ] && ! [[ $FRAMES =~ ^[1-9][0-9]{0,8}$ ]]; then
+  echo "demo: FRAMES='$FRAMES' is not a whole number from 1 to 999999999; try FRAMES=100 make demo" >&2
+  exit 2
+fi
+case "$PROBLEM" in
+  sod | lax | lw3 | kh) ;;
+  *)
+    echo "demo: PROBLEM='$PROBLEM' is none of sod, lax, lw3, kh" >&2
+    exit 2
+    ;;
+esac
 program="$PWD/target/release/interweave"
 astroflow="$PWD/$BUILD/release/examples/astroflow"
 work=$(mktemp -d "${TMPDIR:-/tmp}/interweave-demo.XXXXXX")
 children=()
 
 clean_up() {
-  trap '' INT TERM
-  for child in "${children[@]}"; do kill -TERM "$child" 2>/dev/null || true; done
-  for child in "${children[@]}"; do wait "$child" 2>/dev/null || true; done
+  trap '' INT TERM HUP
+  # The last one first: the server has to answer the others' goodbyes.
+  for ((i = ${#children[@]} - 1; i >= 0; --i)); do
+    kill -TERM "${children[i]}" 2>/dev/null || true
+    wait "${children[i]}" 2>/dev/null || true
+  done
   rm -rf "$work"
 }
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+trap 'exit 129' HUP
 
+# The viewer first: it gives the terminal back.
 fail() {
-  echo "demo: $1; the server's log:" >&2
-  tail -n 20 "$work/server.log" >&2
+  if [ -n "${viewer:-}" ]; then
+    kill -TERM "$viewer" 2>/dev/null || true
+    wait "$viewer" 2>/dev/null || true
+  fi
+  echo "demo: $1" >&2
+  for log in simulator server; do
+    [ -s "$work/$log.log" ] || continue
+    echo "demo: the $log's log:" >&2
+    tail -n 20 "$work/$log.log" >&2
+  done
   exit 1
 }
 
@@ -57,9 +81,31 @@ fi
 "$astroflow/astroflow-simulator" "${simulator_options[@]}" 2>"$work/simulator.log" &
 simulator=$!
 children+=("$simulator")
-"$astroflow/astroflow-viewer" "${viewer_options[@]}" || fail "the viewer failed"
+# In the background, so that a signal is handled at once; with the terminal all the same.
+"$astroflow/astroflow-viewer" "${viewer_options[@]}" <&0 &
+viewer=$!
+children+=("$viewer")
+
+running=("$server" "$viewer" "$simulator")
+while true; do
+  status=0
+  wait -n -p ended "${running[@]}" || status=$?
+  case "$ended" in
+    "$viewer")
+      [ "$status" -eq 0 ] || fail "the viewer failed"
+      viewer=
+      break
+      ;;
+    "$simulator")
+      [ "$status" -eq 0 ] || fail "the simulator failed"
+      [ -n "$FRAMES" ] || fail "the simulator ended by itself"
+      running=("$server" "$viewer")
+      ;;
+    *) fail "the server ended" ;;
+  esac
+done
 if [ -n "$FRAMES" ]; then
-  wait "$simulator" || { cat "$work/simulator.log" >&2; fail "the simulator failed"; }
+  if [ ${#running[@]} -eq 3 ]; then wait "$simulator" || fail "the simulator failed"; fi
   echo "demo: the simulator"
   cat "$work/simulator.json"
   echo "demo: the viewer"

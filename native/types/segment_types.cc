@@ -20,6 +20,13 @@ Result name_conflict(const std::string& name) {
               "segment"};
 }
 
+Result program_conflict(const std::string& name) {
+  return {error_code::TYPE_CONFLICT,
+          "the segment's type " + name +
+              " has another structure than the one this program was compiled with; compile both "
+              "from one .x file, or rename one of them"};
+}
+
 }  // namespace
 
 const Type* SegmentTypes::find(std::uint32_t serial) const {
@@ -92,6 +99,11 @@ Result SegmentTypes::add_received(std::span<const protocol::type_descriptor> des
     if (namesake != nullptr && namesake->hash != type->hash) {
       truncate(before);
       return name_conflict(type->name);
+    }
+    const Type* const own = type->name.empty() ? nullptr : registry_->find(type->name);
+    if (own != nullptr && own->hash != type->hash) {
+      truncate(before);
+      return program_conflict(type->name);
     }
     append(*type);
   }

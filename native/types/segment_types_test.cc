@@ -129,6 +129,22 @@ TEST_F(SegmentTypesTest, ASecondStructureOfANameIsAConflict) {
   EXPECT_EQ(types.next_serial(), 65U);
 }
 
+TEST_F(SegmentTypesTest, AStructureThatIsNotTheProgramsIsAConflict) {
+  auto others = descriptors(IW_pair_t);
+  SegmentTypes theirs(stranger_);
+  ASSERT_TRUE(theirs.add_received(others).ok());
+  Type other = type(IW_pair_t);
+  other.fields[0].name = "z";
+  Type* const group[] = {&other};
+  ASSERT_TRUE(hash_group(group));
+  std::vector<type_descriptor> received;
+  received.push_back(describe(other, 64, [](const Type&) { return 9U; }));
+  SegmentTypes types(program_);
+  const Result result = types.add_received(received);
+  EXPECT_EQ(result.code, error_code::TYPE_CONFLICT) << result.text;
+  EXPECT_EQ(types.next_serial(), 64U);
+}
+
 TEST_F(SegmentTypesTest, KnownDescriptorsMayComeAgainIfTheyAgree) {
   SegmentTypes types(stranger_);
   ASSERT_TRUE(types.add_received(descriptors(IW_everything)).ok());

@@ -37,7 +37,11 @@ bool FlowSegment::open(const std::string& url, const CoherenceChoice& coherence)
 bool FlowSegment::find_blocks() { return has_blocks() || bind_blocks(false); }
 
 bool FlowSegment::find_or_allocate_blocks() {
-  return has_blocks() || bind_blocks(false) || bind_blocks(true);
+  return has_blocks() || bind_blocks(false) || (!is_foreign() && bind_blocks(true));
+}
+
+bool FlowSegment::is_foreign() const {
+  return IW_next_block(handle_, nullptr) != nullptr && block("header") == nullptr;
 }
 
 void* FlowSegment::block(const char* name) const {

@@ -36,6 +36,8 @@ class FlowSegment {
   bool find_blocks();
   // The same, but allocates them if they are missing. Writer lock.
   bool find_or_allocate_blocks();
+  // It has blocks, but not a simulation's. Any lock.
+  bool is_foreign() const;
   // The addresses were those of a release that was rolled back.
   void forget_blocks() { header_ = nullptr; }
   bool has_blocks() const { return header_ != nullptr; }

@@ -42,6 +42,7 @@ class Simulator {
   Outcome publish(flow_status status);
   bool try_publish(flow_status status);
   void begin(flow_header& header);
+  bool is_steered(const flow_header& header) const;
   void obey(flow_header& header);
   void describe(flow_header& header, flow_status status) const;
   Outcome wait_while_paused();
@@ -57,6 +58,7 @@ class Simulator {
   FlowSegment segment_;
   bool begun_ = false;
   bool paused_ = false;
+  bool is_foreign_ = false;   // the segment is somebody else's
   uint64_t first_frame_ = 0;  // the segment's frame number when this simulator began
   uint64_t frames_ = 0;       // published by this simulator
   uint64_t releases_ = 0;
@@ -105,7 +107,7 @@ Simulator::Outcome Simulator::compute_and_publish() {
 Simulator::Outcome Simulator::publish(flow_status status) {
   bool said = false;
   while (!try_publish(status)) {
-    if (!may_pass()) return Outcome::kFailed;
+    if (is_foreign_ || !may_pass()) return Outcome::kFailed;
     if (!said) {
       std::fprintf(stderr, "astroflow-simulator: %s; trying again\n", last_error().c_str());
       said = true;
@@ -120,6 +122,7 @@ Simulator::Outcome Simulator::publish(flow_status status) {
 bool Simulator::try_publish(flow_status status) {
   if (IW_wl_acquire_for(segment_.handle(), kLock_s) != 0) return false;
   if (!segment_.find_or_allocate_blocks()) {
+    is_foreign_ = segment_.is_foreign();
     IW_wl_abort(segment_.handle());
     return false;
   }
@@ -153,13 +156,22 @@ void Simulator::begin(flow_header& header) {
 void Simulator::obey(flow_header& header) {
   const unsigned breakdowns = simulation_.breakdowns();
   if (breakdowns != header.breakdowns) header.want_cfl = simulation_.cfl();
-  if (header.request == header.obeyed) return;
+  if (!is_steered(header)) return;
   header.obeyed = header.request;
   paused_ = header.want_pause;
   simulation_.set_cfl(header.want_cfl);
   const auto wanted = problem_numbered(header.want_problem);
-  if (header.want_restart && wanted) simulation_.start(*wanted);
+  const bool is_other = wanted && *wanted != simulation_.current().kind;
+  if (wanted && (header.want_restart || is_other)) simulation_.start(*wanted);
   header.want_restart = false;
+  header.want_problem = static_cast<flow_problem>(simulation_.current().kind);
+  header.want_cfl = simulation_.cfl();
+}
+
+bool Simulator::is_steered(const flow_header& header) const {
+  return header.request != header.obeyed || (header.want_pause != 0) != paused_ ||
+         header.want_restart != 0 || header.want_cfl != simulation_.cfl() ||
+         problem_numbered(header.want_problem) != simulation_.current().kind;
 }
 
 void Simulator::describe(flow_header& header, flow_status status) const {
@@ -194,7 +206,7 @@ Simulator::Outcome Simulator::wait_while_paused() {
 
 bool Simulator::steering_asked() {
   if (IW_rl_acquire_for(segment_.handle(), kLock_s, 0) != 0) return false;  // asked again later
-  const bool asked = segment_.header().request != segment_.header().obeyed;
+  const bool asked = is_steered(segment_.header());
   IW_rl_release(segment_.handle());
   return asked;
 }
@@ -218,7 +230,9 @@ void Simulator::progress() {
 }
 
 int Simulator::fail() const {
-  std::fprintf(stderr, "astroflow-simulator: %s: %s\n", options_.url.c_str(), last_error().c_str());
+  const std::string why =
+      is_foreign_ ? "it holds other data than a simulation's; choose another path" : last_error();
+  std::fprintf(stderr, "astroflow-simulator: %s: %s\n", options_.url.c_str(), why.c_str());
   return EXIT_FAILURE;
 }
 
@@ -233,6 +247,7 @@ void Simulator::summarise() {
   summary.add("time", simulation_.time());
   summary.add("bytes_sent", traffic.bytes_sent);
   summary.add("bytes_received", traffic.bytes_received);
+  summary.add("frame_bytes", kFrameBytes);
   summary.add("bytes_in_memory", releases_ * kFrameBytes);
   summary.add("compute_ms_median", compute_ms_.median());
   summary.add("publish_ms_median", publish_ms_.median());

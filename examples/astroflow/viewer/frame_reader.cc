@@ -36,7 +36,9 @@ FrameReader::Outcome FrameReader::read() {
 FrameReader::Outcome FrameReader::copy_frame() {
   const uint64_t version = segment_.version();
   if (version == frame_.version) return frame_.version == 0 ? Outcome::kNothing : Outcome::kSame;
-  if (!segment_.find_blocks()) return Outcome::kNothing;
+  if (!segment_.find_blocks()) {
+    return segment_.is_foreign() ? Outcome::kForeign : Outcome::kNothing;
+  }
   const bool first = frame_.version == 0;
   if (first) first_version_ = version;
   if (first || segment_.header().frame != frame_.header.frame) ++frames_seen_;

@@ -25,6 +25,7 @@ class FrameReader {
   enum class Outcome {
     kNew,      // frame() is of another version than before
     kSame,     // what frame() holds is recent enough
+    kForeign,  // the segment holds something else
     kNothing,  // nobody has written into the segment yet
     kSilent,   // the server does not answer in time; see last_error()
     kFailed    // see last_error()

@@ -22,6 +22,7 @@ constexpr int kLook_ms = 50;          // the longest wait between looks at the s
 constexpr double kDraw_s = 1.0 / 30;  // between drawings: no terminal shows more
 constexpr double kLogLine_s = 1;      // between lines where there is no terminal to draw on
 constexpr double kMessage_s = 3;      // how long a message stays
+constexpr double kSilence_s = 3;      // without a new frame before that is worth a word
 constexpr double kGrace_s = 10;  // before a run that was over from the start counts as finished
 
 double now_s() {
@@ -41,6 +42,7 @@ class Viewer {
 
  private:
   bool look();
+  void say_if_silent();
   bool enough();
   void take_keys();
   void take_key(char key);
@@ -50,6 +52,7 @@ class Viewer {
   void say(const std::string& message);
   ViewStatus status();
   std::optional<double> reference_error() const;
+  std::optional<double> wire_to_memory();
   void summarise();
 
   ViewerOptions options_;
@@ -61,6 +64,7 @@ class Viewer {
   bool seen_running_ = false;
   double first_look_s_ = 0;
   double last_shown_s_ = 0;
+  double last_new_s_ = 0;
   double said_s_ = 0;
   std::string message_;
   RateMeter frame_rate_, byte_rate_;
@@ -91,7 +95,7 @@ int Viewer::run() {
     going_well = look();
     take_keys();
     show();
-    if (!going_well || enough()) break;
+    if (!going_well || enough() || (terminal_ && terminal_->is_gone())) break;
     const bool keys = terminal_ && terminal_->has_keys();
     wait_readable(reader_.segment().event_fd(), stop_.fd(), keys ? Terminal::key_fd() : -1,
                   kLook_ms);
@@ -107,6 +111,7 @@ int Viewer::run() {
 bool Viewer::look() {
   switch (reader_.read()) {
     case FrameReader::Outcome::kNew:
+      last_new_s_ = now_s();
       frame_rate_.note(now_s(), static_cast<double>(reader_.frames_seen()));
       if (!options_.png_directory.empty()) save_png(options_.png_directory);
       break;
@@ -118,11 +123,26 @@ bool Viewer::look() {
       break;
     case FrameReader::Outcome::kFailed:
       return false;
+    case FrameReader::Outcome::kForeign:
+      std::fprintf(stderr, "astroflow-viewer: %s holds other data than a simulation's\n",
+                   options_.url.c_str());
+      return false;
     case FrameReader::Outcome::kSame:
+      frame_rate_.note(now_s(), static_cast<double>(reader_.frames_seen()));
+      say_if_silent();
       break;
   }
   byte_rate_.note(now_s(), static_cast<double>(reader_.segment().traffic().bytes_received));
   return true;
+}
+
+// The copy is the newest version all the same: it is the simulator that writes none.
+void Viewer::say_if_silent() {
+  const uint32_t running = FLOW_RUNNING;
+  const double silence_s = now_s() - last_new_s_;
+  if (reader_.frame().header.status != running || silence_s < kSilence_s) return;
+  say("no new frame for " + std::to_string(static_cast<int>(silence_s)) +
+      " s; is the simulator running?");
 }
 
 bool Viewer::enough() {
@@ -223,6 +243,13 @@ std::optional<double> Viewer::reference_error() const {
                             frame.header.time);
 }
 
+// Bytes received for each byte of the versions seen.
+std::optional<double> Viewer::wire_to_memory() {
+  if (reader_.versions_seen() == 0) return std::nullopt;
+  return static_cast<double>(reader_.segment().traffic().bytes_received) /
+         static_cast<double>(reader_.versions_seen() * kFrameBytes);
+}
+
 void Viewer::summarise() {
   const Frame& frame = reader_.frame();
   const bool any = frame.version != 0;
@@ -239,7 +266,9 @@ void Viewer::summarise() {
   summary.add("time", frame.header.time);
   summary.add("bytes_sent", traffic.bytes_sent);
   summary.add("bytes_received", traffic.bytes_received);
+  summary.add("frame_bytes", kFrameBytes);
   summary.add("bytes_in_memory", reader_.versions_seen() * kFrameBytes);
+  summary.add("wire_to_memory", wire_to_memory());
   summary.add("update_ms_median", reader_.update_ms().median());
   summary.add("update_ms_p90", reader_.update_ms().p90());
   summary.add("simulator_frame_ms", frame.header.frame_ms);

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 namespace astroflow {
 namespace {
@@ -19,7 +20,8 @@ termios original_settings;
 volatile std::sig_atomic_t settings_changed = 0;
 volatile std::sig_atomic_t screen_taken = 0;
 
-void write_all(std::string_view text) noexcept {
+// False: the terminal is gone.
+bool write_all(std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
     if (n > 0) {
@@ -28,9 +30,10 @@ void write_all(std::string_view text) noexcept {
       pollfd ready{STDOUT_FILENO, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (errno != EINTR) {
-      return;  // the terminal is gone: nobody is left to tell
+      return false;
     }
   }
+  return true;
 }
 
 bool take_keys() {
@@ -49,7 +52,9 @@ bool take_keys() {
 }  // namespace
 
 Terminal::Terminal() {
-  drawable_ = isatty(STDOUT_FILENO) != 0;
+  const char* const kind = std::getenv("TERM");
+  const bool can_draw = kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+  drawable_ = can_draw && isatty(STDOUT_FILENO) != 0;
   keys_ = take_keys();
   if (drawable_) {
     screen_taken = 1;
@@ -78,7 +83,16 @@ TerminalSize Terminal::size() const {
   return {window.ws_col, window.ws_row};
 }
 
-void Terminal::write(std::string_view text) const { write_all(text); }
+void Terminal::write(std::string_view text) {
+  if (!write_all(text)) gone_ = true;
+}
+
+bool Terminal::is_gone() {
+  pollfd line{keys_ ? STDIN_FILENO : STDOUT_FILENO, 0, 0};
+  if (::poll(&line, 1, 0) == 1 && (line.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+    gone_ = true;
+  return gone_;
+}
 
 int Terminal::key_fd() { return STDIN_FILENO; }
 

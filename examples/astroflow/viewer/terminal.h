@@ -20,11 +20,13 @@ class Terminal {
   bool is_drawable() const { return drawable_; }
   bool has_keys() const { return keys_; }
   TerminalSize size() const;
-  void write(std::string_view text) const;
+  void write(std::string_view text);
   // A key that was pressed, if any; never waits.
   std::optional<char> key();
   // Readable when key() has one.
   static int key_fd();
+  // The terminal was closed: nobody looks any more.
+  bool is_gone();
 
   // Gives the terminal back. Safe inside a signal handler, and more than once.
   static void restore() noexcept;
@@ -32,6 +34,7 @@ class Terminal {
  private:
   bool drawable_ = false;
   bool keys_ = false;
+  bool gone_ = false;
 };
 
 }  // namespace astroflow
