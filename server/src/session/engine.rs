@@ -398,18 +398,25 @@ impl Engine {
         self.effects.push(Effect::Close { connection });
     }
 
-    /// Remembers a request that cannot be answered yet.
-    pub(super) fn await_answer(&mut self, at: At, what: Unanswered) -> Result<(), Rejection> {
-        let Some(c) = self.connections.get_mut(&at.connection) else {
-            return Ok(());
-        };
-        if c.unanswered.len() >= MAX_UNANSWERED {
+    /// Whether a request may be left without an answer for now.
+    pub(super) fn may_await(&self, at: At) -> Result<(), Rejection> {
+        let c = self.connections.get(&at.connection);
+        if c.is_some_and(|c| c.unanswered.len() >= MAX_UNANSWERED) {
             let text = format!(
                 "{MAX_UNANSWERED} requests of this connection wait already; wait for some of them"
             );
             return Err(Rejection::new(ErrorCode::TooLarge, text));
         }
-        c.unanswered.insert(at.stream, what);
+        Ok(())
+    }
+
+    /// Remembers a request that cannot be answered yet. If that is refused the request must not
+    /// have changed anything: the refusal is its answer.
+    pub(super) fn await_answer(&mut self, at: At, what: Unanswered) -> Result<(), Rejection> {
+        self.may_await(at)?;
+        if let Some(c) = self.connections.get_mut(&at.connection) {
+            c.unanswered.insert(at.stream, what);
+        }
         Ok(())
     }
 
@@ -454,6 +461,7 @@ impl Engine {
         for segment in s.locks {
             if let Some(state) = self.segments.get_mut(&segment) {
                 state.lock.end_session(session);
+                state.remembered.session_ended(&s.id, self.now_ns);
             }
             self.grant_waiting(segment);
         }

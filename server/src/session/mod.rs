@@ -15,6 +15,7 @@ mod open;
 mod recovery;
 mod registry;
 mod release;
+mod remembered;
 mod segment;
 mod statistics;
 mod storing;

@@ -29,17 +29,22 @@ impl Engine {
                 );
                 return Err(Rejection::new(ErrorCode::NoSegment, text));
             }
-            None => self.create_segment(r)?,
+            None => {
+                self.may_await(at)?;
+                self.create_segment(r)?
+            }
         };
         let Some(segment) = self.segments.get_mut(&number) else {
             return Ok(());
         };
         match &segment.life {
             Life::Creating => {
-                segment
-                    .creators
-                    .push((at.connection, at.stream, r.read_only));
-                return self.await_answer(at, Unanswered::Store);
+                self.await_answer(at, Unanswered::Store)?;
+                if let Some(segment) = self.segments.get_mut(&number) {
+                    let creator = (at.connection, at.stream, r.read_only);
+                    segment.creators.push(creator);
+                }
+                return Ok(());
             }
             Life::Removing => return Err(removed(&r.path)),
             Life::Damaged(what) => return Err(damaged(&r.path, what)),
@@ -259,8 +264,11 @@ impl Engine {
             self.remove_state(number);
             return Ok(());
         }
-        let before = std::mem::replace(&mut segment.life, Life::Removing);
         self.await_answer(at, Unanswered::Store)?;
+        let Some(segment) = self.segments.get_mut(&number) else {
+            return Ok(());
+        };
+        let before = std::mem::replace(&mut segment.life, Life::Removing);
         let record = storing::record(id, LogBody::Other(LogKind::Remove as i32));
         let pending = Pending::Removal {
             segment: number,

@@ -1,5 +1,6 @@
 //! From what the store found at its opening to segments that are served [LOG-6..9], [LOCK-10].
 
+use super::config::ns;
 use super::engine::Engine;
 use super::locks::terms;
 use super::segment::{Beginning, Life};
@@ -7,7 +8,7 @@ use super::storing::{self, Pending};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_store::RecoveredSegment;
-use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
+use interweave_wire::protocol::{CommittedRelease, Durability, LogBody, VersionStamp};
 use interweave_wire::Rejection;
 
 impl Engine {
@@ -79,14 +80,18 @@ impl Engine {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
-        if let Some((head, _)) = &found.checkpoint {
-            for r in &head.releases {
-                s.remember(r.session, r.sequence, r.version);
-            }
-        }
-        for (release, _) in &found.releases {
-            s.remember(release.session, release.sequence, release.version);
-        }
+        let saved = found
+            .checkpoint
+            .as_ref()
+            .map(|(head, _)| &head.releases[..]);
+        let logged = found.releases.iter().map(|(release, _)| CommittedRelease {
+            session: release.session,
+            sequence: release.sequence,
+            version: release.version,
+        });
+        let until_ns = self.now_ns + ns(self.config.lease_ms);
+        s.remembered
+            .recover(saved.unwrap_or_default(), logged, until_ns);
         s.unsaved = !found.releases.is_empty();
     }
 
@@ -100,7 +105,7 @@ impl Engine {
         };
         let group = vec![storing::record(s.id, LogBody::Incarnation(stamp))];
         let durable = s.durable;
-        self.append(Pending::Incarnation, group, durable);
+        self.append(Pending::Incarnation { segment: number }, group, durable);
     }
 }
 

@@ -13,8 +13,9 @@ pub struct Session {
     pub expires_ns: u64,
     /// Segments of which it may hold or await a lock.
     pub locks: HashSet<u32>,
-    /// Releases up to this sequence were told to be rolled back, so they must stay so [LOCK-9].
-    pub rolled_back_through: u64,
+    /// By segment: releases up to this sequence were told to be rolled back, so they must stay so
+    /// [LOCK-9].
+    pub rolled_back_through: HashMap<u32, u64>,
 }
 
 /// Sessions by number, which the rest of the engine uses, and by id, which the client has.
@@ -34,7 +35,7 @@ impl Registry {
             heard_ns: 0,
             expires_ns: u64::MAX,
             locks: HashSet::new(),
-            rolled_back_through: 0,
+            rolled_back_through: HashMap::new(),
         };
         self.sessions.insert(self.last_number, session);
         self.by_id.insert(id, self.last_number);

@@ -10,6 +10,7 @@ use super::connection::Unanswered;
 use super::engine::{stopping, At, Engine};
 use super::locks::fenced;
 use super::message::{Incoming, Outgoing};
+use super::remembered::Fate;
 use super::segment::Life;
 use super::storing::{self, Pending};
 use crate::coherence::Newest;
@@ -65,17 +66,15 @@ impl Engine {
         r: &ReleaseWriter,
         incoming: &Incoming,
     ) -> Result<(), Rejection> {
-        if self.answer_repeated(at, r) || self.follow_repeated(at, r) {
+        if self.answer_repeated(at, r) || self.follow_repeated(at, r)? {
             return Ok(());
         }
-        match self.check_release(at, r, incoming) {
-            Ok(parts) => self.begin_release(at, r.sequence, parts),
-            Err(rejection) => {
-                self.counters.releases_refused += 1;
-                self.give_back(at, r);
-                Err(rejection)
-            }
-        }
+        let checked = self.check_release(at, r, incoming);
+        let begun = checked.and_then(|parts| self.begin_release(at, r.sequence, parts));
+        begun.inspect_err(|_| {
+            self.counters.releases_refused += 1;
+            self.give_back(at, r);
+        })
     }
 
     /// A release that was committed before is answered as it was then [LOCK-8].
@@ -88,7 +87,11 @@ impl Engine {
             let Some(s) = self.segments.get(&part.segment) else {
                 return false;
             };
-            match s.last_release(&id).filter(|l| l.sequence == r.sequence) {
+            match s
+                .remembered
+                .last_of(&id)
+                .filter(|l| l.sequence == r.sequence)
+            {
                 Some(last) => versions.push(VersionStamp {
                     incarnation: s.incarnation,
                     number: last.version,
@@ -105,16 +108,28 @@ impl Engine {
 
     /// The same release over a new connection, while the first is on its way to the log: its answer
     /// goes to the new one.
-    fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
+    fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
         let same = |p: &&mut Pending| match p {
             Pending::Release(f) => f.at.session == at.session && f.sequence == r.sequence,
             _ => false,
         };
+        if !self.pending.values_mut().any(|mut p| same(&mut p)) {
+            return Ok(false);
+        }
+        self.await_answer(at, Unanswered::Store)?;
         let Some(Pending::Release(release)) = self.pending.values_mut().find(same) else {
-            return false;
+            return Ok(false);
         };
-        release.at = at;
-        self.await_answer(at, Unanswered::Store).is_ok()
+        let older = std::mem::replace(&mut release.at, at);
+        if self.answered(older.connection, older.stream).is_some() {
+            let text = format!(
+                "the release was sent again; its answer goes to stream {}",
+                at.stream
+            );
+            let error = Outgoing::error(older.stream, ErrorCode::Cancelled, text);
+            self.send(older.connection, error);
+        }
+        Ok(true)
     }
 
     fn check_release(
@@ -123,8 +138,7 @@ impl Engine {
         r: &ReleaseWriter,
         incoming: &Incoming,
     ) -> Result<Vec<Part>, Rejection> {
-        let session = self.sessions.get(at.session);
-        if session.is_some_and(|s| r.sequence <= s.rolled_back_through) {
+        if self.was_rolled_back(at.session, r) {
             let text = format!(
                 "release {} of this session was told to be rolled back; take the lock again and \
                  repeat the change",
@@ -155,6 +169,16 @@ impl Engine {
             return Err(Rejection::malformed(text));
         }
         Ok(parts)
+    }
+
+    fn was_rolled_back(&self, session: u64, r: &ReleaseWriter) -> bool {
+        let session = self.sessions.get(session);
+        let through = |part: &ReleasePart| {
+            let session = session?;
+            session.rolled_back_through.get(&part.segment)
+        };
+        let told = |part: &ReleasePart| through(part).is_some_and(|t| r.sequence <= *t);
+        r.parts.iter().any(told)
     }
 
     fn check_part(
@@ -334,6 +358,7 @@ impl Engine {
         let some = !self.settling.is_empty();
         for Settling(release) in std::mem::take(&mut self.settling) {
             let (at, session) = (release.at, release.session_id);
+            let lives = self.sessions.find(&session).is_some();
             for part in release.parts {
                 let Some(s) = self.segments.get_mut(&part.segment) else {
                     continue;
@@ -347,7 +372,12 @@ impl Engine {
                     self.counters.releases += 1;
                     self.counters.release_bytes += part.diff.len() as u64;
                 }
-                s.remember(session, release.sequence, part.after.stamp.number);
+                let committed = CommittedRelease {
+                    session,
+                    sequence: release.sequence,
+                    version: part.after.stamp.number,
+                };
+                s.remembered.add(committed, lives, self.now_ns);
                 s.lock.release(at.session, part.fence);
                 self.now_newest(at.connection, part.segment);
                 if changed {
@@ -371,9 +401,12 @@ impl Engine {
             Pending::Release(f) => f.session_id == r.session && f.sequence == r.sequence,
             _ => false,
         };
-        if let Some(Pending::Release(release)) = self.pending.values_mut().find(same) {
-            release.resolvers.push((at, r.clone()));
-            return self.await_answer(at, Unanswered::Store);
+        if self.pending.values_mut().any(|mut p| same(&mut p)) {
+            self.await_answer(at, Unanswered::Store)?;
+            if let Some(Pending::Release(release)) = self.pending.values_mut().find(same) {
+                release.resolvers.push((at, r.clone()));
+            }
+            return Ok(());
         }
         self.answer_resolved(at, r);
         Ok(())
@@ -383,17 +416,31 @@ impl Engine {
         let Some(s) = self.segments.get(&r.segment) else {
             return;
         };
-        let last = s.last_release(&r.session).cloned();
-        let committed = last.filter(|last| last.sequence == r.sequence);
-        let body = ReleaseResolved {
-            committed: committed.is_some(),
+        let lives = self.sessions.find(&r.session).is_some();
+        let fate = s.remembered.fate(&r.session, r.sequence, lives);
+        let mut body = ReleaseResolved {
+            committed: false,
             version: VersionStamp {
                 incarnation: s.incarnation,
-                number: committed.map_or(0, |last| last.version),
+                number: 0,
             },
         };
-        if !body.committed {
-            self.never_commit(at, r);
+        match fate {
+            Fate::Committed(version) => {
+                body.committed = true;
+                body.version.number = version;
+            }
+            Fate::NotCommitted => self.never_commit(at, r),
+            Fate::Unknown => {
+                let text = format!(
+                    "what became of release {} is not remembered: its session ended, or sent \
+                     others, too long ago; look at the data before the change is made again",
+                    r.sequence
+                );
+                let error = Outgoing::error(at.stream, ErrorCode::Unreachable, text);
+                self.send(at.connection, error);
+                return;
+            }
         }
         let type_ = MessageType::ReleaseResolved;
         self.send(
@@ -411,7 +458,8 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(number) else {
             return;
         };
-        session.rolled_back_through = session.rolled_back_through.max(r.sequence);
+        let through = session.rolled_back_through.entry(r.segment).or_insert(0);
+        *through = r.sequence.max(*through);
         if let Some(older) = session.connection.filter(|c| *c != at.connection) {
             self.close(older);
         }

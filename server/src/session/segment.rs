@@ -1,13 +1,11 @@
 //! What the engine keeps of one segment beside its master copy.
 
+use super::remembered::Remembered;
 use crate::coherence::{Newest, Version};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
-use interweave_wire::protocol::{CommittedRelease, Durability, SessionId};
-use std::collections::VecDeque;
+use interweave_wire::protocol::Durability;
 
-/// How many sessions' last releases a segment remembers [LOCK-8].
-const REMEMBERED_SESSIONS: usize = 64;
 /// Serials that a grant brings; a writer asks for more when it needs them [LOCK-6].
 pub const GRANTED_SERIALS: u32 = 128;
 /// Serials are made durable in such steps [LOG-8].
@@ -39,8 +37,7 @@ pub struct SegmentState {
     pub master: Segment,
     pub lock: SegmentLock,
     pub life: Life,
-    /// Oldest first; each session once [LOCK-8].
-    pub remembered: VecDeque<CommittedRelease>,
+    pub remembered: Remembered,
     /// Units that all releases changed, for Diff coherence [COH-6].
     pub units_changed: u64,
     /// Connections that have it open.
@@ -90,23 +87,6 @@ impl SegmentState {
             true => have.number,
             false => 0,
         }
-    }
-
-    /// The last release of the session, if it is remembered [LOCK-8].
-    pub fn last_release(&self, session: &SessionId) -> Option<&CommittedRelease> {
-        self.remembered.iter().find(|r| r.session == *session)
-    }
-
-    pub fn remember(&mut self, session: SessionId, sequence: u64, version: u64) {
-        self.remembered.retain(|r| r.session != session);
-        if self.remembered.len() >= REMEMBERED_SESSIONS {
-            self.remembered.pop_front();
-        }
-        self.remembered.push_back(CommittedRelease {
-            session,
-            sequence,
-            version,
-        });
     }
 
     pub fn next_serial(&self) -> u64 {
@@ -165,7 +145,7 @@ impl From<Beginning> for SegmentState {
             master: b.master,
             lock: b.lock,
             life: b.life,
-            remembered: VecDeque::new(),
+            remembered: Remembered::default(),
             units_changed: 0,
             clients: Vec::new(),
             subscribers: Vec::new(),

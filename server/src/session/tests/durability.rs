@@ -220,6 +220,59 @@ fn log_8_serials_beyond_the_logged_bound_wait_for_the_log() {
     assert!(second.first_serial + u64::from(second.serial_count) <= below);
 }
 
+#[test]
+fn a_release_sent_again_while_it_is_logged_is_answered_once_on_the_later_stream() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let first = world.release(1, segment, &grant, 1);
+    let second = world.release(1, segment, &grant, 1);
+    assert_eq!(world.answer(first).error(), ErrorCode::Cancelled);
+    world.store_all();
+    assert_eq!(world.answer(second).type_, MessageType::WriterReleased);
+    assert!(world.try_answer(first).is_none());
+    assert_eq!(world.newest(1, segment).number, 1);
+}
+
+/// So many requests of the connection wait for the store that no other may.
+fn wait_for_all_that_may(world: &mut World, connection: u64) -> Vec<u32> {
+    let waiting = |_| world.send(connection, open("/waiting", Durability::Synced));
+    (0..1024).map(waiting).collect()
+}
+
+#[test]
+fn a_request_beyond_those_that_may_wait_is_answered_once_and_changes_nothing() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let waiting = wait_for_all_that_may(&mut world, 1);
+    let remove = Request::RemoveSegment(RemoveSegment {
+        path: "/list".to_string(),
+    });
+    for (request, path) in [
+        (open("/waiting", Durability::Synced), "/waiting"),
+        (open("/new", Durability::Synced), "/new"),
+        (remove, "/list"),
+    ] {
+        let stream = world.send(1, request);
+        assert_eq!(world.answer(stream).error(), ErrorCode::TooLarge, "{path}");
+    }
+    let stream = world.release(1, segment, &grant, 1);
+    assert_eq!(world.answer(stream).error(), ErrorCode::TooLarge);
+    world.store_all();
+    for stream in waiting {
+        assert_eq!(world.answer(stream).type_, MessageType::SegmentOpened);
+    }
+    assert!(world.sent.is_empty(), "answered twice: {:?}", world.sent);
+    assert!(!world.engine.paths.contains_key("/new"));
+    assert_eq!(world.newest(1, segment).number, 0, "it is still there");
+    let grant = world.lock(1, segment);
+    assert!(
+        grant.fence > 0,
+        "and the refused release gave its lock back"
+    );
+}
+
 /// What a store would find of the segment that `world` wrote.
 fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegment, VersionStamp) {
     let segment = world.clients(1, durable);

@@ -24,21 +24,79 @@ fn lock_8_a_release_sent_again_is_answered_as_it_was_and_not_applied_again() {
     assert_eq!(world.newest(1, segment).number, 2);
 }
 
+/// Other sessions release once each, over these connections.
+fn others_release(world: &mut World, connections: std::ops::RangeInclusive<u64>) -> Vec<SessionId> {
+    let one = |connection| {
+        let session = world.hello(connection);
+        let segment = world.open(connection, "/list", Durability::Memory);
+        world.write(connection, segment, 1);
+        session
+    };
+    connections.map(one).collect()
+}
+
 #[test]
-fn lock_8_the_last_64_sessions_are_remembered() {
+fn lock_8_a_session_that_lives_is_remembered_whatever_others_do() {
     let mut world = World::new(false);
     let segment = world.clients(1, Durability::Memory);
-    let mut sessions = Vec::new();
-    for connection in 2..=66 {
-        sessions.push(world.hello(connection));
-        world.open(connection, "/list", Durability::Memory);
-        world.write(connection, segment, 1);
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    let grant = world.lock(1, segment);
+    let first = world.release(1, segment, &grant, 1);
+    let first: WriterReleased = world.answer(first).body();
+    let others = others_release(&mut world, 2..=100);
+    for connection in 2..=100 {
+        world.send(connection, Request::Goodbye);
     }
-    let resolved: ReleaseResolved = world.ask(1, resolve(segment, sessions[1], 1)).body();
+    world.hello(101);
+    world.open(101, "/list", Durability::Memory);
+    let resolved: ReleaseResolved = world.ask(101, resolve(segment, session, 1)).body();
     assert!(resolved.committed);
-    assert_eq!(resolved.version.number, 2);
-    let oldest: ReleaseResolved = world.ask(1, resolve(segment, sessions[0], 1)).body();
-    assert!(!oldest.committed, "65 sessions ago");
+    assert_eq!(resolved.version, first.versions[0]);
+    let never: ReleaseResolved = world.ask(101, resolve(segment, session, 2)).body();
+    assert!(!never.committed, "of a session that lives this is certain");
+    // The same over a new connection of the session.
+    world.hello_as(102, session);
+    world.open(102, "/list", Durability::Memory);
+    let again = world.release(102, segment, &grant, 1);
+    assert_eq!(world.answer(again).body::<WriterReleased>(), first);
+    assert_eq!(world.newest(102, segment).number, 100);
+    let kept = |s: &SessionId| {
+        world.engine.segments[&segment]
+            .remembered
+            .last_of(s)
+            .is_some()
+    };
+    assert_eq!(others.iter().filter(|s| kept(s)).count(), 64);
+}
+
+#[test]
+fn lock_9_what_is_not_remembered_any_more_is_not_told_to_be_rolled_back() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    let sessions = others_release(&mut world, 2..=66);
+    let known: ReleaseResolved = world.ask(1, resolve(segment, [9; 16], 1)).body();
+    assert!(!known.committed, "nothing was forgotten yet");
+    for connection in 2..=66 {
+        world.send(connection, Request::Goodbye);
+    }
+    let answer = world.ask(1, resolve(segment, sessions[0], 1));
+    assert_eq!(answer.error(), ErrorCode::Unreachable);
+    let resolved: ReleaseResolved = world.ask(1, resolve(segment, sessions[1], 1)).body();
+    assert!(resolved.committed, "the first of the last 64");
+}
+
+#[test]
+fn lock_9_resolving_a_release_of_one_segment_leaves_others_alone() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    let a = world.open(1, "/a", Durability::Memory);
+    let b = world.open(1, "/b", Durability::Memory);
+    let grant = world.lock(1, b);
+    let resolved: ReleaseResolved = world.ask(1, resolve(a, session, 9)).body();
+    assert!(!resolved.committed);
+    let stream = world.release(1, b, &grant, 8);
+    assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
 }
 
 #[test]

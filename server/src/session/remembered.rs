@@ -1,0 +1,185 @@
+//! What a segment remembers of releases, so that one is applied at most once and its sender can
+//! learn what became of it: the last of every session that lives, and of the 64 that ended last.
+//!
+//! Invariants: a session occurs once; of a session that lives nothing is ever forgotten, so that "not
+//! remembered" means "not committed" for it; `forgot` is set before the first is forgotten. Memory is
+//! bounded by the sessions that live. Implements [LOCK-8] and [LOCK-9].
+
+use interweave_wire::protocol::{CommittedRelease, SessionId};
+use std::collections::{HashMap, VecDeque};
+
+/// How many sessions that ended are remembered.
+pub const ENDED_SESSIONS: usize = 64;
+/// `checkpoint_head.releases` has no more.
+const SAVED_RELEASES: usize = 1024;
+
+/// What became of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// As that version.
+    Committed(u64),
+    NotCommitted,
+    /// What is remembered does not tell any more.
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+pub struct Remembered {
+    living: HashMap<SessionId, CommittedRelease>,
+    /// Oldest first.
+    ended: VecDeque<CommittedRelease>,
+    /// Of sessions of the server before this one, oldest first; they count as living for a while.
+    recovered: Vec<CommittedRelease>,
+    recovered_until_ns: u64,
+    forgot: bool,
+}
+
+impl Remembered {
+    /// Takes over what a checkpoint says and the releases logged after it. The sessions may still
+    /// ask until then.
+    pub fn recover(
+        &mut self,
+        saved: &[CommittedRelease],
+        logged: impl Iterator<Item = CommittedRelease>,
+        until_ns: u64,
+    ) {
+        // Whoever forgot one had so many left.
+        self.forgot |= saved.len() >= ENDED_SESSIONS;
+        self.recovered_until_ns = until_ns;
+        let mut last = HashMap::new();
+        for (order, release) in saved.iter().cloned().chain(logged).enumerate() {
+            last.insert(release.session, (order, release));
+        }
+        let mut last: Vec<_> = last.into_values().collect();
+        last.sort_unstable_by_key(|(order, _)| *order);
+        self.recovered = last.into_iter().map(|(_, release)| release).collect();
+    }
+
+    /// The last release of the session, if it is remembered.
+    pub fn last_of(&self, session: &SessionId) -> Option<&CommittedRelease> {
+        let ended = || self.ended.iter().chain(&self.recovered);
+        let living = self.living.get(session);
+        living.or_else(|| ended().find(|r| r.session == *session))
+    }
+
+    /// A release was committed. `lives`: its session has not ended meanwhile.
+    pub fn add(&mut self, release: CommittedRelease, lives: bool, now_ns: u64) {
+        if lives {
+            self.living.insert(release.session, release);
+            return;
+        }
+        self.living.remove(&release.session);
+        self.ended.retain(|r| r.session != release.session);
+        self.ended.push_back(release);
+        self.forget_oldest(now_ns);
+    }
+
+    pub fn session_ended(&mut self, session: &SessionId, now_ns: u64) {
+        if let Some(release) = self.living.remove(session) {
+            self.ended.push_back(release);
+            self.forget_oldest(now_ns);
+        }
+    }
+
+    fn forget_oldest(&mut self, now_ns: u64) {
+        if now_ns >= self.recovered_until_ns {
+            for release in std::mem::take(&mut self.recovered).into_iter().rev() {
+                self.ended.push_front(release);
+            }
+        }
+        while self.ended.len() > ENDED_SESSIONS {
+            self.forgot = true;
+            self.ended.pop_front();
+        }
+    }
+
+    /// `lives`: the session that sent the release has not ended.
+    pub fn fate(&self, session: &SessionId, sequence: u64, lives: bool) -> Fate {
+        match self.last_of(session) {
+            Some(last) if last.sequence == sequence => Fate::Committed(last.version),
+            Some(last) if last.sequence > sequence => Fate::Unknown,
+            None if self.forgot && !lives => Fate::Unknown,
+            _ => Fate::NotCommitted,
+        }
+    }
+
+    /// What a checkpoint saves: the sessions that live last, because they may still ask.
+    pub fn iter(&self) -> impl Iterator<Item = &CommittedRelease> {
+        let mut living: Vec<_> = self.living.values().collect();
+        living.sort_unstable_by_key(|release| release.version);
+        let ended = self.ended.iter().chain(&self.recovered);
+        let all: Vec<_> = ended.chain(living).collect();
+        let surplus = all.len().saturating_sub(SAVED_RELEASES);
+        all.into_iter().skip(surplus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(session: u8, sequence: u64) -> CommittedRelease {
+        CommittedRelease {
+            session: [session; 16],
+            sequence,
+            version: sequence + 100,
+        }
+    }
+
+    #[test]
+    fn lock_8_recovered_sessions_count_as_living_for_a_while() {
+        let mut remembered = Remembered::default();
+        let saved: Vec<_> = (1..=3).map(|s| release(s, 1)).collect();
+        remembered.recover(&saved, [release(1, 2)].into_iter(), 50);
+        for session in 10..=100 {
+            remembered.add(release(session, 1), false, 49);
+        }
+        assert_eq!(remembered.fate(&[1; 16], 2, false), Fate::Committed(102));
+        assert_eq!(remembered.fate(&[2; 16], 1, false), Fate::Committed(101));
+        remembered.add(release(101, 1), false, 50);
+        assert_eq!(remembered.fate(&[1; 16], 2, false), Fate::Unknown);
+    }
+
+    #[test]
+    fn lock_9_a_server_that_forgot_says_so_also_after_a_restart() {
+        let mut before = Remembered::default();
+        for session in 1..=65 {
+            before.add(release(session, 1), false, 0);
+        }
+        let saved: Vec<_> = before.iter().cloned().collect();
+        let mut after = Remembered::default();
+        after.recover(&saved, std::iter::empty(), 0);
+        for remembered in [before, after] {
+            assert_eq!(remembered.fate(&[1; 16], 1, false), Fate::Unknown);
+            assert_eq!(remembered.fate(&[2; 16], 1, false), Fate::Committed(101));
+            assert_eq!(remembered.fate(&[2; 16], 2, false), Fate::NotCommitted);
+        }
+    }
+
+    #[test]
+    fn lock_9_a_release_before_the_last_of_its_session_is_not_told_apart() {
+        let mut remembered = Remembered::default();
+        remembered.add(release(1, 5), true, 0);
+        assert_eq!(remembered.fate(&[1; 16], 4, true), Fate::Unknown);
+    }
+
+    #[test]
+    fn a_checkpoint_is_given_no_more_than_it_holds_and_the_living_first_of_all() {
+        let mut remembered = Remembered::default();
+        for session in 0..64 {
+            remembered.add(release(session, 1), false, 0);
+        }
+        for number in 0..1000_u64 {
+            let mut session = [0xFF; 16];
+            session[..8].copy_from_slice(&number.to_be_bytes());
+            let living = CommittedRelease {
+                session,
+                ..release(0, 7)
+            };
+            remembered.add(living, true, 0);
+        }
+        let living = |r: &&CommittedRelease| r.sequence == 7;
+        assert_eq!(remembered.iter().count(), SAVED_RELEASES);
+        assert_eq!(remembered.iter().filter(living).count(), 1000);
+    }
+}
