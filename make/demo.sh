@@ -19,13 +19,20 @@ astroflow="$PWD/$BUILD/release/examples/astroflow"
 work=$(mktemp -d "${TMPDIR:-/tmp}/interweave-demo.XXXXXX")
 children=()
 
+# Not with wait: in an EXIT trap bash waits for ever for a child that it has heard of already.
+end_child() {
+  kill -TERM "$1" 2>/dev/null || return 0
+  for _ in {1..250}; do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.02
+  done
+  kill -KILL "$1" 2>/dev/null || true
+}
+
 clean_up() {
   trap '' INT TERM HUP
   # The last one first: the server has to answer the others' goodbyes.
-  for ((i = ${#children[@]} - 1; i >= 0; --i)); do
-    kill -TERM "${children[i]}" 2>/dev/null || true
-    wait "${children[i]}" 2>/dev/null || true
-  done
+  for ((i = ${#children[@]} - 1; i >= 0; --i)); do end_child "${children[i]}"; done
   rm -rf "$work"
 }
 trap clean_up EXIT
@@ -35,10 +42,7 @@ trap 'exit 129' HUP
 
 # The viewer first: it gives the terminal back.
 fail() {
-  if [ -n "${viewer:-}" ]; then
-    kill -TERM "$viewer" 2>/dev/null || true
-    wait "$viewer" 2>/dev/null || true
-  fi
+  [ -z "${viewer:-}" ] || end_child "$viewer"
   echo "demo: $1" >&2
   for log in simulator server; do
     [ -s "$work/$log.log" ] || continue
