@@ -178,6 +178,7 @@ impl Engine {
 
     /// Grants what can be granted, and notes when to look again.
     pub(super) fn grant_waiting(&mut self, number: u32) {
+        self.give_awaited_serials(number);
         loop {
             let Some(s) = self.segments.get_mut(&number) else {
                 return;
@@ -211,8 +212,7 @@ impl Engine {
     fn lack_serials(&mut self, number: u32) {
         let exhausted = |s: &super::segment::SegmentState| s.serials_below >= SERIALS_END;
         if self.segments.get(&number).is_some_and(exhausted) {
-            let text = "all 2^48 serials of the segment are given out; copy it to a new segment";
-            self.refuse_writers(number, &Rejection::new(ErrorCode::TooLarge, text));
+            self.refuse_writers(number, &no_serials());
         } else {
             self.extend_serials(number);
         }
@@ -270,6 +270,7 @@ impl Engine {
         }
     }
 
+    /// Waits, like the answer to a release, for the log if that has to know first [LOG-8].
     pub(super) fn more_serials(&mut self, at: At, r: &MoreSerials) -> Result<(), Rejection> {
         let segment = self.segment(r.segment)?;
         if !segment.lock.holds(at.session, r.fence) {
@@ -280,22 +281,60 @@ impl Engine {
             let text = format!("{} serials were asked for; ask for at most {most}", r.count);
             return Err(Rejection::new(ErrorCode::TooLarge, text));
         }
-        if !segment.has_serials(r.count) {
-            let text = "the log has not made that many serials durable yet; try again";
-            self.extend_serials(r.segment);
-            return Err(Rejection::new(ErrorCode::TimedOut, text));
+        if segment.has_serials(r.count) {
+            self.send_serials(at, r);
+            return Ok(());
         }
+        if segment.serials_below >= SERIALS_END {
+            return Err(no_serials());
+        }
+        self.await_answer(at, Unanswered::Store)?;
+        if let Some(segment) = self.segments.get_mut(&r.segment) {
+            segment.awaiting_serials.push((at, r.clone()));
+        }
+        self.extend_serials(r.segment);
+        Ok(())
+    }
+
+    fn send_serials(&mut self, at: At, r: &MoreSerials) {
+        let Some(segment) = self.segments.get_mut(&r.segment) else {
+            return;
+        };
         let body = SerialsGranted {
             first_serial: segment.give_serials(r.count),
             serial_count: r.count,
         };
         let type_ = MessageType::SerialsGranted;
-        self.send(
-            at.connection,
-            Outgoing::about(r.segment, type_, at.stream, &body),
-        );
+        let reply = Outgoing::about(r.segment, type_, at.stream, &body);
+        self.send(at.connection, reply);
         self.extend_serials(r.segment);
-        Ok(())
+    }
+
+    /// Answers those who waited for the log to know of more serials, as far as it does.
+    fn give_awaited_serials(&mut self, number: u32) {
+        let Some(segment) = self.segments.get_mut(&number) else {
+            return;
+        };
+        for (at, r) in std::mem::take(&mut segment.awaiting_serials) {
+            let Some(segment) = self.segments.get_mut(&number) else {
+                return;
+            };
+            if !segment.lock.holds(at.session, r.fence) {
+                let rejection = fenced(&segment.path, r.fence);
+                self.refuse_awaiting(at, &rejection);
+            } else if segment.has_serials(r.count) {
+                self.answered(at.connection, at.stream);
+                self.send_serials(at, &r);
+            } else {
+                segment.awaiting_serials.push((at, r));
+            }
+        }
+    }
+
+    pub(super) fn refuse_awaiting(&mut self, at: At, rejection: &Rejection) {
+        self.answered(at.connection, at.stream);
+        let (code, text) = (rejection.code, rejection.text.clone());
+        self.send(at.connection, Outgoing::error(at.stream, code, text));
     }
 
     pub(super) fn abort_writer(&mut self, at: At, r: &AbortWriter) -> Result<(), Rejection> {
@@ -405,11 +444,12 @@ impl Engine {
         }
     }
 
-    /// All who wait for a lock of the segment are refused.
+    /// All who wait for a lock of the segment, or for serials, are refused.
     pub(super) fn refuse_writers(&mut self, number: u32, rejection: &Rejection) {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
+        let awaiting = std::mem::take(&mut s.awaiting_serials);
         for ticket in s.lock.refuse_waiters() {
             self.answered(ticket.connection, ticket.stream);
             let (code, text) = (rejection.code, rejection.text.clone());
@@ -417,6 +457,9 @@ impl Engine {
                 ticket.connection,
                 Outgoing::error(ticket.stream, code, text),
             );
+        }
+        for (at, _) in awaiting {
+            self.refuse_awaiting(at, rejection);
         }
     }
 }
@@ -433,6 +476,11 @@ pub(super) fn bound(model: CoherenceModel, x: f64) -> Result<Bound, Rejection> {
             Err(Rejection::new(ErrorCode::BadValue, text))
         }
     }
+}
+
+fn no_serials() -> Rejection {
+    let text = "all 2^48 serials of the segment are given out; copy it to a new segment";
+    Rejection::new(ErrorCode::TooLarge, text)
 }
 
 pub(super) fn fenced(path: &str, fence: u64) -> Rejection {

@@ -310,6 +310,9 @@ impl Engine {
             return;
         };
         self.paths.remove(&segment.path);
+        for (at, _) in segment.awaiting_serials {
+            self.refuse_awaiting(at, &removed(&segment.path));
+        }
         for connection in segment.clients {
             let Some(c) = self.connections.get_mut(&connection) else {
                 continue;

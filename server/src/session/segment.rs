@@ -1,10 +1,11 @@
 //! What the engine keeps of one segment beside its master copy.
 
+use super::engine::At;
 use super::remembered::Remembered;
 use crate::coherence::{Newest, Version};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
-use interweave_wire::protocol::Durability;
+use interweave_wire::protocol::{Durability, MoreSerials};
 
 /// Serials that a grant brings; a writer asks for more when it needs them [LOCK-6].
 pub const GRANTED_SERIALS: u32 = 128;
@@ -49,6 +50,8 @@ pub struct SegmentState {
     pub serials_below: u64,
     /// A larger bound is on its way to the log.
     pub extending_serials: bool,
+    /// The lock's holder asked for more serials than the log knows of yet.
+    pub awaiting_serials: Vec<(At, MoreSerials)>,
     /// The serials of the present grant.
     pub granted: Vec<(u64, u64)>,
     /// The release that is on its way to the log, by its ticket.
@@ -152,6 +155,7 @@ impl From<Beginning> for SegmentState {
             next_serial: 1,
             serials_below: b.serials_below,
             extending_serials: false,
+            awaiting_serials: Vec::new(),
             granted: Vec::new(),
             committing: None,
             creators: Vec::new(),

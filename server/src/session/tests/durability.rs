@@ -207,7 +207,8 @@ fn log_8_serials_beyond_the_logged_bound_wait_for_the_log() {
     };
     let first: SerialsGranted = world.ask(1, more(1 << 19)).body();
     assert!(first.first_serial + u64::from(first.serial_count) <= bound);
-    assert_eq!(world.ask(1, more(1 << 19)).error(), ErrorCode::TimedOut);
+    let waiting = world.send(1, more(1 << 19));
+    assert!(world.try_answer(waiting).is_none(), "it waits for the log");
     let [Asked::Append(_, group, _)] = &world.asked[..] else {
         panic!("the bound is on its way: {:?}", world.asked);
     };
@@ -216,8 +217,29 @@ fn log_8_serials_beyond_the_logged_bound_wait_for_the_log() {
     };
     assert!(below > bound);
     world.store_all();
-    let second: SerialsGranted = world.ask(1, more(1 << 19)).body();
+    let second: SerialsGranted = world.answer(waiting).body();
     assert!(second.first_serial + u64::from(second.serial_count) <= below);
+    assert_eq!(
+        world.ask(1, more((1 << 19) + 1)).error(),
+        ErrorCode::TooLarge
+    );
+}
+
+#[test]
+fn log_8_serials_that_the_log_cannot_bound_are_refused_with_its_error() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    let more = Request::MoreSerials(MoreSerials {
+        segment,
+        fence: grant.fence,
+        count: 1 << 19,
+    });
+    world.ask(1, more.clone());
+    let waiting = world.send(1, more);
+    let asked = world.asked.remove(0);
+    world.stored(&asked, full());
+    assert_eq!(world.answer(waiting).error(), ErrorCode::StoreFull);
 }
 
 #[test]
