@@ -3,6 +3,7 @@
 mod clients;
 mod crash;
 mod faults;
+mod full;
 mod hostile;
 mod limits;
 mod server;

@@ -167,11 +167,11 @@ async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError
 }
 
 async fn hear_store(shell: Rc<Shell>, mut stored: UnboundedReceiver<Stored>) {
-    while let Some((ticket, result)) = stored.recv().await {
-        if let Err(error) = &result {
+    while let Some(completion) = stored.recv().await {
+        if let Err(error) = &completion.1 {
             tracing::warn!(%error, "the store refused");
         }
-        shell.event(|engine, now_ns| engine.stored(now_ns, ticket, result));
+        shell.stored(completion);
     }
 }
 

@@ -15,6 +15,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::Notify;
 
+/// The store's wants are looked at no more often, however much it completes.
+const LOOK_AGAIN_NS: u64 = 20_000_000;
+
 /// A completion of the store.
 pub type Stored = (u64, Result<(), StoreError>);
 
@@ -41,6 +44,8 @@ pub struct Shell {
     max_connections: usize,
     /// The timer task sleeps until then.
     armed_ns: Cell<u64>,
+    /// When the engine was told last what the store wants.
+    looked_ns: Cell<u64>,
     earlier: Notify,
     /// Something happened that may end the server, or let it end.
     progress: Notify,
@@ -65,6 +70,7 @@ impl Shell {
             serving: Cell::new(0),
             max_connections,
             armed_ns: Cell::new(u64::MAX),
+            looked_ns: Cell::new(0),
             earlier: Notify::new(),
             progress: Notify::new(),
         })
@@ -141,15 +147,33 @@ impl Shell {
                     None => done(Err(StoreError::Closed)),
                 }
             }
-            Effect::LookAfterStore => {
-                if let Some(store) = self.store.borrow().as_ref() {
-                    let log_bytes = |segment| store.log_bytes(segment);
-                    let overdue = store.overdue();
-                    let mut engine = self.engine.borrow_mut();
-                    engine.store_looked_at(clock::now_ns(), &log_bytes, &overdue);
-                }
-            }
+            Effect::LookAfterStore => self.look_after_store(&mut self.engine.borrow_mut()),
         }
+    }
+
+    /// Tells the engine what the store wants saved.
+    fn look_after_store(&self, engine: &mut Engine) {
+        if let Some(store) = self.store.borrow().as_ref() {
+            let log_bytes = |segment| store.log_bytes(segment);
+            let now_ns = clock::now_ns();
+            self.looked_ns.set(now_ns);
+            engine.store_looked_at(now_ns, &log_bytes, &store.overdue());
+        }
+    }
+
+    /// The store has completed something. If it needs checkpoints it does not wait for the next look:
+    /// until then a busy writer could fill the disk.
+    pub fn stored(&self, (ticket, result): Stored) {
+        self.event(|engine, now_ns| {
+            engine.stored(now_ns, ticket, result);
+            let in_need = || {
+                let store = self.store.borrow();
+                store.as_ref().is_some_and(|store| store.is_in_need())
+            };
+            if now_ns >= self.looked_ns.get() + LOOK_AGAIN_NS && in_need() {
+                self.look_after_store(engine);
+            }
+        });
     }
 
     fn done(&self, ticket: u64) -> Box<dyn FnOnce(Result<(), StoreError>) + Send> {

@@ -9,11 +9,14 @@ use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
 use interweave_wire::Rejection;
+use std::collections::BTreeSet;
 
 /// How often the store is asked whether it wants checkpoints.
 const STORE_LOOK_NS: u64 = 1_000_000_000;
 /// Without need, a checkpoint is taken after that much log [LOG-5].
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
+/// Checkpoints are made in memory first: no more than that of them at a time, but for one.
+const SAVING_BYTES: u64 = 256 << 20;
 /// A MEMORY segment, of which there is no log, is saved that often while it changes; a large one
 /// less often, by a second for so many bytes.
 const MEMORY_SAVE_NS: u64 = 60_000_000_000;
@@ -35,7 +38,9 @@ pub enum Pending {
         segment: u32,
         below: u64,
     },
-    Incarnation,
+    Incarnation {
+        segment: u32,
+    },
     Release(InFlight),
     Checkpoint {
         segment: u32,
@@ -87,7 +92,12 @@ impl Engine {
                 stream,
             } => self.removal_stored(segment, before, (connection, stream), result),
             Pending::Serials { segment, below } => self.serials_stored(segment, below, result),
-            Pending::Incarnation => {}
+            Pending::Incarnation { segment } => {
+                // The next checkpoint says it as well; it is due at the end at the latest.
+                if let (Err(_), Some(s)) = (result, self.segments.get_mut(&segment)) {
+                    s.unsaved = true;
+                }
+            }
             Pending::Release(release) => self.release_stored(release, result),
             Pending::Checkpoint { segment, version } => {
                 self.checkpoint_stored(segment, version, result)
@@ -158,18 +168,15 @@ impl Engine {
         overdue: &[u64],
     ) {
         self.advance(now_ns);
-        let due: Vec<u32> = self
-            .segments
-            .values()
-            .filter(|s| {
-                let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
-                overdue.contains(&s.id) || log_bytes(s.id) > much || memory_is_due(s, self.now_ns)
-            })
-            .map(|s| s.number)
-            .collect();
-        for number in due {
-            self.save(number);
-        }
+        let overdue: BTreeSet<u64> = overdue.iter().copied().collect();
+        let due = self.segments.values().filter(|s| {
+            let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
+            overdue.contains(&s.id) || log_bytes(s.id) > much || memory_is_due(s, self.now_ns)
+        });
+        // The smallest first: where space is short they make room for the others.
+        let mut due: Vec<(u64, u32)> = due.map(|s| (s.master.wire_bytes(), s.number)).collect();
+        due.sort_unstable();
+        self.save_some(&due);
         let unlogged = self.segments.values_mut().filter(|s| s.unlogged);
         let again: Vec<u32> = unlogged
             .map(|s| {
@@ -179,6 +186,19 @@ impl Engine {
             .collect();
         for number in again {
             self.log_creation(number);
+        }
+    }
+
+    /// Saves as many as may be under way together; the others are due again at the next look.
+    fn save_some(&mut self, due: &[(u64, u32)]) {
+        let saving = self.segments.values().filter(|s| s.checkpointing);
+        let mut bytes: u64 = saving.map(|s| s.master.wire_bytes()).sum();
+        for &(wire_bytes, number) in due {
+            if bytes > 0 && bytes + wire_bytes > SAVING_BYTES {
+                return;
+            }
+            bytes += wire_bytes;
+            self.save(number);
         }
     }
 

@@ -190,7 +190,7 @@ fn copy(
     to: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<String, StoreError> {
-    std::fs::create_dir_all(to).map_err(|error| failed("making", to, &error))?;
+    files::make_dir(to).map_err(|error| failed("making", to, &error))?;
     let there = files::list(to).map_err(|error| failed("listing", to, &error))?;
     if !there.is_empty() {
         let text = format!("{} is not empty; name another directory", to.display());

@@ -16,9 +16,11 @@ use crate::files::{self, checkpoint_name, failed};
 use crate::index::Index;
 use crate::log::Log;
 use crate::owner::{Lock, Owner};
+use crate::record::FILE_HEAD_BYTES;
 use crate::recovery::{read_store, Found};
 use crate::saver::{catalogue_failed, Saver, SaverThread};
 use crate::scan::read_head;
+use crate::space::{self, Space};
 use crate::status::Status;
 use crate::store::{Checkpoint, Done, Record, RecoveredSegment, SegmentStore, StoreStatus};
 use crate::tail::{Parts, Tail};
@@ -67,7 +69,7 @@ impl EmbeddedStore {
             );
             return Err(StoreError::Io(text));
         }
-        std::fs::create_dir_all(dir).map_err(|error| failed("making", dir, &error))?;
+        files::make_dir(dir).map_err(|error| failed("making", dir, &error))?;
         Self::open_any(dir, options)
     }
 
@@ -77,19 +79,29 @@ impl EmbeddedStore {
         options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
         let lock = Lock::take(dir)?;
-        files::remove_temporary(dir).map_err(|error| failed("cleaning", dir, &error))?;
+        files::remove_temporary(dir)
+            .and_then(|()| space::use_reserve(dir))
+            .map_err(|error| failed("cleaning", dir, &error))?;
         let seen = largest_epoch(dir).map_err(|error| failed("reading", dir, &error))?;
         let owner = Arc::new(Owner::begin(dir, lock, seen)?);
         let (catalogue, entries) =
             Catalogue::open(dir).map_err(|error| catalogue_failed(&error))?;
         let found = read_store(dir, &entries, true)?;
         let status = Arc::new(Status::default());
-        let log = begin_log(dir, &found, &owner, &options, &status)?;
+        let space = Space::new(dir, options.log_file_bytes);
         remove_unneeded(dir, &found)?;
-        catalogue
-            .replace(&current_entries(&found, &entries))
-            .map_err(|error| catalogue_failed(&error))?;
-        let store = start(dir, &options, owner, catalogue, status, (&found, log))?;
+        let log = begin_log(dir, &found, &owner, (&options, &space), &status)?;
+        let replaced = catalogue.replace(&current_entries(&found, &entries));
+        if let Err(error) = replaced.map_err(|error| catalogue_failed(&error)) {
+            match log.1.is_some() {
+                // an older catalogue is no harm, and is made right at the next start
+                true => status.error(&error),
+                false => return Err(error),
+            }
+        }
+        space.keep_reserve();
+        let parts = (owner, catalogue, status, space);
+        let store = start(dir, &options, parts, (&found, log))?;
         Ok((store, recovered(found, &entries)))
     }
 
@@ -142,6 +154,10 @@ impl SegmentStore for EmbeddedStore {
         self.status.lock().overdue.clone()
     }
 
+    fn is_in_need(&self) -> bool {
+        !self.status.lock().overdue.is_empty()
+    }
+
     fn status(&self) -> StoreStatus {
         self.status.lock().status.clone()
     }
@@ -171,14 +187,15 @@ fn largest_epoch(dir: &Path) -> io::Result<u64> {
     Ok(largest)
 }
 
-/// Makes the log that was found last as it is, without its torn end, and goes on in a new file.
+/// Makes the log that was found last as it is, without its torn end, and goes on in a new file. If
+/// there is no space for one, in one without room for records, with the error.
 fn begin_log(
     dir: &Path,
     found: &Found,
     owner: &Owner,
-    options: &Options,
+    (options, space): (&Options, &Space),
     status: &Arc<Status>,
-) -> Result<Log, StoreError> {
+) -> Result<(Log, Option<io::Error>), StoreError> {
     if let Some(newest) = found.files.last() {
         let path = dir.join(&newest.name);
         OpenOptions::new()
@@ -194,7 +211,20 @@ fn begin_log(
         inner(file)
     });
     let numbers = (owner.epoch, found.next_number);
-    Log::create(dir, numbers, options.log_file_bytes, sync, || Ok(()))
+    let create = |capacity| Log::create(dir, numbers, capacity, sync.clone(), || Ok(()));
+    let mut lacking = space::none();
+    for capacity in space.capacities(FILE_HEAD_BYTES, false) {
+        match create(capacity) {
+            Err(error) if space::is_lacking(&error) => lacking = error,
+            outcome => {
+                return outcome
+                    .map(|log| (log, None))
+                    .map_err(|error| failed("beginning a log file in", dir, &error))
+            }
+        }
+    }
+    create(FILE_HEAD_BYTES)
+        .map(|log| (log, Some(lacking)))
         .map_err(|error| failed("beginning a log file in", dir, &error))
 }
 
@@ -234,10 +264,8 @@ fn current_entries(found: &Found, before: &BTreeMap<u64, Entry>) -> BTreeMap<u64
 fn start(
     dir: &Path,
     options: &Options,
-    owner: Arc<Owner>,
-    catalogue: Catalogue,
-    status: Arc<Status>,
-    (found, log): (&Found, Log),
+    (owner, catalogue, status, space): (Arc<Owner>, Catalogue, Arc<Status>, Space),
+    (found, (log, full)): (&Found, (Log, Option<io::Error>)),
 ) -> Result<EmbeddedStore, StoreError> {
     let mut index = Index::default();
     for file in &found.files {
@@ -273,8 +301,9 @@ fn start(
         status: Arc::clone(&status),
         index,
         log,
-        log_file_bytes: options.log_file_bytes,
+        space,
         trial_interval: options.trial_interval,
+        full,
     });
     let threads_failed = |error| failed("starting a thread for", dir, &error);
     let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;

@@ -11,6 +11,8 @@ pub const OWNER: &str = "owner";
 pub const CATALOGUE: &str = "catalogue.redb";
 /// Lists the files of a backup; a store does not have it.
 pub const BACKUP: &str = "BACKUP";
+/// Space for the next start, should the disk be full.
+pub const RESERVE: &str = "reserve";
 const TEMPORARY: &str = ".tmp";
 
 pub fn log_name(first: u64) -> String {
@@ -45,6 +47,34 @@ pub fn list(dir: &Path) -> io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// Makes the directory and those above it that are missing, so that they last.
+pub fn make_dir(dir: &Path) -> io::Result<()> {
+    make_dir_with(dir, &mut sync_dir)
+}
+
+/// `sync` brings the entries of a directory to the disk. One that is there may have been made just
+/// before a crash, so the directory that it is in is synced all the same.
+fn make_dir_with(dir: &Path, sync: &mut impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let parent = match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Ok(()),
+    };
+    match std::fs::create_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_dir_with(parent, sync)?;
+            std::fs::create_dir(dir)?;
+        }
+        Err(_) if dir.is_dir() => {}
+        made => made?,
+    }
+    // Who may not read it did not make what is in it.
+    match sync(parent) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Makes renames and removals in the directory last.
@@ -104,12 +134,16 @@ pub fn remove_temporary(dir: &Path) -> io::Result<()> {
 /// An error of the system, with what was being done. No space is its own kind of error.
 pub fn failed(doing: &str, path: &Path, error: &io::Error) -> StoreError {
     let text = format!("{doing} {}: {error}", path.display());
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            StoreError::Full(text)
-        }
-        _ => StoreError::Io(text),
+    match is_full(error.kind()) {
+        true => StoreError::Full(text),
+        false => StoreError::Io(text),
     }
+}
+
+/// Whether it says that there is no space.
+pub fn is_full(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 #[cfg(test)]
@@ -124,6 +158,29 @@ mod tests {
         assert_eq!(checkpoint_of(&checkpoint_name(7, 12)), Some((7, 12)));
         assert_eq!(checkpoint_of("checkpoint-7-012.iwk"), None);
         assert_eq!(checkpoint_of("checkpoint-7-12.iwk.tmp"), None);
+    }
+
+    #[test]
+    fn every_directory_that_is_made_is_synced_into_the_one_above() {
+        let root = tempfile::tempdir().unwrap();
+        let below = |path: &str| root.path().join(path);
+        let mut synced = Vec::new();
+        let mut sync = |dir: &Path| {
+            synced.push(dir.to_path_buf());
+            Ok(())
+        };
+        make_dir_with(&below("a/b/c"), &mut sync).unwrap();
+        make_dir_with(&below("a/b/c"), &mut sync).unwrap();
+        assert!(below("a/b/c").is_dir());
+        let expected = [
+            root.path().to_path_buf(),
+            below("a"),
+            below("a/b"),
+            below("a/b"),
+        ];
+        assert_eq!(synced, expected);
+        std::fs::write(below("file"), "").unwrap();
+        assert!(make_dir(&below("file")).is_err());
     }
 
     #[test]

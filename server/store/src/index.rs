@@ -2,6 +2,7 @@
 //! checkpoint covers yet. From that follows which log files can go [LOG-5].
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Instant;
 
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
@@ -23,6 +24,8 @@ struct Segment {
     uncovered_bytes: u64,
     damage: Option<StoreError>,
     removed: bool,
+    /// A checkpoint has failed: another is not asked for before then.
+    spared_until: Option<Instant>,
 }
 
 /// A record that was written.
@@ -82,6 +85,7 @@ impl Index {
             uncovered,
             damage: history.damage.clone().map(StoreError::from),
             removed: false,
+            spared_until: None,
         };
         self.segments.insert(segment_id, segment);
     }
@@ -142,6 +146,7 @@ impl Index {
             uncovered_bytes: 0,
             damage: None,
             removed: false,
+            spared_until: None,
         });
         segment.chain = record.crc;
         match &record.body {
@@ -193,7 +198,8 @@ impl Index {
             .skip(begin)
             .take_while(|record| match record.effect {
                 Effect::Release(version) => version <= at.number,
-                Effect::Incarnation(_) => false,
+                // earlier ones, where its own could not be logged
+                Effect::Incarnation(earlier) => earlier < at.incarnation,
                 Effect::Other => true,
             })
             .count();
@@ -217,6 +223,13 @@ impl Index {
             let covered: Vec<Uncovered> = segment.uncovered.drain(..=last).collect();
             segment.uncovered_bytes -= covered.iter().map(|record| record.bytes).sum::<u64>();
             uncount(&mut self.files, covered.iter());
+        }
+    }
+
+    /// A checkpoint of the segment has failed; it is not asked for at once again.
+    pub fn spare(&mut self, segment_id: u64, until: Instant) {
+        if let Some(segment) = self.segments.get_mut(&segment_id) {
+            segment.spared_until = Some(until);
         }
     }
 
@@ -249,23 +262,44 @@ impl Index {
         self.files.len() as u64
     }
 
-    /// The segments that hold the oldest file, once the log is larger than `slack` and twice what
-    /// the checkpoints hold.
-    pub fn overdue(&self, slack: u64) -> Vec<u64> {
-        let data: u64 = self.segments.values().map(|s| s.checkpoint_bytes).sum();
-        let oldest = self.files.keys().next();
-        if self.total_bytes() <= slack + 2 * data {
-            return Vec::new();
+    /// What all checkpoints hold, and the largest of them.
+    pub fn checkpoint_bytes(&self) -> (u64, u64) {
+        let sizes = self.segments.values().map(|s| s.checkpoint_bytes);
+        sizes.fold((0, 0), |(sum, most), size| (sum + size, most.max(size)))
+    }
+
+    /// Whether checkpoints cover every record.
+    pub fn is_covered(&self) -> bool {
+        self.files.values().all(|&(_, live)| live == 0)
+    }
+
+    /// The segments that hold files which must go if the log is to have `bound` bytes at most; the
+    /// holders of the oldest first, then the smallest. The file `kept` and newer ones may stay.
+    pub fn overdue(&self, bound: u64, kept: Option<u64>, now: Instant) -> Vec<u64> {
+        let mut rest = self.total_bytes();
+        let mut last = None;
+        for (&first, &(bytes, _)) in &self.files {
+            if rest <= bound || Some(first) == kept {
+                break;
+            }
+            rest -= bytes;
+            last = Some(first);
         }
         let holds = |segment: &Segment| {
-            let first = segment.uncovered.front().map(|record| record.file);
-            first.as_ref() == oldest && segment.damage.is_none() && !segment.removed
+            let front = segment.uncovered.front()?.file;
+            let savable = segment.damage.is_none() && !segment.removed;
+            let spared = segment.spared_until.is_some_and(|until| now < until);
+            (savable && !spared && Some(front) <= last).then_some(front)
         };
-        let segments = self.segments.iter();
-        segments
-            .filter(|(_, s)| holds(s))
-            .map(|(&id, _)| id)
-            .collect()
+        let mut holders: Vec<(u64, u64, u64)> = Vec::new();
+        if last.is_some() {
+            for (&id, segment) in &self.segments {
+                let front = holds(segment);
+                holders.extend(front.map(|file| (file, segment.checkpoint_bytes, id)));
+            }
+        }
+        holders.sort_unstable();
+        holders.into_iter().map(|(_, _, id)| id).collect()
     }
 }
 

@@ -22,6 +22,7 @@ mod record;
 mod recovery;
 mod saver;
 mod scan;
+mod space;
 mod status;
 mod store;
 mod tail;

@@ -176,7 +176,7 @@ impl Log {
     }
 }
 
-fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
+pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(Errno::OPNOTSUPP) => file.set_len(bytes),
         other => Ok(other?),

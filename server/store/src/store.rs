@@ -47,10 +47,16 @@ pub trait SegmentStore: Send {
     /// How many bytes of log the segment has since its last checkpoint.
     fn log_bytes(&self, segment_id: u64) -> u64;
 
-    /// Segments whose few old records keep many log files: a checkpoint of each frees them. Ask now
-    /// and then (each second, say), because an idle segment would keep the log growing.
+    /// Segments whose records keep more log than there should be, or any of it where space is short:
+    /// a checkpoint of each frees it. Ask now and then (each second, say), because an idle segment
+    /// would keep the log growing.
     fn overdue(&self) -> Vec<u64> {
         Vec::new()
+    }
+
+    /// Whether there are any, said without a list of them.
+    fn is_in_need(&self) -> bool {
+        !self.overdue().is_empty()
     }
 
     fn status(&self) -> StoreStatus;

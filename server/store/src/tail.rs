@@ -20,13 +20,16 @@ use crate::index::{Index, Written};
 use crate::log::Log;
 use crate::owner::Owner;
 use crate::record::{Place, FILE_HEAD_BYTES};
+use crate::space::{self, Space};
 use crate::status::Status;
 use crate::store::{Done, Full};
 use crate::StoreError;
 
-/// The log is overdue for checkpoints when it has more files than this, and the data does not ask
-/// for more.
-const SLACK_FILES: u64 = 8;
+/// The log is overdue for checkpoints when it has more files than this, and more than twice what the
+/// checkpoints hold.
+const SLACK_FILES: u64 = 3;
+/// How long nothing is asked of a segment whose checkpoint has failed.
+const SPARED: Duration = Duration::from_secs(5);
 
 /// Why nothing is written now.
 struct Refusal {
@@ -41,7 +44,7 @@ pub struct Tail {
     status: Arc<Status>,
     pub index: Index,
     log: Log,
-    log_file_bytes: u64,
+    space: Space,
     trial_interval: Duration,
     refusal: Option<Refusal>,
     /// Groups that failed, but may yet be found in the file.
@@ -55,8 +58,10 @@ pub struct Parts {
     pub status: Arc<Status>,
     pub index: Index,
     pub log: Log,
-    pub log_file_bytes: u64,
+    pub space: Space,
     pub trial_interval: Duration,
+    /// There was no space for a log file that has room for records.
+    pub full: Option<io::Error>,
 }
 
 impl Tail {
@@ -67,11 +72,14 @@ impl Tail {
             status: parts.status,
             index: parts.index,
             log: parts.log,
-            log_file_bytes: parts.log_file_bytes,
+            space: parts.space,
             trial_interval: parts.trial_interval,
             refusal: None,
             unsettled: Vec::new(),
         };
+        if let Some(error) = parts.full {
+            tail.refuse(&error);
+        }
         tail.trim();
         tail
     }
@@ -80,7 +88,8 @@ impl Tail {
     pub fn room_for(&self, first: u64) -> u64 {
         match first <= self.log.room() {
             true => self.log.room(),
-            false => first.max(self.log_file_bytes - FILE_HEAD_BYTES),
+            // how large the next file can be is not known yet
+            false => first.max(self.space.smallest() - FILE_HEAD_BYTES),
         }
     }
 
@@ -174,9 +183,21 @@ impl Tail {
         })
     }
 
-    /// Goes on in a new file with room for so many bytes of records.
+    /// Goes on in a new file with room for so many bytes of records: a smaller one where space is
+    /// scarce.
     fn roll(&mut self, bytes: u64) -> io::Result<()> {
-        let capacity = self.log_file_bytes.max(FILE_HEAD_BYTES + bytes);
+        let needed = FILE_HEAD_BYTES + bytes;
+        let mut outcome = Err(space::none());
+        for capacity in self.space.capacities(needed, self.index.is_covered()) {
+            outcome = self.begin_file(capacity);
+            if !outcome.as_ref().is_err_and(space::is_lacking) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    fn begin_file(&mut self, capacity: u64) -> io::Result<()> {
         let numbers = (self.owner.epoch, self.log.next_number());
         let log = &mut self.log;
         let sync = log.sync_fn();
@@ -201,10 +222,42 @@ impl Tail {
                 self.status.error(&failed("syncing", &self.dir, &error));
             }
         }
+        self.tell();
+    }
+
+    /// Says how the log is, and which checkpoints would let it be cut [LOG-5].
+    fn tell(&self) {
+        let (data, largest) = self.index.checkpoint_bytes();
+        let bound = match self.is_full() || self.space.is_low(largest) {
+            true => 0,
+            false => SLACK_FILES * self.space.log_file_bytes() + 2 * data,
+        };
+        // while nothing can be written, not even the newest file must be kept
+        let kept = (!self.is_full()).then_some(self.log.first());
+        let overdue = self.index.overdue(bound, kept, Instant::now());
         let mut told = self.status.lock();
-        told.overdue = self.index.overdue(SLACK_FILES * self.log_file_bytes);
+        told.overdue = overdue;
         told.status.log_bytes = self.index.total_bytes();
         told.status.log_files = self.index.file_count();
+    }
+
+    fn is_full(&self) -> bool {
+        let error = self.refusal.as_ref().map(|refusal| &refusal.error);
+        matches!(error, Some(StoreError::Full(_)))
+    }
+
+    /// A checkpoint lasts: files that it was needed for go, and a full log looks for space at once.
+    pub fn relieved(&mut self) {
+        self.trim();
+        if let Some(refusal) = &mut self.refusal {
+            refusal.next_trial = refusal.next_trial.map(|_| Instant::now());
+        }
+    }
+
+    /// A checkpoint of the segment has failed.
+    pub fn disappointed(&mut self, segment_id: u64) {
+        self.index.spare(segment_id, Instant::now() + SPARED);
+        self.tell();
     }
 
     /// What was acknowledged must still be in a file that has failed.
@@ -232,6 +285,7 @@ impl Tail {
             error: error.clone(),
             next_trial: Some(Instant::now() + self.trial_interval),
         });
+        self.tell();
         error
     }
 
@@ -256,9 +310,11 @@ impl Tail {
         if resumed {
             self.refusal = None;
             self.status.lock().status.full = None;
+            self.space.keep_reserve();
         } else if let Some(refusal) = &mut self.refusal {
             refusal.next_trial = Some(Instant::now() + self.trial_interval);
         }
+        self.tell();
     }
 
     /// Ends the log; `clean` says that nothing is missing from it.

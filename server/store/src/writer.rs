@@ -211,9 +211,12 @@ impl Writer {
                 told.status.checkpoints += 1;
                 told.log_bytes.insert(saved.segment_id, bytes);
                 drop(told);
-                self.tail.trim();
+                self.tail.relieved();
             }
-            Err(error) => self.status.error(error),
+            Err(error) => {
+                self.status.error(error);
+                self.tail.disappointed(saved.segment_id);
+            }
         }
         (saved.done)(saved.result);
     }
@@ -221,7 +224,7 @@ impl Writer {
     fn forgotten(&mut self, segment_id: u64) {
         self.tail.index.forget(segment_id);
         self.status.lock().log_bytes.remove(&segment_id);
-        self.tail.trim();
+        self.tail.relieved();
     }
 
     /// Waits for the checkpoints that were asked for, then ends the log.

@@ -25,7 +25,7 @@ fn releases(store: &EmbeddedStore, segment_id: u64, from: u64, to: u64) {
     }
 }
 
-fn save(store: &EmbeddedStore, segment_id: u64, number: u64) -> Result<(), StoreError> {
+pub fn save(store: &EmbeddedStore, segment_id: u64, number: u64) -> Result<(), StoreError> {
     let whole = diff(segment_id, number, 50);
     checkpoint(store, segment_id, at(1, number), whole)
         .recv()
@@ -167,15 +167,55 @@ fn idle_segments_that_hold_the_log_are_overdue() {
     let dir = scratch();
     let (store, _) = open(dir.path());
     append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
-    for round in 0..3 {
-        assert_eq!(store.overdue(), [] as [u64; 0]);
-        releases(&store, 2, round * 9 + 1, round * 9 + 9);
-        save(&store, 2, round * 9 + 9).unwrap();
+    let mut version = 0;
+    while store.overdue().is_empty() {
+        releases(&store, 2, version + 1, version + 3);
+        version += 3;
+        save(&store, 2, version).unwrap();
+        assert!(logs(dir.path()).len() <= 6, "the log is bounded");
     }
+    assert!(logs(dir.path()).len() >= 3, "some log is no harm");
     assert_eq!(store.overdue(), [1]);
     save(&store, 1, 0).unwrap();
     assert_eq!(store.overdue(), [] as [u64; 0]);
     assert!(logs(dir.path()).len() <= 2);
+}
+
+#[test]
+fn all_that_hold_the_log_beyond_its_bound_are_overdue_together() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, (1..=6).map(|id| create(id, Synced)).collect()).unwrap();
+    // one after the other, so that each holds other files
+    for id in 1..=6 {
+        releases(&store, id, 1, 9);
+    }
+    let overdue = store.overdue();
+    assert!(overdue.len() >= 3, "{overdue:?}");
+    for id in overdue {
+        save(&store, id, 9).unwrap();
+    }
+    assert_eq!(store.overdue(), [] as [u64; 0]);
+    assert!(logs(dir.path()).len() <= 5, "{}", logs(dir.path()).len());
+}
+
+#[test]
+fn a_checkpoint_of_an_incarnation_that_could_not_be_logged_covers_the_earlier_ones() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    releases(&store, 1, 1, 2);
+    append_now(&store, vec![other(1, LogBody::Incarnation(at(5, 2)))]).unwrap();
+    releases(&store, 1, 3, 4);
+    let saved = checkpoint(&store, 1, at(9, 4), diff(1, 4, 50));
+    saved.recv().unwrap().unwrap();
+    assert_eq!(store.log_bytes(1), 0);
+    drop(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(
+        (segments[0].incarnation, segments[0].damage.clone()),
+        (9, None)
+    );
 }
 
 /// A checkpoint of version 4 in a store whose log begins with version 1, or after it was cut.

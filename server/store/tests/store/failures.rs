@@ -12,6 +12,7 @@ use interweave_wire::protocol::Durability::{Memory, Synced, Written};
 use rustix::mount::{mount, unmount, MountFlags, UnmountFlags};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
+use crate::checkpoints::save;
 use crate::model::{
     all_known, append, append_now, create, diff, open, release, scratch, small, Answer, Model,
     Random,
@@ -217,6 +218,82 @@ fn a_full_disk_refuses_appends_until_there_is_space_again() {
     assert_eq!(verify(&dir).unwrap().damage, [] as [String; 0]);
 }
 
+/// Takes all the space that is left.
+fn fill(disk: &TinyDisk) -> std::path::PathBuf {
+    let ballast = disk.0.path().join("ballast");
+    let mut file = std::fs::File::create(&ballast).unwrap();
+    while std::io::Write::write_all(&mut file, &[1; 4096]).is_ok() {}
+    assert_eq!(rustix::fs::statvfs(disk.0.path()).unwrap().f_bavail, 0);
+    ballast
+}
+
+/// Releases of a segment until the store is full; the last version.
+fn until_full(store: &EmbeddedStore, segment_id: u64, mut version: u64) -> u64 {
+    loop {
+        let next = release(segment_id, version + 1, diff(segment_id, version + 1, 5000));
+        match append_now(store, vec![next]) {
+            Ok(()) => version += 1,
+            Err(StoreError::Full(_)) => return version,
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_full_with_its_own_log_is_freed_by_the_checkpoints_that_it_asks_for() {
+    let Some(disk) = TinyDisk::mount() else {
+        return;
+    };
+    let dir = disk.0.path().join("store");
+    let (store, _) = open(&dir);
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    append_now(&store, vec![release(2, 1, diff(2, 1, 5000))]).unwrap();
+    let version = until_full(&store, 1, 0);
+    assert!(version > 100, "{version} releases filled the disk");
+    let mut overdue = store.overdue();
+    overdue.sort();
+    assert_eq!(overdue, [1, 2]);
+    for (id, version) in [(2, 1), (1, version)] {
+        save(&store, id, version).unwrap();
+    }
+    resumes(&store);
+    append_now(&store, vec![release(1, version + 1, diff(1, 0, 5000))]).unwrap();
+    drop(store);
+    assert_eq!(verify(&dir).unwrap().damage, [] as [String; 0]);
+}
+
+#[test]
+fn a_store_is_opened_on_a_disk_without_any_space_again_and_again() {
+    let Some(disk) = TinyDisk::mount() else {
+        return;
+    };
+    let dir = disk.0.path().join("store");
+    // so large that what is put by for the start does not make another
+    let options = Options {
+        log_file_bytes: 256 << 10,
+        ..small()
+    };
+    let open = |dir: &Path| EmbeddedStore::open(dir, options.clone()).unwrap();
+    let (store, _) = open(&dir);
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    save(&store, 1, 0).unwrap();
+    let version = until_full(&store, 1, 0);
+    let ballast = fill(&disk);
+    drop(store);
+    for _ in 0..3 {
+        let (store, segments) = open(&dir);
+        assert_eq!(segments[0].releases.len() as u64, version);
+        assert_eq!(segments[0].damage, None);
+        assert!(store.status().full.is_some());
+        let refused = append_now(&store, vec![release(1, version + 1, diff(1, 0, 10))]);
+        assert!(matches!(refused, Err(StoreError::Full(_))), "{refused:?}");
+        assert_eq!(store.overdue(), [1]);
+    }
+    std::fs::remove_file(&ballast).unwrap();
+    let (store, _) = open(&dir);
+    append_now(&store, vec![release(1, version + 1, diff(1, 0, 10))]).unwrap();
+}
+
 /// Not a test: a process whose files may not grow, whose limit is then lifted.
 #[test]
 #[ignore = "run by the test below"]
@@ -231,7 +308,8 @@ fn runs_into_a_limit_of_file_size() {
     };
     setrlimit(Resource::Fsize, limit).unwrap();
     append_now(&store, vec![release(1, 1, diff(1, 1, 5000))]).unwrap();
-    let refused = append_now(&store, vec![release(1, 2, diff(1, 2, 5000))]).unwrap_err();
+    // neither into this file nor into any that may be made
+    let refused = append_now(&store, vec![release(1, 2, diff(1, 2, 9000))]).unwrap_err();
     assert!(matches!(refused, StoreError::Full(_)), "{refused}");
     setrlimit(Resource::Fsize, lifted).unwrap();
     resumes(&store);

@@ -1,0 +1,108 @@
+//! Space on the disk: how large the next log file is made, when the log must give space back, and
+//! a reserve for the next start.
+//!
+//! Half of what is free stays free for checkpoints, because only they let old log files go: a store
+//! that took all space for its log could never be rid of it [LOG-5].
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statvfs;
+
+use crate::files::{self, RESERVE};
+use crate::log::preallocate;
+
+/// A start takes little, but not nothing: the owner's file, a log file's head, the catalogue.
+const LEAST_RESERVE_BYTES: u64 = 32 << 10;
+const LEAST_FILE_BYTES: u64 = 64 << 10;
+
+#[derive(Debug, Clone)]
+pub struct Space {
+    dir: PathBuf,
+    /// Of a log file, where there is enough of it.
+    log_file_bytes: u64,
+}
+
+impl Space {
+    pub fn new(dir: &Path, log_file_bytes: u64) -> Space {
+        Space {
+            dir: dir.to_path_buf(),
+            log_file_bytes,
+        }
+    }
+
+    pub fn log_file_bytes(&self) -> u64 {
+        self.log_file_bytes
+    }
+
+    /// A log file is not made smaller than this where others must stay.
+    pub fn smallest(&self) -> u64 {
+        let part = (self.log_file_bytes / 16).max(LEAST_FILE_BYTES);
+        part.min(self.log_file_bytes)
+    }
+
+    /// What a file system cannot tell is found out when a file is made.
+    fn free_bytes(&self) -> u64 {
+        statvfs(&self.dir).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    /// Sizes to try for a new log file that must hold so many bytes. `frees` says that with it all
+    /// older ones can go: it may take the last there is.
+    pub fn capacities(&self, needed: u64, frees: bool) -> Vec<u64> {
+        let wanted = (self.free_bytes() / 2).min(self.log_file_bytes);
+        let smallest = self.smallest();
+        let mut capacities = Vec::new();
+        if wanted >= smallest {
+            capacities.extend([wanted.max(needed), smallest.max(needed)]);
+        }
+        if frees {
+            capacities.push(needed);
+        }
+        capacities.dedup();
+        capacities
+    }
+
+    /// Too little is free for another two log files and one more checkpoint as large as the largest.
+    pub fn is_low(&self, largest: u64) -> bool {
+        self.free_bytes() < (2 * self.log_file_bytes).saturating_add(largest)
+    }
+
+    /// Puts space by for the next start, as far as there is some.
+    pub fn keep_reserve(&self) {
+        let path = self.dir.join(RESERVE);
+        if path.exists() {
+            return;
+        }
+        let wanted = (self.log_file_bytes / 64).max(LEAST_RESERVE_BYTES);
+        let mut bytes = wanted.min(self.free_bytes());
+        while bytes > 0 {
+            let kept = File::create(&path).and_then(|file| preallocate(&file, bytes));
+            if kept.is_ok() {
+                return;
+            }
+            bytes /= 2;
+        }
+        // An empty one would not be made again.
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+/// At the start: what was put by is there to be used.
+pub fn use_reserve(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_file(dir.join(RESERVE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+pub fn none() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::StorageFull,
+        "too little space is free for another log file beside checkpoints",
+    )
+}
+
+pub fn is_lacking(error: &io::Error) -> bool {
+    files::is_full(error.kind())
+}
