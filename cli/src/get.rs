@@ -36,8 +36,8 @@ pub fn run(args: GetArgs) -> Result<(), Failure> {
             args.target
         )));
     };
-    let copy = Remote::connect(&target.url.server)?.fetch(&target.url)?;
-    let block = copy.block(block)?;
-    print_json(&copy.render_place(&block, &target.place, args.elements)?);
+    let view = Remote::connect(&target.url.server)?.fetch(&target.url)?;
+    let block = view.block(block)?;
+    print_json(&view.render_place(&block, &target.place, args.elements)?);
     Ok(())
 }

@@ -1,8 +1,6 @@
 //! The `interweave` program: one subcommand a file, one line here for each.
 
 mod compile;
-mod connection;
-mod copy;
 mod failure;
 mod get;
 mod list;
@@ -14,6 +12,7 @@ mod set;
 mod show;
 mod store_copy;
 mod target;
+mod view;
 mod watch;
 
 use clap::{Parser, Subcommand};

@@ -1,24 +1,22 @@
-//! What commands ask of a server: segments listed, fetched, watched, changed and removed.
+//! What commands ask of a server: segments listed, fetched, watched, changed and removed. The protocol
+//! is spoken by `interweave_server::client`; here errors get the server's name and a word on what to do.
 
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use interweave_master::Segment;
+use interweave_server::client::{Client, ClientError, Copy, Greeting, Notification, OpenOptions};
 use interweave_wire::mip::Address;
-use interweave_wire::protocol::{
-    AbortWriter, AcquireReader, AcquireWriter, CoherenceModel, Credit, Durability, ListSegments,
-    MessageType, OpenSegment, Push, ReaderAcquired, ReleasePart, ReleaseWriter, RemoveSegment,
-    SegmentInfo, SegmentList, SegmentOpened, Subscribe, Subscribed, VersionStamp, WriterAcquired,
-    WriterReleased,
-};
+use interweave_wire::protocol::{CoherenceModel, ErrorCode, SegmentInfo, MAX_TOKEN};
 use interweave_wire::{value, DiffBuilder, Url};
 
-use crate::connection::Connection;
-use crate::copy::Copy;
 use crate::failure::Failure;
+use crate::view::View;
 
 /// How many bytes of pushed diffs a watcher lets the server send ahead.
 const PUSH_BYTES: u64 = 16 << 20;
+/// How long a watcher waits for a notification before it waits again.
+const AWHILE: Duration = Duration::from_secs(3600);
 
 /// A change of one value: what `set` makes of its arguments, under the writer lock.
 pub struct Change {
@@ -30,178 +28,109 @@ pub struct Change {
     pub bytes: Vec<u8>,
 }
 
-pub struct Watched {
-    pub copy: Copy,
-    segment: u32,
-    at: VersionStamp,
+/// What a watched segment did.
+pub enum Event {
+    /// There is a newer version, and the view has it.
+    Newer,
+    Removed,
+    /// The server stops.
+    Goodbye,
 }
 
 pub struct Remote {
-    connection: Connection,
+    client: Client,
+    server: Address,
 }
 
 impl Remote {
     pub fn connect(server: &Address) -> Result<Remote, Failure> {
+        let token = std::env::var("IW_TOKEN").unwrap_or_default();
+        if token.len() > MAX_TOKEN as usize {
+            return Err(Failure::new(format!(
+                "IW_TOKEN is longer than {MAX_TOKEN} bytes"
+            )));
+        }
+        Remote::greet(server, token).map_err(|error| failure_at(server, error))
+    }
+
+    fn greet(server: &Address, token: String) -> Result<Remote, ClientError> {
+        let greeting = Greeting {
+            token,
+            client: format!("interweave {} (Rust)", env!("CARGO_PKG_VERSION")),
+            ..Greeting::default()
+        };
         Ok(Remote {
-            connection: Connection::open(server)?,
+            client: Client::connect(server, greeting)?,
+            server: server.clone(),
         })
     }
 
+    /// A connection in place of one that was lost.
+    pub fn again(&self) -> Result<Remote, ClientError> {
+        let token = std::env::var("IW_TOKEN").unwrap_or_default();
+        Remote::greet(&self.server, token)
+    }
+
     pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, Failure> {
-        let mut found: Vec<SegmentInfo> = Vec::new();
-        loop {
-            let request = ListSegments {
-                prefix: prefix.to_string(),
-                after: found
-                    .last()
-                    .map(|segment| segment.path.clone())
-                    .unwrap_or_default(),
-            };
-            let (list, _) = self.connection.request::<_, SegmentList>(
-                MessageType::ListSegments,
-                &request,
-                MessageType::SegmentList,
-            )?;
-            let more = list.more && !list.segments.is_empty();
-            found.extend(list.segments);
-            if !more {
-                return Ok(found);
-            }
-        }
+        let listed = self.client.list(prefix);
+        listed.map_err(|error| self.failure(error))
     }
 
     /// False if the segment was not there, and that is no error.
     pub fn remove(&mut self, url: &Url, if_exists: bool) -> Result<bool, Failure> {
-        if if_exists
-            && !self
-                .list(&url.path)?
-                .iter()
-                .any(|segment| segment.path == url.path)
-        {
+        let listed = if_exists.then(|| self.list(&url.path)).transpose()?;
+        if listed.is_some_and(|found| !found.iter().any(|segment| segment.path == url.path)) {
             return Ok(false);
         }
-        let request = RemoveSegment {
-            path: url.path.clone(),
-        };
-        self.connection.exchange(
-            MessageType::RemoveSegment,
-            &request,
-            Bytes::new(),
-            MessageType::Done,
-        )?;
+        let removed = self.client.remove(&url.path);
+        removed.map_err(|error| self.failure(error))?;
         Ok(true)
     }
 
     /// A copy of the newest version.
-    pub fn fetch(&mut self, url: &Url) -> Result<Copy, Failure> {
-        Ok(self.fetch_to_watch(url)?.copy)
+    pub fn fetch(&mut self, url: &Url) -> Result<View, Failure> {
+        let view = self.open_and_fetch(url, &OpenOptions::reading());
+        view.map_err(|error| self.failure(error))
     }
 
-    fn fetch_to_watch(&mut self, url: &Url) -> Result<Watched, Failure> {
-        let opened = self.open(url)?;
-        let mut watched = Watched {
-            copy: Copy {
-                url: url.clone(),
-                segment: Segment::new(0),
-            },
-            segment: opened.segment,
-            at: VersionStamp {
-                incarnation: 0,
-                number: 0,
-            },
-        };
-        self.update(&mut watched)?;
-        Ok(watched)
-    }
-
-    fn open(&mut self, url: &Url) -> Result<SegmentOpened, Failure> {
-        let request = OpenSegment {
-            path: url.path.clone(),
-            create: false,
-            read_only: false,
-            durable: Durability::Synced,
-            quota_bytes: 0,
-        };
-        let (opened, _) = self.connection.request::<_, SegmentOpened>(
-            MessageType::OpenSegment,
-            &request,
-            MessageType::SegmentOpened,
-        )?;
-        Ok(opened)
-    }
-
-    /// Brings the copy to the newest version; returns the bytes of the diff.
-    fn update(&mut self, watched: &mut Watched) -> Result<u64, Failure> {
-        let request = AcquireReader {
-            segment: watched.segment,
-            have: watched.at.clone(),
-            model: CoherenceModel::Full,
-            x: 0.0,
-            fresh: true,
-            deadline_ms: 0,
-        };
-        let (acquired, diff) = self.connection.request::<_, ReaderAcquired>(
-            MessageType::AcquireReader,
-            &request,
-            MessageType::ReaderAcquired,
-        )?;
-        if acquired.updated {
-            apply(watched, &diff, &acquired.now)?;
-        }
-        watched.at = acquired.now;
-        Ok(diff.len() as u64)
+    fn open_and_fetch(&mut self, url: &Url, options: &OpenOptions) -> Result<View, ClientError> {
+        let mut copy = Copy::open(&mut self.client, &url.path, options)?;
+        copy.fetch(&mut self.client)?;
+        Ok(View {
+            url: url.clone(),
+            copy,
+        })
     }
 
     /// Fetches the segment and subscribes to what follows.
-    pub fn watch(&mut self, url: &Url) -> Result<Watched, Failure> {
-        let watched = self.fetch_to_watch(url)?;
-        let request = Subscribe {
-            segment: watched.segment,
-            have: watched.at.clone(),
-            model: CoherenceModel::Full,
-            x: 0.0,
-            push: true,
-            push_bytes: PUSH_BYTES,
-        };
-        self.connection.request::<_, Subscribed>(
-            MessageType::Subscribe,
-            &request,
-            MessageType::Subscribed,
-        )?;
-        Ok(watched)
+    pub fn watch(&mut self, url: &Url) -> Result<View, ClientError> {
+        let view = self.open_and_fetch(url, &OpenOptions::reading())?;
+        self.client
+            .subscribe(&view.copy, CoherenceModel::Full, 0.0, PUSH_BYTES)?;
+        Ok(view)
     }
 
-    /// Waits for a newer version and applies it; returns the bytes of the diff.
-    pub fn next_change(&mut self, watched: &mut Watched) -> Result<u64, Failure> {
+    /// Waits until the segment changes, and brings the view up to date.
+    pub fn next_event(&mut self, view: &mut View) -> Result<Event, ClientError> {
+        let before = view.copy.stamp().clone();
         loop {
-            let message = self.connection.next_notification()?;
-            match message.kind() {
-                Some(MessageType::Push) => {
-                    let push: Push = message.decode()?;
-                    let bytes = message.bulk.len() as u64;
-                    self.give_credit(watched.segment, bytes)?;
-                    if push.from != watched.at {
-                        return self.update(watched);
+            match self.client.next_notification(AWHILE)? {
+                Some(Notification::Push(push, diff)) => {
+                    self.client.credit(view.copy.number(), diff.len() as u64)?;
+                    match push.from == before {
+                        true => view.copy.update(&diff, &push.now)?,
+                        false => view.copy.fetch(&mut self.client)?,
                     }
-                    apply(watched, &message.bulk, &push.now)?;
-                    watched.at = push.now;
-                    return Ok(bytes);
                 }
-                Some(MessageType::NotRecent) => return self.update(watched),
-                Some(MessageType::SegmentGone) => {
-                    return Err(Failure::new(format!(
-                        "{} was removed",
-                        watched.copy.url_text()
-                    )));
-                }
-                _ => {}
+                Some(Notification::NotRecent(_)) => view.copy.fetch(&mut self.client)?,
+                Some(Notification::SegmentGone(_)) => return Ok(Event::Removed),
+                Some(Notification::Goodbye) => return Ok(Event::Goodbye),
+                Some(Notification::WriterLost(_)) | None => {}
+            }
+            if *view.copy.stamp() != before {
+                return Ok(Event::Newer);
             }
         }
-    }
-
-    fn give_credit(&mut self, segment: u32, bytes: u64) -> Result<(), Failure> {
-        self.connection
-            .tell(MessageType::Credit, &Credit { segment, bytes })
     }
 
     /// Changes one value under the writer lock and returns the new version. `decide` sees the newest
@@ -210,85 +139,65 @@ impl Remote {
         &mut self,
         url: &Url,
         timeout: Duration,
-        decide: impl FnOnce(&Copy) -> Result<Change, Failure>,
+        decide: impl FnOnce(&View) -> Result<Change, Failure>,
     ) -> Result<u64, Failure> {
-        let mut watched = self.fetch_to_watch(url)?;
-        let request = AcquireWriter {
-            segment: watched.segment,
-            have: watched.at.clone(),
-            deadline_ms: timeout.as_millis().min(u32::MAX.into()) as u32,
+        let writing = OpenOptions {
+            read_only: false,
+            ..OpenOptions::reading()
         };
-        let (granted, diff) = self.connection.request::<_, WriterAcquired>(
-            MessageType::AcquireWriter,
-            &request,
-            MessageType::WriterAcquired,
-        )?;
-        if granted.updated {
-            apply(&mut watched, &diff, &granted.now)?;
-        }
-        match decide(&watched.copy) {
-            Ok(change) => self.release(&watched, &granted, change),
-            Err(failure) => {
-                let abort = AbortWriter {
-                    segment: watched.segment,
-                    fence: granted.fence,
-                };
-                self.connection.exchange(
-                    MessageType::AbortWriter,
-                    &abort,
-                    Bytes::new(),
-                    MessageType::Done,
-                )?;
-                Err(failure)
+        let opened = self.open_and_fetch(url, &writing);
+        let mut view = opened.map_err(|error| self.failure(error))?;
+        let locked = view.copy.lock(&mut self.client, timeout, 1);
+        let lock = locked.map_err(|error| self.failure(error))?;
+        match decide(&view) {
+            Ok(change) => {
+                let diff = diff_of(&view, lock.grant.now.number, change);
+                let released = view.copy.release(&mut self.client, &lock, diff);
+                Ok(released.map_err(|error| self.failure(error))?.number)
+            }
+            Err(refused) => {
+                let aborted = view.copy.abort(&mut self.client, &lock);
+                aborted.map_err(|error| self.failure(error))?;
+                Err(refused)
             }
         }
     }
 
-    fn release(
-        &mut self,
-        watched: &Watched,
-        granted: &WriterAcquired,
-        change: Change,
-    ) -> Result<u64, Failure> {
-        let diff = diff_of(&watched.copy, granted.now.number, change);
-        let request = ReleaseWriter {
-            sequence: 1,
-            parts: vec![ReleasePart {
-                segment: watched.segment,
-                fence: granted.fence,
-                base: granted.now.number,
-                diff_bytes: diff.len() as u64,
-            }],
-        };
-        let reply = self.connection.exchange(
-            MessageType::ReleaseWriter,
-            &request,
-            diff,
-            MessageType::WriterReleased,
-        )?;
-        let released: WriterReleased = reply.decode()?;
-        let version = released.versions.first().map(|version| version.number);
-        version.ok_or_else(|| Failure::new("the server released the lock without a version"))
+    pub fn failure(&self, error: ClientError) -> Failure {
+        failure_at(&self.server, error)
     }
 }
 
-fn apply(watched: &mut Watched, diff: &Bytes, now: &VersionStamp) -> Result<(), Failure> {
-    let reached = watched.copy.segment.apply(diff)?;
-    match reached == now.number {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
-            "the server announced version {} and sent version {reached}",
-            now.number
-        ))),
-    }
+fn failure_at(server: &Address, error: ClientError) -> Failure {
+    let server = address_text(server);
+    Failure::new(match error {
+        // The server's own words.
+        ClientError::Refused(rejection) if rejection.code != ErrorCode::Malformed => rejection.text,
+        ClientError::Refused(rejection) => format!("{server}: {}", rejection.text),
+        ClientError::Unreachable(error) => unreachable_text(&server, &error),
+        other => format!("{server}: {other}"),
+    })
 }
 
-fn diff_of(copy: &Copy, base: u64, change: Change) -> Bytes {
-    let block = copy
-        .segment
+fn unreachable_text(server: &str, error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            "; is one running there? (interweave serve)"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "; it is another user's: ask whoever runs the server for write permission"
+        }
+        _ => "",
+    };
+    format!("cannot reach a server at {server}: {error}{advice}")
+}
+
+fn diff_of(view: &View, base: u64, change: Change) -> Bytes {
+    let block = view
+        .segment()
         .block(change.serial)
         .expect("the change was decided on this copy");
-    let mut slots = copy.slots(&block);
+    let mut slots = view.slots(&block);
     slots[change.byte as usize..change.byte as usize + change.bytes.len()]
         .copy_from_slice(&change.bytes);
     let mut run = Vec::new();
@@ -297,4 +206,13 @@ fn diff_of(copy: &Copy, base: u64, change: Change) -> Bytes {
     let mut builder = DiffBuilder::new(base, base + 1);
     builder.change(change.serial, &run);
     builder.finish()
+}
+
+/// As people write it, without a scheme.
+pub fn address_text(address: &Address) -> String {
+    match address {
+        Address::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
+        Address::Tcp { host, port } => format!("{host}:{port}"),
+        Address::Unix { file } => format!("unix:{file}"),
+    }
 }

@@ -49,10 +49,10 @@ pub fn run(args: SetArgs) -> Result<(), Failure> {
     // What is no JSON is text: `set ...#label hello`.
     let value = Json::parse(&args.value).unwrap_or_else(|_| Json::String(args.value.clone()));
     let mut remote = Remote::connect(&target.url.server)?;
-    let version = remote.change(&target.url, Duration::from_secs_f64(args.timeout), |copy| {
-        let block = copy.block(block)?;
-        let place = copy.locate_to_set(&block, &target.place)?;
-        let bytes = parse_value(copy.types(), place.type_serial, &value)?;
+    let version = remote.change(&target.url, Duration::from_secs_f64(args.timeout), |view| {
+        let block = view.block(block)?;
+        let place = view.locate_to_set(&block, &target.place)?;
+        let bytes = parse_value(view.types(), place.type_serial, &value)?;
         Ok(Change {
             serial: block.serial,
             first_unit: place.first_unit,

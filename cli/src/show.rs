@@ -5,11 +5,11 @@ use interweave_wire::protocol::{TypeBody, TypeDescriptor};
 use interweave_wire::value_tree::type_text;
 use interweave_wire::{Json, TypeTable};
 
-use crate::copy::Copy;
 use crate::failure::Failure;
 use crate::output::{object, print_json, print_text, size_text, text};
 use crate::remote::Remote;
 use crate::target::Target;
+use crate::view::View;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,22 +41,22 @@ pub struct ShowArgs {
 pub fn run(args: ShowArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.target)?;
     let mut remote = Remote::connect(&target.url.server)?;
-    let copy = remote.fetch(&target.url)?;
+    let view = remote.fetch(&target.url)?;
     let chosen = match &target.block {
-        Some(block) => vec![copy.block(block)?],
-        None => copy.blocks().take(args.blocks).collect(),
+        Some(block) => vec![view.block(block)?],
+        None => view.blocks().take(args.blocks).collect(),
     };
     if args.json {
-        print_json(&as_json(&copy, &chosen, &args));
+        print_json(&as_json(&view, &chosen, &args));
         return Ok(());
     }
-    let mut out = heading(&copy);
-    out.push_str(&types_text(copy.types()));
+    let mut out = heading(&view);
+    out.push_str(&types_text(view.types()));
     if !args.types {
         for block in &chosen {
-            out.push_str(&block_text(&copy, block, args.elements));
+            out.push_str(&block_text(&view, block, args.elements));
         }
-        let hidden = copy.block_count() - chosen.len() as u64;
+        let hidden = view.block_count() - chosen.len() as u64;
         if hidden > 0 && target.block.is_none() {
             out.push_str(&format!(
                 "... and {hidden} more blocks (--blocks N shows more)\n"
@@ -67,17 +67,17 @@ pub fn run(args: ShowArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn heading(copy: &Copy) -> String {
+fn heading(view: &View) -> String {
     format!(
         "{}  version {}  {} blocks  {}\n",
-        copy.url_text(),
-        copy.version(),
-        copy.block_count(),
-        size_text(copy.wire_bytes())
+        view.url_text(),
+        view.version(),
+        view.block_count(),
+        size_text(view.wire_bytes())
     )
 }
 
-fn block_text(copy: &Copy, block: &interweave_master::BlockInfo<'_>, elements: u64) -> String {
+fn block_text(view: &View, block: &interweave_master::BlockInfo<'_>, elements: u64) -> String {
     let name = block
         .name
         .map(|name| format!(" \"{name}\""))
@@ -85,9 +85,9 @@ fn block_text(copy: &Copy, block: &interweave_master::BlockInfo<'_>, elements: u
     format!(
         "#{}{name}  {}  version {}\n    {}\n",
         block.serial,
-        copy.block_type_text(block),
+        view.block_type_text(block),
         block.changed,
-        copy.render(block, elements)
+        view.render(block, elements)
     )
 }
 
@@ -145,24 +145,24 @@ fn declaration(types: &TypeTable, serial: u32, name: &str) -> String {
     }
 }
 
-fn as_json(copy: &Copy, chosen: &[interweave_master::BlockInfo<'_>], args: &ShowArgs) -> Json {
+fn as_json(view: &View, chosen: &[interweave_master::BlockInfo<'_>], args: &ShowArgs) -> Json {
     let number = |value: u64| Json::Number(value.to_string());
-    let types = named(copy.types())
-        .map(|descriptor| text(type_declaration(copy.types(), descriptor).trim_end()))
+    let types = named(view.types())
+        .map(|descriptor| text(type_declaration(view.types(), descriptor).trim_end()))
         .collect();
     let blocks = chosen.iter().map(|block| {
         object(vec![
             ("serial", number(block.serial)),
             ("name", block.name.map_or(Json::Null, text)),
-            ("type", text(&copy.block_type_text(block))),
+            ("type", text(&view.block_type_text(block))),
             ("version", number(block.changed)),
-            ("value", copy.render(block, args.elements)),
+            ("value", view.render(block, args.elements)),
         ])
     });
     object(vec![
-        ("url", text(&copy.url_text())),
-        ("version", number(copy.version())),
-        ("wire_bytes", number(copy.wire_bytes())),
+        ("url", text(&view.url_text())),
+        ("version", number(view.version())),
+        ("wire_bytes", number(view.wire_bytes())),
         ("types", Json::Array(types)),
         (
             "blocks",

@@ -1,20 +1,28 @@
-//! `interweave watch`: a line for every new version, until Ctrl-C.
+//! `interweave watch`: a line for every new version, until Ctrl-C. A server that is lost is waited for.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use interweave_server::client::ClientError;
 use interweave_wire::Json;
 
 use crate::failure::Failure;
 use crate::output::{object, print_json, print_text, size_text};
-use crate::remote::Remote;
+use crate::remote::{Event, Remote};
 use crate::target::Target;
+use crate::view::View;
+
+/// Between attempts to reach a server that was lost.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Examples:
   interweave watch 127.0.0.1/astroflow               versions as they come
   interweave watch '127.0.0.1/astroflow#header#time' a value as it changes
-  interweave watch 127.0.0.1/list --count 1          wait for one change";
+  interweave watch 127.0.0.1/list --count 1          wait for one change
+
+A server that goes away is waited for; a word on stderr says so.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,35 +41,81 @@ pub struct WatchArgs {
 pub fn run(args: WatchArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.target)?;
     let mut remote = Remote::connect(&target.url.server)?;
-    let mut watched = remote.watch(&target.url)?;
+    let watched = remote.watch(&target.url);
+    let mut view = watched.map_err(|error| remote.failure(error))?;
+    // What is not there is said at once, not at the next change.
+    shown_value(&view, &target)?;
     let begin = Instant::now();
     let mut seen = 0;
     if !args.json {
         eprintln!(
             "{} is at version {}; Ctrl-C ends",
-            watched.copy.url_text(),
-            watched.copy.version()
+            view.url_text(),
+            view.version()
         );
     }
     while args.count.is_none_or(|count| seen < count) {
-        let diff_bytes = remote.next_change(&mut watched)?;
-        seen += 1;
-        let value = match &target.block {
-            Some(block) => {
-                let block = watched.copy.block(block)?;
-                Some(watched.copy.render_place(&block, &target.place, 16)?)
+        let before = view.copy.diff_bytes();
+        let diff_bytes = match remote.next_event(&mut view) {
+            Ok(Event::Newer) => view.copy.diff_bytes() - before,
+            Ok(Event::Removed) => {
+                return Err(Failure::new(format!("{} was removed", view.url_text())))
             }
-            None => None,
+            Err(error) if !error.is_lost() => return Err(remote.failure(error)),
+            lost => {
+                let why = lost.err().map(|error| error.to_string());
+                let why = why.unwrap_or("the server stops".to_string());
+                if !go_on(&mut remote, &mut view, &why)? {
+                    continue;
+                }
+                view.copy.diff_bytes()
+            }
         };
-        report(
-            &args,
-            watched.copy.version(),
-            diff_bytes,
-            begin.elapsed().as_secs_f64(),
-            value,
-        );
+        seen += 1;
+        let value = shown_value(&view, &target)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        report(&args, view.version(), diff_bytes, seconds, value);
     }
     Ok(())
+}
+
+fn shown_value(view: &View, target: &Target) -> Result<Option<Json>, Failure> {
+    let Some(block) = &target.block else {
+        return Ok(None);
+    };
+    let block = view.block(block)?;
+    view.render_place(&block, &target.place, 16).map(Some)
+}
+
+/// Connects again, however long that takes; tells whether there is another version now.
+fn go_on(remote: &mut Remote, view: &mut View, why: &str) -> Result<bool, Failure> {
+    eprintln!("interweave: {why}; waiting for a server there");
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match watch_again(remote, view) {
+            Ok((connected, fetched)) => {
+                let newer = fetched.copy.stamp() != view.copy.stamp();
+                (*remote, *view) = (connected, fetched);
+                eprintln!(
+                    "interweave: connected again; {} is at version {}",
+                    view.url_text(),
+                    view.version()
+                );
+                return Ok(newer);
+            }
+            Err(error) if error.is_lost() => {
+                std::thread::sleep(pause);
+                pause = LONGEST_PAUSE.min(pause * 2);
+            }
+            Err(error) => return Err(remote.failure(error)),
+        }
+    }
+}
+
+fn watch_again(remote: &Remote, view: &View) -> Result<(Remote, View), ClientError> {
+    let mut again = remote.again()?;
+    let fetched = again.watch(&view.url)?;
+    Ok((again, fetched))
 }
 
 fn report(args: &WatchArgs, version: u64, diff_bytes: u64, seconds: f64, value: Option<Json>) {

@@ -13,6 +13,7 @@ pub struct Copy {
     number: u32,
     segment: Segment,
     stamp: VersionStamp,
+    diff_bytes: u64,
 }
 
 /// A writer lock that was granted.
@@ -43,6 +44,7 @@ impl Copy {
                 incarnation: 0,
                 number: 0,
             },
+            diff_bytes: 0,
         }
     }
 
@@ -58,6 +60,11 @@ impl Copy {
         &self.segment
     }
 
+    /// Bytes of all diffs that were taken in.
+    pub fn diff_bytes(&self) -> u64 {
+        self.diff_bytes
+    }
+
     /// The segment was opened again, over another connection, and has that number now.
     pub fn reopened(&mut self, number: u32) {
         self.number = number;
@@ -65,8 +72,15 @@ impl Copy {
 
     /// Takes a diff in: of a reply, or of PUSH.
     pub fn update(&mut self, diff: &Bytes, now: &VersionStamp) -> Result<(), ClientError> {
-        self.segment.apply(diff)?;
+        let reached = self.segment.apply(diff)?;
+        if reached != now.number {
+            return Err(ClientError::Unexpected(format!(
+                "the server announced version {} and sent version {reached}",
+                now.number
+            )));
+        }
         self.stamp = now.clone();
+        self.diff_bytes += diff.len() as u64;
         Ok(())
     }
 
@@ -88,7 +102,7 @@ impl Copy {
             model,
             x,
             fresh: false,
-            deadline_ms: client.patience.as_millis() as u32,
+            deadline_ms: milliseconds(client.patience),
         };
         let (acquired, diff): (ReaderAcquired, _) = client.request(
             MessageType::AcquireReader,
@@ -111,7 +125,7 @@ impl Copy {
         let body = AcquireWriter {
             segment: self.number,
             have: self.stamp.clone(),
-            deadline_ms: wait.as_millis() as u32,
+            deadline_ms: milliseconds(wait),
         };
         let stream = client.send(MessageType::AcquireWriter, &body, Bytes::new())?;
         let until = Instant::now() + wait + client.patience;
@@ -172,4 +186,8 @@ impl Copy {
         };
         client.request_done(MessageType::AbortWriter, &body)
     }
+}
+
+fn milliseconds(wait: Duration) -> u32 {
+    u32::try_from(wait.as_millis()).unwrap_or(u32::MAX)
 }

@@ -9,10 +9,14 @@ use std::io;
 pub enum ClientError {
     /// The server said no, or what came is no message of the protocol.
     Refused(Rejection),
-    /// The connection could not be made, or is lost.
+    /// The connection could not be made.
+    Unreachable(io::Error),
+    /// The connection is lost.
     Io(io::Error),
     /// No answer came in time.
     TimedOut,
+    /// Nothing was heard of the server for many heartbeats [SES-3].
+    Silent,
     /// A message that answers something else.
     Unexpected(String),
 }
@@ -25,14 +29,28 @@ impl ClientError {
             _ => None,
         }
     }
+
+    /// There is no connection, and another attempt may do better.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            ClientError::Unreachable(_) | ClientError::Io(_) | ClientError::Silent => true,
+            ClientError::Refused(rejection) => rejection.code == ErrorCode::Stopping,
+            ClientError::TimedOut | ClientError::Unexpected(_) => false,
+        }
+    }
 }
 
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ClientError::Refused(rejection) => rejection.fmt(f),
+            ClientError::Unreachable(error) => write!(f, "no connection to the server: {error}"),
+            ClientError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                f.write_str("the server closed the connection")
+            }
             ClientError::Io(error) => write!(f, "the connection to the server: {error}"),
             ClientError::TimedOut => f.write_str("the server did not answer in time"),
+            ClientError::Silent => f.write_str("the server has fallen silent"),
             ClientError::Unexpected(text) => f.write_str(text),
         }
     }

@@ -20,6 +20,9 @@ use interweave_wire::{Message, Rejection};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+/// The server speaks at least every heartbeat; one that is silent for so many is lost.
+const SILENT_HEARTBEATS: u32 = 10;
+
 /// What a client tells and wants when it connects.
 #[derive(Debug, Clone)]
 pub struct Greeting {
@@ -204,42 +207,61 @@ impl Client {
             let message = self.receive(until)?.ok_or(ClientError::TimedOut)?;
             let kind = message.kind();
             if kind == Some(MessageType::Error) {
-                let error: ErrorReply = message.decode()?;
-                return Err(Rejection::new(error.code, error.text).into());
+                return Err(refusal(&message)?);
             }
-            if message.envelope.stream == stream && kind == Some(type_) {
-                return Ok(message);
+            if message.envelope.stream != stream {
+                self.keep(&message)?;
+                continue;
             }
-            if message.envelope.stream == stream {
-                let type_ = message.envelope.type_;
-                return Err(ClientError::Unexpected(format!(
-                    "the server answered with a message of type {type_}"
-                )));
-            }
-            self.keep(&message)?;
+            return match kind {
+                Some(kind) if kind == type_ => Ok(message),
+                Some(MessageType::Unimplemented) => Err(ClientError::Unexpected(
+                    "the server does not know what was asked; it is of another version".to_string(),
+                )),
+                _ => {
+                    let type_ = message.envelope.type_;
+                    let text = format!("the server answered with a message of type {type_}");
+                    Err(ClientError::Unexpected(text))
+                }
+            };
         }
     }
 
     /// The next message; None: there was none before `until`. Says something now and then, so that
-    /// the server keeps the session [SES-3].
+    /// the server keeps the session, and gives a server up that says nothing [SES-3].
     fn receive(&mut self, until: Instant) -> Result<Option<Message>, ClientError> {
+        let begun = Instant::now();
         loop {
-            let lease = Duration::from_millis(u64::from(self.welcome.session_lease_ms));
+            let lease = Duration::from_millis(self.welcome.session_lease_ms.into());
+            let heartbeat = Duration::from_millis(self.welcome.heartbeat_ms.into());
+            // What came while nobody listened was not heard yet.
+            let heard = self.transport.heard().max(begun);
             let speak = (!lease.is_zero()).then(|| self.spoken + lease / 3);
-            let wake = speak.map_or(until, |speak| speak.min(until));
+            let silent = (!heartbeat.is_zero()).then(|| heard + heartbeat * SILENT_HEARTBEATS);
+            let wake = [speak, silent]
+                .into_iter()
+                .flatten()
+                .fold(until, Instant::min);
             if let Some(message) = self.transport.receive(wake)? {
                 return Ok(Some(message));
             }
             let now = Instant::now();
             if speak.is_some_and(|speak| speak <= now) {
-                self.spoken = now;
-                self.last_stream = self.last_stream % (u32::MAX >> 1) + 1;
-                let ping = Message::bare(MessageType::Ping, self.last_stream);
-                self.transport.send(ping)?;
+                self.ping()?;
             } else if until <= now {
                 return Ok(None);
+            } else if silent.is_some_and(|silent| silent <= now) && self.transport.heard() <= heard
+            {
+                return Err(ClientError::Silent);
             }
         }
+    }
+
+    fn ping(&mut self) -> Result<(), ClientError> {
+        self.spoken = Instant::now();
+        self.last_stream = self.last_stream % (u32::MAX >> 1) + 1;
+        let ping = Message::bare(MessageType::Ping, self.last_stream);
+        self.transport.send(ping)
     }
 
     /// Keeps a notification; PONG and HEARTBEAT only say that the server lives, and what is not known
@@ -251,6 +273,9 @@ impl Client {
             Some(MessageType::WriterLost) => Notification::WriterLost(message.decode()?),
             Some(MessageType::SegmentGone) => Notification::SegmentGone(message.decode()?),
             Some(MessageType::Goodbye) => Notification::Goodbye,
+            Some(MessageType::Error) if message.envelope.stream == 0 => {
+                return Err(refusal(message)?)
+            }
             _ => return Ok(()),
         };
         self.notifications.push_back(notification);
@@ -292,7 +317,7 @@ impl Client {
         Ok(opened)
     }
 
-    /// All segments whose path begins so.
+    /// All segments whose path begins so, in the order of their paths.
     pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, ClientError> {
         let mut all: Vec<SegmentInfo> = Vec::new();
         loop {
@@ -353,4 +378,9 @@ impl Client {
         self.transport
             .send(Message::bare(MessageType::Goodbye, self.last_stream + 1))
     }
+}
+
+fn refusal(message: &Message) -> Result<ClientError, ClientError> {
+    let error: ErrorReply = message.decode()?;
+    Ok(Rejection::new(error.code, error.text).into())
 }

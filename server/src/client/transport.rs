@@ -26,15 +26,18 @@ pub struct Transport {
     socket: Socket,
     decoder: FrameDecoder,
     buffer: Vec<u8>,
+    heard: Instant,
 }
 
 impl Transport {
     pub fn connect(address: &Address) -> Result<Transport, ClientError> {
         let socket = match address {
-            Address::Tcp { host, port } => Socket::Tcp(connect_tcp(host, *port)?),
-            Address::Unix { file } => Socket::Unix(UnixStream::connect(file)?),
+            Address::Tcp { host, port } => connect_tcp(host, *port).map(Socket::Tcp),
+            Address::Unix { file } => UnixStream::connect(file).map(Socket::Unix),
         };
-        Ok(Transport::over(socket))
+        socket
+            .map(Transport::over)
+            .map_err(ClientError::Unreachable)
     }
 
     /// Over a TCP connection that is made already.
@@ -51,6 +54,7 @@ impl Transport {
             socket,
             decoder: FrameDecoder::new(MAX_BULK_BYTES),
             buffer: vec![0; READ_BYTES],
+            heard: Instant::now(),
         }
     }
 
@@ -85,11 +89,19 @@ impl Transport {
             }
             match self.read(wait) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Ok(bytes) => self.decoder.push(&self.buffer[..bytes]),
+                Ok(bytes) => {
+                    self.heard = Instant::now();
+                    self.decoder.push(&self.buffer[..bytes]);
+                }
                 Err(error) if is_timeout(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// When bytes came last.
+    pub fn heard(&self) -> Instant {
+        self.heard
     }
 
     fn read(&mut self, wait: Duration) -> io::Result<usize> {

@@ -245,6 +245,12 @@ impl FrameDecoder {
         let Some((head, rest)) = rest.split_first_chunk::<HEAD_BYTES>() else {
             return Ok(false);
         };
+        if head.starts_with(b"HTTP/") {
+            return malformed(
+                "HTTP answers there, not this protocol: a server's HTTP port (7748 by default) is \
+                 another than its port for programs (7747 by default)",
+            );
+        }
         let [a, b, c, d, e, f, g, h] = *head;
         let control_bytes = u32::from_be_bytes([a, b, c, d]);
         let bulk_bytes = u32::from_be_bytes([e, f, g, h]);

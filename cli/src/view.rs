@@ -1,6 +1,7 @@
-//! A segment's copy in wire format, as commands look at it: blocks found, values rendered.
+//! A segment's cached copy as commands look at it: blocks found, values rendered.
 
 use interweave_master::{BlockInfo, Segment};
+use interweave_server::client::Copy;
 use interweave_wire::mip::Address;
 use interweave_wire::value_tree::{
     place_of_path, place_of_unit, type_text, Place as UnitPlace, Renderer,
@@ -10,36 +11,40 @@ use interweave_wire::{BlockRef, Json, Pointer, TypeTable, Url};
 use crate::failure::Failure;
 use crate::target::Place;
 
-pub struct Copy {
+pub struct View {
     pub url: Url,
-    pub segment: Segment,
+    pub copy: Copy,
 }
 
-impl Copy {
+impl View {
+    pub fn segment(&self) -> &Segment {
+        self.copy.segment()
+    }
+
     pub fn version(&self) -> u64 {
-        self.segment.newest()
+        self.segment().newest()
     }
 
     pub fn block_count(&self) -> u64 {
-        self.segment.block_count()
+        self.segment().block_count()
     }
 
     pub fn wire_bytes(&self) -> u64 {
-        self.segment.wire_bytes()
+        self.segment().wire_bytes()
     }
 
     pub fn types(&self) -> &TypeTable {
-        self.segment.types()
+        self.segment().types()
     }
 
     pub fn blocks(&self) -> impl Iterator<Item = BlockInfo<'_>> {
-        self.segment.blocks()
+        self.segment().blocks()
     }
 
     pub fn block(&self, block: &BlockRef) -> Result<BlockInfo<'_>, Failure> {
         let found = match block {
-            BlockRef::Serial(serial) => self.segment.block(*serial),
-            BlockRef::Name(name) => self.segment.block_by_name(name),
+            BlockRef::Serial(serial) => self.segment().block(*serial),
+            BlockRef::Name(name) => self.segment().block_by_name(name),
         };
         found.ok_or_else(|| {
             Failure::new(format!(
@@ -147,7 +152,7 @@ impl Copy {
     fn with_renderer<T>(&self, max_elements: u64, render: impl FnOnce(&Renderer<'_>) -> T) -> T {
         let pointer = |pointer: Pointer| self.pointer_text(pointer);
         let owned = |pointer: Pointer| {
-            let block = self.segment.block(pointer.serial)?;
+            let block = self.segment().block(pointer.serial)?;
             Some(self.render(&block, max_elements))
         };
         render(&Renderer {
@@ -162,7 +167,7 @@ impl Copy {
     fn pointer_text(&self, pointer: Pointer) -> String {
         let segment = match pointer.slot {
             0 => self.url_text(),
-            slot => match self.segment.slots().get(slot as usize - 1) {
+            slot => match self.segment().slots().get(slot as usize - 1) {
                 Some(path) if path.starts_with('/') => {
                     format!("{}{path}", server_text(&self.url.server))
                 }
@@ -181,8 +186,8 @@ impl Copy {
     }
 }
 
-fn locate_unit(copy: &Copy, block: &BlockInfo<'_>, unit: u64) -> Result<UnitPlace, Failure> {
-    place_of_unit(copy.types(), block.layout, unit).ok_or_else(|| {
+fn locate_unit(view: &View, block: &BlockInfo<'_>, unit: u64) -> Result<UnitPlace, Failure> {
+    place_of_unit(view.types(), block.layout, unit).ok_or_else(|| {
         Failure::new(format!(
             "block #{} has {} units; {unit} is beyond its end",
             block.serial,

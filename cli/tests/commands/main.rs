@@ -1,0 +1,11 @@
+//! The `interweave` commands as processes, against a server as a process.
+
+#[allow(dead_code)]
+#[path = "../serve/clients.rs"]
+mod clients;
+mod program;
+#[allow(dead_code)]
+#[path = "../serve/server.rs"]
+mod server;
+mod values;
+mod watch;
