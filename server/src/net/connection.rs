@@ -10,15 +10,12 @@ use super::outbound::Outbound;
 use super::shell::{Serving, Shell};
 use super::socket::Socket;
 use crate::session::Request;
-use bytes::BufMut;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{ready, Context, Poll};
+use std::task::{ready, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -143,7 +140,7 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Servi
 }
 
 /// What was sent last goes out; then the peer is given the time to read it.
-async fn linger(connection: &Connection, mut socket: &Socket) {
+async fn linger(connection: &Connection, socket: &Socket) {
     while !connection.outbound.borrow().is_empty() {
         if socket.writable().await.is_err() {
             return;
@@ -152,7 +149,10 @@ async fn linger(connection: &Connection, mut socket: &Socket) {
     }
     socket.shut_down();
     let mut dropped = [0; 4096];
-    while matches!(socket.read(&mut dropped).await, Ok(1..)) {}
+    while matches!(
+        poll_fn(|cx| socket.poll_read(cx, &mut dropped)).await,
+        Ok(1..)
+    ) {}
 }
 
 /// Writes what could not be written at once.
@@ -204,35 +204,27 @@ enum ReadError {
 async fn read_some(
     shell: &Rc<Shell>,
     connection: u64,
-    mut socket: &Socket,
+    socket: &Socket,
     inbound: &mut Inbound,
 ) -> Result<usize, ReadError> {
-    if let Some((bulk, room)) = inbound.bulk_target() {
-        let read = socket.read_buf(&mut bulk.limit(room)).await;
-        let bytes = read.map_err(|_| ReadError::Io)?;
-        inbound.bulk_read(bytes);
-        return Ok(bytes);
-    }
     let gate = EngineGate { shell, connection };
     poll_fn(|cx| {
+        if let Some(target) = inbound.bulk_target() {
+            let mut behind = shell.behind.borrow_mut();
+            behind.clear();
+            let read = ready!(socket.poll_read_bulk(cx, target, &mut behind));
+            let bytes = read.map_err(|_| ReadError::Io)?;
+            inbound.bulk_read(bytes - behind.len());
+            let parsed = inbound.parse(&behind, &gate);
+            return Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost));
+        }
         let mut buffer = shell.buffer.borrow_mut();
         let kept = inbound.restore(&mut buffer);
-        let bytes = ready!(poll_read(cx, socket, &mut buffer[kept..]))?;
+        let end = buffer.len().min(kept + inbound.wanted_bytes());
+        let read = ready!(socket.poll_read(cx, &mut buffer[kept..end]));
+        let bytes = read.map_err(|_| ReadError::Io)?;
         let parsed = inbound.parse(&buffer[..kept + bytes], &gate);
         Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost))
     })
     .await
-}
-
-fn poll_read(
-    cx: &mut Context<'_>,
-    mut socket: &Socket,
-    space: &mut [u8],
-) -> Poll<Result<usize, ReadError>> {
-    let mut space = ReadBuf::new(space);
-    let read = ready!(Pin::new(&mut socket).poll_read(cx, &mut space));
-    Poll::Ready(
-        read.map(|()| space.filled().len())
-            .map_err(|_| ReadError::Io),
-    )
 }

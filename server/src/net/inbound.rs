@@ -1,8 +1,12 @@
 //! Frames coming in: from bytes to whole messages, allocating no more than has arrived.
 //!
 //! Small messages are taken from a read buffer that all connections share; the bulk of a large one
-//! is read straight into its own memory, which grows with what has come. Bulk that the engine does
-//! not admit is counted and dropped. Implements [FRAME-1..4] of spec/protocol/session.x.
+//! is read straight into its own memory, which grows with what has come, together with the head of
+//! the frame behind it: a chunk costs one read and next to no copying. Bulk that the engine does not
+//! admit is counted and dropped. Implements [FRAME-1..4] of spec/protocol/session.x.
+//!
+//! Not built on `interweave_wire::FrameDecoder`, which has a buffer for each connection, keeps what
+//! nobody admitted, and knows no requests.
 
 use crate::session::message::{Incoming, Request};
 use bytes::Bytes;
@@ -15,8 +19,16 @@ use std::collections::HashMap;
 const FRAME_HEAD_BYTES: usize = 8;
 const FIRST_GROWTH_BYTES: usize = 64 * 1024;
 
-/// The shared read buffer holds any frame's head and control, and a chunk's bulk besides.
-pub const READ_BUFFER_BYTES: usize =
+/// What comes with a message's beginning and must be copied; a small one comes whole.
+const READ_BYTES: usize = 64 * 1024;
+/// The same while a message of several chunks is under way: the next head and little else.
+const AHEAD_BYTES: usize = 4 * 1024;
+
+/// The shared read buffer holds any frame's head and control, and what is read with it.
+pub const READ_BUFFER_BYTES: usize = FRAME_HEAD_BYTES + MAX_CONTROL_BYTES as usize + READ_BYTES;
+
+/// The longest frame.
+pub const MAX_FRAME_BYTES: usize =
     FRAME_HEAD_BYTES + MAX_CONTROL_BYTES as usize + MAX_CHUNK_BYTES as usize;
 
 /// The framing is lost: the connection is answered MALFORMED with this text and closed.
@@ -83,6 +95,16 @@ struct OpenFrame {
     left_bytes: usize,
 }
 
+/// Where the next bytes go while a large bulk is coming.
+#[derive(Debug)]
+pub struct BulkTarget<'a> {
+    pub bulk: &'a mut Vec<u8>,
+    /// How many bytes may be appended to it, without growing it.
+    pub room: usize,
+    /// How many bytes may be read behind them.
+    pub ahead: usize,
+}
+
 /// What one connection has received and not yet understood.
 #[derive(Debug, Default)]
 pub struct Inbound {
@@ -102,19 +124,32 @@ impl Inbound {
         kept
     }
 
-    /// Where the next bytes of a large bulk belong, if that is what comes next: the vector and how
-    /// many bytes may be appended to it without growing it. [`Inbound::bulk_read`] must follow.
-    pub fn bulk_target(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+    /// How many bytes to read behind what [`Inbound::restore`] has put there.
+    pub fn wanted_bytes(&self) -> usize {
+        match self.partial.values().any(|partial| partial.admitted) {
+            true => AHEAD_BYTES,
+            false => READ_BYTES,
+        }
+    }
+
+    /// Where the next bytes of a large bulk belong, if that is what comes next.
+    /// [`Inbound::bulk_read`] must follow.
+    pub fn bulk_target(&mut self) -> Option<BulkTarget<'_>> {
         let frame = self.frame?;
         let partial = self.partial.get_mut(&frame.stream)?;
         if !partial.admitted {
             return None;
         }
         let room = partial.reserve(frame.left_bytes);
-        Some((&mut partial.bulk, room))
+        let whole = room == frame.left_bytes;
+        Some(BulkTarget {
+            bulk: &mut partial.bulk,
+            room,
+            ahead: if whole { AHEAD_BYTES } else { 0 },
+        })
     }
 
-    /// So many bytes were appended to the bulk target.
+    /// So many bytes were appended to the bulk target; what was read behind them is to be parsed.
     pub fn bulk_read(&mut self, bytes: usize) {
         let Some(frame) = self.frame.as_mut() else {
             return;

@@ -3,6 +3,7 @@
 //! Messages begin in the order in which the engine sent them, so that a notification is on the wire
 //! before what it caused [NOT-6]; chunks of begun messages take turns; two messages of one segment
 //! are never under way at once, so that versions arrive in order [FRAME-5]. Bulk is never copied.
+//! Not built on `interweave_wire::Outgoing`, which knows one message and no segments.
 //! Implements the sender's side of [FRAME-1] and [FRAME-3] of spec/protocol/session.x.
 
 use crate::session::message::Outgoing;

@@ -36,6 +36,8 @@ pub struct Shell {
     stored: UnboundedSender<Stored>,
     /// The read buffer that connections share.
     pub buffer: RefCell<Vec<u8>>,
+    /// What is read behind the bulk of a frame.
+    pub behind: RefCell<Vec<u8>>,
     pub traffic: Traffic,
     effects: Cell<Vec<Effect>>,
     last_connection: Cell<u64>,
@@ -64,6 +66,7 @@ impl Shell {
             store: RefCell::new(Some(store)),
             stored,
             buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
+            behind: RefCell::default(),
             traffic: Traffic::default(),
             effects: Cell::default(),
             last_connection: Cell::new(0),

@@ -4,15 +4,16 @@
 //! server to say that there is room to write. Room is watched for only while it lacks. A read that
 //! did not fill its space is taken to have emptied the socket, which spares a second call.
 
+use super::inbound::BulkTarget;
 use rustix::net::Shutdown;
+use socket2::{MaybeUninitSlice, SockRef};
 use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, Interest, ReadBuf};
+use tokio::io::Interest;
 
 /// A connected socket that never blocks.
 #[derive(Debug)]
@@ -84,32 +85,104 @@ fn watch(stream: Stream, interest: Interest) -> io::Result<AsyncFd<Stream>> {
     watched.map_err(io::Error::from)
 }
 
-impl AsyncRead for &Socket {
-    fn poll_read(
-        self: Pin<&mut Self>,
+impl Socket {
+    /// Reads into the space what there is now; 0: the peer has ended.
+    pub fn poll_read(&self, cx: &mut Context<'_>, space: &mut [u8]) -> Poll<io::Result<usize>> {
+        let wanted = space.len();
+        self.poll_with(cx, wanted, |stream| {
+            rustix::io::read(stream, &mut *space).map_err(io::Error::from)
+        })
+    }
+
+    /// Appends to the bulk what there is now, and then to `behind`, which is empty, as far as the
+    /// target says: with one call, without growing the bulk. Returns how many bytes came.
+    pub fn poll_read_bulk(
+        &self,
         cx: &mut Context<'_>,
-        space: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+        target: BulkTarget<'_>,
+        behind: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        let BulkTarget { bulk, room, ahead } = target;
+        behind.reserve(ahead);
+        let wanted = room + ahead;
+        let read = self.poll_with(cx, wanted, |stream| {
+            let slices = &mut [
+                MaybeUninitSlice::new(&mut bulk.spare_capacity_mut()[..room]),
+                MaybeUninitSlice::new(&mut behind.spare_capacity_mut()[..ahead]),
+            ];
+            let (bytes, _) = SockRef::from(stream).recv_vectored(slices)?;
+            Ok(bytes)
+        });
+        let bytes = ready!(read)?;
+        let (first, second) = (bytes.min(room), bytes.saturating_sub(room));
+        // SAFETY: the system has written so many bytes to the beginning of the spare capacity of
+        // each: `recv_vectored` fills its slices in order, and these were `room` and `ahead` long.
+        unsafe {
+            bulk.set_len(bulk.len() + first);
+            behind.set_len(behind.len() + second);
+        }
+        Poll::Ready(Ok(bytes))
+    }
+
+    /// Reads once there is something; a read of fewer bytes than were wanted has emptied the socket.
+    fn poll_with(
+        &self,
+        cx: &mut Context<'_>,
+        wanted: usize,
+        mut read: impl FnMut(&Stream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.readable.poll_read_ready(cx))?;
-            // SAFETY: the space is only written to, by the read.
-            let free = unsafe { space.unfilled_mut() };
-            let wanted = free.len();
-            match rustix::io::read(self.readable.get_ref(), free) {
-                Ok((read, _)) => {
-                    let bytes = read.len();
+            match read(self.readable.get_ref()) {
+                Ok(bytes) => {
                     if bytes > 0 && bytes < wanted {
                         guard.clear_ready();
                     }
-                    // SAFETY: the read has initialised that many bytes.
-                    unsafe { space.assume_init(bytes) };
-                    space.advance(bytes);
-                    return Poll::Ready(Ok(()));
+                    return Poll::Ready(Ok(bytes));
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => guard.clear_ready(),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Poll::Ready(Err(error.into())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+
+    #[test]
+    fn one_read_fills_the_bulk_and_what_is_behind_it_and_no_more() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (mut peer, stream) = UnixStream::pair().unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let socket = Socket::new(Stream::Unix(stream)).unwrap();
+            let sent: Vec<u8> = (0..100).collect();
+            peer.write_all(&sent).unwrap();
+            let mut bulk = Vec::with_capacity(64);
+            bulk.push(255);
+            let mut behind = Vec::new();
+            for (room, ahead, expected) in [(60, 0, 60), (3, 30, 33), (0, 4, 4), (0, 9, 3)] {
+                behind.clear();
+                let read = poll_fn(|cx| {
+                    let bulk = &mut bulk;
+                    socket.poll_read_bulk(cx, BulkTarget { bulk, room, ahead }, &mut behind)
+                });
+                assert_eq!(read.await.unwrap(), expected);
+                assert_eq!(behind.len(), expected - room);
+            }
+            assert_eq!((bulk[0], &bulk[1..]), (255, &sent[..63]));
+            assert_eq!(behind, &sent[97..]);
+            drop(peer);
+            let mut space = [0; 8];
+            let end = poll_fn(|cx| socket.poll_read(cx, &mut space)).await;
+            assert_eq!(end.unwrap(), 0);
+        });
     }
 }

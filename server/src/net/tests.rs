@@ -1,6 +1,6 @@
 //! Frames in and out, without sockets.
 
-use super::inbound::{Gate, Inbound, READ_BUFFER_BYTES};
+use super::inbound::{BulkTarget, Gate, Inbound, READ_BUFFER_BYTES};
 use super::outbound::Outbound;
 use crate::session::{Incoming, Outgoing, Request};
 use bytes::Bytes;
@@ -36,27 +36,70 @@ fn pattern(bytes: usize) -> Bytes {
     (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
+/// What a connection made of the bytes that it was fed, and at what price.
+#[derive(Default)]
+struct Fed {
+    messages: Vec<Incoming>,
+    reads: usize,
+    /// Bytes that did not go straight to their place.
+    shared: usize,
+}
+
 /// Feeds the bytes as a socket would that brings at most `step` at a time.
-fn feed(inbound: &mut Inbound, mut bytes: &[u8], step: usize, gate: &UpTo) -> Vec<Incoming> {
+fn feed_counting(inbound: &mut Inbound, mut bytes: &[u8], step: usize, gate: &UpTo) -> Fed {
     let mut buffer = vec![0; READ_BUFFER_BYTES];
+    let mut fed = Fed::default();
     while !bytes.is_empty() {
-        if let Some((bulk, room)) = inbound.bulk_target() {
+        fed.reads += 1;
+        if let Some(BulkTarget { bulk, room, ahead }) = inbound.bulk_target() {
             assert!(room > 0 && bulk.capacity() - bulk.len() >= room);
-            let (now, later) = bytes.split_at(room.min(step).min(bytes.len()));
+            let (now, later) = bytes.split_at((room + ahead).min(step).min(bytes.len()));
+            let (now, behind) = now.split_at(room.min(now.len()));
             bulk.extend_from_slice(now);
             inbound.bulk_read(now.len());
+            inbound.parse(behind, gate).expect("good frames");
+            fed.shared += behind.len();
             bytes = later;
             continue;
         }
         let kept = inbound.restore(&mut buffer);
-        let (now, later) = bytes.split_at(step.min(bytes.len()).min(buffer.len() - kept));
+        let space = inbound.wanted_bytes().min(buffer.len() - kept);
+        let (now, later) = bytes.split_at(step.min(bytes.len()).min(space));
         buffer[kept..kept + now.len()].copy_from_slice(now);
         inbound
             .parse(&buffer[..kept + now.len()], gate)
             .expect("good frames");
+        fed.shared += now.len();
         bytes = later;
     }
-    inbound.take_complete()
+    fed.messages = inbound.take_complete();
+    fed
+}
+
+fn feed(inbound: &mut Inbound, bytes: &[u8], step: usize, gate: &UpTo) -> Vec<Incoming> {
+    feed_counting(inbound, bytes, step, gate).messages
+}
+
+#[test]
+fn a_chunk_of_a_large_message_costs_one_read_and_next_to_no_copying() {
+    let chunks = 12;
+    let bulk = pattern(chunks * MAX_CHUNK_BYTES as usize);
+    let bytes = frames(release(2, bulk.clone())).concat();
+    let fed = feed_counting(&mut Inbound::default(), &bytes, usize::MAX, &UpTo(u64::MAX));
+    assert_eq!(fed.messages[0].bulk, bulk);
+    // the first chunk comes in as many as its memory takes to grow
+    assert!(fed.reads <= chunks + 3, "{} reads", fed.reads);
+    let beginning = 64 * 1024;
+    let most = beginning + chunks * 4096;
+    assert!(fed.shared <= most, "{} bytes were copied", fed.shared);
+}
+
+#[test]
+fn bulk_that_is_dropped_costs_no_more_reads_than_other_bulk() {
+    let bytes = frames(release(2, pattern(4 << 20))).concat();
+    let fed = feed_counting(&mut Inbound::default(), &bytes, usize::MAX, &UpTo(100));
+    assert!(fed.messages[0].bulk.is_empty());
+    assert!(fed.reads <= 70, "{} reads", fed.reads);
 }
 
 #[test]
@@ -117,8 +160,8 @@ fn frame_2_memory_grows_with_what_has_come() {
         1 << 20,
         &UpTo(u64::MAX),
     );
-    let (bulk, _) = inbound.bulk_target().expect("the bulk goes on");
-    assert!(bulk.capacity() <= 2 * MAX_CHUNK_BYTES as usize);
+    let target = inbound.bulk_target().expect("the bulk goes on");
+    assert!(target.bulk.capacity() <= 2 * MAX_CHUNK_BYTES as usize);
 }
 
 /// The bytes that a vector's text means: hexadecimal, with spaces and comments.

@@ -1,7 +1,7 @@
 //! WebSockets: one frame a binary message, otherwise a connection like any other.
 
 use super::connection::{Connection, EngineGate, Sink};
-use super::inbound::{Inbound, READ_BUFFER_BYTES};
+use super::inbound::{Inbound, MAX_FRAME_BYTES};
 use super::shell::Shell;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// The largest frame of the protocol.
-pub const MAX_MESSAGE_BYTES: usize = READ_BUFFER_BYTES;
+pub const MAX_MESSAGE_BYTES: usize = MAX_FRAME_BYTES;
 /// How long a message may take to be sent; then the peer is gone.
 const SENDING: Duration = Duration::from_secs(10);
 
