@@ -84,7 +84,7 @@ impl EmbeddedStore {
             .map_err(|error| failed("cleaning", dir, &error))?;
         let seen = largest_epoch(dir).map_err(|error| failed("reading", dir, &error))?;
         let owner = Arc::new(Owner::begin(dir, lock, seen)?);
-        let (catalogue, entries) =
+        let (mut catalogue, entries) =
             Catalogue::open(dir).map_err(|error| catalogue_failed(&error))?;
         let found = read_store(dir, &entries, true)?;
         let status = Arc::new(Status::default());
@@ -291,6 +291,7 @@ fn start(
         owner: Arc::clone(&owner),
         catalogue,
         newest,
+        unforgotten: Vec::new(),
         status: Arc::clone(&status),
         jobs: jobs_inbox,
         writer: writer.clone(),

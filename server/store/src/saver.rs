@@ -78,6 +78,8 @@ pub struct Saver {
     pub catalogue: Catalogue,
     /// The version of each segment's checkpoint.
     pub newest: BTreeMap<u64, u64>,
+    /// Removed segments that could not be forgotten, mostly for lack of space: to be tried again.
+    pub unforgotten: Vec<u64>,
     pub status: Arc<Status>,
     pub jobs: Receiver<Job>,
     pub writer: Sender<Message>,
@@ -87,26 +89,35 @@ impl Saver {
     /// Works until nobody has jobs any more.
     fn run(mut self) {
         while let Ok(job) = self.jobs.recv() {
-            let message = match job {
-                Job::Save { head, diff, done } => Message::Saved(Saved {
+            if let Job::Save { head, diff, done } = job {
+                let saved = Saved {
                     segment_id: head.segment_id,
                     parent: head.parent,
                     version: head.at.number,
                     diff_bytes: head.diff_bytes,
                     result: self.save(&head, &diff),
                     done,
-                }),
-                Job::Forget { segment_id } => match self.forget(segment_id) {
-                    Ok(()) => Message::Forgotten { segment_id },
-                    // the REMOVE record stays, and the next start tries again
-                    Err(error) => {
-                        self.status.error(&error);
-                        continue;
-                    }
-                },
-            };
-            if self.writer.send(message).is_err() {
-                return;
+                };
+                if self.writer.send(Message::Saved(saved)).is_err() {
+                    return;
+                }
+            } else if let Job::Forget { segment_id } = job {
+                self.unforgotten.push(segment_id);
+            }
+            self.forget_all();
+        }
+    }
+
+    /// What fails is tried again after the next job, or at the next start: its REMOVE record stays.
+    fn forget_all(&mut self) {
+        for segment_id in std::mem::take(&mut self.unforgotten) {
+            match self.forget(segment_id) {
+                // should the writer have died, nobody is left to be told
+                Ok(()) => drop(self.writer.send(Message::Forgotten { segment_id })),
+                Err(error) => {
+                    self.status.error(&error);
+                    self.unforgotten.push(segment_id);
+                }
             }
         }
     }
@@ -136,12 +147,13 @@ impl Saver {
 
     fn forget(&mut self, segment_id: u64) -> Result<(), StoreError> {
         self.owner.check()?;
-        if let Some(version) = self.newest.remove(&segment_id) {
+        if let Some(&version) = self.newest.get(&segment_id) {
             self.catalogue
                 .remove(segment_id)
                 .map_err(|error| catalogue_failed(&error))?;
             self.remove(segment_id, version)?;
             files::sync_dir(&self.dir).map_err(|error| failed("syncing", &self.dir, &error))?;
+            self.newest.remove(&segment_id);
         }
         Ok(())
     }
