@@ -9,6 +9,7 @@
 #include "abi/thread_error.h"
 #include "interweave.h"
 #include "memory/address_map.h"
+#include "swizzle/stub_arena.h"
 #include "types/mip.h"
 #include "types/navigation.h"
 #include "types/registry.h"
@@ -39,6 +40,14 @@ void* guarded_pointer(IW_handle_t h, Call&& call) noexcept {
   void* out = nullptr;
   const int code = guarded(h, [&] { return call(out); });
   return code == 0 ? out : nullptr;
+}
+
+// Freed by the caller.
+char* text_for_caller(const std::string& text) {
+  auto* const out = static_cast<char*>(std::malloc(text.size() + 1));
+  if (out == nullptr) throw std::bad_alloc();
+  std::memcpy(out, text.c_str(), text.size() + 1);
+  return out;
 }
 
 std::string token_of(const IW_open_options* options) {
@@ -219,6 +228,11 @@ void* IW_next_block(IW_handle_t h, const void* after) {
 
 IW_mip_t IW_ptr_to_mip(const void* p) {
   try {
+    // A pointer whose block is not here keeps its MIP.
+    iw::swizzle::StubTarget stub;
+    if (iw::swizzle::StubArena::program().find(p, stub)) {
+      return text_for_caller(iw::types::mip_text(stub.url, stub.serial, stub.unit));
+    }
     iw::memory::FoundBlock found;
     iw::types::Url url;
     if (!iw::memory::find_block(p, found) || !iw::memory::find_segment(p, url)) {
@@ -232,11 +246,7 @@ IW_mip_t IW_ptr_to_mip(const void* p) {
                                                      block.type->spelled() +
                                                      "; only the beginnings of units have MIPs"});
     }
-    const std::string text = iw::types::mip_text(url, block.serial, at.unit);
-    auto* const out = static_cast<char*>(std::malloc(text.size() + 1));
-    if (out == nullptr) return fail_null({error_code::NO_MEMORY, "no memory is left"});
-    std::memcpy(out, text.c_str(), text.size() + 1);
-    return out;
+    return text_for_caller(iw::types::mip_text(url, block.serial, at.unit));
   } catch (const std::bad_alloc&) {
     return fail_null({error_code::NO_MEMORY, "no memory is left"});
   }

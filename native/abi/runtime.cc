@@ -112,14 +112,15 @@ std::vector<Link*> Runtime::links() {
   return all;
 }
 
-void Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials,
-                       std::int64_t deadline_ns) {
+Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials,
+                         std::int64_t deadline_ns) {
   IW_segment& segment = segment_for(url, {});
   Result result = segment.open_for_pointers(deadline_ns);
   if (result) result = segment.describe(std::move(serials), {}, deadline_ns);
   if (!result && log_choice().debug) {
     trace("pointers into " + url.text() + " become stubs: " + result.text);
   }
+  return result;
 }
 
 // ---- the library's thread ----
@@ -226,6 +227,38 @@ memory::Heap* HeapResolver::find(const types::Url& url) {
   if (heap == nullptr) return nullptr;
   kept_.push_back(std::move(heap));
   return kept_.back().get();
+}
+
+swizzle::StubReason HeapResolver::why_missing(const types::Url& url) {
+  const auto known = reasons_.find(url.text());
+  return known == reasons_.end() ? swizzle::StubReason::not_mapped : known->second;
+}
+
+void HeapResolver::asked(const types::Url& url, const Result& result) {
+  using protocol::error_code;
+  using swizzle::StubReason;
+  StubReason reason = StubReason::not_mapped;
+  switch (result.code) {
+    case error_code::OK:
+      reason = StubReason::no_block;
+      break;
+    case error_code::UNREACHABLE:
+    case error_code::TIMED_OUT:
+    case error_code::STOPPING:
+      reason = StubReason::unreachable;
+      break;
+    case error_code::NO_SEGMENT:
+    case error_code::REMOVED:
+    case error_code::DENIED:
+      reason = StubReason::no_segment;
+      break;
+    case error_code::NO_MEMORY:
+      reason = StubReason::no_address_space;
+      break;
+    default:
+      break;
+  }
+  reasons_[url.text()] = reason;
 }
 
 }  // namespace iw::abi

@@ -32,8 +32,8 @@ class Runtime {
   IW_segment* find_segment(const types::Url& url);
 
   // Makes blocks of another segment known, if that is possible by then; for pointers.
-  void describe(const types::Url& url, std::vector<std::uint64_t> serials,
-                std::int64_t deadline_ns);
+  Result describe(const types::Url& url, std::vector<std::uint64_t> serials,
+                  std::int64_t deadline_ns);
 
   // The library's thread has something new to do.
   void wake() const { wake_.signal(); }
@@ -69,10 +69,14 @@ class HeapResolver final : public swizzle::Resolver {
  public:
   explicit HeapResolver(Runtime& runtime) : runtime_(runtime) {}
   memory::Heap* find(const types::Url& url) override;
+  swizzle::StubReason why_missing(const types::Url& url) override;
+  // Blocks of the segment were asked for, with this result.
+  void asked(const types::Url& url, const Result& result);
 
  private:
   Runtime& runtime_;
   std::vector<std::shared_ptr<memory::Heap>> kept_;
+  std::map<std::string, swizzle::StubReason> reasons_;
 };
 
 }  // namespace iw::abi

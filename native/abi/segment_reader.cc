@@ -178,11 +178,10 @@ Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
     if (!diff) break;
     lock.unlock();
     bool damaged = false;
-    const auto describe = [this, deadline_ns](const types::Url& url,
-                                              std::vector<std::uint64_t> serials) {
-      runtime_.describe(url, std::move(serials), deadline_ns);
-    };
     HeapResolver resolver(runtime_);
+    const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+      resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
+    };
     result = copy_->apply(diff->bytes.bytes(), describe, resolver, damaged);
     lock.lock();
     if (result.ok()) {

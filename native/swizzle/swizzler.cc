@@ -126,7 +126,7 @@ Result Swizzler::from_wire(const WirePointer& pointer, const types::Type* target
   if (block->serial != pointer.serial || (pointer.slot != 0 && pointer.slot != last_slot_)) {
     memory::Block found;
     if (!block_in_slot(pointer, found)) {
-      return stub(pointer, pointer.slot == 0 ? StubReason::no_block : StubReason::not_mapped, out);
+      return stub(pointer, why_missing(pointer.slot), out);
     }
     *block = found;
     if (pointer.slot != 0) last_slot_ = pointer.slot;
@@ -151,6 +151,11 @@ bool Swizzler::block_in_slot(const WirePointer& pointer, memory::Block& out) {
     known = heap_of_slot_.emplace(pointer.slot, heap).first;
   }
   return known->second != nullptr && known->second->find(pointer.serial, out);
+}
+
+StubReason Swizzler::why_missing(std::uint16_t slot) {
+  const bool is_own = slot == 0 || *slots_.url_of(slot) == slots_.segment();
+  return is_own ? StubReason::no_block : resolver_.why_missing(*slots_.url_of(slot));
 }
 
 Result Swizzler::stub(const WirePointer& pointer, StubReason reason, void*& out) {

@@ -26,6 +26,8 @@ class Resolver {
   // stays at least until the translation ends. Null: it is not known. Must not make network calls
   // or take the mutex of a segment: blocks of other segments are reserved before the translation.
   virtual memory::Heap* find(const types::Url& url) = 0;
+  // Why a block of another segment is not there.
+  virtual StubReason why_missing(const types::Url&) { return StubReason::not_mapped; }
 };
 
 class Swizzler {
@@ -57,6 +59,7 @@ class Swizzler {
   Result slot_of_found(const memory::FoundBlock& found, std::uint16_t& out);
   Result slot_of_url(const types::Url& url, std::uint16_t& out);
   bool block_in_slot(const WirePointer& pointer, memory::Block& out);
+  StubReason why_missing(std::uint16_t slot);
   Result stub(const WirePointer& pointer, StubReason reason, void*& out);
 
   memory::Heap& own_;

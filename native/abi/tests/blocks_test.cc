@@ -175,6 +175,41 @@ TEST_F(Blocks, PointersLeadIntoOtherSegments) {
   EXPECT_EQ(IW_close_segment(reader), 0);
 }
 
+// Touching one tells the MIP and the reason, and ends the program.
+TEST_F(Blocks, APointerToAFreedBlockIsAStubThatKeepsItsMipAndTellsWhy) {
+  const IW_handle_t first = open("/from");
+  const IW_handle_t second = open("/to");
+  ASSERT_EQ(IW_wl_acquire(first), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(second), 0) << IW_strerror();
+  auto* const target = static_cast<Node*>(IW_malloc_named(second, &node_type, "target"));
+  auto* const source = static_cast<Node*>(IW_malloc_named(first, &node_type, "source"));
+  ASSERT_NE(target, nullptr);
+  ASSERT_NE(source, nullptr);
+  source->next = target;
+  const IW_mip_t mip = IW_ptr_to_mip(target);
+  ASSERT_EQ(IW_wl_release(second), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(first), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(second), 0) << IW_strerror();
+  ASSERT_EQ(IW_free(second, target), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(second), 0) << IW_strerror();
+  ASSERT_EQ(IW_close_segment(first), 0);
+  ASSERT_EQ(IW_close_segment(second), 0);
+
+  const IW_handle_t reader = open("/from");
+  ASSERT_EQ(IW_rl_acquire(reader), 0) << IW_strerror();
+  const auto* const again =
+      static_cast<Node*>(IW_mip_to_ptr((server_.url("/from") + "#source").c_str()));
+  ASSERT_NE(again, nullptr) << IW_strerror();
+  const IW_mip_t kept = IW_ptr_to_mip(again->next);
+  ASSERT_NE(kept, nullptr) << IW_strerror();
+  EXPECT_STREQ(kept, mip);
+  EXPECT_DEATH(std::fprintf(stderr, "%d", again->next->key), "no such block");
+  IW_mip_free(kept);
+  IW_mip_free(mip);
+  ASSERT_EQ(IW_rl_release(reader), 0);
+  EXPECT_EQ(IW_close_segment(reader), 0);
+}
+
 // The pointer's server is stopped: the acquire does not wait for it beyond its own deadline.
 TEST_F(Blocks, APointerIntoASegmentOfAHungServerDoesNotHoldAReaderUp) {
   Server hung;
