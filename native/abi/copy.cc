@@ -137,9 +137,22 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, Co
   std::vector<memory::SubsegmentPages> written;
   if (Result listed = heap_->collect(written); !listed) return listed;
   pages = page_count(written);
-  if (Result found = heap_->changed_runs(written, out.runs); !found) return found;
+  Result collected = collect_runs(written, runs::Splicing::on, from_version, resolver, out);
+  // The pointer that leads nowhere may be one that nobody stored to, between two that were
+  // [DIFF-9].
+  if (collected.code == error_code::BAD_POINTER) {
+    collected = collect_runs(written, runs::Splicing::off, from_version, resolver, out);
+  }
+  return collected;
+}
+
+Result Copy::collect_runs(std::span<const memory::SubsegmentPages> written, runs::Splicing splicing,
+                          std::uint64_t from_version, swizzle::Resolver& resolver,
+                          CollectedDiff& out) {
+  if (Result found = heap_->changed_runs(written, out.runs, splicing); !found) return found;
   swizzle::Swizzler swizzler(*heap_, slots_, resolver);
   const diff::Release release{*heap_, types_, slots_, swizzler, from_version, out.runs, true};
+  out.outgoing = {};
   Result collected = diff::collect(release, out.outgoing);
   if (!collected) slots_.rollback();
   return collected;

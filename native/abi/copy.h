@@ -81,6 +81,8 @@ class Copy {
   Result roll_back();
 
  private:
+  Result collect_runs(std::span<const memory::SubsegmentPages> written, runs::Splicing splicing,
+                      std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out);
   explicit Copy(const types::Url& url) : slots_(url) {}
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
   void ask_for_foreign(const diff::Update& update, const Describe& describe,

@@ -28,11 +28,23 @@ const IW_field_def node_fields[] = {{"key", &IW_def_int, offsetof(Node, key)},
 const IW_type_def node_type =
     IW_RECORD_DEF("test_node", sizeof(Node), alignof(Node), node_fields, 2);
 
+// A pointer so short that runs of changed words before and behind it are joined.
+struct Linked {
+  double value;
+  Node* node;
+  int after;
+};
+const IW_field_def linked_fields[] = {{"value", &IW_def_double, offsetof(Linked, value)},
+                                      {"node", &node_pointer, offsetof(Linked, node)},
+                                      {"after", &IW_def_int, offsetof(Linked, after)}};
+const IW_type_def linked_type =
+    IW_RECORD_DEF("test_linked", sizeof(Linked), alignof(Linked), linked_fields, 3);
+
 class Blocks : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const IW_type_t types[] = {&node_type};
-    ASSERT_EQ(IW_register_types(types, 1), 0);
+    const IW_type_t types[] = {&node_type, &linked_type};
+    ASSERT_EQ(IW_register_types(types, 2), 0);
   }
   void SetUp() override { ASSERT_TRUE(server_.good()); }
 
@@ -249,6 +261,23 @@ TEST_F(Blocks, APointerThatLeadsNowhereIsRefusedAndTheLockStays) {
   node->next = node;
   EXPECT_EQ(IW_wl_release(segment), 0) << IW_strerror();
   EXPECT_EQ(IW_version(segment), 1u);
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+TEST_F(Blocks, Diff9APointerThatLeadsNowhereAndWasNotStoredToIsLeftOut) {
+  const IW_handle_t segment = open("/spliced");
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const linked = static_cast<Linked*>(IW_malloc(segment, &linked_type));
+  linked->node = static_cast<Node*>(IW_malloc(segment, &node_type));
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_free(segment, linked->node), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  linked->value = 0.1;
+  linked->after = 2;
+  EXPECT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_version(segment), 3u);
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
