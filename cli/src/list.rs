@@ -18,7 +18,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// [iw://]HOST[:PORT][/PREFIX], or unix:FILE:/PREFIX
+    /// [iw://]HOST[:PORT][/PREFIX], or unix:FILE[:/PREFIX]
     #[arg(default_value = "127.0.0.1", value_name = "SERVER")]
     server: String,
     /// One JSON array
@@ -34,7 +34,7 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
         return Ok(());
     }
     if segments.is_empty() {
-        eprintln!("no segments (the first IW_open_segment makes one)");
+        eprintln!("{}", none_text(&url.path));
         return Ok(());
     }
     let mut table = Table::new(&[
@@ -63,9 +63,20 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
 
 /// A server without a path is the same as with "/".
 fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
+    let root = match argument.starts_with("unix:") {
+        true => ":/",
+        false => "/",
+    };
     Url::parse(argument)
-        .or_else(|first| Url::parse(&format!("{argument}/")).map_err(|_| first))
+        .or_else(|first| Url::parse(&format!("{argument}{root}")).map_err(|_| first))
         .map_err(Failure::from)
+}
+
+fn none_text(prefix: &str) -> String {
+    match prefix {
+        "/" => "no segments (the first IW_open_segment makes one)".to_string(),
+        _ => format!("no segments that begin with {prefix}"),
+    }
 }
 
 fn writer_text(segment: &SegmentInfo) -> String {
@@ -85,7 +96,7 @@ pub fn durability_text(durable: Durability) -> &'static str {
 }
 
 fn as_json(segment: &SegmentInfo) -> Json {
-    let number = |value: u64| Json::Number(value.to_string());
+    let number = |value: u64| Json::from(value);
     object(vec![
         ("path", text(&segment.path)),
         ("incarnation", number(segment.newest.incarnation)),

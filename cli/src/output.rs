@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use interweave_wire::Json;
+use interweave_wire::json::{self, Json};
 
 /// Writes to standard output. `interweave ls | head -1` is no failure.
 pub fn print_text(text: &str) {
@@ -18,7 +18,7 @@ pub fn print_text(text: &str) {
 }
 
 pub fn print_json(value: &Json) {
-    print_text(&format!("{value}\n"));
+    print_text(&(json::line(value) + "\n"));
 }
 
 pub fn text(value: &str) -> Json {
@@ -26,12 +26,7 @@ pub fn text(value: &str) -> Json {
 }
 
 pub fn object(members: Vec<(&str, Json)>) -> Json {
-    Json::Object(
-        members
-            .into_iter()
-            .map(|(name, value)| (name.to_string(), value))
-            .collect(),
-    )
+    members.into_iter().collect()
 }
 
 /// Columns as wide as their widest cell.

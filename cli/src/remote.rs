@@ -216,3 +216,18 @@ pub fn address_text(address: &Address) -> String {
         Address::Unix { file } => format!("unix:{file}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_fits_what_was_wrong() {
+        let text = |kind: io::ErrorKind| unreachable_text("unix:/run/iw.sock", &kind.into());
+        assert!(text(io::ErrorKind::ConnectionRefused).contains("is one running there?"));
+        assert!(text(io::ErrorKind::NotFound).contains("is one running there?"));
+        let forbidden = text(io::ErrorKind::PermissionDenied);
+        assert!(!forbidden.contains("running"), "{forbidden}");
+        assert!(forbidden.contains("write permission"), "{forbidden}");
+    }
+}

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use interweave_wire::value_tree::parse_value;
-use interweave_wire::Json;
+use interweave_wire::json::{self, Json};
+use interweave_wire::protocol::{Primitive, TypeBody};
+use interweave_wire::{Rejection, TypeTable};
 
 use crate::failure::Failure;
 use crate::output::{object, print_json};
@@ -13,10 +14,11 @@ use crate::target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
-  interweave set '127.0.0.1/astroflow#header#want_cfl' 0.3
-  interweave set '127.0.0.1/list#head#0' 7
-  interweave set '127.0.0.1/box#point' '{\"x\": 1, \"y\": 2}'
-  interweave set '127.0.0.1/box#label' hello";
+  interweave set '127.0.0.1/list#2#key' 7                 a field
+  interweave set '127.0.0.1/list#2#0' 7                   the same, by its offset
+  interweave set '127.0.0.1/list#head#next' '#2'          a pointer, to block 2 of the segment
+  interweave set '127.0.0.1/list#2' '{\"key\": 7, \"next\": null}'
+  interweave set '127.0.0.1/astroflow#header#want_cfl' 0.3   steers a running simulator";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -24,7 +26,8 @@ pub struct SetArgs {
     /// url#block, url#block#field or url#block#offset
     #[arg(value_name = "MIP")]
     target: String,
-    /// A number, true, false, text, an enum member's name, or JSON for arrays and structs
+    /// A number, true, false, text, or an enum member's name; JSON for arrays and structs; null or
+    /// #BLOCK[#OFFSET] of the same segment for pointers
     #[arg(allow_hyphen_values = true)]
     value: String,
     /// How long to wait for the writer lock, in seconds
@@ -46,13 +49,12 @@ pub fn run(args: SetArgs) -> Result<(), Failure> {
     if !(args.timeout >= 0.0 && args.timeout <= 1e6) {
         return Err(Failure::new("--timeout is a number of seconds, 0 or more"));
     }
-    // What is no JSON is text: `set ...#label hello`.
-    let value = Json::parse(&args.value).unwrap_or_else(|_| Json::String(args.value.clone()));
     let mut remote = Remote::connect(&target.url.server)?;
     let version = remote.change(&target.url, Duration::from_secs_f64(args.timeout), |view| {
         let block = view.block(block)?;
         let place = view.locate_to_set(&block, &target.place)?;
-        let bytes = parse_value(view.types(), place.type_serial, &value)?;
+        let value = value_of(&args.value, view.types(), place.type_serial)?;
+        let bytes = view.slots_of(place.type_serial, &value)?;
         Ok(Change {
             serial: block.serial,
             first_unit: place.first_unit,
@@ -62,11 +64,26 @@ pub fn run(args: SetArgs) -> Result<(), Failure> {
         })
     })?;
     match args.json {
-        true => print_json(&object(vec![(
-            "version",
-            Json::Number(version.to_string()),
-        )])),
+        true => print_json(&object(vec![("version", Json::from(version))])),
         false => eprintln!("version {version}"),
     }
     Ok(())
+}
+
+/// What is no JSON is text (`set ...#label hello`), unless it looks like a struct or an array and one
+/// is due.
+fn value_of(text: &str, types: &TypeTable, type_serial: u32) -> Result<Json, Rejection> {
+    let looks_nested = text.trim_start().starts_with(['{', '[']);
+    match json::parse(text) {
+        Err(why) if looks_nested && is_nested(types, type_serial) => Err(why),
+        parsed => Ok(parsed.unwrap_or_else(|_| Json::from(text))),
+    }
+}
+
+fn is_nested(types: &TypeTable, type_serial: u32) -> bool {
+    match types.get(type_serial).map(|ty| &ty.descriptor.body) {
+        Some(TypeBody::Record(_) | TypeBody::Union(_) | TypeBody::Sequence(_)) => true,
+        Some(TypeBody::Array(array)) => array.element != Primitive::Char as u32,
+        _ => false,
+    }
 }

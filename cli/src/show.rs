@@ -1,9 +1,10 @@
 //! `interweave show`: a segment's types and values, from its own descriptors.
 
 use clap::Args;
+use interweave_wire::json::{self, Json};
 use interweave_wire::protocol::{TypeBody, TypeDescriptor};
 use interweave_wire::value_tree::type_text;
-use interweave_wire::{Json, TypeTable};
+use interweave_wire::TypeTable;
 
 use crate::failure::Failure;
 use crate::output::{object, print_json, print_text, size_text, text};
@@ -87,7 +88,7 @@ fn block_text(view: &View, block: &interweave_master::BlockInfo<'_>, elements: u
         block.serial,
         view.block_type_text(block),
         block.changed,
-        view.render(block, elements)
+        json::line(&view.render(block, elements))
     )
 }
 
@@ -146,7 +147,7 @@ fn declaration(types: &TypeTable, serial: u32, name: &str) -> String {
 }
 
 fn as_json(view: &View, chosen: &[interweave_master::BlockInfo<'_>], args: &ShowArgs) -> Json {
-    let number = |value: u64| Json::Number(value.to_string());
+    let number = |value: u64| Json::from(value);
     let types = named(view.types())
         .map(|descriptor| text(type_declaration(view.types(), descriptor).trim_end()))
         .collect();

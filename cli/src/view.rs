@@ -3,10 +3,11 @@
 use interweave_master::{BlockInfo, Segment};
 use interweave_server::client::Copy;
 use interweave_wire::mip::Address;
+use interweave_wire::protocol::ErrorCode;
 use interweave_wire::value_tree::{
-    place_of_path, place_of_unit, type_text, Place as UnitPlace, Renderer,
+    is_begun_at, place_of_path, place_of_unit, type_text, Place as UnitPlace, Reader, Renderer,
 };
-use interweave_wire::{BlockRef, Json, Pointer, TypeTable, Url};
+use interweave_wire::{BlockRef, Json, Mip, Pointer, Rejection, TypeTable, Url};
 
 use crate::failure::Failure;
 use crate::target::Place;
@@ -41,12 +42,15 @@ impl View {
         self.segment().blocks()
     }
 
-    pub fn block(&self, block: &BlockRef) -> Result<BlockInfo<'_>, Failure> {
-        let found = match block {
+    fn find(&self, block: &BlockRef) -> Option<BlockInfo<'_>> {
+        match block {
             BlockRef::Serial(serial) => self.segment().block(*serial),
             BlockRef::Name(name) => self.segment().block_by_name(name),
-        };
-        found.ok_or_else(|| {
+        }
+    }
+
+    pub fn block(&self, block: &BlockRef) -> Result<BlockInfo<'_>, Failure> {
+        self.find(block).ok_or_else(|| {
             Failure::new(format!(
                 "{} has no block {}; it has {}",
                 self.url_text(),
@@ -139,6 +143,52 @@ impl View {
             ))),
             other => self.locate(block, other),
         }
+    }
+
+    /// The slot form of a value.
+    pub fn slots_of(&self, type_serial: u32, value: &Json) -> Result<Vec<u8>, Rejection> {
+        let pointer = |target: u32, text: &str| self.pointer_to(target, text);
+        let reader = Reader {
+            types: self.types(),
+            pointer: &pointer,
+        };
+        reader.slots(type_serial, value)
+    }
+
+    /// The pointer that `#2`, `#head#1` or such a MIP of this segment is; it must lead to a value of
+    /// the type (0: any).
+    fn pointer_to(&self, target: u32, text: &str) -> Result<Pointer, Rejection> {
+        let bad = |why: String| Err(Rejection::new(ErrorCode::BadPointer, why));
+        let mip = match text.starts_with('#') {
+            true => Mip::parse(&format!("{}{text}", self.url))?,
+            false => Mip::parse(text)?,
+        };
+        let Some(named) = mip.block.filter(|_| mip.url == self.url) else {
+            let url = self.url_text();
+            return bad(format!(
+                "`{text}` is no block of {url}; write #BLOCK or null"
+            ));
+        };
+        let Some(block) = self.find(&named) else {
+            return bad(format!("there is no block {}", block_text(&named)));
+        };
+        let (layout, offset) = (block.layout, mip.offset);
+        let fits = match target {
+            0 => offset < layout.units(),
+            _ => is_begun_at(self.types(), layout, offset, target),
+        };
+        if !fits {
+            let wanted = type_text(self.types(), target);
+            let found = self.block_type_text(&block);
+            return bad(format!(
+                "`{text}` is in a block of {found}, and no {wanted} begins there"
+            ));
+        }
+        Ok(Pointer {
+            slot: 0,
+            serial: block.serial,
+            offset,
+        })
     }
 
     /// The block in slot form.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use interweave_server::client::ClientError;
-use interweave_wire::Json;
+use interweave_wire::json::{self, Json};
 
 use crate::failure::Failure;
 use crate::output::{object, print_json, print_text, size_text};
@@ -120,7 +120,9 @@ fn watch_again(remote: &Remote, view: &View) -> Result<(Remote, View), ClientErr
 
 fn report(args: &WatchArgs, version: u64, diff_bytes: u64, seconds: f64, value: Option<Json>) {
     if !args.json {
-        let value = value.map(|value| format!("  {value}")).unwrap_or_default();
+        let value = value
+            .map(|value| format!("  {}", json::line(&value)))
+            .unwrap_or_default();
         print_text(&format!(
             "{seconds:9.3} s  version {version}  diff {}{value}\n",
             size_text(diff_bytes)
@@ -128,9 +130,9 @@ fn report(args: &WatchArgs, version: u64, diff_bytes: u64, seconds: f64, value: 
         return;
     }
     let mut members = vec![
-        ("seconds", Json::Number(format!("{seconds:.6}"))),
-        ("version", Json::Number(version.to_string())),
-        ("diff_bytes", Json::Number(diff_bytes.to_string())),
+        ("seconds", Json::from((seconds * 1e6).round() / 1e6)),
+        ("version", Json::from(version)),
+        ("diff_bytes", Json::from(diff_bytes)),
     ];
     members.extend(value.map(|value| ("value", value)));
     print_json(&object(members));

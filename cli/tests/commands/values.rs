@@ -1,7 +1,11 @@
-//! What the other commands say of servers and values.
+//! What the other commands say of servers and values, and what `set` changes.
 
-use crate::program::refused;
-use crate::server::Server;
+use crate::clients::{connect, open, write, PATIENT};
+use crate::program::{call, refused};
+use crate::server::{Directory, Server};
+use interweave_server::client::Client;
+use interweave_wire::protocol::{Durability, Field, Primitive, TypeBody, TypeDescriptor};
+use interweave_wire::{DiffBuilder, TypeTable};
 
 #[test]
 fn a_port_of_http_is_named_as_that() {
@@ -9,4 +13,122 @@ fn a_port_of_http_is_named_as_that() {
     let text = refused(&["show", &format!("{}/list", server.http)]);
     assert!(text.contains(&server.http.to_string()), "{text}");
     assert!(text.contains("HTTP answers there"), "{text}");
+}
+
+#[test]
+fn ls_takes_a_socket_without_a_path_and_names_the_prefix_that_nothing_has() {
+    let directory = Directory::new();
+    let socket = format!("unix:{}", directory.path().join("iw.sock").display());
+    let server = Server::in_memory(&["--listen", &socket]);
+    let mut client = connect(&server);
+    let mut copy = open(&mut client, "/numbers", Durability::Memory);
+    write(&mut client, &mut copy, 1, 10, 1).unwrap();
+    let listed = call(&["ls", &socket]);
+    assert!(
+        listed.success && listed.out.contains("/numbers"),
+        "{}",
+        listed.err
+    );
+    let listed = call(&["ls", &format!("{socket}:/astro")]);
+    assert!(listed.success);
+    assert_eq!(listed.err, "no segments that begin with /astro\n");
+}
+
+fn described(types: &mut TypeTable, serial: u32, name: &str, body: TypeBody) {
+    let descriptor = TypeDescriptor {
+        serial,
+        name: name.into(),
+        hash: 0,
+        predecessor: 0,
+        body,
+    };
+    let sealed = types.seal(vec![descriptor]).expect("a type");
+    types.extend(sealed).expect("a type of the table");
+}
+
+fn field(name: &str, type_: u32) -> Field {
+    Field {
+        name: name.into(),
+        type_,
+    }
+}
+
+/// A segment /pairs with the blocks head and 2 of `struct pair { int key; int *to; }`.
+fn make_pairs(client: &mut Client) {
+    let mut types = TypeTable::new();
+    let int = Primitive::Int as u32;
+    described(&mut types, 64, "", TypeBody::Pointer(int));
+    let fields = vec![field("key", int), field("to", 64)];
+    described(&mut types, 65, "pair", TypeBody::Record(fields));
+    let mut copy = open(client, "/pairs", Durability::Memory);
+    let lock = copy.lock(client, PATIENT, 1).expect("the lock");
+    let mut diff = DiffBuilder::new(0, 1);
+    types
+        .described()
+        .iter()
+        .for_each(|ty| diff.add_type(&ty.descriptor));
+    diff.add_block(lock.grant.first_serial, 65, 1, "head");
+    diff.add_block(lock.grant.first_serial + 1, 65, 1, "");
+    copy.release(client, &lock, diff.finish())
+        .expect("a version");
+}
+
+#[test]
+fn set_changes_fields_structs_and_pointers() {
+    let server = Server::in_memory(&[]);
+    make_pairs(&mut connect(&server));
+    let url = format!("127.0.0.1:{}/pairs", server.port);
+    let mip = |rest: &str| format!("{url}#{rest}");
+    let set = |rest: &str, value: &str| {
+        let ended = call(&["set", &mip(rest), value]);
+        assert!(ended.success, "{}", ended.err);
+        call(&["get", &mip("head")]).out
+    };
+    assert_eq!(set("head#key", "-7"), "{\"key\": -7, \"to\": null}\n");
+    let second = format!("{{\"key\": 5, \"to\": \"iw://{url}#2\"}}\n");
+    assert_eq!(set("head", r##"{"key": 5, "to": "#2"}"##), second);
+    let itself = format!("{{\"key\": 5, \"to\": \"iw://{url}#1\"}}\n");
+    assert_eq!(set("head#to", &mip("head")), itself);
+    assert_eq!(set("head#1", "null"), "{\"key\": 5, \"to\": null}\n");
+}
+
+#[test]
+fn what_cannot_be_set_or_got_is_said_in_the_users_words() {
+    let server = Server::in_memory(&[]);
+    make_pairs(&mut connect(&server));
+    let url = format!("127.0.0.1:{}/pairs", server.port);
+    for (rest, value, said) in [
+        (
+            "head",
+            "{bad",
+            "that is not JSON: key must be a string at line 1 column 2",
+        ),
+        (
+            "head",
+            r#"{"key": 1, "foo": 2}"#,
+            "there is no member `foo`; there are key, to",
+        ),
+        ("head#to", "#3", "there is no block #3"),
+        (
+            "head#to",
+            "#2#1",
+            "is in a block of pair, and no int begins there",
+        ),
+        ("head#to", "#2#9", "no int begins there"),
+        ("head#to", "127.0.0.1/other#1", "is no block of"),
+        ("head#to", "7", "null, or a block as"),
+        (
+            "head#key",
+            "2147483648",
+            "an integer from -2147483648 to 2147483647",
+        ),
+    ] {
+        let text = refused(&["set", &format!("{url}#{rest}"), value]);
+        assert!(text.contains(said), "{rest} {value}: {text}");
+    }
+    let text = refused(&["get", &format!("{url}#head#[0]")]);
+    assert!(
+        text.contains("has `[0]` where a field is due; there are key, to"),
+        "{text}"
+    );
 }

@@ -4,7 +4,7 @@ use super::inbound::{BulkTarget, Gate, Inbound, READ_BUFFER_BYTES};
 use super::outbound::Outbound;
 use crate::session::{Incoming, Outgoing, Request};
 use bytes::Bytes;
-use interweave_wire::json::Json;
+use interweave_wire::json::{self, Json};
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 
@@ -183,26 +183,20 @@ fn vector_bytes(lines: &Json) -> Vec<u8> {
         .collect()
 }
 
-fn member<'a>(object: &'a Json, name: &str) -> Option<&'a Json> {
-    let Json::Object(members) = object else {
-        return None;
-    };
-    members.iter().find(|(n, _)| n == name).map(|(_, v)| v)
-}
-
 #[test]
 fn malformed_frames_of_the_specification_lose_the_framing() {
     let text = include_str!("../../../spec/vectors/malformed/frame.json");
-    let Json::Array(vectors) = Json::parse(text).expect("JSON") else {
+    let Json::Array(vectors) = json::parse(text).expect("JSON") else {
         panic!("vectors are a list");
     };
     let mut walked = 0;
     for vector in &vectors {
-        let name = member(vector, "name").expect("a name").to_string();
+        let name = vector.get("name").expect("a name").to_string();
         // Bounds on bulk are the engine's; here only the framing is looked at.
-        let of_bulk_bound =
-            member(vector, "error").is_some_and(|error| error.to_string().contains("TOO_LARGE"));
-        let Some(bytes) = member(vector, "bytes").filter(|_| !of_bulk_bound) else {
+        let of_bulk_bound = vector
+            .get("error")
+            .is_some_and(|error| error.to_string().contains("TOO_LARGE"));
+        let Some(bytes) = vector.get("bytes").filter(|_| !of_bulk_bound) else {
             continue;
         };
         let bytes = vector_bytes(bytes);

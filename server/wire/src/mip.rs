@@ -79,7 +79,10 @@ impl Url {
                     return bad(text, "has no path");
                 };
                 let Some(address) = Address::parse(&rest[..slash]) else {
-                    return bad(text, "does not name a host");
+                    return bad(
+                        text,
+                        &what_is_wrong_with_address(&rest[slash..], &rest[..slash]),
+                    );
                 };
                 (address, &rest[slash..])
             }
@@ -101,6 +104,23 @@ impl Url {
             server,
             path: path.to_string(),
         })
+    }
+}
+
+/// For people: why an address, with that behind it, is none.
+fn what_is_wrong_with_address(behind: &str, address: &str) -> String {
+    let port = match address.rsplit_once(']') {
+        Some((_, port)) => port.strip_prefix(':'),
+        None => address.split_once(':').map(|(_, port)| port),
+    };
+    match (address.strip_suffix(':'), port) {
+        (Some(scheme), _) if behind.starts_with("//") => {
+            format!("has the scheme `{scheme}`, and only iw is known")
+        }
+        (_, Some(port)) if !address.starts_with(':') && !port.contains(':') => {
+            format!("has the port `{port}`; a port is a number from 1 to 65535")
+        }
+        _ => "does not name a host".to_string(),
     }
 }
 
@@ -286,8 +306,17 @@ mod tests {
             let refused = Url::parse(text).unwrap_err();
             assert_eq!(refused.code, ErrorCode::BadUrl, "{text}");
         }
-        let refused = Url::parse("iws://h/p").unwrap_err();
-        assert!(refused.text.contains("TLS"));
+        for (text, hint) in [
+            ("iws://h/p", "TLS"),
+            ("ftp://h/p", "has the scheme `ftp`"),
+            ("h:99999/p", "has the port `99999`"),
+            ("h:abc/p", "has the port `abc`"),
+            ("[::1]:x/p", "has the port `x`"),
+            ("::1/p", "does not name a host"),
+        ] {
+            let refused = Url::parse(text).unwrap_err();
+            assert!(refused.text.contains(hint), "{}", refused.text);
+        }
     }
 
     #[test]

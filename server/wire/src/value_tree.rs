@@ -6,8 +6,8 @@ mod place;
 mod render;
 mod type_text;
 
-pub use parse::parse_value;
-pub use place::{place_of_path, place_of_unit, Place};
+pub use parse::Reader;
+pub use place::{is_begun_at, place_of_path, place_of_unit, Place};
 pub use render::Renderer;
 pub use type_text::type_text;
 

@@ -1,27 +1,20 @@
 //! JSON to slot form.
 
-use std::str::FromStr;
-
-use crate::json::Json;
-use crate::pointer::POINTER_BYTES;
+use crate::json::{self, Json};
+use crate::pointer::{Pointer, POINTER_BYTES};
 use crate::protocol::{ErrorCode, Field, Primitive, TypeBody, UnionBody};
 use crate::rejection::Rejection;
 use crate::types::TypeTable;
 
-/// The slot form of a value of a type. Pointers and owned blocks may only be null or empty: text
-/// alone makes no blocks.
-pub fn parse_value(
-    types: &TypeTable,
-    type_serial: u32,
-    value: &Json,
-) -> Result<Vec<u8>, Rejection> {
-    let mut slots = Vec::new();
-    put(types, type_serial, value, &mut slots)?;
-    Ok(slots)
+/// Reads values. `pointer` finds what a text like `#2` or a MIP points at, for a pointer to that type
+/// (0: to anything).
+pub struct Reader<'a> {
+    pub types: &'a TypeTable,
+    pub pointer: &'a dyn Fn(u32, &str) -> Result<Pointer, Rejection>,
 }
 
 fn wrong<T>(wanted: &str, value: &Json) -> Result<T, Rejection> {
-    let shown: String = value.to_string().chars().take(60).collect();
+    let shown: String = json::line(value).chars().take(60).collect();
     let text = format!("{wanted} was expected, not {shown}");
     Err(Rejection::new(ErrorCode::BadValue, text))
 }
@@ -30,53 +23,166 @@ fn within<T>(part: &str, result: Result<T, Rejection>) -> Result<T, Rejection> {
     result.map_err(|inner| Rejection::new(inner.code, format!("{part}: {}", inner.text)))
 }
 
-fn put(types: &TypeTable, serial: u32, value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
-    let Some(ty) = types.get(serial) else {
-        return Err(Rejection::new(
-            ErrorCode::UnknownType,
-            format!("no type {serial}"),
-        ));
-    };
-    match &ty.descriptor.body {
-        TypeBody::Enum(members) => {
-            let found = members.iter().find(|member| match value {
-                Json::String(name) => *name == member.name,
-                Json::Number(number) => number.parse() == Ok(member.value),
-                _ => false,
-            });
-            let Some(member) = found else {
-                let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-                return wrong(&format!("one of {}", names.join(", ")), value);
-            };
-            out.extend_from_slice(&member.value.to_le_bytes());
-        }
-        TypeBody::String(bound) => match value {
-            Json::String(text) if text.len() <= *bound as usize && !text.contains('\0') => {
-                padded(text.as_bytes(), *bound as usize, out);
-            }
-            _ => return wrong(&format!("a string of at most {bound} bytes"), value),
-        },
-        TypeBody::Array(array) => array_of(types, array.element, array.count, value, out)?,
-        TypeBody::Record(fields) => record(types, fields, value, out)?,
-        TypeBody::Union(body) => union(types, body, ty.slot_bytes as usize, value, out)?,
-        TypeBody::Pointer(_) | TypeBody::Sequence(_) | TypeBody::Text(_) => {
-            let empty = match value {
-                Json::Null => true,
-                Json::Array(items) => items.is_empty(),
-                Json::String(text) => text.is_empty(),
-                _ => false,
-            };
-            if !empty {
-                return wrong(
-                    "null (a pointer, or what lies in a block of its own)",
-                    value,
-                );
-            }
-            padded(&[], POINTER_BYTES, out);
-        }
-        TypeBody::Other(_) => primitive(serial, value, out)?,
+impl Reader<'_> {
+    /// The slot form of a value of a type. Owned blocks may only be null or empty: text alone makes no
+    /// blocks.
+    pub fn slots(&self, type_serial: u32, value: &Json) -> Result<Vec<u8>, Rejection> {
+        let mut slots = Vec::new();
+        self.put(type_serial, value, &mut slots)?;
+        Ok(slots)
     }
-    Ok(())
+
+    fn put(&self, serial: u32, value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
+        let Some(ty) = self.types.get(serial) else {
+            return Err(Rejection::new(
+                ErrorCode::UnknownType,
+                format!("no type {serial}"),
+            ));
+        };
+        match &ty.descriptor.body {
+            TypeBody::Enum(members) => {
+                let found = members.iter().find(|member| match value {
+                    Json::String(name) => *name == member.name,
+                    Json::Number(number) => number.as_i64() == Some(member.value.into()),
+                    _ => false,
+                });
+                let Some(member) = found else {
+                    let names: Vec<&str> =
+                        members.iter().map(|member| member.name.as_str()).collect();
+                    return wrong(&format!("one of {}", names.join(", ")), value);
+                };
+                out.extend_from_slice(&member.value.to_le_bytes());
+            }
+            TypeBody::String(bound) => match value {
+                Json::String(text) if text.len() <= *bound as usize && !text.contains('\0') => {
+                    padded(text.as_bytes(), *bound as usize, out);
+                }
+                _ => return wrong(&format!("a string of at most {bound} bytes"), value),
+            },
+            TypeBody::Array(array) => self.array_of(array.element, array.count, value, out)?,
+            TypeBody::Record(fields) => self.record(fields, value, out)?,
+            TypeBody::Union(body) => self.union(body, ty.slot_bytes as usize, value, out)?,
+            TypeBody::Pointer(target) => {
+                let pointer = match value {
+                    Json::Null => Pointer::NULL,
+                    Json::String(text) => (self.pointer)(*target, text)?,
+                    _ => return wrong("null, or a block as \"#2\" or \"#name\",", value),
+                };
+                out.extend_from_slice(&pointer.to_bytes());
+            }
+            TypeBody::Sequence(_) | TypeBody::Text(_) => {
+                let empty = match value {
+                    Json::Null => true,
+                    Json::Array(items) => items.is_empty(),
+                    Json::String(text) => text.is_empty(),
+                    _ => false,
+                };
+                if !empty {
+                    return wrong(
+                        "null (it lies in a block of its own, which a program makes)",
+                        value,
+                    );
+                }
+                padded(&[], POINTER_BYTES, out);
+            }
+            TypeBody::Other(_) => primitive(serial, value, out)?,
+        }
+        Ok(())
+    }
+
+    fn array_of(
+        &self,
+        element: u32,
+        count: u32,
+        value: &Json,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Rejection> {
+        let count = count as usize;
+        match value {
+            Json::Array(items) if items.len() == count => {
+                for (index, item) in items.iter().enumerate() {
+                    within(&format!("[{index}]"), self.put(element, item, out))?;
+                }
+                Ok(())
+            }
+            Json::String(text) if element == Primitive::Char as u32 && text.len() <= count => {
+                padded(text.as_bytes(), count, out);
+                Ok(())
+            }
+            Json::String(hex) if element == Primitive::Uchar as u32 && hex.len() == 2 * count => {
+                for index in 0..count {
+                    let digits = hex.get(2 * index..2 * index + 2).unwrap_or("");
+                    match u8::from_str_radix(digits, 16) {
+                        Ok(byte) if !digits.starts_with('+') => out.push(byte),
+                        _ => return wrong("hex digits", value),
+                    }
+                }
+                Ok(())
+            }
+            _ => wrong(&format!("an array of {count} elements"), value),
+        }
+    }
+
+    fn record(&self, fields: &[Field], value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
+        let Json::Object(members) = value else {
+            return wrong("an object", value);
+        };
+        let is_field = |name: &str| fields.iter().any(|field| field.name == name);
+        if let Some(name) = members.keys().find(|name| !is_field(name)) {
+            let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            let text = format!(
+                "there is no member `{name}`; there are {}",
+                known.join(", ")
+            );
+            return Err(Rejection::new(ErrorCode::BadValue, text));
+        }
+        for field in fields {
+            match value.get(&field.name) {
+                Some(member) => within(&field.name, self.put(field.type_, member, out))?,
+                None => {
+                    return wrong(
+                        &format!("an object with the member `{}`", field.name),
+                        value,
+                    )
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn union(
+        &self,
+        body: &UnionBody,
+        slot_bytes: usize,
+        value: &Json,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Rejection> {
+        let Some(discriminant) = value.get(&body.discriminant) else {
+            return wrong(
+                &format!("an object with the member `{}`", body.discriminant),
+                value,
+            );
+        };
+        let end = out.len() + slot_bytes;
+        let begin = out.len();
+        within(
+            &body.discriminant,
+            self.put(body.discriminant_type, discriminant, out),
+        )?;
+        let number = i32::from_le_bytes(out[begin..begin + 4].try_into().expect("four bytes"));
+        let arm = body.arms.iter().find(|arm| arm.values.contains(&number));
+        let Some(arm) = arm.or(body.otherwise.as_deref()) else {
+            return wrong("a discriminant that selects an arm", discriminant);
+        };
+        if arm.type_ != 0 {
+            match value.get(&arm.name) {
+                Some(member) => within(&arm.name, self.put(arm.type_, member, out))?,
+                None => return wrong(&format!("an object with the member `{}`", arm.name), value),
+            }
+        }
+        out.resize(end, 0);
+        Ok(())
+    }
 }
 
 fn padded(bytes: &[u8], length: usize, out: &mut Vec<u8>) {
@@ -85,123 +191,32 @@ fn padded(bytes: &[u8], length: usize, out: &mut Vec<u8>) {
     out.resize(end, 0);
 }
 
-fn array_of(
-    types: &TypeTable,
-    element: u32,
-    count: u32,
-    value: &Json,
-    out: &mut Vec<u8>,
-) -> Result<(), Rejection> {
-    let count = count as usize;
-    match value {
-        Json::Array(items) if items.len() == count => {
-            for (index, item) in items.iter().enumerate() {
-                within(&format!("[{index}]"), put(types, element, item, out))?;
-            }
-            Ok(())
-        }
-        Json::String(text) if element == Primitive::Char as u32 && text.len() <= count => {
-            padded(text.as_bytes(), count, out);
-            Ok(())
-        }
-        Json::String(hex) if element == Primitive::Uchar as u32 && hex.len() == 2 * count => {
-            for index in 0..count {
-                let digits = hex.get(2 * index..2 * index + 2).unwrap_or("");
-                match u8::from_str_radix(digits, 16) {
-                    Ok(byte) if !digits.starts_with('+') => out.push(byte),
-                    _ => return wrong("hex digits", value),
-                }
-            }
-            Ok(())
-        }
-        _ => wrong(&format!("an array of {count} elements"), value),
-    }
-}
-
-fn record(
-    types: &TypeTable,
-    fields: &[Field],
-    value: &Json,
-    out: &mut Vec<u8>,
-) -> Result<(), Rejection> {
-    let Json::Object(members) = value else {
-        return wrong("an object", value);
-    };
-    let is_field = |name: &str| fields.iter().any(|field| field.name == name);
-    if let Some((name, _)) = members.iter().find(|(name, _)| !is_field(name)) {
-        return wrong(&format!("no member `{name}`"), value);
-    }
-    for field in fields {
-        match value.get(&field.name) {
-            Some(member) => within(&field.name, put(types, field.type_, member, out))?,
-            None => {
-                return wrong(
-                    &format!("an object with the member `{}`", field.name),
-                    value,
-                )
-            }
-        }
-    }
-    Ok(())
-}
-
-fn union(
-    types: &TypeTable,
-    body: &UnionBody,
-    slot_bytes: usize,
-    value: &Json,
-    out: &mut Vec<u8>,
-) -> Result<(), Rejection> {
-    let Some(discriminant) = value.get(&body.discriminant) else {
-        return wrong(
-            &format!("an object with the member `{}`", body.discriminant),
-            value,
-        );
-    };
-    let end = out.len() + slot_bytes;
-    let begin = out.len();
-    within(
-        &body.discriminant,
-        put(types, body.discriminant_type, discriminant, out),
-    )?;
-    let number = i32::from_le_bytes(out[begin..begin + 4].try_into().expect("four bytes"));
-    let arm = body.arms.iter().find(|arm| arm.values.contains(&number));
-    let Some(arm) = arm.or(body.otherwise.as_deref()) else {
-        return wrong("a discriminant that selects an arm", discriminant);
-    };
-    if arm.type_ != 0 {
-        match value.get(&arm.name) {
-            Some(member) => within(&arm.name, put(types, arm.type_, member, out))?,
-            None => return wrong(&format!("an object with the member `{}`", arm.name), value),
-        }
-    }
-    out.resize(end, 0);
-    Ok(())
-}
-
-fn number<T: FromStr>(what: &str, value: &Json) -> Result<T, Rejection> {
-    let parsed = match value {
-        Json::Number(text) => text.parse().ok(),
+/// Also the names that a float has in JSON strings.
+fn float(value: &Json) -> Result<f64, Rejection> {
+    let number = match value {
+        Json::Number(number) => number.as_f64(),
+        Json::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "inf" => Some(f64::INFINITY),
+            "-inf" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
         _ => None,
     };
-    parsed.map_or_else(|| wrong(what, value), Ok)
-}
-
-/// Also the names that a float has in JSON strings: NaN, inf, -inf.
-fn float<T: FromStr>(value: &Json) -> Result<T, Rejection> {
-    match value {
-        Json::String(text) if ["NaN", "inf", "-inf"].contains(&text.as_str()) => {
-            number("a number", &Json::Number(text.clone()))
-        }
-        value => number("a number", value),
-    }
+    number.map_or_else(|| wrong("a number", value), Ok)
 }
 
 fn primitive(serial: u32, value: &Json, out: &mut Vec<u8>) -> Result<(), Rejection> {
     macro_rules! integer {
         ($type:ty) => {{
             let range = format!("an integer from {} to {}", <$type>::MIN, <$type>::MAX);
-            out.extend_from_slice(&number::<$type>(&range, value)?.to_le_bytes())
+            // Wide enough for both signs.
+            let number = value.as_i64().map(i128::from);
+            let number = number.or_else(|| value.as_u64().map(i128::from));
+            match number.and_then(|number| <$type>::try_from(number).ok()) {
+                Some(number) => out.extend_from_slice(&number.to_le_bytes()),
+                None => return wrong(&range, value),
+            }
         }};
     }
     match Primitive::try_from(serial as i32) {
@@ -213,8 +228,8 @@ fn primitive(serial: u32, value: &Json, out: &mut Vec<u8>) -> Result<(), Rejecti
         Ok(Primitive::Uint) => integer!(u32),
         Ok(Primitive::Hyper) => integer!(i64),
         Ok(Primitive::Uhyper) => integer!(u64),
-        Ok(Primitive::Float) => out.extend_from_slice(&float::<f32>(value)?.to_le_bytes()),
-        Ok(Primitive::Double) => out.extend_from_slice(&float::<f64>(value)?.to_le_bytes()),
+        Ok(Primitive::Float) => out.extend_from_slice(&(float(value)? as f32).to_le_bytes()),
+        Ok(Primitive::Double) => out.extend_from_slice(&float(value)?.to_le_bytes()),
         Ok(Primitive::Bool) => match value {
             Json::Bool(value) => out.extend_from_slice(&u32::from(*value).to_le_bytes()),
             _ => return wrong("true or false", value),

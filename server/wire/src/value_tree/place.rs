@@ -55,11 +55,27 @@ fn embedded(types: &TypeTable, serial: u32) -> &Type {
 
 /// The place of a unit in a block; None beyond its end.
 pub fn place_of_unit(types: &TypeTable, layout: Layout<'_>, unit: u64) -> Option<Place> {
+    descend(types, layout, unit, |_| false)
+}
+
+/// Whether a value of that type begins at the unit, as a pointer to that type demands.
+pub fn is_begun_at(types: &TypeTable, layout: Layout<'_>, unit: u64, type_serial: u32) -> bool {
+    let begins = |place: &Place| place.first_unit == unit && place.type_serial == type_serial;
+    descend(types, layout, unit, begins).is_some_and(|place| begins(&place))
+}
+
+/// The parts that a unit lies in, from the outside in, to the first that is looked for, or the last.
+fn descend(
+    types: &TypeTable,
+    layout: Layout<'_>,
+    unit: u64,
+    is_found: impl Fn(&Place) -> bool,
+) -> Option<Place> {
     if unit >= layout.units() {
         return None;
     }
     let mut place = Place::element(layout, unit / layout.ty.units);
-    loop {
+    while !is_found(&place) {
         let within = unit - place.first_unit;
         match &embedded(types, place.type_serial).descriptor.body {
             TypeBody::Array(array) => {
@@ -78,9 +94,10 @@ pub fn place_of_unit(types: &TypeTable, layout: Layout<'_>, unit: u64) -> Option
                     byte += ty.slot_bytes;
                 }
             }
-            _ => return Some(place),
+            _ => break,
         }
     }
+    Some(place)
 }
 
 /// The place that a path like `[3].next` or `header.cfl` names. In a block of several elements it
@@ -121,10 +138,12 @@ pub fn place_of_path(
                 }
                 let Some(ty) = found else {
                     let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-                    return wrong(
-                        path,
-                        &format!("has no field `{name}`; there are {}", known.join(", ")),
-                    );
+                    let asked = match name {
+                        "" if rest.is_empty() => "ends where a field is due".to_string(),
+                        "" => format!("has `{rest}` where a field is due"),
+                        name => format!("has no field `{name}`"),
+                    };
+                    return wrong(path, &format!("{asked}; there are {}", known.join(", ")));
                 };
                 place.enter(ty, first, byte, &format!(".{name}"));
             }

@@ -31,11 +31,11 @@ fn text_of(slots: &[u8]) -> Option<&str> {
     plain.then_some(text)
 }
 
-/// Numbers that JSON does not have are strings.
-fn float(shown: String, finite: bool) -> Json {
-    match finite {
-        true => Json::Number(shown),
-        false => Json::String(shown),
+/// The shortest text that is that number; numbers that JSON does not have are strings.
+fn float(shown: String) -> Json {
+    match shown.parse::<f64>() {
+        Ok(number) if number.is_finite() => Json::from(number),
+        _ => Json::String(shown),
     }
 }
 
@@ -55,14 +55,14 @@ impl Renderer<'_> {
             TypeBody::Enum(members) => {
                 let value = i32::from_le_bytes(le(slots));
                 let member = members.iter().find(|member| member.value == value);
-                member.map_or(Json::number(value), |member| Json::string(&member.name))
+                member.map_or(Json::from(value), |member| Json::from(&*member.name))
             }
             TypeBody::String(_) => {
                 let end = slots
                     .iter()
                     .position(|&byte| byte == 0)
                     .unwrap_or(slots.len());
-                Json::string(String::from_utf8_lossy(&slots[..end]))
+                Json::from(String::from_utf8_lossy(&slots[..end]))
             }
             TypeBody::Array(array) => self.array(array.element, array.count.into(), slots),
             TypeBody::Record(fields) => self.record(fields, slots),
@@ -72,7 +72,7 @@ impl Renderer<'_> {
                 pointer => Json::String((self.pointer)(pointer)),
             },
             TypeBody::Sequence(_) => self.owned(slots, Json::Array(Vec::new())),
-            TypeBody::Text(_) => self.owned(slots, Json::string("")),
+            TypeBody::Text(_) => self.owned(slots, Json::from("")),
             TypeBody::Other(_) => primitive(type_serial, slots),
         }
     }
@@ -86,7 +86,7 @@ impl Renderer<'_> {
     fn array(&self, element: u32, count: u64, slots: &[u8]) -> Json {
         if element == Primitive::Char as u32 {
             if let Some(text) = text_of(slots) {
-                return Json::string(text);
+                return Json::from(text);
             }
         }
         if element == Primitive::Uchar as u32 {
@@ -97,7 +97,7 @@ impl Renderer<'_> {
         let each = slots.chunks_exact(bytes).take(shown);
         let mut items: Vec<Json> = each.map(|slots| self.value(element, slots)).collect();
         if (shown as u64) < count {
-            items.push(Json::string("..."));
+            items.push(Json::from("..."));
         }
         Json::Array(items)
     }
@@ -125,7 +125,7 @@ impl Renderer<'_> {
             let bytes = self.ty(arm.type_).slot_bytes as usize;
             members.push((arm.name.clone(), self.value(arm.type_, &slots[..bytes])));
         }
-        Json::Object(members)
+        members.into_iter().collect()
     }
 
     fn owned(&self, slots: &[u8], empty: Json) -> Json {
@@ -157,22 +157,16 @@ fn hex(bytes: &[u8], max_bytes: u64) -> Json {
 
 fn primitive(serial: u32, slots: &[u8]) -> Json {
     match Primitive::try_from(serial as i32) {
-        Ok(Primitive::Char) => Json::number(i8::from_le_bytes(le(slots))),
-        Ok(Primitive::Uchar) => Json::number(slots[0]),
-        Ok(Primitive::Short) => Json::number(i16::from_le_bytes(le(slots))),
-        Ok(Primitive::Ushort) => Json::number(u16::from_le_bytes(le(slots))),
-        Ok(Primitive::Int) => Json::number(i32::from_le_bytes(le(slots))),
-        Ok(Primitive::Uint) => Json::number(u32::from_le_bytes(le(slots))),
-        Ok(Primitive::Hyper) => Json::number(i64::from_le_bytes(le(slots))),
-        Ok(Primitive::Uhyper) => Json::number(u64::from_le_bytes(le(slots))),
-        Ok(Primitive::Float) => {
-            let value = f32::from_le_bytes(le(slots));
-            float(format!("{value:?}"), value.is_finite())
-        }
-        Ok(Primitive::Double) => {
-            let value = f64::from_le_bytes(le(slots));
-            float(format!("{value:?}"), value.is_finite())
-        }
+        Ok(Primitive::Char) => Json::from(i8::from_le_bytes(le(slots))),
+        Ok(Primitive::Uchar) => Json::from(slots[0]),
+        Ok(Primitive::Short) => Json::from(i16::from_le_bytes(le(slots))),
+        Ok(Primitive::Ushort) => Json::from(u16::from_le_bytes(le(slots))),
+        Ok(Primitive::Int) => Json::from(i32::from_le_bytes(le(slots))),
+        Ok(Primitive::Uint) => Json::from(u32::from_le_bytes(le(slots))),
+        Ok(Primitive::Hyper) => Json::from(i64::from_le_bytes(le(slots))),
+        Ok(Primitive::Uhyper) => Json::from(u64::from_le_bytes(le(slots))),
+        Ok(Primitive::Float) => float(format!("{:?}", f32::from_le_bytes(le(slots)))),
+        Ok(Primitive::Double) => float(format!("{:?}", f64::from_le_bytes(le(slots)))),
         Ok(Primitive::Bool) => Json::Bool(u32::from_le_bytes(le(slots)) != 0),
         Err(_) => unreachable!("a type without a body is a primitive"),
     }

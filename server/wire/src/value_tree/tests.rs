@@ -1,6 +1,8 @@
 use super::*;
-use crate::json::Json;
+use crate::json::{self, Json};
+use crate::pointer::Pointer;
 use crate::protocol::*;
+use crate::rejection::Rejection;
 use crate::types::TypeTable;
 
 const CHAR: u32 = 1;
@@ -102,14 +104,21 @@ fn shown(types: &TypeTable, serial: u32, count: u64, slots: &[u8], max_elements:
         types,
         max_elements,
         pointer: &|pointer| format!("#{}", pointer.serial),
-        owned: &|pointer| (pointer.serial == 5).then(|| Json::string("long text")),
+        owned: &|pointer| (pointer.serial == 5).then(|| Json::from("long text")),
     };
-    renderer.block(serial, count, slots).to_string()
+    json::line(&renderer.block(serial, count, slots))
 }
 
 fn parsed(types: &TypeTable, serial: u32, text: &str) -> Result<Vec<u8>, ErrorCode> {
-    let value = Json::parse(text).unwrap();
-    parse_value(types, serial, &value).map_err(|rejection| rejection.code)
+    let value = json::parse(text).unwrap();
+    let reader = Reader {
+        types,
+        pointer: &|target, text| match (target, text) {
+            (INT, "#9") => Ok(Pointer::from_bytes(&[9; 16])),
+            _ => Err(Rejection::new(ErrorCode::BadPointer, "no such block")),
+        },
+    };
+    reader.slots(serial, &value).map_err(|refused| refused.code)
 }
 
 #[test]

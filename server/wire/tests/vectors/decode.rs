@@ -190,7 +190,7 @@ fn control(vector: &Vector) -> Result<Decoded, Rejection> {
     let envelope = Envelope::decode(&mut reader)?;
     let (body, again) = show::body(envelope.type_, &bytes[bytes.len() - reader.remaining()..])?;
     let bytes = [xdr::to_bytes(&envelope), again].concat();
-    written(Json::Object(message(&envelope, body)), bytes)
+    written(Json::from_iter(message(&envelope, body)), bytes)
 }
 
 fn frame(vector: &Vector) -> Result<Decoded, Rejection> {
@@ -203,7 +203,7 @@ fn frame(vector: &Vector) -> Result<Decoded, Rejection> {
             let (body, _) = show::body(found.envelope.type_, &found.body)?;
             let mut members = message(&found.envelope, body);
             members.push(("bulk".to_string(), hex(&found.bulk)));
-            messages.push(Json::Object(members));
+            messages.push(Json::from_iter(members));
         }
     }
     Ok(Decoded {

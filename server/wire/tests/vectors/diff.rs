@@ -73,7 +73,7 @@ pub fn decode(vector: &Vector) -> Result<Decoded, Rejection> {
         meaning.push(("after".to_string(), blocks(&segment)));
     }
     Ok(Decoded {
-        meaning: Json::Object(meaning),
+        meaning: Json::from_iter(meaning),
         bytes: None,
     })
 }

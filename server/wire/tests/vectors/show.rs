@@ -10,12 +10,9 @@ pub trait Show {
 
 /// Numbers that not every JSON reader holds exactly are strings.
 pub fn integer(value: i128) -> Json {
-    let exact = value.unsigned_abs() < 1 << 53;
-    let text = value.to_string();
-    if exact {
-        Json::Number(text)
-    } else {
-        Json::String(text)
+    match i64::try_from(value) {
+        Ok(exact) if value.unsigned_abs() < 1 << 53 => Json::from(exact),
+        _ => Json::String(value.to_string()),
     }
 }
 
@@ -27,7 +24,8 @@ pub fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
     Json::Object(
         members
             .map(|(name, value)| (name.to_string(), value))
-            .into(),
+            .into_iter()
+            .collect(),
     )
 }
 
@@ -85,7 +83,7 @@ impl Show for bool {
 
 impl Show for f64 {
     fn show(&self) -> Json {
-        Json::Number(format!("{self:?}"))
+        Json::from(*self)
     }
 }
 

@@ -49,7 +49,7 @@ pub fn read(types: &TypeTable, serial: u32, slots: &mut &[u8], out: &mut Vec<Jso
 }
 
 fn primitive(serial: u32, slots: &mut &[u8]) -> Json {
-    let float = |text: String| Json::Number(text);
+    let float = |text: String| Json::from(text.parse::<f64>().expect("a number"));
     match serial {
         1 => integer(i8::from_le_bytes(array_of(slots)).into()),
         2 => integer(u8::from_le_bytes(array_of(slots)).into()),

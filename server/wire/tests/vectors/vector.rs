@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use interweave_wire::Json;
+use interweave_wire::json::{self, Json};
 
 /// One vector; its members stay JSON.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub fn load(folder: &str) -> Vec<Vector> {
 
 fn read(file: &PathBuf) -> Vec<Vector> {
     let text = fs::read_to_string(file).expect("a vector file");
-    let json = Json::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
+    let json = json::parse(&text).unwrap_or_else(|why| panic!("{}: {why}", file.display()));
     let vector = |json: &Json| Vector {
         name: text_of(member(json, "name").expect("a name")).to_string(),
         kind: text_of(member(json, "kind").expect("a kind")).to_string(),
@@ -37,13 +37,7 @@ fn read(file: &PathBuf) -> Vec<Vector> {
 }
 
 pub fn member<'a>(json: &'a Json, name: &str) -> Option<&'a Json> {
-    match json {
-        Json::Object(members) => members
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, value)| value),
-        _ => None,
-    }
+    json.get(name)
 }
 
 pub fn items(json: &Json) -> &[Json] {
@@ -63,8 +57,8 @@ pub fn text_of(json: &Json) -> &str {
 /// A number, or a string of digits.
 pub fn number_of(json: &Json) -> u64 {
     match json {
-        Json::Number(text) | Json::String(text) => text.parse().expect("a number"),
-        other => panic!("{other} is no number"),
+        Json::String(text) => text.parse().expect("a number"),
+        other => other.as_u64().expect("a number"),
     }
 }
 
