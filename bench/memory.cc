@@ -112,7 +112,7 @@ int main() {
   measure({"doubles 1 MiB", 128, 131072, false}, csv);
   measure({"doubles 4 KiB", 32768, 512, false}, csv);
   measure({"chars 4 KiB", 32768, 4096, true}, csv);
-  measure({"doubles 16 bytes", 20000, 2, false}, csv);
+  measure({"doubles 16 bytes", 200000, 2, false}, csv);
   csv.finish();
   return 0;
 }

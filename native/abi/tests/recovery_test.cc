@@ -191,6 +191,23 @@ TEST(Recovery, Lock3TheLeaseIsRenewedWhileTheHolderLives) {
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
+TEST(Recovery, Lock11AStrictReaderThatLivesKeepsWritersOutBeyondItsLease) {
+  const Server server({"--store", "memory", "--lease", "0.5", "--heartbeat", "0.2"});
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/strict");
+  const IW_handle_t segment = open_with(url, IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_set_coherence(segment, IW_STRICT, 0), 0);
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url), "ok");
+  EXPECT_EQ(other.tell("wl_for 1.5").rfind("error -14", 0), 0u) << "three leases long";
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(other.tell("wl_for 20"), "ok");
+  EXPECT_EQ(other.tell("release"), "ok");
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
 TEST(Recovery, AClientKilledInsideItsWriterLockLeavesTheOldVersion) {
   const Server server({"--store", "memory", "--lease", "1", "--heartbeat", "0.2"});
   ASSERT_TRUE(server.good());
