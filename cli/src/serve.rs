@@ -51,6 +51,12 @@ pub struct Serve {
     /// Bytes a segment may have when its creator says nothing: a number, or with K, M or G
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     quota: u64,
+    /// Bytes that a creator may ask for at most
+    #[arg(long, value_name = "BYTES", default_value = "16G", value_parser = bytes)]
+    max_quota: u64,
+    /// How many segments there may be before no more are created; an empty one takes about 4 KiB
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_segments: usize,
     /// How many connections there may be at a time
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_connections: usize,
@@ -133,12 +139,20 @@ impl Serve {
                 file.display()
             ));
         }
+        if self.quota > self.max_quota {
+            return Err(format!(
+                "--quota {} is more than --max-quota {}; raise the one or lower the other",
+                self.quota, self.max_quota
+            ));
+        }
         let opened = self.open_store()?;
         let engine = Config {
             lease_ms: self.lease,
             max_hold_ms: self.max_hold,
             heartbeat_ms: self.heartbeat,
             quota_bytes: self.quota,
+            max_quota_bytes: self.max_quota,
+            max_segments: self.max_segments,
             stored: opened.stored,
             first_fence: opened.epoch << 32,
             ..Config::default()

@@ -12,6 +12,10 @@ pub struct Config {
     pub hello_ms: u32,
     /// Of a segment whose creator gives none.
     pub quota_bytes: u64,
+    /// Of any segment: whoever asks for more is refused.
+    pub max_quota_bytes: u64,
+    /// How many there may be before no more are created.
+    pub max_segments: usize,
     /// Of one message's bulk, in both directions.
     pub max_diff_bytes: u64,
     /// A connection with more to send than this is slow: diffs are not pushed to it until it has
@@ -33,6 +37,8 @@ impl Default for Config {
             heartbeat_ms: 1_000,
             hello_ms: 5_000,
             quota_bytes: 1 << 30,
+            max_quota_bytes: 16 << 30,
+            max_segments: 100_000,
             max_diff_bytes: 3 << 30,
             slow_bytes: 1 << 20,
             stored: false,

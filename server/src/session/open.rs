@@ -110,6 +110,7 @@ impl Engine {
         if self.stopping {
             return Err(stopping());
         }
+        self.check_bounds(r)?;
         let durable = match self.config.stored {
             true => r.durable,
             false => Durability::Memory,
@@ -143,6 +144,28 @@ impl Engine {
             self.log_creation(number);
         }
         Ok(number)
+    }
+
+    /// Whether there may be another segment, and as large.
+    fn check_bounds(&self, r: &OpenSegment) -> Result<(), Rejection> {
+        let (most, most_bytes) = (self.config.max_segments, self.config.max_quota_bytes);
+        let text = if self.segments.len() >= most {
+            format!(
+                "segment {} was to be created; this server has {} and creates no more than {most}: \
+                 remove some, or start it with a larger --max-segments",
+                r.path,
+                self.segments.len()
+            )
+        } else if r.quota_bytes > most_bytes {
+            format!(
+                "segment {} was to be created with a quota of {} bytes; this server gives at most \
+                 {most_bytes}: ask for less, or start it with a larger --max-quota",
+                r.path, r.quota_bytes
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Rejection::new(ErrorCode::TooLarge, text))
     }
 
     /// Gives the segment its number and its place among the paths.

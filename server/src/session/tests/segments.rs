@@ -173,3 +173,46 @@ fn blocks_are_described_without_their_data() {
     assert_eq!(described.newest.number, 1);
     assert!(!described.more && !answer.bulk.is_empty());
 }
+
+#[test]
+fn no_more_segments_are_created_than_the_server_is_to_have() {
+    let mut world = World::with(Config {
+        max_segments: 2,
+        ..Config::default()
+    });
+    world.hello(1);
+    world.open(1, "/a", Durability::Memory);
+    world.open(1, "/b", Durability::Memory);
+    let refused = world.ask(1, open("/c", Durability::Memory));
+    assert_eq!(refused.error(), ErrorCode::TooLarge);
+    let text = refused.body::<ErrorReply>().text;
+    assert!(text.contains("--max-segments"), "{text}");
+    world.open(1, "/b", Durability::Memory);
+    let path = "/a".to_string();
+    world.ask(1, Request::RemoveSegment(RemoveSegment { path }));
+    world.open(1, "/c", Durability::Memory);
+}
+
+#[test]
+fn a_creator_gets_no_larger_quota_than_the_server_gives() {
+    let mut world = World::with(Config {
+        max_quota_bytes: 1000,
+        ..Config::default()
+    });
+    world.hello(1);
+    for (quota_bytes, fits) in [(1001, false), (1000, true), (u64::MAX, true)] {
+        let Request::OpenSegment(mut request) = open("/list", Durability::Memory) else {
+            unreachable!()
+        };
+        request.quota_bytes = quota_bytes;
+        let answer = world.ask(1, Request::OpenSegment(request));
+        if fits {
+            let opened: SegmentOpened = answer.body();
+            assert_eq!(opened.quota_bytes, 1000, "that of its creation");
+        } else {
+            assert_eq!(answer.error(), ErrorCode::TooLarge);
+            let text = answer.body::<ErrorReply>().text;
+            assert!(text.contains("--max-quota"), "{text}");
+        }
+    }
+}
