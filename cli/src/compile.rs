@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use interweave_idl::{run as compile, CompileOptions, DataLanguage, Output};
+use interweave_idl::{compile, write_files, CompileOptions, DataLanguage, Output};
 
 use crate::failure::Failure;
 
@@ -31,6 +31,9 @@ pub struct CompileArgs {
         hide_default_value = true
     )]
     out: PathBuf,
+    /// Overwrite files that were not generated, too
+    #[arg(long)]
+    force: bool,
     /// Where included files are looked for, besides the including file's directory
     #[arg(short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
@@ -43,8 +46,12 @@ pub struct CompileArgs {
 enum Language {
     C,
     Cpp,
+    // To come; asked for, they are said to be missing.
+    #[value(hide = true)]
     Fortran,
+    #[value(hide = true)]
     Java,
+    #[value(hide = true)]
     Typescript,
 }
 
@@ -67,13 +74,8 @@ pub fn run(args: CompileArgs) -> Result<(), Failure> {
         include_dirs: args.include_dirs,
         defines: args.defines,
     };
-    let files =
+    let compiled =
         compile(options).map_err(|diagnostics| Failure::already_worded(diagnostics.to_string()))?;
-    for file in files {
-        file.write(&args.out).map_err(|error| {
-            let path = args.out.join(&file.path);
-            Failure::new(format!("cannot write {}: {error}", path.display()))
-        })?;
-    }
-    Ok(())
+    eprint!("{}", compiled.warnings);
+    write_files(&compiled.files, &args.out, args.force).map_err(Failure::new)
 }

@@ -4,8 +4,8 @@
 //! themselves ([`Output::Data`]), or the codecs of InterWeave's own protocol ([`Output::Codec`]).
 //! The way of a file: `frontend` (text to syntax tree) - `ir` (names resolved, everything
 //! checked) - one of the backends (text out). Nothing here reads a file that it was not given or that
-//! is not included by one, nor writes one: [`run`] returns the generated files and the caller writes
-//! them with [`GeneratedFile::write`].
+//! is not included by one, nor writes one: [`compile`] returns the generated files and the caller
+//! writes them with [`write_files`].
 //!
 //! # The language
 //! RFC 4506, and what real files add to it:
@@ -45,5 +45,8 @@ pub mod source;
 mod suggest;
 
 pub use backends::descriptor_limits;
-pub use compile::{run, CodecLanguage, CompileOptions, DataLanguage, GeneratedFile, Output};
+pub use compile::{
+    compile, run, write_files, CodecLanguage, CompileOptions, Compiled, DataLanguage,
+    GeneratedFile, Output,
+};
 pub use diagnostics::{Diagnostic, Diagnostics};

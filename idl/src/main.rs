@@ -1,16 +1,17 @@
 //! `interweave-idl`: the compiler by itself, for the build. Users have `interweave compile`.
 
-use interweave_idl::{run, CompileOptions, Output};
+use interweave_idl::{compile, write_files, CompileOptions, Output};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: interweave-idl data  --lang c|cpp    [--out DIR] [-I DIR] [-D NAME[=VALUE]] FILE.x...
-       interweave-idl codec --lang rust|cpp [--out DIR] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
+usage: interweave-idl data  --lang c|cpp    [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...
+       interweave-idl codec --lang rust|cpp [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
 
 struct Request {
     options: CompileOptions,
     out: PathBuf,
+    force: bool,
 }
 
 fn main() -> ExitCode {
@@ -21,19 +22,17 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let files = match run(request.options) {
-        Ok(files) => files,
+    let compiled = match compile(request.options) {
+        Ok(compiled) => compiled,
         Err(diagnostics) => {
             eprint!("{diagnostics}");
             return ExitCode::FAILURE;
         }
     };
-    for file in files {
-        if let Err(error) = file.write(&request.out) {
-            let path = request.out.join(&file.path);
-            eprintln!("interweave-idl: cannot write {}: {error}", path.display());
-            return ExitCode::FAILURE;
-        }
+    eprint!("{}", compiled.warnings);
+    if let Err(text) = write_files(&compiled.files, &request.out, request.force) {
+        eprintln!("interweave-idl: {text}");
+        return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }
@@ -47,6 +46,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
     };
     let mut output = None;
     let mut out = PathBuf::from(".");
+    let mut force = false;
     let (mut files, mut include_dirs, mut defines) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} wants a value"));
@@ -54,6 +54,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
             "--lang" if codec => output = Some(Output::Codec(value()?.parse()?)),
             "--lang" => output = Some(Output::Data(value()?.parse()?)),
             "--out" => out = value()?.into(),
+            "--force" => force = true,
             "-I" => include_dirs.push(value()?.into()),
             "-D" => defines.push(value()?),
             other if other.starts_with('-') => return Err(format!("unknown option {other}")),
@@ -68,5 +69,6 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
             defines,
         },
         out,
+        force,
     })
 }

@@ -111,6 +111,9 @@ impl<'a> Lexer<'a> {
             return Tok::Symbol(symbol);
         }
         self.at += first.len_utf8();
+        if is_binary(first) {
+            return Tok::Binary;
+        }
         Tok::Bad(format!("unexpected character `{first}`"))
     }
 
@@ -233,6 +236,11 @@ impl<'a> Lexer<'a> {
             end,
         }
     }
+}
+
+/// What no text has, or a byte that is no UTF-8 and was replaced.
+fn is_binary(c: char) -> bool {
+    c.is_control() || c == char::REPLACEMENT_CHARACTER
 }
 
 /// A comment's words without its marks and the stars down its left side. A lone carriage return

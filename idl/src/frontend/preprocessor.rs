@@ -135,7 +135,9 @@ impl<'a> Preprocessor<'a> {
         let bytes = std::fs::read(path)?;
         let real = path.canonicalize()?;
         // Old files have Latin-1 in their comments; outside comments the lexer will complain.
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = String::from_utf8_lossy(&bytes);
+        // Some editors begin UTF-8 with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_string();
         let id = self.sources.add(path.to_path_buf(), text);
         self.read.insert(real, id);
         Ok(id)
@@ -153,6 +155,15 @@ impl<'a> Preprocessor<'a> {
                 Tok::Directive => self.directive(token.span, active, &mut conditions),
                 Tok::PassThrough if active => self.pass_through(token.span),
                 Tok::PassThrough => {}
+                // More of it would say nothing more.
+                Tok::Binary if active => {
+                    let message =
+                        "this file is not text: a control character, or no UTF-8, is here";
+                    self.report.error(Diagnostic::new(token.span, message));
+                    // The parser will complain of it too, which is not told twice.
+                    self.push(token);
+                    return self.push_end(file);
+                }
                 // The parser will complain of it too, but of one place one error is reported.
                 Tok::Bad(message) if active => {
                     self.report
@@ -397,11 +408,25 @@ impl<'a> Preprocessor<'a> {
             let message = "`#include` wants \"file.x\" or <file.x>";
             return self.report.error(Diagnostic::new(rest, message));
         };
-        if !self.include_if_present(rest) && written.ends_with(".x") {
-            let message = format!("cannot find the included file `{written}`");
-            let hint = "it is looked for beside the including file and in the directories after -I";
-            self.report.error(Diagnostic::new(rest, message).hint(hint));
+        if self.include_if_present(rest) {
+            return;
         }
+        let message = format!("cannot find the included file `{written}`");
+        let hint = "it is looked for beside the including file and in the directories after -I";
+        if written.ends_with(".x") {
+            self.report.error(Diagnostic::new(rest, message).hint(hint));
+        } else if self.text_of(rest).starts_with('"') && self.find(rest, &written).is_none() {
+            let hint = format!("{hint}, as it is written and under its .x name");
+            self.report.warn(Diagnostic::new(rest, message).hint(hint));
+        }
+    }
+
+    /// Beside the including file, or in the directories after -I.
+    fn find(&self, from: Span, written: &str) -> Option<PathBuf> {
+        let beside = self.sources.path(from.file).parent();
+        let mut places = vec![beside.unwrap_or(Path::new("")).join(written)];
+        places.extend(self.include_dirs.iter().map(|dir| dir.join(written)));
+        places.into_iter().find(|path| path.is_file())
     }
 
     /// Follows an include if its .x file exists; says whether it did.
@@ -413,14 +438,7 @@ impl<'a> Preprocessor<'a> {
             Some(stem) => format!("{stem}.x"),
             None => written.to_string(),
         };
-        let beside = self
-            .sources
-            .path(rest.file)
-            .parent()
-            .unwrap_or(Path::new(""));
-        let mut places = vec![beside.join(&written)];
-        places.extend(self.include_dirs.iter().map(|dir| dir.join(&written)));
-        let Some(path) = places.into_iter().find(|path| path.is_file()) else {
+        let Some(path) = self.find(rest, &written) else {
             return false;
         };
         // A C header of another name than .h is no XDR either.

@@ -16,6 +16,8 @@ pub enum Tok {
     PassThrough,
     /// Something that is no token; reported only where it is not skipped.
     Bad(String),
+    /// A character that no text has.
+    Binary,
     End,
 }
 
@@ -47,6 +49,7 @@ impl Token {
             Tok::Symbol(symbol) => format!("`{symbol}`"),
             Tok::Directive | Tok::PassThrough => "a preprocessor line".into(),
             Tok::Bad(message) => message.clone(),
+            Tok::Binary => "a character that no text has".into(),
             Tok::End => "the end of the file".into(),
         }
     }
