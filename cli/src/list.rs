@@ -63,13 +63,18 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
 
 /// A server without a path is the same as with "/".
 fn server_and_prefix(argument: &str) -> Result<Url, Failure> {
-    let root = match argument.starts_with("unix:") {
-        true => ":/",
-        false => "/",
+    let (has_path, root) = match argument.strip_prefix("unix:") {
+        Some(file) => (file.contains(":/"), ":/"),
+        None => {
+            let address = argument.strip_prefix("iw://").unwrap_or(argument);
+            (address.contains('/'), "/")
+        }
     };
-    Url::parse(argument)
-        .or_else(|first| Url::parse(&format!("{argument}{root}")).map_err(|_| first))
-        .map_err(Failure::from)
+    let url = match has_path {
+        true => Url::parse(argument),
+        false => Url::parse(&format!("{argument}{root}")),
+    };
+    url.map_err(Failure::from)
 }
 
 fn none_text(prefix: &str) -> String {
@@ -110,4 +115,30 @@ fn as_json(segment: &SegmentInfo) -> Json {
         ("writer_locked", Json::Bool(segment.writer_locked)),
         ("writers_waiting", number(segment.writers_waiting.into())),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_needs_no_path() {
+        for (argument, canonical) in [
+            ("host", "iw://host:7747/"),
+            ("iw://host:1", "iw://host:1/"),
+            ("host/a", "iw://host:7747/a"),
+            ("unix:/run/iw.sock", "unix:/run/iw.sock:/"),
+            ("unix:iw.sock:/a", "unix:iw.sock:/a"),
+        ] {
+            let url = server_and_prefix(argument).unwrap();
+            assert_eq!(url.to_string(), canonical);
+        }
+        for (argument, said) in [
+            ("host:99999", "has the port `99999`"),
+            ("ftp://host", "has the scheme `ftp`"),
+        ] {
+            let refused = server_and_prefix(argument).unwrap_err().to_string();
+            assert!(refused.contains(said), "{refused}");
+        }
+    }
 }

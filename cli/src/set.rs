@@ -14,10 +14,10 @@ use crate::target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
-  interweave set '127.0.0.1/list#2#key' 7                 a field
-  interweave set '127.0.0.1/list#2#0' 7                   the same, by its offset
-  interweave set '127.0.0.1/list#head#next' '#2'          a pointer, to block 2 of the segment
-  interweave set '127.0.0.1/list#2' '{\"key\": 7, \"next\": null}'
+  interweave set '127.0.0.1/list#head#key' 7              a field
+  interweave set '127.0.0.1/list#head#0' 7                the same, by its offset
+  interweave set '127.0.0.1/list#head#next' '#129'        a pointer: block 129 of the segment
+  interweave set '127.0.0.1/list#head' '{\"key\": 7, \"next\": null}'
   interweave set '127.0.0.1/astroflow#header#want_cfl' 0.3   steers a running simulator";
 
 #[derive(Debug, Args)]

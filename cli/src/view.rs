@@ -68,6 +68,7 @@ impl View {
             .take(8)
             .collect();
         match names.is_empty() {
+            true if self.block_count() == 0 => "no blocks yet".to_string(),
             true => format!(
                 "{} blocks without names (interweave show)",
                 self.block_count()
