@@ -148,6 +148,11 @@ impl SegmentLock {
         self.writer_hold(session).is_some_and(|(f, _)| f == fence)
     }
 
+    /// Whether the fence is current, whoever holds the lock.
+    pub fn holds_fence(&self, fence: u64) -> bool {
+        self.holder.is_some_and(|hold| hold.fence == fence)
+    }
+
     /// Puts a request in the queue; [`SegmentLock::grant`] says when its turn has come. A place that
     /// the session lost with its connection is taken up again.
     pub fn request(&mut self, session: u64, ticket: Ticket, kind: Kind, deadline_ns: u64) {

@@ -274,7 +274,7 @@ impl Shell {
     }
 
     pub fn admits(&self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
-        let engine = self.engine.borrow();
+        let mut engine = self.engine.borrow_mut();
         engine.admits(connection, request, bulk_bytes)
     }
 

@@ -18,6 +18,9 @@ pub struct Config {
     pub max_segments: usize,
     /// Of one message's bulk, in both directions.
     pub max_diff_bytes: u64,
+    /// Of bulk of releases that is on its way in, over all connections. What fits in one frame does
+    /// not count.
+    pub receiving_bytes: u64,
     /// A connection with more to send than this is slow: diffs are not pushed to it until it has
     /// caught up.
     pub slow_bytes: usize,
@@ -40,6 +43,7 @@ impl Default for Config {
             max_quota_bytes: 16 << 30,
             max_segments: 100_000,
             max_diff_bytes: 3 << 30,
+            receiving_bytes: 4 << 30,
             slow_bytes: 1 << 20,
             stored: false,
             first_fence: 1 << 32,

@@ -6,6 +6,7 @@
 use super::config::{ns, Config};
 use super::connection::{Connection, Unanswered, MAX_UNANSWERED, NOTIFICATION};
 use super::message::{Incoming, Outgoing, Request};
+use super::receiving::Receiving;
 use super::registry::Registry;
 use super::release::Settling;
 use super::segment::SegmentState;
@@ -63,6 +64,7 @@ pub struct Engine {
     pub(super) last_segment_id: u64,
     pub(super) last_incarnation: u64,
     pub(super) settling: Vec<Settling>,
+    pub(super) receiving: Receiving,
     pub(super) stopping: bool,
     pub(super) fenced: bool,
     pub(super) counters: Counters,
@@ -85,6 +87,7 @@ impl Engine {
             last_segment_id: config.first_fence,
             last_incarnation: config.first_fence,
             settling: Vec::new(),
+            receiving: Receiving::default(),
             stopping: false,
             fenced: false,
             counters: Counters::default(),
@@ -164,21 +167,12 @@ impl Engine {
         }
     }
 
-    /// Whether a request's bulk is worth its memory: only a release under a lock that is held.
-    pub fn admits(&self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
-        match request {
-            Request::ReleaseWriter(release) => {
-                bulk_bytes <= self.config.max_diff_bytes && self.holds_all(connection, release)
-            }
-            _ => false,
-        }
-    }
-
     /// A message came in whole.
     pub fn request(&mut self, now_ns: u64, connection: u64, incoming: Incoming) {
         self.advance(now_ns);
         self.heard(now_ns, connection);
         self.counters.requests += 1;
+        self.received(connection, &incoming);
         if let Err((rejection, close)) = self.take_request(connection, &incoming) {
             self.counters.errors += 1;
             let error = Outgoing::error(incoming.stream, rejection.code, rejection.text);
@@ -429,6 +423,7 @@ impl Engine {
         let Some(c) = self.connections.remove(&connection) else {
             return;
         };
+        self.receiving.forget(connection);
         for segment in c.open.keys() {
             self.forget_client(*segment, connection);
         }

@@ -12,6 +12,7 @@ mod locks;
 pub mod message;
 mod notify;
 mod open;
+mod receiving;
 mod recovery;
 mod registry;
 mod release;

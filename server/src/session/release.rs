@@ -71,9 +71,11 @@ impl Engine {
         }
         let checked = self.check_release(at, r, incoming);
         let begun = checked.and_then(|parts| self.begin_release(at, r.sequence, parts));
-        begun.inspect_err(|_| {
+        begun.inspect_err(|rejection| {
             self.counters.releases_refused += 1;
-            self.give_back(at, r);
+            if rejection.code != ErrorCode::TimedOut {
+                self.give_back(at, r);
+            }
         })
     }
 
@@ -146,13 +148,8 @@ impl Engine {
             );
             return Err(Rejection::new(ErrorCode::RolledBack, text));
         }
-        let held = self.holds_all(at.connection, r);
-        if held && incoming.announced_bytes > self.config.max_diff_bytes {
-            let text = format!(
-                "a release of {} bytes; this server takes at most {}: make smaller releases",
-                incoming.announced_bytes, self.config.max_diff_bytes
-            );
-            return Err(Rejection::new(ErrorCode::TooLarge, text));
+        if self.holds_all(at.connection, r) {
+            self.check_kept(r, incoming)?;
         }
         let mut bulk = incoming.bulk.clone();
         let mut parts: Vec<Part> = Vec::with_capacity(r.parts.len());
@@ -223,7 +220,7 @@ impl Engine {
         })
     }
 
-    /// A refused release gives its locks back all the same.
+    /// A refused release gives its locks back all the same, unless it may be tried again.
     fn give_back(&mut self, at: At, r: &ReleaseWriter) {
         for part in &r.parts {
             let Some(s) = self.segments.get_mut(&part.segment) else {

@@ -194,16 +194,119 @@ fn a_release_beyond_the_servers_bound_is_too_large() {
     });
     let segment = world.clients(1, Durability::Memory);
     let grant = world.lock(1, segment);
+    let refused = release_dropped(&mut world, segment, &grant, 20);
+    assert_eq!(refused, ErrorCode::TooLarge);
+    world.lock(1, segment);
+}
+
+/// Client 1 sends a release whose bulk was not admitted.
+fn release_dropped(
+    world: &mut World,
+    segment: u32,
+    grant: &WriterAcquired,
+    bytes: u64,
+) -> ErrorCode {
+    let request = release_writer(segment, grant, 1, bytes as usize);
     let incoming = Incoming {
         stream: 999,
-        request: release_writer(segment, &grant, 1, 20),
+        request,
         bulk: Bytes::new(),
-        announced_bytes: 20,
+        announced_bytes: bytes,
     };
     world.engine.request(world.now_ns(), 1, incoming);
     world.drain();
-    assert_eq!(world.answer(999).error(), ErrorCode::TooLarge);
+    world.answer(999).error()
+}
+
+/// Opens the segment with a quota, on that connection.
+fn open_with_quota(world: &mut World, connection: u64, path: &str, quota_bytes: u64) -> u32 {
+    let Request::OpenSegment(mut request) = open(path, Durability::Memory) else {
+        unreachable!()
+    };
+    request.quota_bytes = quota_bytes;
+    let opened = world.ask(connection, Request::OpenSegment(request));
+    opened.body::<SegmentOpened>().segment
+}
+
+#[test]
+fn lock_12_bulk_beyond_what_the_quota_could_hold_is_not_kept() {
+    let mut world = World::new(false);
+    world.hello(1);
+    let segment = open_with_quota(&mut world, 1, "/tiny", 65_536);
+    let grant = world.lock(1, segment);
+    let most = 5 * 65_536;
+    for (bytes, kept) in [(3 << 30, false), (most + 1, false), (most, true)] {
+        let request = release_writer(segment, &grant, 1, bytes);
+        assert_eq!(world.engine.admits(1, &request, bytes as u64), kept);
+    }
+    let refused = release_dropped(&mut world, segment, &grant, 3 << 30);
+    assert_eq!(refused, ErrorCode::Quota);
     world.lock(1, segment);
+}
+
+#[test]
+fn lock_12_of_one_lock_one_release_is_kept_at_a_time() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    let grant = world.lock(1, segment);
+    let diff = int_diff(&grant, 7);
+    let request = release_writer(segment, &grant, 1, diff.len());
+    let bytes = diff.len() as u64;
+    assert!(world.engine.admits(1, &request, bytes));
+    assert!(!world.engine.admits(1, &request, bytes), "one is under way");
+    let refused = release_dropped(&mut world, segment, &grant, bytes);
+    assert_eq!(refused, ErrorCode::TimedOut);
+    assert!(!world.engine.admits(1, &request, bytes), "still");
+    let stream = world.send_with(1, request, diff);
+    assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+    let grant = world.lock(1, segment);
+    let next = release_writer(segment, &grant, 2, 100);
+    assert!(world.engine.admits(1, &next, 100));
+    // Its connection is lost and the session goes on over another.
+    let session = world.engine.sessions.get(1).map(|s| s.id).unwrap();
+    world.hello_as(2, session);
+    world.open(2, "/list", Durability::Memory);
+    assert!(world.engine.admits(2, &next, 100));
+}
+
+#[test]
+fn lock_12_bulk_under_way_is_bounded_and_what_cannot_be_committed_makes_room() {
+    const MIB: u64 = 1 << 20;
+    let mut world = World::with(Config {
+        receiving_bytes: 10 * MIB,
+        lease_ms: LEASE_MS,
+        ..Config::default()
+    });
+    let mut locks = Vec::new();
+    for connection in 1..=3 {
+        world.hello(connection);
+        let segment = world.open(connection, &format!("/{connection}"), Durability::Memory);
+        locks.push((segment, world.lock(connection, segment)));
+    }
+    let begin = |world: &mut World, connection: u64, bytes: u64| {
+        let (segment, grant) = &locks[connection as usize - 1];
+        let request = release_writer(*segment, grant, 1, bytes as usize);
+        world.engine.admits(connection, &request, bytes)
+    };
+    assert!(begin(&mut world, 2, 6 * MIB));
+    assert!(!begin(&mut world, 1, 5 * MIB), "11 of 10");
+    assert!(
+        begin(&mut world, 3, 100),
+        "what fits in a frame does not count"
+    );
+    let (segment, grant) = locks[0].clone();
+    let refused = release_dropped(&mut world, segment, &grant, 5 * MIB);
+    assert_eq!(refused, ErrorCode::TimedOut);
+    for _ in 0..3 {
+        world.pass_talking(4_000, &[1, 2, 3]);
+        let fence = grant.fence;
+        world.ask(1, Request::RenewWriter(RenewWriter { segment, fence }));
+    }
+    assert!(world.closed.is_empty());
+    let request = release_writer(segment, &grant, 1, 5 << 20);
+    assert!(world.engine.admits(1, &request, 5 * MIB), "2 lost its lock");
+    world.drain();
+    assert_eq!(world.closed, [2]);
 }
 
 #[test]
