@@ -37,7 +37,7 @@ pub struct Serve {
     #[arg(long, value_name = "DIR|memory")]
     store: Option<String>,
     /// A file of rules (there are none to configure yet)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide = true)]
     config: Option<PathBuf>,
     /// How long a writer lock, and a session without a connection, last without renewal
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = milliseconds)]
@@ -57,7 +57,7 @@ pub struct Serve {
     /// How many segments there may be before no more are created; an empty one takes about 4 KiB
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_segments: usize,
-    /// How many connections there may be at a time
+    /// How many clients may be connected at a time; each counts as two file descriptors
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_connections: usize,
     /// How logs are written
@@ -191,6 +191,11 @@ impl Serve {
                 stored: false,
                 epoch: net::random_epoch(),
             });
+        }
+        if let Some(url) = self.store.as_ref().filter(|store| store.contains("://")) {
+            return Err(format!(
+                "--store {url}: a store is a directory or `memory`; no other kind is supported"
+            ));
         }
         let directory = match &self.store {
             Some(directory) => PathBuf::from(directory),

@@ -12,7 +12,7 @@ use crate::output::{print_text, size_text};
 const BACKUP_EXAMPLES: &str = "\
 Examples:
   interweave backup ~/.local/share/interweave /backup/interweave-monday
-  interweave serve --store /backup/interweave-monday      look at a copy
+  interweave backup /var/lib/interweave /backup/$(date +%F)      one a day
 
 The server may be running; the copy holds every release that was acknowledged when it began.";
 
@@ -80,6 +80,10 @@ fn progress(what: &'static str) -> impl FnMut(u64, u64) {
     }
 }
 
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn say(report: &Report, json: bool) {
     match json {
         true => print_text(&format!(
@@ -87,10 +91,10 @@ fn say(report: &Report, json: bool) {
             report.segments, report.checkpoints, report.records, report.bytes
         )),
         false => eprintln!(
-            "{} segments, {} checkpoints, {} log records, {}: verified",
-            report.segments,
-            report.checkpoints,
-            report.records,
+            "{}, {}, {}, {}: verified",
+            counted(report.segments, "segment"),
+            counted(report.checkpoints, "checkpoint"),
+            counted(report.records, "log record"),
             size_text(report.bytes)
         ),
     }

@@ -61,7 +61,7 @@ pub fn rejection(error: &StoreError) -> Rejection {
     let code = match error {
         StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
         StoreError::Fenced(_) | StoreError::Closed => ErrorCode::Stopping,
-        StoreError::Damaged { .. } => ErrorCode::Damaged,
+        StoreError::Damaged { .. } | StoreError::NotWhole { .. } => ErrorCode::Damaged,
         StoreError::TooLarge { .. } => ErrorCode::TooLarge,
     };
     Rejection::new(code, error.to_string())

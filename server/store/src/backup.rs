@@ -24,6 +24,8 @@ use crate::store::{Record, RecoveredSegment, SegmentStore};
 use crate::{EmbeddedStore, Options, StoreError};
 
 const TITLE: &str = "interweave backup 1";
+/// The last line: a list that is cut has none.
+const END: &str = "end";
 const UNFINISHED: &str = "interweave backup unfinished";
 const CHUNK_BYTES: usize = 1 << 20;
 /// A store that is never at rest long enough to be opened: something is wrong.
@@ -64,12 +66,12 @@ pub fn backup(
         return Err(StoreError::Io(text));
     }
     let list = copy(sources, to, progress)?;
-    write_list(to, &format!("{TITLE}\n{list}"))?;
+    write_list(to, &format!("{TITLE}\n{list}{END}\n"))?;
     whole(to)
 }
 
 /// Makes a store of a backup, in an empty or new directory. Every segment begins a new incarnation,
-/// because clients may have seen versions later than the backup's.
+/// because clients may have seen versions later than the backup's. Reports what the backup holds.
 pub fn restore(
     from: &Path,
     to_empty_dir: &Path,
@@ -79,14 +81,15 @@ pub fn restore(
         let text = format!("{} is not a backup: it has no file BACKUP", from.display());
         return Err(StoreError::Io(text));
     }
-    whole(from)?;
+    let report = whole(from)?;
     copy(snapshot(from)?, to_empty_dir, progress)?;
     begin_anew(to_empty_dir)?;
     let list = to_empty_dir.join(files::BACKUP);
     std::fs::remove_file(&list)
         .and_then(|()| files::sync_dir(to_empty_dir))
         .map_err(|error| failed("removing", &list, &error))?;
-    verify(to_empty_dir)
+    whole(to_empty_dir)?;
+    Ok(report)
 }
 
 /// Reads everything in a store that is not running, or in a backup, without changing it.
@@ -94,7 +97,7 @@ pub fn verify(dir: &Path) -> Result<Report, StoreError> {
     let found = read_store(dir, &BTreeMap::new(), false)?;
     let mut damage: Vec<String> = found.damage.iter().map(Damage::to_string).collect();
     let list = dir.join(files::BACKUP);
-    match std::fs::read_to_string(&list) {
+    match std::fs::read(&list).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {
         Ok(text) => damage.extend(check_list(dir, &text)?.iter().map(Damage::to_string)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed("reading", &list, &error)),
@@ -115,10 +118,9 @@ fn whole(dir: &Path) -> Result<Report, StoreError> {
     let report = verify(dir)?;
     match report.damage.first() {
         None => Ok(report),
-        Some(damage) => Err(StoreError::Damaged {
-            file: dir.display().to_string(),
-            offset: 0,
-            what: damage.clone(),
+        Some(damage) => Err(StoreError::NotWhole {
+            dir: dir.display().to_string(),
+            damage: damage.clone(),
         }),
     }
 }
@@ -250,8 +252,11 @@ fn write_list(dir: &Path, text: &str) -> Result<(), StoreError> {
 
 /// What is not as the list says.
 fn check_list(dir: &Path, text: &str) -> Result<Vec<Damage>, StoreError> {
-    let Some(list) = text.strip_prefix(TITLE) else {
-        let what = "the backup was not finished";
+    let list = text
+        .strip_prefix(TITLE)
+        .and_then(|rest| rest.strip_suffix(&format!("{END}\n")));
+    let Some(list) = list else {
+        let what = "the backup was not finished, or its list is cut or changed";
         return Ok(vec![Damage::new(files::BACKUP, 0, what)]);
     };
     let mut damage = Vec::new();

@@ -70,6 +70,7 @@ impl EmbeddedStore {
             return Err(StoreError::Io(text));
         }
         files::make_dir(dir).map_err(|error| failed("making", dir, &error))?;
+        refuse_other_data(dir)?;
         Self::open_any(dir, options)
     }
 
@@ -185,6 +186,25 @@ fn largest_epoch(dir: &Path) -> io::Result<u64> {
         }
     }
     Ok(largest)
+}
+
+/// A directory with files and none of a store's is somebody else's.
+fn refuse_other_data(dir: &Path) -> Result<(), StoreError> {
+    let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+    let ours = [files::LOCK, files::OWNER, files::CATALOGUE, files::RESERVE];
+    let is_ours = names
+        .iter()
+        .any(|name| ours.contains(&name.as_str()) || files::log_first(name).is_some());
+    let other = names
+        .iter()
+        .find(|name| !name.starts_with('.') && *name != "lost+found");
+    match other {
+        Some(name) if !is_ours => Err(StoreError::Io(format!(
+            "{} holds other files ({name}) and no store; choose a directory that is empty or new",
+            dir.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Makes the log that was found last as it is, without its torn end, and goes on in a new file. If

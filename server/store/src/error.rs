@@ -17,6 +17,8 @@ pub enum StoreError {
         offset: u64,
         what: String,
     },
+    /// A store or backup to be copied is damaged; the text of the first damage.
+    NotWhole { dir: String, damage: String },
     /// A record or group is larger than the log's format allows.
     TooLarge { bytes: u64, limit: u64 },
     /// The store is closed.
@@ -26,19 +28,18 @@ pub enum StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::Full(text) => write!(
-                f,
-                "the store has no space: {text}; free some, it goes on by itself"
-            ),
-            StoreError::Io(text) => write!(f, "the store failed: {text}"),
+            StoreError::Full(text) => write!(f, "no space is left: {text}; free some"),
+            StoreError::Io(text) => f.write_str(text),
             StoreError::Fenced(text) => write!(
                 f,
                 "another server owns the store now: {text}; stop this one"
             ),
-            StoreError::Damaged { file, offset, what } => write!(
-                f,
-                "{file} is damaged at byte {offset}: {what}; restore a backup (interweave restore)"
-            ),
+            StoreError::Damaged { file, offset, what } => {
+                write!(f, "{file} is damaged at byte {offset}: {what}")
+            }
+            StoreError::NotWhole { dir, damage } => {
+                write!(f, "{dir} is not whole, nothing was made of it: {damage}")
+            }
             StoreError::TooLarge { bytes, limit } => write!(
                 f,
                 "{bytes} bytes are more than one release may hold ({limit}); make smaller releases"

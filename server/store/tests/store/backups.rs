@@ -124,11 +124,24 @@ fn any_changed_or_missing_byte_of_a_backup_shows() {
     std::fs::write(path, &whole[..whole.len() - 8]).unwrap();
     let again = scratch();
     let refused = restore(copy.path(), again.path(), &mut quiet).unwrap_err();
-    assert!(matches!(refused, StoreError::Damaged { .. }));
+    assert!(matches!(refused, StoreError::NotWhole { .. }));
     std::fs::remove_file(path).unwrap();
     assert!(!verify(copy.path()).unwrap().damage.is_empty());
     std::fs::write(path, &whole).unwrap();
     assert_eq!(verify(copy.path()).unwrap().damage, [] as [String; 0]);
+    let list = copy.path().join("BACKUP");
+    let whole = std::fs::read(&list).unwrap();
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x84;
+        std::fs::write(&list, changed).unwrap();
+        assert!(!verify(copy.path()).unwrap().damage.is_empty(), "byte {at}");
+        std::fs::write(&list, &whole[..at]).unwrap();
+        assert!(
+            !verify(copy.path()).unwrap().damage.is_empty(),
+            "cut at {at}"
+        );
+    }
 }
 
 #[test]

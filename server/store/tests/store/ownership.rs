@@ -12,6 +12,16 @@ use crate::model::{
 };
 
 #[test]
+fn a_directory_of_other_files_is_not_taken_for_a_store() {
+    let dir = scratch();
+    std::fs::write(dir.path().join("letter.txt"), "dear").unwrap();
+    let refused = EmbeddedStore::open(dir.path(), small()).unwrap_err();
+    assert!(refused.to_string().contains("letter.txt"), "{refused}");
+    let names = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(names, 1, "nothing was written");
+}
+
+#[test]
 fn a_second_owner_is_refused_while_the_first_lives_and_epochs_grow() {
     let dir = scratch();
     let (first, _) = open(dir.path());
