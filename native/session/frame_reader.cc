@@ -10,6 +10,8 @@ namespace iw::session {
 namespace {
 
 constexpr std::size_t head_bytes = 8;
+// "HTTP", where a length should be.
+constexpr std::uint32_t http_word = 0x48545450;
 // A whole control part with its head fits, and the beginning of what follows.
 constexpr std::size_t scratch_bytes = head_bytes + protocol::MAX_CONTROL_BYTES + 16384;
 // Fewer bytes than this are not worth a receive of their own.
@@ -83,6 +85,9 @@ bool FrameReader::parse(std::vector<Message>& complete) {
     if (bytes.size() < head_bytes) return true;
     const std::uint32_t control_bytes = load_big_endian(bytes.data());
     const std::uint32_t chunk_bytes = load_big_endian(bytes.data() + 4);
+    if (control_bytes == http_word) {
+      return fail("the peer speaks HTTP; clients use the port that the server prints as listening");
+    }
     if (control_bytes > protocol::MAX_CONTROL_BYTES || chunk_bytes > protocol::MAX_CHUNK_BYTES) {
       return fail("a frame's head says " + std::to_string(control_bytes) + " and " +
                   std::to_string(chunk_bytes) + " bytes, more than the protocol allows");

@@ -180,10 +180,13 @@ Result mip(const Vector& vector, Decoded& out) {
   Result result = types::parse_mip(vector.text("text"), parsed);
   if (!result.ok()) return result;
   const types::Url& url = parsed.url;
-  Json server =
-      url.is_unix()
-          ? Json::object({{"socket_file", show(url.socket_file)}})
-          : Json::object({{"host", show(url.host)}, {"port", show(std::uint64_t{url.port})}});
+  Json server = Json::object({});
+  if (url.is_unix()) {
+    server.members.push_back({"socket_file", show(url.socket_file)});
+  } else {
+    server.members.push_back({"host", show(url.host)});
+    server.members.push_back({"port", show(std::uint64_t{url.port})});
+  }
   server.members.push_back({"path", show(url.path)});
   Json block;
   std::string canonical = url.text();
