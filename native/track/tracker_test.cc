@@ -71,7 +71,8 @@ TEST_P(TrackerContract, AnAreaRewrittenAgainAndAgainIsOpenedAndWatchedFromTimeTo
   const bool can_open = is_exact();
   const auto section = [&](std::size_t stored) {
     ASSERT_TRUE(area->arm().ok());
-    for (std::size_t page = 0; page < stored; ++page) view_word(*area, page) = view_word(*area, page) + 1;
+    for (std::size_t page = 0; page < stored; ++page)
+      view_word(*area, page) = view_word(*area, page) + 1;
     const Pages found = collected(*area);
     for (std::size_t page = 0; page < stored; ++page) EXPECT_TRUE(found.contains(page)) << page;
     ASSERT_TRUE(commit_pages(*area, 0, pages).ok());
