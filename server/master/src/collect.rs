@@ -60,8 +60,7 @@ impl Segment {
     /// One diff from that version to the newest; a complete copy from 0 and from versions not known
     /// (the diff says from which version it is). Collected once, however many ask.
     pub fn collect(&mut self, from: u64) -> Bytes {
-        let known = self.known_from..=self.version;
-        let from = if known.contains(&from) { from } else { 0 };
+        let from = self.base_of(from);
         if let Some(diff) = self.cache.diffs.get(&from) {
             return diff.clone();
         }
@@ -69,6 +68,16 @@ impl Segment {
         let diff = self.collected(from);
         self.cache.add(from, &diff);
         diff
+    }
+
+    /// The version from which [`Segment::collect`] of that one is: itself, or 0.
+    pub fn base_of(&self, from: u64) -> u64 {
+        let known = self.known_from..=self.version;
+        if known.contains(&from) {
+            from
+        } else {
+            0
+        }
     }
 
     /// How many diffs were collected, rather than forwarded or sent again.

@@ -21,6 +21,9 @@ pub struct Config {
     /// Of bulk of releases that is on its way in, over all connections. What fits in one frame does
     /// not count.
     pub receiving_bytes: u64,
+    /// Of large diffs that are on their way out, each counted once: beyond it the connections that
+    /// take nothing are closed.
+    pub sending_bytes: u64,
     /// A connection with more to send than this is slow: diffs are not pushed to it until it has
     /// caught up.
     pub slow_bytes: usize,
@@ -44,6 +47,7 @@ impl Default for Config {
             max_segments: 100_000,
             max_diff_bytes: 3 << 30,
             receiving_bytes: 4 << 30,
+            sending_bytes: 2 << 30,
             slow_bytes: 1 << 20,
             stored: false,
             first_fence: 1 << 32,

@@ -1,8 +1,10 @@
 //! What the engine keeps of one connection. All of it is bounded: per open segment a version, a
 //! subscription and a flag, per unanswered request a few words.
 
+use super::lending::Lent;
 use crate::coherence::{Known, Watch};
 use std::collections::HashMap;
+use std::sync::Weak;
 
 /// Notifications of the server have the top bit set in their stream number.
 pub const NOTIFICATION: u32 = 1 << 31;
@@ -43,6 +45,10 @@ pub struct Connection {
     pub sent_ns: u64,
     /// Bytes that wait to be sent, as far as is known.
     pub backlog_bytes: usize,
+    /// When it took some of them last, or had none.
+    pub took_ns: u64,
+    /// Large diffs that it is being sent.
+    pub lent: Vec<Weak<Lent>>,
     /// Segments with `behind` set.
     pub behind: Vec<u32>,
     notifications: u32,
@@ -59,6 +65,8 @@ impl Connection {
             heard_ns: now_ns,
             sent_ns: now_ns,
             backlog_bytes: 0,
+            took_ns: now_ns,
+            lent: Vec::new(),
             behind: Vec::new(),
             notifications: 0,
         }

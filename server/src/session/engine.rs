@@ -20,6 +20,8 @@ use interweave_wire::protocol::{
 };
 use interweave_wire::Rejection;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
 
 /// What the engine wants done, in this order.
 #[derive(Debug)]
@@ -65,6 +67,7 @@ pub struct Engine {
     pub(super) last_incarnation: u64,
     pub(super) settling: Vec<Settling>,
     pub(super) receiving: Receiving,
+    pub(super) lent_bytes: Arc<AtomicU64>,
     pub(super) stopping: bool,
     pub(super) fenced: bool,
     pub(super) counters: Counters,
@@ -88,6 +91,7 @@ impl Engine {
             last_incarnation: config.first_fence,
             settling: Vec::new(),
             receiving: Receiving::default(),
+            lent_bytes: Arc::default(),
             stopping: false,
             fenced: false,
             counters: Counters::default(),
@@ -159,6 +163,12 @@ impl Engine {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
+        if bytes < c.backlog_bytes {
+            c.took_ns = c.took_ns.max(now_ns);
+        }
+        if bytes == 0 {
+            c.lent.clear();
+        }
         c.backlog_bytes = bytes;
         // Only then is it an event; otherwise what was told may settle later.
         if bytes <= slow_bytes / 2 && !c.behind.is_empty() {
@@ -378,6 +388,9 @@ impl Engine {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
+        if c.backlog_bytes == 0 {
+            c.took_ns = self.now_ns;
+        }
         c.backlog_bytes += message.cost_bytes();
         c.sent_ns = self.now_ns;
         self.effects.push(Effect::Send {

@@ -9,7 +9,6 @@ use super::segment::{GRANTED_SERIALS, SERIALS_END, SERIAL_STEP};
 use super::timers::Timer;
 use crate::coherence::{Bound, Known, Version};
 use crate::lock::{Expired, Kind, Outcome, Refusal, Terms, Ticket};
-use bytes::Bytes;
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
 
@@ -41,7 +40,7 @@ impl Engine {
 
     /// The reader's answer, with a diff from `have` unless it is None or the newest.
     fn send_acquired(&mut self, connection: u64, stream: u32, number: u32, have: Option<Version>) {
-        let diff = have.and_then(|have| self.update(number, have));
+        let diff = have.and_then(|have| self.update(connection, number, have));
         let Some(s) = self.segments.get(&number) else {
             return;
         };
@@ -58,19 +57,6 @@ impl Engine {
         let bulk = diff.unwrap_or_default();
         let reply = Outgoing::with_bulk(number, type_, stream, &body, bulk);
         self.send(connection, reply);
-    }
-
-    /// One diff from `have` to the newest version; None if `have` is the newest.
-    pub(super) fn update(&mut self, number: u32, have: Version) -> Option<Bytes> {
-        let s = self.segments.get_mut(&number)?;
-        if have == s.stamp() {
-            return None;
-        }
-        let base = s.base_of(have);
-        let diff = s.master.collect(base);
-        self.counters.collected += 1;
-        self.counters.collected_bytes += diff.len() as u64;
-        Some(diff)
     }
 
     /// The client has, or is being sent, the newest version.
@@ -220,7 +206,7 @@ impl Engine {
 
     fn grant_writer(&mut self, number: u32, ticket: Ticket, fence: u64) {
         let have = self.granted_have(number, ticket);
-        let diff = have.and_then(|have| self.update(number, have));
+        let diff = have.and_then(|have| self.update(ticket.connection, number, have));
         let config = (self.config.lease_ms, self.config.max_hold_ms);
         let Some(s) = self.segments.get_mut(&number) else {
             return;

@@ -8,6 +8,7 @@
 mod config;
 mod connection;
 mod engine;
+mod lending;
 mod locks;
 pub mod message;
 mod notify;

@@ -5,6 +5,7 @@
 //! goes first.
 
 use super::engine::{At, Engine};
+use super::lending::LENT_BYTES;
 use super::locks;
 use super::message::Outgoing;
 use crate::coherence::{Known, Newest, Version, Watch};
@@ -71,6 +72,7 @@ impl Engine {
             return;
         };
         let base = s.stamp();
+        let mut lent = None;
         for index in 0..s.subscribers.len() {
             let subscriber = self
                 .segments
@@ -80,7 +82,14 @@ impl Engine {
                 continue;
             };
             if self.may_forward(connection, number, base, diff.len() as u64, &after) {
-                self.push(connection, number, base, diff.clone(), after);
+                let diff = if diff.len() < LENT_BYTES {
+                    diff.clone()
+                } else {
+                    let versions = (base.number, after.stamp.number);
+                    let lent = lent.get_or_insert_with(|| self.lend(number, versions, diff));
+                    self.lend_to(connection, lent.clone())
+                };
+                self.push(connection, number, base, diff, after);
             }
         }
     }
@@ -156,7 +165,9 @@ impl Engine {
             return;
         }
         if watch.can_push(1) {
-            let diff = self.update(number, known.stamp).unwrap_or_default();
+            let diff = self
+                .update(connection, number, known.stamp)
+                .unwrap_or_default();
             let segment = self.segments.get(&number);
             let newest = segment.map(|s| (s.base_of(known.stamp), s.newest()));
             if let (true, Some((base, newest))) = (watch.can_push(diff.len() as u64), newest) {

@@ -1,6 +1,7 @@
 //! What the engine keeps of one segment beside its master copy.
 
 use super::engine::At;
+use super::lending::Shelf;
 use super::remembered::Remembered;
 use crate::coherence::{Newest, Version};
 use crate::lock::SegmentLock;
@@ -39,6 +40,7 @@ pub struct SegmentState {
     pub lock: SegmentLock,
     pub life: Life,
     pub remembered: Remembered,
+    pub shelf: Shelf,
     /// Units that all releases changed, for Diff coherence [COH-6].
     pub units_changed: u64,
     /// Connections that have it open.
@@ -149,6 +151,7 @@ impl From<Beginning> for SegmentState {
             lock: b.lock,
             life: b.life,
             remembered: Remembered::default(),
+            shelf: Shelf::default(),
             units_changed: 0,
             clients: Vec::new(),
             subscribers: Vec::new(),

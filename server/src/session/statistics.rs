@@ -11,6 +11,8 @@ pub struct Counters {
     pub errors: u64,
     pub malformed: u64,
     pub silent: u64,
+    /// Connections closed because others needed what they did not take.
+    pub stuck: u64,
     pub releases: u64,
     pub releases_refused: u64,
     pub release_bytes: u64,

@@ -1,6 +1,7 @@
 //! The engine without sockets, clock or store: events in, effects out, in made-up time.
 
 mod durability;
+mod lending;
 mod locks;
 mod notifications;
 mod random;
@@ -55,6 +56,8 @@ pub struct World {
     pub sent: Vec<Sent>,
     pub asked: Vec<Asked>,
     pub closed: Vec<u64>,
+    /// These connections take nothing of what they are sent.
+    pub stuck: Vec<u64>,
     last_stream: u32,
 }
 
@@ -76,6 +79,7 @@ impl World {
             sent: Vec::new(),
             asked: Vec::new(),
             closed: Vec::new(),
+            stuck: Vec::new(),
             last_stream: 0,
         }
     }
@@ -117,7 +121,9 @@ impl World {
                     body,
                     bulk: message.bulk,
                 });
-                self.engine.backlog(self.now_ns(), connection, 0);
+                if !self.stuck.contains(&connection) {
+                    self.engine.backlog(self.now_ns(), connection, 0);
+                }
             }
             Effect::Close { connection } => self.closed.push(connection),
             Effect::Append {

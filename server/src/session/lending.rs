@@ -1,0 +1,158 @@
+//! Large diffs while they are being sent: one copy of each, and a bounded number of bytes of all.
+//!
+//! A diff between the same two versions is shared by all who are sent it, from the first until the
+//! last has it. Beyond the server's bound the connections that have taken nothing for the longest time
+//! are closed until what the others wait for fits; so a reader that does not read costs others
+//! nothing. Invariant: `lent_bytes` is the sum of the diffs that someone still holds.
+//! Implements [NOT-7].
+
+use super::engine::Engine;
+use crate::coherence::Version;
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+/// Smaller diffs are bounded by what a connection may have waiting.
+pub const LENT_BYTES: usize = 64 << 10;
+
+/// A diff that someone is being sent.
+#[derive(Debug)]
+pub struct Lent {
+    diff: Bytes,
+    lent_bytes: Arc<AtomicU64>,
+}
+
+impl Lent {
+    fn bytes(&self) -> u64 {
+        self.diff.len() as u64
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.lent_bytes.fetch_sub(self.bytes(), Relaxed);
+    }
+}
+
+/// What the bytes of a message hold on to.
+struct Loan(Arc<Lent>);
+
+impl AsRef<[u8]> for Loan {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.diff
+    }
+}
+
+/// A segment's diffs to one version that someone is being sent, by the version that they are from.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    to: u64,
+    diffs: HashMap<u64, Weak<Lent>>,
+}
+
+impl Shelf {
+    fn find(&self, from: u64, to: u64) -> Option<Arc<Lent>> {
+        let diff = self.diffs.get(&from).filter(|_| self.to == to)?;
+        diff.upgrade()
+    }
+
+    fn add(&mut self, from: u64, to: u64, lent: &Arc<Lent>) {
+        let newer = self.to != to;
+        self.to = to;
+        self.diffs
+            .retain(|_, diff| !newer && diff.strong_count() > 0);
+        self.diffs.insert(from, Arc::downgrade(lent));
+    }
+}
+
+impl Engine {
+    /// One diff from `have` to the newest version, for that connection; None if `have` is the newest.
+    pub(super) fn update(&mut self, connection: u64, number: u32, have: Version) -> Option<Bytes> {
+        let s = self.segments.get_mut(&number)?;
+        let newest = s.stamp();
+        if have == newest {
+            return None;
+        }
+        let from = s.master.base_of(s.base_of(have));
+        let found = s.shelf.find(from, newest.number);
+        let lent = match found {
+            Some(lent) => lent,
+            None => {
+                let diff = s.master.collect(from);
+                if diff.len() < LENT_BYTES {
+                    self.count_collected(&diff);
+                    return Some(diff);
+                }
+                self.lend(number, (from, newest.number), &diff)
+            }
+        };
+        self.count_collected(&lent.diff);
+        Some(self.lend_to(connection, lent))
+    }
+
+    fn count_collected(&mut self, diff: &Bytes) {
+        self.counters.collected += 1;
+        self.counters.collected_bytes += diff.len() as u64;
+    }
+
+    /// From now on the diff counts, until nobody is being sent it.
+    pub(super) fn lend(&mut self, number: u32, (from, to): (u64, u64), diff: &Bytes) -> Arc<Lent> {
+        let lent_bytes = self.lent_bytes.clone();
+        lent_bytes.fetch_add(diff.len() as u64, Relaxed);
+        let diff = diff.clone();
+        let lent = Arc::new(Lent { diff, lent_bytes });
+        if let Some(s) = self.segments.get_mut(&number) {
+            s.shelf.add(from, to, &lent);
+        }
+        self.make_room(&lent);
+        lent
+    }
+
+    /// The diff for a message to the connection.
+    pub(super) fn lend_to(&mut self, connection: u64, lent: Arc<Lent>) -> Bytes {
+        if let Some(c) = self.connections.get_mut(&connection) {
+            c.lent.retain(|diff| diff.strong_count() > 0);
+            c.lent.push(Arc::downgrade(&lent));
+        }
+        Bytes::from_owner(Loan(lent))
+    }
+
+    /// Closes connections until what the others are being sent is within the bound, the new diff
+    /// included.
+    fn make_room(&mut self, new: &Arc<Lent>) {
+        let most = self.config.sending_bytes;
+        if self.lent_bytes.load(Relaxed) <= most {
+            return;
+        }
+        // What closed connections still hold is as good as gone: by diff, how many others have it.
+        let mut holders: HashMap<*const Lent, usize> = HashMap::new();
+        let mut slowest = Vec::new();
+        let mut bytes = new.bytes();
+        for (id, c) in &self.connections {
+            let held = c.lent.iter().filter_map(Weak::upgrade);
+            let held: Vec<_> = held.filter(|diff| !Arc::ptr_eq(diff, new)).collect();
+            for diff in &held {
+                let count = holders.entry(Arc::as_ptr(diff)).or_insert(0);
+                *count += 1;
+                bytes += if *count == 1 { diff.bytes() } else { 0 };
+            }
+            if !held.is_empty() {
+                slowest.push((c.took_ns, *id, held));
+            }
+        }
+        slowest.sort_unstable_by_key(|(took_ns, id, _)| (*took_ns, *id));
+        for (_, connection, held) in slowest {
+            if bytes <= most {
+                return;
+            }
+            for diff in held {
+                let count = holders.entry(Arc::as_ptr(&diff)).or_insert(1);
+                *count -= 1;
+                bytes -= if *count == 0 { diff.bytes() } else { 0 };
+            }
+            self.counters.stuck += 1;
+            self.close(connection);
+        }
+    }
+}
