@@ -97,6 +97,12 @@ fn connections(page: &mut Page, shell: &Shell, statistics: &Statistics) {
         counters.silent,
     );
     page.one(
+        "connections_stuck_total",
+        "counter",
+        "Connections closed because others needed the memory of what they did not take.",
+        counters.stuck,
+    );
+    page.one(
         "received_bytes_total",
         "counter",
         "Bytes received from clients.",
