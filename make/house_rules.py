@@ -1,5 +1,6 @@
 """Checks the rules of the house that no compiler checks: who may include whom, where the operating
-system may be tested, how long files, lines and functions may be, and which folder names are drawers.
+system may be tested, how long files, lines and functions may be, which folder names are drawers, and
+that a test cites every rule of the specification.
 
 Run from the repository's root; prints every breach and ends with status 1 if there is one.
 """
@@ -101,6 +102,29 @@ def check_sizes(path, lines):
             breach(path, number, f"{len(line)} columns; at most {LINE_COLUMNS_MAX}")
 
 
+RULE = re.compile(r"\[([A-Z]+)-([0-9]+)\]")
+
+
+def check_rules(paths):
+    """Every rule of spec/ is cited by a test, as [COH-1], coh_1_... or Coh1... ."""
+    rules = {}
+    cited = []
+    for path in paths:
+        if path.parts[0] == "spec" and path.suffix in {".md", ".x"}:
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for rule in RULE.findall(line):
+                    rules.setdefault(rule, (path, number))
+        elif path.parts[:2] == ("spec", "vectors") or (
+                "test" in str(path) and path.suffix in {".cc", ".rs"}):
+            cited.append(path.read_text(encoding="utf-8"))
+    text = "\n".join(cited)
+    for (letters, digits), (path, number) in sorted(rules.items()):
+        names = (rf"\[{letters}-{digits}\]|\b{letters.lower()}_{digits}_|"
+                 rf"{letters.capitalize()}{digits}[A-Z]")
+        if not re.search(names, text):
+            breach(path, number, f"no test cites the rule [{letters}-{digits}]")
+
+
 def check_names(path):
     for part in path.parts[:-1]:
         if part in DRAWERS:
@@ -108,6 +132,7 @@ def check_names(path):
 
 
 def main():
+    check_rules(tracked_files())
     for path in tracked_files():
         check_names(path)
         if path.suffix not in {".cc", ".h", ".hpp", ".c", ".rs", ".py"}:

@@ -95,6 +95,7 @@ TEST(Temporal, Coh5CountsFromTheConfirmation) {
   EXPECT_FALSE(recent({Model::TEMPORAL, 0.499}, copy));
 }
 
+// [FRESH-3] [NOT-5]
 TEST(Temporal, Fresh3TheStampIsTheLastMessageHeardWhileNothingNewerIsKnown) {
   Knowledge copy = watched(5, 5);
   copy.confirmed_ns = now_ns - 100 * second_ns;

@@ -51,6 +51,7 @@ TEST(Navigation, EveryUnitIsFoundAgainFromItsByte) {
   }
 }
 
+// [MIP-4]
 TEST(Navigation, TheInsideOfANumberHasNoMipButThatOfAStringHas) {
   const Type& type = made(IW_everything);
   EXPECT_FALSE(unit_of_byte(type, 1, offsetof(everything, big) + 1).exact);

@@ -145,6 +145,7 @@ TEST_F(SegmentTypesTest, AStructureThatIsNotTheProgramsIsAConflict) {
   EXPECT_EQ(types.next_serial(), 64U);
 }
 
+// [DIFF-8]
 TEST_F(SegmentTypesTest, KnownDescriptorsMayComeAgainIfTheyAgree) {
   SegmentTypes types(stranger_);
   ASSERT_TRUE(types.add_received(descriptors(IW_everything)).ok());

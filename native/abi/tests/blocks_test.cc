@@ -57,6 +57,7 @@ class Blocks : public ::testing::Test {
   Server server_;
 };
 
+// [MIP-5]: one past the end, too.
 TEST_F(Blocks, NamesAndSerialsAndOffsetsLeadToPlacesAndBack) {
   const IW_handle_t segment = open("/mips");
   ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();

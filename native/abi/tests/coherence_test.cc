@@ -146,7 +146,7 @@ TEST_F(Coherence, Poll1APushedReaderThatDoesNotReadIsUnsubscribed) {
   EXPECT_EQ(stats().notifications, unsubscribed);
 }
 
-TEST_F(Coherence, StalenessIsTheAgeOfTheLastConfirmation) {
+TEST_F(Coherence, Fresh6StalenessIsTheAgeOfTheLastConfirmation) {
   double seconds = 0;
   ASSERT_EQ(IW_staleness(segment_, &seconds), 0);
   EXPECT_LT(seconds, 0) << "never confirmed";

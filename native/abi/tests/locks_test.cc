@@ -158,7 +158,7 @@ TEST_F(Locks, Coh2ThreadsOfOneProcessWriteAndReadUnderStrict) {
   ASSERT_EQ(IW_rl_release(segment_), 0);
 }
 
-TEST_F(Locks, AbortUndoesStoresAllocationsAndFrees) {
+TEST_F(Locks, Copy2AbortUndoesStoresAllocationsAndFrees) {
   int* const numbers = make_numbers(2000);
   ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();
   numbers[0] = 5;
@@ -240,6 +240,7 @@ TEST_F(Locks, WhatNeedsTheWriterLockSaysSo) {
 }
 
 // Each thread changes both elements, each reader checks that they agree [PROC-1, PROC-2, P2].
+// [PROC-2]
 TEST_F(Locks, ThreadsOfTwoProcessesNeverSeePartOfARelease) {
   int* const numbers = make_numbers(5000);
   Agent other;

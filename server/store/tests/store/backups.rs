@@ -14,6 +14,7 @@ use crate::records::{files, logs};
 
 fn quiet(_done: u64, _total: u64) {}
 
+/// [LOG-10]
 #[test]
 fn a_restored_store_is_the_one_that_was_backed_up_in_new_incarnations() {
     let mut random = Random::seeded(41);
@@ -48,6 +49,7 @@ fn a_restored_store_is_the_one_that_was_backed_up_in_new_incarnations() {
     assert_eq!(segments.len(), model.segments.len());
 }
 
+/// [LOG-10]
 #[test]
 fn a_backup_of_a_store_at_work_is_a_moment_of_it() {
     let dir = scratch();
