@@ -28,7 +28,7 @@ test: setup  ## everything that must hold, about 25 minutes on 2 cores
 test-long: build  ## the longer campaigns: 200 server kills, five minutes of fuzz a decoder
 	@make/test_long.sh
 
-bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory for one
+bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory|translate for one
 	@make/bench.sh
 
 fuzz: build  ## fuzz every decoder; SECONDS_EACH=n (default 60)

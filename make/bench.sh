@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory for one.
+# Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|translate for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
 cmake --build "$BUILD/release" --parallel "${JOBS:-2}" -- --quiet
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
-for name in update frame read_lock memory; do
+for name in update frame read_lock memory translate; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   echo "== $name"
   "$BUILD/release/bench/bench_$name"
+  case $name in
+    translate)
+      make/plot.py bench/results/translate.csv --x shape --series system,operation --y us --bars --log y \
+        --unit "us per MiB" --title "Translation of 1 MiB, all of it changed (ICDCS'03, Figure 4)" ;;
+  esac
 done
