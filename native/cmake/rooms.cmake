@@ -10,8 +10,8 @@ target_include_directories(iw_build_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
 target_compile_options(iw_build_flags INTERFACE
   -Wall -Wextra
-  -Werror=return-type -Werror=uninitialized -Wno-error=maybe-uninitialized -Werror=format -Werror=unused-result
-  -Werror=implicit-fallthrough -Werror=switch -Werror=delete-non-virtual-dtor)
+  -Werror=return-type -Werror=uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized> -Werror=format -Werror=unused-result
+  -Werror=implicit-fallthrough -Werror=switch $<$<COMPILE_LANGUAGE:CXX>:-Werror=delete-non-virtual-dtor>)
 target_link_libraries(iw_build_flags INTERFACE Threads::Threads)
 
 # Some 32-bit machines have 64-bit atomics only in a library of their own.

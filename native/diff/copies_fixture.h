@@ -97,10 +97,7 @@ struct Copy {
     return bytes;
   }
   void abort() {
-    std::vector<memory::SubsegmentPages> later;
-    ASSERT_TRUE(heap->collect(later).ok());
-    pages.insert(pages.end(), later.begin(), later.end());
-    ASSERT_TRUE(heap->rollback_write(pages).ok());
+    ASSERT_TRUE(heap->rollback_write().ok());
     types.rollback();
     slots.rollback();
   }

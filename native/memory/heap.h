@@ -162,8 +162,6 @@ class Heap {
   Result commit_write(std::span<const SubsegmentRuns> sent);
   // The heap and its bytes are again as at begin_write.
   Result rollback_write();
-  // The same, for callers that still list the section's pages; the heap knows them.
-  Result rollback_write(std::span<const SubsegmentPages>) { return rollback_write(); }
 
   // Undoes stores made outside a lock, as collect() listed them.
   Result undo(std::span<const SubsegmentPages> pages);
