@@ -66,21 +66,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Those that the release of another connection is forwarded to, if it suits them.
+    pub(super) fn others_subscribed(&self, number: u32, writer: u64) -> Vec<u64> {
+        let segment = self.segments.get(&number);
+        let subscribers = segment.map_or(&[][..], |s| &s.subscribers);
+        let others = subscribers.iter().filter(|c| **c != writer);
+        others.copied().collect()
+    }
+
     /// Sends the diff of a release, as it was received, to those whose copy it brings up to date.
-    pub(super) fn forward(&mut self, number: u32, writer: u64, diff: &Bytes, after: Newest) {
+    pub(super) fn forward(&mut self, number: u32, to: &[u64], diff: &Bytes, after: Newest) {
         let Some(s) = self.segments.get(&number) else {
             return;
         };
         let base = s.stamp();
         let mut lent = None;
-        for index in 0..s.subscribers.len() {
-            let subscriber = self
-                .segments
-                .get(&number)
-                .and_then(|s| s.subscribers.get(index).copied());
-            let Some(connection) = subscriber.filter(|c| *c != writer) else {
-                continue;
-            };
+        for &connection in to {
             if self.may_forward(connection, number, base, diff.len() as u64, &after) {
                 let diff = if diff.len() < LENT_BYTES {
                     diff.clone()

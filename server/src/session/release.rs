@@ -332,15 +332,20 @@ impl Engine {
 
     /// Tells readers and the writer; the master copies follow in [`Engine::settle`].
     fn tell(&mut self, release: InFlight) {
-        let mut versions = Vec::with_capacity(release.parts.len());
-        for part in &release.parts {
-            if part.checked.is_some() {
-                self.forward(part.segment, release.at.connection, &part.diff, part.after);
-            }
-            versions.push(part.after.stamp.into());
-        }
+        let versions = release.parts.iter().map(|part| part.after.stamp.into());
+        let versions = versions.collect();
+        // One reader first, who may be waiting for it; then the writer, however many readers there are.
+        self.forward_to(&release, |readers| &readers[..readers.len().min(1)]);
         self.send_released(release.at, versions);
+        self.forward_to(&release, |readers| &readers[readers.len().min(1)..]);
         self.settling.push(Settling(release));
+    }
+
+    fn forward_to(&mut self, release: &InFlight, some: impl Fn(&[u64]) -> &[u64]) {
+        for part in release.parts.iter().filter(|part| part.checked.is_some()) {
+            let readers = self.others_subscribed(part.segment, release.at.connection);
+            self.forward(part.segment, some(&readers), &part.diff, part.after);
+        }
     }
 
     fn send_released(&mut self, at: At, versions: Vec<VersionStamp>) {

@@ -1,0 +1,113 @@
+// What 100,000 blocks cost beside 1,000: opening, an uncontended reader lock, a release of one
+// word, and a look-up by name, all in a process that has the copy already. Writes blocks.csv:
+// blocks,operation,us.
+#include <interweave.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "harness/child_server.h"
+#include "harness/results.h"
+#include "harness/two_processes.h"
+
+namespace {
+
+constexpr int kRounds = 300;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
+  std::exit(1);
+}
+
+IW_handle_t open_segment(const std::string& url) {
+  IW_open_options options{};
+  options.size = sizeof options;
+  options.flags = IW_CREATE;
+  options.durability = IW_MEMORY;
+  const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
+  if (segment == nullptr) fail("open");
+  return segment;
+}
+
+std::vector<int*> make_blocks(IW_handle_t segment, int count) {
+  std::vector<int*> blocks;
+  if (IW_wl_acquire(segment) != 0) fail("writer lock");
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "block" + std::to_string(i);
+    blocks.push_back(static_cast<int*>(IW_malloc_array(segment, IW_int, 4, name.c_str())));
+    if (blocks.back() == nullptr) fail("malloc");
+  }
+  if (IW_wl_release(segment) != 0) fail("release");
+  return blocks;
+}
+
+template <typename Operation>
+double median_us(Operation operation) {
+  std::vector<double> samples;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t begin = bench::now_ns();
+    operation(round);
+    samples.push_back(static_cast<double>(bench::now_ns() - begin) / 1e3);
+  }
+  return bench::median(samples);
+}
+
+struct Costs {
+  double open_us, reader_lock_us, release_us, look_up_us;
+};
+
+Costs measure(const std::string& url, int count) {
+  const IW_handle_t segment = open_segment(url);
+  const std::vector<int*> blocks = make_blocks(segment, count);
+  const auto any = [&](int round) {
+    return blocks[static_cast<std::size_t>(round) * 7919 % blocks.size()];
+  };
+  Costs costs{};
+  costs.release_us = median_us([&](int round) {
+    if (IW_wl_acquire(segment) != 0) fail("writer lock");
+    any(round)[1] = round + 1;
+    if (IW_wl_release(segment) != 0) fail("release");
+  });
+  costs.reader_lock_us = median_us([&](int) {
+    if (IW_rl_acquire(segment) != 0 || IW_rl_release(segment) != 0) fail("reader lock");
+  });
+  costs.look_up_us = median_us([&](int round) {
+    const std::string mip = url + "#block" + std::to_string(round * 7919 % count);
+    if (IW_mip_to_ptr(mip.c_str()) != any(round)) fail("mip_to_ptr");
+  });
+  // Another copy is what is opened: this process has one already.
+  costs.open_us = median_us([&](int) {
+    if (IW_open_segment(url.c_str()) == nullptr) fail("open again");
+    if (IW_close_segment(segment) != 0) fail("close");
+  });
+  return costs;
+}
+
+}  // namespace
+
+int main() {
+  const bench::ChildServer server = bench::ChildServer::interweave();
+  bench::Csv csv("blocks.csv", "blocks,operation,us");
+  std::printf("medians of %d, in microseconds\n%10s %10s %12s %16s %10s\n", kRounds, "blocks",
+              "open", "reader lock", "one-word release", "look-up");
+  Costs few{};
+  Costs many{};
+  for (const int count : {1000, 100000}) {
+    const Costs costs = measure(server.address() + "/blocks" + std::to_string(count), count);
+    (count == 1000 ? few : many) = costs;
+    std::printf("%10d %10.2f %12.3f %16.1f %10.2f\n", count, costs.open_us, costs.reader_lock_us,
+                costs.release_us, costs.look_up_us);
+    for (const auto& [operation, us] :
+         {std::pair{"open", costs.open_us}, std::pair{"reader_lock", costs.reader_lock_us},
+          std::pair{"release", costs.release_us}, std::pair{"look_up", costs.look_up_us}}) {
+      csv.row(bench::format("%d,%s,%.3f", count, operation, us));
+    }
+  }
+  std::printf("100,000 blocks cost %.2fx, %.2fx, %.2fx and %.2fx of 1,000 (target: 2x)\n",
+              many.open_us / few.open_us, many.reader_lock_us / few.reader_lock_us,
+              many.release_us / few.release_us, many.look_up_us / few.look_up_us);
+  csv.finish();
+  return 0;
+}
