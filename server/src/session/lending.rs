@@ -96,8 +96,12 @@ impl Engine {
         self.counters.collected_bytes += diff.len() as u64;
     }
 
-    /// From now on the diff counts, until nobody is being sent it.
+    /// From now on the diff counts, until nobody is being sent it. It may be lent already.
     pub(super) fn lend(&mut self, number: u32, (from, to): (u64, u64), diff: &Bytes) -> Arc<Lent> {
+        let segment = self.segments.get(&number);
+        if let Some(lent) = segment.and_then(|s| s.shelf.find(from, to)) {
+            return lent;
+        }
         let lent_bytes = self.lent_bytes.clone();
         lent_bytes.fetch_add(diff.len() as u64, Relaxed);
         let diff = diff.clone();
