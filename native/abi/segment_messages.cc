@@ -201,6 +201,8 @@ bool Segment::lacks_subscription() const {
 
 void Segment::subscribe(Lock& lock) {
   subscribe_pending_ = true;
+  // The server may act on the new promise before we hear so: the old one does not count any more.
+  state_.unsubscribed();
   wanted_promise_ = coherence::promise_for(bound_);
   protocol::subscribe wanted;
   wanted.have = state_.reach();
@@ -264,8 +266,9 @@ std::int64_t Segment::run_timers(std::int64_t now) {
     lock.lock();
   }
   if (change_fn_ != nullptr && lacks_subscription()) subscribe(lock);
-  const bool is_unwanted = state_.subscription().has_value() && change_fn_ == nullptr &&
-                           !state_.adaptation.wants_subscription();
+  const bool is_of_use =
+      state_.adaptation.wants_subscription() && coherence::can_subscribe(bound_.model);
+  const bool is_unwanted = state_.subscription().has_value() && change_fn_ == nullptr && !is_of_use;
   if (is_unwanted) unsubscribe(lock);
   return grant_.renewal_due_ns();
 }

@@ -299,9 +299,11 @@ std::uint64_t Segment::version() {
 }
 
 void Segment::set_bound(const coherence::Bound& bound) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   bound_ = bound;
   recent_fn_ = nullptr;
+  // Under a stricter promise than is needed now the server would go on sending every change.
+  if (state_.subscription().has_value() && lacks_subscription()) subscribe(lock);
 }
 
 void Segment::set_recent_fn(IW_recent_fn function, void* arg) {

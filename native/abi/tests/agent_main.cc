@@ -29,6 +29,8 @@ class Agent {
     if (word == "put") return put(in);
     if (word == "get") return get(in);
     if (word == "add") return add(in);
+    if (word == "add_both") return add_both(in);
+    if (word == "strict") return result(IW_set_coherence(handle_, IW_STRICT, 0));
     if (word == "version") return std::to_string(IW_version(handle_));
     return "error 0 no such command: " + word;
   }
@@ -96,6 +98,24 @@ class Agent {
       int* const array = block(name);
       if (array == nullptr) return failure();
       ++array[index];
+      if (IW_wl_release(handle_) != 0) return failure();
+    }
+    return "ok";
+  }
+
+  // So many writer sections, each adding one to the first element of two blocks.
+  std::string add_both(std::istringstream& in) {
+    std::string first;
+    std::string second;
+    int times = 0;
+    in >> first >> second >> times;
+    for (int i = 0; i < times; ++i) {
+      if (IW_wl_acquire(handle_) != 0) return failure();
+      for (const std::string& name : {first, second}) {
+        int* const array = block(name);
+        if (array == nullptr) return failure();
+        ++array[0];
+      }
       if (IW_wl_release(handle_) != 0) return failure();
     }
     return "ok";

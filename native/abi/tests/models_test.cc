@@ -1,0 +1,342 @@
+// The coherence models from a client's view: what a reader may see, how old, and what it costs in
+// messages; models changed between locks; adaptive polling beside fixed schemes.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "abi/tests/server_process.h"
+#include "interweave.h"
+
+namespace iw::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Models : public ::testing::Test {
+ protected:
+  static constexpr int ints = 1000;
+
+  void SetUp() override {
+    ASSERT_TRUE(server_.good());
+    url_ = server_.url("/models");
+    ASSERT_EQ(writer_.tell("open " + url_), "ok");
+    ASSERT_EQ(writer_.tell("wl"), "ok");
+    ASSERT_EQ(writer_.tell("make numbers " + std::to_string(ints)), "ok");
+    ASSERT_EQ(writer_.tell("make others 5000"), "ok");
+    ASSERT_EQ(writer_.tell("release"), "ok");
+    segment_ = IW_open_segment(url_.c_str());
+    ASSERT_NE(segment_, nullptr) << IW_strerror();
+    numbers_ = static_cast<int*>(IW_mip_to_ptr((url_ + "#numbers").c_str()));
+    others_ = static_cast<int*>(IW_mip_to_ptr((url_ + "#others").c_str()));
+    ASSERT_NE(numbers_, nullptr) << IW_strerror();
+    ASSERT_NE(others_, nullptr) << IW_strerror();
+    beside_ = IW_open_segment(server_.url("/beside").c_str());
+    ASSERT_NE(beside_, nullptr) << IW_strerror();
+  }
+  void TearDown() override {
+    if (beside_ != nullptr) EXPECT_EQ(IW_close_segment(beside_), 0);
+    if (segment_ == nullptr) return;
+    EXPECT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
+  }
+
+  void write(int count, int index = 0) {
+    ASSERT_EQ(writer_.tell("add numbers " + std::to_string(index) + " " + std::to_string(count)),
+              "ok");
+  }
+  int read(int index = 0) {
+    EXPECT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+    const int value = numbers_[index];
+    EXPECT_EQ(IW_rl_release(segment_), 0);
+    return value;
+  }
+  // Whatever the server has sent is here: its answer about another segment comes behind it, on the
+  // same connection.
+  void hear() {
+    ASSERT_EQ(IW_rl_acquire_for(beside_, 30, IW_FRESH), 0) << IW_strerror();
+    ASSERT_EQ(IW_rl_release(beside_), 0);
+  }
+  void set(IW_coherence_t model, double x) {
+    ASSERT_EQ(IW_set_coherence(segment_, model, x), 0) << IW_strerror();
+  }
+  IW_stats_t stats() {
+    IW_stats_t stats{};
+    stats.size = sizeof stats;
+    EXPECT_EQ(IW_stats(segment_, &stats), 0);
+    return stats;
+  }
+
+  Server server_;
+  Agent writer_;
+  std::string url_;
+  IW_handle_t segment_ = nullptr;
+  IW_handle_t beside_ = nullptr;
+  const int* numbers_ = nullptr;
+  const int* others_ = nullptr;
+};
+
+TEST_F(Models, Coh1TheFirstLockFetchesALaterOneOnlyAsksAndOneThatIsContentDoesNeither) {
+  const IW_stats_t opened = stats();
+  read();
+  const IW_stats_t first = stats();
+  EXPECT_EQ(first.messages_sent, opened.messages_sent + 1);
+  EXPECT_EQ(first.messages_received, opened.messages_received + 1);
+  EXPECT_EQ(first.full_copies, 1u);
+  read();
+  const IW_stats_t second = stats();
+  EXPECT_EQ(second.messages_sent, first.messages_sent + 1);
+  EXPECT_EQ(second.messages_received, first.messages_received + 1);
+  EXPECT_EQ(second.diffs_received, first.diffs_received) << "it was up to date";
+  set(IW_TEMPORAL, 3600);
+  read();
+  EXPECT_EQ(stats().messages_sent, second.messages_sent);
+  EXPECT_EQ(stats().local_reader_locks, second.local_reader_locks + 1);
+}
+
+TEST_F(Models, Coh4ADeltaReaderIsNeverMoreThanXBehindAndSkipsAllOtherUpdates) {
+  int written = 0;
+  for (const int x : {0, 1, 2, 9}) {
+    set(IW_FULL, 0);
+    hear();
+    int seen = read();
+    set(IW_DELTA, x);
+    const std::uint64_t before = stats().diffs_received;
+    constexpr int versions = 30;
+    for (int i = 1; i <= versions; ++i) {
+      write(1);
+      ++written;
+      hear();
+      const int now = read();
+      ASSERT_GE(now, written - x);
+      ASSERT_TRUE(now == seen || now == written) << "an update goes to the newest";
+      seen = now;
+    }
+    EXPECT_EQ(stats().diffs_received - before, static_cast<std::uint64_t>(versions / (x + 1)))
+        << "x is " << x;
+  }
+}
+
+TEST_F(Models, Coh5ATemporalReaderIsNeverOlderThanXAndAsksOnceAnX) {
+  constexpr double x_s = 0.05;
+  set(IW_TEMPORAL, x_s);
+  read();
+  std::vector<Clock::time_point> written_at;  // [v]: when version v + 1 was there
+  const IW_stats_t before = stats();
+  const auto began = Clock::now();
+  const auto age = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(x_s));
+  while (Clock::now() - began < std::chrono::seconds(1)) {
+    write(1);
+    written_at.push_back(Clock::now());
+    for (int i = 0; i < 20; ++i) {
+      const int seen = read();
+      const auto bound = Clock::now() - age;
+      const auto next = static_cast<std::size_t>(seen);
+      // What it has not seen is younger than x; the lock was held a moment ago.
+      ASSERT_TRUE(next >= written_at.size() || written_at[next] > bound - age / 2)
+          << "version " << seen << " of " << written_at.size();
+    }
+  }
+  const std::chrono::duration<double> took = Clock::now() - began;
+  const IW_stats_t after = stats();
+  const std::uint64_t asked = after.messages_sent - before.messages_sent;
+  EXPECT_LE(static_cast<double>(asked), took.count() / x_s + 2);
+  EXPECT_GE(asked, 2u);
+  EXPECT_GE(after.reader_locks - before.reader_locks, 20 * asked / 4);
+}
+
+TEST_F(Models, Coh6ADiffReaderIsContentUntilXPerCentOfTheUnitsChanged) {
+  // 6,000 units in all: 1 per cent are 60.
+  set(IW_DIFF, 1);
+  EXPECT_EQ(read(), 0);
+  for (int i = 0; i < 40; ++i) write(1, i);
+  EXPECT_EQ(read(), 0);
+  for (int i = 40; i < 60; ++i) write(1, i);
+  EXPECT_EQ(read(), 0) << "as much as is allowed";
+  write(1, 999);
+  EXPECT_EQ(read(), 1) << "more than is allowed";
+  EXPECT_EQ(read(999), 1);
+  // Repeated writes of one unit are counted each: too many rather than too few.
+  write(60, 0);
+  EXPECT_EQ(read(), 1);
+  write(1, 0);
+  EXPECT_EQ(read(), 62);
+}
+
+TEST_F(Models, Coh10TheModelAndXChangeBetweenLocks) {
+  EXPECT_EQ(read(), 0);
+  set(IW_DELTA, 2);
+  write(2);
+  EXPECT_EQ(read(), 0);
+  set(IW_DELTA, 1);
+  EXPECT_EQ(read(), 2);
+  set(IW_NULL, 0);
+  write(5);
+  EXPECT_EQ(read(), 2);
+  set(IW_DIFF, 50);
+  EXPECT_EQ(read(), 2);
+  set(IW_DIFF, 0.01);
+  EXPECT_EQ(read(), 7);
+  set(IW_TEMPORAL, 3600);
+  write(1);
+  EXPECT_EQ(read(), 7);
+  set(IW_STRICT, 0);
+  EXPECT_EQ(read(), 8);
+  set(IW_NULL, 0);
+  write(1);
+  EXPECT_EQ(read(), 8);
+  set(IW_FULL, 0);
+  EXPECT_EQ(read(), 9);
+}
+
+// A subscription goes with the bound: one for Full would bring each version to a reader that is
+// content with less.
+TEST_F(Models, Coh10ASubscriptionFollowsTheModel) {
+  for (int i = 0; i < 10; ++i) read();
+  hear();
+  const IW_stats_t full = stats();
+  write(10);
+  hear();
+  EXPECT_GE(stats().notifications, full.notifications + 1);
+  set(IW_FULL, 0);
+  for (int i = 0; i < 10; ++i) read();
+  set(IW_DELTA, 1000);
+  for (int i = 0; i < 10; ++i) read();
+  hear();
+  const IW_stats_t content = stats();
+  for (int i = 0; i < 50; ++i) {
+    write(1);
+    hear();
+    read();
+  }
+  EXPECT_EQ(stats().notifications, content.notifications);
+  set(IW_FULL, 0);
+  EXPECT_EQ(read(), 60);
+  // Back and forth without a moment between: what was promised last is what counts.
+  for (int i = 1; i <= 20; ++i) {
+    for (int j = 0; j < 5; ++j) read();
+    set(IW_DELTA, 1000);
+    set(IW_FULL, 0);
+    write(1);
+    hear();
+    ASSERT_EQ(read(), 60 + i);
+  }
+  // Null cannot be watched: at most what was under way comes.
+  for (int i = 0; i < 5; ++i) read();
+  set(IW_NULL, 0);
+  const std::uint64_t before = stats().notifications;
+  for (int i = 0; i < 50; ++i) {
+    write(1);
+    hear();
+    read();
+  }
+  EXPECT_LT(stats().notifications, before + 25);
+}
+
+// [COH-8] Two blocks always agree, whatever the model and however old the copy.
+TEST_F(Models, Coh8NoModelShowsPartOfARelease) {
+  writer_.begin("add_both numbers others 600");
+  const struct {
+    IW_coherence_t model;
+    double x;
+  } models[] = {{IW_FULL, 0}, {IW_STRICT, 0},      {IW_DELTA, 3},
+                {IW_NULL, 0}, {IW_TEMPORAL, .001}, {IW_DIFF, .1}};
+  int seen = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (const auto& one : models) {
+      set(one.model, one.x);
+      ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+      ASSERT_EQ(numbers_[0], others_[0]);
+      ASSERT_GE(numbers_[0], seen) << "a copy never goes back";
+      seen = numbers_[0];
+      ASSERT_EQ(IW_rl_release(segment_), 0);
+    }
+  }
+  EXPECT_EQ(writer_.answer(), "ok");
+  set(IW_FULL, 0);
+  ASSERT_EQ(IW_rl_acquire_for(segment_, 30, IW_FRESH), 0);
+  EXPECT_EQ(numbers_[0], 600);
+  ASSERT_EQ(IW_rl_release(segment_), 0);
+}
+
+TEST_F(Models, Coh2StrictReadersOfThreeProcessesReadTogetherAndTheWriterAlone) {
+  set(IW_STRICT, 0);
+  Agent readers[2];
+  for (Agent& reader : readers) {
+    ASSERT_EQ(reader.tell("open " + url_), "ok");
+    ASSERT_EQ(reader.tell("strict"), "ok");
+    ASSERT_EQ(reader.tell("rl"), "ok");
+  }
+  ASSERT_EQ(IW_rl_acquire_for(segment_, 10, 0), 0) << IW_strerror();
+  EXPECT_EQ(writer_.tell("wl_for 0").rfind("error -14", 0), 0u);
+  for (Agent& reader : readers) ASSERT_EQ(reader.tell("rl_release"), "ok");
+  EXPECT_EQ(writer_.tell("wl_for 0.05").rfind("error -14", 0), 0u) << "one still reads";
+  ASSERT_EQ(IW_rl_release(segment_), 0);
+  EXPECT_EQ(writer_.tell("wl_for 20"), "ok");
+  EXPECT_EQ(IW_rl_acquire_for(segment_, 0, 0), IW_ETIMED_OUT);
+  EXPECT_EQ(writer_.tell("release"), "ok");
+}
+
+// ---- adaptive, beside always asking and always being told ----
+
+struct Phase {
+  const char* name;
+  int rounds;
+  int writes;
+  int reads;
+};
+constexpr Phase phases[] = {
+    {"read-mostly", 10, 1, 50}, {"write-mostly", 5, 50, 1}, {"alternating", 60, 1, 1}};
+
+void nothing(IW_handle_t, std::uint64_t, void*) {}
+
+class Polling : public Models {
+ protected:
+  // Messages that the reader sent and received, by phase.
+  std::vector<std::uint64_t> run() {
+    std::vector<std::uint64_t> messages;
+    read();
+    for (const Phase& phase : phases) {
+      const IW_stats_t before = stats();
+      for (int round = 0; round < phase.rounds; ++round) {
+        for (int i = 0; i < phase.writes; ++i) {
+          write(1);
+          hear();
+        }
+        for (int i = 0; i < phase.reads; ++i) read();
+      }
+      const IW_stats_t after = stats();
+      messages.push_back(after.messages_sent - before.messages_sent + after.messages_received -
+                         before.messages_received);
+    }
+    return messages;
+  }
+};
+
+// A question and its answer for each read; a notification for each version.
+TEST_F(Polling, Poll1AdaptiveCostsLittleMoreThanTheBetterOfTwoFixedSchemesInEachPhase) {
+  const std::vector<std::uint64_t> adaptive = run();
+  ASSERT_EQ(IW_on_change(segment_, nothing, nullptr), 0) << IW_strerror();  // always subscribed
+  const std::vector<std::uint64_t> told = run();
+  ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
+  std::uint64_t sum[3] = {};
+  for (std::size_t i = 0; i < std::size(phases); ++i) {
+    const Phase& phase = phases[i];
+    const auto asking = static_cast<std::uint64_t>(2 * phase.rounds * phase.reads);
+    std::printf("[ messages ] %-12s adaptive %4llu, always asking %4llu, always told %4llu\n",
+                phase.name, static_cast<unsigned long long>(adaptive[i]),
+                static_cast<unsigned long long>(asking), static_cast<unsigned long long>(told[i]));
+    // To notice that the phase has changed takes three answers or three notifications, and those
+    // that are under way when the server is told.
+    EXPECT_LE(adaptive[i], 2 * std::min(asking, told[i]) + 40) << phase.name;
+    sum[0] += adaptive[i];
+    sum[1] += asking;
+    sum[2] += told[i];
+  }
+  EXPECT_LT(sum[0], sum[1] / 2) << "less than always asking";
+  EXPECT_LT(sum[0], sum[2]) << "and than always being told";
+}
+
+}  // namespace
+}  // namespace iw::test
