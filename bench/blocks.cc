@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/child_server.h"
+#include "harness/placement.h"
 #include "harness/results.h"
 #include "harness/two_processes.h"
 
@@ -99,10 +100,11 @@ Costs measure(const std::string& url, int count) {
 }  // namespace
 
 int main() {
+  bench::place(bench::Placement::one_core);  // wake-ups across cores would hide the rest
   const bench::ChildServer server = bench::ChildServer::interweave();
   bench::Csv csv("blocks.csv", "blocks,operation,us");
-  std::printf("medians of %d, in microseconds\n%10s %10s %12s %16s %10s\n", kRounds, "blocks",
-              "open", "reader lock", "one-word release", "look-up");
+  std::printf("medians of %d on one core, in microseconds\n%10s %10s %12s %16s %10s\n", kRounds,
+              "blocks", "open", "reader lock", "one-word release", "look-up");
   Costs few{};
   Costs many{};
   for (const int count : {1000, 100000}) {
