@@ -11,26 +11,15 @@
 #include "harness/child_server.h"
 #include "harness/placement.h"
 #include "harness/results.h"
+#include "harness/segment.h"
 #include "harness/two_processes.h"
 
 namespace {
 
+using bench::fail;
+using bench::open_segment;
+
 constexpr int kRounds = 300;
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
-  std::exit(1);
-}
-
-IW_handle_t open_segment(const std::string& url) {
-  IW_open_options options{};
-  options.size = sizeof options;
-  options.flags = IW_CREATE;
-  options.durability = IW_MEMORY;
-  const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
-  if (segment == nullptr) fail("open");
-  return segment;
-}
 
 std::vector<int*> make_blocks(IW_handle_t segment, int count) {
   std::vector<int*> blocks;

@@ -17,11 +17,15 @@
 #include "harness/child_server.h"
 #include "harness/placement.h"
 #include "harness/results.h"
+#include "harness/segment.h"
 #include "harness/socket_pair.h"
 #include "harness/two_processes.h"
 
 namespace {
 
+using bench::fail;
+using bench::note_change;
+using bench::open_segment;
 using bench::TwoProcesses;
 
 constexpr int kArrays = 6;
@@ -34,11 +38,6 @@ struct Figure {
   double ms = 0;
   double bytes = 0;
 };
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
-  std::exit(1);
-}
 
 std::string name_of(int array) { return "array" + std::to_string(array); }
 
@@ -61,24 +60,12 @@ void check_frame(const double* const* arrays, int round) {
   }
 }
 
-IW_handle_t open_segment(const std::string& url) {
-  IW_open_options options{};
-  options.size = sizeof options;
-  options.flags = IW_CREATE;
-  options.durability = IW_MEMORY;
-  const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
-  if (segment == nullptr) fail("open");
-  return segment;
-}
-
 std::uint64_t bytes_sent(IW_handle_t segment) {
   IW_stats_t stats{};
   stats.size = sizeof stats;
   if (IW_stats(segment, &stats) != 0) fail("stats");
   return stats.bytes_sent;
 }
-
-void note_change(IW_handle_t, std::uint64_t, void*) {}
 
 void lock_for_reading(IW_handle_t segment) {
   if (IW_rl_acquire(segment) != 0) fail("reader lock");

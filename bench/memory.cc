@@ -8,15 +8,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "harness/child_server.h"
 #include "harness/results.h"
+#include "harness/segment.h"
 #include "harness/two_processes.h"
 
 namespace {
+
+using bench::fail;
+using bench::resident_bytes;
 
 struct Shape {
   const char* name;
@@ -24,24 +27,6 @@ struct Shape {
   std::size_t elements;  // a block
   bool chars;            // else doubles
 };
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
-  std::exit(1);
-}
-
-std::size_t resident_bytes(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  std::string word;
-  while (status >> word) {
-    if (word != "VmRSS:") continue;
-    std::size_t kilobytes = 0;
-    status >> kilobytes;
-    return kilobytes * 1024;
-  }
-  std::fprintf(stderr, "bench: no memory figure of process %d\n", static_cast<int>(pid));
-  std::exit(1);
-}
 
 void fill(void* block, const Shape& shape, int round) {
   if (shape.chars) {

@@ -9,17 +9,15 @@
 
 #include "harness/child_server.h"
 #include "harness/results.h"
+#include "harness/segment.h"
 #include "harness/two_processes.h"
 
 namespace {
 
+using bench::fail;
+
 constexpr int kBatches = 200;
 constexpr int kLocksABatch = 5000;
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
-  std::exit(1);
-}
 
 void lock_once(IW_handle_t segment) {
   if (IW_rl_acquire(segment) != 0) fail("reader lock");

@@ -14,16 +14,21 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "harness/child_server.h"
 #include "harness/results.h"
+#include "harness/segment.h"
 #include "harness/two_processes.h"
 
 namespace {
+
+using bench::fail;
+using bench::note_change;
+using bench::open_segment;
+using bench::resident_bytes;
 
 constexpr std::size_t kDoubles = 131072;  // 1 MiB
 constexpr std::size_t kChanged = kDoubles / 100;
@@ -35,23 +40,6 @@ struct Shared {
   sem_t go;
   sem_t ready;
 };
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
-  std::exit(1);
-}
-
-void note_change(IW_handle_t, std::uint64_t, void*) {}
-
-IW_handle_t open_segment(const std::string& url) {
-  IW_open_options options{};
-  options.size = sizeof options;
-  options.flags = IW_CREATE;
-  options.durability = IW_MEMORY;
-  const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
-  if (segment == nullptr) fail("open");
-  return segment;
-}
 
 void read_once(IW_handle_t segment) {
   if (IW_rl_acquire(segment) != 0) fail("reader lock");
@@ -71,18 +59,6 @@ void read_once(IW_handle_t segment) {
     if (IW_dispatch() != 0) fail("dispatch");
     read_once(segment);
   }
-}
-
-std::size_t resident_kib(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  std::string word;
-  while (status >> word) {
-    if (word != "VmRSS:") continue;
-    std::size_t kib = 0;
-    status >> kib;
-    return kib;
-  }
-  fail("no memory figure of the server");
 }
 
 struct Figure {
@@ -106,14 +82,15 @@ Figure write_paced(const std::string& url, int readers, Shared& shared, pid_t st
   for (int round = 0; round < kRounds; ++round) {
     const timespec pause{0, kPause_ns};
     nanosleep(&pause, nullptr);
-    if (round == kWarmUp) before_kib = resident_kib(server);
+    if (round == kWarmUp) before_kib = resident_bytes(server) / 1024;
     if (IW_wl_acquire(segment) != 0) fail("writer lock");
     for (std::size_t i = 0; i < kChanged; ++i) doubles[i] = round + static_cast<double>(i);
     const std::int64_t begin = bench::now_ns();
     if (IW_wl_release(segment) != 0) fail("release");
     if (round >= kWarmUp) samples.push_back(static_cast<double>(bench::now_ns() - begin) / 1e3);
   }
-  const long growth = static_cast<long>(resident_kib(server)) - static_cast<long>(before_kib);
+  const long growth =
+      static_cast<long>(resident_bytes(server) / 1024) - static_cast<long>(before_kib);
   return {bench::median(samples), growth};
 }
 

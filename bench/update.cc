@@ -18,11 +18,15 @@
 #include "harness/child_server.h"
 #include "harness/placement.h"
 #include "harness/results.h"
+#include "harness/segment.h"
 #include "harness/socket_pair.h"
 #include "harness/two_processes.h"
 
 namespace {
 
+using bench::fail;
+using bench::note_change;
+using bench::open_segment;
 using bench::TwoProcesses;
 
 constexpr std::size_t kDoubles = 131072;
@@ -68,22 +72,7 @@ struct Figure {
   double bytes = 0;  // both hops, a round
 };
 
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, IW_strerror());
-  std::exit(1);
-}
-
 // ---- InterWeave ----
-
-IW_handle_t open_segment(const std::string& url) {
-  IW_open_options options{};
-  options.size = sizeof options;
-  options.flags = IW_CREATE;
-  options.durability = IW_MEMORY;
-  const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
-  if (segment == nullptr) fail("open");
-  return segment;
-}
 
 IW_stats_t stats_of(IW_handle_t segment) {
   IW_stats_t stats{};
@@ -91,8 +80,6 @@ IW_stats_t stats_of(IW_handle_t segment) {
   if (IW_stats(segment, &stats) != 0) fail("stats");
   return stats;
 }
-
-void note_change(IW_handle_t, std::uint64_t, void*) {}
 
 void interweave_reader(TwoProcesses& pair, const std::string& url, int runs) {
   const IW_handle_t segment = open_segment(url);

@@ -1,0 +1,24 @@
+// A program's side of a measured segment: failures end the benchmark with the library's words.
+#pragma once
+
+#include <interweave.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace bench {
+
+[[noreturn]] void fail(const char* what);
+
+// Made if it is not there, with durability memory.
+IW_handle_t open_segment(const std::string& url);
+
+// For IW_on_change where only the event descriptor is wanted.
+void note_change(IW_handle_t, std::uint64_t, void*);
+
+// Of a process.
+std::size_t resident_bytes(pid_t pid);
+
+}  // namespace bench
