@@ -156,6 +156,7 @@ class Segment : public Listener {
   // segment_messages.cc
   void absorb_answer(session::Incoming& incoming, bool is_late);
   void absorb_notification(session::Incoming& incoming);
+  void take_notification(session::Incoming& incoming);
   void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated);
   void absorb_grant(session::Incoming& incoming, bool is_late);
   void absorb_push(session::Incoming& incoming);
@@ -163,6 +164,8 @@ class Segment : public Listener {
   void note_change();
   void wait_for_callback(Lock& lock);
   [[nodiscard]] bool lacks_subscription() const;
+  [[nodiscard]] bool is_subscription_unwanted() const;
+  void follow_bound(Lock& lock);
   void subscribe(Lock& lock);
   void unsubscribe(Lock& lock);
 

@@ -86,6 +86,8 @@ void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
       if (body_of(incoming, message_type::SUBSCRIBED, subscribed)) {
         state_.subscribed(wanted_promise_);
         state_.newest_is(subscribed.now, incoming.sent_ns);
+        // The model may have changed meanwhile.
+        if (is_subscription_unwanted() || lacks_subscription()) runtime_.wake();
       }
       return;
     }
@@ -127,6 +129,11 @@ void Segment::absorb_grant(session::Incoming& incoming, bool is_late) {
 }
 
 void Segment::absorb_notification(session::Incoming& incoming) {
+  take_notification(incoming);
+  if (is_subscription_unwanted()) runtime_.wake();
+}
+
+void Segment::take_notification(session::Incoming& incoming) {
   switch (incoming.type()) {
     case message_type::PUSH:
       absorb_push(incoming);
@@ -199,6 +206,20 @@ bool Segment::lacks_subscription() const {
   return state_.subscription() != coherence::promise_for(bound_);
 }
 
+bool Segment::is_subscription_unwanted() const {
+  if (change_fn_ != nullptr || !state_.subscription().has_value()) return false;
+  return !state_.adaptation.wants_subscription() || !coherence::can_subscribe(bound_.model);
+}
+
+// Under a stricter promise than is needed the server would go on sending every change.
+void Segment::follow_bound(Lock& lock) {
+  if (is_subscription_unwanted()) {
+    unsubscribe(lock);
+  } else if (state_.subscription().has_value() && lacks_subscription()) {
+    subscribe(lock);
+  }
+}
+
 void Segment::subscribe(Lock& lock) {
   subscribe_pending_ = true;
   // The server may act on the new promise before we hear so: the old one does not count any more.
@@ -266,10 +287,7 @@ std::int64_t Segment::run_timers(std::int64_t now) {
     lock.lock();
   }
   if (change_fn_ != nullptr && lacks_subscription()) subscribe(lock);
-  const bool is_of_use =
-      state_.adaptation.wants_subscription() && coherence::can_subscribe(bound_.model);
-  const bool is_unwanted = state_.subscription().has_value() && change_fn_ == nullptr && !is_of_use;
-  if (is_unwanted) unsubscribe(lock);
+  follow_bound(lock);
   return grant_.renewal_due_ns();
 }
 

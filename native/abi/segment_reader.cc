@@ -302,8 +302,7 @@ void Segment::set_bound(const coherence::Bound& bound) {
   Lock lock(mutex_);
   bound_ = bound;
   recent_fn_ = nullptr;
-  // Under a stricter promise than is needed now the server would go on sending every change.
-  if (state_.subscription().has_value() && lacks_subscription()) subscribe(lock);
+  follow_bound(lock);
 }
 
 void Segment::set_recent_fn(IW_recent_fn function, void* arg) {

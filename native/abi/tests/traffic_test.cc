@@ -1,0 +1,250 @@
+// What travels: bytes and diffs in proportion to what changed, what a fresh copy looks like, and
+// what tracking costs when everything changes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "abi/tests/server_process.h"
+#include "interweave.h"
+
+namespace iw::test {
+namespace {
+
+class Traffic : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(server_.good());
+    url_ = server_.url("/traffic");
+    segment_ = IW_open_segment(url_.c_str());
+    ASSERT_NE(segment_, nullptr) << IW_strerror();
+  }
+  void TearDown() override {
+    if (segment_ == nullptr) return;
+    EXPECT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
+  }
+
+  void begin() { ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror(); }
+  void commit() { ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror(); }
+  int* make(std::size_t count, const std::string& name) {
+    auto* const block = static_cast<int*>(IW_malloc_array(segment_, IW_int, count, name.c_str()));
+    EXPECT_NE(block, nullptr) << IW_strerror();
+    return block;
+  }
+  // The copy is dropped and fetched anew.
+  void fetch() {
+    ASSERT_EQ(IW_close_segment(segment_), 0);
+    segment_ = IW_open_segment(url_.c_str());
+    ASSERT_NE(segment_, nullptr) << IW_strerror();
+    ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+    ASSERT_EQ(IW_rl_release(segment_), 0);
+  }
+  int* find(const std::string& name) {
+    return static_cast<int*>(IW_mip_to_ptr((url_ + "#" + name).c_str()));
+  }
+  void read() {
+    ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+    ASSERT_EQ(IW_rl_release(segment_), 0);
+  }
+  IW_stats_t stats() {
+    IW_stats_t stats{};
+    stats.size = sizeof stats;
+    EXPECT_EQ(IW_stats(segment_, &stats), 0);
+    return stats;
+  }
+
+  Server server_;
+  std::string url_;
+  IW_handle_t segment_ = nullptr;
+};
+
+constexpr std::size_t mebibyte_ints = std::size_t{1} << 18;
+
+// At most the changed bytes and 3 per cent, 8 a run and 64 a release.
+TEST_F(Traffic, AReleaseSendsWhatChangedAndLittleMore) {
+  begin();
+  int* const numbers = make(mebibyte_ints, "numbers");
+  commit();
+  for (std::size_t part = 1; part <= 4096; part *= 4) {
+    for (const bool scattered : {false, true}) {
+      // One run of so many ints, or every so-many-th int. Gaps of two words are joined.
+      if (scattered && part > 1 && part < 4) continue;
+      const std::size_t count = mebibyte_ints / part;
+      const std::uint64_t before = stats().bytes_sent;
+      const std::uint64_t asking = 200;  // the messages that ask for the lock and release it
+      begin();
+      for (std::size_t i = 0; i < count; ++i) ++numbers[scattered ? i * part : i];
+      commit();
+      const std::uint64_t runs = scattered && part > 1 ? count : 1;
+      const std::uint64_t allowed = count * 4 + count * 4 * 3 / 100 + 8 * runs + 64;
+      EXPECT_LE(stats().bytes_sent - before, allowed + asking) << part << " " << scattered;
+      EXPECT_GE(stats().bytes_sent - before, count * 4);
+    }
+  }
+}
+
+TEST_F(Traffic, AReleaseOfLittleCostsLittleTime) {
+  begin();
+  int* const numbers = make(4 * mebibyte_ints, "numbers");
+  commit();
+  double median_us[3] = {};
+  const std::size_t parts[] = {1, 64, 4096};
+  for (std::size_t which = 0; which < 3; ++which) {
+    std::vector<double> times_us;
+    for (int round = 0; round < 15; ++round) {
+      begin();
+      for (std::size_t i = 0; i < 4 * mebibyte_ints / parts[which]; ++i) ++numbers[i];
+      const auto start = std::chrono::steady_clock::now();
+      commit();
+      const std::chrono::duration<double, std::micro> took =
+          std::chrono::steady_clock::now() - start;
+      times_us.push_back(took.count());
+    }
+    std::nth_element(times_us.begin(), times_us.begin() + 7, times_us.end());
+    median_us[which] = times_us[7];
+    std::printf("[     time ] 1/%-4zu of 4 MiB: %7.0f us a release\n", parts[which], times_us[7]);
+  }
+  EXPECT_LT(median_us[1], median_us[0] / 3);
+  EXPECT_LT(median_us[2], median_us[0] / 3);
+}
+
+TEST_F(Traffic, Coh7WhoIsManyVersionsBehindGetsOneDiffOfWhatIsDifferent) {
+  begin();
+  make(10000, "numbers");
+  commit();
+  Agent writer;
+  ASSERT_EQ(writer.tell("open " + url_), "ok");
+  for (const int versions : {1, 2, 100}) {
+    read();
+    const IW_stats_t before = stats();
+    for (int i = 0; i < versions; ++i) {
+      ASSERT_EQ(writer.tell("add numbers " + std::to_string(50 * (i % 20)) + " 1"), "ok");
+    }
+    ASSERT_EQ(IW_rl_acquire_for(segment_, 30, IW_FRESH), 0) << IW_strerror();
+    ASSERT_EQ(IW_rl_release(segment_), 0);
+    const IW_stats_t after = stats();
+    EXPECT_EQ(after.diffs_received, before.diffs_received + 1) << versions;
+    EXPECT_EQ(after.full_copies, before.full_copies);
+    EXPECT_EQ(after.version, after.newest_known);
+    // 20 subblocks of 16 ints at most.
+    EXPECT_LE(after.diff_bytes_received - before.diff_bytes_received, 20u * (64 + 8) + 64);
+  }
+}
+
+TEST_F(Traffic, OfAThousandBlocksOnlyTheChangedOneIsSent) {
+  begin();
+  for (int i = 0; i < 1000; ++i) make(100, "block" + std::to_string(i));
+  commit();
+  Agent writer;
+  ASSERT_EQ(writer.tell("open " + url_), "ok");
+  read();
+  const IW_stats_t before = stats();
+  // Two versions, so that the server collects and does not forward.
+  ASSERT_EQ(writer.tell("add block500 40 2"), "ok");
+  read();
+  const IW_stats_t after = stats();
+  EXPECT_EQ(find("block500")[40], 2);
+  EXPECT_EQ(after.diffs_received, before.diffs_received + 1);
+  EXPECT_LE(after.diff_bytes_received - before.diff_bytes_received, 64u + 32);
+  EXPECT_LE(after.bytes_received - before.bytes_received, 64u + 32 + 100);
+}
+
+// Four critical sections change every fourth block each.
+TEST_F(Traffic, BlocksChangedTogetherLieTogetherInAFreshCopy) {
+  constexpr int blocks = 256;
+  constexpr int sections = 4;
+  constexpr std::size_t ints = 60;
+  begin();
+  for (int i = 0; i < blocks; ++i) make(ints, "block" + std::to_string(i));
+  commit();
+  const auto spread = [&](int section) {
+    const int* lowest = nullptr;
+    const int* highest = nullptr;
+    for (int i = section; i < blocks; i += sections) {
+      const int* const block = find("block" + std::to_string(i));
+      EXPECT_EQ(block[0], section);
+      if (lowest == nullptr || block < lowest) lowest = block;
+      if (highest == nullptr || block > highest) highest = block;
+    }
+    return static_cast<std::size_t>(highest - lowest) * sizeof(int);
+  };
+  for (int section = 0; section < sections; ++section) {
+    begin();
+    for (int i = section; i < blocks; i += sections) {
+      int* const block = find("block" + std::to_string(i));
+      block[0] = section;
+      block[1] = 1;
+    }
+    commit();
+  }
+  constexpr std::size_t together = blocks / sections * (ints * sizeof(int) + 16);
+  EXPECT_GT(spread(1), 3 * together)
+      << "in the copy that made them they lie in the order of making";
+  fetch();
+  for (int section = 0; section < sections; ++section) EXPECT_LE(spread(section), together);
+}
+
+bool finds_pages_exactly() {
+  const char* const forced = std::getenv("IW_TRACKER");
+  return forced == nullptr || std::string(forced) == "wp-async" || std::string(forced) == "sigsegv";
+}
+
+// The no-diff mode: after a few rewrites no store is trapped; sparse stores bring tracking back.
+TEST_F(Traffic, RewritingEverythingCostsNoFaultsAndSparseStoresAreFoundAgain) {
+  if (!finds_pages_exactly()) GTEST_SKIP() << "this mechanism has no such mode";
+  constexpr std::size_t pages = 64;
+  constexpr std::size_t page_ints = 1024;
+  begin();
+  int* const numbers = make(pages * page_ints, "numbers");
+  commit();
+  const auto faults_of = [&](std::size_t stored) {
+    const std::uint64_t before = stats().faults;
+    begin();
+    for (std::size_t page = 0; page < stored; ++page) {
+      for (std::size_t i = 0; i < page_ints; ++i) ++numbers[page * page_ints + i];
+    }
+    commit();
+    return stats().faults - before;
+  };
+  EXPECT_GE(faults_of(pages), pages) << "the first time each page is";
+  int free_of_faults = 0;
+  for (int round = 0; round < 40; ++round) free_of_faults += faults_of(pages) == 0 ? 1 : 0;
+  EXPECT_GE(free_of_faults, 30) << "tried again from time to time only";
+  int tracked = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::uint64_t before = stats().diff_bytes_sent;
+    const std::uint64_t faults = faults_of(1);
+    EXPECT_LE(stats().diff_bytes_sent - before, page_ints * 4 * 103 / 100 + 72);
+    if (faults > 0) ++tracked;
+    if (round >= 20) {
+      EXPECT_TRUE(faults == 1 || faults == 2) << faults;
+    }
+  }
+  EXPECT_GE(tracked, 20);
+}
+
+TEST_F(Traffic, FaultsAreThePagesStoredTo) {
+  if (!finds_pages_exactly()) GTEST_SKIP() << "this mechanism looks at more";
+  constexpr std::size_t page_ints = 1024;
+  begin();
+  int* const numbers = make(200 * page_ints, "numbers");
+  commit();
+  for (const std::size_t step : {50U, 20U, 7U}) {
+    const std::uint64_t before = stats().faults;
+    begin();
+    std::size_t stored = 0;
+    for (std::size_t page = 0; page < 200; page += step, ++stored) {
+      for (int i = 0; i < 10; ++i) ++numbers[page * page_ints + i];
+    }
+    commit();
+    EXPECT_EQ(stats().faults - before, stored);
+  }
+}
+
+}  // namespace
+}  // namespace iw::test
