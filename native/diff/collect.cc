@@ -214,7 +214,7 @@ std::vector<std::byte> Outgoing::flattened() const {
 }
 
 Result collect(const Release& release, Outgoing& out) {
-  out = {};
+  out.clear();
   return Collector(release, out).collect();
 }
 

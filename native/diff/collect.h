@@ -43,6 +43,14 @@ class Outgoing {
   // Header only: the release would make a version in which nothing changed [DIFF-6].
   [[nodiscard]] bool is_empty() const { return is_empty_; }
 
+  // Empty again. The memory is kept for the next diff.
+  void clear() {
+    head_.clear();
+    changes_.clear();
+    statistics_ = {};
+    is_empty_ = true;
+  }
+
  private:
   friend class Collector;
   Pieces head_;     // everything but the body of CHANGES

@@ -22,6 +22,8 @@ enum class Tag : std::uint8_t {
 
 // Strings with a bound up to this one travel as their whole slot [WIRE-2].
 inline constexpr std::uint64_t kWholeStringBound = 16;
+// Others as their length and as many bytes.
+inline constexpr std::size_t kStringLengthBytes = 2;
 
 // What a diff holds, or held.
 struct Statistics {

@@ -32,6 +32,14 @@ class Pieces {
     size_ += count;
     return own_.get() + size_ - count;
   }
+  // Takes back the last `count` bytes that extend() gave.
+  void shrink(std::size_t count) { size_ -= count; }
+  // Empty again, with the memory it has.
+  void clear() {
+    size_ = 0;
+    views_.clear();
+    viewed_bytes_ = 0;
+  }
   void append_view(const std::byte* from, std::size_t count) {
     views_.push_back({size_, {from, count}});
     viewed_bytes_ += count;

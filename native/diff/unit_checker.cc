@@ -1,10 +1,11 @@
 #include "diff/unit_checker.h"
 
-#include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "diff/block_prediction.h"
 #include "diff/format.h"
+#include "diff/short_string.h"
 #include "platform/byte_order.h"
 
 namespace iw::diff {
@@ -27,37 +28,39 @@ bool UnitChecker::refuse(error_code code, const Type* type, const char* why) {
   return false;
 }
 
-bool UnitChecker::words(Reader& from, const UnitRow& row) {
-  const std::byte* bytes = nullptr;
-  if (!from.take(row.count * 4, bytes)) return truncated();
-  for (std::uint64_t i = 0; i < row.count; ++i, bytes += 4) {
-    const auto value = load_little_endian<std::uint32_t>(bytes);
-    if (row.kind == UnitKind::boolean
+bool UnitChecker::words(const LaneUnits& units, From from, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i, from.at += from.stride_bytes) {
+    const auto value = load_little_endian<std::uint32_t>(from.at);
+    if (units.kind == UnitKind::boolean
             ? value > 1
-            : value != 0 && !row.type->has_member(static_cast<std::int32_t>(value))) {
-      return refuse(error_code::BAD_VALUE, row.type, "is none of the type's values");
+            : value != 0 && !units.type->has_member(static_cast<std::int32_t>(value))) {
+      return refuse(error_code::BAD_VALUE, units.type, "is none of the type's values");
     }
   }
   return true;
 }
 
-bool UnitChecker::string(Reader& from, const Type& type) {
+bool UnitChecker::short_strings(const LaneUnits& units, From from, std::uint64_t count) {
+  return check_short_strings(units.type->count, from, count) ||
+         refuse(error_code::BAD_VALUE, units.type, "has bytes behind its NUL");
+}
+
+bool UnitChecker::long_string(Reader& from, const Type& type) {
   const std::byte* bytes = nullptr;
-  if (type.count > kWholeStringBound) {
-    if (!from.take(2, bytes)) return truncated();
-    const auto length = load_little_endian<std::uint16_t>(bytes);
-    if (length > type.count) return refuse(error_code::BAD_VALUE, &type, "is beyond its bound");
-    if (!from.take(length, bytes)) return truncated();
-    if (length != 0 && std::memchr(bytes, 0, length) != nullptr) {
-      return refuse(error_code::BAD_VALUE, &type, "has a NUL inside");
-    }
-    return true;
+  if (!from.take(kStringLengthBytes, bytes)) return truncated();
+  const auto length = load_little_endian<std::uint16_t>(bytes);
+  if (length > type.count) return refuse(error_code::BAD_VALUE, &type, "is beyond its bound");
+  if (!from.take(length, bytes)) return truncated();
+  if (length != 0 && std::memchr(bytes, 0, length) != nullptr) {
+    return refuse(error_code::BAD_VALUE, &type, "has a NUL inside");
   }
-  if (!from.take(type.count, bytes)) return truncated();
-  const std::byte* const end = bytes + type.count;
-  const std::byte* const nul = std::find(bytes, end, std::byte{0});
-  if (std::any_of(nul, end, [](std::byte byte) { return byte != std::byte{0}; })) {
-    return refuse(error_code::BAD_VALUE, &type, "has bytes behind its NUL");
+  return true;
+}
+
+// Each takes at least two bytes, so that the bytes received bound the loop.
+bool UnitChecker::long_strings(Reader& from, const Type& type, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!long_string(from, type)) return false;
   }
   return true;
 }
@@ -80,49 +83,102 @@ bool UnitChecker::choice(Reader& from, const Type& type) {
   return check(from, whole, 0, whole.end_unit());
 }
 
-bool UnitChecker::pointer(Reader& from, const UnitRow& row) {
-  const std::byte* bytes = nullptr;
-  if (!from.take(swizzle::kWirePointerBytes, bytes)) return truncated();
-  const swizzle::WirePointer wire = swizzle::load_wire_pointer(bytes);
+bool UnitChecker::pointer(const LaneUnits& units, const swizzle::WirePointer& wire) {
   if (wire.is_null()) return true;
   if (wire.serial == 0 || wire.slot > slot_count_) {
-    return refuse(error_code::BAD_POINTER, row.type, "leads to no block of a known segment");
+    return refuse(error_code::BAD_POINTER, units.type, "leads to no block of a known segment");
   }
-  if (row.kind == UnitKind::pointer) {
+  if (units.kind == UnitKind::pointer) {
     if (wire.slot != 0) foreign_.push_back(wire);
     return true;
   }
   if (wire.slot != 0 || wire.unit != 0) {
-    return refuse(error_code::BAD_POINTER, row.type, "is not in a block of its own");
+    return refuse(error_code::BAD_POINTER, units.type, "is not in a block of its own");
   }
   owned_.push_back(wire.serial);
   return true;
 }
 
-bool UnitChecker::row(Reader& from, const UnitRow& row) {
-  const std::byte* skipped = nullptr;
-  switch (row.kind) {
-    case UnitKind::number:
-      return from.take(row.count * row.number_bytes, skipped) || truncated();
-    case UnitKind::boolean:
-    case UnitKind::enumeration:
-      return words(from, row);
-    default:
-      break;
-  }
-  // Each takes at least a byte, so that the bytes received bound the loop.
-  for (std::uint64_t i = 0; i < row.count; ++i) {
-    const bool ok = row.kind == UnitKind::string   ? string(from, *row.type)
-                    : row.kind == UnitKind::choice ? choice(from, *row.type)
-                                                   : pointer(from, row);
-    if (!ok) return false;
+bool UnitChecker::pointers(const LaneUnits& units, From from, std::uint64_t count) {
+  const bool is_pointer = units.kind == UnitKind::pointer;
+  std::uint64_t last_block = 0;
+  for (std::uint64_t i = 0; i < count; ++i, from.at += from.stride_bytes) {
+    const PointerWords words = load_words(from.at);
+    if (words.block == last_block && last_block != 0) continue;
+    if (!pointer(units, pointer_of(words))) return false;
+    if (is_pointer) last_block = words.block;
   }
   return true;
 }
 
+bool UnitChecker::lane(const LaneUnits& units, From from, std::uint64_t count) {
+  switch (units.kind) {
+    case UnitKind::number:
+      return true;
+    case UnitKind::boolean:
+    case UnitKind::enumeration:
+      return words(units, from, count);
+    case UnitKind::string:
+      return short_strings(units, from, count);
+    default:
+      return pointers(units, from, count);
+  }
+}
+
+// Below 2^40 units of at most 16 bytes: the products stay in range.
+bool UnitChecker::records(Reader& from, const UnitRow& row) {
+  const std::size_t record_bytes = travelling_bytes_of_record(*row.type);
+  if (record_bytes == 0) return records_with_strings(from, row);
+  const std::byte* bytes = nullptr;
+  if (!from.take(row.count * record_bytes, bytes)) return truncated();
+  return for_each_lane(row, [&](const LaneUnits& units, std::size_t, std::size_t there) {
+    return lane(units, {bytes + there, record_bytes}, row.count);
+  });
+}
+
+bool UnitChecker::records_with_strings(Reader& from, const UnitRow& row) {
+  const std::vector<Field> fields = fields_of(*row.type);
+  for (std::uint64_t i = 0; i < row.count; ++i) {
+    for (const Field& field : fields) {
+      if (field.each_bytes == 0) {
+        if (!long_strings(from, *field.units.type, field.count)) return false;
+        continue;
+      }
+      const std::byte* bytes = nullptr;
+      if (!from.take(field.count * field.each_bytes, bytes)) return truncated();
+      if (field.units.kind == UnitKind::number) continue;
+      if (!lane(field.units, {bytes, field.each_bytes}, field.count)) return false;
+    }
+  }
+  return true;
+}
+
+bool UnitChecker::row(Reader& from, const UnitRow& row) {
+  if (row.kind == UnitKind::repeat) return records(from, row);
+  if (row.kind == UnitKind::choice) {
+    // Each takes at least four bytes, so that the bytes received bound the loop.
+    for (std::uint64_t i = 0; i < row.count; ++i) {
+      if (!choice(from, *row.type)) return false;
+    }
+    return true;
+  }
+  const std::size_t each = travelling_bytes_each(row);
+  if (each == 0) return long_strings(from, *row.type, row.count);
+  const std::byte* bytes = nullptr;
+  if (!from.take(row.count * each, bytes)) return truncated();
+  return lane(lane_units(row), {bytes, each}, row.count);
+}
+
+struct UnitChecker::Visitor {
+  static bool takes_values_of(const Type& type) { return is_plain_record(type); }
+  bool operator()(const UnitRow& one) const { return checker.row(from, one); }
+  UnitChecker& checker;
+  Reader& from;
+};
+
 bool UnitChecker::check(Reader& from, const types::Step& array, std::uint64_t first,
                         std::uint64_t end) {
-  return types::for_each_row(array, first, end, [&](const UnitRow& one) { return row(from, one); });
+  return types::for_each_row(array, first, end, Visitor{*this, from});
 }
 
 }  // namespace iw::diff

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "diff/fixed_units.h"
 #include "diff/varint.h"
 #include "swizzle/wire_pointer.h"
 #include "types/plan.h"
@@ -23,16 +24,28 @@ class UnitChecker {
   bool check(Reader& from, const types::Step& array, std::uint64_t first, std::uint64_t end);
 
   [[nodiscard]] const Result& error() const { return error_; }
-  // Pointers that lead out of the segment, and serials of blocks that fields own; as they came.
+  // Pointers that lead out of the segment, of several in a row to one block only the first, and
+  // serials of blocks that fields own; as they came.
   [[nodiscard]] std::vector<swizzle::WirePointer>& foreign() { return foreign_; }
   [[nodiscard]] std::vector<std::uint64_t>& owned() { return owned_; }
 
  private:
+  struct Visitor;
+  using From = Lane<const std::byte>;
+
   bool row(Reader& from, const types::UnitRow& row);
-  bool words(Reader& from, const types::UnitRow& row);
-  bool string(Reader& from, const types::Type& type);
+  bool records(Reader& from, const types::UnitRow& row);
+  bool records_with_strings(Reader& from, const types::UnitRow& row);
+  bool long_strings(Reader& from, const types::Type& type, std::uint64_t count);
+  bool long_string(Reader& from, const types::Type& type);
   bool choice(Reader& from, const types::Type& type);
-  bool pointer(Reader& from, const types::UnitRow& row);
+
+  // `count` units whose travelling form has a fixed length.
+  bool lane(const LaneUnits& units, From from, std::uint64_t count);
+  bool words(const LaneUnits& units, From from, std::uint64_t count);
+  bool short_strings(const LaneUnits& units, From from, std::uint64_t count);
+  bool pointers(const LaneUnits& units, From from, std::uint64_t count);
+  bool pointer(const LaneUnits& units, const swizzle::WirePointer& wire);
   bool truncated();
   bool refuse(types::error_code code, const types::Type* type, const char* why);
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "diff/format.h"
+#include "diff/short_string.h"
 #include "platform/byte_order.h"
 #include "platform/invariant.h"
 
@@ -21,17 +22,16 @@ const std::byte* UnitPlacer::take(Reader& from, std::uint64_t count) {
   return bytes;
 }
 
-void UnitPlacer::words(Reader& from, const UnitRow& row, std::byte* to) {
-  const std::byte* const bytes = take(from, row.count * 4);
-  platform::copy_little_endian(to, bytes, 4, static_cast<std::size_t>(row.count));
+void UnitPlacer::long_string(Reader& from, const Type& type, std::byte* to) {
+  const std::size_t length = load_little_endian<std::uint16_t>(take(from, kStringLengthBytes));
+  std::memcpy(to, take(from, length), length);
+  std::memset(to + length, 0, static_cast<std::size_t>(type.count) + 1 - length);
 }
 
-void UnitPlacer::string(Reader& from, const Type& type, std::byte* to) {
-  const auto bound = static_cast<std::size_t>(type.count);
-  std::size_t length = bound;
-  if (bound > kWholeStringBound) length = load_little_endian<std::uint16_t>(take(from, 2));
-  std::memcpy(to, take(from, length), length);
-  std::memset(to + length, 0, bound + 1 - length);
+void UnitPlacer::long_strings(Reader& from, const UnitRow& row, std::byte* to) {
+  for (std::uint64_t i = 0; i < row.count; ++i, to += row.stride_bytes) {
+    long_string(from, *row.type, to);
+  }
 }
 
 bool UnitPlacer::choice(Reader& from, const Type& type, std::byte* to) {
@@ -46,10 +46,11 @@ bool UnitPlacer::choice(Reader& from, const Type& type, std::byte* to) {
 
 // A field whose block is not there, or not what it should be, is empty: the server does not look at
 // what pointers lead to, and one writer's mistake must not keep everybody from reading.
-void UnitPlacer::owned(const swizzle::WirePointer& wire, const UnitRow& row, std::byte* to) {
-  const bool is_text = row.kind == UnitKind::text;
+void UnitPlacer::owned_pointer(const swizzle::WirePointer& wire, const LaneUnits& units,
+                               std::byte* to) {
+  const bool is_text = units.kind == UnitKind::text;
   const Type& element =
-      is_text ? types::primitive_type(types::Primitive::character) : *row.type->element;
+      is_text ? types::primitive_type(types::Primitive::character) : *units.type->element;
   void* address = nullptr;
   std::uint64_t count = 0;
   const Result found = swizzler_.owned_from_wire(wire, element, address, count);
@@ -67,46 +68,129 @@ void UnitPlacer::owned(const swizzle::WirePointer& wire, const UnitRow& row, std
   std::memcpy(to + offsetof(NativeSequence, elements), &address, sizeof address);
 }
 
-bool UnitPlacer::pointer(Reader& from, const UnitRow& row, std::byte* to) {
-  const swizzle::WirePointer wire =
-      swizzle::load_wire_pointer(take(from, swizzle::kWirePointerBytes));
-  if (row.kind != UnitKind::pointer) {
-    owned(wire, row, to);
-    return true;
+void UnitPlacer::owned(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    owned_pointer(pointer_of(load_words(from.at)), units, to.at);
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
   }
-  void* address = nullptr;
-  if (!wire.is_null()) error_ = swizzler_.from_wire(wire, row.type->target, address);
-  std::memcpy(to, &address, sizeof address);
-  return error_.ok();
 }
 
-bool UnitPlacer::row(Reader& from, const UnitRow& row, std::byte* to) {
-  if (row.kind == UnitKind::number) {
-    const std::byte* const bytes = take(from, row.count * row.number_bytes);
-    platform::copy_little_endian(to, bytes, row.number_bytes, static_cast<std::size_t>(row.count));
-    return true;
+bool UnitPlacer::pointers(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  const Type* const target = units.type->target;
+  BlockPrediction& prediction = predictions_.for_target(target);
+  for (std::uint64_t left = count;;) {
+    const std::uint64_t known = prediction.from_wire(from, to, left);
+    left -= known;
+    if (left == 0) return true;
+    from.at += static_cast<std::size_t>(known) * from.stride_bytes;
+    to.at += static_cast<std::size_t>(known) * to.stride_bytes;
+    const PointerWords words = load_words(from.at);
+    void* address = nullptr;
+    error_ = swizzler_.from_wire(pointer_of(words), target, address);
+    if (!error_.ok()) return false;
+    prediction.learn(words, address);
+    std::memcpy(to.at, &address, sizeof address);
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
+    if (--left == 0) return true;
   }
-  if (row.kind == UnitKind::boolean || row.kind == UnitKind::enumeration) {
-    words(from, row, to);
-    return true;
+}
+
+bool UnitPlacer::lane(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  switch (units.kind) {
+    case UnitKind::number:
+      copy_numbers(from, to, count, units.number_bytes, static_cast<std::size_t>(units.numbers));
+      return true;
+    case UnitKind::boolean:
+    case UnitKind::enumeration:
+      copy_numbers(from, to, count, 4, 1);
+      return true;
+    case UnitKind::string:
+      place_short_strings(units.type->count, from, to, count);
+      return true;
+    case UnitKind::pointer:
+      return pointers(units, from, to, count);
+    default:
+      owned(units, from, to, count);
+      return true;
   }
-  for (std::uint64_t i = 0; i < row.count; ++i, to += row.stride_bytes) {
-    if (row.kind == UnitKind::string) {
-      string(from, *row.type, to);
-    } else if (row.kind == UnitKind::choice) {
-      if (!choice(from, *row.type, to)) return false;
-    } else if (!pointer(from, row, to)) {
+}
+
+bool UnitPlacer::records(Reader& from, const UnitRow& row, std::byte* to) {
+  const std::size_t record_bytes = travelling_bytes_of_record(*row.type);
+  if (record_bytes == 0) return records_with_strings(from, row, to);
+  const std::byte* const bytes = take(from, row.count * record_bytes);
+  return for_each_part_of_records(row, [&](const UnitRow& part, std::size_t before) {
+    std::byte* const part_to = to + (part.offset_bytes - row.offset_bytes);
+    return for_each_lane(part, [&](const LaneUnits& units, std::size_t here, std::size_t there) {
+      return lane(units, {bytes + before + there, record_bytes}, {part_to + here, row.stride_bytes},
+                  part.count);
+    });
+  });
+}
+
+bool UnitPlacer::record(Reader& from, const std::vector<Field>& fields, std::byte* to) {
+  for (const Field& field : fields) {
+    std::byte* at = to + field.offset_bytes;
+    if (field.each_bytes == 0) {
+      for (std::uint64_t i = 0; i < field.count; ++i, at += field.stride_bytes) {
+        long_string(from, *field.units.type, at);
+      }
+      continue;
+    }
+    const std::byte* const bytes = take(from, field.count * field.each_bytes);
+    if (field.units.kind == UnitKind::number) {
+      copy_field_numbers(field, bytes, at);
+    } else if (!lane(field.units, {bytes, field.each_bytes}, {at, field.stride_bytes},
+                     field.count)) {
       return false;
     }
   }
   return true;
 }
 
+bool UnitPlacer::records_with_strings(Reader& from, const UnitRow& row, std::byte* to) {
+  const std::vector<Field> fields = fields_of(*row.type);
+  for (std::uint64_t i = 0; i < row.count; ++i, to += row.stride_bytes) {
+    if (!record(from, fields, to)) return false;
+  }
+  return true;
+}
+
+bool UnitPlacer::choices(Reader& from, const UnitRow& row, std::byte* to) {
+  for (std::uint64_t i = 0; i < row.count; ++i, to += row.stride_bytes) {
+    if (!choice(from, *row.type, to)) return false;
+  }
+  return true;
+}
+
+bool UnitPlacer::row(Reader& from, const UnitRow& row, std::byte* to) {
+  if (row.kind == UnitKind::repeat) return records(from, row, to);
+  if (row.kind == UnitKind::choice) return choices(from, row, to);
+  const std::size_t each = travelling_bytes_each(row);
+  if (each == 0) {
+    long_strings(from, row, to);
+    return true;
+  }
+  const std::byte* const bytes = take(from, row.count * each);
+  return lane(lane_units(row), {bytes, each}, {to, row.stride_bytes}, row.count);
+}
+
+struct UnitPlacer::Visitor {
+  static bool takes_values_of(const Type& type) { return is_plain_record(type); }
+  bool operator()(const UnitRow& one) const {
+    return placer.row(from, one, to + (one.offset_bytes - to_offset_bytes));
+  }
+  UnitPlacer& placer;
+  Reader& from;
+  std::byte* to;
+  std::size_t to_offset_bytes;
+};
+
 bool UnitPlacer::place(Reader& from, const types::Step& array, std::uint64_t first,
                        std::uint64_t end, std::byte* to, std::size_t to_offset_bytes) {
-  return types::for_each_row(array, first, end, [&](const UnitRow& one) {
-    return row(from, one, to + (one.offset_bytes - to_offset_bytes));
-  });
+  return types::for_each_row(array, first, end, Visitor{*this, from, to, to_offset_bytes});
 }
 
 }  // namespace iw::diff

@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "diff/block_prediction.h"
+#include "diff/fixed_units.h"
 #include "diff/varint.h"
 #include "swizzle/swizzler.h"
 #include "types/plan.h"
@@ -27,16 +30,29 @@ class UnitPlacer {
   [[nodiscard]] const Result& error() const { return error_; }
 
  private:
+  struct Visitor;
+  using From = Lane<const std::byte>;
+  using To = Lane<std::byte>;
+
   bool row(Reader& from, const types::UnitRow& row, std::byte* to);
-  void words(Reader& from, const types::UnitRow& row, std::byte* to);
-  void string(Reader& from, const types::Type& type, std::byte* to);
+  bool records(Reader& from, const types::UnitRow& row, std::byte* to);
+  bool records_with_strings(Reader& from, const types::UnitRow& row, std::byte* to);
+  bool record(Reader& from, const std::vector<Field>& fields, std::byte* to);
+  bool choices(Reader& from, const types::UnitRow& row, std::byte* to);
   bool choice(Reader& from, const types::Type& type, std::byte* to);
-  bool pointer(Reader& from, const types::UnitRow& row, std::byte* to);
-  void owned(const swizzle::WirePointer& wire, const types::UnitRow& row, std::byte* to);
+  void long_string(Reader& from, const types::Type& type, std::byte* to);
+  void long_strings(Reader& from, const types::UnitRow& row, std::byte* to);
+
+  // `count` units, or pieces of numbers, whose travelling form has a fixed length.
+  bool lane(const LaneUnits& units, From from, To to, std::uint64_t count);
+  bool pointers(const LaneUnits& units, From from, To to, std::uint64_t count);
+  void owned(const LaneUnits& units, From from, To to, std::uint64_t count);
+  void owned_pointer(const swizzle::WirePointer& wire, const LaneUnits& units, std::byte* to);
   // The next bytes, which the checker has seen.
   const std::byte* take(Reader& from, std::uint64_t count);
 
   swizzle::Swizzler& swizzler_;
+  BlockPredictions predictions_;
   Result error_;
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "diff/format.h"
+#include "diff/short_string.h"
 #include "memory/address_map.h"
 #include "platform/byte_order.h"
 
@@ -34,50 +35,61 @@ bool UnitWriter::bad_value(const Type& type, const char* why) {
   return false;
 }
 
-void UnitWriter::numbers(const UnitRow& row, const std::byte* from) {
-  const std::size_t bytes = static_cast<std::size_t>(row.count) * row.number_bytes;
-  if (!platform::is_little_endian && row.number_bytes > 1) {
-    platform::copy_little_endian(out_.extend(bytes), from, row.number_bytes,
-                                 static_cast<std::size_t>(row.count));
-  } else if (may_send_views_ && bytes >= kLeastViewBytes) {
-    out_.append_view(from, bytes);
-  } else {
-    out_.append(from, bytes);
-  }
+bool UnitWriter::bad_at(const LaneUnits& units, std::uint64_t index) {
+  bad_unit_ = units.first_unit + index * units.units_apart;
+  return false;
 }
 
 // Zero is the value of memory that was never written, and no mistake [WIRE-4].
-bool UnitWriter::word(const UnitRow& row, const std::byte* from) {
-  const auto value = load<std::uint32_t>(from);
-  if (row.kind == UnitKind::boolean && value > 1) {
-    return bad_value(types::primitive_type(Primitive::boolean), "is neither 0 nor 1");
+bool UnitWriter::words(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  const bool is_bool = units.kind == UnitKind::boolean;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto value = load<std::uint32_t>(from.at);
+    if (value > 1 && is_bool) {
+      bad_value(types::primitive_type(Primitive::boolean), "is neither 0 nor 1");
+      return bad_at(units, i);
+    }
+    if (value != 0 && !is_bool && !units.type->has_member(static_cast<std::int32_t>(value))) {
+      bad_value(*units.type, "has a value that is no member");
+      return bad_at(units, i);
+    }
+    platform::store_little_endian(to.at, value);
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
   }
-  if (row.kind == UnitKind::enumeration && value != 0 &&
-      !row.type->has_member(static_cast<std::int32_t>(value))) {
-    return bad_value(*row.type, "has a value that is no member");
-  }
-  std::byte bytes[4];
-  platform::store_little_endian(bytes, value);
-  out_.append(bytes, sizeof bytes);
   return true;
 }
 
-bool UnitWriter::string(const Type& type, const std::byte* from) {
-  const auto bound = static_cast<std::size_t>(type.count);
-  const void* const nul = std::memchr(from, 0, bound + 1);
-  if (nul == nullptr) return bad_value(type, "has no NUL within its bound");
-  const auto length = static_cast<std::size_t>(static_cast<const std::byte*>(nul) - from);
-  if (bound > kWholeStringBound) {
-    std::byte bytes[2];
-    platform::store_little_endian(bytes, static_cast<std::uint16_t>(length));
-    out_.append(bytes, sizeof bytes);
-    out_.append(from, length);
-    return true;
+// What lies behind the NUL is old memory, and stays here.
+bool UnitWriter::short_strings(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  if (write_short_strings(units.type->count, from, to, count)) return true;
+  bad_value(*units.type, "has no NUL within its bound");
+  return bad_at(units, count);
+}
+
+std::byte* UnitWriter::long_string(const Type& type, const std::byte* from, std::byte* to) {
+  const void* const nul = std::memchr(from, 0, static_cast<std::size_t>(type.count) + 1);
+  if (nul == nullptr) {
+    bad_value(type, "has no NUL within its bound");
+    return nullptr;
   }
-  // What lies behind the NUL is old memory, and stays here.
-  std::byte slot[kWholeStringBound] = {};
-  std::memcpy(slot, from, length);
-  out_.append(slot, bound);
+  const auto length = static_cast<std::size_t>(static_cast<const std::byte*>(nul) - from);
+  platform::store_little_endian(to, static_cast<std::uint16_t>(length));
+  std::memcpy(to + kStringLengthBytes, from, length);
+  return to + kStringLengthBytes + length;
+}
+
+bool UnitWriter::long_strings(const UnitRow& row, const std::byte* from) {
+  const std::size_t most = kStringLengthBytes + static_cast<std::size_t>(row.type->count);
+  for (std::uint64_t i = 0; i < row.count; ++i, from += row.stride_bytes) {
+    std::byte* const to = out_.extend(most);
+    std::byte* const end = long_string(*row.type, from, to);
+    if (end == nullptr) {
+      bad_unit_ = row.first_unit + i;
+      return false;
+    }
+    out_.shrink(static_cast<std::size_t>(to + most - end));
+  }
   return true;
 }
 
@@ -113,50 +125,147 @@ bool UnitWriter::text(const char* text, swizzle::WirePointer& wire) {
   return true;
 }
 
-bool UnitWriter::pointer(const UnitRow& row, const std::byte* from) {
-  swizzle::WirePointer wire;
-  if (row.kind == UnitKind::pointer) {
-    error_ = swizzler_.to_wire(load<const void*>(from), row.type->target, wire);
-  } else if (row.kind == UnitKind::text) {
-    if (!text(load<const char*>(from), wire)) return false;
-  } else {
-    const auto length = load<unsigned int>(from + offsetof(NativeSequence, length));
-    const auto* const elements = load<const void*>(from + offsetof(NativeSequence, elements));
-    error_ = swizzler_.owned_to_wire(elements, *row.type->element, length, wire);
+bool UnitWriter::owned_pointer(const LaneUnits& units, const std::byte* from,
+                               swizzle::WirePointer& wire) {
+  if (units.kind == UnitKind::text) return text(load<const char*>(from), wire);
+  const auto length = load<unsigned int>(from + offsetof(NativeSequence, length));
+  const auto* const elements = load<const void*>(from + offsetof(NativeSequence, elements));
+  error_ = swizzler_.owned_to_wire(elements, *units.type->element, length, wire);
+  return error_.ok();
+}
+
+bool UnitWriter::owned(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    swizzle::WirePointer wire;
+    if (!owned_pointer(units, from.at, wire)) return bad_at(units, i);
+    store_words(words_of(wire), to.at);
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
   }
-  if (!error_.ok()) return false;
-  swizzle::store_wire_pointer(wire, out_.extend(swizzle::kWirePointerBytes));
+  return true;
+}
+
+bool UnitWriter::pointers(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  const Type* const target = units.type->target;
+  BlockPrediction& prediction = predictions_.for_target(target);
+  for (std::uint64_t i = 0;; ++i) {
+    const std::uint64_t known = prediction.to_wire(from, to, count - i);
+    i += known;
+    if (i == count) return true;
+    from.at += static_cast<std::size_t>(known) * from.stride_bytes;
+    to.at += static_cast<std::size_t>(known) * to.stride_bytes;
+    const auto* const address = load<const void*>(from.at);
+    swizzle::WirePointer wire;
+    error_ = swizzler_.to_wire(address, target, wire);
+    if (!error_.ok()) return bad_at(units, i);
+    prediction.learn(words_of(wire), address);
+    store_words(words_of(wire), to.at);
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
+  }
+}
+
+bool UnitWriter::lane(const LaneUnits& units, From from, To to, std::uint64_t count) {
+  switch (units.kind) {
+    case UnitKind::number:
+      copy_numbers(from, to, count, units.number_bytes, static_cast<std::size_t>(units.numbers));
+      return true;
+    case UnitKind::boolean:
+    case UnitKind::enumeration:
+      return words(units, from, to, count);
+    case UnitKind::string:
+      return short_strings(units, from, to, count);
+    case UnitKind::pointer:
+      return pointers(units, from, to, count);
+    default:
+      return owned(units, from, to, count);
+  }
+}
+
+bool UnitWriter::records(const UnitRow& row, const std::byte* from) {
+  const std::size_t bytes = travelling_bytes_of_record(*row.type);
+  if (bytes == 0) return records_with_strings(row, from);
+  std::byte* const to = out_.extend(bytes * static_cast<std::size_t>(row.count));
+  return for_each_part_of_records(row, [&](const UnitRow& part, std::size_t before) {
+    const std::byte* const part_from = from + (part.offset_bytes - row.offset_bytes);
+    return for_each_lane(part, [&](const LaneUnits& units, std::size_t here, std::size_t there) {
+      return lane(units, {part_from + here, row.stride_bytes}, {to + before + there, bytes},
+                  part.count);
+    });
+  });
+}
+
+std::byte* UnitWriter::record(const std::vector<Field>& fields, const std::byte* from,
+                              std::byte* to) {
+  for (const Field& field : fields) {
+    const std::byte* at = from + field.offset_bytes;
+    if (field.units.kind == UnitKind::number) {
+      copy_field_numbers(field, at, to);
+    } else if (field.each_bytes != 0) {
+      if (!lane(field.units, {at, field.stride_bytes}, {to, field.each_bytes}, field.count)) {
+        return nullptr;
+      }
+    } else {
+      for (std::uint64_t i = 0; i < field.count; ++i, at += field.stride_bytes) {
+        to = long_string(*field.units.type, at, to);
+        if (to != nullptr) continue;
+        bad_at(field.units, i);
+        return nullptr;
+      }
+    }
+    to += field.each_bytes * static_cast<std::size_t>(field.count);
+  }
+  return to;
+}
+
+bool UnitWriter::records_with_strings(const UnitRow& row, const std::byte* from) {
+  const std::vector<Field> fields = fields_of(*row.type);
+  const std::size_t most = most_travelling_bytes(fields);
+  for (std::uint64_t i = 0; i < row.count; ++i, from += row.stride_bytes) {
+    std::byte* const to = out_.extend(most);
+    std::byte* const end = record(fields, from, to);
+    if (end == nullptr) {
+      bad_unit_ += row.first_unit + i * row.type->units;
+      return false;
+    }
+    out_.shrink(static_cast<std::size_t>(to + most - end));
+  }
+  return true;
+}
+
+bool UnitWriter::choices(const UnitRow& row, const std::byte* from) {
+  for (std::uint64_t i = 0; i < row.count; ++i, from += row.stride_bytes) {
+    if (choice(*row.type, from)) continue;
+    bad_unit_ = row.first_unit + i;
+    return false;
+  }
   return true;
 }
 
 bool UnitWriter::row(const UnitRow& row, const std::byte* from) {
-  if (row.kind == UnitKind::number) {
-    numbers(row, from);
+  if (row.kind == UnitKind::repeat) return records(row, from);
+  if (row.kind == UnitKind::choice) return choices(row, from);
+  const std::size_t each = travelling_bytes_each(row);
+  if (each == 0) return long_strings(row, from);
+  const std::size_t bytes = each * static_cast<std::size_t>(row.count);
+  if (row.kind == UnitKind::number && may_send_views_ && bytes >= kLeastViewBytes &&
+      (platform::is_little_endian || row.number_bytes == 1)) {
+    out_.append_view(from, bytes);
     return true;
   }
-  for (std::uint64_t i = 0; i < row.count; ++i, from += row.stride_bytes) {
-    bool ok = false;
-    if (row.kind == UnitKind::boolean || row.kind == UnitKind::enumeration) {
-      ok = word(row, from);
-    } else if (row.kind == UnitKind::string) {
-      ok = string(*row.type, from);
-    } else if (row.kind == UnitKind::choice) {
-      ok = choice(*row.type, from);
-    } else {
-      ok = pointer(row, from);
-    }
-    if (!ok) {
-      bad_unit_ = row.first_unit + i;
-      return false;
-    }
-  }
-  return true;
+  return lane(lane_units(row), {from, row.stride_bytes}, {out_.extend(bytes), each}, row.count);
 }
+
+struct UnitWriter::Visitor {
+  static bool takes_values_of(const Type& type) { return is_plain_record(type); }
+  bool operator()(const UnitRow& one) const { return writer.row(one, base + one.offset_bytes); }
+  UnitWriter& writer;
+  const std::byte* base;
+};
 
 bool UnitWriter::write(const types::Step& array, std::uint64_t first, std::uint64_t end,
                        const std::byte* base) {
-  return types::for_each_row(array, first, end,
-                             [&](const UnitRow& one) { return row(one, base + one.offset_bytes); });
+  return types::for_each_row(array, first, end, Visitor{*this, base});
 }
 
 }  // namespace iw::diff

@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "diff/block_prediction.h"
+#include "diff/fixed_units.h"
 #include "diff/pieces.h"
 #include "swizzle/swizzler.h"
 #include "types/plan.h"
@@ -27,18 +30,35 @@ class UnitWriter {
   [[nodiscard]] std::uint64_t bad_unit() const { return bad_unit_; }
 
  private:
+  struct Visitor;
+  using From = Lane<const std::byte>;
+  using To = Lane<std::byte>;
+
   bool row(const types::UnitRow& row, const std::byte* from);
-  void numbers(const types::UnitRow& row, const std::byte* from);
-  bool word(const types::UnitRow& row, const std::byte* from);
-  bool string(const types::Type& type, const std::byte* from);
+  bool records(const types::UnitRow& row, const std::byte* from);
+  bool long_strings(const types::UnitRow& row, const std::byte* from);
+  bool records_with_strings(const types::UnitRow& row, const std::byte* from);
+  // One each, to where there is room; where its bytes end, or null.
+  std::byte* record(const std::vector<Field>& fields, const std::byte* from, std::byte* to);
+  std::byte* long_string(const types::Type& type, const std::byte* from, std::byte* to);
+  bool choices(const types::UnitRow& row, const std::byte* from);
   bool choice(const types::Type& type, const std::byte* from);
+
+  // `count` units, or pieces of numbers, whose travelling form has a fixed length.
+  bool lane(const LaneUnits& units, From from, To to, std::uint64_t count);
+  bool words(const LaneUnits& units, From from, To to, std::uint64_t count);
+  bool short_strings(const LaneUnits& units, From from, To to, std::uint64_t count);
+  bool pointers(const LaneUnits& units, From from, To to, std::uint64_t count);
+  bool owned(const LaneUnits& units, From from, To to, std::uint64_t count);
+  bool owned_pointer(const LaneUnits& units, const std::byte* from, swizzle::WirePointer& wire);
   bool text(const char* text, swizzle::WirePointer& wire);
-  bool pointer(const types::UnitRow& row, const std::byte* from);
   bool bad_value(const types::Type& type, const char* why);
+  bool bad_at(const LaneUnits& units, std::uint64_t index);
 
   Pieces& out_;
   swizzle::Swizzler& swizzler_;
   const bool may_send_views_;
+  BlockPredictions predictions_;
   Result error_;
   std::uint64_t bad_unit_ = 0;
 };

@@ -58,7 +58,8 @@ struct Plan {
 // The step that stands for an array of `count` values of `type`, as a block is.
 Step array_step(const Type& type, std::uint64_t count);
 
-// A row of equal units at equal distances in memory: what translation works on.
+// A row of equal units at equal distances in memory: what translation works on. Or, for a visitor
+// that takes them, a row of whole values (kind repeat).
 struct UnitRow {
   UnitKind kind;
   std::uint8_t number_bytes;
@@ -72,6 +73,9 @@ struct UnitRow {
 namespace plan_detail {
 const std::vector<Step>& steps_of(const Type& type);
 
+// Fewer values are visited one by one.
+inline constexpr std::uint64_t least_row_of_values = 4;
+
 template <typename Visit>
 bool walk_step(const Step& step, std::uint64_t first, std::uint64_t end, std::uint64_t base_unit,
                std::size_t base_bytes, Visit& visit) {
@@ -83,13 +87,29 @@ bool walk_step(const Step& step, std::uint64_t first, std::uint64_t end, std::ui
         step.stride_bytes});
   }
   const std::vector<Step>& inner = steps_of(*step.type);
-  while (first < end) {
-    const std::uint64_t index = (first - step.first_unit) / step.units_each;
+  bool takes_values = false;
+  if constexpr (requires { visit.takes_values_of(*step.type); }) {
+    takes_values =
+        end - first >= least_row_of_values * step.units_each && visit.takes_values_of(*step.type);
+  }
+  std::uint64_t index = (first - step.first_unit) / step.units_each;
+  for (; first < end; ++index) {
     const std::uint64_t value_unit = step.first_unit + index * step.units_each;
     const std::uint64_t from = first - value_unit;
     const std::uint64_t to = std::min(end - value_unit, step.units_each);
     const std::size_t value_bytes =
         base_bytes + step.offset_bytes + static_cast<std::size_t>(index) * step.stride_bytes;
+    const std::uint64_t whole =
+        takes_values && from == 0 ? (end - value_unit) / step.units_each : 0;
+    if (whole >= least_row_of_values) {
+      if (!visit(UnitRow{UnitKind::repeat, 0, step.type, base_unit + value_unit, whole, value_bytes,
+                         step.stride_bytes})) {
+        return false;
+      }
+      index += whole - 1;
+      first = value_unit + whole * step.units_each;
+      continue;
+    }
     auto at = from == 0 ? inner.begin()
                         : std::upper_bound(inner.begin(), inner.end(), from,
                                            [](std::uint64_t unit, const Step& other) {
@@ -109,7 +129,8 @@ bool walk_step(const Step& step, std::uint64_t first, std::uint64_t end, std::ui
 }  // namespace plan_detail
 
 // Calls visit(UnitRow) for the units [first, end) of an array step, in order, until it returns
-// false; returns whether it never did. The caller has checked the bounds.
+// false; returns whether it never did. The caller has checked the bounds. A visitor may have a
+// function takes_values_of(type): if that says so, it is given rows of such values as they are.
 template <typename Visit>
 bool for_each_row(const Step& array, std::uint64_t first, std::uint64_t end, Visit&& visit) {
   return first >= end || plan_detail::walk_step(array, first, end, 0, 0, visit);

@@ -1,0 +1,231 @@
+// Strings with a bound of at most 16, which travel whole, zeros behind the NUL [WIRE-2]: two words
+// each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "diff/fixed_units.h"
+#include "diff/format.h"
+
+namespace iw::diff {
+
+namespace short_string_detail {
+
+struct Words {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  friend bool operator==(const Words&, const Words&) = default;
+};
+
+// The first `bytes` bytes of a little-endian word. By parts, as narrow stores that a wide load
+// reads again cost more than all the rest.
+template <std::size_t bytes>
+std::uint64_t load_word(const std::byte* from) {
+  if constexpr (bytes >= 8) return platform::load_little_endian<std::uint64_t>(from);
+  std::uint64_t word = 0;
+  if constexpr ((bytes & 4) != 0) word = platform::load_little_endian<std::uint32_t>(from);
+  if constexpr ((bytes & 2) != 0) {
+    word |= std::uint64_t{platform::load_little_endian<std::uint16_t>(from + (bytes & 4))}
+            << (8 * (bytes & 4));
+  }
+  if constexpr ((bytes & 1) != 0) {
+    word |= std::to_integer<std::uint64_t>(from[bytes & 6]) << (8 * (bytes & 6));
+  }
+  return word;
+}
+
+template <std::size_t bytes>
+void store_word(std::uint64_t word, std::byte* to) {
+  if constexpr (bytes >= 8) return platform::store_little_endian(to, word);
+  if constexpr ((bytes & 4) != 0) {
+    platform::store_little_endian(to, static_cast<std::uint32_t>(word));
+  }
+  if constexpr ((bytes & 2) != 0) {
+    platform::store_little_endian(to + (bytes & 4),
+                                  static_cast<std::uint16_t>(word >> (8 * (bytes & 4))));
+  }
+  if constexpr ((bytes & 1) != 0) to[bytes & 6] = static_cast<std::byte>(word >> (8 * (bytes & 6)));
+}
+
+template <std::size_t bytes>
+Words load(const std::byte* from) {
+  Words words;
+  words.first = load_word<bytes>(from);
+  if constexpr (bytes > 8) words.second = load_word<bytes - 8>(from + 8);
+  return words;
+}
+
+template <std::size_t bytes>
+void store(const Words& words, std::byte* to) {
+  store_word<bytes>(words.first, to);
+  if constexpr (bytes > 8) store_word<bytes - 8>(words.second, to + 8);
+}
+
+// All ones below the first zero byte of a little-endian word.
+inline std::uint64_t before_nul(std::uint64_t word) {
+  const std::uint64_t zeros = (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
+  return ((zeros & (0 - zeros)) >> 7) - 1;
+}
+
+// Without what lies behind the first NUL.
+inline Words up_to_nul(Words words) {
+  const std::uint64_t mask = before_nul(words.first);
+  words.first &= mask;
+  words.second &= mask == ~std::uint64_t{0} ? before_nul(words.second) : 0;
+  return words;
+}
+
+// char[4], the shortest of the usual ones, in pairs: a word is two of them.
+struct PairOfThree {
+  static constexpr std::uint64_t kLow = 0x00FFFFFF;
+  static constexpr std::uint64_t kHigh = kLow << 24;
+
+  static std::uint64_t packed(std::uint64_t pair) { return (pair & kLow) | ((pair >> 8) & kHigh); }
+  static std::uint64_t spread(std::uint64_t six) { return (six & kLow) | ((six & kHigh) << 8); }
+  // Zeros from each first NUL on; false if one has none.
+  static bool cut(std::uint64_t& pair) {
+    constexpr std::uint64_t kSeven = 0x7F7F7F7F7F7F7F7Fu;
+    std::uint64_t dead = ~(((pair & kSeven) + kSeven) | pair | kSeven) >> 7;
+    dead |= (dead & 0x0001010100010101u) << 8;
+    dead |= (dead & 0x0000010100000101u) << 16;
+    pair &= ~(dead * 0xFF);
+    constexpr std::uint64_t kTerminators = 0x0100000001000000u;
+    return (dead & kTerminators) == kTerminators;
+  }
+};
+
+// Strings of char[4] side by side, from the first on, as far as pairs go; returns how many.
+inline std::uint64_t write_pairs(const std::byte* from, std::byte* to, std::uint64_t count) {
+  std::uint64_t i = 0;
+  for (; i + 2 <= count; i += 2, from += 8, to += 6) {
+    auto pair = platform::load_little_endian<std::uint64_t>(from);
+    if (!PairOfThree::cut(pair)) break;
+    store_word<6>(PairOfThree::packed(pair), to);
+  }
+  return i;
+}
+inline std::uint64_t check_pairs(const std::byte* from, std::uint64_t count) {
+  std::uint64_t i = 0;
+  for (; i + 2 <= count; i += 2, from += 6) {
+    const std::uint64_t pair = PairOfThree::spread(load_word<6>(from));
+    std::uint64_t kept = pair;
+    PairOfThree::cut(kept);
+    if (kept != pair) break;
+  }
+  return i;
+}
+inline std::uint64_t place_pairs(const std::byte* from, std::byte* to, std::uint64_t count) {
+  std::uint64_t i = 0;
+  for (; i + 2 <= count; i += 2, from += 6, to += 8) {
+    platform::store_little_endian(to, PairOfThree::spread(load_word<6>(from)));
+  }
+  return i;
+}
+
+template <typename Byte>
+void skip(Lane<Byte>& lane, std::uint64_t count) {
+  lane.at += static_cast<std::size_t>(count) * lane.stride_bytes;
+}
+
+// True: all have a NUL within their bound. Otherwise `count` is the index of the first that does
+// not.
+template <std::size_t bound>
+bool write(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t& count) {
+  std::uint64_t i = 0;
+  if (bound == 3 && from.stride_bytes == 4 && to.stride_bytes == 3) {
+    i = write_pairs(from.at, to.at, count);
+    skip(from, i);
+    skip(to, i);
+  }
+  for (; i < count; ++i) {
+    if (from.at[bound] != std::byte{0} && std::memchr(from.at, 0, bound) == nullptr) {
+      count = i;
+      return false;
+    }
+    store<bound>(up_to_nul(load<bound>(from.at)), to.at);
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
+  }
+  return true;
+}
+
+template <std::size_t bound>
+bool check(Lane<const std::byte> from, Lane<std::byte>, std::uint64_t& count) {
+  std::uint64_t wrong = 0;
+  std::uint64_t i = 0;
+  if (bound == 3 && from.stride_bytes == 3) {
+    i = check_pairs(from.at, count);
+    skip(from, i);
+  }
+  for (; i < count; ++i) {
+    const Words words = load<bound>(from.at);
+    const Words kept = up_to_nul(words);
+    wrong |= (words.first ^ kept.first) | (words.second ^ kept.second);
+    from.at += from.stride_bytes;
+  }
+  return wrong == 0;
+}
+
+template <std::size_t bound>
+bool place(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t& count) {
+  std::uint64_t i = 0;
+  if (bound == 3 && from.stride_bytes == 3 && to.stride_bytes == 4) {
+    i = place_pairs(from.at, to.at, count);
+    skip(from, i);
+    skip(to, i);
+  }
+  for (; i < count; ++i) {
+    std::memcpy(to.at, from.at, bound);
+    to.at[bound] = std::byte{0};
+    from.at += from.stride_bytes;
+    to.at += to.stride_bytes;
+  }
+  return true;
+}
+
+using Loop = bool (*)(Lane<const std::byte>, Lane<std::byte>, std::uint64_t&);
+
+enum class Work { write, check, place };
+
+template <Work work, std::size_t... bound_less_one>
+Loop loop_for(std::uint64_t bound, std::index_sequence<bound_less_one...>) {
+  if constexpr (work == Work::write) {
+    static constexpr Loop loops[] = {write<bound_less_one + 1>...};
+    return loops[bound - 1];
+  } else if constexpr (work == Work::check) {
+    static constexpr Loop loops[] = {check<bound_less_one + 1>...};
+    return loops[bound - 1];
+  } else {
+    static constexpr Loop loops[] = {place<bound_less_one + 1>...};
+    return loops[bound - 1];
+  }
+}
+
+}  // namespace short_string_detail
+
+// `bound` from 1 to 16. From char[bound + 1] to bytes; false: string number `count` has no NUL.
+inline bool write_short_strings(std::uint64_t bound, Lane<const std::byte> from, Lane<std::byte> to,
+                                std::uint64_t& count) {
+  using namespace short_string_detail;
+  return loop_for<Work::write>(bound, std::make_index_sequence<kWholeStringBound>())(from, to,
+                                                                                     count);
+}
+// Whether all are zeros behind their NUL.
+inline bool check_short_strings(std::uint64_t bound, Lane<const std::byte> from,
+                                std::uint64_t count) {
+  using namespace short_string_detail;
+  return loop_for<Work::check>(bound, std::make_index_sequence<kWholeStringBound>())(from, {},
+                                                                                     count);
+}
+// From bytes to char[bound + 1].
+inline void place_short_strings(std::uint64_t bound, Lane<const std::byte> from, Lane<std::byte> to,
+                                std::uint64_t count) {
+  using namespace short_string_detail;
+  (void)loop_for<Work::place>(bound, std::make_index_sequence<kWholeStringBound>())(from, to,
+                                                                                    count);
+}
+
+}  // namespace iw::diff
