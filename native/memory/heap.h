@@ -147,12 +147,15 @@ class Heap {
   // freed in this section and the space between blocks are left out.
   template <typename F>
   void for_each_part(std::span<const SubsegmentRuns> changed, F&& f) const {
+    BlockPart part;
     for (const SubsegmentRuns& one : changed) {
       for (const runs::Run& run : one.runs) {
         std::size_t from = run.offset_bytes;
         const std::size_t end = run.offset_bytes + run.length_bytes;
-        BlockPart part;
-        while (next_part(*one.subsegment, from, end, part)) f(std::as_const(part));
+        while (from < end && (goes_on(*one.subsegment, from, end, part) ||
+                              next_part(*one.subsegment, from, end, part))) {
+          f(std::as_const(part));
+        }
       }
     }
   }
@@ -191,6 +194,9 @@ class Heap {
   explicit Heap(std::unique_ptr<HeapState> state);
   // The first part of [from, end) in a block; `from` moves behind it. False: there is none.
   bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, BlockPart& out) const;
+  // The same where [from, end) begins in the block of the part before it: without a look-up.
+  static bool goes_on(const Subsegment& subsegment, std::size_t& from, std::size_t end,
+                      BlockPart& part);
   // All subsegments there are now. Only the segment's own thread ends one.
   [[nodiscard]] std::vector<Subsegment*> subsegments() const;
   Result commit_runs(const SubsegmentRuns& sent);

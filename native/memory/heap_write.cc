@@ -217,6 +217,22 @@ Result Heap::changed_runs(std::span<const SubsegmentPages> pages, std::vector<Su
   return {};
 }
 
+bool Heap::goes_on(const Subsegment& subsegment, std::size_t& from, std::size_t end,
+                   BlockPart& part) {
+  const std::byte* const first = subsegment.begin() + from;
+  if (part.view == nullptr || first < part.view || first >= part.block.end()) {
+    return false;
+  }
+  const std::byte* const last =
+      std::min<const std::byte*>(subsegment.begin() + end, part.block.end());
+  part.pristine += first - part.view;
+  part.view = first;
+  part.offset_bytes = static_cast<std::size_t>(first - part.block.address);
+  part.length_bytes = static_cast<std::size_t>(last - first);
+  from = subsegment.offset_of(last);
+  return true;
+}
+
 bool Heap::next_part(Subsegment& subsegment, std::size_t& from, std::size_t end,
                      BlockPart& out) const {
   GateReader inside(state_->anchor->gate);
@@ -247,11 +263,14 @@ Result Heap::commit_runs(const SubsegmentRuns& sent) {
   Subsegment& subsegment = *sent.subsegment;
   std::vector<ByteRange> taken;
   std::vector<ByteRange> undone;
+  BlockPart part;
   for (const runs::Run& run : sent.runs) {
     std::size_t from = run.offset_bytes;
     std::size_t behind_last = from;
     const std::size_t end = run.offset_bytes + run.length_bytes;
-    for (BlockPart part; next_part(subsegment, from, end, part); behind_last = from) {
+    for (; from < end &&
+           (goes_on(subsegment, from, end, part) || next_part(subsegment, from, end, part));
+         behind_last = from) {
       const std::size_t begin = subsegment.offset_of(part.view);
       taken.push_back({begin, from});
       if (begin > behind_last) undone.push_back({behind_last, begin});
