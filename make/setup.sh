@@ -10,7 +10,8 @@ packages=(
   libgtest-dev clang-format python3
   libpng-dev
   redis-server libhiredis-dev
-  libtirpc-dev rpcsvc-proto gnuplot-nox
+  libtirpc-dev rpcsvc-proto libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto libprotobuf-dev
+  protobuf-compiler gnuplot-nox
   clang libclang-rt-14-dev
 )
 # The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.

@@ -27,6 +27,9 @@ constexpr std::array kSystems = {
     Entry{"interweave-block", interweave_block},
     Entry{"interweave-diff", interweave_diff},
     Entry{"rpcgen", rpcgen},
+    Entry{"flatbuffers", flatbuffers},
+    Entry{"capnproto", capnproto},
+    Entry{"protobuf", protobuf},
     Entry{"memcpy", copied},
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstring>
 #include <memory>
+#include <vector>
 
 #include "translate/source.h"
 
@@ -36,6 +38,33 @@ struct Sources {
   int turn = 0;
 };
 
+// Where a rival decodes to: an array of the source's layout, and as many ints for its pointers.
+class Decoded {
+ public:
+  explicit Decoded(Shape shape)
+      : array_(element_count(shape) * element_bytes(shape) / 8), pointees_(pointee_count(shape)) {}
+  template <typename T>
+  T* as() {
+    return reinterpret_cast<T*>(array_.data());
+  }
+  int* pointees() { return pointees_.data(); }
+  void check(const char* system, const Source& sent) {
+    sent.expect_equal(system, as<std::byte>(), sent.pointees().empty() ? nullptr : pointees());
+  }
+
+ private:
+  std::vector<std::uint64_t> array_;
+  std::vector<int> pointees_;
+};
+
+// A string into char[size], the rest zeros.
+template <std::size_t size>
+void store_text(char (&to)[size], const char* from, std::size_t length) {
+  if (length >= size) length = size - 1;
+  std::memcpy(to, from, length);
+  std::memset(to + length, 0, size - length);
+}
+
 template <typename F>
 double time_us(F&& f) {
   const auto begin = std::chrono::steady_clock::now();
@@ -48,6 +77,9 @@ double time_us(F&& f) {
 std::unique_ptr<System> interweave_block(Shape shape);
 std::unique_ptr<System> interweave_diff(Shape shape);
 std::unique_ptr<System> rpcgen(Shape shape);
+std::unique_ptr<System> flatbuffers(Shape shape);
+std::unique_ptr<System> capnproto(Shape shape);
+std::unique_ptr<System> protobuf(Shape shape);
 // The limit: the same number of bytes copied, and nothing translated.
 std::unique_ptr<System> copied(Shape shape);
 
