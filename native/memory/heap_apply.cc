@@ -18,8 +18,10 @@ std::byte* Heap::begin_apply(const Block& block, std::size_t offset_bytes, std::
       size_bytes > block.size_bytes - offset_bytes) {
     return nullptr;
   }
-  Subsegment* subsegment = nullptr;
-  {
+  Subsegment*& subsegment = state_->last_applied_to;
+  const bool is_known = subsegment != nullptr && block.address >= subsegment->begin() &&
+                        block.address < subsegment->end();
+  if (!is_known) {
     GateReader inside(state_->anchor->gate);
     subsegment = subsegment_at(*state_->anchor, block.address);
   }

@@ -264,6 +264,7 @@ void HeapState::drop_subsegment(Subsegment& subsegment) {
   std::erase_if(journal.collected,
                 [&](const SubsegmentPages& one) { return one.subsegment == &subsegment; });
   remove_from_map(subsegment);
+  if (last_applied_to == &subsegment) last_applied_to = nullptr;
   subsegments.erase(subsegment_from(subsegment.begin()));
   give_back(entry);
 }
