@@ -108,7 +108,7 @@ class Pair {
 
   void collect(Costs& costs) {
     std::vector<memory::SubsegmentPages> pages;
-    std::vector<memory::SubsegmentRuns> runs;
+    std::vector<memory::SubsegmentRuns>& runs = runs_;
     costs.scan = time_us([&] { require(writer_.heap->collect(pages)); });
     costs.compare = time_us([&] { require(writer_.heap->changed_runs(pages, runs)); });
     costs.translate = time_us([&] {
@@ -151,6 +151,7 @@ class Pair {
   int* words_ = nullptr;
   int value_ = 0;
   std::uint64_t version_ = 0;
+  std::vector<memory::SubsegmentRuns> runs_;  // kept for its memory, as a client does
   diff::Outgoing outgoing_;
   std::vector<std::byte> bytes_;
 };

@@ -1,6 +1,7 @@
 #include "abi/copy.h"
 
 #include <map>
+#include <utility>
 
 #include "memory/subsegment.h"
 #include "platform/memory.h"
@@ -11,6 +12,9 @@ namespace iw::abi {
 using protocol::error_code;
 
 namespace {
+
+// Fresh memory of that size costs more, in page faults, than finding what changed.
+constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
 
 // Of areas that were watched: elsewhere nobody was told of a page.
 std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
@@ -137,6 +141,7 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, Co
   std::vector<memory::SubsegmentPages> written;
   if (Result listed = heap_->collect(written); !listed) return listed;
   pages = page_count(written);
+  out.runs = std::exchange(spare_runs_, {});
   Result collected = collect_runs(written, runs::Splicing::on, from_version, resolver, out);
   // The pointer that leads nowhere may be one that nobody stored to, between two that were
   // [DIFF-9].
@@ -163,11 +168,16 @@ Result Copy::resume() {
   return heap_->resume_write();
 }
 
-Result Copy::commit(const CollectedDiff& diff) {
+Result Copy::commit(CollectedDiff& diff) {
   const std::lock_guard lock(mutex_);
   types_.commit();
   slots_.commit();
-  return heap_->commit_write(diff.runs);
+  const Result committed = heap_->commit_write(diff.runs);
+  std::size_t bytes = 0;
+  for (const memory::SubsegmentRuns& one : diff.runs)
+    bytes += one.runs.capacity() * sizeof one.runs[0];
+  if (bytes <= most_kept_bytes) spare_runs_ = std::move(diff.runs);
+  return committed;
 }
 
 Result Copy::roll_back() {

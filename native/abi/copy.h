@@ -77,7 +77,7 @@ class Copy {
                  std::uint64_t& pages);
   // After a release that did not succeed and left the lock: stores are allowed again.
   Result resume();
-  Result commit(const CollectedDiff& diff);
+  Result commit(CollectedDiff& diff);
   Result roll_back();
 
  private:
@@ -93,7 +93,8 @@ class Copy {
   Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out);
 
   std::mutex mutex_;
-  std::uint64_t changes_ = 0;  // of types, slots and blocks by describe()
+  std::vector<memory::SubsegmentRuns> spare_runs_;  // memory for the next release's
+  std::uint64_t changes_ = 0;                       // of types, slots and blocks by describe()
   std::shared_ptr<memory::Heap> heap_;
   types::SegmentTypes types_;
   swizzle::SlotTable slots_;

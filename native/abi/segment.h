@@ -148,7 +148,7 @@ class Segment : public Listener {
   Result send_release(const CollectedDiff& diff);
   Result resolve_release(std::int64_t deadline_ns);
   Result ask_for_serials();
-  Result release_answered(const Result& answer, const CollectedDiff& diff);
+  Result release_answered(const Result& answer, CollectedDiff& diff);
   Result roll_back(const Result& why);
   void leave_writing();
   void abort_on_server(std::uint64_t fence);

@@ -208,7 +208,7 @@ Result Segment::resolve_release(std::int64_t deadline_ns) {
   return {};
 }
 
-Result Segment::release_answered(const Result& answer, const CollectedDiff& diff) {
+Result Segment::release_answered(const Result& answer, CollectedDiff& diff) {
   switch (answer.code) {
     case error_code::OK: {
       const Result committed = copy_->commit(diff);

@@ -1,7 +1,10 @@
 // What a heap costs beside the data: records and indexes, and memory that nobody touched.
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "memory/heap_fixture.h"
 
@@ -27,6 +30,44 @@ TEST(Cost, OfABlockIsAtMost64Bytes) {
       IW_OK(heap->insert(serial, int_type(), 8, "", false, block));
     }
     EXPECT_LE(overhead_per_block(*heap, "in order"), 64);
+  }
+}
+
+// Tables, not lists: a search would take thousands of times as long.
+TEST(Cost, OfALookUpByNumberOrNameGrowsLittle) {
+  std::mt19937_64 random(1);
+  double few_ns[2] = {};
+  for (const std::size_t count : {1U, 16U, 256U, 4096U, 65'536U}) {
+    auto heap = new_heap();
+    Block block;
+    std::vector<std::string> names;
+    for (std::uint64_t serial = 1; serial <= count; ++serial) {
+      names.push_back("name" + std::to_string(serial));
+      IW_OK(heap->insert(serial, int_type(), 1, names.back(), false, block));
+    }
+    std::vector<std::size_t> asked;
+    for (int i = 0; i < 1 << 15; ++i) asked.push_back(random() % count);
+    double best_ns[2] = {1e9, 1e9};
+    for (int round = 0; round < 10; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      for (const std::size_t one : asked) {
+        if (round % 2 == 0) {
+          ASSERT_TRUE(heap->find(one + 1, block));
+        } else {
+          ASSERT_TRUE(heap->find(names[one], block));
+        }
+      }
+      const std::chrono::duration<double, std::nano> took =
+          std::chrono::steady_clock::now() - start;
+      double& best = best_ns[round % 2];
+      best = std::min(best, took.count() / static_cast<double>(asked.size()));
+    }
+    std::printf("[  lookups ] %6zu blocks: %5.1f ns by number, %5.1f ns by name\n", count,
+                best_ns[0], best_ns[1]);
+    for (int by = 0; by < 2; ++by) {
+      if (count == 16) few_ns[by] = best_ns[by];
+      if (count == 65'536) EXPECT_LT(best_ns[by], 50 * few_ns[by]);
+    }
   }
 }
 

@@ -139,7 +139,7 @@ class Heap {
   Result resume_write();
 
   // What of these pages differs from the pristine copy, by words, small gaps filled. `out` is
-  // replaced; subsegments without changes are left out.
+  // replaced, its memory used again; subsegments without changes are left out.
   Result changed_runs(std::span<const SubsegmentPages> pages, std::vector<SubsegmentRuns>& out,
                       runs::Splicing splicing = runs::Splicing::on) const;
 

@@ -197,7 +197,7 @@ Result Heap::collect(std::vector<SubsegmentPages>& out) {
 
 Result Heap::changed_runs(std::span<const SubsegmentPages> pages, std::vector<SubsegmentRuns>& out,
                           runs::Splicing splicing) const {
-  out.clear();
+  std::size_t count = 0;
   if (state_->is_forked()) return forked();
   std::vector<ByteRange> ranges;
   for (const SubsegmentPages& one : pages) {
@@ -209,11 +209,15 @@ Result Heap::changed_runs(std::span<const SubsegmentPages> pages, std::vector<Su
       for (ByteRange& range : ranges) range.end_bytes = std::min(range.end_bytes, used);
       std::erase_if(ranges, [](const ByteRange& r) { return r.begin_bytes >= r.end_bytes; });
     }
-    SubsegmentRuns found{one.subsegment, {}};
+    if (count == out.size()) out.emplace_back();
+    SubsegmentRuns& found = out[count];
+    found.subsegment = one.subsegment;
+    found.runs.clear();
     const track::Area& area = one.subsegment->area();
     runs::find_changed_runs(area.view(), area.pristine(), ranges, found.runs, splicing);
-    if (!found.runs.empty()) out.push_back(std::move(found));
+    if (!found.runs.empty()) ++count;
   }
+  out.resize(count);
   return {};
 }
 
