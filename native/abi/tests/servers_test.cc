@@ -183,5 +183,38 @@ TEST_F(Servers, SubsegmentsGrowByWholePagesAndAPageBelongsToOneSegment) {
   close();
 }
 
+// kill -9, a restart from its directory, and a client that knows nothing yet.
+TEST_F(Servers, AKilledServerServesTypesNamesAndPointersAgain) {
+  const TemporaryDirectory store;
+  Server server({"--store", store.path()});
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/kept");
+  IW_handle_t segment = IW_open_segment(url.c_str());
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const first = static_cast<Stop*>(IW_malloc_named(segment, &stop_type, "first"));
+  auto* const row = static_cast<Stop*>(IW_malloc_array(segment, &stop_type, 3, nullptr));
+  ASSERT_NE(row, nullptr) << IW_strerror();
+  first->next = &row[2];
+  row[2].key = 7;
+  row[2].next = first;
+  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  ASSERT_EQ(IW_close_segment(segment), 0);
+  server.kill();
+  server.start();
+  ASSERT_TRUE(server.good());
+  segment = IW_open_segment(url.c_str());
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_version(segment), 1u);
+  const auto* const again = static_cast<Stop*>(IW_mip_to_ptr((url + "#first").c_str()));
+  ASSERT_NE(again, nullptr) << IW_strerror();
+  ASSERT_NE(again->next, nullptr);
+  EXPECT_EQ(again->next->key, 7);
+  EXPECT_EQ(again->next->next, again);
+  ASSERT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
 }  // namespace
 }  // namespace iw::test

@@ -2,7 +2,10 @@
 // and shrink in them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -114,7 +117,7 @@ class Sizes : public ::testing::Test {
   IW_handle_t segment_ = nullptr;
 };
 
-// 64 MiB, or what IW_LARGEST_BLOCK_MIB says (`make test-long`: 1024).
+// 64 MiB, or what IW_LARGEST_BLOCK_MIB says.
 std::size_t largest_block_bytes() {
   const char* const given = std::getenv("IW_LARGEST_BLOCK_MIB");
   return (given == nullptr ? 64 : std::strtoul(given, nullptr, 10)) << 20;
@@ -188,6 +191,42 @@ TEST_F(Sizes, AHundredThousandBlocksAreFoundByNameSerialAndAddress) {
   ++*find<int>("n500");
   commit();
   EXPECT_LE(stats().bytes_sent - before, 300u) << "one word";
+}
+
+// What did not change is not looked at, on either side.
+TEST_F(Sizes, AChangedWordAmongAHundredThousandBlocksCostsLittleMoreThanAmongAThousand) {
+  double median_us[2] = {};
+  std::size_t which = 0;
+  for (const int count : {1000, 100'000}) {
+    const std::string url = server_.url("/of" + std::to_string(count));
+    const IW_handle_t segment = IW_open_segment(url.c_str());
+    ASSERT_NE(segment, nullptr) << IW_strerror();
+    ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+    for (int i = 0; i < count; ++i) {
+      ASSERT_NE(IW_malloc_named(segment, IW_int, i == count / 2 ? "word" : nullptr), nullptr);
+    }
+    ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+    Agent writer;
+    ASSERT_EQ(writer.tell("open " + url), "ok");
+    ASSERT_EQ(writer.tell("add word 0 1"), "ok");
+    std::vector<double> times_us;
+    for (int round = 0; round < 51; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      // Two versions, so that the server collects and does not forward.
+      ASSERT_EQ(writer.tell("add word 0 2"), "ok");
+      ASSERT_EQ(IW_rl_acquire_for(segment, 30, IW_FRESH), 0) << IW_strerror();
+      ASSERT_EQ(IW_rl_release(segment), 0);
+      const std::chrono::duration<double, std::micro> took =
+          std::chrono::steady_clock::now() - start;
+      times_us.push_back(took.count());
+    }
+    std::nth_element(times_us.begin(), times_us.begin() + 25, times_us.end());
+    median_us[which++] = times_us[25];
+    std::printf("[     time ] %6d blocks: %5.0f us for two releases and a read\n", count,
+                times_us[25]);
+    ASSERT_EQ(IW_close_segment(segment), 0);
+  }
+  EXPECT_LT(median_us[1], 5 * median_us[0]) << "a hundred times as many";
 }
 
 // 1 byte to 10 kB and back: nothing beside it moves, and nothing beside it is sent.
