@@ -78,13 +78,23 @@ inline Words up_to_nul(Words words) {
   return words;
 }
 
-// char[4], the shortest of the usual ones, in pairs: a word is two of them.
-struct PairOfThree {
+// char[4], the shortest of the usual ones, side by side: a word holds two of them.
+struct Pairs {
   static constexpr std::uint64_t kLow = 0x00FFFFFF;
-  static constexpr std::uint64_t kHigh = kLow << 24;
+  static constexpr std::uint64_t kTopBits = 0x8080808080808080u;
 
-  static std::uint64_t packed(std::uint64_t pair) { return (pair & kLow) | ((pair >> 8) & kHigh); }
-  static std::uint64_t spread(std::uint64_t six) { return (six & kLow) | ((six & kHigh) << 8); }
+  // Without their terminators; the upper 16 bits are zero.
+  static std::uint64_t packed(std::uint64_t pair) {
+    return (pair & kLow) | ((pair >> 8) & (kLow << 24));
+  }
+  static std::uint64_t spread(std::uint64_t six) {
+    return (six & kLow) | ((six << 8) & (kLow << 32));
+  }
+  // Not zero where a byte is zero; exact up to the first of them.
+  static std::uint64_t zeros(std::uint64_t word) {
+    return (word - 0x0101010101010101u) & ~word & kTopBits;
+  }
+  static bool is_full(std::uint64_t pair) { return zeros(pair) == 0x8000000080000000u; }
   // Zeros from each first NUL on; false if one has none.
   static bool cut(std::uint64_t& pair) {
     constexpr std::uint64_t kSeven = 0x7F7F7F7F7F7F7F7Fu;
@@ -97,30 +107,45 @@ struct PairOfThree {
   }
 };
 
-// Strings of char[4] side by side, from the first on, as far as pairs go; returns how many.
+// These work on strings from the first on and return how many they did: a few at the end, and what
+// is not as it should be, are left.
 inline std::uint64_t write_pairs(const std::byte* from, std::byte* to, std::uint64_t count) {
   std::uint64_t i = 0;
-  for (; i + 2 <= count; i += 2, from += 8, to += 6) {
-    auto pair = platform::load_little_endian<std::uint64_t>(from);
-    if (!PairOfThree::cut(pair)) break;
-    store_word<6>(PairOfThree::packed(pair), to);
+  for (; i + 4 <= count; i += 4, from += 16, to += 12) {
+    auto first = platform::load_little_endian<std::uint64_t>(from);
+    auto second = platform::load_little_endian<std::uint64_t>(from + 8);
+    if (!Pairs::is_full(first) || !Pairs::is_full(second)) {
+      if (!Pairs::cut(first) || !Pairs::cut(second)) break;
+    }
+    const std::uint64_t rest = Pairs::packed(second);
+    platform::store_little_endian(to, Pairs::packed(first) | rest << 48);
+    platform::store_little_endian(to + 8, static_cast<std::uint32_t>(rest >> 16));
   }
   return i;
 }
 inline std::uint64_t check_pairs(const std::byte* from, std::uint64_t count) {
   std::uint64_t i = 0;
-  for (; i + 2 <= count; i += 2, from += 6) {
-    const std::uint64_t pair = PairOfThree::spread(load_word<6>(from));
-    std::uint64_t kept = pair;
-    PairOfThree::cut(kept);
-    if (kept != pair) break;
+  for (; i + 8 <= count; i += 8, from += 24) {
+    const auto word = [from](std::size_t n) {
+      return platform::load_little_endian<std::uint64_t>(from + 8 * n);
+    };
+    if ((Pairs::zeros(word(0)) | Pairs::zeros(word(1)) | Pairs::zeros(word(2))) == 0) continue;
+    for (std::size_t at = 0; at < 24; at += 6) {
+      const std::uint64_t pair = Pairs::spread(load_word<6>(from + at));
+      std::uint64_t kept = pair;
+      Pairs::cut(kept);
+      if (kept != pair) return i;
+    }
   }
   return i;
 }
 inline std::uint64_t place_pairs(const std::byte* from, std::byte* to, std::uint64_t count) {
   std::uint64_t i = 0;
-  for (; i + 2 <= count; i += 2, from += 6, to += 8) {
-    platform::store_little_endian(to, PairOfThree::spread(load_word<6>(from)));
+  for (; i + 4 <= count; i += 4, from += 12, to += 16) {
+    const auto first = platform::load_little_endian<std::uint64_t>(from);
+    const auto second = platform::load_little_endian<std::uint64_t>(from + 4) >> 16;
+    platform::store_little_endian(to, Pairs::spread(first));
+    platform::store_little_endian(to + 8, Pairs::spread(second));
   }
   return i;
 }

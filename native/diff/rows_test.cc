@@ -1,0 +1,225 @@
+// Rows of records and of short strings are translated as their units would be one by one.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "diff/copies_fixture.h"
+#include "diff/short_string.h"
+
+namespace iw::diff {
+namespace {
+
+using namespace types::samples;
+
+// A size that is no power of two, and units of a fixed length.
+struct triple {
+  int a, b;
+  char tag[4];
+};
+// A string of any length among the rest.
+struct entry {
+  char kind;
+  double amount;
+  char title[41];
+  int flag;
+  triple* to;
+  char code[6];
+};
+
+IW_ALIGN_PROBE(triple, triple);
+IW_ALIGN_PROBE(entry, entry);
+const IW_type_def tag_def = IW_STRING_DEF("", 3);
+const IW_type_def title_def = IW_STRING_DEF("", 40);
+const IW_type_def code_def = IW_STRING_DEF("", 5);
+const IW_field_def triple_fields[] = {
+    {"a", &IW_def_int, offsetof(triple, a)},
+    {"b", &IW_def_int, offsetof(triple, b)},
+    {"tag", &tag_def, offsetof(triple, tag)},
+};
+const IW_type_def triple_def =
+    IW_RECORD_DEF("triple", sizeof(triple), IW_ALIGN_OF(triple), triple_fields, 3);
+const IW_type_def triple_pointer = IW_POINTER_DEF("", &triple_def);
+const IW_field_def entry_fields[] = {
+    {"kind", &IW_def_char, offsetof(entry, kind)},
+    {"amount", &IW_def_double, offsetof(entry, amount)},
+    {"title", &title_def, offsetof(entry, title)},
+    {"flag", &IW_def_bool, offsetof(entry, flag)},
+    {"to", &triple_pointer, offsetof(entry, to)},
+    {"code", &code_def, offsetof(entry, code)},
+};
+const IW_type_def entry_def =
+    IW_RECORD_DEF("entry", sizeof(entry), IW_ALIGN_OF(entry), entry_fields, 6);
+
+class RowsTest : public DiffTest {
+ protected:
+  RowsTest() {
+    const IW_type_t tables[] = {&triple_def, &entry_def};
+    EXPECT_TRUE(registry.add(tables).ok());
+  }
+};
+
+TEST_F(RowsTest, ShortStringsOfEveryBoundAreCutAtTheirNul) {
+  std::mt19937 random(1);
+  for (std::uint64_t bound = 1; bound <= kWholeStringBound; ++bound) {
+    const auto travels = static_cast<std::size_t>(bound);
+    for (const std::size_t gap : {std::size_t{0}, std::size_t{3}}) {
+      constexpr std::size_t kCount = 203;
+      const std::size_t slot = travels + 1 + gap;
+      const std::size_t apart = travels + gap;
+      Bytes memory(kCount * slot, std::byte{0x7A});
+      Bytes expected(kCount * apart, std::byte{0x55});
+      for (std::size_t i = 0; i < kCount; ++i) {
+        const std::size_t length = random() % 3 == 0 ? random() % (travels + 1) : travels;
+        for (std::size_t k = 0; k < travels; ++k) {
+          const auto byte = k < length ? static_cast<std::byte>(1 + random() % 255) : std::byte{0};
+          expected[i * apart + k] = byte;
+          // Old memory behind the NUL.
+          memory[i * slot + k] = k > length ? static_cast<std::byte>(random()) : byte;
+        }
+        memory[i * slot + travels] = static_cast<std::byte>(length < travels ? random() : 0);
+      }
+      Bytes sent(expected.size(), std::byte{0x55});
+      std::uint64_t count = kCount;
+      ASSERT_TRUE(write_short_strings(bound, {memory.data(), slot}, {sent.data(), apart}, count));
+      ASSERT_EQ(sent, expected) << "bound " << bound;
+      EXPECT_TRUE(check_short_strings(bound, {sent.data(), apart}, kCount));
+      Bytes got(memory.size(), std::byte{0x11});
+      place_short_strings(bound, {sent.data(), apart}, {got.data(), slot}, kCount);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        EXPECT_EQ(std::memcmp(&got[i * slot], &expected[i * apart], travels), 0);
+        EXPECT_EQ(got[i * slot + travels], std::byte{0});
+        if (gap != 0) {
+          EXPECT_EQ(got[i * slot + travels + 1], std::byte{0x11});
+        }
+      }
+    }
+  }
+}
+
+TEST_F(RowsTest, AShortStringThatIsNoneIsFoundWhereverItIs) {
+  for (std::uint64_t bound = 2; bound <= kWholeStringBound; ++bound) {
+    const auto travels = static_cast<std::size_t>(bound);
+    constexpr std::size_t kCount = 19;
+    for (std::size_t bad = 0; bad < kCount; ++bad) {
+      Bytes memory(kCount * (travels + 1), std::byte{'x'});
+      for (std::size_t i = 0; i < kCount; ++i) {
+        if (i != bad) memory[i * (travels + 1) + travels] = std::byte{0};
+      }
+      Bytes sent(kCount * travels);
+      std::uint64_t count = kCount;
+      EXPECT_FALSE(
+          write_short_strings(bound, {memory.data(), travels + 1}, {sent.data(), travels}, count));
+      EXPECT_EQ(count, bad);
+      std::fill(sent.begin(), sent.end(), std::byte{'x'});
+      sent[bad * travels] = std::byte{0};
+      EXPECT_FALSE(check_short_strings(bound, {sent.data(), travels}, kCount));
+    }
+  }
+}
+
+TEST_F(RowsTest, RecordsArriveWithTheirStringsAndPointers) {
+  constexpr std::size_t kCount = 777;
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  auto* const entries = reinterpret_cast<entry*>(writer.allocate(type(&entry_def), kCount).address);
+  auto* const triples =
+      reinterpret_cast<triple*>(writer.allocate(type(&triple_def), kCount).address);
+  std::mt19937 random(2);
+  const auto fill = [&](std::size_t i) {
+    entry& one = entries[i];
+    one.kind = static_cast<char>(random());
+    one.amount = static_cast<double>(random());
+    const std::string title(random() % 41, static_cast<char>('a' + i % 26));
+    std::memcpy(one.title, title.c_str(), title.size() + 1);
+    one.flag = static_cast<int>(random() % 2);
+    one.to = random() % 8 == 0 ? nullptr : &triples[random() % kCount];
+    std::memcpy(one.code, "abcde", 1 + random() % 5);
+    one.code[random() % 5] = 0;
+    triples[i] = {static_cast<int>(random()), static_cast<int>(i), "xy"};
+  };
+  for (std::size_t i = 0; i < kCount; ++i) fill(i);
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  expect_equal(writer, reader);
+  // Runs that begin and end in the middle of a record.
+  for (int round = 0; round < 20; ++round) {
+    writer.begin(100);
+    const std::size_t first = random() % kCount;
+    entries[first].flag ^= 1;
+    for (std::size_t i = first + 1; i < kCount && i < first + random() % 12; ++i) fill(i);
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    expect_equal(writer, reader);
+  }
+}
+
+TEST_F(RowsTest, AWrongFieldOfARecordIsRefusedWithItsUnit) {
+  constexpr std::size_t kCount = 400;
+  Copy writer(registry);
+  writer.begin();
+  auto* const triples =
+      reinterpret_cast<triple*>(writer.allocate(type(&triple_def), kCount).address);
+  auto* const entries = reinterpret_cast<entry*>(writer.allocate(type(&entry_def), kCount).address);
+  (void)writer.release();
+  const auto refused = [&](types::error_code code, const std::string& where, auto store) {
+    writer.begin(100);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      entries[i].to = &triples[i];
+      triples[i].a = static_cast<int>(i + 1);
+      entries[i].amount = 1;
+    }
+    store();
+    Outgoing out;
+    const Result result = writer.collect_into(out, runs::Splicing::on);
+    EXPECT_EQ(result.code, code) << result.text;
+    EXPECT_NE(result.text.find(where), std::string::npos) << result.text;
+    writer.abort();
+  };
+  using types::error_code;
+  refused(error_code::BAD_VALUE, "block 1 (triple), unit 902",
+          [&] { std::memcpy(triples[300].tag, "long", 4); });
+  refused(error_code::BAD_VALUE, "block 2 (entry), unit 1203", [&] { entries[200].flag = 2; });
+  refused(error_code::BAD_VALUE, "block 2 (entry), unit 1202",
+          [&] { std::memset(entries[200].title, 'x', sizeof entries[200].title); });
+  // Not the beginning of a triple, after many that were.
+  refused(error_code::BAD_POINTER, "block 2 (entry), unit 2398",
+          [&] { entries[399].to = reinterpret_cast<triple*>(&triples[3].b); });
+  refused(error_code::BAD_POINTER, "block 2 (entry), unit 2398",
+          [&] { entries[399].to = reinterpret_cast<triple*>(&entries[0]); });
+}
+
+// One past the end, and blocks in turns: what is predicted never differs from what is looked up.
+TEST_F(RowsTest, PointersLeadWhereTheyLedBefore) {
+  constexpr std::size_t kCount = 64;
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  auto* const a = reinterpret_cast<node_t*>(writer.allocate(type(IW_node_t), kCount).address);
+  auto* const b = reinterpret_cast<node_t*>(writer.allocate(type(IW_node_t), kCount).address);
+  std::mt19937 random(3);
+  for (int round = 0; round < 50; ++round) {
+    if (round != 0) writer.begin(100);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      node_t* const block = random() % 5 == 0 ? b : a;
+      a[i] = {static_cast<int>(i), block + random() % kCount};
+      b[i] = {round, random() % 9 == 0 ? nullptr : a + i};
+    }
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    memory::Block at_a;
+    memory::Block at_b;
+    ASSERT_TRUE(reader.heap->find(1, at_a) && reader.heap->find(2, at_b));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const auto& got = reinterpret_cast<node_t*>(at_a.address)[i];
+      node_t* const begin = a[i].next >= b && a[i].next < b + kCount ? b : a;
+      auto* const there = reinterpret_cast<node_t*>(begin == b ? at_b.address : at_a.address);
+      ASSERT_EQ(got.next, there + (a[i].next - begin));
+    }
+    expect_equal(writer, reader);
+  }
+}
+
+}  // namespace
+}  // namespace iw::diff
