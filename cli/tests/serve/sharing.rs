@@ -59,6 +59,42 @@ fn diffs_larger_than_a_chunk_are_pushed_whole() {
     }
 }
 
+/// What they are sent is the writer's own diff: master/tests show that it is collected once at most.
+#[test]
+fn all_readers_that_are_one_version_behind_are_sent_the_writers_diff() {
+    const READERS: u64 = 10;
+    let server = Server::in_memory(&[]);
+    let mut writer = connect(&server);
+    let mut written = open(&mut writer, "/numbers", Durability::Memory);
+    write(&mut writer, &mut written, 1, 100_000, 1).unwrap();
+    let mut readers: Vec<_> = (0..READERS)
+        .map(|_| {
+            let mut client = connect(&server);
+            let mut copy = open(&mut client, "/numbers", Durability::Memory);
+            copy.fetch(&mut client).unwrap();
+            (client, copy)
+        })
+        .collect();
+    let numbers = || {
+        [
+            "collected_total",
+            "collected_bytes_total",
+            "release_bytes_total",
+        ]
+        .map(|name| server.metric(name))
+    };
+    let before = numbers();
+    write(&mut writer, &mut written, 2, 100_000, 2).unwrap();
+    for (client, copy) in &mut readers {
+        copy.fetch(client).unwrap();
+        assert_eq!(value(copy), Some(2));
+    }
+    let after = numbers();
+    let released = after[2] - before[2];
+    assert_eq!(after[0] - before[0], READERS);
+    assert_eq!(after[1] - before[1], READERS * released);
+}
+
 #[test]
 fn a_subscriber_without_push_is_told_and_fetches() {
     let server = Server::in_memory(&[]);
