@@ -15,6 +15,11 @@ import subprocess
 import sys
 
 
+# Dark and light by turns, so that two series of one system look alike.
+COLOURS = ["1f77b4", "aec7e8", "ff7f0e", "ffbb78", "2ca02c", "98df8a", "d62728", "ff9896", "9467bd", "c5b0d5",
+           "8c564b", "c49c94", "7f7f7f", "c7c7c7", "17becf", "9edae5"]
+
+
 def arguments():
     parser = argparse.ArgumentParser(description="Draws a figure of a CSV file.")
     parser.add_argument("file", type=pathlib.Path)
@@ -65,6 +70,7 @@ def script(options, series, places, out):
         "set key outside right noenhanced",
         "set grid ytics",
     ]
+    lines += [f"set linetype {n} lc rgb '#{colour}' lw 2" for n, colour in enumerate(COLOURS, 1)]
     if options.log:
         lines.append(f"set logscale {options.log}")
     for number, points in enumerate(series.values()):
