@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "diff/plain_numbers.h"
 #include "diff/unit_writer.h"
 #include "diff/varint.h"
 #include "platform/byte_order.h"
@@ -11,6 +12,9 @@
 #include "types/navigation.h"
 
 namespace iw::diff {
+
+// Longer rows of numbers may be sent from where they lie.
+constexpr std::size_t short_row_bytes = 256;
 
 // Builds CHANGES first, since translating pointers may add slots.
 class Collector {
@@ -24,7 +28,9 @@ class Collector {
 
  private:
   void part(const memory::BlockPart& part);
+  [[nodiscard]] types::UnitRange units_of(const memory::BlockPart& part) const;
   void flush_run();
+  void short_row(std::uint64_t gap, std::uint64_t count);
   void end_block();
   void section(Tag tag, const Pieces& body);
   void types_section();
@@ -43,6 +49,7 @@ class Collector {
   memory::Block block_;
   const std::byte* view_ = nullptr;
   types::Step array_;
+  std::size_t number_bytes_ = 0;  // of a block of plain numbers, else 0
   bool has_block_ = false;
   bool block_has_runs_ = false;
   types::UnitRange pending_;
@@ -68,19 +75,42 @@ void Collector::flush_run() {
     block_has_runs_ = true;
     ++out_.statistics_.blocks;
   }
-  out.append_varint(pending_.first - last_end_);
-  out.append_varint(pending_.end - pending_.first);
-  if (!units_.write(array_, pending_.first, pending_.end, view_)) return fail_at_unit();
+  const std::uint64_t count = pending_.end - pending_.first;
+  if (number_bytes_ != 0 && count * number_bytes_ <= short_row_bytes) {
+    short_row(pending_.first - last_end_, count);
+  } else {
+    out.append_varint(pending_.first - last_end_);
+    out.append_varint(count);
+    if (!units_.write(array_, pending_.first, pending_.end, view_)) return fail_at_unit();
+  }
   ++out_.statistics_.runs;
   out_.statistics_.units += pending_.end - pending_.first;
   last_end_ = pending_.end;
   pending_ = {};
 }
 
+// The pending units: plain numbers.
+void Collector::short_row(std::uint64_t gap, std::uint64_t count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * number_bytes_;
+  const std::size_t most = 2 * kMaxVarintBytes + bytes;
+  std::byte* const begin = out_.changes_.extend(most);
+  std::byte* to = begin + put_varint(gap, begin);
+  to += put_varint(count, to);
+  platform::copy_little_endian(to, view_ + pending_.first * number_bytes_, number_bytes_,
+                               static_cast<std::size_t>(count));
+  out_.changes_.shrink(most - static_cast<std::size_t>(to + bytes - begin));
+}
+
 void Collector::end_block() {
   flush_run();
   if (block_has_runs_ && error_.ok()) out_.changes_.insert_length(body_);
   has_block_ = false;
+}
+
+types::UnitRange Collector::units_of(const memory::BlockPart& part) const {
+  const std::size_t end_bytes = part.offset_bytes + part.length_bytes;
+  if (number_bytes_ == 0) return types::units_covering(array_, part.offset_bytes, end_bytes);
+  return {part.offset_bytes / number_bytes_, (end_bytes + number_bytes_ - 1) / number_bytes_};
 }
 
 // Runs of bytes touch whole units; two runs may touch the same one, or neighbours.
@@ -91,13 +121,13 @@ void Collector::part(const memory::BlockPart& part) {
     block_ = part.block;
     view_ = part.view - part.offset_bytes;
     array_ = types::array_step(*block_.type, block_.count);
+    number_bytes_ = plain_number_bytes(*block_.type);
     has_block_ = true;
     block_has_runs_ = false;
     pending_ = {};
     last_end_ = 0;
   }
-  const types::UnitRange range =
-      types::units_covering(array_, part.offset_bytes, part.offset_bytes + part.length_bytes);
+  const types::UnitRange range = units_of(part);
   if (range.first == range.end) return;
   if (pending_.first != pending_.end && range.first <= pending_.end) {
     pending_.end = std::max(pending_.end, range.end);

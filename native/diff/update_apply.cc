@@ -3,8 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "diff/plain_numbers.h"
 #include "diff/unit_placer.h"
 #include "diff/update.h"
+#include "platform/byte_order.h"
 #include "platform/invariant.h"
 #include "types/navigation.h"
 
@@ -82,6 +84,7 @@ Result UpdateWriter::create_blocks() {
 
 Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
   const types::Step array = types::array_step(*block.type, block.count);
+  const std::size_t number_bytes = plain_number_bytes(*block.type);
   std::uint64_t end = 0;
   while (changes.remaining() != 0) {
     std::uint64_t gap = 0;
@@ -89,13 +92,22 @@ Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
     IW_INVARIANT(changes.varint(gap) && changes.varint(count), "the first pass has read these");
     const std::uint64_t first = end + gap;
     end = first + count;
-    const std::size_t begin_byte = types::byte_of_unit(*block.type, block.count, first);
-    const std::size_t end_byte = types::byte_of_unit(*block.type, block.count, end);
+    const std::size_t begin_byte = number_bytes != 0
+                                       ? static_cast<std::size_t>(first) * number_bytes
+                                       : types::byte_of_unit(*block.type, block.count, first);
+    const std::size_t end_byte = number_bytes != 0
+                                     ? static_cast<std::size_t>(end) * number_bytes
+                                     : types::byte_of_unit(*block.type, block.count, end);
     std::byte* const to = heap_.begin_apply(block, begin_byte, end_byte - begin_byte);
     if (to == nullptr) {
       return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
     }
-    if (!units_.place(changes, array, first, end, to, begin_byte)) return units_.error();
+    if (number_bytes != 0) {
+      const std::byte* from = nullptr;
+      IW_INVARIANT(changes.take(count * number_bytes, from), "the first pass has read these");
+      platform::copy_little_endian(to, from, number_bytes, static_cast<std::size_t>(count));
+    } else if (!units_.place(changes, array, first, end, to, begin_byte))
+      return units_.error();
   }
   return {};
 }

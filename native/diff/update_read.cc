@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "diff/plain_numbers.h"
 #include "diff/unit_checker.h"
 #include "diff/update.h"
 #include "protocol/descriptor.gen.h"
@@ -34,7 +35,8 @@ class UpdateReader {
   Result check_name(std::string_view name);
   Result changes_section(Reader body);
   Result block_changes(std::uint64_t serial, Reader body);
-  Result run(Reader& body, const types::Step& array, std::uint64_t& last_end);
+  Result run(Reader& body, const types::Step& array, std::size_t number_bytes,
+             std::uint64_t& last_end);
   Result finish();
 
   // The block as it will be; false if there will be none.
@@ -250,7 +252,8 @@ Result UpdateReader::blocks_section(Reader body) {
   return {};
 }
 
-Result UpdateReader::run(Reader& body, const types::Step& array, std::uint64_t& last_end) {
+Result UpdateReader::run(Reader& body, const types::Step& array, std::size_t number_bytes,
+                         std::uint64_t& last_end) {
   std::uint64_t gap = 0;
   std::uint64_t count = 0;
   if (!body.varint(gap) || !body.varint(count)) return truncated();
@@ -260,7 +263,12 @@ Result UpdateReader::run(Reader& body, const types::Step& array, std::uint64_t& 
   }
   const std::uint64_t first = last_end + gap;
   last_end = first + count;
-  if (!units_->check(body, array, first, last_end)) return units_->error();
+  const std::byte* numbers = nullptr;
+  if (number_bytes == 0) {
+    if (!units_->check(body, array, first, last_end)) return units_->error();
+  } else if (!body.take(count * number_bytes, numbers)) {
+    return truncated();
+  }
   ++out_.statistics_.runs;
   out_.statistics_.units += count;
   return {};
@@ -271,9 +279,10 @@ Result UpdateReader::block_changes(std::uint64_t serial, Reader body) {
   std::uint64_t count = 0;
   if (!block_after(serial, type, count)) return malformed("a block changes that does not exist");
   const types::Step array = types::array_step(*type, count);
+  const std::size_t number_bytes = plain_number_bytes(*type);
   std::uint64_t last_end = 0;
   while (body.remaining() != 0) {
-    Result result = run(body, array, last_end);
+    Result result = run(body, array, number_bytes, last_end);
     if (!result.ok()) return result;
   }
   return {};
