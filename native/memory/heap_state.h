@@ -52,7 +52,7 @@ struct HeapState {
   track::Access access;
   std::uint64_t native_bytes = 0;
   Subsegment* last_applied_to = nullptr;  // mostly that of the next run, too
-  std::size_t shared_subsegments = 0;  // those that are not of one block
+  std::size_t shared_subsegments = 0;     // those that are not of one block
   std::size_t shared_bytes = 0;
 
   [[nodiscard]] bool is_forked() const;
