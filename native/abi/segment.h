@@ -134,7 +134,6 @@ class Segment : public Listener {
   Result update(Lock& lock, const Wish& wish, std::int64_t began_ns);
   Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
   Result apply_staged(Lock& lock, std::int64_t deadline_ns);
-  Result apply_diff(session::StagedDiff& diff);
   void enter_reader(Lock& lock);
   void strict_unused();
   void give_back_strict(Lock& lock);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "abi/tests/server_process.h"
+#include "abi/tests/statistics.h"
 #include "interweave.h"
 
 namespace iw::test {
@@ -41,12 +42,7 @@ class Coherence : public ::testing::Test {
     return value;
   }
 
-  IW_stats_t stats() {
-    IW_stats_t stats{};
-    stats.size = sizeof stats;
-    EXPECT_EQ(IW_stats(segment_, &stats), 0);
-    return stats;
-  }
+  IW_stats_t stats() { return stats_of(segment_); }
 
   Server server_;
   Agent writer_;

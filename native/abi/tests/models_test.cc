@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "abi/tests/server_process.h"
+#include "abi/tests/statistics.h"
 #include "interweave.h"
 
 namespace iw::test {
@@ -63,12 +64,7 @@ class Models : public ::testing::Test {
   void set(IW_coherence_t model, double x) {
     ASSERT_EQ(IW_set_coherence(segment_, model, x), 0) << IW_strerror();
   }
-  IW_stats_t stats() {
-    IW_stats_t stats{};
-    stats.size = sizeof stats;
-    EXPECT_EQ(IW_stats(segment_, &stats), 0);
-    return stats;
-  }
+  IW_stats_t stats() { return stats_of(segment_); }
 
   Server server_;
   Agent writer_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "abi/tests/server_process.h"
+#include "abi/tests/statistics.h"
 #include "interweave.h"
 
 namespace iw::test {
@@ -52,12 +53,7 @@ class OwnedFields : public ::testing::Test {
     EXPECT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
   }
 
-  std::uint64_t blocks() {
-    IW_stats_t stats{};
-    stats.size = sizeof stats;
-    EXPECT_EQ(IW_stats(segment_, &stats), 0);
-    return stats.blocks;
-  }
+  std::uint64_t blocks() { return stats_of(segment_).blocks; }
   void begin() { ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror(); }
   void commit() { ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror(); }
   // The copy is dropped and fetched anew.

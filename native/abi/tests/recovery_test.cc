@@ -8,17 +8,13 @@
 #include <thread>
 
 #include "abi/tests/server_process.h"
+#include "abi/tests/statistics.h"
 #include "interweave.h"
 
 namespace iw::test {
 namespace {
 
-std::uint64_t full_copies(IW_handle_t segment) {
-  IW_stats_t stats{};
-  stats.size = sizeof stats;
-  EXPECT_EQ(IW_stats(segment, &stats), 0);
-  return stats.full_copies;
-}
+std::uint64_t full_copies(IW_handle_t segment) { return stats_of(segment).full_copies; }
 
 IW_handle_t open_with(const std::string& url, int durability, double timeout = 30) {
   IW_open_options options{};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "abi/tests/server_process.h"
+#include "abi/tests/statistics.h"
 #include "interweave.h"
 
 namespace iw::test {
@@ -105,12 +106,7 @@ class Sizes : public ::testing::Test {
     EXPECT_NE(block, nullptr) << name << ": " << IW_strerror();
     return block;
   }
-  IW_stats_t stats() {
-    IW_stats_t stats{};
-    stats.size = sizeof stats;
-    EXPECT_EQ(IW_stats(segment_, &stats), 0);
-    return stats;
-  }
+  IW_stats_t stats() { return stats_of(segment_); }
 
   Server server_;
   std::string url_;

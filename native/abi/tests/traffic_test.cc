@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "abi/tests/server_process.h"
+#include "abi/tests/statistics.h"
 #include "interweave.h"
 
 namespace iw::test {
@@ -51,12 +52,7 @@ class Traffic : public ::testing::Test {
     ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
     ASSERT_EQ(IW_rl_release(segment_), 0);
   }
-  IW_stats_t stats() {
-    IW_stats_t stats{};
-    stats.size = sizeof stats;
-    EXPECT_EQ(IW_stats(segment_, &stats), 0);
-    return stats;
-  }
+  IW_stats_t stats() { return stats_of(segment_); }
 
   Server server_;
   std::string url_;

@@ -334,17 +334,27 @@ impl Engine {
     fn tell(&mut self, release: InFlight) {
         let versions = release.parts.iter().map(|part| part.after.stamp.into());
         let versions = versions.collect();
+        let readers = release.parts.iter();
+        let readers = readers.map(|p| self.others_subscribed(p.segment, release.at.connection));
+        let readers: Vec<_> = readers.collect();
         // One reader first, who may be waiting for it; then the writer, however many readers there are.
-        self.forward_to(&release, |readers| &readers[..readers.len().min(1)]);
+        self.forward_to(&release, &readers, |all| &all[..all.len().min(1)]);
         self.send_released(release.at, versions);
-        self.forward_to(&release, |readers| &readers[readers.len().min(1)..]);
+        self.forward_to(&release, &readers, |all| &all[all.len().min(1)..]);
         self.settling.push(Settling(release));
     }
 
-    fn forward_to(&mut self, release: &InFlight, some: impl Fn(&[u64]) -> &[u64]) {
-        for part in release.parts.iter().filter(|part| part.checked.is_some()) {
-            let readers = self.others_subscribed(part.segment, release.at.connection);
-            self.forward(part.segment, some(&readers), &part.diff, part.after);
+    /// `readers`: of each part, those who are subscribed to its segment.
+    fn forward_to(
+        &mut self,
+        release: &InFlight,
+        readers: &[Vec<u64>],
+        some: impl Fn(&[u64]) -> &[u64],
+    ) {
+        for (part, readers) in release.parts.iter().zip(readers) {
+            if part.checked.is_some() {
+                self.forward(part.segment, some(readers), &part.diff, part.after);
+            }
         }
     }
 
