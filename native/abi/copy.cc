@@ -57,6 +57,7 @@ Result Copy::apply(std::span<const std::byte> bytes, const Describe& describe,
     }
   }
   diff::CachedCopy copy = parts();
+  types_replaced();
   Result applied = update.apply(copy, resolver);
   damaged = !applied.ok();
   return applied;
@@ -135,26 +136,33 @@ Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name
   return {};
 }
 
-Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
-                     std::uint64_t& pages) {
-  const std::lock_guard lock(mutex_);
+Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
+                     const MoreSerials& more_serials, CollectedDiff& out, std::uint64_t& pages) {
+  std::unique_lock lock(mutex_);
   std::vector<memory::SubsegmentPages> written;
   if (Result listed = heap_->collect(written); !listed) return listed;
   pages = page_count(written);
   out.runs = std::exchange(spare_runs_, {});
-  Result collected = collect_runs(written, runs::Splicing::on, from_version, resolver, out);
+  if (Result found = heap_->changed_runs(written, out.runs); !found) return found;
+  if (may_have_owned_fields()) {
+    if (Result settled = settle_owned(lock, more_serials, written, out.runs); !settled) {
+      return settled;
+    }
+  }
+  Result collected = translate(from_version, resolver, out);
   // The pointer that leads nowhere may be one that nobody stored to, between two that were
   // [DIFF-9].
   if (collected.code == error_code::BAD_POINTER) {
-    collected = collect_runs(written, runs::Splicing::off, from_version, resolver, out);
+    if (Result found = heap_->changed_runs(written, out.runs, runs::Splicing::off); !found) {
+      return found;
+    }
+    collected = translate(from_version, resolver, out);
   }
   return collected;
 }
 
-Result Copy::collect_runs(std::span<const memory::SubsegmentPages> written, runs::Splicing splicing,
-                          std::uint64_t from_version, swizzle::Resolver& resolver,
-                          CollectedDiff& out) {
-  if (Result found = heap_->changed_runs(written, out.runs, splicing); !found) return found;
+Result Copy::translate(std::uint64_t from_version, swizzle::Resolver& resolver,
+                       CollectedDiff& out) {
   swizzle::Swizzler swizzler(*heap_, slots_, resolver);
   const diff::Release release{*heap_, types_, slots_, swizzler, from_version, out.runs, true};
   out.outgoing = {};
@@ -184,6 +192,7 @@ Result Copy::roll_back() {
   const std::lock_guard lock(mutex_);
   const Result rolled_back = heap_->rollback_write();
   types_.rollback();
+  types_replaced();
   slots_.rollback();
   return rolled_back;
 }

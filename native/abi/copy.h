@@ -45,6 +45,9 @@ struct Stray {
 // stubs.
 using Describe = std::function<void(const types::Url&, std::vector<std::uint64_t> serials)>;
 
+// Asks the server for more block serials and gives them to add_serials().
+using MoreSerials = std::function<Result()>;
+
 class Copy {
  public:
   static Result create(const types::Url& url, bool read_only, std::shared_ptr<Copy>& out);
@@ -67,29 +70,33 @@ class Copy {
   Result add_serials(const memory::SerialRange& range);
   [[nodiscard]] bool has_serials();
   Result allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out);
-  // Frees what its fields own, too.
+  // What its fields own goes at the release.
   Result free(void* block);
   // `field`: of type `T x<>` or `string s<>`; its value becomes a copy of `count` values, or
   // zeros if `source` is null.
   Result assign(void* field, const void* source, std::uint64_t count);
   // May be called again after a release that did not succeed. `pages` is what was found written.
-  Result collect(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out,
-                 std::uint64_t& pages);
+  // Owned blocks have one owner each afterwards [COPY-4]; for the copies that this may take
+  // `more_serials` is called, without the copy's mutex.
+  Result collect(std::uint64_t from_version, swizzle::Resolver& resolver,
+                 const MoreSerials& more_serials, CollectedDiff& out, std::uint64_t& pages);
   // After a release that did not succeed and left the lock: stores are allowed again.
   Result resume();
   Result commit(CollectedDiff& diff);
   Result roll_back();
 
  private:
-  Result collect_runs(std::span<const memory::SubsegmentPages> written, runs::Splicing splicing,
-                      std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out);
+  Result translate(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out);
   explicit Copy(const types::Url& url) : slots_(url) {}
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
   void ask_for_foreign(const diff::Update& update, const Describe& describe,
                        swizzle::Resolver& resolver);
   // copy_owned.cc
-  Result free_with_owned(const memory::Block& block);
-  Result free_owned(void* value);
+  bool may_have_owned_fields();
+  void types_replaced();
+  Result settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials& more_serials,
+                      std::vector<memory::SubsegmentPages>& written,
+                      std::vector<memory::SubsegmentRuns>& runs);
   Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out);
 
   std::mutex mutex_;
@@ -97,6 +104,8 @@ class Copy {
   std::uint64_t changes_ = 0;                       // of types, slots and blocks by describe()
   std::shared_ptr<memory::Heap> heap_;
   types::SegmentTypes types_;
+  std::uint32_t types_seen_ = 0;   // by may_have_owned_fields
+  bool has_owning_types_ = false;  // among these
   swizzle::SlotTable slots_;
 };
 

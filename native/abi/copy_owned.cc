@@ -1,9 +1,14 @@
 // Owned blocks (spec/format/wire-format.md, WIRE-7): the values of `T x<>` and `string s<>` fields.
-// Assigning replaces them, freeing the struct frees them; everything is undone by an abort, since
-// the heap journals it.
+// Assigning makes a new one; the one before, and those of a struct that is freed, are found and
+// freed at the release [COPY-4], when it is known that no other field leads to them. Everything is
+// undone by an abort, since the heap journals it.
 #include <cstring>
 
 #include "abi/copy.h"
+#include "abi/owned_fields.h"
+#include "abi/owned_settlement.h"
+#include "protocol/descriptor.gen.h"
+#include "types/navigation.h"
 #include "types/plan.h"
 #include "types/type.h"
 
@@ -18,59 +23,28 @@ using types::UnitRow;
 
 namespace {
 
-// Calls visit(void* owned block's first byte) for every field of `count` values at `base` that has
-// one, also inside the active arms of unions.
-template <typename Visit>
-void for_each_owned(const Type& type, std::uint64_t count, std::byte* base, Visit&& visit) {
-  if (!type.contains_pointers) return;
-  types::for_each_row(types::array_step(type, count), 0, count * type.units,
-                      [&](const UnitRow& row) {
-                        for (std::uint64_t i = 0; i < row.count; ++i) {
-                          std::byte* const at = base + row.offset_bytes + i * row.stride_bytes;
-                          if (row.kind == UnitKind::sequence) {
-                            NativeSequence value;
-                            std::memcpy(&value, at, sizeof value);
-                            if (value.elements != nullptr) visit(value.elements);
-                          } else if (row.kind == UnitKind::text) {
-                            void* value;
-                            std::memcpy(&value, at, sizeof value);
-                            if (value != nullptr) visit(value);
-                          } else if (row.kind == UnitKind::choice) {
-                            std::int32_t discriminant;
-                            std::memcpy(&discriminant, at, sizeof discriminant);
-                            const types::Arm* const arm = row.type->arm_for(discriminant);
-                            if (arm != nullptr && arm->type != nullptr) {
-                              for_each_owned(*arm->type, 1, at + arm->offset_bytes, visit);
-                            }
-                          }
-                        }
-                        return true;
-                      });
-}
-
-bool has_owned_fields(const Type& type) {
-  bool found = false;
-  for (const types::Step& step : type.plan.steps) {
-    found = found || step.kind == UnitKind::sequence || step.kind == UnitKind::text ||
-            step.kind == UnitKind::choice ||
-            (step.kind == UnitKind::repeat && has_owned_fields(*step.type));
-  }
-  return found && type.contains_pointers;
-}
-
-// The sequence or text that begins at `field`; null: none does.
-const Type* owning_field_at(const Block& block, const std::byte* field) {
-  const auto offset_bytes = static_cast<std::size_t>(field - block.address);
+// The sequence or text that begins at a byte of `count` values at `base`, also in the active arm of
+// a union; null: none does.
+const Type* owning_field_at(const Type& type, std::uint64_t count, const std::byte* base,
+                            std::size_t offset_bytes) {
+  if (offset_bytes >= count * type.size_bytes) return nullptr;
+  const types::UnitAt at = types::unit_of_byte(type, count, offset_bytes);
+  if (at.in_padding) return nullptr;
   const Type* found = nullptr;
   types::for_each_row(
-      types::array_step(*block.type, block.count), 0, block.count * block.type->units,
-      [&](const UnitRow& row) {
-        const std::size_t end_bytes = row.offset_bytes + row.count * row.stride_bytes;
-        if (offset_bytes < row.offset_bytes) return false;
-        if (offset_bytes >= end_bytes) return true;
-        const bool is_owning = row.kind == UnitKind::sequence || row.kind == UnitKind::text;
-        const bool is_exact = (offset_bytes - row.offset_bytes) % row.stride_bytes == 0;
-        if (is_owning && is_exact) found = row.type;
+      types::array_step(type, count), at.unit, at.unit + 1, [&](const UnitRow& row) {
+        if (row.kind == UnitKind::choice) {
+          std::int32_t discriminant;
+          std::memcpy(&discriminant, base + row.offset_bytes, sizeof discriminant);
+          const types::Arm* const arm = row.type->arm_for(discriminant);
+          if (arm == nullptr || arm->type == nullptr) return false;
+          const std::size_t arm_bytes = row.offset_bytes + arm->offset_bytes;
+          if (offset_bytes < arm_bytes) return false;
+          found = owning_field_at(*arm->type, 1, base + arm_bytes, offset_bytes - arm_bytes);
+        } else if ((row.kind == UnitKind::sequence || row.kind == UnitKind::text) &&
+                   offset_bytes == row.offset_bytes) {
+          found = row.type;
+        }
         return false;
       });
   return found;
@@ -101,27 +75,6 @@ Result check_value(const Type& field, const void* source, std::uint64_t count) {
 
 }  // namespace
 
-// With the copy's mutex. What the block's fields own goes with it.
-Result Copy::free_with_owned(const Block& block) {
-  std::vector<void*> owned;
-  for_each_owned(*block.type, block.count, block.address,
-                 [&owned](void* value) { owned.push_back(value); });
-  for (void* value : owned) {
-    if (Result freed = free_owned(value); !freed) return freed;
-  }
-  return heap_->free(block.serial);
-}
-
-Result Copy::free_owned(void* value) {
-  Block block;
-  if (!heap_->find_at(value, block) || block.address != value || !block.is_owned) {
-    return {error_code::BAD_POINTER,
-            "a string or sequence field does not lead to a block of its own; such fields are "
-            "changed by IW_assign only"};
-  }
-  return free_with_owned(block);
-}
-
 Result Copy::free(void* block) {
   const std::lock_guard lock(mutex_);
   Block found;
@@ -132,29 +85,26 @@ Result Copy::free(void* block) {
     return {error_code::BAD_ARGUMENT,
             "the block belongs to a field; assign to the field or free its owner"};
   }
-  return free_with_owned(found);
+  return heap_->free(found.serial);
 }
 
 Result Copy::assign(void* field, const void* source, std::uint64_t count) {
   const std::lock_guard lock(mutex_);
   Block owner;
   const Type* type = nullptr;
-  if (heap_->find_at(field, owner)) type = owning_field_at(owner, static_cast<std::byte*>(field));
+  if (heap_->find_at(field, owner)) {
+    const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(field) - owner.address);
+    type = owning_field_at(*owner.type, owner.count, owner.address, offset);
+  }
   if (type == nullptr) {
     return {error_code::BAD_POINTER,
             "the address is not that of a string or sequence field of the segment"};
   }
   if (Result good = check_value(*type, source, count); !good) return good;
   const bool is_text = type->kind == types::Kind::text;
-  NativeSequence value{0, nullptr};
-  std::memcpy(is_text ? static_cast<void*>(&value.elements) : &value, field, type->size_bytes);
-  void* const old = value.elements;
-  value = {static_cast<unsigned int>(count), nullptr};
+  NativeSequence value{static_cast<unsigned int>(count), nullptr};
   if (count > 0) {
     if (Result made = make_owned(*type, source, count, value.elements); !made) return made;
-  }
-  if (old != nullptr) {
-    if (Result freed = free_owned(old); !freed) return freed;
   }
   std::memcpy(field, is_text ? static_cast<void*>(&value.elements) : &value, type->size_bytes);
   return {};
@@ -173,6 +123,40 @@ Result Copy::make_owned(const Type& field, const void* source, std::uint64_t cou
   if (source != nullptr) std::memcpy(block.address, source, count * own->size_bytes);
   out = block.address;
   return {};
+}
+
+// Types are only added while a copy is not replaced or rolled back.
+bool Copy::may_have_owned_fields() {
+  for (; !has_owning_types_ && types_seen_ < types_.next_serial(); ++types_seen_) {
+    const Type* const type = types_.find(types_seen_);
+    has_owning_types_ = type != nullptr && has_owned_fields(*type);
+  }
+  return has_owning_types_;
+}
+
+void Copy::types_replaced() {
+  types_seen_ = 0;
+  has_owning_types_ = false;
+}
+
+Result Copy::settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials& more_serials,
+                          std::vector<memory::SubsegmentPages>& written,
+                          std::vector<memory::SubsegmentRuns>& runs) {
+  OwnedSettlement settlement(*heap_, written);
+  if (Result found = settlement.find(runs); !found) return found;
+  if (settlement.stores()) {
+    if (Result resumed = heap_->resume_write(); !resumed) return resumed;
+  }
+  // Asking a server: nobody else changes the copy while it is written.
+  Result settled = settlement.settle([&] {
+    lock.unlock();
+    Result granted = more_serials();
+    lock.lock();
+    return granted;
+  });
+  if (!settled || !settlement.stores()) return settled;
+  if (Result listed = heap_->collect(written); !listed) return listed;
+  return heap_->changed_runs(written, runs);
 }
 
 }  // namespace iw::abi

@@ -136,7 +136,8 @@ Result Segment::release_writer() {
   CollectedDiff diff;
   std::uint64_t pages = 0;
   HeapResolver resolver(runtime_);
-  const Result collected = copy_->collect(base, resolver, diff, pages);
+  const Result collected = copy_->collect(
+      base, resolver, [this] { return ask_for_serials(); }, diff, pages);
   {
     const Lock lock(mutex_);
     stats_.faults += pages;

@@ -1,5 +1,6 @@
 // A client process that does what it is told, one command a line, and answers each with one line:
-// "ok", a value, or "error CODE TEXT". It works on one segment with arrays of int.
+// "ok", a value, or "error CODE TEXT". It works on one segment with arrays of int, and
+// reads pads.
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -7,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "pads.h"
 #include "interweave.h"
 
 namespace {
@@ -30,6 +32,9 @@ class Agent {
     if (word == "get") return get(in);
     if (word == "add") return add(in);
     if (word == "add_both") return add_both(in);
+    if (word == "pad") return pad(in);
+    if (word == "blocks") return std::to_string(statistics().blocks);
+    if (word == "diff_bytes") return std::to_string(statistics().diff_bytes_received);
     if (word == "strict") return result(IW_set_coherence(handle_, IW_STRICT, 0));
     if (word == "version") return std::to_string(IW_version(handle_));
     return "error 0 no such command: " + word;
@@ -87,6 +92,21 @@ class Agent {
     return array == nullptr ? failure() : std::to_string(array[index]);
   }
 
+  std::string pad(std::istringstream& in) {
+    std::string name;
+    in >> name;
+    const void* const found = block(name);
+    return found == nullptr ? failure()
+                            : iw::test::words_of(*static_cast<const iw::test::Pad*>(found));
+  }
+
+  IW_stats_t statistics() {
+    IW_stats_t stats{};
+    stats.size = sizeof stats;
+    IW_stats(handle_, &stats);
+    return stats;
+  }
+
   // So many writer sections, each adding one to an element.
   std::string add(std::istringstream& in) {
     std::string name;
@@ -128,6 +148,7 @@ class Agent {
 }  // namespace
 
 int main() {
+  if (iw::test::register_pads() != 0) return 1;
   Agent agent;
   std::string line;
   while (std::getline(std::cin, line)) std::cout << agent.run(line) << std::endl;

@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "abi/tests/pads.h"
 #include "abi/tests/server_process.h"
 #include "abi/tests/statistics.h"
 #include "interweave.h"
@@ -14,10 +16,6 @@ namespace iw::test {
 namespace {
 
 // struct test_note { string title<>; int marks<4>; };  struct test_book { test_note notes<>; };
-struct Marks {
-  unsigned int len;
-  int* val;
-};
 struct Note {
   char* title;
   Marks marks;
@@ -154,6 +152,197 @@ TEST_F(OwnedFields, WrongAssignmentsSayWhy) {
   EXPECT_EQ(IW_free(segment_, note->marks.val), IW_EBAD_ARGUMENT);
   ASSERT_EQ(IW_wl_abort(segment_), 0);
   EXPECT_EQ(IW_assign(segment_, &note->title, "x", 1), IW_ENO_LOCK);
+}
+
+// ---- [COPY-4]: plain stores between two releases may give a block two owners, or none ----
+
+class OwnedPads : public OwnedFields {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(register_pads(), 0) << IW_strerror();
+    OwnedFields::SetUp();
+    ASSERT_EQ(agent_.tell("open " + url_ + " 30"), "ok");
+  }
+  Pad* make(const std::string& name) {
+    auto* const pad = static_cast<Pad*>(IW_malloc_named(segment_, &pad_type, name.c_str()));
+    EXPECT_NE(pad, nullptr) << IW_strerror();
+    return pad;
+  }
+  void give(void* field, const std::string& text) {
+    EXPECT_EQ(IW_assign(segment_, field, text.data(), text.size()), 0) << IW_strerror();
+  }
+  // A pad with something in every field: 6 owned blocks.
+  void fill(Pad* pad, const std::string& text) {
+    const int marks[] = {1, 2};
+    give(&pad->title, text);
+    EXPECT_EQ(IW_assign(segment_, &pad->marks, marks, 2), 0) << IW_strerror();
+    pad->extra.kind = 1;
+    pad->extra.text = nullptr;
+    give(&pad->extra.text, text + "!");
+    EXPECT_EQ(IW_assign(segment_, &pad->kids, nullptr, 2), 0) << IW_strerror();
+    give(&pad->kids.val[1].name, text + "?");
+    EXPECT_EQ(IW_assign(segment_, &pad->kids.val[1].kids, nullptr, 1), 0) << IW_strerror();
+  }
+  std::string read_elsewhere(const std::string& name) {
+    EXPECT_EQ(agent_.tell("rl"), "ok");
+    std::string words = agent_.tell("pad " + name);
+    EXPECT_EQ(agent_.tell("rl_release"), "ok");
+    return words;
+  }
+
+  Agent agent_;
+};
+
+TEST_F(OwnedPads, Copy4AnAssignedStructHasAValueOfItsOwn) {
+  begin();
+  Pad* const a = make("a");
+  Pad* const b = make("b");
+  fill(b, "b");
+  commit();
+  EXPECT_EQ(blocks(), 8u);
+  begin();
+  *a = *b;
+  commit();
+  EXPECT_EQ(blocks(), 14u);
+  EXPECT_NE(a->title, b->title);
+  EXPECT_NE(a->kids.val, b->kids.val);
+  EXPECT_NE(a->kids.val[1].name, b->kids.val[1].name);
+  EXPECT_EQ(words_of(*a), words_of(*b));
+  begin();
+  give(&a->kids.val[1].name, "mine");
+  ASSERT_EQ(IW_free(segment_, b), 0) << IW_strerror();
+  commit();
+  EXPECT_EQ(blocks(), 7u);
+  EXPECT_EQ(words_of(*a), "b,1,2/b!{{}mine{{}}}");
+  EXPECT_EQ(read_elsewhere("a"), words_of(*a));
+}
+
+TEST_F(OwnedPads, Copy4ABlockOfTheSameSectionGoesToOneOfTheFieldsThatLeadToIt) {
+  begin();
+  Pad* const a = make("a");
+  Pad* const b = make("b");
+  fill(b, "new");
+  *a = *b;
+  commit();
+  EXPECT_EQ(blocks(), 14u);
+  EXPECT_NE(a->title, b->title);
+  EXPECT_EQ(read_elsewhere("a"), words_of(*b));
+}
+
+TEST_F(OwnedPads, Copy4BlocksThatMoveAreNotCopied) {
+  begin();
+  Pad* const a = make("a");
+  Pad* const b = make("b");
+  fill(a, "one");
+  fill(b, "two");
+  commit();
+  const char* const title = a->title;
+  begin();
+  std::swap(*a, *b);
+  commit();
+  EXPECT_EQ(blocks(), 14u);
+  EXPECT_EQ(b->title, title);
+  EXPECT_EQ(read_elsewhere("a"), words_of(*a));
+  EXPECT_EQ(read_elsewhere("b"), "one,1,2/one!{{}one?{{}}}");
+}
+
+TEST_F(OwnedPads, Copy4WhatNoFieldLeadsToIsFreed) {
+  begin();
+  Pad* const a = make("a");
+  fill(a, "text");
+  commit();
+  begin();
+  a->title = nullptr;
+  a->extra.kind = 2;  // an arm without a block
+  a->extra.number = 7;
+  a->kids = {0, nullptr};  // and what the kids own
+  commit();
+  EXPECT_EQ(blocks(), 2u);
+  EXPECT_EQ(read_elsewhere("a"), ",1,2/7{}");
+  EXPECT_EQ(agent_.tell("blocks"), "2");
+}
+
+TEST_F(OwnedPads, Copy4AValueThatWasTakenOutlivesItsOldField) {
+  begin();
+  Pad* const a = make("a");
+  Pad* const b = make("b");
+  fill(b, "b");
+  commit();
+  begin();
+  *a = *b;
+  give(&b->title, "another");
+  ASSERT_EQ(IW_free(segment_, a), 0) << IW_strerror();
+  Pad* const c = make("c");
+  *c = *b;
+  ASSERT_EQ(IW_free(segment_, b), 0) << IW_strerror();
+  commit();
+  EXPECT_EQ(blocks(), 7u);
+  EXPECT_EQ(words_of(*c), "another,1,2/b!{{}b?{{}}}");
+  EXPECT_EQ(read_elsewhere("c"), words_of(*c));
+}
+
+TEST_F(OwnedPads, Copy4ASequenceThatWouldContainItselfIsRefusedByName) {
+  begin();
+  Pad* const a = make("a");
+  fill(a, "text");
+  commit();
+  begin();
+  a->kids.val[0].kids = a->kids;
+  EXPECT_EQ(IW_wl_release(segment_), IW_EBAD_VALUE);
+  EXPECT_NE(std::string(IW_strerror()).find("test_kid), unit 1: a sequence that would contain"),
+            std::string::npos)
+      << IW_strerror();
+  a->kids.val[0].kids = {0, nullptr};
+  commit();
+  EXPECT_EQ(read_elsewhere("a"), "text,1,2/text!{{}text?{{}}}");
+}
+
+// A union whose discriminant selects nothing keeps what it held until that is put right.
+TEST_F(OwnedPads, Copy4ARefusedReleaseGivesUpNothing) {
+  begin();
+  Pad* const a = make("a");
+  fill(a, "text");
+  commit();
+  begin();
+  give(&a->extra.text, "newer");
+  a->extra.kind = 9;
+  EXPECT_EQ(IW_wl_release(segment_), IW_EBAD_VALUE);
+  a->extra.kind = 1;
+  commit();
+  EXPECT_EQ(blocks(), 7u);
+  EXPECT_EQ(read_elsewhere("a"), "text,1,2/newer{{}text?{{}}}");
+}
+
+TEST_F(OwnedPads, Copy4MoreCopiesThanTheGrantHasSerials) {
+  constexpr unsigned int count = 5000;
+  begin();
+  auto* const pads = static_cast<Pad*>(IW_malloc_array(segment_, &pad_type, count, "pads"));
+  ASSERT_NE(pads, nullptr) << IW_strerror();
+  give(&pads[0].title, "shared");
+  for (unsigned int i = 1; i < count; ++i) pads[i] = pads[0];
+  commit();
+  EXPECT_EQ(blocks(), 1u + count);
+  begin();
+  for (unsigned int i = 0; i < count; ++i) pads[i].title = nullptr;
+  commit();
+  EXPECT_EQ(blocks(), 1u);
+}
+
+// A value that is replaced again and again takes the room of one, here, at the server and in every
+// other copy.
+TEST_F(OwnedPads, Copy4TenThousandReassignmentsTakeTheRoomOfOne) {
+  begin();
+  Pad* const a = make("a");
+  commit();
+  for (int i = 0; i < 10000; ++i) {
+    begin();
+    give(&a->title, "value " + std::to_string(i));
+    commit();
+    ASSERT_EQ(blocks(), 2u);
+  }
+  EXPECT_EQ(read_elsewhere("a"), "value 9999/{}");
+  EXPECT_EQ(agent_.tell("blocks"), "2");
+  EXPECT_LT(std::stoi(agent_.tell("diff_bytes")), 1000) << "a complete copy";
 }
 
 }  // namespace
