@@ -33,6 +33,8 @@
 //! | `string s<>`, or a larger bound | `char *s`, to a block that the field owns | text |
 //! | `T x<N>`, `opaque x<N>` | `struct { unsigned int x_len; T *x_val; } x` | sequence |
 //!
+//! In Fortran it is a module of `bind(C)` types of C's layout: docs/fortran.md says how.
+//!
 //! In a codec `T *x` is the optional data of the standard, and the values are those of the language:
 //! `String`, `Vec<T>`, `Option<Box<T>>`; `std::string`, `std::vector<T>`, `std::unique_ptr<T>`.
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: interweave-idl data  --lang c|cpp    [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...
-       interweave-idl codec --lang rust|cpp [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
+usage: interweave-idl data  --lang c|cpp|fortran [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...
+       interweave-idl codec --lang rust|cpp      [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
 
 struct Request {
     options: CompileOptions,

@@ -1,5 +1,5 @@
-//! Files as people write them, in every dialect: each must compile to C and C++ that its compiler
-//! takes without a warning. Some outputs are kept word for word in tests/golden.
+//! Files as people write them, in every dialect: each must compile to C, C++ and Fortran that its
+//! compiler takes without a warning. Some outputs are kept word for word in tests/golden.
 
 mod golden;
 
@@ -88,6 +88,36 @@ fn every_dialect_compiles_as_cpp20() {
     run_compiler("g++", &dir, &["-std=c++20"], &files);
 }
 
+/// Modules find those that they use where the compiler left them, so what is used comes first.
+fn compile_modules(dir: &Path, files: &[PathBuf]) {
+    let output = Command::new("gfortran")
+        .current_dir(dir)
+        .args(["-std=f2003", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"])
+        .args(files)
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run gfortran: {error}"));
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "gfortran:\n{messages}");
+}
+
+#[test]
+fn every_dialect_compiles_as_fortran_2003() {
+    let dir = fresh_dir("dialects-fortran");
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fortran/src");
+    let parts = ["constants", "text", "arrays", "c_interface", "interweave"];
+    let parts = parts.map(|part| library.join(format!("{part}.f90")));
+    compile_modules(&dir, &parts);
+    let names = write_all(&dir, DataLanguage::Fortran, "f90");
+    let (included, others): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| {
+        ["include/", "ledger.f90", "rfc_example.f90"]
+            .iter()
+            .any(|first| name.starts_with(first))
+    });
+    for name in included.into_iter().chain(others) {
+        compile_modules(&dir, &[PathBuf::from(name)]);
+    }
+}
+
 #[test]
 fn outputs_are_as_kept() {
     let dialects = tests_dir().join("dialects");
@@ -101,7 +131,7 @@ fn outputs_are_as_kept() {
         "order",
         "constants_only",
     ] {
-        for language in [DataLanguage::C, DataLanguage::Cpp] {
+        for language in [DataLanguage::C, DataLanguage::Cpp, DataLanguage::Fortran] {
             for file in compile(&dialects.join(format!("{name}.x")), language, &[]) {
                 expected.compare(&tests_dir().join("golden").join(&file.path), &file.text);
             }
@@ -146,6 +176,38 @@ fn descriptors_keep_clear_of_the_library_names() {
     for name in names {
         assert!(
             header.contains(&format!("IW_{name}_;")),
+            "IW_{name} is the library's"
+        );
+    }
+}
+
+#[test]
+fn descriptors_keep_clear_of_the_fortran_module_names() {
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fortran/src/interweave.f90");
+    let module = std::fs::read_to_string(module).unwrap();
+    let lines = module
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("public :: IW_"));
+    let names: Vec<String> = lines
+        .flat_map(|line| line.split(", IW_"))
+        .map(|name| name.to_lowercase())
+        .collect();
+    assert!(names.len() > 90);
+    let dir = fresh_dir("fortran-library-names");
+    let path = dir.join("names.x");
+    // Words of XDR can name no type; a capital makes another name of them, though not in Fortran.
+    let types = names
+        .iter()
+        .map(|name| format!("{}{}", name[..1].to_uppercase(), &name[1..]));
+    let text: String = types
+        .map(|name| format!("struct {name} {{ int x; }};\n"))
+        .collect();
+    std::fs::write(&path, text).unwrap();
+    let files = compile(&path, DataLanguage::Fortran, &[]);
+    let text = files.last().unwrap().text.to_lowercase();
+    for name in names {
+        assert!(
+            text.contains(&format!(":: iw_{name}_\n")),
             "IW_{name} is the library's"
         );
     }

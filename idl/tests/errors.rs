@@ -37,6 +37,21 @@ fn wrong_files_are_answered_with_their_messages() {
     expected.finish();
 }
 
+/// What C can and Fortran cannot say: messages are kept in errors/fortran.
+#[test]
+fn what_fortran_cannot_say_is_an_error_with_its_place() {
+    let dir = tests_dir().join("errors/fortran");
+    let mut expected = Expected::new();
+    for path in files_of(&dir, "x") {
+        assert!(run(data(vec![path.clone()])).is_ok(), "C can say it");
+        let mut options = data(vec![path.clone()]);
+        options.output = Output::Data(DataLanguage::Fortran);
+        let shown = messages(options).replace(&format!("{}/", dir.display()), "");
+        expected.compare(&path.with_extension("txt"), &shown);
+    }
+    expected.finish();
+}
+
 #[test]
 fn two_files_that_make_one_output_are_refused() {
     let dir = tests_dir().join("dialects");
@@ -61,7 +76,6 @@ fn no_file_is_an_error() {
 #[test]
 fn a_language_to_come_is_said_to_be_missing() {
     for (name, language) in [
-        ("fortran", DataLanguage::Fortran),
         ("java", DataLanguage::Java),
         ("typescript", DataLanguage::TypeScript),
     ] {
@@ -71,7 +85,7 @@ fn a_language_to_come_is_said_to_be_missing() {
         let text = messages(options);
         assert_eq!(
             text,
-            format!("error: --lang {name} is not available yet; c and cpp are\n")
+            format!("error: --lang {name} is not available yet; c, cpp and fortran are\n")
         );
     }
     assert!("cobol".parse::<DataLanguage>().is_err());

@@ -6,6 +6,7 @@
 mod c;
 mod codec;
 mod cpp;
+mod fortran;
 mod limits;
 mod names;
 mod order;
@@ -39,6 +40,7 @@ pub(crate) fn generate(
         Output::Codec(CodecLanguage::Cpp) => codec::cpp::generate(unit, report),
         Output::Data(DataLanguage::C) => c::generate(unit, report),
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
+        Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
         Output::Data(language) => {
             not_available(language, report);
             Vec::new()
@@ -48,7 +50,7 @@ pub(crate) fn generate(
 
 fn not_available(language: DataLanguage, report: &mut Report) {
     let name = format!("{language:?}").to_lowercase();
-    let message = format!("--lang {name} is not available yet; c and cpp are");
+    let message = format!("--lang {name} is not available yet; c, cpp and fortran are");
     report.error(Diagnostic::global(message));
 }
 

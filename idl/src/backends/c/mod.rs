@@ -6,7 +6,7 @@
 
 mod checks;
 mod declare;
-mod header;
+pub mod header;
 mod table;
 
 use super::order::{self, Cycles};

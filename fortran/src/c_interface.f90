@@ -1,0 +1,224 @@
+! The functions of interweave.h as Fortran sees C. Programs use module `interweave`, which is over
+! this one. Fortran 2003.
+module interweave_c
+  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
+  use interweave_constants, only: IW_stats_t
+  implicit none
+  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_stats_t
+
+  ! IW_open_options
+  type, bind(C) :: c_open_options
+    integer(c_size_t) :: size_bytes
+    integer(c_int) :: flags
+    integer(c_int) :: durability
+    real(c_double) :: timeout
+    type(c_ptr) :: token
+    integer(c_int64_t) :: quota
+  end type c_open_options
+
+  interface
+    function c_open_segment(url) bind(C, name="IW_open_segment") result(answer)
+      import :: c_char, c_ptr
+      character(kind=c_char), intent(in) :: url(*)
+      type(c_ptr) :: answer
+    end function c_open_segment
+
+    function c_open_segment_with(url, options) bind(C, name="IW_open_segment_with") result(answer)
+      import :: c_char, c_open_options, c_ptr
+      character(kind=c_char), intent(in) :: url(*)
+      type(c_open_options), intent(in) :: options
+      type(c_ptr) :: answer
+    end function c_open_segment_with
+
+    function c_close_segment(h) bind(C, name="IW_close_segment") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_close_segment
+
+    function c_version(h) bind(C, name="IW_version") result(answer)
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int64_t) :: answer
+    end function c_version
+
+    function c_rl_acquire(h) bind(C, name="IW_rl_acquire") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_rl_acquire
+
+    function c_rl_release(h) bind(C, name="IW_rl_release") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_rl_release
+
+    function c_wl_acquire(h) bind(C, name="IW_wl_acquire") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_wl_acquire
+
+    function c_wl_release(h) bind(C, name="IW_wl_release") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_wl_release
+
+    function c_wl_abort(h) bind(C, name="IW_wl_abort") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_wl_abort
+
+    function c_rl_acquire_for(h, seconds, flags) bind(C, name="IW_rl_acquire_for") result(answer)
+      import :: c_double, c_int, c_ptr
+      type(c_ptr), value :: h
+      real(c_double), value :: seconds
+      integer(c_int), value :: flags
+      integer(c_int) :: answer
+    end function c_rl_acquire_for
+
+    function c_wl_acquire_for(h, seconds) bind(C, name="IW_wl_acquire_for") result(answer)
+      import :: c_double, c_int, c_ptr
+      type(c_ptr), value :: h
+      real(c_double), value :: seconds
+      integer(c_int) :: answer
+    end function c_wl_acquire_for
+
+    function c_set_coherence(h, model, x) bind(C, name="IW_set_coherence") result(answer)
+      import :: c_double, c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int), value :: model
+      real(c_double), value :: x
+      integer(c_int) :: answer
+    end function c_set_coherence
+
+    function c_set_coherence_fn(h, f, arg) bind(C, name="IW_set_coherence_fn") result(answer)
+      import :: c_funptr, c_int, c_ptr
+      type(c_ptr), value :: h
+      type(c_funptr), value :: f
+      type(c_ptr), value :: arg
+      integer(c_int) :: answer
+    end function c_set_coherence_fn
+
+    function c_refresh(h) bind(C, name="IW_refresh") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function c_refresh
+
+    function c_staleness(h, seconds) bind(C, name="IW_staleness") result(answer)
+      import :: c_double, c_int, c_ptr
+      type(c_ptr), value :: h
+      real(c_double), intent(out) :: seconds
+      integer(c_int) :: answer
+    end function c_staleness
+
+    function c_malloc(h, t) bind(C, name="IW_malloc") result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: h
+      type(c_ptr), value :: t
+      type(c_ptr) :: answer
+    end function c_malloc
+
+    function c_malloc_named(h, t, name) bind(C, name="IW_malloc_named") result(answer)
+      import :: c_char, c_ptr
+      type(c_ptr), value :: h
+      type(c_ptr), value :: t
+      character(kind=c_char), intent(in) :: name(*)
+      type(c_ptr) :: answer
+    end function c_malloc_named
+
+    function c_malloc_array(h, t, count, name) bind(C, name="IW_malloc_array") result(answer)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: h
+      type(c_ptr), value :: t
+      integer(c_size_t), value :: count
+      type(c_ptr), value :: name
+      type(c_ptr) :: answer
+    end function c_malloc_array
+
+    function c_free(h, block) bind(C, name="IW_free") result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      type(c_ptr), value :: block
+      integer(c_int) :: answer
+    end function c_free
+
+    function c_assign(h, field, src, count) bind(C, name="IW_assign") result(answer)
+      import :: c_int, c_ptr, c_size_t
+      type(c_ptr), value :: h
+      type(c_ptr), value :: field
+      type(c_ptr), value :: src
+      integer(c_size_t), value :: count
+      integer(c_int) :: answer
+    end function c_assign
+
+    function c_next_block(h, after) bind(C, name="IW_next_block") result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: h
+      type(c_ptr), value :: after
+      type(c_ptr) :: answer
+    end function c_next_block
+
+    function c_ptr_to_mip(p) bind(C, name="IW_ptr_to_mip") result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: p
+      type(c_ptr) :: answer
+    end function c_ptr_to_mip
+
+    subroutine c_mip_free(mip) bind(C, name="IW_mip_free")
+      import :: c_ptr
+      type(c_ptr), value :: mip
+    end subroutine c_mip_free
+
+    function c_mip_to_ptr(mip) bind(C, name="IW_mip_to_ptr") result(answer)
+      import :: c_char, c_ptr
+      character(kind=c_char), intent(in) :: mip(*)
+      type(c_ptr) :: answer
+    end function c_mip_to_ptr
+
+    function c_on_change(h, f, arg) bind(C, name="IW_on_change") result(answer)
+      import :: c_funptr, c_int, c_ptr
+      type(c_ptr), value :: h
+      type(c_funptr), value :: f
+      type(c_ptr), value :: arg
+      integer(c_int) :: answer
+    end function c_on_change
+
+    function c_event_fd() bind(C, name="IW_event_fd") result(answer)
+      import :: c_int
+      integer(c_int) :: answer
+    end function c_event_fd
+
+    function c_dispatch() bind(C, name="IW_dispatch") result(answer)
+      import :: c_int
+      integer(c_int) :: answer
+    end function c_dispatch
+
+    function c_stats(h, out) bind(C, name="IW_stats") result(answer)
+      import :: IW_stats_t, c_int, c_ptr
+      type(c_ptr), value :: h
+      type(IW_stats_t), intent(inout) :: out
+      integer(c_int) :: answer
+    end function c_stats
+
+    subroutine c_set_log(f, arg) bind(C, name="IW_set_log")
+      import :: c_funptr, c_ptr
+      type(c_funptr), value :: f
+      type(c_ptr), value :: arg
+    end subroutine c_set_log
+
+    function c_errno() bind(C, name="IW_errno") result(answer)
+      import :: c_int
+      integer(c_int) :: answer
+    end function c_errno
+
+    function c_strerror() bind(C, name="IW_strerror") result(answer)
+      import :: c_ptr
+      type(c_ptr) :: answer
+    end function c_strerror
+  end interface
+end module interweave_c

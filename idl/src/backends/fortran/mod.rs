@@ -1,0 +1,251 @@
+//! Fortran types for a program's own data: one module per .x file, and beside it the C header and
+//! tables, which hold the descriptors and register them.
+//!
+//! `list.x` becomes `list.f90`, `list.h` and `list.c`. A type of the module has C's layout, because
+//! it is `bind(C)` and holds C's members in C's order; arrays have C's dimensions in reverse. What
+//! Fortran lacks: unions are a discriminant and opaque storage of their size (see [`layout`]), with a
+//! function per arm that points into it; unsigned integers are signed ones of the same bits; typedefs
+//! are written out where they are used; an enum is an integer(c_int), its members are parameters. The
+//! text is Fortran 2003, and the same for every machine.
+
+mod checks;
+mod layout;
+mod module;
+mod spelling;
+
+use super::c::{self, Backend};
+use super::stem;
+use crate::compile::{GeneratedFile, Unit};
+use crate::diagnostics::Report;
+use crate::ir::{check, Def, DefBody, DefId, Schema};
+use crate::source::FileId;
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
+
+pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, GeneratedFile)> {
+    let mut files = c::generate(unit, report);
+    for &file in unit.roots {
+        let backend = Backend::new(unit, file);
+        checks::check(&backend, report);
+        if !report.is_empty() {
+            continue;
+        }
+        let input = unit.sources.path(file).to_path_buf();
+        let path = PathBuf::from(format!("{}.f90", stem(unit, file)));
+        let text = module::text(&backend);
+        files.push((input, GeneratedFile { path, text }));
+    }
+    files
+}
+
+/// Names that a module of ours needs for itself or that no Fortran type may have, in lower case.
+const TAKEN: &[&str] = &[
+    "c_char",
+    "c_double",
+    "c_f_pointer",
+    "c_float",
+    "c_int",
+    "c_int64_t",
+    "c_intptr_t",
+    "c_loc",
+    "c_ptr",
+    "c_short",
+    "c_signed_char",
+    "character",
+    "complex",
+    "doubleprecision",
+    "integer",
+    "logical",
+    "real",
+];
+
+/// Names behind `IW_` of the library's module, in lower case; a test compares them with it.
+const OF_LIBRARY: &[&str] = &[
+    "array",
+    "assign",
+    "bool",
+    "char",
+    "close_segment",
+    "copy_state",
+    "create",
+    "delta",
+    "diff",
+    "dispatch",
+    "double",
+    "ebad_argument",
+    "ebad_name",
+    "ebad_pointer",
+    "ebad_url",
+    "ebad_value",
+    "ecancelled",
+    "edamaged",
+    "edenied",
+    "efenced",
+    "eforked",
+    "einternal",
+    "emalformed",
+    "eno_block",
+    "eno_lock",
+    "eno_memory",
+    "eno_segment",
+    "enot_open",
+    "equota",
+    "eread_only",
+    "eremoved",
+    "erolled_back",
+    "errno",
+    "estale",
+    "estopping",
+    "estore_full",
+    "estray_write",
+    "etimed_out",
+    "etoo_large",
+    "etype_conflict",
+    "eunimplemented",
+    "eunknown_type",
+    "eunreachable",
+    "event_fd",
+    "eversion_mismatch",
+    "ewould_deadlock",
+    "float",
+    "free",
+    "fresh",
+    "full",
+    "handle_t",
+    "hyper",
+    "int",
+    "is_open",
+    "malloc",
+    "malloc_array",
+    "malloc_named",
+    "memory",
+    "mip_to_ptr",
+    "next_block",
+    "null",
+    "ok",
+    "on_32",
+    "on_64",
+    "on_change",
+    "on_i386",
+    "open_segment",
+    "open_segment_with",
+    "ptr_to_mip",
+    "read_only",
+    "refresh",
+    "rl_acquire",
+    "rl_acquire_for",
+    "rl_release",
+    "sequence_t",
+    "set_coherence",
+    "set_coherence_fn",
+    "set_log",
+    "set_text",
+    "short",
+    "staleness",
+    "stats",
+    "stats_t",
+    "strerror",
+    "strict",
+    "synced",
+    "temporal",
+    "text",
+    "uchar",
+    "uhyper",
+    "uint",
+    "ushort",
+    "version",
+    "wide",
+    "wl_abort",
+    "wl_acquire",
+    "wl_acquire_for",
+    "wl_release",
+    "written",
+];
+
+/// The variable with a type's descriptor: as in C, but with an underscore behind it where the
+/// library's module has the name, perhaps in another case.
+fn descriptor_name(variable: &str) -> String {
+    let name = variable.trim_start_matches("IW_").to_lowercase();
+    match OF_LIBRARY.contains(&name.as_str()) {
+        true => format!("{variable}_"),
+        false => variable.to_string(),
+    }
+}
+
+/// A name in Fortran: as in the file, but with an underscore behind it where it is taken.
+fn own_name(name: &str) -> String {
+    let lower = name.to_lowercase();
+    match TAKEN.contains(&lower.as_str()) || lower.starts_with("iw_") {
+        true => format!("{name}_"),
+        false => name.to_string(),
+    }
+}
+
+/// The name of a type or constant.
+fn type_name(def: &Def) -> String {
+    own_name(&def.full_name("_"))
+}
+
+/// An enum's member, which stands in the scope of the module.
+fn member_name(def: &Def, member: &str) -> String {
+    let mut parts: Vec<&str> = def.namespace.iter().flat_map(|n| n.split("::")).collect();
+    parts.push(member);
+    own_name(&parts.join("_"))
+}
+
+/// The function that points to an arm: `shape_u_circle(s)` for C's `s.shape_u.circle`.
+fn arm_name(def: &Def, arm: &str) -> String {
+    format!("{}_u_{arm}", def.full_name("_"))
+}
+
+/// The module of a file: named after it, with an underscore behind where something in it has the
+/// name, or the library's module.
+fn module_name(unit: &Unit<'_>, file: FileId) -> String {
+    let letters = stem(unit, file);
+    let letters = letters
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    let mut name: String = letters.collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert(0, 'x');
+    }
+    let lower = name.to_lowercase();
+    let mut taken: HashSet<String> =
+        HashSet::from(["interweave", "iso_c_binding"].map(String::from));
+    for id in unit.schema.of_file(file) {
+        let def = unit.schema.def(id);
+        match &def.body {
+            DefBody::Alias(_) => {}
+            DefBody::Enum(members) => {
+                let names = members.iter().map(|member| member_name(def, &member.name));
+                taken.extend(names.map(|name| name.to_lowercase()));
+            }
+            _ => {
+                taken.insert(type_name(def).to_lowercase());
+            }
+        }
+    }
+    match taken.contains(&lower) {
+        true => format!("{name}_"),
+        false => name,
+    }
+}
+
+/// The other files of which types are held by value: only their modules are used, because modules,
+/// unlike headers, cannot use each other.
+fn used_files(schema: &Schema, file: FileId) -> BTreeSet<FileId> {
+    let mut files = BTreeSet::new();
+    let mut seen: HashSet<DefId> = HashSet::new();
+    let mut open: Vec<DefId> = schema.of_file(file).collect();
+    while let Some(id) = open.pop() {
+        let def = schema.def(id);
+        let is_alias = matches!(def.body, DefBody::Alias(_));
+        if def.file != file && !is_alias {
+            files.insert(def.file);
+        } else if seen.insert(id) {
+            // A typedef is written out where it is used, so that what it stands for is held.
+            open.extend(check::embedded(schema, id));
+        }
+    }
+    files
+}
