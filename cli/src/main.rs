@@ -8,6 +8,7 @@ mod output;
 mod remote;
 mod remove;
 mod serve;
+mod serve_config;
 mod set;
 mod show;
 mod store_copy;
@@ -50,7 +51,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Interweave::parse().command {
+    let arguments = match serve_config::with_file(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(text) => {
+            eprintln!("interweave serve: {text}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let done = match Interweave::parse_from(arguments).command {
         Command::Serve(serve) => return serve.run(),
         Command::Compile(args) => compile::run(args),
         Command::Ls(args) => list::run(args),

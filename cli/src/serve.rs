@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
-use interweave_server::session::Config;
+use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
@@ -36,8 +36,8 @@ pub struct Serve {
     /// ~/.local/share/interweave]
     #[arg(long, value_name = "DIR|memory")]
     store: Option<String>,
-    /// A file of rules (there are none to configure yet)
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// A file of these options, a line each: `lease = 10`; what is given here goes before it
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How long a writer lock, and a session without a connection, last without renewal
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = milliseconds)]
@@ -60,6 +60,15 @@ pub struct Serve {
     /// How many clients may be connected at a time; each counts as two file descriptors
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_connections: usize,
+    /// What the diff cache of a segment holds at most; 0: every diff is collected anew
+    #[arg(long, value_name = "BYTES", default_value = "16M", value_parser = bytes_or_none)]
+    diff_cache: u64,
+    /// The order of blocks in diffs, and so in fresh copies: as they were last changed, or by serial
+    #[arg(long, value_enum, default_value_t = Layout::Version)]
+    layout: Layout,
+    /// Whether the next block is looked for after the last one before it is searched for
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    prediction: Switch,
     /// How logs are written
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -79,6 +88,18 @@ struct Opened {
 enum LogFormat {
     Text,
     Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Layout {
+    Version,
+    Serial,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +141,13 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is no number of bytes, like 1000000, 64M or 1G"))
 }
 
+fn bytes_or_none(text: &str) -> Result<u64, String> {
+    match text {
+        "0" => Ok(0),
+        _ => bytes(text),
+    }
+}
+
 impl Serve {
     pub fn run(self) -> ExitCode {
         begin_logs(self.log_format);
@@ -134,10 +162,7 @@ impl Serve {
 
     fn serve(self) -> Result<(), String> {
         if let Some(file) = &self.config {
-            return Err(format!(
-                "--config {}: this version knows no rules; leave it away to serve this host only",
-                file.display()
-            ));
+            tracing::info!(file = %file.display(), "options are also from a file");
         }
         if self.quota > self.max_quota {
             return Err(format!(
@@ -153,6 +178,7 @@ impl Serve {
             quota_bytes: self.quota,
             max_quota_bytes: self.max_quota,
             max_segments: self.max_segments,
+            tuning: self.tuning(),
             stored: opened.stored,
             first_fence: opened.epoch << 32,
             ..Config::default()
@@ -179,6 +205,17 @@ impl Serve {
                 ))
             }
             other => other.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn tuning(&self) -> Tuning {
+        Tuning {
+            cache_bytes: usize::try_from(self.diff_cache).unwrap_or(usize::MAX),
+            order: match self.layout {
+                Layout::Version => Order::Version,
+                Layout::Serial => Order::Serial,
+            },
+            prediction: self.prediction == Switch::On,
         }
     }
 
@@ -258,6 +295,7 @@ mod tests {
         assert_eq!(bytes("64M"), Ok(64 << 20));
         assert_eq!(bytes("1000"), Ok(1000));
         assert!(bytes("0").is_err());
+        assert_eq!(bytes_or_none("0"), Ok(0));
         assert!(bytes("99999999999G").is_err());
     }
 

@@ -170,3 +170,45 @@ fn net_1_the_same_server_is_on_the_abstract_socket_of_its_port() {
     at_b.fetch(&mut b).unwrap();
     assert_eq!(value(&at_b), Some(42));
 }
+
+/// Ten readers, each one version behind, ask one after the other: how many of their diffs the cache
+/// had, and how many were collected.
+fn ten_readers_ask(options: &[&str]) -> (u64, u64) {
+    let server = Server::in_memory(options);
+    let mut writer = connect(&server);
+    let mut at_writer = open(&mut writer, "/numbers", Durability::Memory);
+    write(&mut writer, &mut at_writer, 1, 1000, 1).unwrap();
+    let mut readers = Vec::new();
+    for _ in 0..10 {
+        let mut reader = connect(&server);
+        let mut copy = open(&mut reader, "/numbers", Durability::Memory);
+        copy.fetch(&mut reader).unwrap();
+        readers.push((reader, copy));
+    }
+    write(&mut writer, &mut at_writer, 2, 1000, 2).unwrap();
+    let counted = || {
+        let hits = server.metric("diff_cache_hits_total");
+        (hits, server.metric("collections_total"))
+    };
+    let before = counted();
+    for (reader, copy) in &mut readers {
+        assert!(copy.acquire(reader, CoherenceModel::Full, 0.0).unwrap());
+        assert_eq!(value(copy), Some(2));
+    }
+    let after = counted();
+    (after.0 - before.0, after.1 - before.1)
+}
+
+#[test]
+fn the_diff_cache_spares_collections_until_it_is_turned_off_by_option_or_file() {
+    assert_eq!(ten_readers_ask(&[]), (10, 0));
+    assert_eq!(ten_readers_ask(&["--diff-cache", "0"]), (0, 10));
+    let directory = Directory::new();
+    let file = directory.path().join("server.conf");
+    let options = "diff-cache = 0 # to compare\nlayout = serial\nprediction = off\n";
+    std::fs::write(&file, options).expect("a file");
+    let file = file.display().to_string();
+    assert_eq!(ten_readers_ask(&["--config", &file]), (0, 10));
+    let overruled = ["--config", &file, "--diff-cache", "1M"];
+    assert_eq!(ten_readers_ask(&overruled), (10, 0));
+}

@@ -195,7 +195,7 @@ impl<'a> Check<'a> {
                 all.filter(|&serial| !self.is_live(serial)).collect()
             }
         };
-        let mut finder = Finder::new();
+        let mut finder = self.segment.finder();
         for &serial in &freed {
             let Some(place) = finder.find(&self.segment.blocks, serial) else {
                 return malformed(format!("block {serial} is freed, but there is none"));
@@ -324,7 +324,7 @@ impl<'a> Check<'a> {
     }
 
     fn changes(&mut self, diff: &Diff) -> Result<(), Rejection> {
-        let mut finder = Finder::new();
+        let mut finder = self.segment.finder();
         let mut seen = Distinct::default();
         for change in diff.changes() {
             let change = change?;

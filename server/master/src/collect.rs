@@ -1,53 +1,16 @@
 //! One diff from an older version to the newest: from the cache, or from the versions of blocks and
 //! subblocks (ICDCS'03 3.2). Blocks go out in the order of their versions, so that what was changed
-//! together lies together in a fresh copy (3.3).
+//! together lies together in a fresh copy (3.3), unless the segment's tuning says otherwise.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use bytes::Bytes;
-use interweave_wire::value::put_run;
-use interweave_wire::{varint, DiffBuilder, Layout};
+use interweave_wire::DiffBuilder;
 
-use crate::block::{Block, Data};
-use crate::blocks::Finder;
+use crate::block::Block;
+use crate::extent::Extent;
 use crate::segment::Segment;
-
-/// What the cache holds at most, in bytes and in diffs.
-const CACHE_BYTES: usize = 16 << 20;
-const CACHED_DIFFS: usize = 64;
-
-/// Diffs to the newest version, by the version that they are from.
-#[derive(Debug, Default)]
-pub(crate) struct DiffCache {
-    diffs: HashMap<u64, Bytes>,
-    bytes: usize,
-    /// How often a diff had to be collected.
-    collections: u64,
-}
-
-impl DiffCache {
-    pub fn clear(&mut self) {
-        self.diffs.clear();
-        self.bytes = 0;
-    }
-
-    /// There is a newest version, and the diff that made it.
-    pub fn renew(&mut self, from: u64, received: &Bytes) {
-        self.clear();
-        self.add(from, received);
-    }
-
-    fn add(&mut self, from: u64, diff: &Bytes) {
-        if self.bytes + diff.len() <= CACHE_BYTES && self.diffs.len() < CACHED_DIFFS {
-            self.bytes += diff.len();
-            self.diffs.insert(from, diff.clone());
-        }
-    }
-
-    pub fn bytes_beyond(&self, shared: u64) -> u64 {
-        (self.bytes as u64).saturating_sub(shared)
-    }
-}
+use crate::tuning::Order;
 
 /// The bulk of BLOCKS_DESCRIBED.
 #[derive(Debug, Clone)]
@@ -61,12 +24,12 @@ impl Segment {
     /// (the diff says from which version it is). Collected once, however many ask.
     pub fn collect(&mut self, from: u64) -> Bytes {
         let from = self.base_of(from);
-        if let Some(diff) = self.cache.diffs.get(&from) {
-            return diff.clone();
+        if let Some(diff) = self.cache.find(from) {
+            return diff;
         }
-        self.cache.collections += 1;
-        let diff = self.collected(from);
-        self.cache.add(from, &diff);
+        self.collections += 1;
+        let diff = self.collected(from, self.tuning.order);
+        self.cache.add(from, &diff, self.tuning.cache_bytes);
         diff
     }
 
@@ -82,15 +45,15 @@ impl Segment {
 
     /// How many diffs were collected, rather than forwarded or sent again.
     pub fn collections(&self) -> u64 {
-        self.cache.collections
+        self.collections
     }
 
-    /// A diff from 0 with everything, in version order.
+    /// A diff from 0 with everything, in version order: that order cannot be had from elsewhere.
     pub fn checkpoint(&self) -> Bytes {
-        self.collected(0)
+        self.collected(0, Order::Version)
     }
 
-    fn collected(&self, from: u64) -> Bytes {
+    fn collected(&self, from: u64, order: Order) -> Bytes {
         let mut diff = DiffBuilder::new(from, self.version);
         self.collect_types(from, &mut diff);
         let first_slot = self
@@ -101,23 +64,18 @@ impl Segment {
             diff.slots(first_slot as u64 + 1, texts);
         }
         self.collect_freed(from, &mut diff);
-        let changed = self.blocks.changed_since(from);
-        let mut whole_bytes = 0;
-        for &place in &changed {
-            let block = self.blocks.at(place);
+        let mut changed = self.blocks.changed_since(from);
+        if order == Order::Serial {
+            // Places are in the order of serials.
+            changed.sort_unstable();
+        }
+        for block in changed.iter().map(|&place| self.blocks.at(place)) {
             if block.created > from {
                 let name = self.name_of(block);
                 diff.add_block(block.serial, block.type_serial(), block.count(), name);
             }
-            if matches!(block.data, Data::Whole(_) | Data::Shared { .. }) {
-                whole_bytes += self.layout_of(block).bytes() + 32;
-            }
         }
-        diff.reserve_changes(whole_bytes);
-        let mut collector = Collector::default();
-        for place in changed {
-            self.collect_block(from, self.blocks.at(place), &mut collector, &mut diff);
-        }
+        Extent::of(self, from, &changed).put(self, &mut diff);
         diff.finish()
     }
 
@@ -154,30 +112,6 @@ impl Segment {
         }
     }
 
-    fn collect_block(
-        &self,
-        from: u64,
-        block: &Block,
-        collector: &mut Collector,
-        diff: &mut DiffBuilder,
-    ) {
-        let layout = self.layout_of(block);
-        collector.runs.clear();
-        match &block.data {
-            Data::Parts(parts) if block.created <= from => {
-                let runs = &mut collector.runs;
-                parts.changed_since(from, layout, |first, count| runs.push((first, count)));
-            }
-            _ => collector.runs.push((0, layout.units())),
-        }
-        let slots = block.slots(layout.bytes(), &self.shared);
-        // A new block is zeros already [DIFF-3]; one that changed since its creation has data.
-        let is_zero = |slots: &[u8]| slots.iter().all(|&byte| byte == 0);
-        if let Some(slots) = slots.filter(|slots| block.created <= from || !is_zero(slots)) {
-            collector.put(block.serial, layout, slots, diff);
-        }
-    }
-
     /// Types, and headers of the blocks asked for; with none asked for, of the first `max` after
     /// `after` [SEG-3]. A diff of metadata from 0, so its types are the whole table.
     pub fn describe(&self, serials: &[u64], names: &[String], after: u64, max: usize) -> Described {
@@ -196,7 +130,7 @@ impl Segment {
         } else {
             let named = names.iter().filter_map(|name| self.names.serial(name));
             let mut given = HashSet::new();
-            let mut finder = Finder::new();
+            let mut finder = self.finder();
             for serial in serials.iter().copied().chain(named) {
                 let place = finder.find(&self.blocks, serial);
                 if let Some(place) = place.filter(|_| given.insert(serial)) {
@@ -209,46 +143,4 @@ impl Segment {
             more,
         }
     }
-}
-
-/// Memory that is used again from block to block.
-#[derive(Default)]
-struct Collector {
-    runs: Vec<(u64, u64)>,
-    body: Vec<u8>,
-}
-
-impl Collector {
-    /// The runs of one block. When their length can be told beforehand they are written in place.
-    fn put(&mut self, serial: u64, layout: Layout<'_>, slots: &[u8], diff: &mut DiffBuilder) {
-        let runs = &self.runs;
-        if layout.ty.plan.fixed {
-            let bytes = runs_bytes(layout, runs);
-            diff.change_in_place(serial, bytes, |out| put_runs(layout, runs, slots, out));
-        } else {
-            self.body.clear();
-            put_runs(layout, runs, slots, &mut self.body);
-            diff.change(serial, &self.body);
-        }
-    }
-}
-
-fn put_runs(layout: Layout<'_>, runs: &[(u64, u64)], slots: &[u8], out: &mut Vec<u8>) {
-    let mut end = 0;
-    for &(first, count) in runs {
-        put_run(layout, first - end, (first, count), slots, out);
-        end = first + count;
-    }
-}
-
-/// How long `put_runs` will be, of a type whose travelling form is its slot form.
-fn runs_bytes(layout: Layout<'_>, runs: &[(u64, u64)]) -> u64 {
-    let mut end = 0;
-    let lengths = runs.iter().map(|&(first, count)| {
-        let gap = first - end;
-        end = first + count;
-        let numbers = varint::length(gap) + varint::length(count);
-        numbers as u64 + layout.byte_of(end) - layout.byte_of(first)
-    });
-    lengths.sum()
 }

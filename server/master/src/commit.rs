@@ -35,7 +35,7 @@ impl Segment {
             diff: release.diff.bytes(),
             buffer: None,
         };
-        let mut finder = Finder::new();
+        let mut finder = self.finder();
         for change in release.diff.changes() {
             self.change(change.expect(CHECKED), &mut finder, &mut changer);
         }
@@ -44,12 +44,15 @@ impl Segment {
         self.thin_shared();
         self.blocks.close_up();
         self.version = version;
-        self.cache.renew(release.diff.from, release.diff.bytes());
+        self.cache.clear();
+        let received = release.diff.bytes();
+        self.cache
+            .add(release.diff.from, received, self.tuning.cache_bytes);
         version
     }
 
     fn free(&mut self, freed: &[u64], version: u64) {
-        let mut finder = Finder::new();
+        let mut finder = self.finder();
         for &serial in freed {
             let place = finder.find(&self.blocks, serial).expect(CHECKED);
             let block = self.blocks.at(place);
@@ -105,7 +108,7 @@ impl Segment {
     }
 
     fn thin_shared(&mut self) {
-        let mut finder = Finder::new();
+        let mut finder = self.finder();
         for (buffer, serials) in self.shared.thin() {
             for serial in serials {
                 let Some(place) = finder.find(&self.blocks, serial) else {

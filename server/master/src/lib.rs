@@ -7,14 +7,18 @@
 
 mod block;
 mod blocks;
+mod cache;
 mod check;
 mod collect;
 mod commit;
+mod extent;
 mod freed;
 mod segment;
 mod shared;
+mod tuning;
 
 pub use check::CheckedRelease;
 pub use collect::Described;
 pub use interweave_wire::Rejection;
 pub use segment::{BlockInfo, Overhead, Segment};
+pub use tuning::{Order, Tuning};

@@ -15,10 +15,11 @@ use interweave_wire::{Layout, Rejection, Type, TypeTable};
 
 use crate::block::Block;
 use crate::blocks::{Blocks, Finder};
+use crate::cache::DiffCache;
 use crate::check::{CheckedRelease, Source};
-use crate::collect::DiffCache;
 use crate::freed::FreedHistory;
 use crate::shared::SharedBuffers;
+use crate::tuning::Tuning;
 
 #[derive(Debug)]
 pub struct Segment {
@@ -41,6 +42,9 @@ pub struct Segment {
     pub(crate) total_units: u64,
     pub(crate) metadata_bytes: u64,
     pub(crate) cache: DiffCache,
+    /// How often a diff had to be collected.
+    pub(crate) collections: u64,
+    pub(crate) tuning: Tuning,
 }
 
 /// Names of blocks, both ways; blocks without a name cost nothing here.
@@ -143,6 +147,8 @@ impl Segment {
             total_units: 0,
             metadata_bytes: 0,
             cache: DiffCache::default(),
+            collections: 0,
+            tuning: Tuning::default(),
         }
     }
 
@@ -188,10 +194,25 @@ impl Segment {
             return Ok(self.commit(checked));
         }
         let mut fresh = Segment::new(self.quota_bytes);
+        fresh.tuning = self.tuning;
         let checked = fresh.check_from(diff, Source::Server)?;
         let version = fresh.commit(checked);
         *self = fresh;
         Ok(version)
+    }
+
+    /// From now on the segment works so.
+    pub fn tune(&mut self, tuning: Tuning) {
+        self.tuning = tuning;
+        self.cache.clear();
+    }
+
+    /// Finds blocks as the segment's tuning says.
+    pub(crate) fn finder(&self) -> Finder {
+        match self.tuning.prediction {
+            true => Finder::new(),
+            false => Finder::without_prediction(),
+        }
     }
 
     pub fn newest(&self) -> u64 {

@@ -2,7 +2,7 @@
 //! is cached, and what memory it takes.
 
 use bytes::Bytes;
-use interweave_master::{Rejection, Segment};
+use interweave_master::{Order, Rejection, Segment, Tuning};
 use interweave_wire::protocol::*;
 use interweave_wire::value::put_run;
 use interweave_wire::{Diff, DiffBuilder, Pointer};
@@ -537,4 +537,78 @@ fn a_servers_diff_that_contradicts_itself_changes_nothing() {
     assert_eq!((copy.newest(), copy.block_count()), (2, 1));
     assert_eq!(apply(&mut copy, 2, 9, |diff| diff.lists_live()), Ok(9));
     assert_eq!(copy.block_count(), 0);
+}
+
+#[test]
+fn diff_3_a_fresh_copy_leaves_long_stretches_of_zeros_out() {
+    const PAGE: u64 = 4096;
+    let mut segment = Segment::new(0);
+    commit(&mut segment, |diff| {
+        diff.add_block(1, CHAR, 1000 * PAGE, "");
+        diff.add_block(2, CHAR, 100, "");
+        diff.add_block(3, INT, 100, "");
+    })
+    .unwrap();
+    write(
+        &mut segment,
+        1,
+        &[(10 * PAGE + 5, 1), (11 * PAGE, 7), (999 * PAGE, 1)],
+        1,
+    );
+    write(&mut segment, 2, &[(99, 1)], 1);
+    let copy = segment.collect(0);
+    let pages = vec![(10 * PAGE, 2 * PAGE), (999 * PAGE, PAGE)];
+    assert_eq!(changes(&segment, &copy), [(1, pages), (2, vec![(0, 100)])]);
+    assert_eq!(
+        changes(&segment, &copy),
+        changes(&segment, &segment.checkpoint())
+    );
+    let mut reader = Segment::new(0);
+    reader.apply(&copy).unwrap();
+    for serial in 1..=3 {
+        let slots = |segment: &Segment| segment.block(serial).unwrap().slots.map(<[u8]>::to_vec);
+        assert_eq!(slots(&reader), slots(&segment), "block {serial}");
+    }
+}
+
+#[test]
+fn without_a_cache_every_diff_is_collected_also_a_received_one() {
+    let tuning = Tuning {
+        cache_bytes: 0,
+        ..Tuning::default()
+    };
+    let mut segment = Segment::new(0);
+    segment.tune(tuning);
+    (1..=4).for_each(|serial| filled(&mut segment, serial, DOUBLE, 100));
+    let newest = segment.newest();
+    for round in 1..=5 {
+        segment.collect(newest - 1);
+        assert_eq!(segment.collections(), round);
+    }
+    assert_eq!(segment.overhead_bytes().cache_bytes, 0);
+}
+
+#[test]
+fn with_the_layout_by_serial_blocks_go_out_in_the_order_of_their_serials() {
+    let mut segment = Segment::new(0);
+    segment.tune(Tuning {
+        order: Order::Serial,
+        ..Tuning::default()
+    });
+    for serial in [1, 2, 3, 4] {
+        filled(&mut segment, serial, INT, 4);
+    }
+    write(&mut segment, 2, &[(0, 1)], 7);
+    write(&mut segment, 1, &[(0, 1)], 7);
+    let order = |diff: &Bytes| -> Vec<u64> {
+        let diff = Diff::parse(diff).unwrap();
+        let blocks = diff.new_blocks().map(|block| block.unwrap().serial);
+        blocks.collect()
+    };
+    assert_eq!(order(&segment.collect(0)), [1, 2, 3, 4]);
+    assert_eq!(
+        order(&segment.checkpoint()),
+        [3, 4, 2, 1],
+        "or the order would be lost"
+    );
 }

@@ -3,7 +3,7 @@
 
 mod model;
 
-use interweave_master::Segment;
+use interweave_master::{Order, Segment, Tuning};
 use interweave_wire::protocol::TypeDescriptor;
 use interweave_wire::TypeTable;
 use model::{Model, Random};
@@ -14,10 +14,11 @@ struct Reader {
     one_in: u64,
 }
 
-fn run(seed: u64, releases: u64) {
+fn run(seed: u64, releases: u64, tuning: Tuning) {
     let mut random = Random::new(seed);
     let mut model = Model::new();
     let mut master = Segment::new(0);
+    master.tune(tuning);
     let reader = |one_in| Reader {
         copy: Segment::new(0),
         one_in,
@@ -39,6 +40,7 @@ fn run(seed: u64, releases: u64) {
         }
         if random.one_in(20) {
             master = Segment::restore(&master.checkpoint(), 0).unwrap();
+            master.tune(tuning);
             assert_is(&model, &master, "the restored master");
         }
     }
@@ -56,8 +58,18 @@ fn readers_of_any_version_end_equal_to_the_master() {
     for seed in seeds {
         // Shown when the test fails: run it again with IW_SEED.
         println!("IW_SEED={seed}");
-        run(seed, 120);
+        run(seed, 120, Tuning::default());
     }
+}
+
+#[test]
+fn readers_end_equal_with_every_optimisation_turned_off() {
+    let tuning = Tuning {
+        cache_bytes: 0,
+        order: Order::Serial,
+        prediction: false,
+    };
+    (1..=4).for_each(|seed| run(seed, 120, tuning));
 }
 
 /// Is that segment what it should be?

@@ -323,6 +323,18 @@ impl SegmentLock {
             .filter(|hold| hold.session != session || hold.committing);
     }
 
+    /// Time passed that counts against nobody: `moment` moves when a strict reader was heard, `deadline`
+    /// moves the end of a lease. The hold time is not extended.
+    pub fn excuse(&mut self, moment: impl Fn(&mut u64), deadline: impl Fn(&mut u64)) {
+        if let Some(hold) = self.holder.as_mut() {
+            deadline(&mut hold.lease_until_ns);
+            hold.lease_until_ns = hold.lease_until_ns.min(hold.hold_until_ns);
+        }
+        for strict in &mut self.strict {
+            moment(&mut strict.heard_ns);
+        }
+    }
+
     /// What ended by `now_ns`. Grants that this makes possible are for [`SegmentLock::grant`].
     /// `last_heard_ns` says when a session was heard last: that renews strict readers [LOCK-11].
     pub fn expire(&mut self, now_ns: u64, last_heard_ns: impl Fn(u64) -> u64) -> Vec<Expired> {

@@ -165,6 +165,21 @@ fn work(page: &mut Page, statistics: &Statistics) {
             c.collected,
         ),
         (
+            "collections_total",
+            "Of them, those that had to be collected.",
+            c.collections,
+        ),
+        (
+            "diff_cache_hits_total",
+            "Of them, those that a diff cache had.",
+            c.cache_hits,
+        ),
+        (
+            "diffs_shared_total",
+            "Of them, those that another client was being sent.",
+            c.shared,
+        ),
+        (
             "collected_bytes_total",
             "Bytes of those diffs.",
             c.collected_bytes,

@@ -3,7 +3,7 @@
 //! Everything runs on one thread. An event is given to the engine, its messages go to their sockets
 //! at once, then the engine settles what it told; only then comes the next event.
 
-use super::clock;
+use super::clock::{self, Punctuality};
 use super::connection::Connection;
 use super::inbound::READ_BUFFER_BYTES;
 use crate::session::{Effect, Engine, Incoming, Request, Statistics};
@@ -46,6 +46,10 @@ pub struct Shell {
     max_connections: usize,
     /// The timer task sleeps until then.
     armed_ns: Cell<u64>,
+    /// When the present event began: its time, however long it takes, so that what it takes is no
+    /// one's silence.
+    event_ns: Cell<u64>,
+    punctuality: RefCell<Punctuality>,
     /// When the engine was told last what the store wants.
     looked_ns: Cell<u64>,
     earlier: Notify,
@@ -73,6 +77,8 @@ impl Shell {
             serving: Cell::new(0),
             max_connections,
             armed_ns: Cell::new(u64::MAX),
+            event_ns: Cell::new(0),
+            punctuality: RefCell::default(),
             looked_ns: Cell::new(0),
             earlier: Notify::new(),
             progress: Notify::new(),
@@ -81,7 +87,18 @@ impl Shell {
 
     /// Gives the engine an event and carries out what follows from it.
     pub fn event(&self, event: impl FnOnce(&mut Engine, u64)) {
-        event(&mut self.engine.borrow_mut(), clock::now_ns());
+        let now_ns = clock::now_ns();
+        self.event_ns.set(now_ns);
+        let absence = self
+            .punctuality
+            .borrow_mut()
+            .absence(self.armed_ns.get(), now_ns);
+        if let Some(absence) = absence {
+            let absent_ms = (absence.to_ns - absence.from_ns) / 1_000_000;
+            tracing::debug!(absent_ms, "the server was busy, or did not run");
+            self.engine.borrow_mut().was_absent(absence);
+        }
+        event(&mut self.engine.borrow_mut(), now_ns);
         loop {
             self.carry_out();
             let mut engine = self.engine.borrow_mut();
@@ -158,7 +175,7 @@ impl Shell {
     fn look_after_store(&self, engine: &mut Engine) {
         if let Some(store) = self.store.borrow().as_ref() {
             let log_bytes = |segment| store.log_bytes(segment);
-            let now_ns = clock::now_ns();
+            let now_ns = self.event_ns.get();
             self.looked_ns.set(now_ns);
             engine.store_looked_at(now_ns, &log_bytes, &store.overdue());
         }
@@ -193,7 +210,7 @@ impl Shell {
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
         let bytes = connection.backlog_bytes();
         let mut engine = self.engine.borrow_mut();
-        engine.backlog(clock::now_ns(), connection.id, bytes);
+        engine.backlog(self.event_ns.get(), connection.id, bytes);
     }
 
     /// The same on behalf of the connection's own task.
@@ -227,8 +244,10 @@ impl Shell {
                 _ = tokio::time::sleep(wait), if armed_ns != u64::MAX => true,
             };
             if due {
-                self.armed_ns.set(u64::MAX);
-                self.event(|engine, now_ns| engine.advance(now_ns));
+                self.event(|engine, now_ns| {
+                    self.armed_ns.set(u64::MAX);
+                    engine.advance(now_ns);
+                });
             }
         }
     }

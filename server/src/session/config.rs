@@ -1,5 +1,7 @@
 //! What an engine is told when it is made.
 
+use interweave_master::Tuning;
+
 /// Times and bounds of the server; nothing here changes while it runs.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -27,6 +29,8 @@ pub struct Config {
     /// A connection with more to send than this is slow: diffs are not pushed to it until it has
     /// caught up.
     pub slow_bytes: usize,
+    /// How master copies work.
+    pub tuning: Tuning,
     /// Whether there is a store. Without one every segment is of durability MEMORY.
     pub stored: bool,
     /// Fences and incarnations begin above this; it grows with every start [LOG-9].
@@ -49,6 +53,7 @@ impl Default for Config {
             receiving_bytes: 4 << 30,
             sending_bytes: 2 << 30,
             slow_bytes: 1 << 20,
+            tuning: Tuning::default(),
             stored: false,
             first_fence: 1 << 32,
             label: concat!("interweave ", env!("CARGO_PKG_VERSION")).to_string(),

@@ -77,9 +77,17 @@ impl Engine {
         let from = s.master.base_of(s.base_of(have));
         let found = s.shelf.find(from, newest.number);
         let lent = match found {
-            Some(lent) => lent,
+            Some(lent) => {
+                self.counters.shared += 1;
+                lent
+            }
             None => {
+                let before = s.master.collections();
                 let diff = s.master.collect(from);
+                match s.master.collections() == before {
+                    true => self.counters.cache_hits += 1,
+                    false => self.counters.collections += 1,
+                }
                 if diff.len() < LENT_BYTES {
                     self.count_collected(&diff);
                     return Some(diff);

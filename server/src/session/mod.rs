@@ -5,6 +5,7 @@
 //! server promises about versions, locks and notifications is decided here; the `net` room only
 //! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
 
+mod absence;
 mod config;
 mod connection;
 mod engine;
@@ -26,7 +27,9 @@ mod timers;
 #[cfg(test)]
 mod tests;
 
+pub use absence::Absence;
 pub use config::Config;
 pub use engine::{Effect, Engine};
+pub use interweave_master::{Order, Tuning};
 pub use message::{Incoming, Outgoing, Request};
 pub use statistics::{SegmentStatistics, Statistics};

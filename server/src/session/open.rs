@@ -174,6 +174,7 @@ impl Engine {
         beginning.number = self.last_number;
         let mut state = SegmentState::from(beginning);
         state.saved_ns = self.now_ns;
+        state.master.tune(self.config.tuning);
         self.paths.insert(state.path.clone(), self.last_number);
         self.segments.insert(self.last_number, state);
         self.last_number

@@ -54,6 +54,10 @@ impl Registry {
         self.sessions.get_mut(&number)
     }
 
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.sessions.values_mut()
+    }
+
     pub fn remove(&mut self, number: u64) -> Option<Session> {
         let session = self.sessions.remove(&number)?;
         self.by_id.remove(&session.id);

@@ -21,7 +21,12 @@ pub struct Counters {
     pub pushes: u64,
     pub push_bytes: u64,
     pub announcements: u64,
+    /// Diffs given to clients that asked: collected for them, found in a diff cache, or those that
+    /// somebody else was being sent already.
     pub collected: u64,
+    pub collections: u64,
+    pub cache_hits: u64,
+    pub shared: u64,
     pub collected_bytes: u64,
     pub store_errors: u64,
 }

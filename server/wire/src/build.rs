@@ -32,6 +32,9 @@ pub struct DiffBuilder {
 }
 
 impl DiffBuilder {
+    /// What a block diff takes beside its runs: the serial's distance and the length, at most.
+    pub const CHANGE_HEAD_BYTES: u64 = 2 * 10;
+
     pub fn new(from: u64, to: u64) -> Self {
         DiffBuilder {
             from,

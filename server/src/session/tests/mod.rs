@@ -9,7 +9,7 @@ mod releases;
 mod segments;
 mod sessions;
 
-use super::{Config, Effect, Engine, Incoming, Request};
+use super::{Absence, Config, Effect, Engine, Incoming, Request};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};

@@ -210,3 +210,73 @@ fn a_server_that_stops_refuses_waits_saves_and_says_goodbye() {
     world.store_all();
     assert!(world.engine.is_idle() && world.engine.is_saved());
 }
+
+/// The server is busy with one thing from now on for so long: it is told afterwards.
+fn be_absent(world: &mut World, ms: u64) {
+    let from_ns = world.now_ns();
+    world.now_ms += ms;
+    let to_ns = world.now_ns();
+    world.engine.was_absent(Absence { from_ns, to_ns });
+}
+
+#[test]
+fn ses_3_nobody_is_silent_while_the_server_is_busy() {
+    let mut world = World::new(false);
+    world.hello(1);
+    world.hello(2);
+    world.engine.connected(world.now_ns(), 3, [3; 16]);
+    world.pass(3_000);
+    be_absent(&mut world, u64::from(2 * LEASE_MS));
+    // What waits in the socket of the first is read after it; the others say nothing more.
+    assert_eq!(world.ask(1, Request::Ping).type_, MessageType::Pong);
+    assert!(world.closed.is_empty(), "{:?}", world.closed);
+    world.pass(2_000);
+    assert_eq!(
+        world.closed,
+        [3],
+        "no hello within 5 seconds in which the server listened"
+    );
+    world.pass(u64::from(LEASE_MS) - 5_001);
+    assert_eq!(world.closed, [3]);
+    world.pass(1);
+    assert_eq!(
+        world.closed,
+        [3, 2],
+        "silent for a lease in which the server listened"
+    );
+}
+
+#[test]
+fn ses_2_a_session_is_resumed_after_the_server_was_busy_for_longer_than_its_lease() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let id = world.hello(3);
+    world.open(3, "/list", Durability::Memory);
+    let grant = world.lock(3, segment);
+    world.engine.disconnected(world.now_ns(), 3);
+    world.pass_talking(3_000, &[1, 2]);
+    be_absent(&mut world, u64::from(2 * LEASE_MS));
+    assert!(world.hello_as(4, id).resumed);
+    assert_eq!(world.open(4, "/list", Durability::Memory), segment);
+    let stream = world.release(4, segment, &grant, 1);
+    assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+}
+
+#[test]
+fn lock_3_the_lease_of_a_writer_does_not_end_while_the_server_is_busy() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    let grant = world.lock(1, segment);
+    world.pass_talking(4_000, &[1, 2]);
+    be_absent(&mut world, u64::from(LEASE_MS));
+    let renewal = Request::RenewWriter(RenewWriter {
+        segment,
+        fence: grant.fence,
+    });
+    assert_eq!(world.ask(1, renewal).type_, MessageType::WriterRenewed);
+    let other = world.send(2, acquire_writer(segment, 60_000));
+    world.pass_talking(u64::from(LEASE_MS) - 500, &[1, 2]);
+    assert!(world.try_answer(other).is_none());
+    world.pass_talking(500, &[1, 2]);
+    assert_eq!(world.answer(other).type_, MessageType::WriterAcquired);
+}

@@ -1,0 +1,96 @@
+//! The file of `interweave serve --config FILE`: an option a line, as `name = value`, without the
+//! dashes; `#` begins a comment. Its lines become arguments in front of the given ones, so an option
+//! means and is refused the same in both; what the command line gives wins.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The arguments of the program with those of the file, if it is a server and is given one.
+pub fn with_file(mut arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let is_serve = arguments.get(1).is_some_and(|command| command == "serve");
+    let Some(path) = file_in(&arguments).filter(|_| is_serve) else {
+        return Ok(arguments);
+    };
+    let text = std::fs::read_to_string(&path);
+    let text = text.map_err(|error| format!("--config {}: {error}", path.display()))?;
+    let from_file = lines(&path, &text)?
+        .into_iter()
+        .filter(|(name, _)| !is_given(&arguments, name))
+        .map(|(name, value)| OsString::from(format!("--{name}={value}")))
+        .collect::<Vec<_>>();
+    arguments.splice(2..2, from_file);
+    Ok(arguments)
+}
+
+fn file_in(arguments: &[OsString]) -> Option<PathBuf> {
+    let at = arguments.iter().position(|a| a == "--config");
+    let follows = at.and_then(|at| arguments.get(at + 1)).cloned();
+    let joined = || {
+        let mut texts = arguments.iter().filter_map(|a| a.to_str());
+        texts
+            .find_map(|a| a.strip_prefix("--config="))
+            .map(OsString::from)
+    };
+    follows.or_else(joined).map(PathBuf::from)
+}
+
+fn is_given(arguments: &[OsString], name: &str) -> bool {
+    let option = format!("--{name}");
+    let joined = format!("{option}=");
+    let mut texts = arguments.iter().filter_map(|a| a.to_str());
+    texts.any(|a| a == option || a.starts_with(&joined))
+}
+
+/// Names and values.
+fn lines<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let mut options = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let option = line.split_once('=').map(|(a, b)| (a.trim(), b.trim()));
+        match option.filter(|(name, _)| !name.is_empty() && *name != "config") {
+            Some(option) => options.push(option),
+            None => {
+                return Err(format!(
+                    "{}:{}: `{line}` is no option; write `name = value`, as in `lease = 10`",
+                    path.display(),
+                    index + 1
+                ))
+            }
+        }
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_options_and_anything_else_is_refused_by_its_line() {
+        let text = "# of the lab\nlease = 5\n\nlayout=serial # to compare\n";
+        let path = Path::new("lab.conf");
+        let options = [("lease", "5"), ("layout", "serial")];
+        assert_eq!(lines(path, text).as_deref(), Ok(&options[..]));
+        let refusal = lines(path, "lease = 5\nfast\n").unwrap_err();
+        assert!(refusal.starts_with("lab.conf:2: `fast`"), "{refusal}");
+        assert!(lines(path, "config = other").is_err());
+    }
+
+    #[test]
+    fn the_file_is_found_in_either_form_and_given_options_are_known() {
+        let arguments = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for given in [
+            "interweave serve --config a.conf",
+            "interweave serve --config=a.conf",
+        ] {
+            assert_eq!(file_in(&arguments(given)), Some(PathBuf::from("a.conf")));
+        }
+        let given = arguments("interweave serve --lease=5 --quota 1G");
+        assert!(is_given(&given, "lease") && is_given(&given, "quota"));
+        assert!(!is_given(&given, "max-hold"));
+        assert_eq!(with_file(given.clone()), Ok(given));
+    }
+}

@@ -1,0 +1,39 @@
+//! The diff cache of a segment (ICDCS'03 3.3): diffs to the newest version, bounded in bytes and in
+//! number. The first is the one that made the newest version, as it was received.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+/// How many diffs are kept at most.
+const CACHED_DIFFS: usize = 64;
+
+/// Diffs to the newest version, by the version that they are from.
+#[derive(Debug, Default)]
+pub(crate) struct DiffCache {
+    diffs: HashMap<u64, Bytes>,
+    bytes: usize,
+}
+
+impl DiffCache {
+    pub fn clear(&mut self) {
+        self.diffs.clear();
+        self.bytes = 0;
+    }
+
+    pub fn find(&self, from: u64) -> Option<Bytes> {
+        self.diffs.get(&from).cloned()
+    }
+
+    /// Keeps the diff unless there would be more than `most_bytes` of them.
+    pub fn add(&mut self, from: u64, diff: &Bytes, most_bytes: usize) {
+        if self.bytes + diff.len() <= most_bytes && self.diffs.len() < CACHED_DIFFS {
+            self.bytes += diff.len();
+            self.diffs.insert(from, diff.clone());
+        }
+    }
+
+    pub fn bytes_beyond(&self, shared: u64) -> u64 {
+        (self.bytes as u64).saturating_sub(shared)
+    }
+}

@@ -1,0 +1,192 @@
+//! Which runs of which blocks a diff brings, decided before a byte is copied: so the memory of the
+//! diff is reserved once, and as much as it takes. It matters for large copies, whose fresh pages cost
+//! more than the copying.
+
+use std::ops::Range;
+
+use interweave_wire::value::put_run;
+use interweave_wire::{varint, DiffBuilder, Layout};
+
+use crate::block::{Block, Data};
+use crate::segment::Segment;
+
+/// Zeros of a fresh copy are left out in stretches of about that many bytes.
+const STRETCH_BYTES: usize = 4096;
+
+/// The changes of a diff, in its order of blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Extent {
+    blocks: Vec<BlockExtent>,
+    runs: Vec<(u64, u64)>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct BlockExtent {
+    place: u32,
+    runs: Range<usize>,
+    /// How long its runs will be; of types with long strings or unions: about.
+    bytes: u64,
+}
+
+impl Extent {
+    /// What changed in these blocks after that version.
+    pub fn of(segment: &Segment, from: u64, places: &[u32]) -> Extent {
+        let mut extent = Extent::default();
+        for &place in places {
+            extent.add(segment, from, place);
+        }
+        extent
+    }
+
+    fn add(&mut self, segment: &Segment, from: u64, place: u32) {
+        let block = segment.blocks.at(place);
+        let layout = segment.layout_of(block);
+        let begin = self.runs.len();
+        changed_runs(segment, from, block, layout, &mut self.runs);
+        let runs = begin..self.runs.len();
+        if runs.is_empty() {
+            return;
+        }
+        let bytes = runs_bytes(layout, &self.runs[runs.clone()]);
+        self.bytes += bytes + DiffBuilder::CHANGE_HEAD_BYTES;
+        self.blocks.push(BlockExtent { place, runs, bytes });
+    }
+
+    /// Appends the changes. Runs whose length can be told beforehand are written in place.
+    pub fn put(&self, segment: &Segment, diff: &mut DiffBuilder) {
+        diff.reserve_changes(self.bytes);
+        let mut body = Vec::new();
+        for one in &self.blocks {
+            let block = segment.blocks.at(one.place);
+            let layout = segment.layout_of(block);
+            let Some(slots) = block.slots(layout.bytes(), &segment.shared) else {
+                continue;
+            };
+            let runs = &self.runs[one.runs.clone()];
+            if layout.ty.plan.fixed {
+                diff.change_in_place(block.serial, one.bytes, |out| {
+                    put_runs(layout, runs, slots, out)
+                });
+            } else {
+                body.clear();
+                put_runs(layout, runs, slots, &mut body);
+                diff.change(block.serial, &body);
+            }
+        }
+    }
+}
+
+fn changed_runs(
+    segment: &Segment,
+    from: u64,
+    block: &Block,
+    layout: Layout<'_>,
+    runs: &mut Vec<(u64, u64)>,
+) {
+    let Some(slots) = block.slots(layout.bytes(), &segment.shared) else {
+        return;
+    };
+    match &block.data {
+        // A new block is zeros already [DIFF-3].
+        _ if block.created > from => nonzero_runs(layout, slots, runs),
+        Data::Parts(parts) => {
+            parts.changed_since(from, layout, |first, count| runs.push((first, count)))
+        }
+        _ => runs.push((0, layout.units())),
+    }
+}
+
+/// The units of a block but for long stretches of zeros.
+fn nonzero_runs(layout: Layout<'_>, slots: &[u8], runs: &mut Vec<(u64, u64)>) {
+    let units = layout.units();
+    let step = (STRETCH_BYTES as u64 * units / layout.bytes()).max(1);
+    let mut end_of_last = None;
+    for first in (0..units).step_by(step as usize) {
+        let end = units.min(first + step);
+        let bytes = layout.byte_of(first) as usize..layout.byte_of(end) as usize;
+        if is_zero(&slots[bytes]) {
+            continue;
+        }
+        match runs.last_mut().filter(|_| end_of_last == Some(first)) {
+            Some(run) => run.1 += end - first,
+            None => runs.push((first, end - first)),
+        }
+        end_of_last = Some(end);
+    }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; STRETCH_BYTES] = [0; STRETCH_BYTES];
+    bytes
+        .chunks(STRETCH_BYTES)
+        .all(|chunk| *chunk == ZEROS[..chunk.len()])
+}
+
+fn put_runs(layout: Layout<'_>, runs: &[(u64, u64)], slots: &[u8], out: &mut Vec<u8>) {
+    let mut end = 0;
+    for &(first, count) in runs {
+        put_run(layout, first - end, (first, count), slots, out);
+        end = first + count;
+    }
+}
+
+/// How long `put_runs` will be, of a type whose travelling form is its slot form.
+fn runs_bytes(layout: Layout<'_>, runs: &[(u64, u64)]) -> u64 {
+    let mut end = 0;
+    let lengths = runs.iter().map(|&(first, count)| {
+        let gap = first - end;
+        end = first + count;
+        let numbers = varint::length(gap) + varint::length(count);
+        numbers as u64 + layout.byte_of(end) - layout.byte_of(first)
+    });
+    lengths.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INT: u32 = 5;
+
+    fn commit(segment: &mut Segment, build: impl FnOnce(&mut DiffBuilder)) {
+        let base = segment.newest();
+        let mut diff = DiffBuilder::new(base, base + 1);
+        build(&mut diff);
+        let checked = segment.check(&diff.finish(), base, &[(1, 1 << 20)]);
+        segment.commit(checked.expect("a right diff"));
+    }
+
+    #[test]
+    fn memory_for_blocks_that_were_written_in_part_is_known_beforehand() {
+        const COUNT: u64 = 100_000;
+        let mut segment = Segment::new(0);
+        segment.tune(crate::Tuning {
+            cache_bytes: 0,
+            ..Default::default()
+        });
+        let mut whole = Vec::new();
+        varint::put(0, &mut whole);
+        varint::put(COUNT, &mut whole);
+        whole.resize(whole.len() + 4 * COUNT as usize, 7);
+        commit(&mut segment, |diff| {
+            diff.add_block(1, INT, COUNT, "");
+            diff.change(1, &whole);
+        });
+        commit(&mut segment, |diff| diff.change(1, &[5, 1, 9, 9, 9, 9]));
+        let place = segment.finder().find(&segment.blocks, 1).expect("a block");
+        let block = segment.blocks.at(place);
+        assert!(matches!(block.data, Data::Parts(_)));
+        for from in 0..segment.newest() {
+            let bytes = Extent::of(&segment, from, &[place]).bytes;
+            let diff = interweave_wire::Diff::parse(&segment.collect(from)).expect("a diff");
+            let change = diff
+                .changes()
+                .next()
+                .expect("a change")
+                .expect("a right one");
+            let beside = bytes - change.runs.len() as u64;
+            assert_eq!(beside, DiffBuilder::CHANGE_HEAD_BYTES, "from {from}");
+        }
+    }
+}
