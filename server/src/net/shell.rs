@@ -102,6 +102,9 @@ impl Shell {
         loop {
             self.carry_out();
             let mut engine = self.engine.borrow_mut();
+            if engine.is_about_to_tell() {
+                std::thread::yield_now();
+            }
             if !engine.settle() {
                 self.rearm(engine.next_deadline_ns());
                 break;

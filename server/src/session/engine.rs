@@ -115,7 +115,7 @@ impl Engine {
 
     /// Time passes: leases, deadlines and heartbeats.
     pub fn advance(&mut self, now_ns: u64) {
-        self.settle();
+        while self.settle() {}
         self.now_ns = self.now_ns.max(now_ns);
         while let Some(timer) = self.timers.pop(self.now_ns) {
             match timer {

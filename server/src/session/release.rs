@@ -43,9 +43,17 @@ pub struct InFlight {
     resolvers: Vec<(At, ResolveRelease)>,
 }
 
-/// A release that is told and not yet in the master copies.
+/// What is left to do for a release that its writer has been answered.
 #[derive(Debug)]
-pub struct Settling(InFlight);
+pub enum Settling {
+    /// The readers of each part who are told after the writer.
+    Tell(InFlight, Vec<Vec<u64>>),
+    /// The master copies.
+    Commit(InFlight),
+}
+
+/// So many readers are told of a release after its writer, not before.
+const MANY_READERS: usize = 3;
 
 impl Engine {
     /// Whether the connection's session holds all the locks that the release gives back.
@@ -330,30 +338,31 @@ impl Engine {
         }
     }
 
-    /// Tells readers and the writer; the master copies follow in [`Engine::settle`].
+    /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after it,
+    /// in [`Engine::settle`], so that a release takes no longer the more readers there are; the
+    /// master copies follow there, too.
     fn tell(&mut self, release: InFlight) {
         let versions = release.parts.iter().map(|part| part.after.stamp.into());
         let versions = versions.collect();
         let readers = release.parts.iter();
         let readers = readers.map(|p| self.others_subscribed(p.segment, release.at.connection));
         let readers: Vec<_> = readers.collect();
-        // One reader first, who may be waiting for it; then the writer, however many readers there are.
-        self.forward_to(&release, &readers, |all| &all[..all.len().min(1)]);
+        let many = readers.iter().map(Vec::len).sum::<usize>() >= MANY_READERS;
+        if !many {
+            self.forward_to(&release, &readers);
+        }
         self.send_released(release.at, versions);
-        self.forward_to(&release, &readers, |all| &all[all.len().min(1)..]);
-        self.settling.push(Settling(release));
+        self.settling.push(match many {
+            true => Settling::Tell(release, readers),
+            false => Settling::Commit(release),
+        });
     }
 
     /// `readers`: of each part, those who are subscribed to its segment.
-    fn forward_to(
-        &mut self,
-        release: &InFlight,
-        readers: &[Vec<u64>],
-        some: impl Fn(&[u64]) -> &[u64],
-    ) {
+    fn forward_to(&mut self, release: &InFlight, readers: &[Vec<u64>]) {
         for (part, readers) in release.parts.iter().zip(readers) {
             if part.checked.is_some() {
-                self.forward(part.segment, some(readers), &part.diff, part.after);
+                self.forward(part.segment, readers, &part.diff, part.after);
             }
         }
     }
@@ -364,45 +373,64 @@ impl Engine {
         self.send(at.connection, reply);
     }
 
-    /// Brings the master copies up to what was told. The shell calls it when what was told is on the
-    /// wire; every other event does it first. False: there was nothing.
+    /// Whether many readers are yet to be told of a release whose writer has been answered: the shell
+    /// lets the writer run before they wake.
+    pub fn is_about_to_tell(&self) -> bool {
+        let tells = |s: &Settling| matches!(s, Settling::Tell(..));
+        self.settling.iter().any(tells)
+    }
+
+    /// Tells the readers who are left, or brings the master copies up to what was told. The shell calls
+    /// it, until it is false, when what was told is on the wire; every other event does it first.
+    /// False: there was nothing.
     pub fn settle(&mut self) -> bool {
-        let some = !self.settling.is_empty();
-        for Settling(release) in std::mem::take(&mut self.settling) {
-            let (at, session) = (release.at, release.session_id);
-            let lives = self.sessions.find(&session).is_some();
-            for part in release.parts {
-                let Some(s) = self.segments.get_mut(&part.segment) else {
-                    continue;
-                };
-                let changed = part.checked.is_some();
-                if let Some(checked) = part.checked {
-                    let version = s.master.commit(checked);
-                    debug_assert_eq!(version, part.after.stamp.number);
-                    s.units_changed = part.after.units_changed;
-                    s.unsaved = true;
-                    self.counters.releases += 1;
-                    self.counters.release_bytes += part.diff.len() as u64;
+        let steps = std::mem::take(&mut self.settling);
+        let some = !steps.is_empty();
+        for step in steps {
+            match step {
+                Settling::Tell(release, readers) => {
+                    self.forward_to(&release, &readers);
+                    self.settling.push(Settling::Commit(release));
                 }
-                let committed = CommittedRelease {
-                    session,
-                    sequence: release.sequence,
-                    version: part.after.stamp.number,
-                };
-                s.remembered.add(committed, lives, self.now_ns);
-                s.lock.release(at.session, part.fence);
-                self.now_newest(at.connection, part.segment);
-                if changed {
-                    self.notify_subscribers(part.segment);
-                }
-                self.grant_waiting(part.segment);
-            }
-            for (resolver, request) in release.resolvers {
-                self.answered(resolver.connection, resolver.stream);
-                self.answer_resolved(resolver, &request);
+                Settling::Commit(release) => self.commit(release),
             }
         }
         some
+    }
+
+    fn commit(&mut self, release: InFlight) {
+        let (at, session) = (release.at, release.session_id);
+        let lives = self.sessions.find(&session).is_some();
+        for part in release.parts {
+            let Some(s) = self.segments.get_mut(&part.segment) else {
+                continue;
+            };
+            let changed = part.checked.is_some();
+            if let Some(checked) = part.checked {
+                let version = s.master.commit(checked);
+                debug_assert_eq!(version, part.after.stamp.number);
+                s.units_changed = part.after.units_changed;
+                s.unsaved = true;
+                self.counters.releases += 1;
+                self.counters.release_bytes += part.diff.len() as u64;
+            }
+            let committed = CommittedRelease {
+                session,
+                sequence: release.sequence,
+                version: part.after.stamp.number,
+            };
+            s.remembered.add(committed, lives, self.now_ns);
+            s.lock.release(at.session, part.fence);
+            self.now_newest(at.connection, part.segment);
+            if changed {
+                self.notify_subscribers(part.segment);
+            }
+            self.grant_waiting(part.segment);
+        }
+        for (resolver, request) in release.resolvers {
+            self.answered(resolver.connection, resolver.stream);
+            self.answer_resolved(resolver, &request);
+        }
     }
 
     /// What became of a release whose answer was lost [LOCK-9].
