@@ -1,4 +1,5 @@
-# generate_types(TARGET FILE.x): compiles FILE.x to C while building and adds the result to TARGET.
+# generate_types(TARGET FILE.x [fortran]): compiles FILE.x to C, and to Fortran if that is asked, while
+# building and adds the result to TARGET.
 #
 # IW_IDL is the compiler as a command: `interweave compile` of an installation, or the build's own
 # `interweave-idl data`. The top of the repository sets it; alone, the installed one is looked for.
@@ -14,12 +15,20 @@ function(generate_types target file)
   get_filename_component(name ${file} NAME_WE)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/types)
   file(MAKE_DIRECTORY ${out})
+  set(language c)
+  set(generated ${out}/${name}.h ${out}/${name}.c)
+  if("fortran" IN_LIST ARGN)
+    set(language fortran)
+    list(APPEND generated ${out}/${name}.f90)
+    set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY ${out})
+  endif()
   add_custom_command(
-    OUTPUT ${out}/${name}.h ${out}/${name}.c
-    COMMAND ${IW_IDL} ${source} --lang c --out ${out}
+    OUTPUT ${generated}
+    COMMAND ${IW_IDL} ${source} --lang ${language} --out ${out}
     DEPENDS ${source}
     COMMENT "Compiling ${name}.x"
     VERBATIM)
-  target_sources(${target} PRIVATE ${out}/${name}.c)
+  list(FILTER generated EXCLUDE REGEX "\\.h$")
+  target_sources(${target} PRIVATE ${generated})
   target_include_directories(${target} PUBLIC ${out})
 endfunction()

@@ -7,7 +7,7 @@
 ! are good while the segment is open, and are read and written under its locks only. Fortran 2003.
 module interweave
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_funptr, c_int, c_int64_t, c_loc, &
-    c_null_funptr, c_null_ptr, c_ptr, c_size_t
+    c_null_ptr, c_ptr, c_size_t
   use interweave_arrays
   use interweave_c
   use interweave_constants
@@ -176,7 +176,7 @@ contains
   ! integer that is not 0 if the copy is recent enough; c_null_funptr: back to IW_FULL.
   function IW_set_coherence_fn(h, f, arg) result(status)
     type(IW_handle_t), intent(in) :: h
-    type(c_funptr), intent(in) :: f
+    type(c_funptr), value :: f
     type(c_ptr), intent(in), optional :: arg
     integer(c_int) :: status
 
@@ -287,7 +287,7 @@ contains
   ! a type(c_ptr), all by value; c_null_funptr ends it.
   function IW_on_change(h, f, arg) result(status)
     type(IW_handle_t), intent(in) :: h
-    type(c_funptr), intent(in) :: f
+    type(c_funptr), value :: f
     type(c_ptr), intent(in), optional :: arg
     integer(c_int) :: status
 
@@ -315,16 +315,12 @@ contains
     status = c_stats(h%address, stats)
   end function IW_stats
 
-  ! f: c_funloc of `subroutine f(code, text, arg) bind(C)`; without it, the library's own way.
+  ! f: c_funloc of `subroutine f(code, text, arg) bind(C)`; c_null_funptr: the library's own way.
   subroutine IW_set_log(f, arg)
-    type(c_funptr), intent(in), optional :: f
+    type(c_funptr), value :: f
     type(c_ptr), intent(in), optional :: arg
 
-    if (present(f)) then
-      call c_set_log(f, given(arg))
-    else
-      call c_set_log(c_null_funptr, c_null_ptr)
-    end if
+    call c_set_log(f, given(arg))
   end subroutine IW_set_log
 
   function IW_errno() result(code)

@@ -12,9 +12,9 @@ module interweave_text
   end interface IW_text
 
   interface
-    pure function c_strlen(s) bind(C, name="strlen") result(length)
+    function c_strlen(s) bind(C, name="strlen") result(length)
       import :: c_ptr, c_size_t
-      type(c_ptr), value, intent(in) :: s
+      type(c_ptr), value :: s
       integer(c_size_t) :: length
     end function c_strlen
   end interface
@@ -46,31 +46,27 @@ contains
 
   pure function text_of_characters(characters) result(text)
     character(kind=c_char), intent(in) :: characters(:)
-    character(len=length_of(characters)) :: text
+    character(len=:), allocatable :: text
     integer :: i
 
+    allocate (character(len=length_of(characters)) :: text)
     do i = 1, len(text)
       text(i:i) = characters(i)
     end do
   end function text_of_characters
 
-  pure function length_at(address) result(length)
-    type(c_ptr), intent(in) :: address
-    integer :: length
-
-    length = 0
-    if (c_associated(address)) length = int(c_strlen(address))
-  end function length_at
-
   ! A null address is the empty text.
   function text_at_address(address) result(text)
     type(c_ptr), intent(in) :: address
-    character(len=length_at(address)) :: text
+    character(len=:), allocatable :: text
     character(kind=c_char), pointer :: characters(:)
 
-    if (len(text) == 0) return
-    call c_f_pointer(address, characters, (/ len(text) /))
-    text = text_of_characters(characters)
+    if (c_associated(address)) then
+      call c_f_pointer(address, characters, (/ c_strlen(address) /))
+      text = text_of_characters(characters)
+    else
+      text = ''
+    end if
   end function text_at_address
 
   ! Sets a field `string s<N>`. Text that is too long is cut; blanks at its end are left out.

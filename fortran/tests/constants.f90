@@ -1,0 +1,39 @@
+! The module's numbers are those of the header, and its types have their sizes.
+module header
+  use, intrinsic :: iso_c_binding, only: c_int
+  implicit none
+
+  integer(c_int), bind(C) :: header_constant_count
+  integer(c_int), bind(C) :: header_constants(46)
+  integer(c_int), bind(C) :: header_sizes(4)
+end module header
+
+program constants
+  use, intrinsic :: iso_c_binding, only: c_int
+  use checks, only: check
+  use header
+  use interweave
+  use interweave_c, only: c_open_options
+  implicit none
+  integer(c_int), parameter :: own(46) = (/ &
+    IW_OK, IW_EUNIMPLEMENTED, IW_EMALFORMED, IW_EVERSION_MISMATCH, IW_ENOT_OPEN, IW_EDENIED, &
+    IW_EBAD_URL, IW_ENO_SEGMENT, IW_ENO_BLOCK, IW_EUNKNOWN_TYPE, IW_ETYPE_CONFLICT, &
+    IW_EBAD_NAME, IW_ENO_LOCK, IW_EWOULD_DEADLOCK, IW_ETIMED_OUT, IW_EUNREACHABLE, IW_EFENCED, &
+    IW_EROLLED_BACK, IW_ESTORE_FULL, IW_EQUOTA, IW_ETOO_LARGE, IW_ENO_MEMORY, IW_EBAD_POINTER, &
+    IW_EBAD_VALUE, IW_EBAD_ARGUMENT, IW_EFORKED, IW_ESTRAY_WRITE, IW_EREAD_ONLY, IW_ESTALE, &
+    IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED, IW_EINTERNAL, IW_CREATE, &
+    IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH, IW_FULL, IW_STRICT, IW_NULL, &
+    IW_DELTA, IW_TEMPORAL, IW_DIFF /)
+  type(IW_stats_t) :: stats
+  type(IW_copy_state) :: copy
+  type(c_open_options) :: options
+  type(IW_sequence_t) :: sequence
+  character(len=1) :: bytes(1)
+
+  call check(header_constant_count == size(own), 'all are compared')
+  call check(all(header_constants == own), 'the numbers')
+  call check(size(transfer(stats, bytes)) == header_sizes(1), 'IW_stats_t')
+  call check(size(transfer(copy, bytes)) == header_sizes(2), 'IW_copy_state')
+  call check(size(transfer(options, bytes)) == header_sizes(3), 'IW_open_options')
+  call check(size(transfer(sequence, bytes)) == header_sizes(4), 'IW_sequence_t')
+end program constants
