@@ -137,13 +137,14 @@ Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name
 }
 
 Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
-                     const MoreSerials& more_serials, CollectedDiff& out, std::uint64_t& pages) {
+                     const MoreSerials& more_serials, CollectedDiff& out, CollectCosts& costs) {
   std::unique_lock lock(mutex_);
   std::vector<memory::SubsegmentPages> written;
   if (Result listed = heap_->collect(written); !listed) return listed;
-  pages = page_count(written);
+  costs.pages = page_count(written);
   out.runs = std::exchange(spare_runs_, {});
-  if (Result found = heap_->changed_runs(written, out.runs); !found) return found;
+  Result found = find_changes(*heap_, written, optimisations(), out.runs, costs.looked_at);
+  if (!found) return found;
   if (may_have_owned_fields()) {
     if (Result settled = settle_owned(lock, more_serials, written, out.runs); !settled) {
       return settled;
@@ -151,11 +152,10 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
   }
   Result collected = translate(from_version, resolver, out);
   // The pointer that leads nowhere may be one that nobody stored to, between two that were
-  // [DIFF-9].
+  // [DIFF-9], or in an area that was not compared.
   if (collected.code == error_code::BAD_POINTER) {
-    if (Result found = heap_->changed_runs(written, out.runs, runs::Splicing::off); !found) {
-      return found;
-    }
+    found = heap_->changed_runs(written, out.runs, runs::Splicing::off);
+    if (!found) return found;
     collected = translate(from_version, resolver, out);
   }
   return collected;

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "abi/changes.h"
+#include "abi/optimisations.h"
 #include "diff/collect.h"
 #include "diff/update.h"
 #include "interweave/type_table.h"
@@ -32,6 +34,12 @@ struct CollectedDiff {
   diff::Outgoing outgoing;
   std::vector<memory::SubsegmentRuns> runs;
   [[nodiscard]] bool is_empty() const { return outgoing.is_empty(); }
+};
+
+// What finding the changes took.
+struct CollectCosts {
+  std::uint64_t pages = 0;  // found written, in areas that were watched
+  LookedAt looked_at;
 };
 
 // A page that was stored to without the writer lock.
@@ -75,11 +83,11 @@ class Copy {
   // `field`: of type `T x<>` or `string s<>`; its value becomes a copy of `count` values, or
   // zeros if `source` is null.
   Result assign(void* field, const void* source, std::uint64_t count);
-  // May be called again after a release that did not succeed. `pages` is what was found written.
+  // May be called again after a release that did not succeed.
   // Owned blocks have one owner each afterwards [COPY-4]; for the copies that this may take
   // `more_serials` is called, without the copy's mutex.
   Result collect(std::uint64_t from_version, swizzle::Resolver& resolver,
-                 const MoreSerials& more_serials, CollectedDiff& out, std::uint64_t& pages);
+                 const MoreSerials& more_serials, CollectedDiff& out, CollectCosts& costs);
   // After a release that did not succeed and left the lock: stores are allowed again.
   Result resume();
   Result commit(CollectedDiff& diff);

@@ -156,7 +156,7 @@ Result Copy::settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials&
   });
   if (!settled || !settlement.stores()) return settled;
   if (Result listed = heap_->collect(written); !listed) return listed;
-  return heap_->changed_runs(written, runs);
+  return heap_->changed_runs(written, runs, splicing_of(optimisations()));
 }
 
 }  // namespace iw::abi

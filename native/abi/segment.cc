@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "abi/log.h"
+#include "abi/optimisations.h"
 #include "abi/runtime.h"
 #include "abi/waiting.h"
 #include "platform/process.h"
@@ -40,6 +41,7 @@ Wish Segment::wish_for(double seconds, bool fresh) const {
 // ---- opening ----
 
 Result Segment::open(const OpenWish& wish) {
+  if (const Result& good = check_optimisations(); !good) return good;
   {
     const Lock lock(mutex_);
     if (open_count_ == 0) {

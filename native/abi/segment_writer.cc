@@ -134,13 +134,15 @@ Result Segment::release_writer() {
                       "or the server was restarted); the changes were undone"});
   }
   CollectedDiff diff;
-  std::uint64_t pages = 0;
+  CollectCosts costs;
   HeapResolver resolver(runtime_);
   const Result collected = copy_->collect(
-      base, resolver, [this] { return ask_for_serials(); }, diff, pages);
+      base, resolver, [this] { return ask_for_serials(); }, diff, costs);
   {
     const Lock lock(mutex_);
-    stats_.faults += pages;
+    stats_.faults += costs.pages;
+    stats_.compared_bytes += costs.looked_at.compared_bytes;
+    stats_.whole_bytes += costs.looked_at.whole_bytes;
   }
   if (!collected) {
     if (Result resumed = copy_->resume(); !resumed) return resumed;

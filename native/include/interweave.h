@@ -26,7 +26,8 @@
  * wait as long as the segment's timeout (IW_open_options.timeout).
  *
  * Environment: IW_TOKEN (the token to show to servers), IW_TRACKER (wp-async|scan|sigsegv|compare),
- * IW_LOG (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
+ * IW_OPTIMISATIONS (for measurements: all,-NAME,...; names: no-diff, splicing), IW_LOG
+ * (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
  *
  * Plain C99, also read by C++ (see <interweave.hpp>).
  */
@@ -276,6 +277,10 @@ typedef struct IW_stats {
   uint64_t native_bytes; /* address space of the copy's subsegments */
   uint64_t version;      /* of the copy */
   uint64_t newest_known; /* the newest version this process has heard of */
+  /* Of this process's releases: bytes of pages in which changes were looked for, and bytes of
+   * blocks that were sent without looking, because releases before had changed nearly all of them.
+   */
+  uint64_t compared_bytes, whole_bytes;
 } IW_stats_t;
 
 /* Fills the first `out->size` bytes of the statistics of the segment since its opening. */

@@ -9,7 +9,6 @@
 
 #include "platform/memory.h"
 #include "track/page_set.h"
-#include "track/rewrite_history.h"
 #include "track/tracker.h"
 #include "track/view_guard.h"
 

@@ -1,7 +1,11 @@
-// Whether an area is rewritten nearly whole in every writer section. Then being told of each page
-// costs more than it saves: the section is opened (all pages may be stored to at once, all are
-// listed), which is the no-diff mode of ICDCS'03 3.3; what changed is still found by comparing.
-// From time to time one section is watched again, to see whether it still pays.
+// What an area's earlier writer sections say about the next one: the two halves of the no-diff mode
+// of ICDCS'03 3.3, each with a periodic return to looking, to see whether it still pays.
+//
+// Where nearly all pages are stored to in every section, being told of each page costs more than it
+// saves: RewriteHistory opens the section (all pages may be stored to at once, all are listed), and
+// all of them are compared. Where, moreover, nearly all bytes are found changed in every release,
+// comparing costs more than it saves: WholeHistory says that a release may take everything for
+// changed without looking.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +36,35 @@ class RewriteHistory {
  private:
   int rewrites_ = 0;
   int open_left_ = 0;
+};
+
+class WholeHistory {
+ public:
+  // A release begins to look for what changed. True: everything did, unless a sample says no.
+  bool whole_next() {
+    if (whole_left_ == 0) return false;
+    --whole_left_;
+    return true;
+  }
+
+  // The sample said no: it is for the compare to tell whether the mode goes on.
+  void doubted() { whole_left_ = 0; }
+
+  // A release has compared: so many of the bytes of all blocks were changed.
+  void compared(std::size_t changed_bytes, std::size_t all_bytes) {
+    const bool is_whole = all_bytes > 0 && changed_bytes >= all_bytes - all_bytes / 100 * 3;
+    wholes_ = is_whole ? wholes_ + 1 : 0;
+    if (wholes_ < patience) return;
+    whole_left_ = whole_releases;
+    wholes_ = patience - 1;
+  }
+
+  static constexpr int patience = 3;
+  static constexpr int whole_releases = 15;
+
+ private:
+  int wholes_ = 0;
+  int whole_left_ = 0;
 };
 
 }  // namespace iw::track

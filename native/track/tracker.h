@@ -39,6 +39,7 @@
 #include "platform/byte_range.h"
 #include "platform/memory.h"
 #include "platform/status.h"
+#include "track/rewrite_history.h"
 
 namespace iw::track {
 
@@ -67,9 +68,14 @@ class Area {
   // to be listed.
   virtual Status collect(std::vector<PageRange>& dirty) = 0;
 
-  // The section that the last collect ended was not watched: its pages are listed because earlier
-  // sections stored to all of them (rewrite_history.h).
+  // The section that the last collect ended was not watched: all pages that earlier sections stored
+  // to are listed, to be compared, because these sections stored to most pages of the area
+  // ("compare all", chosen by history: rewrite_history.h). Mechanisms that have nothing to gain
+  // never do it.
   [[nodiscard]] virtual bool was_open() const { return false; }
+
+  // Kept here for those who compare, because it ends with the area.
+  [[nodiscard]] WholeHistory& whole_history() { return whole_history_; }
 
   // Incoming data. begin_apply announces [offset, offset+size) and returns where to write it, once,
   // in any order, until apply_done(); null if it is out of bounds. Pointer values written are those
@@ -93,6 +99,9 @@ class Area {
 
  protected:
   Area() = default;
+
+ private:
+  WholeHistory whole_history_;
 };
 
 class Tracker {

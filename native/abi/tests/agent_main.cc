@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
-#include "pads.h"
 #include "interweave.h"
+#include "pads.h"
 
 namespace {
 
@@ -32,6 +32,10 @@ class Agent {
     if (word == "get") return get(in);
     if (word == "add") return add(in);
     if (word == "add_both") return add_both(in);
+    if (word == "stripe") return stripe(in);
+    if (word == "free") return free(in);
+    if (word == "sent") return std::to_string(statistics().diff_bytes_sent);
+    if (word == "whole_bytes") return std::to_string(statistics().whole_bytes);
     if (word == "pad") return pad(in);
     if (word == "blocks") return std::to_string(statistics().blocks);
     if (word == "diff_bytes") return std::to_string(statistics().diff_bytes_received);
@@ -90,6 +94,25 @@ class Agent {
     in >> name >> index;
     const int* const array = block(name);
     return array == nullptr ? failure() : std::to_string(array[index]);
+  }
+
+  // Adds one to every so-many-th element, so many times.
+  std::string stripe(std::istringstream& in) {
+    std::string name;
+    std::size_t step = 0;
+    std::size_t count = 0;
+    in >> name >> step >> count;
+    int* const array = block(name);
+    if (array == nullptr) return failure();
+    for (std::size_t i = 0; i < count; ++i) ++array[i * step];
+    return "ok";
+  }
+
+  std::string free(std::istringstream& in) {
+    std::string name;
+    in >> name;
+    int* const array = block(name);
+    return array == nullptr ? failure() : result(IW_free(handle_, array));
   }
 
   std::string pad(std::istringstream& in) {

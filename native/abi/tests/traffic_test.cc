@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -239,6 +240,91 @@ TEST_F(Traffic, FaultsAreThePagesStoredTo) {
     }
     commit();
     EXPECT_EQ(stats().faults - before, stored);
+  }
+}
+
+// The other half of the no-diff mode: what is rewritten whole is not compared either.
+class WholeRewrites : public Traffic {
+ protected:
+  void SetUp() override {
+    Traffic::SetUp();
+    if (std::getenv("IW_OPTIMISATIONS") != nullptr) GTEST_SKIP() << "the mode may be off";
+  }
+
+  // Rewrites so many of the ints, or changes nothing of what it stores to, and says what the
+  // release took. At most 3 per cent more than what changed is sent, a release that brings the
+  // change of ways included.
+  IW_stats_t rewrite(std::span<int* const> blocks, std::size_t count) {
+    const IW_stats_t before = stats();
+    begin();
+    for (int* const block : blocks) {
+      for (std::size_t i = 0; i < count; ++i) ++block[i];
+    }
+    commit();
+    IW_stats_t after = stats();
+    const std::uint64_t changed = blocks.size() * count * 4;
+    EXPECT_LE(after.diff_bytes_sent - before.diff_bytes_sent,
+              changed + changed * 3 / 100 + 8 * blocks.size() + 64);
+    after.compared_bytes -= before.compared_bytes;
+    after.whole_bytes -= before.whole_bytes;
+    return after;
+  }
+};
+
+TEST_F(WholeRewrites, ALargeBlockIsNotComparedButFromTimeToTime) {
+  begin();
+  int* const numbers = make(mebibyte_ints, "numbers");
+  int* const others = make(mebibyte_ints, "others");
+  commit();
+  int whole = 0;
+  for (int round = 0; round < 40; ++round) {
+    const IW_stats_t took = rewrite(std::span(&numbers, 1), mebibyte_ints);
+    if (took.whole_bytes == 0) continue;
+    EXPECT_EQ(took.whole_bytes, mebibyte_ints * 4);
+    ++whole;
+  }
+  EXPECT_GE(whole, 30);
+  EXPECT_LE(whole, 38) << "compared again from time to time";
+  // The other block is in diff mode all the while.
+  EXPECT_EQ(rewrite(std::span(&others, 1), 10).whole_bytes, 0u);
+  fetch();
+  EXPECT_EQ(find("numbers")[mebibyte_ints - 1], 40);
+}
+
+TEST_F(WholeRewrites, ASegmentOfManyBlocksIsNotComparedEither) {
+  constexpr std::size_t count = 50;
+  constexpr std::size_t block_ints = 2000;
+  std::vector<int*> blocks;
+  begin();
+  for (std::size_t i = 0; i < count; ++i)
+    blocks.push_back(make(block_ints, "b" + std::to_string(i)));
+  commit();
+  int whole = 0;
+  for (int round = 0; round < 20; ++round) {
+    const IW_stats_t took = rewrite(blocks, block_ints);
+    if (took.whole_bytes == 0) continue;
+    EXPECT_EQ(took.whole_bytes, count * block_ints * 4);
+    ++whole;
+  }
+  EXPECT_GE(whole, 14);
+  fetch();
+  EXPECT_EQ(find("b49")[block_ints - 1], 20);
+}
+
+TEST_F(WholeRewrites, WhoChangesLittleAgainIsComparedAtOnce) {
+  begin();
+  int* const numbers = make(mebibyte_ints, "numbers");
+  commit();
+  for (const std::size_t count : {std::size_t{1}, std::size_t{0}, mebibyte_ints / 2}) {
+    std::uint64_t whole = 0;
+    for (int round = 0; round < 10; ++round) {
+      whole = rewrite(std::span(&numbers, 1), mebibyte_ints).whole_bytes;
+      if (whole > 0) break;
+    }
+    ASSERT_GT(whole, 0u);
+    for (int round = 0; round < 20; ++round) {
+      EXPECT_EQ(rewrite(std::span(&numbers, 1), count).whole_bytes, 0u) << count;
+    }
   }
 }
 
