@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate for one.
+# granularity|translate|server_costs for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
@@ -20,3 +20,14 @@ for name in update frame read_lock memory readers blocks granularity translate; 
         --unit "us per MiB" --title "Translation of 1 MiB, all of it changed (ICDCS'03, Figure 4)" ;;
   esac
 done
+# The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff, as
+# the client keeps its own: what fresh pages cost is the system's, not the translation's.
+if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
+  echo "== server_costs"
+  cargo build --release --locked --quiet -p interweave-master --example server_costs
+  releases=$(mktemp -d)
+  trap 'rm -rf "$releases"' EXIT
+  "$BUILD/release/bench/bench_server_releases" "$releases"
+  GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824 \
+    "${CARGO_TARGET_DIR:-target}/release/examples/server_costs" "$releases"
+fi

@@ -8,6 +8,7 @@ use crate::protocol::ErrorCode;
 use crate::rejection::Rejection;
 use crate::types::Layout;
 use crate::varint::{self, Cursor};
+use std::ffi::CStr;
 
 /// Takes `count` units in travelling form off the cursor and checks them; pointers may use slots up
 /// to `slots`. The units must lie within the layout. Gives the bytes that were taken.
@@ -119,6 +120,12 @@ fn select(union: &UnionPlan, discriminant: i32) -> Result<Selected<'_>, Rejectio
     }
 }
 
+/// Only zeros follow the first zero.
+fn is_padded(slot: &[u8]) -> bool {
+    let mut pairs = slot.iter().zip(slot.iter().skip(1));
+    pairs.all(|(&byte, &next)| (byte != 0) | (next == 0))
+}
+
 struct Check<'a> {
     input: Cursor<'a>,
     slots: u16,
@@ -149,18 +156,18 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn string(&mut self, bound: u32) -> Result<(), Rejection> {
-        if bound <= SHORT_STRING {
-            let bytes = self.input.take(bound.into())?;
-            let end = bytes
-                .iter()
-                .position(|&byte| byte == 0)
-                .unwrap_or(bytes.len());
-            return match bytes[end..].iter().all(|&byte| byte == 0) {
-                true => Ok(()),
-                false => bad_value("bytes follow the end of a string"),
-            };
+    fn short_strings(&mut self, bound: u32, units: u64) -> Result<(), Rejection> {
+        let bytes = self.input.take(u64::from(bound) * units)?;
+        let bound = bound.max(1) as usize;
+        // Strings that are full have no zero: many are looked at together.
+        let mut groups = bytes.chunks(64 * bound);
+        match groups.all(|group| !group.contains(&0) || group.chunks(bound).all(is_padded)) {
+            true => Ok(()),
+            false => bad_value("bytes follow the end of a string"),
         }
+    }
+
+    fn long_string(&mut self, bound: u32) -> Result<(), Rejection> {
         let bytes = self.input.take(2)?;
         let length = u16::from_le_bytes([bytes[0], bytes[1]]);
         if u32::from(length) > bound {
@@ -201,7 +208,8 @@ impl Visit for Check<'_> {
             }
             Leaf::Pointer => self.pointers(false, units),
             Leaf::Owned => self.pointers(true, units),
-            Leaf::String(bound) => (0..units).try_for_each(|_| self.string(*bound)),
+            Leaf::String(bound) if *bound <= SHORT_STRING => self.short_strings(*bound, units),
+            Leaf::String(bound) => (0..units).try_for_each(|_| self.long_string(*bound)),
             Leaf::Union(union) => (0..units).try_for_each(|_| self.union(union)),
         }
     }
@@ -268,10 +276,7 @@ struct Collect<'a> {
 impl Collect<'_> {
     fn long_string(&mut self, at: u64, width: u64) {
         let slot = &self.block[at as usize..][..width as usize];
-        let length = slot
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(slot.len());
+        let length = CStr::from_bytes_until_nul(slot).map_or(slot.len(), CStr::count_bytes);
         self.out.extend_from_slice(&(length as u16).to_le_bytes());
         self.out.extend_from_slice(&slot[..length]);
     }

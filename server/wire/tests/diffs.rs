@@ -284,6 +284,22 @@ fn short_strings_travel_whole_and_long_ones_as_length_and_bytes() {
     assert_eq!(slot_of(&types, 65, b"\x03\x00ab"), MALFORMED);
 }
 
+/// Short strings are checked in groups.
+#[test]
+fn a_short_string_with_bytes_behind_its_end_is_found_among_any_others() {
+    let types = table(vec![TypeBody::String(3)]);
+    let layout = types.layout(64, 1000).unwrap();
+    let check = |strings: &[u8]| check_run(layout, 0, 1000, &mut Cursor::new(strings), 0).is_ok();
+    for (others, index) in [(b"abc", 0), (b"abc", 63), (b"ab\0", 64), (b"\0\0\0", 999)] {
+        let mut strings = others.repeat(1000);
+        assert!(check(&strings));
+        strings[3 * index..3 * index + 3].copy_from_slice(b"a\0c");
+        assert!(!check(&strings), "string {index}");
+        strings[3 * index..3 * index + 3].copy_from_slice(b"a\0\0");
+        assert!(check(&strings), "string {index}");
+    }
+}
+
 #[test]
 fn bools_and_enums_have_only_their_values() {
     let members = vec![EnumMember {
