@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|server_costs for one.
+# granularity|translate|swizzle|server_costs for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
 cmake --build "$BUILD/release" --parallel "${JOBS:-2}" -- --quiet
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
-for name in update frame read_lock memory readers blocks granularity translate; do
+for name in update frame read_lock memory readers blocks granularity translate swizzle; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   echo "== $name"
   "$BUILD/release/bench/bench_$name"
@@ -18,6 +18,9 @@ for name in update frame read_lock memory readers blocks granularity translate; 
     translate)
       make/plot.py bench/results/translate.csv --x shape --series system,operation --y us --bars --log y \
         --unit "us per MiB" --title "Translation of 1 MiB, all of it changed (ICDCS'03, Figure 4)" ;;
+    swizzle)
+      make/plot.py bench/results/swizzle.csv --x case --series system,operation --y million_per_s --bars --log y \
+        --unit "million pointers a second" --title "Pointers on their way out and in (ICDCS'03, Figure 6)" ;;
   esac
 done
 # The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff, as

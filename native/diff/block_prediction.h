@@ -1,11 +1,13 @@
-// Block prediction for pointers (ICDCS'03 3.3): where the last pointers led into an array of what
-// they point at, the next one mostly does, too, and its unit is a matter of arithmetic.
+// Block prediction for pointers (ICDCS'03 3.3): where the last pointers led into a block in which
+// what they point at lies at equal distances (an array of it, or one field of each record of an
+// array), the next one mostly does, too, and its unit is a matter of arithmetic.
 //
 // Learned from what the Swizzler answered, after two pointers in a row to one block, so that
 // pointers to scattered blocks cost nothing more. Made for one translation, in which no block that
 // the pointers lead to is freed.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +15,7 @@
 
 #include "diff/fixed_units.h"
 #include "platform/byte_order.h"
+#include "swizzle/swizzler.h"
 #include "swizzle/wire_pointer.h"
 #include "types/type.h"
 
@@ -39,6 +42,19 @@ inline swizzle::WirePointer pointer_of(const PointerWords& words) {
   return {static_cast<std::uint16_t>(words.block & 0xFFFF), words.block >> 16, words.unit};
 }
 
+// Values at equal distances in one block, which pointers of one type may lead to.
+struct Lattice {
+  std::uint64_t block = 0;
+  std::byte* begin = nullptr;    // of the first value
+  std::size_t size_bytes = 0;    // in which values begin; 0: there is none
+  std::uint64_t first_unit = 0;  // of the first value
+  std::uint64_t units = 0;       // in which values begin
+  std::size_t stride_bytes = 1;
+  std::uint64_t stride_units = 1;
+  unsigned shift = 0;  // where the stride is a power of two, as it mostly is
+  bool is_power_of_two = true;
+};
+
 class BlockPrediction {
  public:
   explicit BlockPrediction(const types::Type* target) : target_(target) {}
@@ -46,22 +62,24 @@ class BlockPrediction {
 
   // Translates pointers from the first on, until one is not known; returns how many.
   std::uint64_t to_wire(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t count) const {
-    const Array array = array_;  // which stores of bytes cannot change
+    const Lattice lattice = lattice_;  // which stores of bytes cannot change
+    std::size_t next_offset = 0;       // expected: a division less
+    std::uint64_t index = ~std::uint64_t{0};
     std::uint64_t i = 0;
     for (; i < count; ++i) {
-      const void* address = nullptr;
+      const std::byte* address = nullptr;
       std::memcpy(&address, from.at, sizeof address);
-      const auto offset =
-          static_cast<std::size_t>(static_cast<const std::byte*>(address) - array.begin);
-      if (offset >= array.size_bytes) break;
-      std::size_t index = offset >> array.shift;
-      if (array.is_power_of_two) {
-        if ((offset & (array.element_bytes - 1)) != 0) break;
+      const auto offset = static_cast<std::size_t>(address - lattice.begin);
+      if (offset >= lattice.size_bytes) break;
+      if (lattice.is_power_of_two) {
+        index = offset >> lattice.shift;
+        if ((offset & (lattice.stride_bytes - 1)) != 0) break;
       } else {
-        index = offset / array.element_bytes;
-        if (index * array.element_bytes != offset) break;
+        index = offset == next_offset ? index + 1 : offset / lattice.stride_bytes;
+        if (index * lattice.stride_bytes != offset) break;
+        next_offset = offset + lattice.stride_bytes;
       }
-      store_words({array.block, index * array.element_units}, to.at);
+      store_words({lattice.block, lattice.first_unit + index * lattice.stride_units}, to.at);
       from.at += from.stride_bytes;
       to.at += to.stride_bytes;
     }
@@ -69,18 +87,23 @@ class BlockPrediction {
   }
   std::uint64_t from_wire(Lane<const std::byte> from, Lane<std::byte> to,
                           std::uint64_t count) const {
-    const Array array = array_;
+    const Lattice lattice = lattice_;
+    std::uint64_t next_unit = 0;
+    std::uint64_t index = ~std::uint64_t{0};
     std::uint64_t i = 0;
     for (; i < count; ++i) {
       const PointerWords words = load_words(from.at);
-      if (words.block != array.block || words.unit >= array.units) break;
-      std::uint64_t index = words.unit;
-      if (array.element_units != 1) {
-        index = words.unit / array.element_units;
-        if (index * array.element_units != words.unit) break;
+      const std::uint64_t unit = words.unit - lattice.first_unit;
+      if (words.block != lattice.block || unit >= lattice.units) break;
+      if (lattice.stride_units == 1) {
+        index = unit;
+      } else {
+        index = unit == next_unit ? index + 1 : unit / lattice.stride_units;
+        if (index * lattice.stride_units != unit) break;
+        next_unit = unit + lattice.stride_units;
       }
-      const void* const address =
-          array.begin + static_cast<std::size_t>(index) * array.element_bytes;
+      const std::byte* const address =
+          lattice.begin + static_cast<std::size_t>(index) * lattice.stride_bytes;
       std::memcpy(to.at, &address, sizeof address);
       from.at += from.stride_bytes;
       to.at += to.stride_bytes;
@@ -100,17 +123,20 @@ class BlockPrediction {
   const types::Type* target_;
   std::uint64_t last_block_ = 0;
   std::uint64_t considered_ = 0;
-  // A block of values of the target; of no bytes and units if there is none.
-  struct Array {
-    std::uint64_t block = 0;
-    std::byte* begin = nullptr;
-    std::size_t size_bytes = 0;
-    std::uint64_t units = 0;
-    std::size_t element_bytes = 1;
-    std::uint64_t element_units = 1;
-    unsigned shift = 0;
-    bool is_power_of_two = true;
-  } array_;
+  Lattice lattice_;
+};
+
+// How many pointers to give to the Swizzler together: more and more while predictions fail.
+class RowLength {
+ public:
+  // `known`: how many pointers were predicted since the last row.
+  std::size_t next(std::uint64_t known, std::uint64_t left) {
+    length_ = known > length_ ? 2 : std::min(2 * length_, swizzle::Swizzler::kMostTogether);
+    return static_cast<std::size_t>(std::min<std::uint64_t>(length_, left));
+  }
+
+ private:
+  std::size_t length_ = 1;
 };
 
 // One for each of the types last pointed at, since the pointer fields of a record take turns.

@@ -22,7 +22,7 @@ class Collector {
   Collector(const Release& release, Outgoing& out)
       : release_(release),
         out_(out),
-        units_(out.changes_, release.swizzler, release.may_send_views) {}
+        units_(out.changes_, release.swizzler, release.may_send_views, release.options) {}
 
   Result collect();
 
@@ -209,8 +209,14 @@ void Collector::head() {
 }
 
 Result Collector::collect() {
-  release_.heap.for_each_part(release_.runs, [this](const memory::BlockPart& one) { part(one); });
+  memory::Trail trail;
+  trail.predicts = release_.options.predicts_blocks;
+  release_.swizzler.predict_blocks(trail.predicts);
+  const std::uint64_t searched_before = release_.swizzler.searched();
+  release_.heap.for_each_part(release_.runs, trail,
+                              [this](const memory::BlockPart& one) { part(one); });
   end_block();
+  out_.statistics_.searches = trail.searched + release_.swizzler.searched() - searched_before;
   if (!error_.ok()) return error_;
   head();
   const std::uint64_t header_bytes = out_.head_.size_bytes();

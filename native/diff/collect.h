@@ -29,6 +29,7 @@ struct Release {
   // Long runs of numbers are sent from the application's memory, where wire format and memory agree
   // byte for byte.
   bool may_send_views = true;
+  Options options = {};
 };
 
 // A collected diff. Unless may_send_views was false it refers to the application's view: it must be

@@ -79,7 +79,8 @@ struct Copy {
     if (result.ok()) result = heap->changed_runs(pages, changed, splicing);
     if (!result.ok()) return result;
     swizzle::Swizzler swizzler(*heap, slots, resolver);
-    return diff::collect({*heap, types, slots, swizzler, version, changed, may_send_views}, out);
+    return diff::collect({*heap, types, slots, swizzler, version, changed, may_send_views, options},
+                         out);
   }
   // Collects and commits.
   Bytes release(runs::Splicing splicing = runs::Splicing::on, bool may_send_views = true) {
@@ -108,7 +109,8 @@ struct Copy {
     CachedCopy copy = parts();
     Result result = Update::read(bytes, copy, limits, update);
     if (!result.ok()) return result;
-    result = update.apply(copy, resolver);
+    result = update.apply(copy, resolver, swizzle::StubArena::program(), options);
+    last = update.statistics();
     if (result.ok() && !update.is_metadata_only()) version = update.to();
     return result;
   }
@@ -138,11 +140,12 @@ struct Copy {
   types::SegmentTypes types;
   swizzle::SlotTable slots;
   OneResolver resolver;
+  Options options;
   std::uint64_t version = 0;
   Limits limits{std::uint64_t{64} << 20};
   std::vector<memory::SubsegmentPages> pages;
   std::vector<memory::SubsegmentRuns> changed;
-  Statistics last;
+  Statistics last;  // of the last diff released or applied
 };
 
 inline void put_section(Bytes& out, Tag tag, const Bytes& body) {

@@ -67,6 +67,10 @@ template <typename Byte>
 struct Lane {
   Byte* at = nullptr;
   std::size_t stride_bytes = 0;
+
+  [[nodiscard]] Lane after(std::uint64_t count) const {
+    return {at + static_cast<std::size_t>(count) * stride_bytes, stride_bytes};
+  }
 };
 
 namespace lane_detail {

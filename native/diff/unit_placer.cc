@@ -1,7 +1,9 @@
 #include "diff/unit_placer.h"
 
+#include <array>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "diff/format.h"
 #include "diff/short_string.h"
@@ -79,21 +81,30 @@ void UnitPlacer::owned(const LaneUnits& units, From from, To to, std::uint64_t c
 bool UnitPlacer::pointers(const LaneUnits& units, From from, To to, std::uint64_t count) {
   const Type* const target = units.type->target;
   BlockPrediction& prediction = predictions_.for_target(target);
+  RowLength length;
   for (std::uint64_t left = count;;) {
-    const std::uint64_t known = prediction.from_wire(from, to, left);
+    const std::uint64_t known = options_.predicts_blocks ? prediction.from_wire(from, to, left) : 0;
     left -= known;
     if (left == 0) return true;
-    from.at += static_cast<std::size_t>(known) * from.stride_bytes;
-    to.at += static_cast<std::size_t>(known) * to.stride_bytes;
-    const PointerWords words = load_words(from.at);
-    void* address = nullptr;
-    error_ = swizzler_.from_wire(pointer_of(words), target, address);
+    from = from.after(known);
+    to = to.after(known);
+    std::array<swizzle::WirePointer, swizzle::Swizzler::kMostTogether> wires;
+    std::array<void*, swizzle::Swizzler::kMostTogether> addresses;
+    const std::size_t together = length.next(known, left);
+    for (std::size_t k = 0; k < together; ++k) {
+      wires[k] = pointer_of(load_words(from.after(k).at));
+    }
+    std::size_t done = 0;
+    error_ = swizzler_.from_wire(std::span(wires.data(), together), target, addresses.data(), done);
     if (!error_.ok()) return false;
-    prediction.learn(words, address);
-    std::memcpy(to.at, &address, sizeof address);
-    from.at += from.stride_bytes;
-    to.at += to.stride_bytes;
-    if (--left == 0) return true;
+    for (std::size_t k = 0; k < together; ++k) {
+      prediction.learn(words_of(wires[k]), addresses[k]);
+      std::memcpy(to.at, &addresses[k], sizeof addresses[k]);
+      to = to.after(1);
+    }
+    from = from.after(together);
+    left -= together;
+    if (left == 0) return true;
   }
 }
 

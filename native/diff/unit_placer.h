@@ -8,6 +8,7 @@
 
 #include "diff/block_prediction.h"
 #include "diff/fixed_units.h"
+#include "diff/format.h"
 #include "diff/varint.h"
 #include "swizzle/swizzler.h"
 #include "types/plan.h"
@@ -20,7 +21,8 @@ using types::Result;
 
 class UnitPlacer {
  public:
-  explicit UnitPlacer(swizzle::Swizzler& swizzler) : swizzler_(swizzler) {}
+  UnitPlacer(swizzle::Swizzler& swizzler, const Options& options)
+      : swizzler_(swizzler), options_(options) {}
 
   // Places the units [first, end) of an array. `to` is where the byte `to_offset_bytes` of the
   // array is, and there is room for those units. False, for want of memory: see error().
@@ -52,6 +54,7 @@ class UnitPlacer {
   const std::byte* take(Reader& from, std::uint64_t count);
 
   swizzle::Swizzler& swizzler_;
+  const Options options_;
   BlockPredictions predictions_;
   Result error_;
 };

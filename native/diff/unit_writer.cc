@@ -1,6 +1,8 @@
 #include "diff/unit_writer.h"
 
+#include <array>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "diff/format.h"
@@ -148,20 +150,32 @@ bool UnitWriter::owned(const LaneUnits& units, From from, To to, std::uint64_t c
 bool UnitWriter::pointers(const LaneUnits& units, From from, To to, std::uint64_t count) {
   const Type* const target = units.type->target;
   BlockPrediction& prediction = predictions_.for_target(target);
-  for (std::uint64_t i = 0;; ++i) {
-    const std::uint64_t known = prediction.to_wire(from, to, count - i);
+  RowLength length;
+  for (std::uint64_t i = 0;;) {
+    const std::uint64_t known =
+        options_.predicts_blocks ? prediction.to_wire(from, to, count - i) : 0;
     i += known;
     if (i == count) return true;
-    from.at += static_cast<std::size_t>(known) * from.stride_bytes;
-    to.at += static_cast<std::size_t>(known) * to.stride_bytes;
-    const auto* const address = load<const void*>(from.at);
-    swizzle::WirePointer wire;
-    error_ = swizzler_.to_wire(address, target, wire);
-    if (!error_.ok()) return bad_at(units, i);
-    prediction.learn(words_of(wire), address);
-    store_words(words_of(wire), to.at);
-    from.at += from.stride_bytes;
-    to.at += to.stride_bytes;
+    from = from.after(known);
+    to = to.after(known);
+    std::array<const void*, swizzle::Swizzler::kMostTogether> addresses;
+    std::array<swizzle::WirePointer, swizzle::Swizzler::kMostTogether> wires;
+    const std::size_t together = length.next(known, count - i);
+    for (std::size_t k = 0; k < together; ++k) {
+      addresses[k] = load<const void*>(from.at);
+      from = from.after(1);
+    }
+    std::size_t done = 0;
+    error_ = swizzler_.to_wire(std::span(addresses.data(), together), target, wires.data(), done);
+    for (std::size_t k = 0; k < done; ++k) {
+      const PointerWords words = words_of(wires[k]);
+      prediction.learn(words, addresses[k]);
+      store_words(words, to.at);
+      to = to.after(1);
+    }
+    if (!error_.ok()) return bad_at(units, i + done);
+    i += together;
+    if (i == count) return true;
   }
 }
 

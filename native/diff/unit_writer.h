@@ -7,6 +7,7 @@
 
 #include "diff/block_prediction.h"
 #include "diff/fixed_units.h"
+#include "diff/format.h"
 #include "diff/pieces.h"
 #include "swizzle/swizzler.h"
 #include "types/plan.h"
@@ -19,8 +20,9 @@ using types::Result;
 
 class UnitWriter {
  public:
-  UnitWriter(Pieces& out, swizzle::Swizzler& swizzler, bool may_send_views)
-      : out_(out), swizzler_(swizzler), may_send_views_(may_send_views) {}
+  UnitWriter(Pieces& out, swizzle::Swizzler& swizzler, bool may_send_views,
+             const Options& options = {})
+      : out_(out), swizzler_(swizzler), may_send_views_(may_send_views), options_(options) {}
 
   // The units [first, end) of an array that begins at `base`. False: see error() and bad_unit().
   bool write(const types::Step& array, std::uint64_t first, std::uint64_t end,
@@ -58,6 +60,7 @@ class UnitWriter {
   Pieces& out_;
   swizzle::Swizzler& swizzler_;
   const bool may_send_views_;
+  const Options options_;
   BlockPredictions predictions_;
   Result error_;
   std::uint64_t bad_unit_ = 0;

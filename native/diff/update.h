@@ -68,7 +68,8 @@ class Update {
   // The copy is as the diff says. Unless OK the copy is safe, but of no version: it must be
   // replaced by a complete one before anybody reads it. No thread reads the segment meanwhile.
   Result apply(CachedCopy& copy, swizzle::Resolver& resolver,
-               swizzle::StubArena& stubs = swizzle::StubArena::program());
+               swizzle::StubArena& stubs = swizzle::StubArena::program(),
+               const Options& options = {});
 
  private:
   friend class UpdateReader;

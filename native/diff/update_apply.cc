@@ -17,13 +17,17 @@ using types::error_code;
 class UpdateWriter {
  public:
   UpdateWriter(const Update& update, CachedCopy& copy, swizzle::Resolver& resolver,
-               swizzle::StubArena& stubs)
+               swizzle::StubArena& stubs, const Options& options)
       : update_(update),
         heap_(copy.heap),
         swizzler_(copy.heap, copy.slots, resolver, stubs),
-        units_(swizzler_) {}
+        units_(swizzler_, options) {
+    trail_.predicts = options.predicts_blocks;
+    swizzler_.predict_blocks(options.predicts_blocks);
+  }
 
   Result write();
+  [[nodiscard]] std::uint64_t searches() const { return trail_.searched + swizzler_.searched(); }
 
  private:
   Result free_blocks();
@@ -36,6 +40,7 @@ class UpdateWriter {
   memory::Heap& heap_;
   swizzle::Swizzler swizzler_;
   UnitPlacer units_;
+  memory::Trail trail_;  // of the blocks that change
 };
 
 Result UpdateWriter::free_blocks() {
@@ -123,7 +128,7 @@ Result UpdateWriter::change_blocks() {
                  "the first pass has read these");
     serial = apply_zigzag(serial, zigzag);
     memory::Block block;
-    if (!heap_.find(serial, block)) {
+    if (!heap_.find(serial, trail_, block)) {
       return {error_code::INTERNAL, "block " + std::to_string(serial) + " has vanished"};
     }
     Result result = change_block(block, body);
@@ -148,13 +153,16 @@ Result UpdateWriter::write() {
   return result.ok() ? done : result;
 }
 
-Result Update::apply(CachedCopy& copy, swizzle::Resolver& resolver, swizzle::StubArena& stubs) {
+Result Update::apply(CachedCopy& copy, swizzle::Resolver& resolver, swizzle::StubArena& stubs,
+                     const Options& options) {
   // Blocks use the new types and pointers the new slots, so these come first.
   if (types_) copy.types = std::move(*types_);
   if (slots_) copy.slots = std::move(*slots_);
   types_.reset();
   slots_.reset();
-  Result result = UpdateWriter(*this, copy, resolver, stubs).write();
+  UpdateWriter writer(*this, copy, resolver, stubs, options);
+  Result result = writer.write();
+  statistics_.searches = writer.searches();
   // Every block of a complete copy has a type of its own table.
   if (result.ok() && is_complete()) copy.types.drop_replaced();
   return result;

@@ -40,7 +40,7 @@ class UpdateReader {
   Result finish();
 
   // The block as it will be; false if there will be none.
-  bool block_after(std::uint64_t serial, const types::Type*& type, std::uint64_t& count) const;
+  bool block_after(std::uint64_t serial, const types::Type*& type, std::uint64_t& count);
   bool will_be_freed(std::uint64_t serial) const;
   const types::SegmentTypes& types() const { return out_.types_ ? *out_.types_ : copy_.types; }
   const swizzle::SlotTable& slots() const { return out_.slots_ ? *out_.slots_ : copy_.slots; }
@@ -52,6 +52,7 @@ class UpdateReader {
   std::uint64_t new_bytes_ = 0;
   std::unordered_set<std::string_view> names_;
   std::vector<std::uint64_t> changed_;
+  memory::Trail trail_;
   std::optional<UnitChecker> units_;
 };
 
@@ -88,14 +89,14 @@ bool UpdateReader::will_be_freed(std::uint64_t serial) const {
 }
 
 bool UpdateReader::block_after(std::uint64_t serial, const types::Type*& type,
-                               std::uint64_t& count) const {
+                               std::uint64_t& count) {
   if (const auto found = out_.new_by_serial_.find(serial); found != out_.new_by_serial_.end()) {
     type = out_.new_blocks_[found->second].type;
     count = out_.new_blocks_[found->second].count;
     return true;
   }
   memory::Block block;
-  if (out_.is_complete() || !copy_.heap.find(serial, block) || block.is_reserved ||
+  if (out_.is_complete() || !copy_.heap.find(serial, trail_, block) || block.is_reserved ||
       will_be_freed(serial)) {
     return false;
   }

@@ -2,6 +2,7 @@
 // the parts that are used. Leaves are never freed.
 #include "memory/address_map.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -138,6 +139,53 @@ bool fill(const HeapState& heap, const Subsegment& subsegment, const void* addre
   return true;
 }
 
+// Where the extents begin that hold the first addresses of a row; as many as lie in this heap.
+struct Starts {
+  std::array<const std::byte*, kFoundTogether> at;
+  std::size_t count = 0;
+};
+Starts starts_of(const HeapState& heap, const Subsegment& first,
+                 std::span<const void* const> addresses) {
+  Starts starts;
+  const Subsegment* here = &first;
+  for (const void* const address : addresses.first(std::min(addresses.size(), kFoundTogether))) {
+    const auto* const at = static_cast<const std::byte*>(address);
+    if (at < here->begin() || at >= here->end()) {
+      here = subsegment_at(*heap.anchor, address);
+      if (here == nullptr) break;
+    }
+    starts.at[starts.count++] = here->start_at_or_before(at);
+  }
+  return starts;
+}
+
+// The row's first blocks; returns how many it looked for. One that has just been found is mostly
+// pointed at again.
+std::size_t find_in(const HeapState& heap, const Subsegment& first,
+                    std::span<const void* const> addresses, Trail& trail, FoundBlock* out) {
+  const Starts starts = starts_of(heap, first, addresses);
+  if (!trail.is_followed && starts.count > 1) {
+    std::array<std::uint64_t, kFoundTogether> keys;
+    for (std::size_t i = 0; i < starts.count; ++i) keys[i] = number_of(starts.at[i]);
+    heap.index.fetch_addresses(std::span(keys.data(), starts.count));
+  }
+  for (std::size_t i = 0; i < starts.count; ++i) {
+    const auto* const at = static_cast<const std::byte*>(addresses[i]);
+    const bool is_same = trail.predicts && i != 0 && starts.at[i] == starts.at[i - 1] &&
+                         out[i - 1].block.serial != 0;
+    if (is_same && out[i - 1].block.covers(at)) {
+      trail.follow();
+      out[i].block = out[i - 1].block;
+    } else if (starts.at[i] == nullptr || !heap.block_from(starts.at[i], at, trail, out[i].block)) {
+      out[i].block.serial = 0;  // of one that ends before the address, perhaps
+      continue;
+    }
+    out[i].heap_number = heap.number;
+    out[i].offset_bytes = static_cast<std::size_t>(at - out[i].block.address);
+  }
+  return starts.count;
+}
+
 bool wait_to_enter(Gate& gate) {
   gate.enter();
   return true;
@@ -149,6 +197,18 @@ bool find_block(const void* address, FoundBlock& out) {
   return with_subsegment(address, wait_to_enter, [&](HeapState& heap, Subsegment& subsegment) {
     return fill(heap, subsegment, address, out);
   });
+}
+
+void find_blocks(std::span<const void* const> addresses, Trail& trail, FoundBlock* out) {
+  for (std::size_t i = 0; i < addresses.size();) {
+    std::size_t looked_for = 0;
+    with_subsegment(addresses[i], wait_to_enter, [&](HeapState& heap, Subsegment& first) {
+      looked_for = find_in(heap, first, addresses.subspan(i), trail, out + i);
+      return true;
+    });
+    if (looked_for == 0) out[i++].block.serial = 0;
+    i += looked_for;
+  }
 }
 
 bool try_find_block(const void* address, FoundBlock& out) noexcept {

@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "memory/block.h"
+#include "memory/trail.h"
 #include "types/mip.h"
 
 namespace iw::memory {
@@ -22,6 +24,9 @@ struct FoundBlock {
 // False: the address is in no block of this process (null, the stack, free or inaccessible space,
 // a block that was freed, memory of the parent of this forked process).
 bool find_block(const void* address, FoundBlock& out);
+
+// A row of addresses, as many answers as addresses; a block's serial is 0 if there is none.
+void find_blocks(std::span<const void* const> addresses, Trail& trail, FoundBlock* out);
 
 // For fault handlers: async-signal-safe; false also when the segment's indexes are just changing.
 bool try_find_block(const void* address, FoundBlock& out) noexcept;

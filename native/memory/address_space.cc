@@ -1,6 +1,10 @@
 #include "memory/address_space.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 
 namespace iw::memory {
 
@@ -25,10 +29,25 @@ std::uint64_t hash_of(std::string_view url) {
   return hash ^ (hash >> 32);
 }
 
+// The environment's IW_RESERVATION_MIB: where address space is dear (a limit of the process, an
+// emulator that keeps a record of each page). Anything but a number counts as not given.
+std::size_t largest_reservation_bytes() {
+  const char* const given = std::getenv("IW_RESERVATION_MIB");
+  if (given == nullptr) return std::numeric_limits<std::size_t>::max();
+  std::size_t mib = 0;
+  const char* const end = given + std::strlen(given);
+  const auto parsed = std::from_chars(given, end, mib);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || mib >> (sizeof mib * 8 - 21) != 0) {
+    return std::numeric_limits<std::size_t>::max();
+  }
+  return mib << 20;
+}
+
 }  // namespace
 
 AddressSpace::AddressSpace(std::string_view url, std::size_t wanted_bytes) {
   const std::uint64_t hash = hash_of(url);
+  wanted_bytes = std::min(wanted_bytes, largest_reservation_bytes());
   for (std::size_t size = wanted_bytes; !reservation_ && size >= smallest_reservation; size /= 2) {
     reserve(hash, size);
   }

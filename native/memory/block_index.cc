@@ -45,25 +45,6 @@ std::uint64_t BlockIndex::address_hash(RecordId id) const {
 std::uint64_t BlockIndex::serial_hash(RecordId id) const { return hash_of(at(id).serial); }
 std::uint64_t BlockIndex::name_hash(RecordId id) const { return hash_of(name_of(at(id))); }
 
-std::size_t BlockIndex::size_bytes(const Record& block) const {
-  return static_cast<std::size_t>(block.count) * types_[block.type_or_next].type->size_bytes;
-}
-
-Block BlockIndex::block_of(const Record& record) const {
-  Block block;
-  block.serial = record.serial;
-  block.type = types_[record.type_or_next].type;
-  block.count = record.count;
-  block.address = record.address;
-  block.size_bytes = size_bytes(record);
-  block.is_new = record.is(flag_new);
-  block.is_freed = record.is(flag_freed);
-  block.is_reserved = record.is(flag_reserved);
-  block.is_owned = record.is(flag_owned);
-  block.has_name = record.name_or_previous != 0;
-  return block;
-}
-
 void BlockIndex::add_unused(RecordId id) {
   at(id) = Record{};
   at(id).flags = flag_unused;
@@ -170,7 +151,7 @@ std::uint32_t BlockIndex::number_of(const types::Type& type) {
   }
   const std::uint32_t number = unused_types_.back();
   type_numbers_[&type] = number;
-  types_[number] = {&type, 0};
+  types_[number] = {&type, type.size_bytes, 0};
   unused_types_.pop_back();
   return number;
 }
@@ -240,6 +221,17 @@ void BlockIndex::relink_name(RecordId id) {
 
 RecordId BlockIndex::by_serial(std::uint64_t serial) const {
   return serials_.find(hash_of(serial), [&](RecordId id) { return at(id).serial == serial; });
+}
+
+void BlockIndex::fetch(const HashIndex& index, std::span<std::uint64_t> keys) const {
+  for (std::uint64_t& key : keys) {
+    key = hash_of(key);
+    index.fetch(key);
+  }
+  for (const std::uint64_t hash : keys) {
+    const RecordId id = index.first(hash);
+    if (id != no_record) __builtin_prefetch(&at(id));
+  }
 }
 
 RecordId BlockIndex::by_name(std::string_view name) const {

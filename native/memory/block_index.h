@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 
 #include "memory/block.h"
 #include "memory/hash_index.h"
+#include "memory/trail.h"
 
 namespace iw::memory {
 
@@ -52,8 +54,22 @@ class BlockIndex {
   [[nodiscard]] const Record& at(RecordId id) const {
     return chunks_[id / chunk_records][id % chunk_records];
   }
-  [[nodiscard]] Block block_of(const Record& record) const;
-  [[nodiscard]] std::size_t size_bytes(const Record& block) const;
+  [[nodiscard]] Block block_of(const Record& record) const {
+    const TypeUse& type = types_[record.type_or_next];
+    return {record.serial,
+            type.type,
+            record.count,
+            record.address,
+            static_cast<std::size_t>(record.count) * type.value_bytes,
+            record.is(flag_new),
+            record.is(flag_freed),
+            record.is(flag_reserved),
+            record.is(flag_owned),
+            record.name_or_previous != 0};
+  }
+  [[nodiscard]] std::size_t size_bytes(const Record& block) const {
+    return static_cast<std::size_t>(block.count) * types_[block.type_or_next].value_bytes;
+  }
 
   // Room for a block of this type and the extents that come with it: what follows, up to one
   // make_block and three add_free, does not throw. Throws std::bad_alloc.
@@ -79,6 +95,23 @@ class BlockIndex {
   [[nodiscard]] RecordId by_serial(std::uint64_t serial) const;
   [[nodiscard]] RecordId by_name(std::string_view name) const;
   [[nodiscard]] RecordId by_address(const std::byte* address) const;  // of the extent's beginning
+  // The same along a trail. Free space has serial 0 and unused records have no address, so that
+  // serial or address alone tell whether the expected record is the one.
+  [[nodiscard]] RecordId by_serial(std::uint64_t serial, Trail& trail) const {
+    return along(
+        trail, [&](const Record& record) { return serial != 0 && record.serial == serial; },
+        [&] { return by_serial(serial); });
+  }
+  [[nodiscard]] RecordId by_address(const std::byte* address, Trail& trail) const {
+    return along(
+        trail, [&](const Record& record) { return record.address == address; },
+        [&] { return by_address(address); });
+  }
+
+  // Before a row of look-ups that will not follow a trail: memory comes to the cache for all of
+  // them at once, not for each when its turn comes. The keys are overwritten.
+  void fetch_addresses(std::span<std::uint64_t> keys) const { fetch(addresses_, keys); }
+  void fetch_serials(std::span<std::uint64_t> keys) const { fetch(serials_, keys); }
 
   // Serials in order. needs_sorting() first, by somebody who may change the index.
   [[nodiscard]] bool needs_sorting() const { return !is_sorted_; }
@@ -102,8 +135,25 @@ class BlockIndex {
   static constexpr std::size_t chunk_records = 128;
   struct TypeUse {
     const types::Type* type = nullptr;
+    std::size_t value_bytes = 0;
     std::size_t blocks = 0;
   };
+
+  void fetch(const HashIndex& index, std::span<std::uint64_t> keys) const;
+
+  template <typename Matches, typename Search>
+  RecordId along(Trail& trail, Matches matches, Search search) const {
+    RecordId id = trail.expected;
+    if (trail.predicts && id / chunk_records < chunks_.size() && matches(at(id))) {
+      trail.follow();
+    } else {
+      trail.is_followed = false;
+      ++trail.searched;
+      id = search();
+    }
+    trail.expected = id + 1;
+    return id;
+  }
 
   [[nodiscard]] std::uint64_t hash_of(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t hash_of(std::string_view name) const;

@@ -23,6 +23,14 @@ class HashIndex {
     }
   }
 
+  // The first id that find() would look at, and a way to have it in the cache by then.
+  [[nodiscard]] RecordId first(std::uint64_t hash) const {
+    return places_.empty() ? no_record : places_[home(hash)];
+  }
+  void fetch(std::uint64_t hash) const {
+    if (!places_.empty()) __builtin_prefetch(&places_[home(hash)]);
+  }
+
   // Room for `more`; may throw std::bad_alloc, and as many insert() after it do not.
   template <typename HashOf>
   void prepare(std::size_t more, HashOf hash_of) {

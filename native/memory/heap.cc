@@ -2,6 +2,8 @@
 // and heap_apply.cc for what arrives.
 #include "memory/heap.h"
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 #include <new>
 
@@ -59,6 +61,29 @@ bool Heap::find(std::uint64_t serial, Block& out) const {
   if (id == no_record) return false;
   out = state_->index.block_of(state_->index.at(id));
   return true;
+}
+
+bool Heap::find(std::uint64_t serial, Trail& trail, Block& out) const {
+  find(std::span(&serial, 1), trail, &out);
+  return out.serial != 0;
+}
+
+void Heap::find(std::span<const std::uint64_t> serials, Trail& trail, Block* out) const {
+  std::fill_n(out, serials.size(), Block{});
+  if (state_->is_forked()) return;
+  GateReader inside(state_->anchor->gate);
+  const BlockIndex& index = state_->index;
+  std::array<std::uint64_t, kFoundTogether> keys;
+  for (std::size_t i = 0; i < serials.size(); ++i) {
+    if (i % keys.size() == 0 && i + 1 < serials.size() && !trail.is_followed) {
+      const auto some = serials.subspan(i, std::min(keys.size(), serials.size() - i));
+      std::copy(some.begin(), some.end(), keys.begin());
+      index.fetch_serials(std::span(keys.data(), some.size()));
+    }
+    const RecordId id = index.by_serial(serials[i], trail);
+    if (id == no_record || !index.at(id).is_visible()) continue;
+    out[i] = index.block_of(index.at(id));
+  }
 }
 
 bool Heap::find(std::string_view name, Block& out) const {

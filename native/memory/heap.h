@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "memory/block.h"
+#include "memory/trail.h"
 #include "platform/byte_range.h"
 #include "runs/runs.h"
 #include "track/tracker.h"
@@ -104,6 +105,9 @@ class Heap {
   bool find(std::string_view name, Block& out) const;
   bool find_at(const void* address, Block& out) const;            // one past the end included
   [[nodiscard]] std::string name_of(std::uint64_t serial) const;  // "" if it has none
+  bool find(std::uint64_t serial, Trail& trail, Block& out) const;
+  // A row of serials, as many blocks as serials; a block's serial is 0 if it was not found.
+  void find(std::span<const std::uint64_t> serials, Trail& trail, Block* out) const;
 
   // Iteration: the first block after the given serial or address (0, null: from the beginning).
   bool next_by_serial(std::uint64_t after, Block& out) const;
@@ -146,18 +150,23 @@ class Heap {
   // Calls f(const BlockPart&) for the parts of runs that lie in blocks, in order of address; blocks
   // freed in this section and the space between blocks are left out.
   template <typename F>
-  void for_each_part(std::span<const SubsegmentRuns> changed, F&& f) const {
+  void for_each_part(std::span<const SubsegmentRuns> changed, Trail& trail, F&& f) const {
     BlockPart part;
     for (const SubsegmentRuns& one : changed) {
       for (const runs::Run& run : one.runs) {
         std::size_t from = run.offset_bytes;
         const std::size_t end = run.offset_bytes + run.length_bytes;
         while (from < end && (goes_on(*one.subsegment, from, end, part) ||
-                              next_part(*one.subsegment, from, end, part))) {
+                              next_part(*one.subsegment, from, end, trail, part))) {
           f(std::as_const(part));
         }
       }
     }
+  }
+  template <typename F>
+  void for_each_part(std::span<const SubsegmentRuns> changed, F&& f) const {
+    Trail trail;
+    for_each_part(changed, trail, std::forward<F>(f));
   }
 
   // After the acknowledgement: the pristine copy takes these runs, created blocks stay, freed ones
@@ -193,7 +202,8 @@ class Heap {
  private:
   explicit Heap(std::unique_ptr<HeapState> state);
   // The first part of [from, end) in a block; `from` moves behind it. False: there is none.
-  bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, BlockPart& out) const;
+  bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, Trail& trail,
+                 BlockPart& out) const;
   // The same where [from, end) begins in the block of the part before it: without a look-up.
   static bool goes_on(const Subsegment& subsegment, std::size_t& from, std::size_t end,
                       BlockPart& part);

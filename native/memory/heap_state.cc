@@ -80,9 +80,15 @@ Subsegment& HeapState::subsegment_of(RecordId id) const {
 
 bool HeapState::block_at(const Subsegment& subsegment, const std::byte* address,
                          Block& out) const noexcept {
-  const std::byte* start = subsegment.start_at_or_before(address);
-  if (start == nullptr) return false;
-  const RecordId id = index.by_address(start);
+  Trail none;
+  none.predicts = false;
+  const std::byte* const start = subsegment.start_at_or_before(address);
+  return start != nullptr && block_from(start, address, none, out);
+}
+
+bool HeapState::block_from(const std::byte* start, const std::byte* address, Trail& trail,
+                           Block& out) const noexcept {
+  const RecordId id = index.by_address(start, trail);
   if (id == no_record || !index.at(id).is_visible()) return false;
   out = index.block_of(index.at(id));
   return out.covers(address);

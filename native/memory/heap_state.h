@@ -27,6 +27,9 @@ struct Journal {
   std::vector<SubsegmentPages> collected;  // stored to in this section
 };
 
+// Of a row of look-ups.
+inline constexpr std::size_t kFoundTogether = 32;
+
 struct NewBlock {
   std::uint64_t serial;
   const types::Type& type;
@@ -59,6 +62,9 @@ struct HeapState {
 
   // The visible block at the address, one past its end included. Async-signal-safe.
   bool block_at(const Subsegment& subsegment, const std::byte* address, Block& out) const noexcept;
+  // The same, where the extent's beginning is known.
+  bool block_from(const std::byte* start, const std::byte* address, Trail& trail,
+                  Block& out) const noexcept;
   [[nodiscard]] std::size_t used_bytes(const Subsegment& subsegment) const;
 
   // A new block, all zeros. May throw std::bad_alloc; no block has changed then, or on failure.

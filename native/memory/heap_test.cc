@@ -103,7 +103,9 @@ TEST_P(HeapTest, ALargeBlockGivesItsMemoryBackWhenItGoes) {
   FoundBlock found;
   EXPECT_FALSE(find_block(address, found));
   IW_OK(heap().insert(2, char_type(), 10'000'000, "", false, block));
-  EXPECT_EQ(block.address, address) << "the address space was lost";
+  if (HeapOptions{}.reservation_bytes != 0) {  // elsewhere the system chooses
+    EXPECT_EQ(block.address, address) << "the address space was lost";
+  }
 }
 
 TEST_P(HeapTest, RefusesWhatIsNoBlock) {

@@ -237,14 +237,14 @@ bool Heap::goes_on(const Subsegment& subsegment, std::size_t& from, std::size_t 
   return true;
 }
 
-bool Heap::next_part(Subsegment& subsegment, std::size_t& from, std::size_t end,
+bool Heap::next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, Trail& trail,
                      BlockPart& out) const {
   GateReader inside(state_->anchor->gate);
   const std::byte* at = subsegment.begin() + from;
   const std::byte* start = subsegment.start_at_or_before(at);
   for (; start != nullptr && start < subsegment.begin() + end;
        start = subsegment.start_after(start)) {
-    const Record& record = state_->index.at(state_->index.by_address(start));
+    const Record& record = state_->index.at(state_->index.by_address(start, trail));
     if (!record.is_visible()) continue;
     const Block block = state_->index.block_of(record);
     const std::byte* first = std::max<const std::byte*>(at, block.address);
@@ -268,12 +268,13 @@ Result Heap::commit_runs(const SubsegmentRuns& sent) {
   std::vector<ByteRange> taken;
   std::vector<ByteRange> undone;
   BlockPart part;
+  Trail trail;
   for (const runs::Run& run : sent.runs) {
     std::size_t from = run.offset_bytes;
     std::size_t behind_last = from;
     const std::size_t end = run.offset_bytes + run.length_bytes;
     for (; from < end &&
-           (goes_on(subsegment, from, end, part) || next_part(subsegment, from, end, part));
+           (goes_on(subsegment, from, end, part) || next_part(subsegment, from, end, trail, part));
          behind_last = from) {
       const std::size_t begin = subsegment.offset_of(part.view);
       taken.push_back({begin, from});

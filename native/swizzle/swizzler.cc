@@ -1,5 +1,6 @@
 #include "swizzle/swizzler.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -26,13 +27,32 @@ std::string place_of(const memory::Block& block, std::size_t offset_bytes) {
 
 Result bad_pointer(std::string text) { return {error_code::BAD_POINTER, std::move(text)}; }
 
+// What an array is of, down to the type that is looked for or to what is no array.
+const types::Type& element_in(const types::Type& type, const types::Type& wanted) {
+  const types::Type* at = &type;
+  while (at->kind == types::Kind::array && !types::same_type(*at, wanted)) at = at->element;
+  return *at;
+}
+
 // The unit at an offset of a block, where the target type must be found.
 Result unit_at(const memory::Block& block, std::size_t offset_bytes, const types::Type* target,
                std::uint64_t& out) {
-  const bool is_start = offset_bytes == 0;
-  if (is_start && (target == nullptr || types::same_type(*block.type, *target))) {
+  if (target == nullptr && offset_bytes == 0) {
     out = 0;
     return {};
+  }
+  if (target != nullptr) {
+    const types::Type& element = element_in(*block.type, *target);
+    if (types::same_type(element, *target)) {
+      if (offset_bytes == 0) {
+        out = 0;
+        return {};
+      }
+      if (offset_bytes < block.size_bytes && offset_bytes % element.size_bytes == 0) {
+        out = offset_bytes / element.size_bytes * element.units;
+        return {};
+      }
+    }
   }
   const types::UnitAt at = types::unit_of_byte(*block.type, block.count, offset_bytes);
   if (!at.exact) {
@@ -50,45 +70,52 @@ Result unit_at(const memory::Block& block, std::size_t offset_bytes, const types
 }  // namespace
 
 Result Swizzler::to_wire(const void* address, const types::Type* target, WirePointer& out) {
-  if (address == nullptr) {
-    out = {};
-    return {};
-  }
-  const auto* at = static_cast<const std::byte*>(address);
-  if (last_own_.serial == 0 || !last_own_.covers(at)) {
-    memory::Block found;
-    if (!own_.find_at(address, found)) return other_to_wire(address, target, out);
-    last_own_ = found;
-  }
-  out.slot = 0;
-  out.serial = last_own_.serial;
-  return unit_at(last_own_, static_cast<std::size_t>(at - last_own_.address), target, out.unit);
+  std::size_t done = 0;
+  return to_wire(std::span(&address, 1), target, &out, done);
 }
 
-Result Swizzler::other_to_wire(const void* address, const types::Type* target, WirePointer& out) {
-  const auto* at = static_cast<const std::byte*>(address);
-  if (last_other_slot_ == 0 || !last_other_.block.covers(at)) {
-    memory::FoundBlock found;
-    if (!memory::find_block(address, found)) {
-      StubTarget stub;
-      if (!stubs_.find(address, stub)) {
-        return bad_pointer("the pointer " + spelled(address) +
-                           " leads to no block of any segment; only memory of segments can be "
-                           "pointed at from a segment");
-      }
-      out.serial = stub.serial;
-      out.unit = stub.unit;
-      return slot_of_url(stub.url, out.slot);
+Result Swizzler::to_wire(std::span<const void* const> addresses, const types::Type* target,
+                         WirePointer* out, std::size_t& done) {
+  memory::find_blocks(addresses, addresses_, found_.data());
+  for (done = 0; done < addresses.size(); ++done) {
+    const void* const address = addresses[done];
+    if (address == nullptr) {
+      out[done] = {};
+      continue;
     }
-    std::uint16_t slot = 0;
-    if (Result bad = slot_of_found(found, slot); !bad) return bad;
-    last_other_ = found;
-    last_other_slot_ = slot;
+    Result result = found_[done].block.serial != 0 ? found_to_wire(found_[done], target, out[done])
+                                                   : stub_to_wire(address, out[done]);
+    if (!result) return result;
   }
-  out.slot = last_other_slot_;
-  out.serial = last_other_.block.serial;
-  return unit_at(last_other_.block, static_cast<std::size_t>(at - last_other_.block.address),
-                 target, out.unit);
+  return {};
+}
+
+Result Swizzler::found_to_wire(const memory::FoundBlock& found, const types::Type* target,
+                               WirePointer& out) {
+  if (found.heap_number == own_.number()) {
+    out.slot = 0;
+  } else if (found.heap_number == last_heap_) {
+    out.slot = last_slot_;
+  } else {
+    if (Result bad = slot_of_found(found, out.slot); !bad) return bad;
+    last_heap_ = found.heap_number;
+    last_slot_ = out.slot;
+  }
+  out.serial = found.block.serial;
+  return unit_at(found.block, found.offset_bytes, target, out.unit);
+}
+
+// What leads to no block is a stub or a mistake.
+Result Swizzler::stub_to_wire(const void* address, WirePointer& out) {
+  StubTarget stub;
+  if (!stubs_.find(address, stub)) {
+    return bad_pointer("the pointer " + spelled(address) +
+                       " leads to no block of any segment; only memory of segments can be "
+                       "pointed at from a segment");
+  }
+  out.serial = stub.serial;
+  out.unit = stub.unit;
+  return slot_of_url(stub.url, out.slot);
 }
 
 Result Swizzler::slot_of_found(const memory::FoundBlock& found, std::uint16_t& out) {
@@ -114,43 +141,89 @@ Result Swizzler::slot_of_url(const types::Url& url, std::uint16_t& out) {
 }
 
 Result Swizzler::from_wire(const WirePointer& pointer, const types::Type* target, void*& out) {
+  std::size_t done = 0;
   out = nullptr;
-  if (pointer.is_null()) return {};
-  if (pointer.serial == 0 || (pointer.slot != 0 && slots_.url_of(pointer.slot) == nullptr)) {
-    return bad_pointer("the pointer slot " + std::to_string(pointer.slot) + ", block " +
-                       std::to_string(pointer.serial) + ", unit " + std::to_string(pointer.unit) +
-                       " has no meaning: the segment has " + std::to_string(slots_.size()) +
-                       " slots, and blocks begin at 1");
-  }
-  memory::Block* block = pointer.slot == 0 ? &last_own_ : &last_in_slot_;
-  if (block->serial != pointer.serial || (pointer.slot != 0 && pointer.slot != last_slot_)) {
-    memory::Block found;
-    if (!block_in_slot(pointer, found)) {
-      return stub(pointer, why_missing(pointer.slot), out);
+  return from_wire(std::span(&pointer, 1), target, &out, done);
+}
+
+Result Swizzler::from_wire(std::span<const WirePointer> pointers, const types::Type* target,
+                           void** out, std::size_t& done) {
+  for (done = 0; done < pointers.size();) {
+    // One heap's blocks together.
+    const std::uint16_t slot = pointers[done].slot;
+    std::array<std::uint64_t, kMostTogether> serials;
+    std::size_t count = 0;
+    for (std::size_t i = done; i < pointers.size() && pointers[i].slot == slot; ++i) {
+      if (!has_meaning(pointers[i])) break;
+      serials[count++] = pointers[i].serial;
     }
-    *block = found;
-    if (pointer.slot != 0) last_slot_ = pointer.slot;
+    if (count == 0) {
+      const WirePointer& bad = pointers[done];
+      return bad_pointer("the pointer slot " + std::to_string(bad.slot) + ", block " +
+                         std::to_string(bad.serial) + ", unit " + std::to_string(bad.unit) +
+                         " has no meaning: the segment has " + std::to_string(slots_.size()) +
+                         " slots, and blocks begin at 1");
+    }
+    find_in_slot(slot, std::span(serials.data(), count), blocks_.data());
+    for (std::size_t i = 0; i < count; ++i, ++done) {
+      if (Result bad = address_in(blocks_[i], pointers[done], target, out[done]); !bad) return bad;
+    }
   }
-  const types::Type& type = *block->type;
-  if (pointer.unit > block->count * type.units) return stub(pointer, StubReason::beyond_end, out);
-  const bool is_start = pointer.unit == 0;
-  if (target != nullptr && !(is_start && types::same_type(type, *target)) &&
-      !types::begins_at_unit(type, block->count, pointer.unit, *target)) {
-    return stub(pointer, StubReason::wrong_type, out);
-  }
-  out = block->address + (is_start ? 0 : types::byte_of_unit(type, block->count, pointer.unit));
   return {};
 }
 
-bool Swizzler::block_in_slot(const WirePointer& pointer, memory::Block& out) {
-  if (pointer.slot == 0) return own_.find(pointer.serial, out);
-  auto known = heap_of_slot_.find(pointer.slot);
-  if (known == heap_of_slot_.end()) {
-    const types::Url& url = *slots_.url_of(pointer.slot);
-    memory::Heap* heap = url == slots_.segment() ? &own_ : resolver_.find(url);
-    known = heap_of_slot_.emplace(pointer.slot, heap).first;
+bool Swizzler::has_meaning(const WirePointer& pointer) const {
+  if (pointer.is_null()) return true;
+  return pointer.serial != 0 && (pointer.slot == 0 || slots_.url_of(pointer.slot) != nullptr);
+}
+
+void Swizzler::find_in_slot(std::uint16_t slot, std::span<const std::uint64_t> serials,
+                            memory::Block* out) {
+  memory::Heap* heap = &own_;
+  if (slot != 0) {
+    auto known = heap_of_slot_.find(slot);
+    if (known == heap_of_slot_.end()) {
+      const types::Url& url = *slots_.url_of(slot);
+      heap = url == slots_.segment() ? &own_ : resolver_.find(url);
+      known = heap_of_slot_.emplace(slot, heap).first;
+    }
+    heap = known->second;
   }
-  return known->second != nullptr && known->second->find(pointer.serial, out);
+  if (heap == nullptr) {
+    std::fill_n(out, serials.size(), memory::Block{});
+  } else {
+    heap->find(serials, serials_, out);
+  }
+}
+
+// `block`: what its serial was found to be, or none.
+Result Swizzler::address_in(const memory::Block& block, const WirePointer& pointer,
+                            const types::Type* target, void*& out) {
+  out = nullptr;
+  if (pointer.is_null()) return {};
+  if (block.serial == 0) return stub(pointer, why_missing(pointer.slot), out);
+  const types::Type& type = *block.type;
+  if (pointer.unit > block.count * type.units) return stub(pointer, StubReason::beyond_end, out);
+  if (target != nullptr) {
+    const types::Type& element = element_in(type, *target);
+    if (types::same_type(element, *target)) {
+      if (pointer.unit == 0) {
+        out = block.address;
+        return {};
+      }
+      if (pointer.unit < block.count * type.units && pointer.unit % element.units == 0) {
+        out = block.address +
+              static_cast<std::size_t>(pointer.unit / element.units) * element.size_bytes;
+        return {};
+      }
+    }
+    if (!types::begins_at_unit(type, block.count, pointer.unit, *target)) {
+      return stub(pointer, StubReason::wrong_type, out);
+    }
+  }
+  const bool is_start = pointer.unit == 0;
+  out = block.address + (is_start ? 0 : types::byte_of_unit(type, block.count, pointer.unit));
+  return {};
 }
 
 StubReason Swizzler::why_missing(std::uint16_t slot) {

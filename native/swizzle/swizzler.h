@@ -5,11 +5,15 @@
 // map and the Resolver, and may change at the same time.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 
 #include "memory/address_map.h"
 #include "memory/heap.h"
+#include "memory/trail.h"
 #include "swizzle/slot_table.h"
 #include "swizzle/stub_arena.h"
 #include "swizzle/wire_pointer.h"
@@ -32,18 +36,32 @@ class Resolver {
 
 class Swizzler {
  public:
+  // Pointers that are looked up together, so that a heap's gate is entered once for all of them.
+  static constexpr std::size_t kMostTogether = 32;
+
   Swizzler(memory::Heap& own, SlotTable& slots, Resolver& resolver,
            StubArena& stubs = StubArena::program())
       : own_(own), slots_(slots), resolver_(resolver), stubs_(stubs) {}
+
+  // Whether to predict blocks (memory/trail.h); and how many look-ups of blocks a prediction
+  // answered, and how many an index.
+  void predict_blocks(bool yes) { addresses_.predicts = serials_.predicts = yes; }
+  [[nodiscard]] std::uint64_t followed() const { return addresses_.followed + serials_.followed; }
+  [[nodiscard]] std::uint64_t searched() const { return addresses_.searched + serials_.searched; }
 
   // An address found in a pointer field. `target` is what the pointer type says, null for `void *`.
   // BAD_POINTER: it leads to no unit of a block, or to one of another type. A new segment gets a
   // slot. A stub becomes again the wire pointer it was.
   Result to_wire(const void* address, const types::Type* target, WirePointer& out);
+  // A row of at most kMostTogether. `done`: how many there are before the one that is refused.
+  Result to_wire(std::span<const void* const> addresses, const types::Type* target,
+                 WirePointer* out, std::size_t& done);
 
   // Never fails for what a pointer leads to: what cannot be an address becomes a stub. BAD_POINTER
   // for what the server should have refused [WIRE-6]; NO_MEMORY when there are too many stubs.
   Result from_wire(const WirePointer& pointer, const types::Type* target, void*& out);
+  Result from_wire(std::span<const WirePointer> pointers, const types::Type* target, void** out,
+                   std::size_t& done);
 
   // Sequences and texts [WIRE-7]: an owned block of this segment, of `element`, by its first byte.
   // `count` is the sequence's length, or any_count; NULL has length 0. There are no stubs for
@@ -55,10 +73,15 @@ class Swizzler {
                          std::uint64_t& count);
 
  private:
-  Result other_to_wire(const void* address, const types::Type* target, WirePointer& out);
+  Result found_to_wire(const memory::FoundBlock& found, const types::Type* target,
+                       WirePointer& out);
+  Result stub_to_wire(const void* address, WirePointer& out);
   Result slot_of_found(const memory::FoundBlock& found, std::uint16_t& out);
   Result slot_of_url(const types::Url& url, std::uint16_t& out);
-  bool block_in_slot(const WirePointer& pointer, memory::Block& out);
+  [[nodiscard]] bool has_meaning(const WirePointer& pointer) const;
+  void find_in_slot(std::uint16_t slot, std::span<const std::uint64_t> serials, memory::Block* out);
+  Result address_in(const memory::Block& block, const WirePointer& pointer,
+                    const types::Type* target, void*& out);
   StubReason why_missing(std::uint16_t slot);
   Result stub(const WirePointer& pointer, StubReason reason, void*& out);
 
@@ -67,11 +90,12 @@ class Swizzler {
   Resolver& resolver_;
   StubArena& stubs_;
 
-  // Predictions: the next pointer mostly leads where the last one led.
-  memory::Block last_own_;         // of this segment, found by address or by serial
-  memory::FoundBlock last_other_;  // of another one, found by address, and its slot
-  std::uint16_t last_other_slot_ = 0;
-  memory::Block last_in_slot_;  // of another one, found by serial, and its slot
+  // What was found for a row, kept for its memory.
+  std::array<memory::FoundBlock, kMostTogether> found_;
+  std::array<memory::Block, kMostTogether> blocks_;
+  memory::Trail addresses_;  // of blocks found by address, and by serial
+  memory::Trail serials_;
+  std::uint64_t last_heap_ = 0;  // of another segment, and its slot
   std::uint16_t last_slot_ = 0;
   std::unordered_map<std::uint64_t, std::uint16_t> slot_of_heap_;  // by the heap's number
   std::unordered_map<std::uint16_t, memory::Heap*> heap_of_slot_;
