@@ -4,6 +4,7 @@ use crate::clients::{all_equal, connect, open, resume, value, write, PATIENT};
 use crate::server::Server;
 use interweave_server::client::{ClientError, Notification};
 use interweave_wire::protocol::*;
+use std::time::Duration;
 
 #[test]
 fn a_writer_past_its_lease_is_fenced_and_the_next_one_writes() {
@@ -128,4 +129,26 @@ fn a_connection_that_says_nothing_is_closed() {
     let mut said = Vec::new();
     silent.read_to_end(&mut said).expect("it ends");
     assert!(!said.is_empty(), "it is told why");
+}
+
+#[test]
+fn ses_3_time_in_which_the_server_did_not_run_ends_no_lease_and_no_connection() {
+    const LEASE: Duration = Duration::from_secs(2);
+    let server = Server::in_memory(&["--lease", "2"]);
+    let (mut a, mut b) = (connect(&server), connect(&server));
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    let lock = at_a.lock(&mut a, PATIENT, 1).unwrap();
+    server.signal("-STOP");
+    // More than the lease passes while nobody can be heard.
+    std::thread::sleep(LEASE + LEASE / 4);
+    let diff = all_equal(&at_a, &lock, 10, 5);
+    let stream = at_a.send_release(&mut a, &lock, diff).unwrap();
+    server.signal("-CONT");
+    let released: Result<(WriterReleased, _), _> = a.reply(stream, MessageType::WriterReleased);
+    assert_eq!(released.unwrap().0.versions[0].number, 1);
+    at_b.fetch(&mut b).unwrap();
+    assert_eq!(value(&at_b), Some(5));
+    assert_eq!(server.metric("leases_lost_total"), 0);
+    assert_eq!(server.metric("connections_silent_total"), 0);
 }
