@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "memory/address_map.h"
+#include "platform/fault.h"
 #include "platform/process.h"
 #include "track/tracker.h"
 
@@ -38,11 +39,13 @@ void report(void* address, track::Access kind) noexcept {
     platform::write_to_stderr(line);
     return;
   }
+  constexpr std::string_view place =
+      platform::fault_address_is_exact ? ", byte " : ", in the page of byte ";
   const Digits serial(found.block.serial);
   const Digits offset(found.offset_bytes);
   const std::array<std::string_view, 9> line{
       "interweave: ", what,         " without a lock in block ",
-      serial.text(),  ", byte ",    offset.text(),
+      serial.text(),  place,        offset.text(),
       ", address 0x", where.text(), "\n"};
   platform::write_to_stderr(line);
 }

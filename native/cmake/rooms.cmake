@@ -31,6 +31,8 @@ if(IW_SANITIZE)
   target_link_options(iw_build_flags INTERFACE -fsanitize=${IW_SANITIZE})
 endif()
 
+include(cmake/emulated.cmake)
+
 function(iw_room room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(iw_${room} STATIC ${ARG_SOURCES})

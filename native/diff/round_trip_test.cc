@@ -5,6 +5,7 @@
 #include <string>
 
 #include "diff/copies_fixture.h"
+#include "platform/byte_order.h"
 
 namespace iw::diff {
 namespace {
@@ -154,8 +155,12 @@ TEST_F(DiffTest, LongRunsOfNumbersAreSentFromTheView) {
   Outgoing out;
   ASSERT_TRUE(writer.collect_into(out).ok());
   const auto slices = out.slices();
-  EXPECT_EQ(slices.back().data(), block.address);
-  EXPECT_EQ(slices.back().size(), block.size_bytes);
+  if (platform::is_little_endian) {
+    EXPECT_EQ(slices.back().data(), block.address);
+    EXPECT_EQ(slices.back().size(), block.size_bytes);
+  } else {
+    EXPECT_NE(slices.back().data(), block.address) << "this machine's bytes are not the wire's";
+  }
   ASSERT_TRUE(reader.apply(out.flattened()).ok());
   ASSERT_TRUE(writer.heap->commit_write(writer.changed).ok());
   expect_equal(writer, reader);
@@ -177,7 +182,9 @@ TEST_F(DiffTest, ViewsAndOwnBytesGiveTheSameDiff) {
   ASSERT_TRUE(
       collect({*writer.heap, writer.types, writer.slots, swizzler, 0, writer.changed, false}, own)
           .ok());
-  EXPECT_GT(views.slices().size(), own.slices().size());
+  if (platform::is_little_endian) {
+    EXPECT_GT(views.slices().size(), own.slices().size());
+  }
   EXPECT_EQ(views.flattened(), own.flattened());
   EXPECT_EQ(views.statistics().runs, 10U);
 }

@@ -13,8 +13,22 @@ namespace iw::platform {
 
 enum class FaultAccess { unknown, read, write };  // unknown where the CPU does not say
 
-// Returns true when the access may be tried again. `address` is exact only to the page (some
-// machines report no more).
+// Whether a fault's address is that of the byte. s390x tells the page, alpha (without byte stores)
+// the eight bytes around, and arm now and then the wrong byte of an unaligned access.
+#if defined(__s390__) || defined(__alpha__) || defined(__arm__)
+inline constexpr bool fault_address_is_exact = false;
+#else
+inline constexpr bool fault_address_is_exact = true;
+#endif
+// Whether the CPU says if it was a load or a store.
+#if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
+inline constexpr bool fault_access_is_known = true;
+#else
+inline constexpr bool fault_access_is_known = false;
+#endif
+
+// Returns true when the access may be tried again. `address` is exact only to the page, unless
+// fault_address_is_exact.
 using FaultHandler = bool (*)(void* context, std::byte* address, FaultAccess access) noexcept;
 
 // While it lives, faults in its range go to its handler. After its end no handler call is running.
