@@ -1,5 +1,5 @@
-// What clients release in Figures 4 and 5 of ICDCS'03, as files: the server's half of these figures
-// (main.rs) is measured with them.
+// What clients release in Figures 4 and 5 of ICDCS'03, and a release of many blocks for the
+// optimisations of its section 3.3, as files: the server (main.rs) is measured with them.
 //   bench_server_releases DIR
 // Writes DIR/cases, a line `FIGURE NAME` for each case, and for each DIR/FIGURE-NAME.0 .1 .2: the
 // diff from version 0 to 1, which brings the types and all blocks, and those to 2 and to 3, which
@@ -26,6 +26,7 @@ using namespace iw;
 
 constexpr std::size_t kInts = 262144;
 constexpr std::size_t kRatioMax = 16384;
+constexpr std::size_t kBlocks = 65536;
 
 void require(const types::Result& result) {
   if (result.ok()) return;
@@ -58,7 +59,7 @@ class Writer {
   }
 
   void begin() {
-    const memory::SerialRange serials{1, 100};
+    const memory::SerialRange serials{1, kBlocks};
     const std::span<const memory::SerialRange> first(&serials, 1);
     require(heap_->begin_write(version_ == 0 ? first : std::span<const memory::SerialRange>{}));
   }
@@ -150,6 +151,24 @@ void write_ratio(const std::string& directory, std::size_t ratio) {
   }
 }
 
+// Section 3.3: one word changes in each of many blocks.
+void write_blocks(const std::string& directory) {
+  Writer writer(directory, "3.3", "blocks");
+  writer.begin();
+  const types::Type& type = types::primitive_type(types::Primitive::int32);
+  std::vector<int*> blocks(kBlocks);
+  for (int*& block : blocks) {
+    block = reinterpret_cast<int*>(writer.allocate(type, 16));
+    std::fill_n(block, 16, 1);
+  }
+  writer.release();
+  for (const int value : {2, 1}) {
+    writer.begin();
+    for (int* const block : blocks) block[5] = value;
+    writer.release();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -159,5 +178,6 @@ int main(int argc, char** argv) {
   }
   for (const bench::Shape shape : bench::kShapes) write_shape(argv[1], shape);
   for (std::size_t ratio = 1; ratio <= kRatioMax; ratio *= 2) write_ratio(argv[1], ratio);
+  write_blocks(argv[1]);
   return 0;
 }
