@@ -1,6 +1,7 @@
 #include "diff/collect.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,10 @@ class Collector {
 
  private:
   void part(const memory::BlockPart& part);
+  std::size_t runs_behind(const memory::RunsBehind& behind);
+  template <std::size_t number_bytes>
+  std::size_t runs_of_numbers(const memory::RunsBehind& behind);
+  void begin_runs();
   [[nodiscard]] types::UnitRange units_of(const memory::BlockPart& part) const;
   void flush_run();
   void short_row(std::uint64_t gap, std::uint64_t count);
@@ -64,17 +69,20 @@ void Collector::fail_at_unit() {
                 "), unit " + std::to_string(units_.bad_unit()) + ": " + error_.text;
 }
 
+void Collector::begin_runs() {
+  if (block_has_runs_) return;
+  out_.changes_.append_varint(zigzag_delta(last_serial_, block_.serial));
+  body_ = out_.changes_.here();
+  last_serial_ = block_.serial;
+  block_has_runs_ = true;
+  ++out_.statistics_.blocks;
+}
+
 // Writes the pending units as one run.
 void Collector::flush_run() {
   if (pending_.first == pending_.end || !error_.ok()) return;
   Pieces& out = out_.changes_;
-  if (!block_has_runs_) {
-    out.append_varint(zigzag_delta(last_serial_, block_.serial));
-    body_ = out.here();
-    last_serial_ = block_.serial;
-    block_has_runs_ = true;
-    ++out_.statistics_.blocks;
-  }
+  begin_runs();
   const std::uint64_t count = pending_.end - pending_.first;
   if (number_bytes_ != 0 && count * number_bytes_ <= short_row_bytes) {
     short_row(pending_.first - last_end_, count);
@@ -135,6 +143,73 @@ void Collector::part(const memory::BlockPart& part) {
   }
   flush_run();
   pending_ = range;
+}
+
+// Sparse updates of numbers are many short runs. They are written without looking at any twice;
+// a long row, which is seldom and may be sent from where it lies, is left to flush_run(). Returns
+// how many of the runs are known now; the last one's units are pending.
+template <std::size_t number_bytes>
+std::size_t Collector::runs_of_numbers(const memory::RunsBehind& behind) {
+  constexpr std::size_t kTogether = 256;
+  constexpr std::size_t kMostRowBytes = 64;
+  constexpr std::size_t kMostRunBytes = 2 * kMaxVarintBytes + kMostRowBytes;
+  constexpr std::uint64_t kMostUnits = kMostRowBytes / number_bytes;
+  const std::size_t room_bytes = std::min(kTogether, behind.runs.size()) * kMostRunBytes;
+  const std::byte* const view = view_;
+  std::byte* const begin = out_.changes_.extend(room_bytes);
+  std::byte* to = begin;
+  types::UnitRange pending = pending_;
+  std::uint64_t last_end = last_end_;
+  std::uint64_t runs = 0;
+  std::uint64_t units = 0;
+  std::size_t i = 0;
+  for (; i < behind.runs.size() && runs < kTogether; ++i) {
+    const std::size_t first_byte = behind.runs[i].offset_bytes - behind.block_offset_bytes;
+    const std::size_t end_byte = first_byte + behind.runs[i].length_bytes;
+    if (end_byte > block_.size_bytes) break;
+    const types::UnitRange range{first_byte / number_bytes,
+                                 (end_byte + number_bytes - 1) / number_bytes};
+    if (range.first <= pending.end) {
+      pending.end = std::max(pending.end, range.end);
+      continue;
+    }
+    const std::uint64_t count = pending.end - pending.first;
+    if (count > kMostUnits) break;
+    to += put_varint(pending.first - last_end, to);
+    to += put_varint(count, to);
+    const std::byte* from = view + pending.first * number_bytes;
+    if (platform::is_little_endian && count == 1) {
+      std::memcpy(to, from, number_bytes);
+    } else {
+      platform::copy_little_endian(to, from, number_bytes, static_cast<std::size_t>(count));
+    }
+    to += count * number_bytes;
+    ++runs;
+    units += count;
+    last_end = pending.end;
+    pending = range;
+  }
+  out_.changes_.shrink(room_bytes - static_cast<std::size_t>(to - begin));
+  out_.statistics_.runs += runs;
+  out_.statistics_.units += units;
+  pending_ = pending;
+  last_end_ = last_end;
+  return i;
+}
+
+std::size_t Collector::runs_behind(const memory::RunsBehind& behind) {
+  if (number_bytes_ == 0 || behind.runs.empty() || !error_.ok()) return 0;
+  begin_runs();
+  switch (number_bytes_) {
+    case 1:
+      return runs_of_numbers<1>(behind);
+    case 2:
+      return runs_of_numbers<2>(behind);
+    case 4:
+      return runs_of_numbers<4>(behind);
+    default:
+      return runs_of_numbers<8>(behind);
+  }
 }
 
 void Collector::section(Tag tag, const Pieces& body) {
@@ -213,8 +288,11 @@ Result Collector::collect() {
   trail.predicts = release_.options.predicts_blocks;
   release_.swizzler.predict_blocks(trail.predicts);
   const std::uint64_t searched_before = release_.swizzler.searched();
-  release_.heap.for_each_part(release_.runs, trail,
-                              [this](const memory::BlockPart& one) { part(one); });
+  release_.heap.for_each_part(
+      release_.runs, trail, [this](const memory::BlockPart& one, const memory::RunsBehind& behind) {
+        part(one);
+        return runs_behind(behind);
+      });
   end_block();
   out_.statistics_.searches = trail.searched + release_.swizzler.searched() - searched_before;
   if (!error_.ok()) return error_;

@@ -1,5 +1,6 @@
 // The second pass: what read() has checked goes into the copy.
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -7,12 +8,27 @@
 #include "diff/unit_placer.h"
 #include "diff/update.h"
 #include "platform/byte_order.h"
+#include "platform/byte_range.h"
 #include "platform/invariant.h"
+#include "platform/memory.h"
 #include "types/navigation.h"
 
 namespace iw::diff {
 
+using platform::ByteRange;
 using types::error_code;
+
+namespace {
+
+// The whole pages that a part of a block touches, as far as they are the block's.
+ByteRange pages_around(const ByteRange& part, std::size_t offset_in_page, std::size_t block_bytes) {
+  const std::size_t page = platform::page_size();
+  const std::size_t begin = (offset_in_page + part.begin_bytes) / page * page;
+  const std::size_t end = platform::round_up_to_page(offset_in_page + part.end_bytes);
+  return {begin - std::min(begin, offset_in_page), std::min(block_bytes, end - offset_in_page)};
+}
+
+}  // namespace
 
 class UpdateWriter {
  public:
@@ -35,6 +51,8 @@ class UpdateWriter {
   Result create_blocks();
   Result change_blocks();
   Result change_block(const memory::Block& block, Reader changes);
+  Result change_numbers(const memory::Block& block, Reader changes, std::size_t number_bytes);
+  static Result no_memory_of(const memory::Block& block);
 
   const Update& update_;
   memory::Heap& heap_;
@@ -87,9 +105,49 @@ Result UpdateWriter::create_blocks() {
   return {};
 }
 
+Result UpdateWriter::no_memory_of(const memory::Block& block) {
+  return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
+}
+
+// Mostly many short runs: those on the pages of the run before need not be announced.
+Result UpdateWriter::change_numbers(const memory::Block& block, Reader changes,
+                                    std::size_t number_bytes) {
+  const std::size_t offset_in_page =
+      reinterpret_cast<std::uintptr_t>(block.address) % platform::page_size();
+  ByteRange announced;
+  std::byte* to = nullptr;  // where the block's first byte is, or would be
+  std::size_t end_byte = 0;
+  while (changes.remaining() != 0) {
+    std::uint64_t gap = 0;
+    std::uint64_t count = 0;
+    const std::byte* from = nullptr;
+    IW_INVARIANT(
+        changes.varint(gap) && changes.varint(count) && changes.take(count * number_bytes, from),
+        "the first pass has read these");
+    const std::size_t begin_byte = end_byte + static_cast<std::size_t>(gap) * number_bytes;
+    end_byte = begin_byte + static_cast<std::size_t>(count) * number_bytes;
+    if (end_byte > announced.end_bytes) {
+      announced = pages_around({begin_byte, end_byte}, offset_in_page, block.size_bytes);
+      to = heap_.begin_apply(block, announced.begin_bytes, announced.size_bytes());
+      if (to == nullptr) return no_memory_of(block);
+      to -= announced.begin_bytes;
+    }
+    if (platform::is_little_endian && number_bytes == 4 && count == 1) {
+      std::memcpy(to + begin_byte, from, 4);
+    } else if (platform::is_little_endian && number_bytes == 8 && count == 1) {
+      std::memcpy(to + begin_byte, from, 8);
+    } else {
+      platform::copy_little_endian(to + begin_byte, from, number_bytes,
+                                   static_cast<std::size_t>(count));
+    }
+  }
+  return {};
+}
+
 Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
-  const types::Step array = types::array_step(*block.type, block.count);
   const std::size_t number_bytes = plain_number_bytes(*block.type);
+  if (number_bytes != 0) return change_numbers(block, changes, number_bytes);
+  const types::Step array = types::array_step(*block.type, block.count);
   std::uint64_t end = 0;
   while (changes.remaining() != 0) {
     std::uint64_t gap = 0;
@@ -97,22 +155,11 @@ Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
     IW_INVARIANT(changes.varint(gap) && changes.varint(count), "the first pass has read these");
     const std::uint64_t first = end + gap;
     end = first + count;
-    const std::size_t begin_byte = number_bytes != 0
-                                       ? static_cast<std::size_t>(first) * number_bytes
-                                       : types::byte_of_unit(*block.type, block.count, first);
-    const std::size_t end_byte = number_bytes != 0
-                                     ? static_cast<std::size_t>(end) * number_bytes
-                                     : types::byte_of_unit(*block.type, block.count, end);
+    const std::size_t begin_byte = types::byte_of_unit(*block.type, block.count, first);
+    const std::size_t end_byte = types::byte_of_unit(*block.type, block.count, end);
     std::byte* const to = heap_.begin_apply(block, begin_byte, end_byte - begin_byte);
-    if (to == nullptr) {
-      return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
-    }
-    if (number_bytes != 0) {
-      const std::byte* from = nullptr;
-      IW_INVARIANT(changes.take(count * number_bytes, from), "the first pass has read these");
-      platform::copy_little_endian(to, from, number_bytes, static_cast<std::size_t>(count));
-    } else if (!units_.place(changes, array, first, end, to, begin_byte))
-      return units_.error();
+    if (to == nullptr) return no_memory_of(block);
+    if (!units_.place(changes, array, first, end, to, begin_byte)) return units_.error();
   }
   return {};
 }

@@ -35,8 +35,8 @@ class UpdateReader {
   Result check_name(std::string_view name);
   Result changes_section(Reader body);
   Result block_changes(std::uint64_t serial, Reader body);
-  Result run(Reader& body, const types::Step& array, std::size_t number_bytes,
-             std::uint64_t& last_end);
+  Result run(Reader& body, const types::Step& array, std::uint64_t& last_end);
+  Result runs_of_numbers(Reader body, std::uint64_t units, std::size_t number_bytes);
   Result finish();
 
   // The block as it will be; false if there will be none.
@@ -70,6 +70,12 @@ bool read_serial(Reader& from, std::uint64_t& serial) {
   serial = apply_zigzag(serial, zigzag);
   return true;
 }
+
+// `left`: units of the block behind the run before.
+bool is_run(std::uint64_t gap, std::uint64_t count, std::uint64_t left) {
+  return count != 0 && gap <= left && count <= left - gap;
+}
+Result no_run() { return malformed("a run is empty or leads beyond its block"); }
 
 bool is_serial(std::uint64_t serial) { return serial >= 1 && serial <= memory::kMaxSerial; }
 
@@ -253,25 +259,36 @@ Result UpdateReader::blocks_section(Reader body) {
   return {};
 }
 
-Result UpdateReader::run(Reader& body, const types::Step& array, std::size_t number_bytes,
-                         std::uint64_t& last_end) {
+Result UpdateReader::run(Reader& body, const types::Step& array, std::uint64_t& last_end) {
   std::uint64_t gap = 0;
   std::uint64_t count = 0;
   if (!body.varint(gap) || !body.varint(count)) return truncated();
-  const std::uint64_t units = array.end_unit();
-  if (count == 0 || gap > units - last_end || count > units - last_end - gap) {
-    return malformed("a run is empty or leads beyond its block");
-  }
+  if (!is_run(gap, count, array.end_unit() - last_end)) return no_run();
   const std::uint64_t first = last_end + gap;
   last_end = first + count;
-  const std::byte* numbers = nullptr;
-  if (number_bytes == 0) {
-    if (!units_->check(body, array, first, last_end)) return units_->error();
-  } else if (!body.take(count * number_bytes, numbers)) {
-    return truncated();
-  }
+  if (!units_->check(body, array, first, last_end)) return units_->error();
   ++out_.statistics_.runs;
   out_.statistics_.units += count;
+  return {};
+}
+
+// Mostly many short ones, each of which is skipped.
+Result UpdateReader::runs_of_numbers(Reader body, std::uint64_t units, std::size_t number_bytes) {
+  std::uint64_t left = units;
+  std::uint64_t runs = 0;
+  std::uint64_t changed = 0;
+  for (; body.remaining() != 0; ++runs) {
+    std::uint64_t gap = 0;
+    std::uint64_t count = 0;
+    if (!body.varint(gap) || !body.varint(count)) return truncated();
+    if (!is_run(gap, count, left)) return no_run();
+    const std::byte* numbers = nullptr;
+    if (!body.take(count * number_bytes, numbers)) return truncated();
+    left -= gap + count;
+    changed += count;
+  }
+  out_.statistics_.runs += runs;
+  out_.statistics_.units += changed;
   return {};
 }
 
@@ -281,9 +298,10 @@ Result UpdateReader::block_changes(std::uint64_t serial, Reader body) {
   if (!block_after(serial, type, count)) return malformed("a block changes that does not exist");
   const types::Step array = types::array_step(*type, count);
   const std::size_t number_bytes = plain_number_bytes(*type);
+  if (number_bytes != 0) return runs_of_numbers(body, array.end_unit(), number_bytes);
   std::uint64_t last_end = 0;
   while (body.remaining() != 0) {
-    Result result = run(body, array, number_bytes, last_end);
+    Result result = run(body, array, last_end);
     if (!result.ok()) return result;
   }
   return {};
