@@ -16,6 +16,8 @@ namespace {
 // Fresh memory of that size costs more, in page faults, than finding what changed.
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
 
+diff::Options diff_options() { return {.predicts_blocks = optimisations().prediction}; }
+
 // Of areas that were watched: elsewhere nobody was told of a page.
 std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
   std::uint64_t bytes = 0;
@@ -58,7 +60,7 @@ Result Copy::apply(std::span<const std::byte> bytes, const Describe& describe,
   }
   diff::CachedCopy copy = parts();
   types_replaced();
-  Result applied = update.apply(copy, resolver);
+  Result applied = update.apply(copy, resolver, swizzle::StubArena::program(), diff_options());
   damaged = !applied.ok();
   return applied;
 }
@@ -164,7 +166,8 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
 Result Copy::translate(std::uint64_t from_version, swizzle::Resolver& resolver,
                        CollectedDiff& out) {
   swizzle::Swizzler swizzler(*heap_, slots_, resolver);
-  const diff::Release release{*heap_, types_, slots_, swizzler, from_version, out.runs, true};
+  const diff::Release release{*heap_,       types_,   slots_, swizzler,
+                              from_version, out.runs, true,   diff_options()};
   out.outgoing = {};
   Result collected = diff::collect(release, out.outgoing);
   if (!collected) slots_.rollback();

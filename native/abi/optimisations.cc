@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "track/tracker.h"
+
 namespace iw::abi {
 
 using types::Result;
@@ -16,7 +18,8 @@ struct Named {
   bool Optimisations::*member;
 };
 constexpr std::array known{Named{"no-diff", &Optimisations::no_diff},
-                           Named{"splicing", &Optimisations::splicing}};
+                           Named{"splicing", &Optimisations::splicing},
+                           Named{"prediction", &Optimisations::prediction}};
 
 Result unknown(std::string_view word) {
   std::string text = "IW_OPTIMISATIONS: unknown word '" + std::string(word) +
@@ -50,6 +53,7 @@ struct Configured {
   Configured() {
     const char* const text = std::getenv("IW_OPTIMISATIONS");
     if (text != nullptr) result = parse_optimisations(text, optimisations);
+    track::set_opening_by_history(optimisations.no_diff);
   }
 };
 

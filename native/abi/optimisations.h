@@ -10,8 +10,9 @@
 namespace iw::abi {
 
 struct Optimisations {
-  bool no_diff = true;   // what is rewritten whole again and again is not compared
+  bool no_diff = true;   // what is rewritten whole again and again is neither watched nor compared
   bool splicing = true;  // runs with a short gap between them are sent as one
+  bool prediction = true;  // a block is looked for behind the last one before it is searched for
 };
 
 // BAD_ARGUMENT: a word that is not known; the text lists those that are.

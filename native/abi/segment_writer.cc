@@ -143,6 +143,7 @@ Result Segment::release_writer() {
     stats_.faults += costs.pages;
     stats_.compared_bytes += costs.looked_at.compared_bytes;
     stats_.whole_bytes += costs.looked_at.whole_bytes;
+    stats_.searched_blocks += diff.outgoing.statistics().searches;
   }
   if (!collected) {
     if (Result resumed = copy_->resume(); !resumed) return resumed;

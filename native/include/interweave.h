@@ -26,7 +26,7 @@
  * wait as long as the segment's timeout (IW_open_options.timeout).
  *
  * Environment: IW_TOKEN (the token to show to servers), IW_TRACKER (wp-async|scan|sigsegv|compare),
- * IW_OPTIMISATIONS (for measurements: all,-NAME,...; names: no-diff, splicing), IW_LOG
+ * IW_OPTIMISATIONS (for measurements: all,-NAME,...; names: no-diff, splicing, prediction), IW_LOG
  * (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
  *
  * Plain C99, also read by C++ (see <interweave.hpp>).
@@ -281,6 +281,7 @@ typedef struct IW_stats {
    * blocks that were sent without looking, because releases before had changed nearly all of them.
    */
   uint64_t compared_bytes, whole_bytes;
+  uint64_t searched_blocks; /* at releases: blocks that were not behind the one before them */
 } IW_stats_t;
 
 /* Fills the first `out->size` bytes of the statistics of the segment since its opening. */

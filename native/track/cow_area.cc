@@ -1,5 +1,6 @@
 #include "track/cow_area.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -14,7 +15,11 @@ namespace {
 // copying: dropped pages must be copied by the kernel again at their next store.
 constexpr std::size_t drop_from_pages = 32;
 
+std::atomic<bool> opens_by_history{true};
+
 }  // namespace
+
+void set_opening_by_history(bool is_wanted) { opens_by_history = is_wanted; }
 
 Status map_two_views(const AreaRequest& request, TwoViews& out) {
   platform::FileDescriptor own;
@@ -73,7 +78,9 @@ Status CowArea::check_ranges(std::span<const PageRange> ranges, std::size_t alig
 
 Status CowArea::arm() {
   if (Status bad = check_process(); !bad) return bad;
-  if (!is_armed_) is_open_ = history_.open_next() && open(known_private_);
+  if (!is_armed_ && opens_by_history.load(std::memory_order_relaxed)) {
+    is_open_ = history_.open_next() && open(known_private_);
+  }
   is_armed_ = true;
   return {};
 }

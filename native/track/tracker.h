@@ -132,6 +132,10 @@ std::span<const char* const> tracker_names();
 // The named mechanism if it is known and its self-test passes on this machine, else null.
 Tracker* find_tracker(std::string_view name, Status& status);
 
+// Whether areas are opened by history (Area::was_open); they are unless this is called. For
+// measurements, and at once for all areas of the process.
+void set_opening_by_history(bool is_wanted);
+
 // Called from a fault handler when the application touches an area in a way that no lock allows, at
 // once, where the mechanism or set_access() can see that; the access is then let through, and a
 // store is listed by the next collect(). Only async-signal-safe things may be done in it. A store

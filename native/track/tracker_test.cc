@@ -65,6 +65,20 @@ TEST_P(TrackerContract, CollectWatchesAgain) {
 }
 
 // The no-diff mode: [ICDCS'03 3.3].
+TEST_P(TrackerContract, NoAreaIsOpenedIfThatIsNotWanted) {
+  constexpr std::size_t pages = 64;
+  auto area = new_area(pages);
+  set_opening_by_history(false);
+  for (int i = 0; i < 2 * RewriteHistory::patience; ++i) {
+    ASSERT_TRUE(area->arm().ok());
+    for (std::size_t page = 0; page < pages; ++page) view_word(*area, page) = 1;
+    EXPECT_EQ(collected(*area).size(), pages);
+    EXPECT_FALSE(area->was_open());
+    ASSERT_TRUE(commit_pages(*area, 0, pages).ok());
+  }
+  set_opening_by_history(true);
+}
+
 TEST_P(TrackerContract, AnAreaRewrittenAgainAndAgainIsOpenedAndWatchedFromTimeToTime) {
   constexpr std::size_t pages = 64;
   auto area = new_area(pages);

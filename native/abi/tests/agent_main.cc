@@ -36,6 +36,7 @@ class Agent {
     if (word == "free") return free(in);
     if (word == "sent") return std::to_string(statistics().diff_bytes_sent);
     if (word == "whole_bytes") return std::to_string(statistics().whole_bytes);
+    if (word == "searched") return std::to_string(statistics().searched_blocks);
     if (word == "pad") return pad(in);
     if (word == "blocks") return std::to_string(statistics().blocks);
     if (word == "diff_bytes") return std::to_string(statistics().diff_bytes_received);

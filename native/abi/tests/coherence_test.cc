@@ -1,6 +1,7 @@
 // Coherence models, polling and notification, and what they cost, against the real server.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 
 #include <chrono>
 #include <thread>
@@ -142,31 +143,76 @@ TEST_F(Coherence, Poll1APushedReaderThatDoesNotReadIsUnsubscribed) {
   EXPECT_EQ(stats().notifications, unsubscribed);
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point moment) {
+  return std::chrono::duration<double>(Clock::now() - moment).count();
+}
+
+// Of the moment when the last answer was asked for: from then on it grows as the clock does, also
+// while nothing can be asked.
 TEST_F(Coherence, Fresh6StalenessIsTheAgeOfTheLastConfirmation) {
   double seconds = 0;
   ASSERT_EQ(IW_staleness(segment_, &seconds), 0);
   EXPECT_LT(seconds, 0) << "never confirmed";
+  const auto before_lock = Clock::now();
+  read();
+  const auto after_lock = Clock::now();
+  server_.signal(SIGSTOP);
+  double last = 0;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(IW_rl_acquire_for(segment_, 0.05, 0), IW_ETIMED_OUT);
+    const double least = seconds_since(after_lock);
+    ASSERT_EQ(IW_staleness(segment_, &seconds), 0);
+    EXPECT_GE(seconds, least);
+    EXPECT_GE(seconds, last + 0.05);
+    EXPECT_LE(seconds, seconds_since(before_lock));
+    last = seconds;
+  }
+  server_.signal(SIGCONT);
+  const auto asked_again = Clock::now();
   read();
   ASSERT_EQ(IW_staleness(segment_, &seconds), 0);
-  EXPECT_GE(seconds, 0);
-  EXPECT_LT(seconds, 10);
+  EXPECT_LE(seconds, seconds_since(asked_again));
 }
 
-int newer_than_two(const IW_copy_state* copy, void* calls) {
-  ++*static_cast<int*>(calls);
+struct Asked {
+  int calls = 0;
+  IW_copy_state last{};
+};
+
+int newer_than_two(const IW_copy_state* copy, void* asked) {
+  auto* const noted = static_cast<Asked*>(asked);
+  ++noted->calls;
+  noted->last = *copy;
   return copy->version > 2;
 }
 
 TEST_F(Coherence, AModelOfTheUsersOwnDecides) {
-  int calls = 0;
-  ASSERT_EQ(IW_set_coherence_fn(segment_, newer_than_two, &calls), 0);
+  Asked asked;
+  ASSERT_EQ(IW_set_coherence_fn(segment_, newer_than_two, &asked), 0);
   write_versions(1);
-  EXPECT_EQ(read(), 1);  // version 2
+  EXPECT_EQ(read(), 1) << "version 2: there was no copy";
+  EXPECT_EQ(asked.calls, 0) << "nothing to decide about";
   write_versions(2);
-  EXPECT_EQ(read(), 3);  // 4: from now on it is content
+  EXPECT_EQ(read(), 3) << "version 4: it did not want 2";
+  ASSERT_GT(asked.calls, 0);
   write_versions(1);
-  EXPECT_EQ(read(), 3);
-  EXPECT_GT(calls, 0);
+  const IW_stats_t before = stats();
+  const int calls = asked.calls;
+  EXPECT_EQ(read(), 3) << "from now on it is content";
+  EXPECT_EQ(asked.calls, calls + 1);
+  EXPECT_EQ(stats().messages_sent, before.messages_sent);
+  EXPECT_EQ(asked.last.size, sizeof asked.last);
+  EXPECT_EQ(asked.last.version, 4u);
+  EXPECT_GE(asked.last.newest_known, 4u);
+  double seconds = 0;
+  ASSERT_EQ(IW_staleness(segment_, &seconds), 0);
+  EXPECT_GT(asked.last.seconds_confirmed, 0);
+  EXPECT_LE(asked.last.seconds_confirmed, seconds);
+  ASSERT_EQ(IW_set_coherence_fn(segment_, nullptr, nullptr), 0);
+  EXPECT_EQ(read(), 4) << "back to Full";
+  EXPECT_EQ(asked.calls, calls + 1);
 }
 
 struct Seen {

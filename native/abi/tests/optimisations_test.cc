@@ -55,8 +55,9 @@ TEST_F(OptimisationSwitches, AnUnknownWordIsAnErrorThatListsTheKnownOnes) {
     Agent agent;
     const std::string answer = agent.tell("open " + server_.url("/switches") + " 30");
     EXPECT_NE(answer.find("IW_OPTIMISATIONS: unknown word"), std::string::npos) << answer;
-    EXPECT_NE(answer.find("all, none, and with or without '-' before them no-diff, splicing"),
-              std::string::npos)
+    EXPECT_NE(
+        answer.find("all, none, and with or without '-' before them no-diff, splicing, prediction"),
+        std::string::npos)
         << answer;
   }
 }
@@ -105,6 +106,28 @@ TEST_F(OptimisationSwitches, NoDiffModeIsSwitched) {
   };
   EXPECT_GT(whole_bytes_of("all"), 0);
   EXPECT_EQ(whole_bytes_of("all,-no-diff"), 0);
+}
+
+// Blocks that lie one behind the other, all of them changed.
+TEST_F(OptimisationSwitches, PredictionIsSwitched) {
+  constexpr int blocks = 200;
+  const auto searched = [&](const char* words) {
+    Agent agent = opened(words);
+    EXPECT_EQ(agent.tell("wl"), "ok");
+    for (int i = 0; i < blocks; ++i) {
+      EXPECT_EQ(agent.tell("make " + std::string(words) + std::to_string(i) + " 1"), "ok");
+    }
+    EXPECT_EQ(agent.tell("release"), "ok");
+    const int before = std::stoi(agent.tell("searched"));
+    EXPECT_EQ(agent.tell("wl"), "ok");
+    for (int i = 0; i < blocks; ++i) {
+      EXPECT_EQ(agent.tell("put " + std::string(words) + std::to_string(i) + " 0 1"), "ok");
+    }
+    EXPECT_EQ(agent.tell("release"), "ok");
+    return std::stoi(agent.tell("searched")) - before;
+  };
+  EXPECT_LE(searched("all"), 2);
+  EXPECT_GE(searched("all,-prediction"), blocks);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "abi/tests/server_process.h"
 #include "abi/tests/statistics.h"
@@ -126,18 +127,62 @@ TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
   ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
   ASSERT_EQ(IW_rl_release(segment), 0);
   server.signal(SIGSTOP);
+  const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(IW_rl_acquire_for(segment, 0.1, 0), IW_ETIMED_OUT) << IW_strerror();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(100))
+      << "it waits to its deadline";
+  for (const auto& [model, x] : {std::pair{IW_DELTA, 1.0}, std::pair{IW_DIFF, 50.0},
+                                 std::pair{IW_TEMPORAL, 0.05}, std::pair{IW_STRICT, 0.0}}) {
+    ASSERT_EQ(IW_set_coherence(segment, model, x), 0);
+    EXPECT_EQ(IW_rl_acquire_for(segment, 0.01, 0), IW_ETIMED_OUT) << model;
+  }
   // What needs no answer goes on.
+  ASSERT_EQ(IW_set_coherence(segment, IW_TEMPORAL, 3600), 0);
+  EXPECT_EQ(IW_rl_acquire_for(segment, 0, 0), 0) << IW_strerror();
+  EXPECT_EQ(IW_rl_release(segment), 0);
   ASSERT_EQ(IW_set_coherence(segment, IW_NULL, 0), 0);
   EXPECT_EQ(IW_rl_acquire_for(segment, 0, 0), 0) << IW_strerror();
   EXPECT_EQ(IW_rl_release(segment), 0);
-  server.signal(SIGCONT);
+  // The answer comes before the deadline.
   ASSERT_EQ(IW_set_coherence(segment, IW_FULL, 0), 0);
-  EXPECT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
-  EXPECT_EQ(IW_rl_release(segment), 0);
+  int waited = -1;
+  std::thread waiting([&] {
+    waited = IW_rl_acquire_for(segment, 30, 0);
+    if (waited == 0) IW_rl_release(segment);
+  });
+  server.signal(SIGCONT);
+  waiting.join();
+  EXPECT_EQ(waited, 0);
   server.kill();
   const int code = IW_rl_acquire_for(segment, 0.1, 0);
   EXPECT_TRUE(code == IW_EUNREACHABLE || code == IW_ETIMED_OUT) << code << " " << IW_strerror();
+}
+
+// A subscribed copy is taken to be the newest only as long as the server is heard.
+TEST(Recovery, Fresh5ASubscribedCopyIsNotRecentWhenTheServerIsSilent) {
+  Server server({"--store", "memory", "--heartbeat", "0.1"});
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = open_with(server.url("/silent"), IW_MEMORY);
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  std::uint64_t before = 0;
+  do {
+    before = stats_of(segment).local_reader_locks;
+    ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+    ASSERT_EQ(IW_rl_release(segment), 0);
+  } while (stats_of(segment).local_reader_locks == before);
+  const auto heard = std::chrono::steady_clock::now();
+  server.signal(SIGSTOP);
+  int code = 0;
+  while ((code = IW_rl_acquire_for(segment, 0, 0)) == 0) {
+    ASSERT_EQ(IW_rl_release(segment), 0);
+    ASSERT_LT(std::chrono::steady_clock::now() - heard, std::chrono::seconds(20))
+        << "taken for the newest long after the server's last word";
+  }
+  EXPECT_TRUE(code == IW_ETIMED_OUT || code == IW_EUNREACHABLE) << IW_strerror();
+  server.signal(SIGCONT);
+  EXPECT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_rl_release(segment), 0);
+  EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
 TEST(Recovery, Lock5AClientStoppedPastItsLeaseIsFencedAndRolledBack) {
