@@ -19,7 +19,7 @@ setup:  ## install what building and testing need (as root or with sudo); nothin
 build: setup  ## build the interweave program, the client library and the examples
 	@make/build.sh
 
-demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh
+demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh, SIMULATOR=fortran|cpp
 	@make/demo.sh
 
 test: setup  ## everything that must hold, about 25 minutes on 2 cores

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|server_costs for one.
+# granularity|translate|swizzle|server_costs|solver for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
@@ -23,6 +23,11 @@ for name in update frame read_lock memory readers blocks granularity translate s
         --unit "million pointers a second" --title "Pointers on their way out and in (ICDCS'03, Figure 6)" ;;
   esac
 done
+# Figure 10: a solver in Fortran that shares, shares not, or writes files.
+if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
+  echo "== solver"
+  bench/solver.py "$BUILD/release/examples/astroflow" "$IW_PROGRAM" "$BENCH_RESULTS"
+fi
 # The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff, as
 # the client keeps its own: what fresh pages cost is the system's, not the translation's.
 if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then

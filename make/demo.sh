@@ -16,6 +16,16 @@ case "$PROBLEM" in
 esac
 program="$PWD/target/release/interweave"
 astroflow="$PWD/$BUILD/release/examples/astroflow"
+# The Fortran simulator where there is a Fortran compiler; both compute the same bits.
+case "${SIMULATOR:-}" in
+  "") if [ -x "$astroflow/astroflow-simulator-fortran" ]; then simulation=astroflow-simulator-fortran; else simulation=astroflow-simulator; fi ;;
+  cpp) simulation=astroflow-simulator ;;
+  fortran) simulation=astroflow-simulator-fortran ;;
+  *)
+    echo "demo: SIMULATOR='$SIMULATOR' is neither cpp nor fortran" >&2
+    exit 2
+    ;;
+esac
 work=$(mktemp -d "${TMPDIR:-/tmp}/interweave-demo.XXXXXX")
 children=()
 
@@ -66,7 +76,7 @@ done
 url="$address/astroflow"
 
 echo "demo: server at $address, store in $work/store"
-echo "demo: simulating $PROBLEM into $url"
+echo "demo: simulating $PROBLEM into $url ($simulation)"
 echo "demo: look from another terminal:"
 echo "        $astroflow/astroflow-viewer --url $url"
 echo "        $program show $url"
@@ -82,7 +92,7 @@ else
 fi
 [ -t 1 ] || viewer_options+=(--headless)
 
-"$astroflow/astroflow-simulator" "${simulator_options[@]}" 2>"$work/simulator.log" &
+"$astroflow/$simulation" "${simulator_options[@]}" 2>"$work/simulator.log" &
 simulator=$!
 children+=("$simulator")
 # In the background, so that a signal is handled at once; with the terminal all the same.

@@ -4,17 +4,24 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-FRAMES=25 PROBLEM=sod make/demo.sh >"$work/out" 2>&1 || { cat "$work/out"; exit 1; }
-python3 - "$work/out" <<'PY'
+for simulator in fortran cpp; do
+  SIMULATOR=$simulator FRAMES=25 PROBLEM=sod make/demo.sh >"$work/$simulator" 2>&1 ||
+    { cat "$work/$simulator"; exit 1; }
+done
+python3 - "$work/fortran" "$work/cpp" <<'PY'
 import json, re, sys
-text = open(sys.argv[1]).read()
-summaries = [json.loads(found) for found in re.findall(r"^\{.*\}$", text, re.M)]
-assert len(summaries) == 2, text
-simulator, viewer = summaries
 REFERENCE_ERROR = 0.0034  # second order, N = 256
-assert simulator["frames"] == 25, simulator
-assert viewer["checksum"] == simulator["checksum"], (viewer, simulator)
-assert 0 < viewer["mean_density_error"] <= 1.5 * REFERENCE_ERROR, viewer
-assert 0 < viewer["bytes_received"], viewer
+checksums = set()
+for path in sys.argv[1:]:
+    text = open(path).read()
+    summaries = [json.loads(found) for found in re.findall(r"^\{.*\}$", text, re.M)]
+    assert len(summaries) == 2, text
+    simulator, viewer = summaries
+    assert simulator["frames"] == 25, simulator
+    assert viewer["checksum"] == simulator["checksum"], (viewer, simulator)
+    assert 0 < viewer["mean_density_error"] <= 1.5 * REFERENCE_ERROR, viewer
+    assert 0 < viewer["bytes_received"], viewer
+    checksums.add(viewer["checksum"])
+assert len(checksums) == 1, "the simulators differ"
 print("demo: mean error of the viewer's density", viewer["mean_density_error"])
 PY
