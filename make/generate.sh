@@ -4,3 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo run --release --quiet --locked -p interweave-idl -- codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
 cargo run --release --quiet --locked -p interweave-idl -- codec --lang cpp --out native/protocol spec/protocol/*.x
+cargo run --release --quiet --locked -p interweave-idl -- codec --lang typescript --out web/src/wire/protocol spec/protocol/*.x

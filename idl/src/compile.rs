@@ -31,6 +31,7 @@ pub enum DataLanguage {
 pub enum CodecLanguage {
     Rust,
     Cpp,
+    TypeScript,
 }
 
 impl FromStr for DataLanguage {
@@ -57,8 +58,9 @@ impl FromStr for CodecLanguage {
         match text {
             "rust" => Ok(CodecLanguage::Rust),
             "cpp" => Ok(CodecLanguage::Cpp),
+            "typescript" => Ok(CodecLanguage::TypeScript),
             _ => Err(format!(
-                "unknown language `{text}`; codecs are made for rust and cpp"
+                "unknown language `{text}`; codecs are made for rust, cpp and typescript"
             )),
         }
     }

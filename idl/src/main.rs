@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: interweave-idl data  --lang c|cpp|fortran [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...
-       interweave-idl codec --lang rust|cpp      [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
+       interweave-idl codec --lang rust|cpp|typescript [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
 
 struct Request {
     options: CompileOptions,

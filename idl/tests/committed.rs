@@ -35,14 +35,16 @@ fn differing(language: CodecLanguage, dir: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-const HOW: &str = "generate the codecs anew: \
-    cargo run -p interweave-idl -- codec --lang rust --out server/wire/src/protocol spec/protocol/*.x; \
-    cargo run -p interweave-idl -- codec --lang cpp --out native/protocol spec/protocol/*.x";
+const HOW: &str = "generate the codecs anew: make generate";
 
 #[test]
 fn the_committed_codecs_are_up_to_date() {
     let mut stale = differing(CodecLanguage::Rust, "server/wire/src/protocol");
     stale.extend(differing(CodecLanguage::Cpp, "native/protocol"));
+    stale.extend(differing(
+        CodecLanguage::TypeScript,
+        "web/src/wire/protocol",
+    ));
     assert!(stale.is_empty(), "{stale:?} differ; {HOW}");
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn generate(
     match output {
         Output::Codec(CodecLanguage::Rust) => codec::rust::generate(unit, report),
         Output::Codec(CodecLanguage::Cpp) => codec::cpp::generate(unit, report),
+        Output::Codec(CodecLanguage::TypeScript) => codec::typescript::generate(unit, report),
         Output::Data(DataLanguage::C) => c::generate(unit, report),
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),

@@ -1,12 +1,13 @@
 //! Encoders and decoders of the protocol's messages (RFC 4506), for the languages that speak it.
 //!
-//! The runtimes they lean on are written by hand: `server/wire/src/protocol/xdr.rs` and
-//! `native/protocol/xdr.h`. Generated code holds no rule of its own beyond the order of fields:
-//! bounds, padding, UTF-8, recursion depth and "never allocate more than the bytes at hand can
-//! fill" are the runtimes' business.
+//! The runtimes they lean on are written by hand: `server/wire/src/protocol/xdr.rs`,
+//! `native/protocol/xdr.h` and `web/src/wire/protocol/xdr.ts`. Generated code holds no rule of its
+//! own beyond the order of fields: bounds, padding, UTF-8, recursion depth and "never allocate more
+//! than the bytes at hand can fill" are the runtimes' business.
 
 pub mod cpp;
 pub mod rust;
+pub mod typescript;
 
 use crate::backends::order::{self, Cycles};
 use crate::diagnostics::{Diagnostic, Report};
@@ -29,7 +30,7 @@ pub fn check(schema: &Schema, report: &mut Report) {
     }
 }
 
-/// What both languages ask about encodings.
+/// What all languages ask about encodings.
 pub struct Encodings<'a> {
     schema: &'a Schema,
     pub cycles: Cycles,

@@ -1,0 +1,134 @@
+/** URLs and MIPs as text: spec/format/mip.md. Whether anything exists is not asked here. */
+import { InterweaveError } from "./error.js";
+import { MAX_SERIAL } from "./pointer.js";
+import { ErrorCode } from "./protocol/error.js";
+import { MAX_NAME, MAX_PATH } from "./protocol/segment.js";
+
+/** [MIP-1] */
+export const DEFAULT_PORT = 7747;
+/** [MIP-6] */
+const MAX_MIP_BYTES = 4096;
+
+/** A server: over TCP, the host in lower case without brackets; or by a Unix socket. */
+export type Address =
+  | { readonly host: string; readonly port: number }
+  | { readonly socketFile: string };
+
+export interface SegmentUrl {
+  readonly server: Address;
+  /** Begins with '/'. */
+  readonly path: string;
+}
+
+export interface Mip {
+  readonly url: SegmentUrl;
+  /** null: the segment itself. */
+  readonly block: number | string | null;
+  readonly offset: bigint;
+}
+
+const control = /[\u0000-\u001f\u007f-\u009f]/;
+const utf8 = new TextEncoder();
+
+function byteLength(text: string): number {
+  return utf8.encode(text).length;
+}
+
+function bad(text: string, why: string): InterweaveError {
+  return new InterweaveError(ErrorCode.BAD_URL,
+    `\`${text.slice(0, 200)}\` ${why}; write [iw://]host[:port]/path, or unix:FILE:/path`);
+}
+
+/** [SEG-4] */
+export function isBlockName(name: string): boolean {
+  return name !== "" && byteLength(name) <= MAX_NAME && !/^[0-9]/.test(name) &&
+    !name.includes("#") && !control.test(name);
+}
+
+/** '/' first, no '#', no control characters, at most MAX_PATH bytes. */
+export function isPath(path: string): boolean {
+  return path.startsWith("/") && byteLength(path) <= MAX_PATH && !path.includes("#") &&
+    !control.test(path);
+}
+
+/** What a slot of a segment's table may hold [WIRE-5]. */
+export function isSlotText(text: string): boolean {
+  if (isPath(text)) return true;
+  if (!text.startsWith("iw://") && !text.startsWith("unix:")) return false;
+  try {
+    parseUrl(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `host[:port]`, of which the port may be left out. */
+export function parseAddress(text: string): Address | null {
+  const parts = /^(\[[0-9A-Za-z\-._:]+\]|[0-9A-Za-z\-._]+)(:[0-9]+)?$/.exec(text);
+  if (parts?.[1] === undefined) return null;
+  const digits = parts[2]?.slice(1) ?? String(DEFAULT_PORT);
+  const port = Number(digits);
+  if (digits.startsWith("0") || port > 65535) return null;
+  return { host: parts[1].replace(/^\[|\]$/g, "").toLowerCase(), port };
+}
+
+export function parseUrl(text: string): SegmentUrl {
+  if (byteLength(text) > MAX_MIP_BYTES) throw bad(text, "is longer than 4096 bytes");
+  if (text.startsWith("iws://")) {
+    throw bad(text, "asks for TLS (iws://), which is not supported yet: use iw://");
+  }
+  let server: Address | null;
+  let path: string;
+  if (text.startsWith("unix:")) {
+    const colon = text.indexOf(":/", 5);
+    const socketFile = text.slice(5, colon);
+    if (colon < 0 || socketFile === "" || control.test(socketFile)) {
+      throw bad(text, "does not name the socket's file and `:/path`");
+    }
+    [server, path] = [{ socketFile }, text.slice(colon + 1)];
+  } else {
+    const rest = text.startsWith("iw://") ? text.slice(5) : text;
+    const slash = rest.indexOf("/");
+    if (slash < 0) throw bad(text, "has no path");
+    [server, path] = [parseAddress(rest.slice(0, slash)), rest.slice(slash)];
+    if (server === null) throw bad(text, "has no host, or a port that is none");
+  }
+  if (!isPath(path)) {
+    throw bad(text, "has a path with '#' or control characters, or longer than 1024 bytes");
+  }
+  return { server, path };
+}
+
+export function parseMip(text: string): Mip {
+  if (byteLength(text) > MAX_MIP_BYTES) throw bad(text, "is longer than 4096 bytes");
+  const [urlText = "", blockText, ...offsets] = text.split("#");
+  const url = parseUrl(urlText);
+  let block: number | string | null = null;
+  if (blockText !== undefined) {
+    if (isBlockName(blockText)) block = blockText;
+    else if (/^[1-9][0-9]*$/.test(blockText) && Number(blockText) <= MAX_SERIAL) {
+      block = Number(blockText);
+    } else throw bad(text, "has neither a block's serial nor a block's name after '#'");
+  }
+  if (offsets.length === 0) return { url, block, offset: 0n };
+  const digits = offsets.join("#");
+  if (!/^[0-9]{1,4000}$/.test(digits)) {
+    throw bad(text, "has an offset that is not a decimal number");
+  }
+  const offset = BigInt(digits);
+  if (offset >= 1n << 64n) throw bad(text, "has an offset beyond 2^64");
+  return { url, block, offset };
+}
+
+export function addressText(server: Address): string {
+  if ("socketFile" in server) return `unix:${server.socketFile}:`;
+  const host = server.host.includes(":") ? `[${server.host}]` : server.host;
+  return `iw://${host}:${server.port}`;
+}
+
+/** The canonical text, if the block is given by its serial [MIP-3]. */
+export function mipText(server: string, path: string, block: Mip["block"], offset = 0n): string {
+  const place = block === null ? "" : `#${block}${offset === 0n ? "" : `#${offset}`}`;
+  return `${server}${path}${place}`;
+}
