@@ -1,6 +1,7 @@
 //! The types of a Fortran module are those of C: a program of either language prints the sizes of all
 //! types and the offsets of all members, and the two must print the same. C's are the tables' (see
-//! tests/layout/print.c), Fortran's are asked of variables of the types.
+//! tests/layout/print.c), Fortran's are asked of variables of the types. For another machine:
+//! IW_TEST_MACHINE="powerpc-linux-gnu qemu-ppc-static", the compilers' prefix and what runs programs.
 
 mod golden;
 
@@ -18,6 +19,44 @@ fn command(dir: &Path, program: &str, arguments: &[&str]) -> String {
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program}:\n{messages}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Of this machine's if none is asked for.
+struct Machine {
+    prefix: String,
+    runner: Option<String>,
+}
+
+impl Machine {
+    fn asked_for() -> Self {
+        let asked = std::env::var("IW_TEST_MACHINE").unwrap_or_default();
+        let mut words = asked.split_whitespace().map(str::to_string);
+        Machine {
+            prefix: words
+                .next()
+                .map(|triplet| triplet + "-")
+                .unwrap_or_default(),
+            runner: words.next(),
+        }
+    }
+
+    fn compile(&self, dir: &Path, compiler: &str, arguments: &[&str]) {
+        let is_other = !self.prefix.is_empty();
+        let linking: &[&str] = if is_other { &["-static"] } else { &[] };
+        let compiler = format!("{}{compiler}", self.prefix);
+        command(dir, &compiler, &[linking, arguments].concat());
+    }
+
+    /// The lines that a program prints, sorted.
+    fn lines_of(&self, dir: &Path, program: &str) -> Vec<String> {
+        let text = match &self.runner {
+            Some(runner) => command(dir, runner, &[program]),
+            None => command(dir, program, &[]),
+        };
+        let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+        lines.sort();
+        lines
+    }
 }
 
 /// What the module says: the types' names with those of their components and of their arms.
@@ -121,37 +160,30 @@ fn check(source: &Path, dir: &Path) {
     let library = library.map(|part| format!("{}/fortran/src/{part}.f90", root.display()));
     let mut modules: Vec<&str> = vec!["-fsyntax-only"];
     modules.extend(library.iter().map(String::as_str));
-    command(dir, "gfortran", &modules);
+    let machine = Machine::asked_for();
+    machine.compile(dir, "gfortran", &modules);
     let fortran = format!("{stem}.f90");
-    command(dir, "gfortran", &["-w", &fortran, "ask.f90", "-o", "ask"]);
+    machine.compile(dir, "gfortran", &["-w", &fortran, "ask.f90", "-o", "ask"]);
 
     let include = format!("-I{}/native/include", root.display());
     let layout = tests_dir().join("layout");
     let (layout_include, print) = (format!("-I{}", layout.display()), layout.join("print.c"));
-    let table = format!("{stem}.c");
-    let print = print.to_str().unwrap();
-    command(
+    let (print, table) = (print.to_str().unwrap(), format!("{stem}.c"));
+    let flags = ["-std=c99", &include, &layout_include, "-I."];
+    machine.compile(
         dir,
         "gcc",
-        &[
-            "-std=c99",
-            &include,
-            &layout_include,
-            "-I.",
-            print,
-            &table,
-            "-o",
-            "print",
-        ],
+        &[&flags[..], &[print, &table, "-o", "print"]].concat(),
     );
 
-    let lines = |text: String| {
-        let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
-        lines.sort();
-        lines
-    };
-    let (c, fortran) = (command(dir, "./print", &[]), command(dir, "./ask", &[]));
-    assert_eq!(lines(c), lines(fortran), "{}", source.display());
+    let printed = machine.lines_of(dir, "./print");
+    assert!(printed.len() > types.len());
+    assert_eq!(
+        printed,
+        machine.lines_of(dir, "./ask"),
+        "{}",
+        source.display()
+    );
 }
 
 fn fresh_dir(name: &str) -> PathBuf {

@@ -26,6 +26,7 @@ program shared
     call publish()
   end do
   call report(checksum(gas))
+  call finish()
 
 contains
 
@@ -62,6 +63,11 @@ contains
     call check(IW_wl_release(segment) == IW_OK)
     call check(IW_wl_acquire(segment) == IW_OK)
   end subroutine publish
+
+  subroutine finish()
+    call check(IW_wl_release(segment) == IW_OK)
+    call check(IW_close_segment(segment) == IW_OK)
+  end subroutine finish
 
   subroutine check(holds)
     logical, intent(in) :: holds
