@@ -116,9 +116,21 @@ void Collector::end_block() {
 }
 
 types::UnitRange Collector::units_of(const memory::BlockPart& part) const {
-  const std::size_t end_bytes = part.offset_bytes + part.length_bytes;
-  if (number_bytes_ == 0) return types::units_covering(array_, part.offset_bytes, end_bytes);
-  return {part.offset_bytes / number_bytes_, (end_bytes + number_bytes_ - 1) / number_bytes_};
+  const std::size_t end_byte = part.offset_bytes + part.length_bytes;
+  if (number_bytes_ != 0) {
+    return {part.offset_bytes / number_bytes_, (end_byte + number_bytes_ - 1) / number_bytes_};
+  }
+  // Runs are of whole words, and a string may begin or end within one: its neighbour, of which the
+  // word has the rest, did not change.
+  const auto is_equal = [&](std::size_t at) { return part.view[at] == part.pristine[at]; };
+  std::size_t before = 0;
+  std::size_t behind = 0;
+  while (before < 3 && before < part.length_bytes && is_equal(before)) ++before;
+  while (behind < 3 && before + behind < part.length_bytes &&
+         is_equal(part.length_bytes - behind - 1)) {
+    ++behind;
+  }
+  return types::units_covering(array_, part.offset_bytes + before, end_byte - behind);
 }
 
 // Runs of bytes touch whole units; two runs may touch the same one, or neighbours.
