@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|server_costs|solver for one.
+# granularity|translate|swizzle|optimisations|server_costs|solver for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
 cmake --build "$BUILD/release" --parallel "${JOBS:-2}" -- --quiet
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
-for name in update frame read_lock memory readers blocks granularity translate swizzle; do
+for name in update frame read_lock memory readers blocks granularity translate swizzle optimisations; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   echo "== $name"
   "$BUILD/release/bench/bench_$name"
