@@ -33,7 +33,7 @@ for machine in $machines; do
   mkdir -p "$folder"
   cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet" \
     -DIW_PAGE_BYTES="$page_bytes" -DIW_PROGRAM="$PWD/target/release/interweave" -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" >"$folder/configure.log" 2>&1 ||
+    -DIW_RELEASE_FLAGS="-O1 -DNDEBUG" >"$folder/configure.log" 2>&1 ||
     { cat "$folder/configure.log"; exit 1; }
   cmake --build "$folder" --parallel "$jobs" -- --quiet
   built=$SECONDS

@@ -12,6 +12,7 @@
 #include "swizzle/stub_arena.h"
 #include "types/mip.h"
 #include "types/navigation.h"
+#include "types/reflection.h"
 #include "types/registry.h"
 
 using iw::abi::error_code;
@@ -224,6 +225,31 @@ int IW_assign(IW_handle_t h, void* field, const void* src, size_t count) {
 
 void* IW_next_block(IW_handle_t h, const void* after) {
   return guarded_pointer(h, [=](void*& out) { return h->next_block(after, out); });
+}
+
+int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
+  return guarded(h, [=]() -> Result {
+    if (out == nullptr || out->size < offsetof(IW_block_t, name) || out->size > sizeof *out) {
+      return {error_code::BAD_ARGUMENT, "IW_block_t.size must be sizeof(IW_block_t)"};
+    }
+    IW_block_t found{};
+    found.size = out->size;
+    const Result result = h->describe_block(p, found);
+    if (result.ok()) std::memcpy(out, &found, out->size);
+    return result;
+  });
+}
+
+IW_type_t IW_laid_out(IW_type_t type) {
+  try {
+    Result why;
+    const IW_type_t table = iw::types::laid_out(type, why);
+    if (table == nullptr) (void)fail(why);
+    return table;
+  } catch (const std::bad_alloc&) {
+    (void)fail({error_code::NO_MEMORY, "no memory is left"});
+    return nullptr;
+  }
 }
 
 IW_mip_t IW_ptr_to_mip(const void* p) {

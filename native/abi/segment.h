@@ -92,6 +92,7 @@ class Segment : public Listener {
   Result free_block(void* block);
   Result assign(void* field, const void* source, std::size_t count);
   Result next_block(const void* after, void*& out);
+  Result describe_block(const void* place, IW_block_t& out);
   // Where the place is; its space is reserved, if need be by asking the server.
   Result place_of(const types::Mip& mip, void*& out);
   // Makes blocks known here; those that do not exist stay unknown.

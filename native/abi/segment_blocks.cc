@@ -5,6 +5,7 @@
 #include "abi/segment.h"
 #include "session/frame_writer.h"
 #include "types/navigation.h"
+#include "types/reflection.h"
 
 namespace iw::abi {
 
@@ -89,6 +90,25 @@ Result Segment::next_block(const void* after, void*& out) {
     out = block.address;
     return {};
   }
+  return {};
+}
+
+Result Segment::describe_block(const void* place, IW_block_t& out) {
+  if (find_hold(this) == nullptr) {
+    return {error_code::NO_LOCK, "this needs a reader or writer lock of the segment"};
+  }
+  const std::shared_ptr<memory::Heap> blocks = heap();
+  memory::Block block;
+  if (!blocks->find_at(place, block)) {
+    return {error_code::BAD_POINTER, "the address is in no block of the segment"};
+  }
+  out.address = block.address;
+  out.type = types::table_of(*block.type);
+  out.count = static_cast<std::size_t>(block.count);
+  out.serial = block.serial;
+  out.is_owned = block.is_owned ? 1 : 0;
+  const std::string name = blocks->name_of(block.serial);
+  name.copy(out.name, sizeof out.name - 1);  // [MIP-2]: at most 255 bytes
   return {};
 }
 

@@ -226,6 +226,24 @@ IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
  * IW_errno unchanged) after the last. Needs a lock. */
 IW_API void* IW_next_block(IW_handle_t h, const void* after);
 
+/* What a segment says of one of its blocks: enough to read it without generated code. */
+typedef struct IW_block {
+  size_t size;     /* sizeof(IW_block_t), set by the caller; members may be added at the end */
+  void* address;   /* of its first value */
+  IW_type_t type;  /* of one value: the program's own table if it has one, with all its parts; good
+                      as  long as the program */
+  size_t count;    /* of values */
+  uint64_t serial; /* in its segment */
+  int is_owned;    /* the value of an owned field: freed with it */
+  char name[256];  /* "" if it has none */
+} IW_block_t;
+
+/* The block of the segment that `p` points into. Needs a lock. IW_EBAD_POINTER: into none. */
+IW_API int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out);
+
+/* A type that was registered without sizes and offsets, with them; NULL if it is not registered. */
+IW_API IW_type_t IW_laid_out(IW_type_t type);
+
 /* ---- Machine-independent pointers ---------------------------------------------------------------
  */
 

@@ -15,6 +15,7 @@ struct Registry::State {
   std::mutex mutex;
   std::vector<IW_type_t> waiting;  // announced, not yet read
   std::unordered_map<IW_type_t, const Type*> by_table;
+  std::unordered_map<const Type*, IW_type_t> tables;  // of the types that have a name
   std::unordered_map<IW_type_t, Result> refused;
   std::map<std::string, const Type*, std::less<>> by_name;
   std::vector<std::unique_ptr<Type>> owned;
@@ -51,7 +52,9 @@ Result Registry::State::admit(TableGroup& group) {
   for (const auto& [name, type] : fresh) by_name.emplace(name, type);
   for (const auto& [table, type] : group.by_table) {
     const auto named = type->name.empty() ? by_name.end() : by_name.find(type->name);
-    by_table.emplace(table, named == by_name.end() ? type : named->second);
+    const Type* const chosen = named == by_name.end() ? type : named->second;
+    by_table.emplace(table, chosen);
+    if (table->size != 0 && !type->name.empty()) tables.emplace(chosen, table);
   }
   std::move(group.types.begin(), group.types.end(), std::back_inserter(owned));
   return {};
@@ -131,6 +134,31 @@ const Type* Registry::find(IW_type_t table, Result& why) {
              " is not registered in this program; link the file that the compiler generated for "
              "it, or pass it to IW_register_types"};
   return nullptr;
+}
+
+IW_type_t Registry::table_of(const Type& type) {
+  if (type.kind == Kind::primitive) return primitive_table(type.primitive);
+  if (type.name.empty()) return nullptr;
+  const Type* const known = find(type.name, type.hash);
+  if (known == nullptr || !same_layout(*known, type)) return nullptr;
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->tables.find(known);
+  return found == state_->tables.end() ? nullptr : found->second;
+}
+
+void Registry::adopt(IW_type_t table) {
+  const std::lock_guard lock(state_->mutex);
+  TableGroup group;
+  const auto known = [this](IW_type_t other) -> const Type* {
+    const auto found = state_->by_table.find(other);
+    return found == state_->by_table.end() ? nullptr : found->second;
+  };
+  if (Result read = read_table(table, known, group); !read.ok()) {
+    state_->refused.emplace(table, std::move(read));
+    return;
+  }
+  state_->by_table.merge(group.by_table);
+  std::move(group.types.begin(), group.types.end(), std::back_inserter(state_->owned));
 }
 
 const Type* Registry::find(std::string_view name) {

@@ -34,6 +34,14 @@ class Registry {
   // (UNKNOWN_TYPE, TYPE_CONFLICT, BAD_ARGUMENT) otherwise.
   const Type* find(IW_type_t table, Result& why);
 
+  // The table by which the program registered a type of this name, structure and layout; one of a
+  // primitive; null if there is none that has the layout written in it.
+  IW_type_t table_of(const Type& type);
+
+  // A complete table that find() shall know, without a claim on the names in it: other types may be
+  // registered under them.
+  void adopt(IW_type_t table);
+
   // The registered type of that name, if its hash is this one; null otherwise.
   const Type* find(std::string_view name, std::uint64_t hash);
   // The registered type of that name; null if there is none.

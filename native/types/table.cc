@@ -1,5 +1,6 @@
 #include "types/table.h"
 
+#include <array>
 #include <deque>
 #include <utility>
 
@@ -7,6 +8,13 @@
 #include "types/hash.h"
 
 namespace iw::types {
+
+IW_type_t primitive_table(Primitive primitive) {
+  constexpr std::array<IW_type_t, 11> tables = {
+      &IW_def_char,  &IW_def_uchar,  &IW_def_short, &IW_def_ushort, &IW_def_int, &IW_def_uint,
+      &IW_def_hyper, &IW_def_uhyper, &IW_def_float, &IW_def_double, &IW_def_bool};
+  return tables.at(static_cast<std::size_t>(primitive) - 1);
+}
 
 std::string table_name(IW_type_t table) {
   if (table->name != nullptr && *table->name != '\0') return table->name;
@@ -33,6 +41,7 @@ class Reader {
   Type* begin(IW_type_t table, std::uint32_t depth);
   const Type* part(IW_type_t table, std::uint32_t depth);
   bool fill(Type& type, IW_type_t table, std::uint32_t depth);
+  static std::string place(Type& type, IW_type_t table);
   bool fill_choice(Type& type, IW_type_t table, std::uint32_t depth);
   bool add_arm(Type& type, const IW_arm_def& arm, std::uint32_t depth);
   const Type* leaf(IW_type_t table);
@@ -80,12 +89,10 @@ Type* Reader::begin(IW_type_t table, std::uint32_t depth) {
   type->name = table->name == nullptr ? "" : table->name;
   type->kind = static_cast<Kind>(table->kind);
   type->predecessor = table->predecessor;
-  type->size_bytes = table->size;
-  type->align_bytes = table->align;
   type->count = table->count;
   if (!fill(*type, table, depth)) return nullptr;
   std::string why = finish_structure(*type);
-  if (why.empty()) why = check_layout(*type);
+  if (why.empty()) why = place(*type, table);
   if (!why.empty()) {
     fail(table, why);
     return nullptr;
@@ -94,6 +101,14 @@ Type* Reader::begin(IW_type_t table, std::uint32_t depth) {
   out_.by_table.emplace(table, made);
   out_.types.push_back(std::move(type));
   return made;
+}
+
+// As the table says, or, where it says nothing, by the platform's C rules.
+std::string Reader::place(Type& type, IW_type_t table) {
+  if (table->size == 0) return lay_out(type) ? "" : "it does not fit this machine's memory";
+  type.size_bytes = table->size;
+  type.align_bytes = table->align;
+  return check_layout(type);
 }
 
 bool Reader::fill(Type& type, IW_type_t table, std::uint32_t depth) {

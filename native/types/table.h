@@ -24,6 +24,9 @@ struct TableGroup {
 Result read_table(IW_type_t root, const std::function<const Type*(IW_type_t)>& known,
                   TableGroup& out);
 
+// The library's table of a primitive.
+IW_type_t primitive_table(Primitive primitive);
+
 // For messages: the table's name, or its kind.
 std::string table_name(IW_type_t table);
 

@@ -3,9 +3,11 @@
  *
  * The XDR compiler turns each type of an .x file into a constant IW_type_def, with sizes and
  * offsets left to the C compiler, so that the generated text is the same for every machine. A
- * generated file registers its types when the program loads. Descriptors of a program never change
- * and are never freed. Their meaning is that of spec/format/type-descriptor.md; the kinds and the
- * primitives have the numbers of spec/protocol/descriptor.x.
+ * generated file registers its types when the program loads. A table that a program makes at run
+ * time may leave size, align and offsets 0: the type is then laid out by the platform's C rules
+ * (IW_laid_out tells how). Descriptors of a program never change and are never freed. Their meaning
+ * is that of spec/format/type-descriptor.md; the kinds and the primitives have the numbers of
+ * spec/protocol/descriptor.x.
  *
  * Plain C99, also read by C++. Include <interweave.h> in programs; this file is for generated code.
  */

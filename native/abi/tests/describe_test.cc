@@ -1,0 +1,102 @@
+// Blocks seen without generated code: types made at run time, and what the segment says of a block.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "abi/tests/server_process.h"
+#include "interweave.h"
+
+namespace iw::test {
+namespace {
+
+struct sample {
+  char tag;
+  double value;
+  sample* next;
+};
+
+// `sample` as a program without a compiler of types writes it: without sizes and offsets.
+IW_type_t sample_type() {
+  static IW_type_def to_next = IW_POINTER_DEF("", nullptr);
+  static IW_field_def fields[] = {
+      {"tag", IW_char, 0}, {"value", IW_double, 0}, {"next", &to_next, 0}};
+  static IW_type_def made = IW_RECORD_DEF("described_sample", 0, 0, fields, 3);
+  static const int registered = [] {
+    to_next.size = to_next.align = 0;
+    to_next.element = &made;
+    const IW_type_t table = &made;
+    return IW_register_types(&table, 1);
+  }();
+  EXPECT_EQ(registered, 0);
+  return &made;
+}
+
+class Describe : public testing::Test {
+ protected:
+  void SetUp() override {
+    segment_ = IW_open_segment(server_.url("/described").c_str());
+    ASSERT_NE(segment_, nullptr) << IW_strerror();
+    ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();
+  }
+  void TearDown() override { EXPECT_EQ(IW_close_segment(segment_), 0); }
+
+  IW_block_t describe(const void* place) {
+    IW_block_t block{};
+    block.size = sizeof block;
+    EXPECT_EQ(IW_describe_block(segment_, place, &block), 0) << IW_strerror();
+    return block;
+  }
+
+  Server server_;
+  IW_handle_t segment_ = nullptr;
+};
+
+TEST_F(Describe, ABlockOfATypeMadeAtRunTimeIsLaidOutAsTheCompilerDoes) {
+  auto* const two = static_cast<sample*>(IW_malloc_array(segment_, sample_type(), 2, "two"));
+  ASSERT_NE(two, nullptr) << IW_strerror();
+  two[1] = {'x', 2.5, &two[0]};
+  const IW_block_t block = describe(&two[1].value);
+  EXPECT_EQ(block.address, two);
+  EXPECT_EQ(block.count, 2U);
+  EXPECT_EQ(block.serial, 1U);
+  EXPECT_EQ(block.is_owned, 0);
+  EXPECT_STREQ(block.name, "two");
+  EXPECT_EQ(block.type->size, sizeof(sample));
+  EXPECT_STREQ(block.type->name, "described_sample");
+  ASSERT_EQ(block.type->field_count, 3U);
+  EXPECT_EQ(block.type->fields[1].offset, offsetof(sample, value));
+  EXPECT_EQ(block.type->fields[2].offset, offsetof(sample, next));
+  EXPECT_EQ(block.type->fields[2].type->element, block.type);
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+}
+
+TEST_F(Describe, WhatADescriptionGivesCanBeAllocatedAgain) {
+  void* const one = IW_malloc(segment_, sample_type());
+  ASSERT_NE(one, nullptr) << IW_strerror();
+  const IW_block_t first = describe(one);
+  void* const other = IW_malloc_array(segment_, first.type, 3, nullptr);
+  ASSERT_NE(other, nullptr) << IW_strerror();
+  const IW_block_t second = describe(other);
+  EXPECT_EQ(second.type, first.type);
+  EXPECT_EQ(second.count, 3U);
+  EXPECT_STREQ(second.name, "");
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+}
+
+TEST_F(Describe, WrongQuestionsSayWhy) {
+  int outside = 0;
+  IW_block_t block{};
+  EXPECT_EQ(IW_describe_block(segment_, &outside, &block), IW_EBAD_ARGUMENT) << "no size";
+  block.size = sizeof block;
+  EXPECT_EQ(IW_describe_block(segment_, &outside, &block), IW_EBAD_POINTER);
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+  EXPECT_EQ(IW_describe_block(segment_, &outside, &block), IW_ENO_LOCK);
+  const IW_type_def unknown = IW_TEXT_DEF("nobody registered this", 0);
+  EXPECT_EQ(IW_laid_out(&unknown), nullptr);
+  EXPECT_EQ(IW_errno(), IW_EUNKNOWN_TYPE);
+}
+
+}  // namespace
+}  // namespace iw::test
