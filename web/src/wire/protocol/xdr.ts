@@ -44,19 +44,23 @@ export class Writer {
   }
 
   i32(value: number): void {
-    this.view.setInt32(this.room(4), value);
+    const at = this.room(4);
+    this.view.setInt32(at, value);
   }
 
   i64(value: bigint): void {
-    this.view.setBigInt64(this.room(8), value);
+    const at = this.room(8);
+    this.view.setBigInt64(at, value);
   }
 
   f32(value: number): void {
-    this.view.setFloat32(this.room(4), value);
+    const at = this.room(4);
+    this.view.setFloat32(at, value);
   }
 
   f64(value: number): void {
-    this.view.setFloat64(this.room(8), value);
+    const at = this.room(8);
+    this.view.setFloat64(at, value);
   }
 
   /** Bytes, and the zeros that fill their last unit of four. */
