@@ -51,6 +51,53 @@ TEST(AddressMap, FindsEveryByteOfEveryBlockAndNothingElse) {
   EXPECT_FALSE(find_block(old, found)) << "the heap is gone";
 }
 
+// Rows are longer than what is looked up together, and go from heap to heap.
+TEST(AddressMap, ARowOfAddressesAndSerialsIsAnsweredAsEachAlone) {
+  auto a = new_heap("127.0.0.1/a");
+  auto b = new_heap("127.0.0.1/b");
+  const auto in_a = filled(*a, 4000);
+  const auto in_b = filled(*b, 300);
+  ASSERT_TRUE(a->erase(17).ok());
+  int local = 0;
+  std::mt19937 random(2);
+  for (const bool predicts : {true, false}) {
+    Trail by_address;
+    Trail by_serial;
+    by_address.predicts = by_serial.predicts = predicts;
+    for (int round = 0; round < 200; ++round) {
+      std::vector<const void*> addresses;
+      std::vector<std::uint64_t> serials;
+      std::size_t at = random() % in_a.size();
+      for (int i = 0; i < 100; ++i) {
+        const auto& blocks = random() % 16 == 0 ? in_b : in_a;
+        at = random() % 4 == 0 ? random() : at + 1;
+        const Block& block = blocks[at % blocks.size()];
+        addresses.push_back(block.address + random() % (block.size_bytes + 3));
+        if (random() % 30 == 0) addresses.back() = random() % 2 == 0 ? nullptr : &local;
+        serials.push_back(at % (in_a.size() + 2));
+      }
+      std::vector<FoundBlock> row(addresses.size());
+      find_blocks(addresses, by_address, row.data());
+      std::vector<Block> named(serials.size());
+      a->find(serials, by_serial, named.data());
+      for (std::size_t i = 0; i < addresses.size(); ++i) {
+        FoundBlock alone;
+        ASSERT_EQ(find_block(addresses[i], alone), row[i].block.serial != 0) << i;
+        if (row[i].block.serial != 0) {
+          ASSERT_EQ(row[i].block.address, alone.block.address);
+          ASSERT_EQ(row[i].offset_bytes, alone.offset_bytes);
+          ASSERT_EQ(row[i].heap_number, alone.heap_number);
+        }
+        Block block;
+        ASSERT_EQ(a->find(serials[i], block), named[i].serial != 0) << serials[i];
+        ASSERT_EQ(named[i].address, block.address);
+      }
+    }
+    EXPECT_EQ(by_serial.followed > 10'000, predicts);
+    EXPECT_EQ(by_address.followed > 5'000, predicts);
+  }
+}
+
 TEST(AddressMap, TellsTheHeapsOfAProcessApart) {
   auto a = new_heap("127.0.0.1/a");
   auto b = new_heap("127.0.0.1/b");
