@@ -219,7 +219,9 @@ IW_API int IW_free(IW_handle_t h, void* block);
 
 /* Replaces the value of an owned field, that is `T x<>` or `string s<>` in a block of the segment:
  * `count` elements are copied from `src` (for a string: characters without the NUL). `field` is the
- * address of the field itself. Needs the writer lock. */
+ * address of the field itself. Needs the writer lock. Structs with such fields may also be copied,
+ * cleared and freed as they are: at the release each field has a value of its own, and values that
+ * no field has any more are freed. */
 IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
 
 /* The block after `after` in the order of serials; NULL gives the first, and is returned (with

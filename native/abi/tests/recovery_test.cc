@@ -282,12 +282,15 @@ TEST(Recovery, P1NothingAcknowledgedIsLostAndNothingAppliedTwice) {
   ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
   auto* const pair = static_cast<int*>(IW_malloc_array(segment, IW_int, 2000, "pair"));
   ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
-  int acknowledged = 0;
+  std::atomic<int> acknowledged{0};
   std::atomic<int> kills{0};
   // The same thread throughout: the server lives no longer than the thread that started it.
   std::thread killer([&] {
     for (; kills < 5; ++kills) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const int enough = acknowledged + 2;
+      while (acknowledged < enough) std::this_thread::yield();
+      // At another moment of the next release each time.
+      for (int i = 0; i < kills * 50; ++i) std::this_thread::yield();
       server.kill();
       server.start();
     }
