@@ -6,9 +6,10 @@ PREFIX ?= /usr/local
 ONLY   ?=
 FRAMES ?=
 PROBLEM ?= lw3
-export BUILD PREFIX ONLY FRAMES PROBLEM
+TARGET ?=
+export BUILD PREFIX ONLY FRAMES PROBLEM TARGET
 
-.PHONY: help setup build demo test test-long bench fuzz tidy format generate install clean
+.PHONY: help setup build demo test test-machines test-long bench fuzz tidy format generate install clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -24,6 +25,9 @@ demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBL
 
 test: setup  ## everything that must hold, about 25 minutes on 2 cores
 	@make/test.sh
+
+test-machines: build  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
+	@make/test_machines.sh --all
 
 test-long: build  ## the longer campaigns: 200 server kills, five minutes of fuzz a decoder
 	@make/test_long.sh
@@ -43,7 +47,7 @@ format:  ## format all sources in place
 generate:  ## regenerate the protocol's codecs from spec/protocol
 	@make/generate.sh
 
-install: build  ## install into PREFIX (default /usr/local)
+install: $(if $(TARGET),,build)  ## install into PREFIX (default /usr/local); TARGET=s390x-linux-gnu: the library for another machine
 	@make/install.sh
 
 clean:  ## remove what was built
