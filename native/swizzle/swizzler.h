@@ -43,10 +43,8 @@ class Swizzler {
            StubArena& stubs = StubArena::program())
       : own_(own), slots_(slots), resolver_(resolver), stubs_(stubs) {}
 
-  // Whether to predict blocks (memory/trail.h); and how many look-ups of blocks a prediction
-  // answered, and how many an index.
+  // Whether to predict blocks (memory/trail.h); and how many an index was searched for.
   void predict_blocks(bool yes) { addresses_.predicts = serials_.predicts = yes; }
-  [[nodiscard]] std::uint64_t followed() const { return addresses_.followed + serials_.followed; }
   [[nodiscard]] std::uint64_t searched() const { return addresses_.searched + serials_.searched; }
 
   // An address found in a pointer field. `target` is what the pointer type says, null for `void *`.
