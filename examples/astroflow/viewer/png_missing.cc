@@ -1,0 +1,11 @@
+// In place of png_file.cc where there is no libpng.
+#include "viewer/png_file.h"
+
+namespace astroflow {
+
+std::optional<std::string> write_png(const std::string& path, const double* /*field*/,
+                                     const Grid& /*grid*/, const ColourMap& /*colours*/) {
+  return "cannot write " + path + ": this viewer was built without libpng (Debian: libpng-dev)";
+}
+
+}  // namespace astroflow
