@@ -2,9 +2,9 @@
 ! this one. Fortran 2003.
 module interweave_c
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
-  use interweave_constants, only: IW_stats_t
+  use interweave_constants, only: IW_block_t, IW_stats_t
   implicit none
-  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_stats_t
+  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_block_t, IW_stats_t
 
   ! IW_open_options
   type, bind(C) :: c_open_options
@@ -162,6 +162,14 @@ module interweave_c
       type(c_ptr), value :: after
       type(c_ptr) :: answer
     end function c_next_block
+
+    function c_describe_block(h, p, out) bind(C, name="IW_describe_block") result(answer)
+      import :: IW_block_t, c_int, c_ptr
+      type(c_ptr), value :: h
+      type(c_ptr), value :: p
+      type(IW_block_t), intent(inout) :: out
+      integer(c_int) :: answer
+    end function c_describe_block
 
     function c_ptr_to_mip(p) bind(C, name="IW_ptr_to_mip") result(answer)
       import :: c_ptr

@@ -92,7 +92,20 @@ module interweave_constants
     integer(c_int64_t) :: native_bytes
     integer(c_int64_t) :: version
     integer(c_int64_t) :: newest_known
+    integer(c_int64_t) :: compared_bytes, whole_bytes
+    integer(c_int64_t) :: searched_blocks
   end type IW_stats_t
+
+  ! What a segment says of one of its blocks; `size_bytes` is set by IW_describe_block. IW_text(b%name).
+  type, bind(C) :: IW_block_t
+    integer(c_size_t) :: size_bytes
+    type(c_ptr) :: address
+    type(c_ptr) :: type
+    integer(c_size_t) :: count
+    integer(c_int64_t) :: serial
+    integer(c_int) :: is_owned
+    character(kind=c_char) :: name(256)
+  end type IW_block_t
 
   ! What a function given to IW_set_coherence_fn gets a pointer to.
   type, bind(C) :: IW_copy_state

@@ -19,6 +19,7 @@ module interweave
   public :: IW_wl_acquire, IW_wl_acquire_for, IW_wl_release, IW_wl_abort
   public :: IW_set_coherence, IW_set_coherence_fn, IW_refresh, IW_staleness
   public :: IW_malloc, IW_malloc_named, IW_malloc_array, IW_free, IW_assign, IW_next_block
+  public :: IW_describe_block
   public :: IW_ptr_to_mip, IW_mip_to_ptr, IW_on_change, IW_event_fd, IW_dispatch
   public :: IW_stats, IW_set_log, IW_errno, IW_strerror
   public :: IW_array, IW_text, IW_set_text
@@ -31,7 +32,7 @@ module interweave
   public :: IW_EREAD_ONLY, IW_ESTALE, IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED
   public :: IW_EINTERNAL, IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH
   public :: IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_wide, IW_on_64, IW_on_32
-  public :: IW_on_i386, IW_handle_t, IW_sequence_t, IW_stats_t, IW_copy_state, IW_char, IW_uchar
+  public :: IW_on_i386, IW_handle_t, IW_sequence_t, IW_stats_t, IW_block_t, IW_copy_state, IW_char, IW_uchar
   public :: IW_short, IW_ushort, IW_int, IW_uint, IW_hyper, IW_uhyper, IW_float, IW_double, IW_bool
 
   ! IW_assign(h, field, text), IW_assign(h, field, source, count)
@@ -264,6 +265,17 @@ contains
 
     block = c_next_block(h%address, given(after))
   end function IW_next_block
+
+  ! The block that `p` leads into.
+  function IW_describe_block(h, p, block) result(status)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: p
+    type(IW_block_t), intent(inout) :: block
+    integer(c_int) :: status
+
+    block%size_bytes = size(transfer(block, (/ ' ' /)), kind=c_size_t)
+    status = c_describe_block(h%address, p, block)
+  end function IW_describe_block
 
   ! Of length 0 if `p` leads into no open segment.
   function IW_ptr_to_mip(p) result(mip)

@@ -60,6 +60,7 @@ contains
 
   subroutine blocks_are_allocated_named_iterated_and_freed()
     type(c_ptr) :: one, two, three
+    type(IW_block_t) :: told
 
     call check(IW_version(segment) == 0, 'an empty segment has version 0')
     call check(IW_wl_acquire(segment) == IW_OK, 'writer lock')
@@ -73,6 +74,9 @@ contains
     call check(c_associated(IW_next_block(segment), one), 'the first block')
     call check(c_associated(IW_next_block(segment, one), two), 'the second block')
     call check(c_associated(IW_next_block(segment, two), three), 'the third block')
+    call check(IW_describe_block(segment, three, told) == IW_OK, 'describe')
+    call check(IW_text(told%name) == 'three' .and. told%count == 24, 'name and count')
+    call check(c_associated(told%type, IW_double) .and. told%serial == 3, 'type and serial')
     call check(IW_free(segment, one) == IW_OK, 'free')
     call check(c_associated(IW_next_block(segment), two), 'the first block is gone')
     call check(IW_wl_release(segment) == IW_OK, 'release')

@@ -5,7 +5,7 @@ module header
 
   integer(c_int), bind(C) :: header_constant_count
   integer(c_int), bind(C) :: header_constants(46)
-  integer(c_int), bind(C) :: header_sizes(4)
+  integer(c_int), bind(C) :: header_sizes(5)
 end module header
 
 program constants
@@ -28,6 +28,7 @@ program constants
   type(IW_copy_state) :: copy
   type(c_open_options) :: options
   type(IW_sequence_t) :: sequence
+  type(IW_block_t) :: block
   character(len=1) :: bytes(1)
 
   call check(header_constant_count == size(own), 'all are compared')
@@ -36,4 +37,5 @@ program constants
   call check(size(transfer(copy, bytes)) == header_sizes(2), 'IW_copy_state')
   call check(size(transfer(options, bytes)) == header_sizes(3), 'IW_open_options')
   call check(size(transfer(sequence, bytes)) == header_sizes(4), 'IW_sequence_t')
+  call check(size(transfer(block, bytes)) == header_sizes(5), 'IW_block_t')
 end program constants

@@ -50,4 +50,4 @@ const int header_constants[] = {IW_OK,
 const int header_constant_count = sizeof header_constants / sizeof header_constants[0];
 
 const int header_sizes[] = {sizeof(IW_stats_t), sizeof(IW_copy_state), sizeof(IW_open_options),
-                            sizeof(IW_sequence_t)};
+                            sizeof(IW_sequence_t), sizeof(IW_block_t)};
