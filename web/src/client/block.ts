@@ -1,0 +1,71 @@
+/** A block of a segment, as programs see it. */
+import type { CopiedBlock } from "../diff/copy.js";
+import type { Type } from "../types/type.js";
+import { checkReadable, mipOfPlace, PLACE, type Heap, type Place } from "./place.js";
+import { elementsAt, inside, read, write } from "./values.js";
+import { InterweaveError } from "../wire/error.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+
+function tooMany(count: number, block: Block): InterweaveError {
+  return new InterweaveError(ErrorCode.BAD_ARGUMENT,
+    `${count} elements for ${block.mip()}, which has ${block.count}`);
+}
+
+export class Block {
+  readonly [PLACE]: Place;
+
+  constructor(
+    heap: Heap,
+    private readonly block: CopiedBlock,
+  ) {
+    this[PLACE] = { heap, block, type: block.type, at: 0, unit: 0 };
+  }
+
+  get serial(): number {
+    return this.block.serial;
+  }
+
+  /** "" for a block without a name. */
+  get name(): string {
+    return this.block.name;
+  }
+
+  get type(): Type {
+    return this.block.type;
+  }
+
+  /** How many elements of its type it has. */
+  get count(): number {
+    return this.block.count;
+  }
+
+  /** In units, which offsets count. */
+  get units(): number {
+    return this.block.units;
+  }
+
+  /** The canonical MIP, of the block or a unit in it. */
+  mip(unit = 0): string {
+    return mipOfPlace({ ...this[PLACE], unit });
+  }
+
+  /** The one element, or all of them as an array. */
+  get value(): unknown {
+    checkReadable(this[PLACE]);
+    return this.count === 1 ? read(this[PLACE]) : this.elements;
+  }
+
+  set value(value: unknown) {
+    const values = this.count === 1 ? [value] : [...(value as Iterable<unknown>)];
+    if (values.length > this.count) throw tooMany(values.length, this);
+    const { type } = this;
+    values.forEach((each, index) => {
+      write(inside(this[PLACE], type, index * type.size, index * type.units), each);
+    });
+  }
+
+  /** All elements as an array, also if there is but one: numbers as a typed array on the copy. */
+  get elements(): ReturnType<typeof elementsAt> {
+    return elementsAt(this[PLACE], this.count);
+  }
+}

@@ -1,0 +1,164 @@
+/** A program's connection to a server, and the segments it has open there. */
+import type { Bound } from "../coherence/freshness.js";
+import { expect } from "../session/connection.js";
+import { InterweaveError } from "../wire/error.js";
+import { addressText, DEFAULT_PORT, isPath, parseAddress } from "../wire/mip.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import { CoherenceModel } from "../wire/protocol/lock.js";
+import {
+  listSegments, removeSegment, segmentList, type SegmentInfo,
+} from "../wire/protocol/segment.js";
+import { MessageType } from "../wire/protocol/session.js";
+import type { Codec } from "../wire/protocol/xdr.js";
+import { now } from "./clock.js";
+import { Link } from "./link.js";
+import { Segment, type OpenOptions } from "./segment.js";
+import type { Dial, DialOptions } from "./transport.js";
+
+export interface ConnectOptions {
+  /** Proves who asks. */
+  token?: string;
+  /** For people: the program's name. */
+  label?: string;
+  /** How long connecting, and calls about no segment, may take: 30,000 unless said otherwise. */
+  timeoutMs?: number;
+  webSocket?: DialOptions["webSocket"];
+  /** What MIPs call the server, `iw://host:port`; by WebSocket its port is another. */
+  serverUrl?: string;
+}
+
+/** How recent is recent enough (spec/coherence.md). */
+export const Coherence = {
+  full: { model: CoherenceModel.FULL, x: 0 } as Bound,
+  strict: { model: CoherenceModel.STRICT, x: 0 } as Bound,
+  /** Any copy; the first is fetched. */
+  none: { model: CoherenceModel.NULL_COHERENCE, x: 0 } as Bound,
+  /** At most so many versions behind. */
+  delta: (versions: number): Bound => ({ model: CoherenceModel.DELTA, x: versions }),
+  /** At most so many seconds old. */
+  temporal: (seconds: number): Bound => ({ model: CoherenceModel.TEMPORAL, x: seconds }),
+  /** At most so many per cent of the units changed since. */
+  diff: (perCent: number): Bound => ({ model: CoherenceModel.DIFF, x: perCent }),
+};
+
+/** The server's name in canonical MIPs [MIP-3]. */
+function serverUrlOf(url: string): string {
+  if (url.startsWith("unix:")) return url.replace(/:(\/.*)?$/, "") + ":";
+  const web = /^(?:ws|http)s?:\/\/(.*?)(?::[0-9]+)?(?:\/|$)/.exec(url);
+  const address = parseAddress(web?.[1] ?? url.replace(/^iw:\/\//, "").replace(/\/.*$/, ""));
+  return addressText(address ?? { host: "localhost", port: DEFAULT_PORT });
+}
+
+export class Client {
+  readonly serverUrl: string;
+  private readonly link: Link;
+  private readonly segments = new Map<string, Segment>();
+  private readonly watchers = new Set<(isConnected: boolean) => void>();
+  private readonly timeoutMs: number;
+
+  constructor(
+    readonly url: string,
+    dial: Dial,
+    options: ConnectOptions,
+  ) {
+    const { token = "", label = "interweave (TypeScript)", timeoutMs = 30_000, webSocket } = options;
+    this.serverUrl = options.serverUrl ?? serverUrlOf(url);
+    this.timeoutMs = timeoutMs;
+    const dialing = { token, label, timeoutMs, ...(webSocket === undefined ? {} : { webSocket }) };
+    this.link = new Link(url, dial, dialing, (isConnected) => {
+      for (const watcher of this.watchers) watcher(isConnected);
+    });
+  }
+
+  /** Fails at once if the server cannot be reached; later losses are repaired. */
+  begin(): Promise<void> {
+    return this.link.begin();
+  }
+
+  get isConnected(): boolean {
+    return this.link.live !== null;
+  }
+
+  /** Milliseconds since the server was last heard. */
+  get silentForMs(): number {
+    const { live, heard, lostForMs } = this.link;
+    return live === null ? lostForMs : now() - heard.at;
+  }
+
+  /** Calls back when the connection is lost and when there is one again; returns how to stop. */
+  onConnection(watcher: (isConnected: boolean) => void): () => void {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
+
+  /** Opens a segment, which one program has once. */
+  async open(path: string, options: OpenOptions = {}): Promise<Segment> {
+    if (!isPath(path)) {
+      throw new InterweaveError(ErrorCode.BAD_URL,
+        `\`${path}\` is no path: it begins with '/', has no '#', and at most 1024 bytes`);
+    }
+    const known = this.segments.get(path);
+    if (known !== undefined) return known;
+    const segment = new Segment(this.link, path, options, {
+      serverUrl: this.serverUrl,
+      segmentAt: (text) => this.segmentAt(text),
+      forget: (closed) => this.segments.get(path) === closed && this.segments.delete(path),
+    });
+    this.segments.set(path, segment);
+    try {
+      await segment.open();
+    } catch (error) {
+      await segment.close();
+      throw error;
+    }
+    return segment;
+  }
+
+  private segmentAt(slotText: string): Segment | null {
+    const isHere = slotText.startsWith(this.serverUrl + "/");
+    const path = isHere ? slotText.slice(this.serverUrl.length) : slotText;
+    return this.segments.get(path) ?? null;
+  }
+
+  /** What the server has, with paths that begin with `prefix`. */
+  async list(prefix = "/"): Promise<SegmentInfo[]> {
+    const found: SegmentInfo[] = [];
+    for (let after = ""; ; ) {
+      const body = { prefix, after };
+      const list = await this.ask(MessageType.LIST_SEGMENTS, listSegments, body, MessageType.SEGMENT_LIST, segmentList);
+      found.push(...list.segments);
+      const last = list.segments[list.segments.length - 1];
+      if (!list.more || last === undefined) return found;
+      after = last.path;
+    }
+  }
+
+  /** Removes a segment for everybody. */
+  async remove(path: string): Promise<void> {
+    await this.ask(MessageType.REMOVE_SEGMENT, removeSegment, { path }, MessageType.DONE, null);
+  }
+
+  private async ask<Q, A>(
+    type: MessageType, codec: Codec<Q>, body: Q, reply: MessageType, replyCodec: Codec<A> | null,
+  ): Promise<A> {
+    const deadline = now() + this.timeoutMs;
+    const live = await this.link.connected(deadline);
+    const answer = await this.link.call(live, { type, codec, body, deadline });
+    return expect(answer.message, reply, replyCodec);
+  }
+
+  /** Ends the session: its locks are released, what was not released is undone. */
+  async close(): Promise<void> {
+    for (const segment of [...this.segments.values()]) await segment.close();
+    this.link.close();
+  }
+}
+
+/** A `connect` that reaches servers in that way. */
+export function connectBy(dial: Dial) {
+  return async (url: string, options: ConnectOptions = {}): Promise<Client> => {
+    const client = new Client(url, dial, options);
+    await client.begin();
+    return client;
+  };
+}

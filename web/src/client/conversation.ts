@@ -1,0 +1,293 @@
+/**
+ * What a segment says to the server and hears from it: opened anew on every connection, answers and
+ * notifications taken in in their order, the writer lock renewed, subscriptions kept as the bound
+ * wants them [POLL-1].
+ */
+import {
+  canSubscribe, isSameBound, promiseFor, type Bound,
+} from "../coherence/freshness.js";
+import { CopyState } from "../session/copy_state.js";
+import { expect, type Answer } from "../session/connection.js";
+import { WriterGrant } from "../session/writer_grant.js";
+import { InterweaveError } from "../wire/error.js";
+import { decodeBody, type Message } from "../wire/frames.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import {
+  abortWriter, acquireWriter, CoherenceModel, readerAcquired, renewWriter, writerAcquired, writerReleased,
+  writerRenewed, type WriterAcquired,
+} from "../wire/protocol/lock.js";
+import { notRecent, push, subscribe, subscribed, unsubscribe, writerLost } from "../wire/protocol/notify.js";
+import { closeSegment, Durability, openSegment, segmentOpened, type SegmentOpened, type VersionStamp } from "../wire/protocol/segment.js";
+import { MessageType } from "../wire/protocol/session.js";
+import type { Codec } from "../wire/protocol/xdr.js";
+import { Cursor } from "../wire/varint.js";
+import { now } from "./clock.js";
+import type { Link, Listener, Live } from "./link.js";
+import type { OpenOptions, SegmentStats } from "./segment.js";
+
+/** How many bytes of diffs the server may send by itself before they are used. */
+const PUSH_WINDOW_BYTES = 8 << 20;
+
+/** How long a segment may take to be opened anew for its writer. */
+const OPENING_MS = 5000;
+
+/** The version that a diff begins at, from its head. */
+function fromOf(diff: Uint8Array): bigint {
+  const cursor = new Cursor(diff);
+  cursor.skip(5);
+  return cursor.varint64();
+}
+
+export class Conversation implements Listener {
+  readonly state = new CopyState();
+  granted: WriterGrant | null = null;
+  isClosed = false;
+  private isRemoved = false;
+  /** The connection on which the segment is open, perhaps lost, and its number there. */
+  private live: Live | null = null;
+  private number = 0;
+  private opening: Promise<SegmentOpened> | null = null;
+  private wantedPromise: Bound | null = null;
+  private isSubscribing = false;
+
+  constructor(
+    readonly link: Link,
+    private readonly path: string,
+    private readonly options: OpenOptions,
+    private readonly stats: SegmentStats,
+    private readonly changed: () => void,
+  ) {
+    link.listeners.add(this);
+  }
+
+  /** Fails if nothing can be asked any more. */
+  check(): void {
+    if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, `${this.path} was closed`);
+    if (this.isRemoved) throw new InterweaveError(ErrorCode.REMOVED, `${this.path} was removed`);
+  }
+
+  /** There is a connection on which the segment is not open yet. */
+  get isElsewhere(): boolean {
+    return this.link.live !== null && this.live !== this.link.live;
+  }
+
+  async open(deadline: number): Promise<SegmentOpened> {
+    const live = await this.link.connected(deadline);
+    return this.openOn(live, deadline);
+  }
+
+  private openOn(live: Live, deadline: number): Promise<SegmentOpened> {
+    this.opening ??= this.openNow(live, deadline).finally(() => (this.opening = null));
+    return this.opening;
+  }
+
+  private async openNow(live: Live, deadline: number): Promise<SegmentOpened> {
+    const { readOnly = false, create = !readOnly, durability = Durability.SYNCED, quotaBytes = 0 } = this.options;
+    const body = {
+      path: this.path, create, read_only: readOnly, durable: durability, quota_bytes: BigInt(quotaBytes),
+    };
+    const answer = await this.link.call(live, {
+      type: MessageType.OPEN_SEGMENT, codec: openSegment, body, deadline,
+      absorb: ({ message }) => {
+        if (message.envelope.type !== MessageType.SEGMENT_OPENED) return;
+        this.number = decodeBody(message, segmentOpened).segment;
+        this.live = live;
+        live.listeners.set(this.number, this);
+      },
+    });
+    return expect(answer.message, MessageType.SEGMENT_OPENED, segmentOpened);
+  }
+
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.link.listeners.delete(this);
+    this.live?.listeners.delete(this.number);
+    this.post(MessageType.CLOSE_SEGMENT, closeSegment, (segment) => ({ segment }));
+    this.changed();
+  }
+
+  // ---- asking ----
+
+  /** Sends and waits, over a new connection if one is lost, until the deadline. */
+  async ask<T>(
+    type: MessageType, codec: Codec<T>, body: (number: number) => T, deadline: number,
+    waitsForOthers = false,
+  ): Promise<Answer> {
+    for (;;) {
+      this.check();
+      const live = await this.link.connected(deadline);
+      try {
+        if (this.live !== live) await this.openOn(live, deadline);
+        return await this.callOn(live, type, codec, body(this.number), undefined, deadline, waitsForOthers);
+      } catch (error) {
+        if (!live.isLost || !(error instanceof InterweaveError) || now() >= deadline) throw error;
+      }
+    }
+  }
+
+  /** The segment open on a connection: for messages that must not be repeated blindly. */
+  async liveAndOpen(deadline: number): Promise<{ live: Live; number: number }> {
+    for (;;) {
+      this.check();
+      const live = await this.link.connected(deadline);
+      try {
+        if (this.live !== live) await this.openOn(live, deadline);
+        return { live, number: this.number };
+      } catch (error) {
+        if (!live.isLost || now() >= deadline) throw error;
+      }
+    }
+  }
+
+  callOn<T>(
+    live: Live, type: MessageType, codec: Codec<T>, body: T, bulk: Uint8Array | undefined,
+    deadline: number, waitsForOthers = false,
+  ): Promise<Answer> {
+    return this.link.call(live, {
+      type, codec, body, deadline, waitsForOthers, ...(bulk === undefined ? {} : { bulk }),
+      absorb: (answer, isLate) => this.answered(type, answer, isLate),
+    });
+  }
+
+  /** Sends, if the segment is open; whatever the answer is, nobody waits for it. */
+  post<T>(type: MessageType, codec: Codec<T>, body: (number: number) => T): void {
+    const { live } = this;
+    if (live === null || live.isLost) return;
+    this.callOn(live, type, codec, body(this.number), undefined, Infinity).catch(() => undefined);
+  }
+
+  /** Sends what has no answer. */
+  tell<T>(type: MessageType, codec: Codec<T>, body: (number: number) => T): void {
+    this.live?.tell(type, codec, body(this.number));
+  }
+
+  async acquireWriter(deadline: number): Promise<WriterGrant> {
+    const answer = await this.ask(MessageType.ACQUIRE_WRITER, acquireWriter, (segment) => ({
+      segment, have: this.state.reach,
+      deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
+    }), deadline + 1000, true);
+    expect(answer.message, MessageType.WRITER_ACQUIRED, writerAcquired);
+    return this.granted as WriterGrant;
+  }
+
+  abortWriter(fence: bigint): void {
+    this.granted = null;
+    this.post(MessageType.ABORT_WRITER, abortWriter, (segment) => ({ segment, fence }));
+  }
+
+  // ---- hearing ----
+
+  private answered(type: MessageType, answer: Answer, isLate: boolean): void {
+    const { message, sentAt } = answer;
+    const found = message.envelope.type;
+    if (type === MessageType.ACQUIRE_READER && found === MessageType.READER_ACQUIRED) {
+      const { now: version, updated } = decodeBody(message, readerAcquired);
+      this.diffCame(message, version, updated, sentAt);
+    } else if (type === MessageType.ACQUIRE_WRITER && found === MessageType.WRITER_ACQUIRED) {
+      this.grantCame(decodeBody(message, writerAcquired), answer, isLate);
+    } else if (type === MessageType.RENEW_WRITER && this.granted !== null) {
+      if (found !== MessageType.WRITER_RENEWED) this.granted.lost(this.granted.fence);
+      else this.granted.renewed(decodeBody(message, writerRenewed).lease_ms, sentAt);
+    } else if (type === MessageType.RELEASE_WRITER && found === MessageType.WRITER_RELEASED) {
+      const version = decodeBody(message, writerReleased).versions[0];
+      if (version !== undefined) this.state.released(version, sentAt);
+    } else if (type === MessageType.SUBSCRIBE) {
+      this.isSubscribing = false;
+      if (found !== MessageType.SUBSCRIBED || this.wantedPromise === null) return;
+      this.state.subscribed(this.wantedPromise);
+      this.state.newestIs(decodeBody(message, subscribed).now, sentAt);
+    }
+    this.changed();
+  }
+
+  private diffCame(message: Message, version: VersionStamp, updated: boolean, asOf: number, wasPushed = false): void {
+    if (!updated) return this.state.upToDate(version, asOf);
+    const from = { incarnation: version.incarnation, number: fromOf(message.bulk) };
+    this.stats.diffs += 1;
+    this.stats.diffBytes += message.bulk.length;
+    if (from.number === 0n) this.stats.fullCopies += 1;
+    this.state.stage({ from, now: version, bytes: message.bulk, wasPushed, asOf });
+  }
+
+  private grantCame(granted: WriterAcquired, { message, sentAt }: Answer, isLate: boolean): void {
+    this.diffCame(message, granted.now, granted.updated, sentAt);
+    if (isLate) this.abortWriter(granted.fence);
+    else this.granted = new WriterGrant(granted, sentAt, now());
+  }
+
+  notified(message: Message): void {
+    switch (message.envelope.type) {
+      case MessageType.PUSH: {
+        const pushed = decodeBody(message, push);
+        this.state.adaptation.notified();
+        this.diffCame(message, pushed.now, true, now(), true);
+        break;
+      }
+      case MessageType.NOT_RECENT:
+        this.state.adaptation.notified();
+        this.state.notRecent(decodeBody(message, notRecent).now, now());
+        break;
+      case MessageType.WRITER_LOST:
+        this.granted?.lost(decodeBody(message, writerLost).fence);
+        break;
+      case MessageType.SEGMENT_GONE:
+        this.isRemoved = true;
+        this.granted?.lost(this.granted.fence);
+        break;
+      default:
+        return;
+    }
+    this.changed();
+  }
+
+  connectionLost(): void {
+    this.state.connectionLost();
+    this.granted?.connectionLost();
+    this.isSubscribing = false;
+    this.changed();
+  }
+
+  tick(time: number): void {
+    const { granted } = this;
+    if (granted !== null && granted.renewalDue <= time) {
+      granted.renewalSent();
+      const { fence } = granted;
+      this.post(MessageType.RENEW_WRITER, renewWriter, (segment) => ({ segment, fence }));
+    }
+    if (!this.isElsewhere) return;
+    // After a reconnect whoever watches has to look again, and the writer to renew its lock.
+    if (granted !== null) this.open(time + OPENING_MS).catch(() => undefined);
+    this.changed();
+  }
+
+  // ---- subscriptions ----
+
+  /** Subscribes and unsubscribes as the bound and whoever watches want it. */
+  follow(bound: Bound, isWatched: boolean): void {
+    const isWanted = isWatched || (this.state.adaptation.wantsSubscription && canSubscribe(bound));
+    const { subscription } = this.state;
+    if (!isWanted) {
+      if (subscription === null) return;
+      this.state.unsubscribed();
+      this.post(MessageType.UNSUBSCRIBE, unsubscribe, (segment) => ({ segment }));
+    } else if (!this.isSubscribing && !isSameBound(subscription, promiseFor(bound))) {
+      this.subscribe(bound);
+    }
+  }
+
+  private subscribe(bound: Bound): void {
+    if (this.live === null || this.live.isLost) return;
+    this.isSubscribing = true;
+    // The server may act on the new promise before we hear so: the old one does not count any more.
+    this.state.unsubscribed();
+    const promise = promiseFor(bound);
+    this.wantedPromise = promise;
+    // Readers that are content with old copies would be sent diffs that they never use.
+    const isPushed = bound.model === CoherenceModel.FULL || bound.model === CoherenceModel.DELTA;
+    this.post(MessageType.SUBSCRIBE, subscribe, (segment) => ({
+      segment, have: this.state.reach, model: promise.model, x: promise.x,
+      push: isPushed, push_bytes: BigInt(isPushed ? PUSH_WINDOW_BYTES : 0),
+    }));
+  }
+}

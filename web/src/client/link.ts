@@ -1,0 +1,274 @@
+/**
+ * The connection to one server, shared by all its segments: made, kept alive, lost and made again.
+ * A connection is never repaired; a new one replaces it, and resumes the session if its lease lives
+ * [SES-2]. Answers and notifications are taken in at once, in the order in which they come; whoever
+ * asked goes on afterwards.
+ */
+import { Connection, type Answer, type Identity } from "../session/connection.js";
+import { InterweaveError } from "../wire/error.js";
+import { framesOf, type Message } from "../wire/frames.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import { cancel, MessageType, type Welcome } from "../wire/protocol/session.js";
+import type { Codec } from "../wire/protocol/xdr.js";
+import { now } from "./clock.js";
+import { Condition } from "./condition.js";
+import type { Dial, DialOptions, Transport } from "./transport.js";
+
+const TICK_MS = 200;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2000;
+
+/** A segment, as the link sees it. */
+export interface Listener {
+  notified(message: Message): void;
+  connectionLost(): void;
+  tick(now: number): void;
+}
+
+export interface Request<T> {
+  type: MessageType;
+  codec: Codec<T> | null;
+  body: T | null;
+  bulk?: Uint8Array;
+  /** Takes the answer in before anything that comes after it. */
+  absorb?: (answer: Answer, isLate: boolean) => void;
+  /** The server may let it wait: at the deadline it is given up with CANCEL. */
+  waitsForOthers?: boolean;
+  deadline: number;
+}
+
+/** One connection, from hello to its loss. */
+export class Live {
+  isLost = false;
+  /** By number on this connection. */
+  readonly listeners = new Map<number, Listener>();
+  readonly waiting = new Set<(error: InterweaveError) => void>();
+
+  constructor(
+    readonly connection: Connection,
+    readonly transport: Transport,
+  ) {}
+
+  get welcome(): Welcome {
+    return this.connection.welcome as Welcome;
+  }
+
+  send(message: Message): void {
+    for (const frame of framesOf(message)) this.transport.send(frame);
+  }
+
+  tell<T>(type: MessageType, codec: Codec<T> | null, body: T | null): void {
+    if (!this.isLost) this.send(this.connection.tell(type, codec, body, now()));
+  }
+}
+
+function lost(why: string): InterweaveError {
+  return new InterweaveError(ErrorCode.UNREACHABLE, `the connection to the server is lost: ${why}`);
+}
+
+export class Link {
+  live: Live | null = null;
+  isClosed = false;
+  readonly listeners = new Set<Listener>();
+  private readonly changed = new Condition();
+  private readonly identity: Identity;
+  private sequence = 0n;
+  private ticker: ReturnType<typeof setInterval> | undefined;
+  private failure: InterweaveError | null = null;
+  private lostAt = 0;
+
+  constructor(
+    readonly url: string,
+    private readonly dial: Dial,
+    private readonly options: DialOptions & { token: string; label: string },
+    private readonly stateChanged: (isConnected: boolean) => void,
+  ) {
+    this.identity = { session: new Uint8Array(16), token: options.token, client: options.label };
+  }
+
+  /** The first connection; fails at once if it cannot be made. */
+  async begin(): Promise<void> {
+    await this.connect();
+    this.ticker = setInterval(() => this.tick(), TICK_MS);
+    (this.ticker as { unref?: () => void }).unref?.();
+  }
+
+  /** The live connection, made anew if need be, until the deadline. */
+  async connected(deadline: number): Promise<Live> {
+    while (this.live === null) {
+      if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, "the client was closed");
+      if (!(await this.changed.wait(deadline))) {
+        throw this.failure ?? lost("no new connection before the deadline");
+      }
+    }
+    return this.live;
+  }
+
+  get session(): Uint8Array {
+    return this.identity.session;
+  }
+
+  /** Releases of a session count up [LOCK-8]. */
+  nextSequence(): bigint {
+    return ++this.sequence;
+  }
+
+  /** When the server was last heard, and how often it speaks. */
+  get heard(): { at: number; heartbeatMs: number } {
+    const { connection } = this.live ?? {};
+    return { at: connection?.heard ?? -Infinity, heartbeatMs: connection?.heartbeatMs ?? 0 };
+  }
+
+  /** How long the connection has been away; 0 while there is one. */
+  get lostForMs(): number {
+    return this.live === null ? now() - this.lostAt : 0;
+  }
+
+  /** Sends and waits. TIMED_OUT at the deadline, UNREACHABLE if the connection is lost before. */
+  call<T>(live: Live, request: Request<T>): Promise<Answer> {
+    const { type, codec, body, bulk, absorb, deadline } = request;
+    if (live.isLost) return Promise.reject(lost("it ended before the request"));
+    return new Promise((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      let isLate = false;
+      const settle = () => {
+        clearTimeout(timer);
+        live.waiting.delete(fail);
+      };
+      const fail = (error: InterweaveError) => {
+        settle();
+        reject(error);
+      };
+      live.waiting.add(fail);
+      const asked = live.connection.request(type, codec, body, bulk, now(), (answer) => {
+        settle();
+        absorb?.(answer, isLate);
+        resolve(answer);
+      });
+      live.send(asked.message);
+      if (deadline === Infinity) return;
+      timer = setTimeout(() => {
+        isLate = true;
+        if (request.waitsForOthers === true) {
+          live.tell(MessageType.CANCEL, cancel, { stream: asked.stream });
+        }
+        live.waiting.delete(fail);
+        reject(new InterweaveError(ErrorCode.TIMED_OUT, "the server did not answer in time"));
+      }, Math.max(0, deadline - now()));
+    });
+  }
+
+  /** Sends GOODBYE, which ends the session at once. */
+  close(): void {
+    this.isClosed = true;
+    clearInterval(this.ticker);
+    const { live } = this;
+    live?.tell(MessageType.GOODBYE, null, null);
+    if (live !== null) this.lose(live, "the client was closed");
+    this.changed.notify();
+  }
+
+  private async connect(): Promise<void> {
+    let live: Live | null = null;
+    const connection = new Connection(now(), (message) => this.notified(live, message));
+    const early: Uint8Array[] = [];
+    const receive = (bytes: Uint8Array) => {
+      if (live === null) {
+        early.push(bytes);
+      } else if (!live.isLost) {
+        this.receive(live, bytes);
+      }
+    };
+    const closed = (why: string) => live !== null && this.lose(live, why);
+    const transport = await this.dial(this.url, { received: receive, closed }, this.options);
+    live = new Live(connection, transport);
+    const greeted = this.greet(live);
+    for (const bytes of early) this.receive(live, bytes);
+    try {
+      await greeted;
+    } catch (error) {
+      this.lose(live, "hello failed");
+      throw error;
+    }
+    if (this.isClosed) return this.lose(live, "the client was closed");
+    this.live = live;
+    this.stateChanged(true);
+    this.changed.notify();
+  }
+
+  private greet(live: Live): Promise<void> {
+    const { connection, waiting } = live;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(lost("no welcome in time")), this.options.timeoutMs);
+      waiting.add((error) => {
+        clearTimeout(timer);
+        reject(error);
+      });
+      live.send(connection.hello(this.identity, now(), (answer) => {
+        clearTimeout(timer);
+        try {
+          this.identity.session = connection.welcomed(answer).session;
+          resolve();
+        } catch (error) {
+          reject(error as Error);
+        }
+      }));
+    });
+  }
+
+  private receive(live: Live, bytes: Uint8Array): void {
+    try {
+      live.connection.receive(bytes, now());
+    } catch (error) {
+      if (!(error instanceof InterweaveError)) throw error;
+      this.failure = error;
+      this.lose(live, error.message);
+    }
+  }
+
+  private notified(live: Live | null, message: Message): void {
+    // Those about a segment begin with its number on this connection.
+    const { body } = message;
+    if (live === null || body.length < 4) return;
+    const number = new DataView(body.buffer, body.byteOffset).getUint32(0);
+    live.listeners.get(number)?.notified(message);
+  }
+
+  private lose(live: Live, why: string): void {
+    if (live.isLost) return;
+    live.isLost = true;
+    live.transport.close();
+    for (const fail of [...live.waiting]) fail(lost(why));
+    if (this.live !== live) return;
+    this.live = null;
+    this.lostAt = now();
+    for (const listener of this.listeners) listener.connectionLost();
+    this.stateChanged(false);
+    if (!this.isClosed) void this.reconnect();
+  }
+
+  private async reconnect(): Promise<void> {
+    for (let pause = FIRST_PAUSE_MS; !this.isClosed && this.live === null; pause *= 2) {
+      try {
+        await this.connect();
+        return;
+      } catch (error) {
+        if (error instanceof InterweaveError) this.failure = error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_PAUSE_MS)));
+    }
+  }
+
+  private tick(): void {
+    const { live } = this;
+    if (live === null) return;
+    const time = now();
+    if (live.connection.isSilent(time)) return this.lose(live, "the server has fallen silent");
+    for (const listener of this.listeners) listener.tick(time);
+    if (live.connection.isPingDue(time)) {
+      const ping = live.connection.request(MessageType.PING, null, null, undefined, time, () => {});
+      live.send(ping.message);
+    }
+  }
+}
+

@@ -1,0 +1,23 @@
+/** MIPs of values and of pointers. */
+import { InterweaveError } from "../wire/error.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import { mipOfPlace, placeOf } from "./place.js";
+import { mipOfPointer } from "./pointers.js";
+import { inside } from "./values.js";
+
+/**
+ * The canonical MIP of a record, array or block; with the name of a pointer field, of what it leads
+ * to, whether that is open here or not (null: NULL).
+ */
+export function mipOf(view: object, pointer?: string): string | null {
+  const place = placeOf(view);
+  if (place === undefined) {
+    throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is no value of a segment");
+  }
+  if (pointer === undefined) return mipOfPlace(place);
+  const field = place.type.fields.find(({ name }) => name === pointer);
+  if (field === undefined || field.type.plan.pieces[0]?.body.kind !== "pointer") {
+    throw new InterweaveError(ErrorCode.BAD_ARGUMENT, `there is no pointer \`${pointer}\``);
+  }
+  return mipOfPointer(inside(place, field.type, field.at, field.unit));
+}

@@ -1,0 +1,491 @@
+/**
+ * One segment: its copy, its locks among the tasks of this program, its conversation with the server.
+ *
+ * Any number of readers are inside, or one task is exclusive: the writer, or one that applies an
+ * update [PROC-1, PROC-2]. A reader that finds the copy recent enough goes in at once. Tasks have no
+ * identity in JavaScript, so a lock asked for while holding one that excludes it waits for its
+ * deadline; nested readers are let in as long as they need no update [PROC-3].
+ */
+import { confirmedAt, FULL, isRecent, isSameStamp, type Bound, type Knowledge } from "../coherence/freshness.js";
+import { Changes } from "../diff/changes.js";
+import { Copy, type CopiedBlock } from "../diff/copy.js";
+import { expect } from "../session/connection.js";
+import { InterweaveError } from "../wire/error.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import { acquireReader, CoherenceModel, readerAcquired, releaseReader } from "../wire/protocol/lock.js";
+import { credit } from "../wire/protocol/notify.js";
+import type { Durability, SegmentOpened } from "../wire/protocol/segment.js";
+import { MessageType } from "../wire/protocol/session.js";
+import type { Type } from "../types/type.js";
+import { intern, type Declared } from "../types/declare.js";
+import { Block } from "./block.js";
+import { now } from "./clock.js";
+import { Condition } from "./condition.js";
+import { Conversation } from "./conversation.js";
+import type { Link } from "./link.js";
+import { ReadLock, WriteLock } from "./locks.js";
+import { freeBlock } from "./ownership.js";
+import { placeOf, type Heap } from "./place.js";
+import { Writing } from "./writing.js";
+
+/** Between two looks at a copy that may be old. */
+const LEAST_PAUSE_MS = 20;
+
+export interface OpenOptions {
+  /** Makes the segment if it does not exist; true unless `readOnly`. */
+  create?: boolean;
+  readOnly?: boolean;
+  durability?: Durability;
+  quotaBytes?: number;
+  /** What the copy may take in this program's memory; 1 GiB unless said otherwise. */
+  maxBytes?: number;
+  /** How long a call may wait: 30,000 unless said otherwise. */
+  timeoutMs?: number;
+}
+
+export interface LockOptions {
+  timeoutMs?: number;
+  /** Asks for the newest version whatever the coherence model. */
+  fresh?: boolean;
+}
+
+export interface SegmentStats {
+  diffs: number;
+  diffBytes: number;
+  /** Diffs that were complete copies. */
+  fullCopies: number;
+  /** Reader locks that needed no message. */
+  localReads: number;
+}
+
+/** Segments that pointers may lead to. */
+export interface Neighbours {
+  segmentAt(slotText: string): Heap | null;
+  readonly serverUrl: string;
+  /** The segment was closed. */
+  forget(segment: Segment): void;
+}
+
+export class Segment implements Heap {
+  readonly copy: Copy;
+  readonly stats: SegmentStats = { diffs: 0, diffBytes: 0, fullCopies: 0, localReads: 0 };
+  /** Versions, seconds or per cent by which the copy may be behind; see `Coherence`. */
+  private bound: Bound = FULL;
+  private readers = 0;
+  private isExclusive = false;
+  private isAsking = false;
+  /** A task has or wants the writer lock. */
+  private hasWriter = false;
+  private isStrictHeld = false;
+  private strictReaders = 0;
+  private writing: Writing | null = null;
+  private readonly exposed = new Set<CopiedBlock>();
+  private readonly changed = new Condition();
+  private readonly conversation: Conversation;
+  private watchers = 0;
+  private readonly timeoutMs: number;
+
+  constructor(
+    private readonly link: Link,
+    readonly path: string,
+    private readonly options: OpenOptions,
+    private readonly neighbours: Neighbours,
+  ) {
+    this.copy = new Copy(options.maxBytes ?? 2 ** 30);
+    this.timeoutMs = options.timeoutMs ?? 30_000;
+    this.conversation = new Conversation(link, path, options, this.stats, () => this.changed.notify());
+  }
+
+  /** Opens it at the server; NO_SEGMENT if it does not exist and is not to be made. */
+  open(): Promise<SegmentOpened> {
+    return this.conversation.open(this.deadline({}));
+  }
+
+  /** Gives it up: its locks at the server end, later calls fail. */
+  close(): Promise<void> {
+    if (this.writing !== null) this.writing.abort();
+    this.neighbours.forget(this);
+    return this.conversation.close();
+  }
+
+  get url(): string {
+    return this.neighbours.serverUrl + this.path;
+  }
+
+  /** Of the copy. */
+  get version(): number {
+    return Number(this.state.have.number);
+  }
+
+  /** The newest version heard of. */
+  get newestVersion(): number {
+    return Number(this.state.newest.number);
+  }
+
+  /** Seconds since the copy is known to have been the newest [FRESH-6]; Infinity: it never was. */
+  get staleness(): number {
+    return Math.max(0, (now() - confirmedAt(this.knowledge())) / 1000);
+  }
+
+  get coherence(): Bound {
+    return this.bound;
+  }
+
+  /** The next lock obeys it [COH-10]. */
+  set coherence(bound: Bound) {
+    this.bound = bound;
+    this.conversation.follow(bound, this.watchers > 0);
+  }
+
+  private get state() {
+    return this.conversation.state;
+  }
+
+  private knowledge(): Knowledge {
+    const { at, heartbeatMs } = this.link.heard;
+    return this.state.knowledge(at, heartbeatMs);
+  }
+
+  private deadline({ timeoutMs }: LockOptions): number {
+    return now() + (timeoutMs ?? this.timeoutMs);
+  }
+
+  // ---- reading ----
+
+  /** Takes a reader lock, for the time of a function or until it is released. */
+  read(options?: LockOptions): Promise<ReadLock>;
+  read<T>(body: (lock: ReadLock) => T | Promise<T>, options?: LockOptions): Promise<T>;
+  async read<T>(
+    first?: LockOptions | ((lock: ReadLock) => T | Promise<T>), second?: LockOptions,
+  ): Promise<T | ReadLock> {
+    if (typeof first !== "function") return this.acquireReader(first ?? {});
+    const lock = await this.acquireReader(second ?? {});
+    try {
+      return await first(lock);
+    } finally {
+      lock.release();
+    }
+  }
+
+  private async acquireReader(options: LockOptions): Promise<ReadLock> {
+    const [began, deadline] = [now(), this.deadline(options)];
+    let isUpdated = false;
+    for (;;) {
+      this.conversation.check();
+      const needsNothing = isUpdated || (options.fresh !== true && isRecent(this.bound, this.knowledge(), began, now()));
+      if (needsNothing && !this.isExclusive) break;
+      if (this.isExclusive || this.isAsking) {
+        await this.waitFor("a writer or an update of this program", deadline);
+        continue;
+      }
+      this.isAsking = true;
+      try {
+        await this.update(options.fresh === true, began, deadline);
+      } finally {
+        this.isAsking = false;
+        this.changed.notify();
+      }
+      isUpdated = true;
+    }
+    if (!isUpdated) this.stats.localReads += 1;
+    return this.enterReader();
+  }
+
+  private enterReader(): ReadLock {
+    this.readers += 1;
+    const isStrict = this.bound.model === CoherenceModel.STRICT;
+    if (isStrict) {
+      this.strictReaders += 1;
+      this.isStrictHeld = true;
+    }
+    this.state.adaptation.acquired();
+    return new ReadLock(this, () => {
+      this.readers -= 1;
+      if (isStrict) this.strictReaders -= 1;
+      if (this.strictReaders === 0 && this.isStrictHeld) {
+        this.isStrictHeld = false;
+        this.conversation.post(MessageType.RELEASE_READER, releaseReader, (segment) => ({ segment }));
+      }
+      this.changed.notify();
+    });
+  }
+
+  private async waitFor(whom: string, deadline: number): Promise<void> {
+    if (await this.changed.wait(deadline)) return;
+    throw new InterweaveError(ErrorCode.TIMED_OUT,
+      `${this.url}: ${whom} was not done before the deadline; a task that waits for a lock while ` +
+      "it holds another one waits for itself");
+  }
+
+  /** By the one task that asks. What the server has sent by itself may be enough. */
+  private async update(fresh: boolean, began: number, deadline: number): Promise<void> {
+    const isStaged = !fresh && this.state.hasStaged &&
+      isRecent(this.bound, this.state.withStaged(this.knowledge()), began, now());
+    if (!isStaged) {
+      await this.ask(this.bound, fresh, deadline);
+      this.conversation.follow(this.bound, this.watchers > 0);
+    }
+    if (!this.state.hasStaged) return;
+    await this.enterExclusive(deadline);
+    try {
+      this.applyStaged();
+    } finally {
+      this.leaveExclusive();
+    }
+  }
+
+  /** One question and its answer, which is taken in as it comes. */
+  private async ask({ model, x }: Bound, fresh: boolean, deadline: number): Promise<void> {
+    for (;;) {
+      const answer = await this.conversation.ask(MessageType.ACQUIRE_READER, acquireReader, (segment) => ({
+        segment, have: this.state.reach, model, x, fresh,
+        deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
+      }), deadline, model === CoherenceModel.STRICT);
+      const acquired = expect(answer.message, MessageType.READER_ACQUIRED, readerAcquired);
+      this.state.adaptation.asked(!acquired.updated);
+      const { reach } = this.state;
+      const hasIt = reach.incarnation === acquired.now.incarnation && reach.number >= acquired.now.number;
+      if (!acquired.updated || hasIt || this.isExclusive) return;
+    }
+  }
+
+  private async enterExclusive(deadline: number): Promise<void> {
+    while (this.readers > 0 || this.isExclusive) {
+      await this.waitFor("a reader or writer of this program", deadline);
+    }
+    this.isExclusive = true;
+  }
+
+  private leaveExclusive(): void {
+    this.isExclusive = false;
+    this.changed.notify();
+  }
+
+  private applyStaged(): void {
+    for (let diff = this.state.takeStaged(); diff !== null; diff = this.state.takeStaged()) {
+      try {
+        this.copy.apply(diff.bytes);
+        if (this.copy.version !== diff.now.number) {
+          throw new InterweaveError(ErrorCode.MALFORMED,
+            `the server announced version ${diff.now.number} and sent ${this.copy.version}`);
+        }
+      } catch (error) {
+        this.state.forget();
+        throw error;
+      }
+      this.state.applied(diff);
+    }
+    const bytes = BigInt(this.state.takeCredit());
+    if (bytes > 0n) this.conversation.tell(MessageType.CREDIT, credit, (segment) => ({ segment, bytes }));
+  }
+
+  // ---- writing ----
+
+  /** Takes the writer lock, for the time of a function, which aborts by throwing, or until released. */
+  write(options?: LockOptions): Promise<WriteLock>;
+  write<T>(body: (lock: WriteLock) => T | Promise<T>, options?: LockOptions): Promise<T>;
+  async write<T>(
+    first?: LockOptions | ((lock: WriteLock) => T | Promise<T>), second?: LockOptions,
+  ): Promise<T | WriteLock> {
+    if (typeof first !== "function") return this.acquireWriter(first ?? {});
+    const lock = await this.acquireWriter(second ?? {});
+    let result: T;
+    try {
+      result = await first(lock);
+    } catch (error) {
+      if (this.writing !== null) lock.abort();
+      throw error;
+    }
+    await lock.release();
+    return result;
+  }
+
+  private async acquireWriter(options: LockOptions): Promise<WriteLock> {
+    if (this.options.readOnly === true) {
+      throw new InterweaveError(ErrorCode.READ_ONLY, `${this.url} was opened read-only`);
+    }
+    const deadline = this.deadline(options);
+    while (this.hasWriter) await this.waitFor("another writer of this program", deadline);
+    this.hasWriter = true;
+    try {
+      const writing = await this.beginWriting(deadline);
+      return new WriteLock(this, {
+        release: () => writing.release(this.deadline(options)),
+        abort: () => writing.abort(),
+        isHeld: () => this.writing === writing,
+      });
+    } catch (error) {
+      this.hasWriter = false;
+      this.changed.notify();
+      throw error;
+    }
+  }
+
+  private async beginWriting(deadline: number): Promise<Writing> {
+    const grant = await this.conversation.acquireWriter(deadline);
+    let isAlone = false;
+    try {
+      await this.enterExclusive(deadline);
+      isAlone = true;
+      await this.becomeNewest(deadline);
+    } catch (error) {
+      if (isAlone) this.leaveExclusive();
+      this.conversation.abortWriter(grant.fence);
+      throw error;
+    }
+    for (const block of this.exposed) if (!block.isLive) this.exposed.delete(block);
+    const { first_serial, serial_count } = grant.granted;
+    const changes = new Changes(this.copy, this.exposed, Number(first_serial), serial_count);
+    this.writing = new Writing(this.conversation, changes, grant, () => {
+      this.writing = null;
+      this.hasWriter = false;
+      this.leaveExclusive();
+    });
+    return this.writing;
+  }
+
+  /** A writer works on the newest version [COH-9]. */
+  private async becomeNewest(deadline: number): Promise<void> {
+    const { granted } = this.conversation;
+    this.applyStaged();
+    while (granted !== null && !isSameStamp(this.state.have, granted.granted.now)) {
+      if (!this.state.hasCopy && granted.granted.now.number === 0n) {
+        this.state.upToDate(granted.granted.now, now());
+        continue;
+      }
+      await this.ask(FULL, true, deadline);
+      this.applyStaged();
+    }
+  }
+
+  /** Room for more new blocks under the writer lock that is held; it has room for many as it is. */
+  async reserveBlocks(count: number): Promise<void> {
+    const changes = this.changes();
+    if (changes.serialsLeft < count) await this.writing?.moreSerials(count, this.deadline({}));
+  }
+
+  /** A new block, all zeros: of a type of the segment by name, or of a declared one. */
+  allocate(type: Declared | Type | string, options: { count?: number; name?: string } = {}): Block {
+    const changes = this.changes();
+    const block = changes.allocate(this.typeFor(type), options.count ?? 1, options.name ?? "");
+    return new Block(this, block);
+  }
+
+  private typeFor(type: Declared | Type | string): Type {
+    if (typeof type === "string") {
+      const found = this.copy.types.byName(type);
+      if (found !== undefined) return found;
+      throw new InterweaveError(ErrorCode.UNKNOWN_TYPE, `${this.url} has no type \`${type}\``);
+    }
+    if ("serial" in type && "descriptor" in type) return type;
+    const { serial, descriptors } = intern(this.copy.types, type);
+    this.changes().addTypes(descriptors);
+    return this.copy.types.get(serial) as Type;
+  }
+
+  /** Frees a block, or the one that a view lies in, with all that it owns. */
+  free(view: Block | object): void {
+    const changes = this.changes();
+    const place = placeOf(view);
+    if (place?.heap !== this || !place.block.isLive) {
+      throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is no block of this segment");
+    }
+    freeBlock(this.copy, changes, place.block);
+  }
+
+  // ---- blocks ----
+
+  /** By name or serial; NO_BLOCK. */
+  block(which: string | number): Block {
+    this.checkReadable();
+    const { names, blocks } = this.copy;
+    const found = typeof which === "number" ? blocks.get(which) : names.get(which);
+    if (found !== undefined) return new Block(this, found);
+    throw new InterweaveError(ErrorCode.NO_BLOCK, `${this.url} has no block \`${which}\``);
+  }
+
+  /** The value of a block; see `Block.value`. */
+  get(which: string | number): unknown {
+    return this.block(which).value;
+  }
+
+  has(which: string | number): boolean {
+    this.checkReadable();
+    return typeof which === "number" ? this.copy.blocks.has(which) : this.copy.names.has(which);
+  }
+
+  *blocks(): Generator<Block> {
+    this.checkReadable();
+    for (const block of this.copy.blocks.values()) yield new Block(this, block);
+  }
+
+  // ---- changes ----
+
+  /** Versions as they come: the copy is at each when it is given; a slow reader leaves some out. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<number, void, void> {
+    this.watchers += 1;
+    try {
+      for (let last = null; ; ) {
+        const version = await this.nextVersion(last);
+        if (version === null) return;
+        last = version;
+        yield Number(version.number);
+      }
+    } finally {
+      this.watchers -= 1;
+      this.conversation.follow(this.bound, this.watchers > 0);
+    }
+  }
+
+  private async nextVersion(last: { incarnation: bigint; number: bigint } | null) {
+    for (;;) {
+      if (this.conversation.isClosed) return null;
+      this.conversation.follow(this.bound, true);
+      const isNews = last === null || this.conversation.isElsewhere ||
+        !isSameStamp(this.state.newest, last) || !isSameStamp(this.state.have, last);
+      if (isNews && this.link.live !== null) {
+        try {
+          await this.read(() => undefined);
+        } catch (error) {
+          const isPassing = error instanceof InterweaveError &&
+            (error.code === ErrorCode.UNREACHABLE || error.code === ErrorCode.TIMED_OUT);
+          if (!isPassing) throw error;
+          continue;
+        }
+        if (last === null || !isSameStamp(this.state.have, last)) return this.state.have;
+      }
+      // A copy that may be some seconds old is looked at again when they are over.
+      const isTimed = isNews && this.bound.model === CoherenceModel.TEMPORAL;
+      await this.changed.wait(isTimed ? now() + Math.max(LEAST_PAUSE_MS, 1000 * this.bound.x) : Infinity);
+    }
+  }
+
+  // ---- for values ----
+
+  checkReadable(): void {
+    if (this.readers > 0 || this.writing !== null) return;
+    throw new InterweaveError(ErrorCode.NO_LOCK,
+      `${this.url}: take a lock first: await segment.read(() => ...)`);
+  }
+
+  changes(): Changes {
+    if (this.writing !== null) return this.writing.changes;
+    throw new InterweaveError(ErrorCode.NO_LOCK,
+      `${this.url}: take the writer lock before storing: await segment.write(() => ...)`);
+  }
+
+  expose(block: CopiedBlock): void {
+    if (this.options.readOnly === true || this.exposed.has(block)) return;
+    this.exposed.add(block);
+    this.writing?.changes.touch(block);
+  }
+
+  segmentAt(slotText: string): Heap | null {
+    return this.neighbours.segmentAt(slotText);
+  }
+
+  slotTextFor(reader: Heap): string {
+    const server = this.neighbours.serverUrl;
+    return reader.url.startsWith(server + "/") ? this.path : this.url;
+  }
+}

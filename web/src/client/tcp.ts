@@ -1,0 +1,61 @@
+/**
+ * Node's way to a server: TCP, a Unix socket, or, for a server on this host, its abstract Unix socket
+ * first [NET-1]. They carry the same frames, one after another.
+ */
+import { connect, type NetConnectOpts, type Socket } from "node:net";
+import { parseAddress } from "../wire/mip.js";
+import { InterweaveError } from "../wire/error.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import { dialWebSocket, unreachable, type Dial, type Transport, type TransportEvents } from "./transport.js";
+
+/** Where to try, in order. */
+function placesOf(url: string): NetConnectOpts[] {
+  if (url.startsWith("unix:")) return [{ path: url.slice(5).replace(/:(\/.*)?$/, "") }];
+  const address = parseAddress(url.replace(/^iw:\/\//, "").replace(/\/.*$/, ""));
+  if (address === null || !("host" in address)) {
+    throw new InterweaveError(ErrorCode.BAD_URL,
+      `\`${url}\` is no server; write [iw://]host[:port], unix:FILE, or ws://host:port`);
+  }
+  const { host, port } = address;
+  const isHere = process.platform === "linux" && (host === "127.0.0.1" || host === "localhost");
+  return isHere ? [{ path: `\0interweave-${port}` }, { host, port }] : [{ host, port }];
+}
+
+function open(place: NetConnectOpts, timeoutMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(place);
+    const fail = (error: Error) => {
+      socket.destroy();
+      reject(error);
+    };
+    socket.setTimeout(timeoutMs, () => fail(new Error(`no answer in ${timeoutMs} ms`)));
+    socket.once("error", fail);
+    socket.once("connect", () => {
+      socket.setTimeout(0);
+      socket.off("error", fail);
+      resolve(socket);
+    });
+  });
+}
+
+function transportOf(socket: Socket, events: TransportEvents): Transport {
+  let why = "the server closed the connection";
+  socket.setNoDelay(true);
+  socket.on("data", (bytes) => events.received(bytes));
+  socket.on("error", (error) => (why = error.message));
+  socket.on("close", () => events.closed(why));
+  return { send: (frame) => void socket.write(frame), close: () => socket.destroy() };
+}
+
+export const dialNode: Dial = async (url, events, options) => {
+  if (/^(ws|http)s?:/.test(url)) return dialWebSocket(url, events, options);
+  let failure = "";
+  for (const place of placesOf(url)) {
+    try {
+      return transportOf(await open(place, options.timeoutMs), events);
+    } catch (error) {
+      failure = (error as Error).message;
+    }
+  }
+  throw unreachable(url, failure);
+};

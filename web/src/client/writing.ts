@@ -1,0 +1,130 @@
+/** One writer section, from the grant to its release or abort, whatever happens to connections. */
+import type { Changes } from "../diff/changes.js";
+import { expect, type Answer } from "../session/connection.js";
+import type { WriterGrant } from "../session/writer_grant.js";
+import { InterweaveError } from "../wire/error.js";
+import { ErrorCode } from "../wire/protocol/error.js";
+import {
+  moreSerials, releaseResolved, releaseWriter, resolveRelease, serialsGranted, writerReleased,
+} from "../wire/protocol/lock.js";
+import type { VersionStamp } from "../wire/protocol/segment.js";
+import { MessageType } from "../wire/protocol/session.js";
+import { now } from "./clock.js";
+import type { Conversation } from "./conversation.js";
+
+export class Writing {
+  private isOver = false;
+  /** Of the release that is tried, and the session that tries it [LOCK-8]. */
+  private sequence = 0n;
+  private session: Uint8Array = new Uint8Array(16);
+
+  /** `ended` is called once, when the lock is given back. */
+  constructor(
+    private readonly conversation: Conversation,
+    readonly changes: Changes,
+    private readonly grant: WriterGrant,
+    private readonly ended: () => void,
+  ) {}
+
+  private end(): void {
+    this.isOver = true;
+    if (this.conversation.granted === this.grant) this.conversation.granted = null;
+    this.ended();
+  }
+
+  private check(): void {
+    if (this.isOver) throw new InterweaveError(ErrorCode.NO_LOCK, "the writer lock was given back");
+  }
+
+  abort(): void {
+    if (this.isOver) return;
+    this.changes.undo();
+    this.conversation.abortWriter(this.grant.fence);
+    this.end();
+  }
+
+  /** The version that the changes made; on any error but STORE_FULL and TIMED_OUT they are undone. */
+  async release(deadline: number): Promise<number> {
+    this.check();
+    if (this.grant.isLost) {
+      return this.rollBack(new InterweaveError(ErrorCode.FENCED,
+        "the writer lock was lost before its release (its lease or hold time ended, or the server " +
+        "was restarted); the changes were undone"));
+    }
+    const base = this.conversation.state.have.number;
+    const diff = this.changes.collect();
+    try {
+      const version = await this.send(diff, base, deadline);
+      this.changes.commit(diff === null ? base : version.number);
+      this.end();
+      return Number(version.number);
+    } catch (error) {
+      const code = error instanceof InterweaveError ? error.code : ErrorCode.INTERNAL;
+      if (code === ErrorCode.STORE_FULL || code === ErrorCode.TIMED_OUT) throw error;
+      this.rollBack(error);
+      // It is not known whether the release was committed: the copy is fetched anew.
+      if (code === ErrorCode.UNREACHABLE) this.conversation.state.forget();
+      throw error;
+    }
+  }
+
+  private rollBack(why: unknown): never {
+    this.changes.undo();
+    this.end();
+    throw why;
+  }
+
+  /** The answer, over as many connections as it takes. As long as one lives there will be one. */
+  private async send(diff: Uint8Array | null, base: bigint, deadline: number): Promise<VersionStamp> {
+    const { link, state } = this.conversation;
+    if (this.sequence === 0n) {
+      this.sequence = link.nextSequence();
+      this.session = link.session;
+    }
+    for (;;) {
+      const { live, number } = await this.conversation.liveAndOpen(deadline);
+      // Another session cannot repeat the release: it can only ask what became of it.
+      if (link.session !== this.session && !isSame(link.session, this.session)) {
+        return this.resolve(deadline);
+      }
+      const part = { segment: number, fence: this.grant.fence, base, diff_bytes: BigInt(diff?.length ?? 0) };
+      let answer: Answer;
+      try {
+        answer = await this.conversation.callOn(live, MessageType.RELEASE_WRITER, releaseWriter,
+          { sequence: this.sequence, parts: [part] }, diff ?? undefined, Infinity);
+      } catch (error) {
+        if (live.isLost && now() < deadline) continue;
+        throw error;
+      }
+      const released = expect(answer.message, MessageType.WRITER_RELEASED, writerReleased);
+      return released.versions[0] ?? state.have;
+    }
+  }
+
+  /** [LOCK-9] */
+  private async resolve(deadline: number): Promise<VersionStamp> {
+    const { session, sequence } = this;
+    const answer = await this.conversation.ask(MessageType.RESOLVE_RELEASE, resolveRelease,
+      (segment) => ({ segment, session, sequence }), deadline);
+    const resolved = expect(answer.message, MessageType.RELEASE_RESOLVED, releaseResolved);
+    if (!resolved.committed) {
+      throw new InterweaveError(ErrorCode.ROLLED_BACK,
+        "the connection was lost during the release, and the changes were not committed; they were " +
+        "undone: take the lock and make them again");
+    }
+    this.conversation.state.released(resolved.version, answer.sentAt);
+    return resolved.version;
+  }
+
+  async moreSerials(count: number, deadline: number): Promise<void> {
+    this.check();
+    const answer = await this.conversation.ask(MessageType.MORE_SERIALS, moreSerials,
+      (segment) => ({ segment, fence: this.grant.fence, count }), deadline);
+    const granted = expect(answer.message, MessageType.SERIALS_GRANTED, serialsGranted);
+    this.changes.addSerials(Number(granted.first_serial), granted.serial_count);
+  }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.every((byte, index) => byte === b[index]);
+}

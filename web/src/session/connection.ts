@@ -1,0 +1,157 @@
+/**
+ * One connection, without I/O: bytes and time in, messages out. It gives requests their streams and
+ * answers their requests, and knows when to speak and when the server has fallen silent [SES-3].
+ */
+import { InterweaveError, malformed } from "../wire/error.js";
+import { decodeBody, FrameDecoder, message, nameOfType, type Message } from "../wire/frames.js";
+import { ErrorCode, errorReply } from "../wire/protocol/error.js";
+import {
+  hello, MessageType, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN, welcome, type Welcome,
+} from "../wire/protocol/session.js";
+import type { Codec } from "../wire/protocol/xdr.js";
+
+const NOTIFICATION_BIT = 0x80000000;
+const MAX_REQUESTS = 65536;
+/** Heartbeats missed before the connection is taken for lost. */
+const PATIENCE_HEARTBEATS = 5;
+/** Until the welcome says otherwise: it has no bulk. */
+const NO_BULK = 0n;
+
+export interface Identity {
+  /** All zeros: a new session. */
+  session: Uint8Array;
+  readonly token: string;
+  /** For people: program and language. */
+  readonly client: string;
+}
+
+/** What is told to whoever asked. */
+export interface Answer {
+  readonly message: Message;
+  readonly sentAt: number;
+}
+
+interface Pending {
+  readonly type: MessageType;
+  readonly sentAt: number;
+  readonly answered: (answer: Answer) => void;
+}
+
+export class Connection {
+  welcome: Welcome | null = null;
+  heard: number;
+  private said: number;
+  private readonly frames = new FrameDecoder(NO_BULK);
+  private readonly pending = new Map<number, Pending>();
+  private nextStream = 1;
+
+  /** `notified` is called with each notification, in order among the answers. */
+  constructor(
+    now: number,
+    private readonly notified: (message: Message) => void,
+  ) {
+    this.heard = now;
+    this.said = now;
+  }
+
+  hello(identity: Identity, now: number, answered: Pending["answered"]): Message {
+    const { session, token, client } = identity;
+    const magic = new TextEncoder().encode("IWV1");
+    const versions = { version_min: PROTOCOL_VERSION_MIN, version_max: PROTOCOL_VERSION_MAX };
+    const body = { magic, ...versions, session, token, client };
+    return this.request(MessageType.HELLO, hello, body, undefined, now, answered).message;
+  }
+
+  /** Takes the answer to hello in. */
+  welcomed(answer: Answer): Welcome {
+    const said = expect(answer.message, MessageType.WELCOME, welcome);
+    if (said.version < PROTOCOL_VERSION_MIN || said.version > PROTOCOL_VERSION_MAX) {
+      throw new InterweaveError(ErrorCode.VERSION_MISMATCH,
+        `the server chose version ${said.version} of the protocol, which was not offered`);
+    }
+    if (said.heartbeat_ms === 0 || said.session_lease_ms === 0) {
+      throw malformed("the server's welcome has no heartbeat or lease");
+    }
+    this.frames.setMaxBulkBytes(said.max_diff_bytes);
+    this.welcome = said;
+    return said;
+  }
+
+  /** The message to send, and its stream. */
+  request<T>(
+    type: MessageType, codec: Codec<T> | null, body: T | null, bulk: Uint8Array | undefined,
+    now: number, answered: Pending["answered"],
+  ): { message: Message; stream: number } {
+    if (this.pending.size >= MAX_REQUESTS) {
+      throw new InterweaveError(ErrorCode.TOO_LARGE, "too many requests wait for their answers");
+    }
+    while (this.nextStream === 0 || this.pending.has(this.nextStream)) {
+      this.nextStream = (this.nextStream + 1) % NOTIFICATION_BIT;
+    }
+    const stream = this.nextStream;
+    this.nextStream = (stream + 1) % NOTIFICATION_BIT;
+    const whole = message(type, stream, codec, body, bulk);
+    this.pending.set(stream, { type, sentAt: now, answered });
+    this.said = now;
+    return { message: whole, stream };
+  }
+
+  /** A message that has no answer. */
+  tell<T>(type: MessageType, codec: Codec<T> | null, body: T | null, now: number): Message {
+    this.said = now;
+    return message(type, this.nextStream, codec, body);
+  }
+
+  /** After an error the connection is to be closed. */
+  receive(bytes: Uint8Array, now: number): void {
+    this.heard = now;
+    for (const whole of this.frames.push(bytes)) {
+      const { stream } = whole.envelope;
+      if (stream >= NOTIFICATION_BIT) {
+        this.notified(whole);
+        continue;
+      }
+      const pending = this.pending.get(stream);
+      if (pending === undefined) {
+        // Stream 0: the server says why it is about to close the connection.
+        expect(whole, MessageType.DONE, null);
+        throw malformed("the server answered what was not asked");
+      }
+      this.pending.delete(stream);
+      pending.answered({ message: whole, sentAt: pending.sentAt });
+    }
+  }
+
+  get heartbeatMs(): number {
+    return this.welcome?.heartbeat_ms ?? 0;
+  }
+
+  isPingDue(now: number): boolean {
+    return this.welcome !== null && now - this.said >= this.welcome.session_lease_ms / 3;
+  }
+
+  isSilent(now: number): boolean {
+    return this.welcome !== null && now - this.heard > PATIENCE_HEARTBEATS * this.heartbeatMs;
+  }
+}
+
+/** The body of an answer of that type; anything else, an error among it, is thrown. */
+export function expect<T>(answer: Message, type: MessageType, codec: Codec<T> | null): T {
+  const found = answer.envelope.type;
+  if (found === MessageType.ERROR) {
+    const { code, text } = decodeBody(answer, errorReply);
+    if (code === ErrorCode.OK) throw malformed("the server answered with the error OK");
+    throw new InterweaveError(code, text);
+  }
+  if (found === MessageType.UNIMPLEMENTED) {
+    throw new InterweaveError(ErrorCode.UNIMPLEMENTED, "the server does not implement this");
+  }
+  if (found !== type) {
+    throw malformed(`the server answered with ${nameOfType(found)}, not ${nameOfType(type)}`);
+  }
+  if (codec === null) {
+    if (answer.body.length > 0) throw malformed(`${nameOfType(type)} has a body`);
+    return undefined as T;
+  }
+  return decodeBody(answer, codec);
+}

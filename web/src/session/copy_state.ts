@@ -1,0 +1,180 @@
+/**
+ * What a client knows about its copy of one segment: its version, the newest one, since when; and
+ * the diffs that have arrived and wait to be applied.
+ *
+ * Diffs come in version order [FRAME-5] and wait in one queue: each begins at the version at which
+ * the one before it ends, or is a complete copy. Time is an argument.
+ */
+import { Adaptation } from "../coherence/adaptation.js";
+import { isSameStamp, type Bound, type Knowledge } from "../coherence/freshness.js";
+import type { VersionStamp } from "../wire/protocol/segment.js";
+
+export const NO_VERSION: VersionStamp = { incarnation: 0n, number: 0n };
+
+export interface StagedDiff {
+  readonly from: VersionStamp;
+  readonly now: VersionStamp;
+  readonly bytes: Uint8Array;
+  /** Its bytes are to be credited back [NOT-4]. */
+  readonly wasPushed: boolean;
+  /** `now` was the newest at this moment. */
+  readonly asOf: number;
+}
+
+function isAfter(a: VersionStamp, b: VersionStamp): boolean {
+  return a.incarnation !== b.incarnation || a.number > b.number;
+}
+
+export class CopyState {
+  readonly adaptation = new Adaptation();
+  hasCopy = false;
+  have = NO_VERSION;
+  newest = NO_VERSION;
+  /** The server watches this bound. */
+  subscription: Bound | null = null;
+  private newestAsOf = -Infinity;
+  private confirmed = -Infinity;
+  /** `reach` was the newest at this moment. */
+  private reachAsOf = -Infinity;
+  /** The server has nothing more to say for now [NOT-1]. */
+  private isTold = false;
+  private staged: StagedDiff[] = [];
+  private creditBytes = 0;
+
+  knowledge(heard: number, heartbeatMs: number): Knowledge {
+    const { hasCopy, have: copy, newest, newestAsOf, confirmed } = this;
+    const promise = this.isTold ? null : this.subscription;
+    return { hasCopy, copy, newest, newestAsOf, confirmed, promise, heard, heartbeatMs };
+  }
+
+  /** What would be known once the waiting diffs were applied. */
+  withStaged(known: Knowledge): Knowledge {
+    if (this.staged.length === 0) return known;
+    return { ...known, hasCopy: true, copy: this.reach, confirmed: this.reachAsOf };
+  }
+
+  get hasStaged(): boolean {
+    return this.staged.length > 0;
+  }
+
+  /** The version that the copy and its waiting diffs lead to: what requests say they have. */
+  get reach(): VersionStamp {
+    return this.staged[this.staged.length - 1]?.now ?? this.have;
+  }
+
+  newestIs(newest: VersionStamp, asOf: number): void {
+    if (isAfter(newest, this.newest)) this.newest = newest;
+    if (isSameStamp(newest, this.newest)) this.newestAsOf = Math.max(this.newestAsOf, asOf);
+    if (isSameStamp(newest, this.reach)) this.reachAsOf = Math.max(this.reachAsOf, asOf);
+    if (this.hasCopy && isSameStamp(newest, this.have)) {
+      this.confirmed = Math.max(this.confirmed, asOf);
+    }
+  }
+
+  private reachedNewest(): void {
+    if (isSameStamp(this.reach, this.newest)) this.isTold = false;
+  }
+
+  /** An answer without a diff: what the client can reach is recent enough. */
+  upToDate(newest: VersionStamp, asOf: number): void {
+    // The empty segment needs no diff to be a copy of it.
+    if (!this.hasCopy && !this.hasStaged && newest.number === 0n) {
+      this.hasCopy = true;
+      this.have = newest;
+    }
+    this.newestIs(newest, asOf);
+    this.reachedNewest();
+  }
+
+  /** An answer or a push with a diff; one that continues nothing that is here is dropped. */
+  stage(diff: StagedDiff): void {
+    this.newestIs(diff.now, diff.asOf);
+    const end = this.reach;
+    const isComplete = diff.from.number === 0n;
+    const continues = isComplete || isSameStamp(diff.from, end);
+    if (!continues || (isSameStamp(diff.now, end) && this.hasCopy)) {
+      this.giveCredit(diff);
+      // The server counts on our having it, so its silence means nothing any more.
+      if (!isSameStamp(diff.now, end)) this.isTold = true;
+      return;
+    }
+    if (isComplete) this.dropStaged();
+    this.reachAsOf = diff.asOf;
+    this.staged.push(diff);
+    this.reachedNewest();
+  }
+
+  subscribed(promise: Bound): void {
+    this.subscription = promise;
+    this.isTold = false;
+  }
+
+  unsubscribed(): void {
+    this.subscription = null;
+  }
+
+  notRecent(newest: VersionStamp, heard: number): void {
+    this.isTold = true;
+    this.newestIs(newest, heard);
+  }
+
+  /** The connection is gone; so is the server's promise. Pushed bytes need no credit any more. */
+  connectionLost(): void {
+    this.subscription = null;
+    this.newestAsOf = -Infinity;
+    this.staged = this.staged.map((diff) => ({ ...diff, wasPushed: false }));
+    this.creditBytes = 0;
+  }
+
+  /** The next diff to apply; those that lead nowhere are dropped. */
+  takeStaged(): StagedDiff | null {
+    for (let diff = this.staged.shift(); diff !== undefined; diff = this.staged.shift()) {
+      if (diff.from.number === 0n || isSameStamp(diff.from, this.have)) return diff;
+      this.giveCredit(diff);
+    }
+    return null;
+  }
+
+  applied(diff: StagedDiff): void {
+    this.giveCredit(diff);
+    this.hasCopy = true;
+    this.have = diff.now;
+    this.confirmed = this.hasStaged ? diff.asOf : Math.max(this.reachAsOf, diff.asOf);
+  }
+
+  dropStaged(): void {
+    for (const diff of this.staged) this.giveCredit(diff);
+    this.staged = [];
+    this.reachAsOf = this.confirmed;
+  }
+
+  /** The copy is of no version any more: the next diff must be a complete one. */
+  forget(): void {
+    this.dropStaged();
+    this.hasCopy = false;
+    this.have = NO_VERSION;
+    this.confirmed = -Infinity;
+    this.reachAsOf = -Infinity;
+  }
+
+  /** A release of our own was committed. */
+  released(version: VersionStamp, asOf: number): void {
+    this.dropStaged();
+    this.hasCopy = true;
+    this.have = version;
+    this.confirmed = asOf;
+    this.newestIs(version, asOf);
+    this.reachedNewest();
+  }
+
+  private giveCredit(diff: StagedDiff): void {
+    if (diff.wasPushed) this.creditBytes += diff.bytes.length;
+  }
+
+  /** Bytes of pushed diffs no longer held since the last call [NOT-4]. */
+  takeCredit(): number {
+    const credit = this.creditBytes;
+    this.creditBytes = 0;
+    return credit;
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The writer lock as this process holds it: fence, lease and its renewals [LOCK-2..5]. Only the
+ * server decides whether it is still held; what is here says when to renew and what is known to be
+ * lost. Time is an argument.
+ */
+import type { WriterAcquired } from "../wire/protocol/lock.js";
+
+export class WriterGrant {
+  readonly fence: bigint;
+  isLost = false;
+  private leaseMs: number;
+  private readonly holdEnds: number;
+  private isRenewing = false;
+
+  /** `countedFrom`: when the request, later the last renewal, was sent. */
+  constructor(
+    readonly granted: WriterAcquired,
+    private countedFrom: number,
+    now: number,
+  ) {
+    this.fence = granted.fence;
+    this.leaseMs = granted.lease_ms;
+    this.holdEnds = now + granted.max_hold_ms;
+  }
+
+  /** A third of the lease after it was last counted from; never after the longest hold [LOCK-3]. */
+  get renewalDue(): number {
+    if (this.isLost || this.isRenewing) return Infinity;
+    const due = this.countedFrom + this.leaseMs / 3;
+    return due < this.holdEnds ? due : Infinity;
+  }
+
+  renewalSent(): void {
+    this.isRenewing = true;
+  }
+
+  renewed(leaseMs: number, sentAt: number): void {
+    this.leaseMs = leaseMs;
+    this.countedFrom = sentAt;
+    this.isRenewing = false;
+  }
+
+  /** The server took the lock away. */
+  lost(fence: bigint): void {
+    if (fence === this.fence) this.isLost = true;
+  }
+
+  /** The connection is gone, and with it the answer to a renewal. */
+  connectionLost(): void {
+    this.isRenewing = false;
+  }
+}
