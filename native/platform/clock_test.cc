@@ -7,12 +7,6 @@
 namespace iw::platform {
 namespace {
 
-std::int64_t clock_ns(clockid_t id) {
-  timespec now{};
-  EXPECT_EQ(clock_gettime(id, &now), 0);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 TEST(Clock, NeverGoesBack) {
   std::int64_t last = now_ns();
   for (int i = 0; i < 100'000; ++i) {
@@ -23,6 +17,12 @@ TEST(Clock, NeverGoesBack) {
 }
 
 #ifdef CLOCK_BOOTTIME
+std::int64_t clock_ns(clockid_t id) {
+  timespec now{};
+  EXPECT_EQ(clock_gettime(id, &now), 0);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 TEST(Clock, Fresh1CountsSuspend) {
   const std::int64_t before = clock_ns(CLOCK_BOOTTIME);
   const std::int64_t now = now_ns();

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <memory>
 
-#if defined(__x86_64__) || defined(__i386__)
+// Not on Windows, where GCC keeps vectors of 32 bytes on a stack that is aligned to 16 (GCC bug
+// 54412).
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(_WIN32)
 #include <immintrin.h>
 #define IW_HAS_X86_VECTORS 1
 #endif

@@ -1,4 +1,5 @@
-// Faults on watched address ranges: the only SIGSEGV handler of the library.
+// Faults on watched address ranges: the only SIGSEGV handler of the library (on Windows: its only
+// vectored exception handler).
 //
 // Handlers run inside the signal handler: they may use atomics, memcpy and platform::protect, and
 // nothing that takes a lock or memory. A fault outside every watched range, or one that its
@@ -21,7 +22,7 @@ inline constexpr bool fault_address_is_exact = false;
 inline constexpr bool fault_address_is_exact = true;
 #endif
 // Whether the CPU says if it was a load or a store.
-#if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
+#if defined(_WIN32) || (defined(__linux__) && (defined(__x86_64__) || defined(__i386__)))
 inline constexpr bool fault_access_is_known = true;
 #else
 inline constexpr bool fault_access_is_known = false;

@@ -42,17 +42,21 @@ class Mapping {
  private:
   friend Status reserve(std::size_t, void*, Placement, Mapping&);
   friend Status map_file(const struct MapRequest&, Mapping&);
-  Mapping(std::byte* begin, std::size_t size_bytes, bool in_reservation)
-      : begin_(begin), size_bytes_(size_bytes), in_reservation_(in_reservation) {}
+  Mapping(std::byte* begin, std::size_t size_bytes, bool in_reservation, bool is_file)
+      : begin_(begin),
+        size_bytes_(size_bytes),
+        in_reservation_(in_reservation),
+        is_file_(is_file) {}
 
   std::byte* begin_ = nullptr;
   std::size_t size_bytes_ = 0;
   bool in_reservation_ = false;
+  bool is_file_ = false;
   bool absent_in_children_ = false;
   unsigned made_in_fork_ = 0;
 };
 
-// Inaccessible address space; costs no memory.
+// Inaccessible address space; costs no memory until protect() makes it accessible.
 Status reserve(std::size_t size_bytes, void* wanted, Placement placement, Mapping& out);
 
 // An anonymous file of zeros. Pages take memory when first written.
@@ -72,7 +76,16 @@ Status map_file(const MapRequest& request, Mapping& out);
 // Async-signal-safe.
 Status protect(std::byte* begin, std::size_t size_bytes, Protection protection);
 
-// Drops the private copies of a private view's pages: they show the file again.
+// Whether a private view's pages can be made to show the file again. Windows has no call for it:
+// such pages stay private, and are given the file's bytes by whoever wants them there.
+#if defined(_WIN32)
+inline constexpr bool can_drop_private_pages = false;
+#else
+inline constexpr bool can_drop_private_pages = true;
+#endif
+
+// Drops the private copies of a private view's pages: they show the file again. ENOTSUP where that
+// is not possible.
 Status drop_private_pages(std::byte* begin, std::size_t size_bytes);
 
 }  // namespace iw::platform

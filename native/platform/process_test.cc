@@ -1,8 +1,6 @@
 #include "platform/process.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,16 +10,6 @@
 
 namespace iw::platform {
 namespace {
-
-TEST(Process, TheForkCountGrowsInChildrenOnly) {
-  const unsigned before = fork_count();
-  const pid_t child = fork();
-  if (child == 0) _exit(fork_count() == before + 1 ? 0 : 1);
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(fork_count(), before);
-}
 
 TEST(Process, RandomBytesFillTheWholeSpan) {
   std::array<std::byte, 1000> one{};

@@ -1,38 +1,16 @@
-// POSIX sockets. See socket.h.
+// What is the same on all systems. See socket.h.
 #include "platform/socket.h"
-
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <sys/un.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sys/eventfd.h>
-#endif
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstddef>
-#include <cstring>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "platform/clock.h"
+#include "platform/socket_waits.h"
 
 namespace iw::platform {
 
-namespace {
-
-bool would_block(int code) { return code == EAGAIN || code == EWOULDBLOCK; }
-
-// What poll(2) wants: rounded up, so that it does not return just before the deadline.
 int milliseconds_until(std::int64_t deadline_ns) {
   if (deadline_ns == never_ns) return -1;
   const std::int64_t left_ns = deadline_ns - now_ns();
@@ -47,127 +25,11 @@ Status wait_writable(int fd, std::int64_t deadline_ns) {
   return {};
 }
 
-void set_option(int fd, int level, int name, int value) {
-  // A refused option costs speed or an early notice of a dead peer, not correctness.
-  (void)setsockopt(fd, level, name, &value, sizeof value);
-}
-
-void set_stream_options(int fd, int family) {
-#if defined(SO_NOSIGPIPE)
-  set_option(fd, SOL_SOCKET, SO_NOSIGPIPE, 1);
-#endif
-  if (family == AF_UNIX) return;
-  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-}
-
-Status connect_to(int family, const sockaddr* address, socklen_t size, std::int64_t deadline_ns,
-                  Socket& out) {
-  FileDescriptor fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return last_failure("socket");
-  set_stream_options(fd.get(), family);
-  while (connect(fd.get(), address, size) != 0) {
-    if (errno == EINTR) continue;
-    if (family == AF_UNIX && would_block(errno)) {
-      return {EAGAIN, "connect: the server's queue of new connections is full"};
-    }
-    if (errno == EISCONN) break;
-    if (errno != EINPROGRESS && errno != EALREADY) return last_failure("connect");
-    if (Status bad = wait_writable(fd.get(), deadline_ns); !bad) return {bad.code, "connect"};
-    int result = 0;
-    socklen_t result_size = sizeof result;
-    if (getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &result, &result_size) != 0) {
-      return last_failure("getsockopt");
-    }
-    if (result != 0) return {result, "connect"};
-    break;
-  }
-  out = Socket(std::move(fd));
-  return {};
-}
-
-std::string without_brackets(const std::string& host) {
+std::string host_without_brackets(const std::string& host) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     return host.substr(1, host.size() - 2);
   }
   return host;
-}
-
-Status failed_look_up(int result) {
-  switch (result) {
-    case EAI_SYSTEM:
-      return last_failure("looking up the host name");
-    case EAI_MEMORY:
-      return {ENOMEM, "looking up the host name"};
-    case EAI_AGAIN:
-      return {EAGAIN, "the name service does not answer now"};
-    default:
-      return {ENOENT, "no such host"};
-  }
-}
-
-#if defined(MSG_NOSIGNAL)
-constexpr int send_flags = MSG_NOSIGNAL;
-#else
-constexpr int send_flags = 0;  // SO_NOSIGPIPE is set
-#endif
-
-}  // namespace
-
-Status connect_tcp(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
-                   Socket& out) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int result =
-      getaddrinfo(without_brackets(host).c_str(), std::to_string(port).c_str(), &wanted, &found);
-  if (result != 0) return failed_look_up(result);
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  Status status{ENOENT, "no such host"};
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    status = connect_to(one->ai_family, one->ai_addr, one->ai_addrlen, deadline_ns, out);
-    if (status.ok() || status.code == ETIMEDOUT) break;
-  }
-  return status;
-}
-
-Status connect_unix(const std::string& path, std::int64_t deadline_ns, Socket& out) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return {ENAMETOOLONG, "the path of a Unix socket is empty or too long"};
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  socklen_t size = sizeof address;
-  if (path.front() == '@') {
-    // An abstract name: a NUL stands for the '@', and the length says where the name ends.
-    address.sun_path[0] = '\0';
-    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-  }
-  return connect_to(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), size, deadline_ns, out);
-}
-
-Status Socket::send_some(std::span<const Slice> slices, std::size_t& sent_bytes) {
-  sent_bytes = 0;
-  std::array<iovec, 64> vector;
-  std::size_t count = 0;
-  for (const Slice& slice : slices) {
-    if (slice.size_bytes == 0) continue;
-    if (count == vector.size()) break;
-    vector[count++] = {const_cast<void*>(slice.data), slice.size_bytes};
-  }
-  if (count == 0) return {};
-  msghdr message{};
-  message.msg_iov = vector.data();
-  message.msg_iovlen = count;
-  ssize_t sent;
-  do {
-    sent = sendmsg(fd_.get(), &message, send_flags);
-  } while (sent < 0 && errno == EINTR);
-  if (sent < 0) return would_block(errno) ? Status{} : last_failure("send");
-  sent_bytes = static_cast<std::size_t>(sent);
-  return {};
 }
 
 Status Socket::send(std::span<const Slice> slices, std::int64_t deadline_ns) {
@@ -202,76 +64,6 @@ std::size_t Space::put(std::span<const std::byte> bytes) const {
   std::copy_n(bytes.begin(), in_first, first.begin());
   std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(in_first), in_rest, rest.begin());
   return in_first + in_rest;
-}
-
-Status Socket::receive(const Space& into, std::size_t& got_bytes) {
-  got_bytes = 0;
-  std::array<iovec, 2> vector{
-      {{into.first.data(), into.first.size()}, {into.rest.data(), into.rest.size()}}};
-  ssize_t got;
-  do {
-    got = readv(fd_.get(), vector.data(), into.rest.empty() ? 1 : 2);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) {
-    return would_block(errno) ? Status{EAGAIN, "nothing to receive now"} : last_failure("receive");
-  }
-  got_bytes = static_cast<std::size_t>(got);
-  return {};
-}
-
-Status WakeUp::create(WakeUp& out) {
-#if defined(__linux__)
-  FileDescriptor both(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!both) return last_failure("eventfd");
-  out.read_end_ = std::move(both);
-  out.write_end_ = FileDescriptor();
-#else
-  int ends[2];
-  if (pipe(ends) != 0) return last_failure("pipe");
-  out.read_end_ = FileDescriptor(ends[0]);
-  out.write_end_ = FileDescriptor(ends[1]);
-  for (int fd : ends) {
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-  }
-#endif
-  return {};
-}
-
-void WakeUp::signal() const noexcept {
-  const int saved_errno = errno;
-  const std::uint64_t one = 1;  // eight bytes are what an eventfd takes; a pipe takes them, too
-  const int fd = write_end_ ? write_end_.get() : read_end_.get();
-  [[maybe_unused]] const ssize_t ignored = write(fd, &one, sizeof one);  // full: already signalled
-  errno = saved_errno;
-}
-
-void WakeUp::drain() const noexcept {
-  std::array<std::byte, 64> bytes;
-  while (read(read_end_.get(), bytes.data(), bytes.size()) > 0) {
-  }
-}
-
-Status wait_for(std::span<Interest> interests, std::int64_t deadline_ns) {
-  std::vector<pollfd> polled(interests.size());
-  for (std::size_t i = 0; i < interests.size(); ++i) {
-    const Interest& interest = interests[i];
-    polled[i].fd = interest.fd;
-    polled[i].events =
-        static_cast<short>((interest.want_read ? POLLIN : 0) | (interest.want_write ? POLLOUT : 0));
-  }
-  int ready;
-  do {
-    ready = poll(polled.data(), polled.size(), milliseconds_until(deadline_ns));
-  } while (ready < 0 && errno == EINTR);
-  if (ready < 0) return last_failure("poll");
-  constexpr short broken = POLLERR | POLLHUP | POLLNVAL;
-  for (std::size_t i = 0; i < interests.size(); ++i) {
-    Interest& interest = interests[i];
-    interest.readable = interest.want_read && (polled[i].revents & (POLLIN | broken)) != 0;
-    interest.writable = interest.want_write && (polled[i].revents & (POLLOUT | broken)) != 0;
-  }
-  return {};
 }
 
 }  // namespace iw::platform

@@ -13,7 +13,10 @@ struct [[nodiscard]] Status {
   explicit operator bool() const { return ok(); }
 };
 
-// Status of the system call that has just failed, from errno.
+// Status of the system call that has just failed, from errno (on Windows, from GetLastError).
 Status last_failure(const char* what);
+
+// The system's words for a code of a Status, for messages.
+const char* error_text(int code);
 
 }  // namespace iw::platform

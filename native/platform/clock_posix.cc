@@ -1,7 +1,7 @@
 // POSIX. CLOCK_BOOTTIME is answered without a system call on the usual Linux machines.
-#include "platform/clock.h"
-
 #include <time.h>
+
+#include "platform/clock.h"
 
 namespace iw::platform {
 

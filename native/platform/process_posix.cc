@@ -1,6 +1,4 @@
 // POSIX.
-#include "platform/process.h"
-
 #include <pthread.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -8,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+
+#include "platform/process.h"
 
 namespace iw::platform {
 
@@ -24,6 +24,8 @@ std::atomic<unsigned> forks{0};
 std::int64_t process_id() { return getpid(); }
 
 unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
+
+bool other_threads_are_gone() noexcept { return false; }
 
 void write_to_stderr(std::span<const std::string_view> pieces) noexcept {
   constexpr std::size_t most = 16;

@@ -1,7 +1,7 @@
 // POSIX.
-#include "platform/file_descriptor.h"
-
 #include <unistd.h>
+
+#include "platform/file_descriptor.h"
 
 namespace iw::platform {
 
