@@ -5,7 +5,7 @@ import { Copy, CopiedBlock } from "../src/diff/copy.js";
 import { Diff, Section } from "../src/diff/parse.js";
 import { checkUnits, collectUnits, nextRun, placeUnits } from "../src/diff/units.js";
 import { Hash } from "../src/types/hash.js";
-import { leafPlan } from "../src/types/plan.js";
+import { leafPlan, repeat } from "../src/types/plan.js";
 import type { Type } from "../src/types/type.js";
 import { decoding, InterweaveError } from "../src/wire/error.js";
 import { decodeBody, FrameDecoder, type Message } from "../src/wire/frames.js";
@@ -54,22 +54,18 @@ function shown(value: unknown, member = ""): unknown {
   return members !== undefined && typeof value === "number" ? nameIn(members, value) : value;
 }
 
-function row(type: Type) {
-  return { plan: type.plan, size: type.size };
-}
-
 function memoryOf(type: Type, count: number, bytes: Uint8Array, slots: number): CopiedBlock {
   const cursor = new Cursor(bytes);
-  checkUnits(row(type), 0, count * type.units, cursor, slots);
+  checkUnits(repeat(type.plan, count, type.size), 0, count * type.units, cursor, slots);
   if (!cursor.isAtEnd) throw new InterweaveError(protocol.ErrorCode.MALFORMED, "data goes on");
   const block = new CopiedBlock(1, type, count, "");
-  placeUnits(block, 0, block.units, new Cursor(bytes), block.memory);
+  placeUnits(block.plan, 0, block.units, new Cursor(bytes), block.memory);
   return block;
 }
 
 function travelling(block: CopiedBlock): Uint8Array {
   const out = new ByteWriter();
-  collectUnits(block, 0, block.units, block.memory, block.view, out);
+  collectUnits(block.plan, 0, block.units, block.memory, block.view, out);
   return out.finish();
 }
 
@@ -136,7 +132,7 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
     const bytes = bytesOf(vector);
     const slots = vector.context?.slots?.length ?? 0;
     const cursor = new Cursor(bytes);
-    checkUnits({ plan, size: 16 }, 0, 1, cursor, slots);
+    checkUnits(plan, 0, 1, cursor, slots);
     return [{ pointer: pointer(new DataView(bytes.buffer), 0) }, bytes];
   },
 
@@ -230,7 +226,7 @@ function changesOf(diff: Diff, copy: Copy): unknown[] {
       const run = nextRun(units, position, runs);
       if (run === null) return { serial, runs: shownRuns };
       const block = new CopiedBlock(1, type, count, "");
-      placeUnits(block, run.first, run.count, runs, block.memory);
+      placeUnits(block.plan, run.first, run.count, runs, block.memory);
       position = run.first + run.count;
       const values = unitsOf(type, count, copy.types, block).slice(run.first, position);
       shownRuns.push({ unit: run.first, values });

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { CopiedBlock, Copy } from "../src/diff/copy.js";
-import { selectedArm, walkRepeated, type Leaf, type Plan } from "../src/types/plan.js";
+import { repeat, selectedArm, walk, type Leaf, type Plan } from "../src/types/plan.js";
 import { TypeTable } from "../src/types/table.js";
 import type { Type } from "../src/types/type.js";
 import { getPointer, isNull } from "../src/wire/pointer.js";
@@ -158,7 +158,7 @@ export function unitsOf(type: Type, count: number, table: TypeTable, block: Byte
   const kinds: Type[] = [];
   scalars(type, table, kinds);
   const values: unknown[] = [];
-  walkRepeated(type.plan, type.size, 0, count * type.units, base, (leaf, at, units) => {
+  walk(repeat(type.plan, count, type.size), 0, count * type.units, base, (leaf, at, units) => {
     for (let i = 0; i < units; ++i) {
       const kind = kinds[values.length % type.units] as Type;
       values.push(scalar(kind, table, block, at + i * leaf.width));
@@ -173,8 +173,8 @@ export function slotForm(type: Type, count: number, block: Bytes): Uint8Array {
   const kinds: Type[] = [];
   scalars(type, new TypeTable(), kinds);
   let [out, unit] = [0, 0];
-  const place = (plan: Plan, stride: number, units: number, base: number) =>
-    walkRepeated(plan, stride, 0, units, base, (leaf, at, many) => {
+  const place = (plan: Plan, base: number) =>
+    walk(plan, 0, plan.units, base, (leaf, at, many) => {
       for (let i = 0; i < many; ++i) {
         const from = at + i * leaf.width;
         if (leaf.kind !== "union") {
@@ -185,15 +185,15 @@ export function slotForm(type: Type, count: number, block: Bytes): Uint8Array {
         slots.set(block.memory.subarray(from, from + 4), out);
         out += 4;
         const arm = selectedArm(leaf.union, block.view.getInt32(from, true));
-        if (arm) place(arm, 0, arm.units, from + leaf.union.armAt);
+        if (arm) place(arm, from + leaf.union.armAt);
       }
     });
   for (let element = 0; element < count; ++element) {
-    walkRepeated(type.plan, type.size, element * type.units, type.units, 0, (leaf, at, many) => {
+    walk(type.plan, 0, type.units, element * type.size, (leaf, at, many) => {
       for (let i = 0; i < many; ++i, ++unit) {
         const begin = out;
         const from = at + i * leaf.width;
-        if (leaf.kind === "union") place(unionPlan(leaf), leaf.width, 1, from);
+        if (leaf.kind === "union") place(unionPlan(leaf), from);
         else slots.set(block.memory.subarray(from, from + leaf.width), out);
         out = begin + (kinds[unit % kinds.length] as Type).slotBytes;
       }

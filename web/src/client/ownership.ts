@@ -1,7 +1,7 @@
 /** Blocks owned by fields [WIRE-7]: freed with what owns them, and made for what is stored. */
 import type { Changes } from "../diff/changes.js";
 import type { CopiedBlock, Copy } from "../diff/copy.js";
-import { selectedArm, walk, walkRepeated, type Leaf, type Plan } from "../types/plan.js";
+import { selectedArm, walk, type Leaf, type Plan } from "../types/plan.js";
 import { targetSerial, type Type } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
 import { getPointer, isNull, setPointer } from "../wire/pointer.js";
@@ -9,7 +9,7 @@ import { ErrorCode } from "../wire/protocol/error.js";
 import { checkWritable, type Place } from "./place.js";
 
 /** The serials of the blocks that units of a block own, not those that these own in turn. */
-function ownedIn(block: CopiedBlock, plan: Plan, units: number, base: number): number[] {
+function ownedIn(block: CopiedBlock, plan: Plan, base: number): number[] {
   const serials: number[] = [];
   const visit = (leaf: Leaf, at: number, count: number): void => {
     for (let i = 0; i < count; ++i) {
@@ -22,9 +22,7 @@ function ownedIn(block: CopiedBlock, plan: Plan, units: number, base: number): n
       }
     }
   };
-  const isOneOfMany = units > plan.units;
-  if (isOneOfMany) walkRepeated(plan, block.size, 0, units, base, visit);
-  else walk(plan, 0, units, base, visit);
+  walk(plan, 0, plan.units, base, visit);
   return serials;
 }
 
@@ -33,7 +31,7 @@ function freeSerials(copy: Copy, changes: Changes, serials: number[]): void {
     const block = copy.blocks.get(serial);
     if (block === undefined) continue;
     changes.free(block);
-    serials.push(...ownedIn(block, block.plan, block.units, 0));
+    serials.push(...ownedIn(block, block.plan, 0));
   }
 }
 
@@ -44,7 +42,7 @@ export function freeBlock(copy: Copy, changes: Changes, block: CopiedBlock): voi
 
 /** Frees what the value at a place owns, before another takes its room. */
 export function freeOwned({ heap, block, type, at }: Place, changes: Changes): void {
-  freeSerials(heap.copy, changes, ownedIn(block, type.plan, type.units, at));
+  freeSerials(heap.copy, changes, ownedIn(block, type.plan, at));
 }
 
 /**

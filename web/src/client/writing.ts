@@ -77,14 +77,14 @@ export class Writing {
   /** The answer, over as many connections as it takes. As long as one lives there will be one. */
   private async send(diff: Uint8Array | null, base: bigint, deadline: number): Promise<VersionStamp> {
     const { link, state } = this.conversation;
-    if (this.sequence === 0n) {
-      this.sequence = link.nextSequence();
-      this.session = link.session;
-    }
     for (;;) {
       const { live, number } = await this.conversation.liveAndOpen(deadline);
+      if (this.sequence === 0n) {
+        this.sequence = link.nextSequence();
+        this.session = link.session;
+      }
       // Another session cannot repeat the release: it can only ask what became of it.
-      if (link.session !== this.session && !isSame(link.session, this.session)) {
+      if (!isSame(link.session, this.session)) {
         return this.resolve(deadline);
       }
       const part = { segment: number, fence: this.grant.fence, base, diff_bytes: BigInt(diff?.length ?? 0) };

@@ -5,7 +5,7 @@
  * A block gets its pristine copy before the first store to it. Whoever was handed a typed array can
  * store without being seen, so exposed blocks get theirs when the lock is granted.
  */
-import { walkRepeated } from "../types/plan.js";
+import { walk } from "../types/plan.js";
 import type { Type } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
 import { isBlockName } from "../wire/mip.js";
@@ -164,10 +164,10 @@ function runsOf(block: CopiedBlock): Uint8Array | null {
     if (first < 0) return;
     out.varint(first - end);
     out.varint(unit - first);
-    collectUnits(block, first, unit - first, block.memory, block.view, out);
+    collectUnits(block.plan, first, unit - first, block.memory, block.view, out);
     [first, end] = [-1, unit];
   };
-  walkRepeated(block.plan, block.size, 0, block.units, 0, (leaf, at, units) => {
+  walk(block.plan, 0, block.units, 0, (leaf, at, units) => {
     if (first < 0 && !comparison.differs(at, leaf.width * units)) {
       unit += units;
       return;

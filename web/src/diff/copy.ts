@@ -4,18 +4,21 @@
  * fail. A block that a complete copy creates again keeps its place: views of it stay good.
  */
 import { MAX_EXTENT, TypeTable } from "../types/table.js";
+import { repeat, type Plan } from "../types/plan.js";
 import { isSameType, type Type } from "../types/type.js";
 import { InterweaveError, malformed } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { Diff, type NewBlock } from "./parse.js";
-import { checkUnits, nextRun, placeUnits, type Row } from "./units.js";
+import { checkUnits, nextRun, placeUnits } from "./units.js";
 
 const MAX_SLOTS = 65535;
 
 /** An array of `count` elements of one type. */
-export class CopiedBlock implements Row {
+export class CopiedBlock {
   readonly memory: Uint8Array;
   readonly view: DataView;
+  /** Of all elements. */
+  readonly plan: Plan;
   /** As the server has it, while a writer may store to the block; see `Changes`. */
   pristine: Uint8Array | null = null;
   /** False once it is freed: what still refers to it leads nowhere. */
@@ -29,15 +32,7 @@ export class CopiedBlock implements Row {
   ) {
     this.memory = new Uint8Array(type.size * count);
     this.view = new DataView(this.memory.buffer);
-  }
-
-  get plan() {
-    return this.type.plan;
-  }
-
-  /** Of an element. */
-  get size(): number {
-    return this.type.size;
+    this.plan = repeat(type.plan, count, type.size);
   }
 
   get units(): number {
@@ -193,11 +188,11 @@ export class Copy {
       const old = freed.has(serial) ? undefined : this.blocks.get(serial);
       const block = created.get(serial) ?? old;
       if (block === undefined) throw malformed(`there is no block ${serial}`);
-      const { plan, size, units } = block.type;
+      const plan = repeat(block.type.plan, block.count, block.type.size);
       for (let position = 0; ; ) {
-        const run = nextRun(units * block.count, position, runs);
+        const run = nextRun(plan.units, position, runs);
         if (run === null) break;
-        checkUnits({ plan, size }, run.first, run.count, runs, slots);
+        checkUnits(plan, run.first, run.count, runs, slots);
         position = run.first + run.count;
       }
     }
@@ -219,7 +214,7 @@ export class Copy {
       for (let position = 0; ; ) {
         const run = nextRun(block.units, position, runs);
         if (run === null) break;
-        placeUnits(block, run.first, run.count, runs, block.memory);
+        placeUnits(block.plan, run.first, run.count, runs, block.memory);
         position = run.first + run.count;
       }
     }

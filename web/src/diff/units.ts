@@ -2,17 +2,11 @@
  * Values in travelling form (spec/format/wire-format.md) and in memory: checking them, and the way in
  * both directions. What travels is checked once, by `checkUnits`; `placeUnits` relies on it.
  */
-import { selectedArm, SHORT_STRING, walk, walkRepeated, type Leaf, type Plan, type UnionPlan } from "../types/plan.js";
+import { selectedArm, SHORT_STRING, walk, type Leaf, type Plan, type UnionPlan } from "../types/plan.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { getPointer, isNull, POINTER_BYTES } from "../wire/pointer.js";
 import type { ByteWriter, Cursor } from "../wire/varint.js";
-
-/** Units in a row: of a block, whose elements repeat the type's plan. */
-export interface Row {
-  readonly plan: Plan;
-  readonly size: number;
-}
 
 function badValue(text: string): InterweaveError {
   return new InterweaveError(ErrorCode.BAD_VALUE, text);
@@ -102,9 +96,9 @@ function checker(input: Cursor, slots: number) {
   };
 }
 
-/** Takes `count` units off the cursor, which must lie within the row. */
-export function checkUnits(row: Row, first: number, count: number, input: Cursor, slots: number): void {
-  walkRepeated(row.plan, row.size, first, count, 0, checker(input, slots));
+/** Takes `count` units off the cursor, which must lie within the plan. */
+export function checkUnits(plan: Plan, first: number, count: number, input: Cursor, slots: number): void {
+  walk(plan, first, count, 0, checker(input, slots));
 }
 
 function placer(input: Cursor, memory: Uint8Array) {
@@ -136,9 +130,9 @@ function placeUnion(
 
 /** Writes `count` units, which `checkUnits` found right, into memory. */
 export function placeUnits(
-  row: Row, first: number, count: number, input: Cursor, memory: Uint8Array,
+  plan: Plan, first: number, count: number, input: Cursor, memory: Uint8Array,
 ): void {
-  walkRepeated(row.plan, row.size, first, count, 0, placer(input, memory));
+  walk(plan, first, count, 0, placer(input, memory));
 }
 
 /** The end of a string of at most that bound. */
@@ -174,9 +168,9 @@ function collector(memory: Uint8Array, view: DataView, out: ByteWriter) {
 
 /** Appends `count` units of memory in travelling form. */
 export function collectUnits(
-  row: Row, first: number, count: number, memory: Uint8Array, view: DataView, out: ByteWriter,
+  plan: Plan, first: number, count: number, memory: Uint8Array, view: DataView, out: ByteWriter,
 ): void {
-  walkRepeated(row.plan, row.size, first, count, 0, collector(memory, view, out));
+  walk(plan, first, count, 0, collector(memory, view, out));
 }
 
 /**

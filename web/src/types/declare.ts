@@ -81,6 +81,7 @@ function unknown(name: string): InterweaveError {
 class Interning {
   readonly descriptors: TypeDescriptor[] = [];
   private readonly serials = new Map<Declared, number>();
+  private readonly hashes = new Map<Declared, bigint>();
   /** Named types that occur anywhere in the declaration. */
   private readonly named = new Map<string, Declared>();
   /** Pointers and sequences whose target has no serial yet. */
@@ -203,6 +204,12 @@ class Interning {
   /** The hash of a structure, of which nothing needs to have a serial yet. */
   private hash(type: Declared, depth = 0): bigint {
     if (type.kind === "primitive") return primitives[type.serial - 1]?.hash ?? 0n;
+    let hash = this.hashes.get(type);
+    if (hash === undefined) this.hashes.set(type, (hash = this.newHash(type, depth)));
+    return hash;
+  }
+
+  private newHash(type: Exclude<Declared, { kind: "primitive" }>, depth: number): bigint {
     if (depth > 64) {
       throw new InterweaveError(ErrorCode.BAD_ARGUMENT,
         "types are embedded more than 64 deep, or a type without a name contains itself");

@@ -113,7 +113,7 @@ export function walk(plan: Plan, first: number, count: number, base: number, vis
 }
 
 /** The same of a plan that repeats. */
-export function walkRepeated(
+function walkRepeated(
   plan: Plan, stride: number, first: number, count: number, base: number, visit: Visit,
 ): void {
   const end = first + count;

@@ -1,0 +1,113 @@
+/**
+ * The real server, and C++ clients, as child processes. Nothing waits by time: the server says when
+ * it listens, an agent answers each command with a line (native/abi/tests/agent_main.cc).
+ */
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { root } from "./vectors.js";
+
+const program = process.env["IW_TEST_SERVER"] ?? `${root}target/release/interweave`;
+export const agentProgram = process.env["IW_TEST_AGENT"] ?? `${root}build/release/native/abi/test_agent`;
+
+/** The lines that a child says, as they are asked for. */
+class Lines {
+  private readonly lines: string[] = [];
+  private readonly waiting: ((line: string) => void)[] = [];
+
+  constructor(stream: NodeJS.ReadableStream) {
+    const reader = createInterface({ input: stream });
+    reader.on("line", (line) => this.put(line));
+    reader.on("close", () => this.put(""));
+  }
+
+  private put(line: string): void {
+    const waiting = this.waiting.shift();
+    if (waiting === undefined) this.lines.push(line);
+    else waiting(line);
+  }
+
+  next(): Promise<string> {
+    const line = this.lines.shift();
+    if (line !== undefined) return Promise.resolve(line);
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, "exit");
+}
+
+export class Server {
+  private constructor(
+    private child: ChildProcess,
+    readonly address: string,
+    /** Of HTTP. */
+    readonly web: string,
+    private readonly options: string[],
+  ) {}
+
+  static async start(...options: string[]): Promise<Server> {
+    const all = options.length === 0 ? ["--store", "memory"] : options;
+    const { child, address, web } = await begin("127.0.0.1:0", "127.0.0.1:0", all);
+    return new Server(child, address, web, all);
+  }
+
+  get url(): string {
+    return `iw://${this.address}`;
+  }
+
+  /** kill -9 */
+  kill(): Promise<void> {
+    return end(this.child, "SIGKILL");
+  }
+
+  stop(): Promise<void> {
+    return end(this.child, "SIGTERM");
+  }
+
+  /** On the same addresses. */
+  async restart(): Promise<void> {
+    this.child = (await begin(this.address, this.web, this.options)).child;
+  }
+}
+
+async function begin(listen: string, http: string, options: string[]) {
+  const child = spawn(program, ["serve", "--listen", listen, "--http", http, ...options],
+    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+  const [said, logged] = [new Lines(child.stdout), new Lines(child.stderr)];
+  let web = "";
+  for (let line = await logged.next(); line !== ""; line = await logged.next()) {
+    web = / HTTP: .* address=(\S+)/.exec(line)?.[1] ?? web;
+    if (line.includes(" listening ")) break;
+  }
+  const address = (await said.next()).replace(/^listening /, "");
+  assert.ok(address !== "" && web !== "", `${program} serve does not start`);
+  return { child, address, web };
+}
+
+/** A C++ client. */
+export class Agent {
+  private readonly lines: Lines;
+
+  constructor(private readonly child = spawn(agentProgram, { stdio: ["pipe", "pipe", "inherit"] })) {
+    this.lines = new Lines(child.stdout);
+  }
+
+  ask(command: string): Promise<string> {
+    this.child.stdin.write(`${command}\n`);
+    return this.lines.next();
+  }
+
+  /** Commands that must be answered ok. */
+  async do(...commands: string[]): Promise<void> {
+    for (const command of commands) assert.equal(await this.ask(command), "ok", command);
+  }
+
+  stop(): Promise<void> {
+    return end(this.child, "SIGKILL");
+  }
+}

@@ -1,0 +1,410 @@
+/** Programs in TypeScript and in C++ on one real server. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, beforeEach, test } from "node:test";
+import {
+  Coherence, connect, InterweaveError, mipOf, plain, t,
+  type ArrayView, type Client, type RecordView,
+} from "../src/node.js";
+import { Agent, Server } from "./processes.js";
+
+let server: Server;
+const clients: Client[] = [];
+const agents: Agent[] = [];
+const directory = mkdtempSync(join(tmpdir(), "iw-web-"));
+
+beforeEach(async () => {
+  server = await Server.start();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+  for (const agent of agents.splice(0)) await agent.stop();
+  await server.kill();
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+async function client(): Promise<Client> {
+  const made = await connect(server.url, { timeoutMs: 10_000 });
+  clients.push(made);
+  return made;
+}
+
+async function agent(path: string): Promise<Agent> {
+  const made = new Agent();
+  agents.push(made);
+  await made.do(`open ${server.address}${path} 10`);
+  return made;
+}
+
+/** Until this program has noticed that its connection is lost. */
+function loss(here: Client): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = here.onConnection((isConnected) => {
+      if (isConnected) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+function fails(name: string): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof InterweaveError, String(error));
+    assert.equal(error.codeName, name, error.message);
+    return true;
+  };
+}
+
+const node = t.record("node_t", { key: t.int, next: t.pointer("node_t") });
+const kid: ReturnType<typeof t.record> = t.record("kid_t", { name: t.text(), kids: t.sequence("kid_t") });
+const everything = t.record("everything_t", {
+  c: t.char, uc: t.uchar, s: t.short, us: t.ushort, i: t.int, ui: t.uint, h: t.hyper, uh: t.uhyper,
+  f: t.float, d: t.double, b: t.bool,
+  colour: t.enumeration("colour_t", { RED: 1, GREEN: 2 }),
+  short: t.string(8), long: t.string(40), text: t.text(),
+  grid: t.array(t.double, 2, 3), flags: t.array(t.bool, 3), marks: t.sequence(t.int, 4),
+  choice: t.union("choice_t", ["kind", t.int], [
+    { name: "number", type: t.double, values: [1, 2] },
+    { name: "words", type: t.text(), values: [3] },
+    { name: "", type: null, values: [4] },
+  ]),
+  kids: t.sequence(kid),
+});
+
+test("values of every type arrive as they were stored", async () => {
+  const stored = {
+    c: -5, uc: 250, s: -30000, us: 60000, i: -2_000_000_000, ui: 4_000_000_000,
+    h: -(1n << 62n), uh: (1n << 64n) - 1n, f: 0.5, d: Math.PI, b: true, colour: 2,
+    short: "eight ch", long: "longer than sixteen bytes, é", text: "owned",
+    flags: [true, false, true], marks: [1, 2, 3], choice: { kind: 3, words: "arm" },
+    kids: [{ name: "a", kids: [{ name: "aa", kids: [] }] }, { name: "", kids: [] }],
+  };
+  const writer = await (await client()).open("/all");
+  await writer.write(() => {
+    const record = writer.allocate(everything, { name: "all" }).value as RecordView;
+    Object.assign(record, { ...stored, colour: "GREEN" });
+    (record["grid"] as ArrayView).flat?.set([1, 2, 3, 4, 5, 6] as never);
+  });
+  const reader = await (await client()).open("/all");
+  await reader.read(() => {
+    const record = reader.get("all") as RecordView;
+    const { grid, marks, choice, ...rest } = plain(record) as Record<string, unknown>;
+    const { marks: storedMarks, choice: storedChoice, ...storedRest } = stored;
+    assert.deepEqual(rest, storedRest);
+    assert.deepEqual(marks, Int32Array.from(storedMarks));
+    assert.deepEqual({ ...(choice as object) }, { number: undefined, ...storedChoice });
+    assert.deepEqual(grid, [Float64Array.of(1, 2, 3), Float64Array.of(4, 5, 6)]);
+    assert.deepEqual((record["grid"] as ArrayView).shape, [2, 3]);
+  });
+  // What fields owned goes when they are given something else.
+  const before = writer.copy.blocks.size;
+  await writer.write(() => {
+    const record = writer.get("all") as RecordView;
+    record["kids"] = [];
+    record["choice"] = { kind: 4 };
+    record["text"] = "";
+    record["marks"] = [...(record["marks"] as Int32Array), 4];
+  });
+  // kids, two names, one kid, its name; the arm; the text. marks has one block as before.
+  assert.equal(writer.copy.blocks.size, before - 6);
+  await reader.read(() => {
+    assert.deepEqual([...((reader.get("all") as RecordView)["marks"] as Int32Array)], [1, 2, 3, 4]);
+    assert.equal(reader.copy.blocks.size, writer.copy.blocks.size);
+  });
+});
+
+test("a list is built, followed, and cut, as in Figure 1", async () => {
+  const writer = await (await client()).open("/list");
+  await writer.write(() => {
+    const head = writer.allocate(node, { name: "head" }).value as RecordView;
+    for (const key of [3, 2, 1]) {
+      const made = writer.allocate("node_t").value as RecordView;
+      made["key"] = key;
+      made["next"] = head["next"];
+      head["next"] = made;
+    }
+  });
+  const reader = await (await client()).open("/list");
+  const keys = () => {
+    const found = [];
+    for (let at = (reader.get("head") as RecordView)["next"]; at !== null; at = (at as RecordView)["next"]) {
+      found.push((at as RecordView)["key"]);
+    }
+    return found;
+  };
+  assert.deepEqual(await reader.read(keys), [1, 2, 3]);
+  const mip = await reader.read(() => mipOf(reader.get("head") as object, "next"));
+  assert.equal(mip, `${server.url}/list#4`);
+  await writer.write(() => {
+    const head = writer.get("head") as RecordView;
+    const first = head["next"] as RecordView;
+    head["next"] = first["next"];
+    writer.free(first);
+  });
+  assert.deepEqual(await reader.read(keys), [2, 3]);
+});
+
+test("arrays of numbers are typed arrays on the copy, and what is stored to them is found", async () => {
+  const writer = await (await client()).open("/field");
+  const reader = await (await client()).open("/field");
+  await writer.write(() => void writer.allocate(t.double, { count: 65536, name: "rho" }));
+  const rho = await writer.read(() => writer.get("rho") as Float64Array);
+  await reader.read(() => reader.get("rho"));
+  const received = reader.stats.diffBytes;
+  // The array from an earlier lock: nobody sees these stores but by comparing.
+  await writer.write(() => void rho.fill(1.5, 100, 102));
+  await reader.read(() => {
+    const seen = reader.get("rho") as Float64Array;
+    assert.deepEqual([...seen.subarray(99, 103)], [0, 1.5, 1.5, 0]);
+  });
+  assert.ok(reader.stats.diffBytes - received < 64, `${reader.stats.diffBytes - received} bytes`);
+  assert.equal(reader.stats.fullCopies, 1);
+});
+
+test("an abort, and an exception, undo everything", async () => {
+  const writer = await (await client()).open("/undo");
+  await writer.write(() => {
+    (writer.allocate(t.int, { count: 4, name: "kept" }).value as Int32Array).fill(7);
+  });
+  const { version } = writer;
+  await assert.rejects(writer.write(() => {
+    (writer.get("kept") as Int32Array).fill(8);
+    writer.allocate(node, { name: "gone" });
+    writer.free(writer.block("kept"));
+    throw new Error("changed my mind");
+  }), /changed my mind/);
+  const lock = await writer.write();
+  assert.deepEqual([...(writer.get("kept") as Int32Array)], [7, 7, 7, 7]);
+  assert.equal(writer.has("gone"), false);
+  (writer.get("kept") as Int32Array).fill(9);
+  lock.abort();
+  assert.deepEqual(await writer.read(() => [...(writer.get("kept") as Int32Array)]), [7, 7, 7, 7]);
+  assert.equal(writer.version, version);
+  await writer.write(() => void writer.allocate(node, { name: "gone" }));
+});
+
+test("without its lock nothing is read or stored, and errors have codes", async () => {
+  const here = await client();
+  const writer = await here.open("/errors");
+  await writer.write(() => void writer.allocate(everything, { name: "e" }));
+  assert.throws(() => writer.get("e"), fails("NO_LOCK"));
+  const record = await writer.read(() => writer.get("e") as RecordView);
+  assert.throws(() => record["i"], fails("NO_LOCK"));
+  await writer.read(() => {
+    assert.throws(() => (record["i"] = 1), fails("NO_LOCK"));
+    assert.throws(() => writer.get("no such"), fails("NO_BLOCK"));
+  });
+  await writer.write(() => {
+    for (const [field, value] of Object.entries({
+      c: 128, i: 0.5, ui: -1, h: 1, b: 1, colour: 3, long: "a\0b", flags: [true], choice: { kind: 9 },
+    })) {
+      assert.throws(() => (record[field] = value), fails("BAD_VALUE"), field);
+    }
+    assert.throws(() => (record["short"] = "nine long"), fails("TOO_LARGE"));
+    assert.throws(() => (record["marks"] = [1, 2, 3, 4, 5]), fails("TOO_LARGE"));
+    assert.throws(() => writer.allocate("no_such_t"), fails("UNKNOWN_TYPE"));
+    assert.throws(() => writer.allocate(t.int, { name: "e" }), fails("BAD_NAME"));
+    assert.throws(() => writer.allocate(t.record("node_t", { next: t.pointer("nowhere") })), fails("UNKNOWN_TYPE"));
+    assert.throws(() => writer.allocate(t.record("everything_t", { x: t.int })), fails("TYPE_CONFLICT"));
+    const head = writer.allocate(node).value as RecordView;
+    assert.throws(() => (head["next"] = record), fails("BAD_POINTER"));
+  });
+  await assert.rejects(here.open("/nothing", { readOnly: true }), fails("NO_SEGMENT"));
+  await assert.rejects(here.open("no path"), fails("BAD_URL"));
+  const watcher = await (await client()).open("/errors", { readOnly: true });
+  await assert.rejects(watcher.write(() => undefined), fails("READ_ONLY"));
+  const small = await (await client()).open("/errors", { maxBytes: 10 });
+  await assert.rejects(small.read(() => undefined), fails("TOO_LARGE"));
+});
+
+test("pointers lead across segments", async () => {
+  const here = await client();
+  const [a, b] = [await here.open("/a"), await here.open("/b")];
+  await b.write(() => {
+    (b.allocate(node, { name: "target" }).value as RecordView)["key"] = 42;
+  });
+  await a.write(() => b.read(() => {
+    (a.allocate(node, { name: "source" }).value as RecordView)["next"] = b.get("target");
+  }));
+  const there = await client();
+  const seenA = await there.open("/a");
+  await seenA.read(async () => {
+    const source = seenA.get("source") as RecordView;
+    assert.equal(mipOf(source, "next"), `${server.url}/b#1`);
+    assert.throws(() => source["next"], fails("NOT_OPEN"));
+    const seenB = await there.open("/b");
+    await seenB.read(() => assert.equal((source["next"] as RecordView)["key"], 42));
+  });
+});
+
+test("a C++ program and this one see each other's changes", async () => {
+  const writer = await agent("/shared");
+  await writer.do("wl", "make numbers 1000", "put numbers 999 5", "release");
+  const segment = await (await client()).open("/shared");
+  assert.equal(await segment.read(() => (segment.get("numbers") as Int32Array)[999]), 5);
+  await writer.do("add numbers 999 3");
+  assert.equal(await segment.read(() => (segment.get("numbers") as Int32Array)[999]), 8);
+  await segment.write(() => {
+    (segment.get("numbers") as Int32Array)[0] = -1;
+    (segment.allocate(t.int, { count: 2, name: "mine" }).value as Int32Array)[1] = 6;
+  });
+  await writer.do("rl");
+  assert.equal(await writer.ask("get numbers 0"), "-1");
+  assert.equal(await writer.ask("get mine 1"), "6");
+  await writer.do("rl_release", "wl", "free mine", "release");
+  await segment.read(() => assert.equal(segment.has("mine"), false));
+});
+
+test("writers of several programs take turns, and none loses a change", async () => {
+  const other = await agent("/turns");
+  await other.do("wl", "make n 1", "release");
+  const segment = await (await client()).open("/turns");
+  const adding = other.do("add n 0 50");
+  for (let i = 0; i < 50; ++i) {
+    await segment.write(() => {
+      const { elements } = segment.block("n");
+      elements[0] = (elements[0] as number) + 1;
+    });
+  }
+  await adding;
+  assert.equal(await segment.read(() => segment.get("n")), 100);
+});
+
+test("versions are told as they come, and a slow reader leaves some out", async () => {
+  const writer = await agent("/watched");
+  await writer.do("wl", "make n 1", "release");
+  const segment = await (await client()).open("/watched", { readOnly: true });
+  const seen: number[] = [];
+  let adding: Promise<void> | null = null;
+  for await (const version of segment) {
+    seen.push(version);
+    adding ??= writer.do("add n 0 20");
+    if (await segment.read(() => segment.get("n")) === 20) break;
+  }
+  await adding;
+  assert.equal(seen[0], 1);
+  assert.equal(seen.at(-1), 21);
+  assert.deepEqual(seen, [...seen].sort((a, b) => a - b));
+});
+
+test("coherence models decide which locks ask [COH-4] [COH-5] [POLL-1]", async () => {
+  const writer = await agent("/models");
+  await writer.do("wl", "make n 1", "release");
+  const segment = await (await client()).open("/models");
+  const value = () => segment.read(() => segment.get("n"));
+  segment.coherence = Coherence.delta(2);
+  assert.equal(await value(), 0);
+  await writer.do("add n 0 2");
+  assert.equal(await value(), 0);
+  await writer.do("add n 0 1");
+  assert.equal(await value(), 3);
+  segment.coherence = Coherence.temporal(3600);
+  await value();
+  await writer.do("add n 0 1");
+  const { localReads } = segment.stats;
+  assert.equal(await value(), 3);
+  assert.equal(segment.stats.localReads, localReads + 1);
+  assert.equal(await segment.read(() => segment.get("n"), { fresh: true }), 4);
+  segment.coherence = Coherence.none;
+  await writer.do("add n 0 1");
+  assert.equal(await value(), 4);
+  segment.coherence = Coherence.full;
+  assert.equal(await value(), 5);
+  // After three answers "up to date" the server tells, and locks cost no message.
+  for (let i = 0; i < 4; ++i) await value();
+  const before = segment.stats.localReads;
+  for (let i = 0; i < 10; ++i) await value();
+  assert.ok(segment.stats.localReads - before >= 9, `${segment.stats.localReads - before}`);
+  await writer.do("add n 0 1");
+  segment.coherence = Coherence.strict;
+  assert.equal(await value(), 6);
+});
+
+test("a Strict reader keeps writers out [COH-2]", async () => {
+  const writer = await agent("/strict");
+  await writer.do("wl", "make n 1", "release");
+  const segment = await (await client()).open("/strict");
+  segment.coherence = Coherence.strict;
+  const lock = await segment.read();
+  assert.match(await writer.ask("wl_for 0"), /^error -14 /);
+  lock.release();
+  await writer.do("wl", "release");
+});
+
+test("after a server was killed the copy catches up by diff, and watchers go on", async () => {
+  await server.kill();
+  server = await Server.start("--store", join(directory, "killed"));
+  const writer = await agent("/survivor");
+  await writer.do("wl", "make n 100000", "release");
+  const here = await client();
+  const segment = await here.open("/survivor", { readOnly: true });
+  let wasKilled = false;
+  for await (const version of segment) {
+    assert.equal(version, segment.version);
+    if (!wasKilled) {
+      await Promise.all([loss(here), server.kill()]);
+      assert.ok(segment.staleness < 60);
+      await assert.rejects(segment.read(() => undefined, { timeoutMs: 50 }), fails("UNREACHABLE"));
+      await server.restart();
+      const again = await agent("/survivor");
+      await again.do("add n 77 1");
+      wasKilled = true;
+    } else if (await segment.read(() => (segment.get("n") as Int32Array)[77]) === 1) {
+      break;
+    }
+  }
+  assert.equal(segment.stats.fullCopies, 1);
+  assert.ok(segment.stats.diffBytes < 100_000, `${segment.stats.diffBytes}`);
+});
+
+test("a writer whose server was killed is told, and its changes are undone [LOCK-10]", async () => {
+  await server.kill();
+  server = await Server.start("--store", join(directory, "writer"));
+  const here = await client();
+  const segment = await here.open("/w");
+  await segment.write(() => void segment.allocate(t.int, { count: 2, name: "n" }));
+  const lock = await segment.write();
+  (segment.get("n") as Int32Array)[0] = 1;
+  await Promise.all([loss(here), server.kill()]);
+  await server.restart();
+  await assert.rejects(lock.release(), fails("FENCED"));
+  assert.equal(await segment.read(() => (segment.get("n") as Int32Array)[0]), 0);
+  await segment.write(() => {
+    (segment.get("n") as Int32Array)[0] = 2;
+  });
+  assert.equal(await segment.read(() => (segment.get("n") as Int32Array)[0]), 2);
+});
+
+test("a lock that was held too long is taken away [LOCK-5]", async () => {
+  await server.kill();
+  server = await Server.start("--store", "memory", "--lease", "1", "--max-hold", "1");
+  const segment = await (await client()).open("/held");
+  await segment.write(() => void segment.allocate(t.int, { count: 1, name: "n" }));
+  const lock = await segment.write();
+  segment.block("n").value = 5;
+  const next = await agent("/held");
+  await next.do("wl");
+  await assert.rejects(lock.release(), fails("FENCED"));
+  await next.do("release");
+  assert.equal(await segment.read(() => segment.get("n")), 0);
+});
+
+test("the server's list, and a segment that is removed", async () => {
+  const here = await client();
+  const segment = await here.open("/gone");
+  await here.open("/stays");
+  assert.deepEqual((await here.list()).map(({ path }) => path), ["/gone", "/stays"]);
+  await here.remove("/gone");
+  await assert.rejects(segment.read(() => undefined, { fresh: true }), fails("REMOVED"));
+  assert.deepEqual((await here.list("/s")).map(({ path }) => path), ["/stays"]);
+});
+
+test("a server that is not there is UNREACHABLE", async () => {
+  await server.kill();
+  await assert.rejects(connect(server.url, { timeoutMs: 2000 }), fails("UNREACHABLE"));
+  await assert.rejects(connect("iws://localhost"), fails("BAD_URL"));
+});
