@@ -23,8 +23,7 @@ class RewriteHistory {
 
   // A section that was watched has stored to so many of the pages.
   void watched(std::size_t stored_pages, std::size_t all_pages) {
-    const bool is_rewritten = stored_pages >= all_pages - all_pages / 4;
-    rewrites_ = is_rewritten ? rewrites_ + 1 : 0;
+    rewrites_ = stored_pages >= worth_opening(all_pages) ? rewrites_ + 1 : 0;
     if (rewrites_ < patience) return;
     open_left_ = open_sections;
     rewrites_ = patience - 1;
@@ -32,6 +31,14 @@ class RewriteHistory {
 
   static constexpr int patience = 3;
   static constexpr int open_sections = 15;
+
+  // How many stored pages make it cheaper to compare all than to be told of each. To be told costs
+  // some 0.5 us a page stored to; to compare one 0.1 us where both copies fit the cache, more than
+  // the fault where they come from memory.
+  static constexpr std::size_t worth_opening(std::size_t all_pages) {
+    return all_pages <= cached_pages ? (all_pages + 3) / 4 : all_pages - all_pages / 4;
+  }
+  static constexpr std::size_t cached_pages = 512;
 
  private:
   int rewrites_ = 0;
