@@ -1,6 +1,7 @@
 // The C functions of <interweave.h>: arguments checked, failures recorded for the calling thread.
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "abi/log.h"
@@ -21,6 +22,11 @@ using iw::abi::fail_null;
 using iw::abi::Result;
 using iw::abi::Runtime;
 using iw::abi::Wish;
+
+// What IW_pin gives.
+struct IW_pin_state {
+  iw::abi::Pin pin;
+};
 
 namespace {
 
@@ -238,6 +244,21 @@ int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
     if (result.ok()) std::memcpy(out, &found, out->size);
     return result;
   });
+}
+
+IW_pin_t IW_pin(IW_handle_t h, const void* p) {
+  std::unique_ptr<IW_pin_state> made;
+  const int code = guarded(h, [&] {
+    made = std::make_unique<IW_pin_state>();
+    return h->pin(p, made->pin);
+  });
+  return code == 0 ? made.release() : nullptr;
+}
+
+void IW_unpin(IW_pin_t pin) {
+  if (pin == nullptr) return;
+  pin->pin.heap->unpin(pin->pin.subsegment);
+  delete pin;
 }
 
 IW_type_t IW_laid_out(IW_type_t type) {

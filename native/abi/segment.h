@@ -53,6 +53,12 @@ struct Wish {
   bool fresh = false;
 };
 
+// Memory that stays readable. The heap outlives its segment's closing for it.
+struct Pin {
+  std::shared_ptr<memory::Heap> heap;
+  memory::Subsegment* subsegment = nullptr;
+};
+
 class Segment : public Listener {
  public:
   Segment(Runtime& runtime, types::Url url, Link& link);
@@ -93,6 +99,7 @@ class Segment : public Listener {
   Result assign(void* field, const void* source, std::size_t count);
   Result next_block(const void* after, void*& out);
   Result describe_block(const void* place, IW_block_t& out);
+  Result pin(const void* place, Pin& out);
   // Where the place is; its space is reserved, if need be by asking the server.
   Result place_of(const types::Mip& mip, void*& out);
   // Makes blocks known here; those that do not exist stay unknown.

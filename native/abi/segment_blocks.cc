@@ -107,8 +107,21 @@ Result Segment::describe_block(const void* place, IW_block_t& out) {
   out.count = static_cast<std::size_t>(block.count);
   out.serial = block.serial;
   out.is_owned = block.is_owned ? 1 : 0;
+  out.is_reserved = block.is_reserved ? 1 : 0;
   const std::string name = blocks->name_of(block.serial);
   name.copy(out.name, sizeof out.name - 1);  // [MIP-2]: at most 255 bytes
+  return {};
+}
+
+Result Segment::pin(const void* place, Pin& out) {
+  if (find_hold(this) == nullptr) {
+    return {error_code::NO_LOCK, "this needs a reader or writer lock of the segment"};
+  }
+  out.heap = heap();
+  out.subsegment = out.heap->pin(place);
+  if (out.subsegment == nullptr) {
+    return {error_code::BAD_POINTER, "the address is in no memory of the segment"};
+  }
   return {};
 }
 

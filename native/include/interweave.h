@@ -238,10 +238,18 @@ typedef struct IW_block {
   uint64_t serial; /* in its segment */
   int is_owned;    /* the value of an owned field: freed with it */
   char name[256];  /* "" if it has none */
+  int is_reserved; /* space only: the block is not part of the copy's version */
 } IW_block_t;
 
 /* The block of the segment that `p` points into. Needs a lock. IW_EBAD_POINTER: into none. */
 IW_API int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out);
+
+/* Keeps the memory that `p` points into readable until IW_unpin, even when its block is freed or
+ * the segment closed meanwhile; what it then shows means nothing. For front ends whose references
+ * outlive the lock that they were made under. IW_pin needs a lock; IW_unpin takes NULL, too. */
+typedef struct IW_pin_state* IW_pin_t;
+IW_API IW_pin_t IW_pin(IW_handle_t h, const void* p);
+IW_API void IW_unpin(IW_pin_t pin);
 
 /* A type that was registered without sizes and offsets, with them; NULL if it is not registered. */
 IW_API IW_type_t IW_laid_out(IW_type_t type);

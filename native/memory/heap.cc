@@ -103,6 +103,24 @@ bool Heap::find_at(const void* address, Block& out) const {
          state_->block_at(*subsegment, static_cast<const std::byte*>(address), out);
 }
 
+Subsegment* Heap::pin(const void* address) {
+  if (state_->is_forked()) return nullptr;
+  std::lock_guard inside(state_->anchor->gate);
+  Subsegment* const found = subsegment_at(*state_->anchor, address);
+  if (found == nullptr) return nullptr;
+  state_->parked.reserve(state_->parked.size() + state_->subsegments.size());
+  ++found->pins;
+  return found;
+}
+
+void Heap::unpin(Subsegment* pinned) {
+  if (state_->is_forked()) return;
+  std::lock_guard inside(state_->anchor->gate);
+  if (--pinned->pins == 0) {
+    std::erase_if(state_->parked, [pinned](const auto& one) { return one.get() == pinned; });
+  }
+}
+
 std::string Heap::name_of(std::uint64_t serial) const {
   if (state_->is_forked()) return {};
   GateReader inside(state_->anchor->gate);

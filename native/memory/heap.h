@@ -119,6 +119,11 @@ class Heap {
   bool next_by_serial(std::uint64_t after, Block& out) const;
   bool next_by_address(const void* after, Block& out) const;
 
+  // Keeps the memory that the address lies in readable until unpin(), also when its block is freed
+  // meanwhile; what it shows then means nothing. Null: the address is in none. Any thread.
+  Subsegment* pin(const void* address);
+  void unpin(Subsegment* pinned);
+
   // Space without data, to be filled by a later insert() of the same serial without moving. The
   // block is there already, reserved or not: the same address, if type and count agree.
   Result reserve(std::uint64_t serial, const types::Type& type, std::uint64_t count,

@@ -271,7 +271,11 @@ void HeapState::drop_subsegment(Subsegment& subsegment) {
                 [&](const SubsegmentPages& one) { return one.subsegment == &subsegment; });
   remove_from_map(subsegment);
   if (last_applied_to == &subsegment) last_applied_to = nullptr;
-  subsegments.erase(subsegment_from(subsegment.begin()));
+  const auto at =
+      subsegments.begin() + (subsegment_from(subsegment.begin()) - subsegments.cbegin());
+  // There is room: pin() has seen to it.
+  if (subsegment.pins > 0) parked.push_back(std::move(*at));
+  subsegments.erase(at);
   give_back(entry);
 }
 

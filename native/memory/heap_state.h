@@ -49,6 +49,7 @@ struct HeapState {
 
   AddressSpace space;
   std::vector<std::unique_ptr<Subsegment>> subsegments;  // in order of address
+  std::vector<std::unique_ptr<Subsegment>> parked;       // dropped, but pinned
   BlockIndex index;
   FreeExtents free_extents{index};
   Journal journal;

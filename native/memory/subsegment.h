@@ -49,6 +49,7 @@ class Subsegment {
 
   MapEntry* map_entry = nullptr;  // of the process-wide map
   bool is_touched = false;        // written to since the last apply_done
+  std::uint32_t pins = 0;         // whoever wants it to stay when its last block is gone
 
  private:
   Subsegment(std::size_t size_bytes, bool single)

@@ -85,6 +85,51 @@ TEST_F(Describe, WhatADescriptionGivesCanBeAllocatedAgain) {
   ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
 }
 
+TEST_F(Describe, ABlockThatIsOnlySpaceSaysSo) {
+  ASSERT_NE(IW_malloc_named(segment_, IW_int, "late"), nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+  Agent other;
+  ASSERT_EQ(other.tell("open " + server_.url("/described") + " 10"), "ok");
+  ASSERT_EQ(other.tell("wl"), "ok");
+  ASSERT_EQ(other.tell("make later 1"), "ok");
+  ASSERT_EQ(IW_set_coherence(segment_, IW_NULL, 0), 0);
+  ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+  ASSERT_EQ(other.tell("release"), "ok");
+  const void* const here = IW_mip_to_ptr((server_.url("/described") + "#late").c_str());
+  const void* const space = IW_mip_to_ptr((server_.url("/described") + "#later").c_str());
+  ASSERT_NE(space, nullptr) << IW_strerror();
+  EXPECT_EQ(describe(here).is_reserved, 0);
+  EXPECT_EQ(describe(space).is_reserved, 1);
+  EXPECT_EQ(IW_rl_release(segment_), 0);
+}
+
+// A block of this size has a stretch of memory of its own, which goes with it.
+TEST_F(Describe, PinnedMemoryOutlivesItsBlockAndItsSegment) {
+  constexpr std::size_t large = 1 << 20;
+  const auto* const kept = static_cast<const char*>(IW_malloc_named(segment_, IW_char, "small"));
+  auto* const freed = static_cast<int*>(IW_malloc_array(segment_, IW_int, large, "large"));
+  ASSERT_NE(freed, nullptr) << IW_strerror();
+  freed[large - 1] = 7;
+  const IW_pin_t first = IW_pin(segment_, kept);
+  const IW_pin_t second = IW_pin(segment_, freed);
+  const IW_pin_t third = IW_pin(segment_, &freed[large - 1]);
+  ASSERT_TRUE(first != nullptr && second != nullptr && third != nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();
+  ASSERT_EQ(IW_free(segment_, freed), 0) << IW_strerror();
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+  IW_unpin(second);
+  EXPECT_EQ(freed[large - 1], 7);
+  ASSERT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
+  EXPECT_EQ(*kept, 0);
+  EXPECT_EQ(freed[large - 1], 7);
+  IW_unpin(first);
+  IW_unpin(third);
+  segment_ = IW_open_segment(server_.url("/described").c_str());
+  ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();
+  IW_unpin(nullptr);
+}
+
 TEST_F(Describe, WrongQuestionsSayWhy) {
   int outside = 0;
   IW_block_t block{};
@@ -93,6 +138,8 @@ TEST_F(Describe, WrongQuestionsSayWhy) {
   EXPECT_EQ(IW_describe_block(segment_, &outside, &block), IW_EBAD_POINTER);
   ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
   EXPECT_EQ(IW_describe_block(segment_, &outside, &block), IW_ENO_LOCK);
+  EXPECT_EQ(IW_pin(segment_, &outside), nullptr);
+  EXPECT_EQ(IW_errno(), IW_ENO_LOCK);
   const IW_type_def unknown = IW_TEXT_DEF("nobody registered this", 0);
   EXPECT_EQ(IW_laid_out(&unknown), nullptr);
   EXPECT_EQ(IW_errno(), IW_EUNKNOWN_TYPE);
