@@ -440,7 +440,6 @@ export class Segment implements Heap {
   private async nextVersion(last: { incarnation: bigint; number: bigint } | null) {
     for (;;) {
       if (this.conversation.isClosed) return null;
-      this.conversation.follow(this.bound, true);
       const isNews = last === null || this.conversation.isElsewhere ||
         !isSameStamp(this.state.newest, last) || !isSameStamp(this.state.have, last);
       if (isNews && this.link.live !== null) {
@@ -452,6 +451,8 @@ export class Segment implements Heap {
           if (!isPassing) throw error;
           continue;
         }
+        // Not before there is a copy: it would be sent twice.
+        this.conversation.follow(this.bound, true);
         if (last === null || !isSameStamp(this.state.have, last)) return this.state.have;
       }
       // A copy that may be some seconds old is looked at again when they are over.
