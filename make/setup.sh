@@ -13,6 +13,7 @@ packages=(
   libtirpc-dev rpcsvc-proto libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto libprotobuf-dev
   protobuf-compiler gnuplot-nox
   clang libclang-rt-14-dev
+  chromium
 )
 # The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.
 rust_minor_min=95
@@ -37,6 +38,7 @@ missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
 done
+command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm)
 rust_is_new_enough || missing+=(rustc-web cargo-web rustfmt-web rust-web-clippy)
 
 if [ ${#missing[@]} -gt 0 ]; then

@@ -36,6 +36,7 @@ run "build" make/build.sh
 run "tidy" make/tidy.sh
 run "server, compiler and program" cargo test --release --locked --quiet --workspace
 run "client library and examples" native_tests
+run "web" make/web.sh test
 run "client library under sanitizers" sanitized_tests
 run "an installation, used from outside" make/test_install.sh
 run "the demo" make/test_demo.sh

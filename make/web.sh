@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The TypeScript client and the viewer: `make/web.sh build` compiles them, `make/web.sh test` also runs
+# their tests on the server and beside the C++ programs of make/build.sh.
+set -euo pipefail
+cd "$(dirname "$0")/../web"
+# What package-lock.json names, fetched by npm itself; nothing when it is there.
+[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-progress
+npm run --silent build
+[ "${1:-build}" = test ] || exit 0
+export IW_TEST_SERVER=${IW_TEST_SERVER:-$PWD/../target/release/interweave}
+export IW_TEST_AGENT=${IW_TEST_AGENT:-$(realpath "../${BUILD:-build}/release/native/abi/test_agent")}
+npm test --silent -- --test-reporter=dot
