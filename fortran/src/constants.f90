@@ -105,6 +105,7 @@ module interweave_constants
     integer(c_int64_t) :: serial
     integer(c_int) :: is_owned
     character(kind=c_char) :: name(256)
+    integer(c_int) :: is_reserved
   end type IW_block_t
 
   ! What a function given to IW_set_coherence_fn gets a pointer to.

@@ -183,6 +183,15 @@ int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
   return absent();
 }
 
+IW_pin_t IW_pin(IW_handle_t h, const void* p) {
+  (void)h;
+  (void)p;
+  absent();
+  return NULL;
+}
+
+void IW_unpin(IW_pin_t pin) { (void)pin; }
+
 /* ---- Machine-independent pointers ---- */
 
 IW_mip_t IW_ptr_to_mip(const void* p) {
