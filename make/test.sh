@@ -38,6 +38,8 @@ run "server, compiler and program" cargo test --release --locked --quiet --works
 run "client library and examples" native_tests
 run "web" make/web.sh test
 run "client library under sanitizers" sanitized_tests
+run "client library on machines unlike this one" make/test_machines.sh
+run "programs across machines" make/test_across.sh
 run "an installation, used from outside" make/test_install.sh
 run "the demo" make/test_demo.sh
 run "decoders under fuzz, briefly" make/fuzz.sh --short

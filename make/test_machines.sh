@@ -11,6 +11,16 @@ jobs=${JOBS:-2}
 everyday="s390x:s390x-linux-gnu: powerpc:powerpc-linux-gnu: i686:i686-linux-gnu: aarch64:aarch64-linux-gnu:65536"
 others="alpha:alpha-linux-gnu: sparc64:sparc64-linux-gnu: mips:mips-linux-gnu: mipsel:mipsel-linux-gnu: m68k:m68k-linux-gnu:"
 
+# What the others need beside make/setup.sh's packages.
+ask_for_compilers() {
+  local missing=()
+  for machine in $machines; do
+    IFS=: read -r _ triplet _ <<<"$machine"
+    command -v "$triplet-g++" >/dev/null || missing+=("g++-$triplet")
+  done
+  [ ${#missing[@]} = 0 ] || { echo "test-machines: cross compilers are missing: apt-get install ${missing[*]}" >&2; exit 1; }
+}
+
 machines=$everyday
 [ "${1:-}" = --all ] && machines="$everyday $others"
 if [ -n "${MACHINES:-}" ]; then
@@ -22,6 +32,8 @@ if [ -n "${MACHINES:-}" ]; then
   done
   machines=$chosen
 fi
+
+ask_for_compilers
 
 # An emulator keeps a record of every page of address space, a reserved one too.
 export IW_RESERVATION_MIB=256
