@@ -1,8 +1,5 @@
 #include "memory/address_map.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -13,15 +10,6 @@
 
 namespace iw::memory {
 namespace {
-
-std::vector<Block> filled(Heap& heap, std::size_t blocks) {
-  std::vector<Block> all(blocks);
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const Result made = heap.insert(i + 1, int_type(), 1 + i % 40, "", false, all[i]);
-    EXPECT_TRUE(made.ok()) << made.text;
-  }
-  return all;
-}
 
 TEST(AddressMap, FindsEveryByteOfEveryBlockAndNothingElse) {
   auto heap = new_heap();
@@ -195,34 +183,6 @@ TEST(AddressMap, MayBeAskedWhileHeapsChange) {
   while (lookups.load() < 1000) std::this_thread::yield();
   is_over.store(true);
   for (auto& reader : readers) reader.join();
-}
-
-TEST(AddressMap, AChildOfForkFindsNothingOfItsParentAndMayMakeHeaps) {
-  auto heap = new_heap();
-  const auto blocks = filled(*heap, 10);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    FoundBlock found;
-    Block block;
-    int failures = find_block(blocks[0].address, found) ? 1 : 0;
-    failures |= heap->find(1, block) ? 2 : 0;
-    failures |= heap->reserve(99, int_type(), 1, "", block).code == error_code::FORKED ? 0 : 4;
-    failures |= begin_write(*heap).code == error_code::FORKED ? 0 : 8;
-    failures |= heap->apply_done().code == error_code::FORKED ? 0 : 16;
-    auto own = new_heap("127.0.0.1/child");
-    const auto in_own = filled(*own, 10);
-    failures |= find_block(in_own[3].address, found) && found.block.serial == 4 ? 0 : 32;
-    heap.reset();
-    own.reset();
-    _exit(failures);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  FoundBlock found;
-  EXPECT_TRUE(find_block(blocks[0].address, found));
 }
 
 // What a fault handler does when the thread it interrupts (or another) is changing the index.

@@ -121,4 +121,14 @@ class EachHeap : public testing::TestWithParam<std::string> {
                              return name;                                               \
                            })
 
+// So many small blocks.
+inline std::vector<Block> filled(Heap& heap, std::size_t blocks) {
+  std::vector<Block> all(blocks);
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const Result made = heap.insert(i + 1, int_type(), 1 + i % 40, "", false, all[i]);
+    EXPECT_TRUE(made.ok()) << made.text;
+  }
+  return all;
+}
+
 }  // namespace iw::memory

@@ -154,6 +154,13 @@ Status CowArea::copy_into_view(const PageSet& pages) {
 
 Status CowArea::drop(const PageSet& pages) {
   Status status;
+  if constexpr (!platform::can_drop_private_pages) {
+    pages.for_each_run([&](std::size_t first, std::size_t end) {
+      const Status one = guard_.overwrite(first, end, pristine());
+      if (!one.ok()) status = one;
+    });
+    return status;
+  }
   pages.for_each_run([&](std::size_t first, std::size_t end) {
     const Status one =
         platform::drop_private_pages(view() + first * page_bytes_, (end - first) * page_bytes_);

@@ -2,7 +2,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -65,7 +64,8 @@ Tracker& choose() {
     Status status;
     if (Tracker* tracker = find_tracker(forced, status)) return *tracker;
     return *new RefusingTracker("IW_TRACKER=" + std::string(forced) + ": " + status.what + " (" +
-                                std::strerror(status.code) + "); the choices are " + choices());
+                                platform::error_text(status.code) + "); the choices are " +
+                                choices());
   }
   std::string why = "no way of write tracking works here:";
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -10,11 +10,7 @@ namespace iw::track {
 namespace {
 
 [[noreturn]] void choose_and_exit(const char* forced) {
-  if (forced != nullptr) {
-    setenv("IW_TRACKER", forced, 1);
-  } else {
-    unsetenv("IW_TRACKER");
-  }
+  set_variable("IW_TRACKER", forced);
   Status status;
   Tracker& tracker = recommended();
   auto area = tracker.create(platform::page_size(), nullptr, false, -1, status);

@@ -3,6 +3,8 @@
 // Outside the writer lock the same fault is a stray store, reported at once; it goes on, on a
 // private page, for the next acquire to undo.
 //
+// On Windows, where a vectored exception handler takes the fault, it has the same name.
+//
 // System calls that store to a protected page fail with EFAULT: receive into other memory and copy.
 #include <memory>
 #include <utility>

@@ -1,11 +1,10 @@
 // Accesses that no lock allows: reported at once where pages are protected (sigsegv, IW_LOG=locks),
 // let through, and to be undone afterwards.
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <cstring>
+#include <string_view>
 
+#include "platform/process.h"
 #include "track/tracker_fixture.h"
 
 namespace iw::track {
@@ -144,8 +143,9 @@ void store_to_a_watched_read_only_area(Tracker& tracker) {
   auto area = tracker.create(platform::page_size(), nullptr, true, -1, status);
   if (area == nullptr || !area->set_access(Access::read).ok()) return;
   set_stray_handler([](void*, Access kind) noexcept {
-    const char* text = kind == Access::write ? "stray write\n" : "stray read\n";
-    [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, text, std::strlen(text));
+    const std::array<std::string_view, 1> text{kind == Access::write ? "stray write\n"
+                                                                     : "stray read\n"};
+    platform::write_to_stderr(text);
   });
   view_word(*area, 0) = 1;
 }

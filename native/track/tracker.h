@@ -19,6 +19,8 @@
 //               private page) and watches them again, so applied bytes are never listed;
 //   commit      gives the pristine copy the released bytes; the page stays private and equal;
 //   rollback    drops private pages: the view shows the pristine copy, equal again.
+// Where the system cannot drop private pages (platform::can_drop_private_pages) they are given the
+// pristine bytes instead and stay `known private`, so that the next apply renews them again.
 //
 // Order at a release: collect, find the changed words, send; after the acknowledgement commit what
 // was sent, or rollback every collected page. At an acquire: collect; what it lists was stored

@@ -24,6 +24,19 @@ inline bool is_forced() {
   return forced != nullptr && *forced != '\0';
 }
 
+// Of the environment; null: not in it.
+inline void set_variable(const char* name, const char* value) {
+#if defined(_WIN32)
+  _putenv_s(name, value == nullptr ? "" : value);
+#else
+  if (value == nullptr) {
+    unsetenv(name);
+  } else {
+    setenv(name, value, 1);
+  }
+#endif
+}
+
 inline std::vector<std::string> names_to_test() {
   if (is_forced()) return {std::getenv("IW_TRACKER")};
   const auto names = tracker_names();

@@ -1,13 +1,10 @@
 // What every mechanism promises (tracker.h).
 #include "track/tracker.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "track/rewrite_history.h"
@@ -18,6 +15,16 @@ namespace {
 
 class TrackerContract : public EachTracker {};
 IW_FOR_EACH_TRACKER(TrackerContract);
+
+// At its beginning, past every area.
+void write_to_file(int fd, std::size_t size_bytes, std::string_view text) {
+  platform::Mapping mapping;
+  platform::MapRequest request;
+  request.fd = fd;
+  request.size_bytes = size_bytes;
+  ASSERT_TRUE(platform::map_file(request, mapping).ok());
+  std::memcpy(mapping.begin(), text.data(), text.size());
+}
 
 TEST_P(TrackerContract, ANewAreaIsZeroAndNothingWasStored) {
   auto area = new_area(16);
@@ -260,49 +267,6 @@ TEST_P(TrackerContract, AStoreOfTheSameValueChangesNothing) {
   EXPECT_EQ(view_word(*area, 1), 6u);
 }
 
-TEST_P(TrackerContract, SystemCallsStoreToTheViewOrFailWithoutHarm) {
-  auto area = new_area(4);
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  ASSERT_EQ(write(ends[1], "data", 4), 4);
-  ASSERT_TRUE(area->arm().ok());
-  const ssize_t got = read(ends[0], area->view() + platform::page_size(), 4);
-  if (traps_stores()) {
-    EXPECT_EQ(got, -1);
-    EXPECT_EQ(errno, EFAULT);
-  } else {
-    EXPECT_EQ(got, 4);
-    EXPECT_TRUE(collected(*area).contains(1));
-    EXPECT_EQ(std::memcmp(area->view() + platform::page_size(), "data", 4), 0);
-  }
-  close(ends[0]);
-  close(ends[1]);
-}
-
-TEST_P(TrackerContract, ASparseAreaTakesOnlyTheMemoryItUses) {
-  const std::size_t size_bytes = std::size_t{64} << 20;
-  const std::size_t pages = size_bytes / platform::page_size();
-  platform::FileDescriptor file;
-  ASSERT_TRUE(platform::create_shared_memory(size_bytes, file).ok());
-  Status status;
-  auto area = tracker().create(size_bytes, nullptr, false, file.get(), status);
-  ASSERT_NE(area, nullptr) << status.what;
-  ASSERT_TRUE(area->arm().ok());
-  Pages stored;
-  for (std::size_t i = 0; i < 16; ++i) {
-    const std::size_t page = (i * 7919) % pages;
-    view_word(*area, page) = 1;
-    stored.insert(page);
-  }
-  const Pages found = collected(*area);
-  if (tracker().finds_pages()) {
-    EXPECT_EQ(found, stored);
-  }
-  struct stat info {};
-  ASSERT_EQ(fstat(file.get(), &info), 0);
-  EXPECT_LE(static_cast<std::size_t>(info.st_blocks) * 512, 64 * platform::page_size());
-}
-
 TEST_P(TrackerContract, StoresOfTwoThreadsAreAllFound) {
   constexpr std::size_t pages = 128;
   auto area = new_area(pages);
@@ -351,7 +315,7 @@ TEST_P(TrackerContract, TakesAFileItDidNotCreate) {
   platform::FileDescriptor file;
   const std::size_t size_bytes = 4 * platform::page_size();
   ASSERT_TRUE(platform::create_shared_memory(size_bytes, file).ok());
-  ASSERT_EQ(pwrite(file.get(), "hello", 5, 0), 5);
+  write_to_file(file.get(), size_bytes, "hello");
   Status status;
   auto one = tracker().create(size_bytes, nullptr, false, file.get(), status);
   auto other = tracker().create(size_bytes, nullptr, false, file.get(), status);
@@ -434,7 +398,7 @@ TEST_P(TrackerContract, ReadOnlyAreasKeepNoSecondCopy) {
   std::memset(to, 1, size_bytes);
   EXPECT_EQ(std::memcmp(area->view(), to, size_bytes), 0);
   // Shared pages, not private ones: the file's own later content shows.
-  ASSERT_EQ(pwrite(file.get(), "x", 1, 0), 1);
+  write_to_file(file.get(), size_bytes, "x");
   EXPECT_EQ(static_cast<char>(area->view()[0]), 'x');
 }
 

@@ -64,11 +64,7 @@ bool can_refuse() {
 
 [[noreturn]] void choose_without(Refused what, const char* forced) {
   if (!refuse(what)) std::_Exit(2);
-  if (forced != nullptr) {
-    setenv("IW_TRACKER", forced, 1);
-  } else {
-    unsetenv("IW_TRACKER");
-  }
+  set_variable("IW_TRACKER", forced);
   Status status;
   Tracker& tracker = recommended();
   const auto area = tracker.create(platform::page_size(), nullptr, false, -1, status);

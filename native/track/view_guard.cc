@@ -1,6 +1,7 @@
 #include "track/view_guard.h"
 
 #include <cerrno>
+#include <cstring>
 
 #include "platform/process.h"
 
@@ -89,6 +90,33 @@ Status ViewGuard::take_stored(const PageSet& among, PageSet& out) {
   // Too many kernel mappings: one call over everything needs none. Pages noted and not taken are
   // then protected, too, which costs them a fault.
   if (status.code == ENOMEM) status = platform::protect(view_, size_bytes_, resting);
+  return status;
+}
+
+// A page may be closed, and then must be opened to be looked at. Pages that are equal are left
+// alone: a clean one stays clean.
+Status ViewGuard::overwrite(std::size_t first, std::size_t end, const std::byte* from) {
+  const platform::Protection resting = resting_protection();
+  const auto give = [&](std::size_t page, platform::Protection protection) {
+    if (resting == platform::Protection::read_write) return Status{};
+    return platform::protect(view_ + page * page_bytes_, page_bytes_, protection);
+  };
+  Status status;
+  for (std::size_t page = first; page < end; ++page) {
+    std::byte* const to = view_ + page * page_bytes_;
+    const std::byte* const bytes = from + page * page_bytes_;
+    const auto is_equal = [&] { return std::memcmp(to, bytes, page_bytes_) == 0; };
+    if (resting != platform::Protection::none && is_equal()) continue;
+    if (Status one = give(page, platform::Protection::read_write); !one) {
+      status = one;
+      continue;
+    }
+    std::memcpy(to, bytes, page_bytes_);
+    Status one = give(page, platform::Protection::read);
+    if (!is_equal()) stored_.add(page);
+    if (one.ok() && resting == platform::Protection::none) one = give(page, resting);
+    if (!one.ok()) status = one;
+  }
   return status;
 }
 

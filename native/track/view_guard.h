@@ -41,6 +41,11 @@ class ViewGuard {
   // trapped: opens these pages at once and notes them.
   Status open_for_stores(const PageSet& pages);
 
+  // Gives the pages [first, end) of the view the bytes that `from`, a copy of the whole view, has
+  // there, and leaves them as accessible as they were. What the application stores to them
+  // meanwhile faults, is overwritten, or makes the page a noted one.
+  Status overwrite(std::size_t first, std::size_t end, const std::byte* from);
+
   // trapped: moves the noted pages that are in `among` to `out` and protects them again.
   Status take_stored(const PageSet& among, PageSet& out);
 
