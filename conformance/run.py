@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Every client and machine against every other: cases as data, and random edits.
+
+  run.py cases [--only WORD]             all cases over all ordered pairs (writer, reader)
+  run.py random [--seed N] [--edits N]   random types and edits on all agents together
+Ends with 0 if all holds, 1 if something does not, 2 if it could not be tried.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from runner import cases, matrix, random_test  # noqa: E402  (after the path is known)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["cases", "random", "list"], help="list: names the agents and the cases")
+    parser.add_argument("--server", default=str(HERE.parent / "target/release/interweave"),
+                        help="the interweave program (default: %(default)s)")
+    parser.add_argument("--build", default=os.environ.get("BUILD", str(HERE.parent / "build")),
+                        help="what {build} in agents.json stands for (default: %(default)s)")
+    parser.add_argument("--table", default=str(HERE / "agents.json"), help="the agents (default: %(default)s)")
+    parser.add_argument("--agents", metavar="NAME,NAME", help="only these agents of the table")
+    parser.add_argument("--only", metavar="WORD", default="", help="cases: those with WORD in their names")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases: pairs at a time (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="random: the seed (default: another each time; it is printed)")
+    parser.add_argument("--edits", type=int, default=10000,
+                        help="random: edits that are checked on all machines (default: %(default)s)")
+    parser.add_argument("--world", type=int, help="random: only this world of the seed")
+    return parser.parse_args()
+
+
+def chosen_agents(options):
+    table = json.loads(pathlib.Path(options.table).read_text(encoding="utf-8"))
+    if not options.agents:
+        return table
+    names = options.agents.split(",")
+    for name in names:
+        if name not in [kind["name"] for kind in table]:
+            raise ValueError(f"{options.table} has no agent {name}")
+    return [kind for kind in table if kind["name"] in names]
+
+
+def run_cases(options, kinds):
+    began = time.monotonic()
+    chosen = cases.load(HERE / "cases", HERE.parent / "spec", options.only)
+    gaps = json.loads((HERE / "gaps.json").read_text(encoding="utf-8"))
+    names = {case["name"] for case in cases.load(HERE / "cases", HERE.parent / "spec")}
+    for gap in gaps:
+        if gap["case"] not in names or not gap["reason"]:
+            raise ValueError(f"gaps.json: {gap} names no case, or no reason")
+    print(f"conformance: {len(chosen)} cases, {len(kinds) ** 2} pairs of {', '.join(kind['name'] for kind in kinds)}",
+          flush=True)
+    report = matrix.run(kinds, chosen, gaps, options.server, options.build, options.jobs)
+    skipped = f", {report.skipped} skipped for want of an ability" if report.skipped else ""
+    known = f", {report.known} known gaps" if report.known else ""
+    print(f"conformance: {report.passed} passed, {len(report.failures)} failed{known}{skipped} "
+          f"({time.monotonic() - began:.0f} s)")
+    return 1 if report.failures or not report.passed else 0
+
+
+def run_random(options, kinds):
+    seed = random.randrange(10**6) if options.seed is None else options.seed
+    print(f"random: seed {seed}, {options.edits} edits on {', '.join(kind['name'] for kind in kinds)}", flush=True)
+    shown = [0.0]
+
+    def progress(world, edits, seconds):
+        if seconds - shown[0] >= 30:
+            shown[0] = seconds
+            print(f"  {edits} edits, {world} worlds, {seconds:.0f} s", flush=True)
+
+    began = time.monotonic()
+    edits, worlds, failure = random_test.run(kinds, options.server, options.build, seed, options.edits, options.world,
+                                             progress)
+    if failure:
+        print(f"random: FAILED with --seed {seed}\n  {failure}")
+        return 1
+    print(f"random: {edits} edits in {worlds} worlds, each equal on {len(kinds)} machines "
+          f"({time.monotonic() - began:.0f} s)")
+    return 0
+
+
+def main():
+    options = arguments()
+    try:
+        kinds = chosen_agents(options)
+        if options.what == "list":
+            print("agents:", " ".join(kind["name"] for kind in kinds))
+            for case in cases.load(HERE / "cases", HERE.parent / "spec", options.only):
+                print(f"{case['name']}  [{'] ['.join(case['rules'])}]")
+            return 0
+        return (run_cases if options.what == "cases" else run_random)(options, kinds)
+    except (OSError, ValueError) as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

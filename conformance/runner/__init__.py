@@ -1,0 +1,1 @@
+"""Drives agents of different clients and machines against a real server (conformance/README.md)."""

@@ -1,0 +1,133 @@
+"""All cases over all ordered pairs of agents, with the known gaps taken into account."""
+
+import itertools
+import json
+import queue
+import sys
+import threading
+
+from runner.cases import SERVERS, Failed, Run
+from runner.processes import Agent, Broken, Server
+
+
+class Report:
+    """What became of each case and pair; used by several threads."""
+
+    def __init__(self, gaps, pair_count):
+        self.gaps = gaps
+        self.pair_count = pair_count
+        self.passed = self.skipped = self.known = self.pairs = 0
+        self.failures = []  # (case, text)
+        self.used = set()
+        self.mutex = threading.Lock()
+
+    def gap_of(self, case, pair):
+        for number, gap in enumerate(self.gaps):
+            roles = pair if "role" not in gap else (pair[0 if gap["role"] == "W" else 1],)
+            if gap["case"] == case["name"] and gap["agent"] in roles:
+                self.used.add(number)
+                return gap
+        return None
+
+    def add(self, case, pair, failure):
+        with self.mutex:
+            gap = self.gap_of(case, pair)
+            if failure and gap:
+                self.known += 1
+            elif failure:
+                self.fail(case, pair, failure)
+            elif gap:
+                self.fail(case, pair, f"passes, but gaps.json says: {gap['reason']}. Remove the gap")
+            else:
+                self.passed += 1
+
+    def skip(self):
+        with self.mutex:
+            self.skipped += 1
+
+    def fail(self, case, pair, text):
+        """Tells the whole story of a case's first failure only."""
+        where = f"{case['name']}: {pair[0]} writes, {pair[1]} reads"
+        is_first = case["name"] not in [name for name, _ in self.failures]
+        self.failures.append((case["name"], where))
+        print(f"  FAILED {where}" + (f"\n    {text}" if is_first else ", too"), flush=True)
+
+    def pair_done(self, pair):
+        with self.mutex:
+            self.pairs += 1
+            if sys.stdout.isatty():
+                print(f"  {self.pairs} of {self.pair_count} pairs: {pair[0]} -> {pair[1]}", flush=True)
+
+
+class Pair:
+    """A writer and a reader of two kinds, started again when one was killed or broke."""
+
+    def __init__(self, kinds, build):
+        self.kinds = kinds
+        self.build = build
+        self.agents = []
+        self.abilities = set()
+
+    def ready(self):
+        if not all(agent.lives() for agent in self.agents):
+            self.end()
+        if not self.agents:
+            self.agents = [Agent(kind, self.build) for kind in self.kinds]
+            self.abilities = set.intersection(*(abilities(agent) for agent in self.agents))
+        return self.agents
+
+    def end(self):
+        for agent in self.agents:
+            if not agent.process.stdin.closed:
+                agent.kill()
+        self.agents = []
+
+
+def abilities(agent):
+    return set(json.loads(agent.tell("hello"))["abilities"])
+
+
+def run_pair(kinds, cases, servers, build, numbers, report):
+    names = (kinds[0]["name"], kinds[1]["name"])
+    pair = Pair(kinds, build)
+    for case in cases:
+        failure = None
+        try:
+            writer, reader = pair.ready()
+            if not set(case.get("needs", [])) <= pair.abilities:
+                report.skip()
+                continue
+            Run(case, writer, reader, servers[case.get("server", "usual")].address, build, next(numbers)).go()
+        except (Failed, Broken) as failed:
+            failure = str(failed)
+            pair.end()
+        report.add(case, names, failure)
+    pair.end()
+    report.pair_done(names)
+
+
+def run(kinds, cases, gaps, program, build, jobs):
+    """Returns the report. `jobs` pairs at a time."""
+    servers = {name: Server(program, *options) for name, options in SERVERS.items()}
+    pairs = queue.SimpleQueue()
+    for pair in itertools.product(kinds, repeat=2):
+        pairs.put(pair)
+    report = Report(gaps, pairs.qsize())
+    numbers = itertools.count(1)
+
+    def work():
+        while True:
+            try:
+                kinds_of_pair = pairs.get_nowait()
+            except queue.Empty:
+                return
+            run_pair(kinds_of_pair, cases, servers, build, numbers, report)
+
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for server in servers.values():
+        server.end()
+    return report

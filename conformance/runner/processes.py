@@ -1,0 +1,108 @@
+"""Servers and agents as processes. Nothing is waited for but an answer, and that until a deadline."""
+
+import os
+import selectors
+import subprocess
+import tempfile
+import time
+
+ANSWER_SECONDS = 60
+
+
+class Broken(Exception):
+    """A process that ended or did not answer in time; the text says which and what it last said."""
+
+
+class Lines:
+    """A process that is told lines and answers with lines."""
+
+    def __init__(self, name, command, environment=None):
+        self.name = name
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                        bufsize=0, env={**os.environ, **(environment or {})})
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+        self.pending = b""
+
+    def write(self, text):
+        try:
+            self.process.stdin.write(text.encode("ascii") + b"\n")
+        except OSError as error:
+            raise self.broken(f"cannot be told anything ({error})") from error
+
+    def read(self, seconds=ANSWER_SECONDS):
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self.pending:
+            if not self.selector.select(max(0, deadline - time.monotonic())):
+                raise self.broken(f"did not answer in {seconds} s")
+            some = os.read(self.process.stdout.fileno(), 1 << 18)
+            if not some:
+                raise self.broken(f"ended with status {self.process.wait()}")
+            self.pending += some
+        line, self.pending = self.pending.split(b"\n", 1)
+        return line.decode("ascii")
+
+    def broken(self, what):
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace")[-2000:]
+        return Broken(f"{self.name} {what}" + (f"; it said:\n{said}" if said else ""))
+
+    def lives(self):
+        return not self.process.stdin.closed and self.process.poll() is None
+
+    def kill(self):
+        self.process.kill()
+        self.end()
+
+    def end(self):
+        """Closes its input and waits; what does not end by itself is killed."""
+        self.process.stdin.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.selector.close()
+        self.process.stdout.close()
+        self.errors.close()
+
+
+class Server(Lines):
+    def __init__(self, program, *options):
+        super().__init__("the server", [program, "serve", "--listen", "127.0.0.1:0", "--http", "none",
+                                        "--store", "memory", *options])
+        self.address = self.read().removeprefix("listening ")
+
+    def end(self):
+        self.process.terminate()
+        super().end()
+
+
+class Agent(Lines):
+    """One agent; `kind` is its entry of agents.json."""
+
+    def __init__(self, kind, build):
+        command = [word.replace("{build}", build) for word in kind["command"]]
+        super().__init__(kind["name"], command, kind.get("environment"))
+        self.kind = kind
+
+    def ask(self, command):
+        self.write(command)
+        return self.read()
+
+    def tell(self, command):
+        """As ask, for a command that must succeed; the value that the answer gives."""
+        answer = self.ask(command)
+        if answer != "ok" and not answer.startswith("ok "):
+            raise Broken(f"{self.name}: {command[:200]}: {answer}")
+        return answer[3:]
+
+    def tell_all(self, commands):
+        """Sends all before it reads: the answers must be short, or few."""
+        self.process.stdin.write("".join(command + "\n" for command in commands).encode("ascii"))
+        answers = [self.read() for _ in commands]
+        for command, answer in zip(commands, answers):
+            if not answer.startswith("ok"):
+                raise Broken(f"{self.name}: {command[:200]}: {answer}")
+        return [answer[3:] for answer in answers]

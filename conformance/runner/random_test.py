@@ -1,0 +1,166 @@
+"""The random test: in each round one machine edits, every machine reads, and all dumps must be the model.
+
+A world is a few random types and two segments; world W of seed S is always the same, so that one that
+fails can be run alone.
+"""
+
+import json
+import random as randomness
+import time
+
+from runner.processes import Agent, Broken, Server
+from runner.random_model import Model
+from runner.random_types import TypeMaker
+
+ROUNDS = 24
+EDITS = 24  # a round
+
+
+class Differs(Exception):
+    """Two texts that should be equal; the text says where."""
+
+
+class World:
+    def __init__(self, seed, number, agents, address):
+        self.random = randomness.Random(f"{seed} {number}")
+        self.agents = agents
+        base = f"iw://{address}/random{number}"
+        self.maker = TypeMaker(self.random, f"w{number}")
+        self.kinds = self.maker.make_all()
+        self.model = Model(self.random, self.kinds, {"a": f"{base}/a", "b": f"{base}/b"})
+        self.declared = set()
+        self.behind = set()
+        self.edits = 0
+        self.told = []
+
+    def run(self):
+        for agent in self.agents:
+            agent.tell_all([f"open {name} {url} create memory" for name, url in self.model.urls.items()])
+        for number in range(ROUNDS):
+            self.write(self.random.choice(self.agents))
+            self.behind = {self.random.choice(self.agents)} if self.random.random() < 0.2 else set()
+            if number == ROUNDS - 1:
+                self.behind = set()
+            self.compare([agent for agent in self.agents if agent not in self.behind])
+        for agent in self.agents:
+            agent.tell("reset")
+
+    def tell(self, agent, commands):
+        self.told += commands
+        return agent.tell_all(commands)
+
+    def write(self, agent):
+        """One section of one writer; some are aborted."""
+        self.told = [f"-- {agent.name} writes"]
+        if agent not in self.declared:
+            self.declare(agent)
+        self.tell(agent, ["wl a 60", "wl b 60"])
+        self.model.keep()
+        is_aborted = self.random.random() < 0.1
+        for _ in range(self.random.randint(0, 4)):
+            self.make(agent)
+        commands = []
+        while len(commands) < EDITS:
+            drawn = self.model.free_one() if self.random.random() < 0.05 else self.model.edit_one()
+            if not drawn:
+                self.make(agent)
+            commands += drawn
+        self.tell(agent, commands)
+        self.edits += len(commands)
+        if is_aborted:
+            self.model.restore()
+        word = "wl_abort" if is_aborted else "wl_release"
+        # Pointers from a may lead to new blocks of b, and the other way round.
+        self.tell(agent, [f"{word} a", f"{word} b"])
+
+    def declare(self, agent):
+        self.tell(agent, ["types " + json.dumps([{"name": kind.name, **kind.body} for kind in self.kinds])])
+        self.declared.add(agent)
+
+    def make(self, agent):
+        segment, name, count, kind = self.model.draw_block()
+        serial, = self.tell(agent, [f"make {segment} {name or '-'} {count} {json.dumps(kind.reference)}"])
+        self.model.add(segment, name, count, kind, int(serial))
+        self.edits += 1
+
+    def compare(self, agents):
+        """All at once, so that the machines work side by side."""
+        place = self.draw_place()
+        for agent in agents:
+            for command in self.reading(place):
+                agent.write(command)
+        texts = {}
+        for agent in agents:
+            for command in self.reading(place):
+                answer = agent.read()
+                if not answer.startswith("ok"):
+                    raise Differs(f"{agent.name}: {command}: {answer}")
+                if command.startswith("dump "):
+                    self.check_dump(agent, command[5:], answer[3:], texts)
+                elif command.startswith("mip ") and answer[3:] != place[2]:
+                    raise Differs(f"{agent.name}: the MIP of {place[1]} is {answer[3:]}, not {place[2]}")
+
+    def reading(self, place):
+        commands = ["rl a 60 fresh", "rl b 60 fresh", "dump a", "dump b"]
+        if place:
+            commands.append(f"mip {place[0]} {place[1]}")
+        return [*commands, "rl_release a", "rl_release b"]
+
+    def draw_place(self):
+        """(segment, place, its canonical MIP) of some unit."""
+        segment, block = self.model.any_block()
+        if block is None:
+            return None
+        unit = self.random.randrange(block.count * block.kind.units)
+        return segment, f"{block.name or block.serial}#{unit}", self.model.mip(segment, block.serial, unit)
+
+    def check_dump(self, agent, segment, text, texts):
+        """The first dump must have the model's values, all others be the same text."""
+        first = texts.setdefault(segment, text)
+        if text == first and first is not text:
+            return
+        found = json.loads(text)
+        wanted = self.model.dumped(segment)
+        if found != wanted:
+            raise Differs(f"{agent.name}, segment {segment}: {first_difference(found, wanted)}")
+        if text != first:
+            raise Differs(f"{agent.name}, segment {segment}: the same values, but another text:\n{text}\n{first}")
+
+
+def first_difference(found, wanted, path="dump"):
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in wanted:
+            if found.get(key) != wanted[key]:
+                where = f"block {wanted['serial']}" if "serial" in wanted else path
+                return first_difference(found.get(key), wanted[key], f"{where}.{key}")
+    if isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        for index, (one, other) in enumerate(zip(found, wanted)):
+            if one != other:
+                return first_difference(one, other, f"{path}[{index}]")
+    return f"{path} is {json.dumps(found)[:600]}, not {json.dumps(wanted)[:600]}"
+
+
+def run(kinds, program, build, seed, cases, only_world, progress):
+    """Worlds until `cases` edits were checked; (edits, worlds, what failed or None)."""
+    server = Server(program, "--heartbeat", "5")
+    agents = [Agent(kind, build) for kind in kinds]
+    edits = 0
+    number = only_world or 0
+    began = time.monotonic()
+    failure = None
+    while edits < cases and failure is None:
+        number += 0 if only_world else 1
+        world = World(seed, number, agents, server.address)
+        try:
+            world.run()
+        except (Broken, Differs) as wrong:
+            failure = (f"{wrong}\n  world {number}; run it alone with --seed {seed} --world {number}. "
+                       f"The last section's commands:\n    " + "\n    ".join(line[:300] for line in world.told))
+        edits += world.edits
+        progress(number, edits, time.monotonic() - began)
+        if only_world:
+            break
+    for agent in agents:
+        agent.kill()
+    server.end()
+    return edits, number, failure

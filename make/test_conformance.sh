@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Every client and machine against every other (conformance/README.md): the cases over all pairs of agents, then
+# random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
+#   make/test_conformance.sh              EDITS=n edits (default 100,000), SEED=n
+#   make/test_conformance.sh --long       a million edits
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-2}
+edits=${EDITS:-100000}
+[ "${1:-}" = --long ] && edits=1000000
+export BUILD=${BUILD:-build}
+
+machines="native s390x powerpc i686 aarch64"  # those of conformance/agents.json
+
+quietly() {  # LOG COMMAND...: shows what it says only if it fails
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 || { cat "$log"; return 1; }
+}
+
+# The library of another machine, configured as test_machines.sh does.
+library() {
+  local folder=$1 triplet=$2
+  mkdir -p "$folder"
+  [ -f "$folder/build.ninja" ] || quietly "$folder/configure.log" \
+    cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet" \
+    -DIW_PROGRAM="$PWD/target/release/interweave" -DCMAKE_BUILD_TYPE=Release -DIW_RELEASE_FLAGS="-O1 -DNDEBUG"
+  quietly "$folder/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave
+}
+
+for machine in $machines; do
+  if [ "$machine" = native ]; then
+    folder=$BUILD/release
+    archive=$PWD/$folder/native/abi/libinterweave.a
+    cross=()
+    quietly "$BUILD/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave
+  else
+    folder=$BUILD/machines/$machine
+    archive=$PWD/$folder/abi/libinterweave.a
+    cross=(--toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$machine-linux-gnu")
+    library "$folder" "$machine-linux-gnu"
+  fi
+  mkdir -p "$folder/conformance"
+  quietly "$folder/conformance/configure.log" \
+    cmake -S conformance/agents/cpp -B "$folder/conformance" -G Ninja "${cross[@]}" -DIW_LIBRARY="$archive"
+  quietly "$folder/conformance/build.log" cmake --build "$folder/conformance" --parallel "$jobs"
+done
+
+conformance/run.py cases --jobs "$jobs"
+conformance/run.py random --edits "$edits" ${SEED:+--seed "$SEED"}
