@@ -11,6 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   interweave compile list.x --lang c              list.h and list.c beside you
   interweave compile geo/*.x --lang cpp --out gen -I geo
+  interweave compile list.x --lang fortran        list.f90 beside list.h and list.c
 
 An error is FILE:LINE:COL: error: ..., and the exit status is 1; nothing is written then.";
 
@@ -46,9 +47,8 @@ pub struct CompileArgs {
 enum Language {
     C,
     Cpp,
-    // To come; asked for, they are said to be missing.
-    #[value(hide = true)]
     Fortran,
+    // To come; asked for, they are said to be missing.
     #[value(hide = true)]
     Java,
     #[value(hide = true)]
