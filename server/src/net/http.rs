@@ -1,4 +1,4 @@
-//! HTTP on loopback: how the server is, its numbers, and the door for WebSockets.
+//! HTTP on loopback: the viewer, how the server is, its numbers, and the door for WebSockets.
 //!
 //! With no rules configured, a page of another site must not reach the server through the user's
 //! browser: Host must name this host, and so must Origin where a browser sends one (promise P6).
@@ -10,6 +10,7 @@
 use super::listen::Patience;
 use super::metrics;
 use super::shell::Shell;
+use super::viewer;
 use super::websocket;
 use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
@@ -47,6 +48,7 @@ const MAX_HEAD_BYTES: usize = 16 * 1024;
 enum Ask {
     Health(oneshot::Sender<(bool, String)>),
     Metrics(oneshot::Sender<String>),
+    Status(oneshot::Sender<String>),
     Web(Box<WebSocket>),
 }
 
@@ -63,6 +65,10 @@ pub async fn serve(
     let bound = listener.local_addr()?;
     let (asker, asked) = mpsc::channel(MAX_ASKED);
     let app = Router::new()
+        .route("/", get(viewer::page))
+        .route("/viewer.js", get(viewer::script))
+        .route("/viewer.css", get(viewer::style))
+        .route("/status", get(status))
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
         .route("/ws", get(web_socket))
@@ -119,6 +125,7 @@ async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
         match ask {
             Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
             Ask::Metrics(reply) => drop(reply.send(metrics::prometheus(&shell))),
+            Ask::Status(reply) => drop(reply.send(viewer::status(&shell))),
             Ask::Web(socket) => {
                 spawn_local(websocket::serve(shell.clone(), *socket));
             }
@@ -147,6 +154,15 @@ async fn metrics(State(asker): State<Asker>) -> Response {
     let _ = asker.0.send(Ask::Metrics(reply)).await;
     match replied.await {
         Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+async fn status(State(asker): State<Asker>) -> Response {
+    let (reply, replied) = oneshot::channel();
+    let _ = asker.0.send(Ask::Status(reply)).await;
+    match replied.await {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }

@@ -1,7 +1,7 @@
 //! The net room: the only sockets, and the only clock, of the server.
 //!
 //! [`serve`] runs a server until it is told to stop: TCP, Unix sockets and WebSockets carry the same
-//! frames, HTTP shows how it is. Implements the frames of spec/protocol/session.x and [NET-1].
+//! frames, HTTP shows how it is, and the viewer. Implements the frames of spec/protocol/session.x and [NET-1].
 
 mod address;
 mod clock;
@@ -15,6 +15,7 @@ mod outbound;
 mod serve;
 mod shell;
 mod socket;
+mod viewer;
 mod websocket;
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ async fn listen(
         let what = format!("listening on {address} for HTTP");
         let listening = http::serve(shell.clone(), *address, most_http).await;
         let (bound, task) = listening.map_err(failed(what))?;
-        tracing::info!(address = %bound, "HTTP: /healthz, /metrics, /ws");
+        tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
         tasks.push(task);
     }
     let mut bound = Vec::new();
@@ -140,6 +140,8 @@ async fn listen(
         }
         bound.push(address);
     }
+    let listening = bound.iter().map(ListenAddress::to_string).collect();
+    shell.listening.replace(listening);
     for address in &bound {
         tracing::info!(%address, "listening");
         ready(address);

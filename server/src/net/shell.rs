@@ -39,6 +39,8 @@ pub struct Shell {
     /// What is read behind the bulk of a frame.
     pub behind: RefCell<Vec<u8>>,
     pub traffic: Traffic,
+    /// Where programs connect.
+    pub listening: RefCell<Vec<String>>,
     effects: Cell<Vec<Effect>>,
     last_connection: Cell<u64>,
     /// Connections whose sockets are open: those of the engine, and those that are parting.
@@ -72,6 +74,7 @@ impl Shell {
             buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
             behind: RefCell::default(),
             traffic: Traffic::default(),
+            listening: RefCell::default(),
             effects: Cell::default(),
             last_connection: Cell::new(0),
             serving: Cell::new(0),

@@ -89,17 +89,20 @@ impl Engine {
                     false => self.counters.collections += 1,
                 }
                 if diff.len() < LENT_BYTES {
-                    self.count_collected(&diff);
+                    self.count_collected(number, &diff);
                     return Some(diff);
                 }
                 self.lend(number, (from, newest.number), &diff)
             }
         };
-        self.count_collected(&lent.diff);
+        self.count_collected(number, &lent.diff);
         Some(self.lend_to(connection, lent))
     }
 
-    fn count_collected(&mut self, diff: &Bytes) {
+    fn count_collected(&mut self, number: u32, diff: &Bytes) {
+        if let Some(s) = self.segments.get_mut(&number) {
+            s.count_sent(diff);
+        }
         self.counters.collected += 1;
         self.counters.collected_bytes += diff.len() as u64;
     }

@@ -90,6 +90,9 @@ impl Engine {
                     let lent = lent.get_or_insert_with(|| self.lend(number, versions, diff));
                     self.lend_to(connection, lent.clone())
                 };
+                if let Some(s) = self.segments.get_mut(&number) {
+                    s.count_sent(&diff);
+                }
                 self.push(connection, number, base, diff, after);
             }
         }

@@ -67,9 +67,18 @@ pub struct SegmentState {
     pub saved_ns: u64,
     /// The store did not take its creation: it cannot be saved.
     pub unlogged: bool,
+    /// Bytes of diffs that clients were sent, and of whole copies in their place.
+    pub sent_bytes: u64,
+    pub whole_bytes: u64,
 }
 
 impl SegmentState {
+    /// A client is sent that diff.
+    pub fn count_sent(&mut self, diff: &[u8]) {
+        self.sent_bytes += diff.len() as u64;
+        self.whole_bytes += self.master.wire_bytes();
+    }
+
     pub fn stamp(&self) -> Version {
         Version {
             incarnation: self.incarnation,
@@ -166,6 +175,8 @@ impl From<Beginning> for SegmentState {
             checkpointing: false,
             saved_ns: 0,
             unlogged: false,
+            sent_bytes: 0,
+            whole_bytes: 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers about the engine, for /metrics and /healthz.
 
 use super::engine::Engine;
+use super::segment::SegmentState;
 use interweave_master::Overhead;
 
 /// Events counted since the start.
@@ -43,6 +44,12 @@ pub struct SegmentStatistics {
     pub writer_locked: bool,
     pub writers_waiting: usize,
     pub damaged: bool,
+    /// How many versions each client's copy is behind, as far as the server knows; those without a
+    /// copy are left out.
+    pub behind: Vec<u64>,
+    /// Bytes of diffs that clients were sent, and of whole copies in their place.
+    pub sent_bytes: u64,
+    pub whole_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -74,8 +81,21 @@ impl Engine {
                     writer_locked: s.lock.is_write_locked(),
                     writers_waiting: s.lock.waiting_writers(),
                     damaged: matches!(s.life, super::segment::Life::Damaged(_)),
+                    behind: self.behind(s),
+                    sent_bytes: s.sent_bytes,
+                    whole_bytes: s.whole_bytes,
                 })
                 .collect(),
         }
+    }
+
+    fn behind(&self, s: &SegmentState) -> Vec<u64> {
+        let newest = s.stamp();
+        let connections = s.clients.iter().filter_map(|c| self.connections.get(c));
+        let known = connections.filter_map(|c| Some(c.open.get(&s.number)?.known.stamp));
+        known
+            .filter(|have| have.incarnation == newest.incarnation)
+            .map(|have| newest.number.saturating_sub(have.number))
+            .collect()
     }
 }

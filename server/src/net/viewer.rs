@@ -1,0 +1,68 @@
+//! The viewer: a page on which people watch segments and steer what writes them, and what it asks
+//! beside the protocol. `make/web.sh` builds the files from web/viewer; they are committed, so that
+//! cargo needs no npm.
+
+use super::shell::Shell;
+use crate::session::SegmentStatistics;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use interweave_wire::{json, Json};
+
+const PAGE: &[u8] = include_bytes!("../../../web/viewer/built/index.html");
+const SCRIPT: &[u8] = include_bytes!("../../../web/viewer/built/viewer.js");
+const STYLE: &[u8] = include_bytes!("../../../web/viewer/built/viewer.css");
+
+/// The page runs its own script, and speaks with its own server only.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+fn file(kind: &'static str, bytes: &'static [u8]) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        // Another version of the server has another viewer.
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, bytes).into_response()
+}
+
+pub async fn page() -> Response {
+    file("text/html; charset=utf-8", PAGE)
+}
+
+pub async fn script() -> Response {
+    file("text/javascript; charset=utf-8", SCRIPT)
+}
+
+pub async fn style() -> Response {
+    file("text/css; charset=utf-8", STYLE)
+}
+
+fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
+    let named = |(name, value): (&str, Json)| (name.to_string(), value);
+    Json::from_iter(members.map(named))
+}
+
+fn segment(s: &SegmentStatistics) -> Json {
+    object([
+        ("path", Json::from(s.path.as_str())),
+        ("behind", Json::from(s.behind.clone())),
+        ("sent_bytes", Json::from(s.sent_bytes)),
+        ("whole_bytes", Json::from(s.whole_bytes)),
+        ("damaged", Json::from(s.damaged)),
+    ])
+}
+
+/// What LIST_SEGMENTS does not say: where programs connect, how many versions each copy is behind,
+/// and the bytes of diffs sent beside those of whole copies in their place.
+pub fn status(shell: &Shell) -> String {
+    let statistics = shell.statistics();
+    let segments: Vec<Json> = statistics.segments.iter().map(segment).collect();
+    let status = object([
+        ("listening", Json::from(shell.listening.borrow().clone())),
+        ("connections", Json::from(statistics.connections)),
+        ("segments", Json::from(segments)),
+    ]);
+    json::line(&status) + "\n"
+}

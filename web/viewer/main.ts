@@ -1,0 +1,124 @@
+/** The viewer: which page is shown, whether the server is heard, and the keys. */
+import type { Client } from "../src/client/client.js";
+import { connect } from "../src/index.js";
+import { ageText, h, notice, setText } from "./dom.js";
+import { segmentPage, type Page, type Target } from "./segment_page.js";
+import { segmentsPage } from "./segments.js";
+import { parsePath } from "./spots.js";
+import { askStatus, serverUrlOf, type Status } from "./status.js";
+
+const LOOK_MS = 1000;
+const AGE_MS = 200;
+
+const main = document.getElementById("main") as HTMLElement;
+const connection = document.getElementById("connection") as HTMLElement;
+
+class Viewer {
+  private client: Client | null = null;
+  private page: Page | null = null;
+  private list: ReturnType<typeof segmentsPage> | null = null;
+  private status: Status | null = null;
+  private readonly began = performance.now();
+  /** Counts addresses: what was opened for an earlier one is not shown any more. */
+  private turn = 0;
+
+  async begin(): Promise<void> {
+    setInterval(() => this.showAge(), AGE_MS);
+    while (this.client === null) {
+      this.status = await askStatus();
+      try {
+        const url = new URL("ws", location.href.replace(/^http/, "ws").replace(/[?#].*/, "")).href;
+        const serverUrl = serverUrlOf(this.status);
+        this.client = await connect(url, { label: "viewer", timeoutMs: 5000, ...(serverUrl === undefined ? {} : { serverUrl }) });
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
+    }
+    addEventListener("hashchange", () => void this.show());
+    document.addEventListener("keydown", (event) => this.key(event));
+    setInterval(() => void this.look(), LOOK_MS);
+    await this.show();
+  }
+
+  private target(): Target | null {
+    const [path = "", query = ""] = location.hash.slice(1).split("?");
+    if (!path.startsWith("/")) return null;
+    const parameters = new URLSearchParams(query);
+    const serial = Number(parameters.get("block") ?? NaN);
+    return {
+      path: decodeURI(path), serial: Number.isSafeInteger(serial) ? serial : null,
+      steps: parsePath(parameters.get("at") ?? ""), view: parameters.get("view"),
+    };
+  }
+
+  private async show(): Promise<void> {
+    const client = this.client as Client;
+    const target = this.target();
+    const turn = ++this.turn;
+    if (target !== null && this.page?.segment.path === target.path) return this.page.show(target);
+    this.page?.close();
+    this.page = null;
+    this.list = null;
+    document.title = target === null ? "InterWeave" : `${target.path} – InterWeave`;
+    if (target === null) {
+      this.list = segmentsPage(client, () => this.status);
+      main.replaceChildren(this.list.element);
+      return this.look();
+    }
+    main.replaceChildren(h("p", { class: "empty" }, `Opening ${target.path} …`));
+    try {
+      const page = await segmentPage(client, target);
+      if (turn !== this.turn) return page.close();
+      this.page = page;
+      main.replaceChildren(page.element);
+    } catch (error) {
+      if (turn === this.turn) main.replaceChildren(h("p", { class: "empty bad" }, (error as Error).message));
+    }
+  }
+
+  private async look(): Promise<void> {
+    if (this.list === null || document.hidden || this.client?.isConnected !== true) return;
+    try {
+      this.status = await askStatus() ?? this.status;
+      await this.list?.update();
+    } catch {
+      // The connection's state is shown by itself.
+    }
+  }
+
+  /** Whether the server is heard, and how old what is shown is. */
+  private showAge(): void {
+    const { client, page } = this;
+    const isConnected = client?.isConnected === true;
+    const away = client === null ? performance.now() - this.began : client.silentForMs;
+    const isQuiet = isConnected && away > 5000;
+    connection.classList.toggle("lost", !isConnected || isQuiet);
+    document.body.classList.toggle("is-lost", !isConnected);
+    const age = page === null ? "" : `version ${page.segment.version}, ${ageText(page.segment.staleness)}`;
+    if (isConnected && !isQuiet) setText(connection, page === null ? "connected" : `connected · ${age}`);
+    else if (client === null) setText(connection, away < 1500 ? "connecting …" : "the server is not there; trying on");
+    else {
+      const what = isQuiet ? "Nothing heard of the server for" : "Connection lost for";
+      setText(connection, `${what} ${Math.round(away / 1000)} s; trying again${page === null ? "" : ` · shown: ${age}`}`);
+    }
+  }
+
+  private key(event: KeyboardEvent): void {
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isPressed = event.target instanceof HTMLButtonElement || event.target instanceof HTMLAnchorElement;
+    if (event.key === "/") {
+      event.preventDefault();
+      document.getElementById("filter")?.focus();
+    } else if (event.key === " " && !isPressed && this.page !== null) {
+      event.preventDefault();
+      this.page.toggle();
+    } else if (event.key === "Escape" && this.page !== null) {
+      location.hash = "";
+    } else if (event.key === "?") {
+      notice("/ filter · ↑↓ blocks · Enter open · Space pause · Esc segments");
+    }
+  }
+}
+
+void new Viewer().begin();

@@ -1,0 +1,258 @@
+/**
+ * One segment: its blocks and types, and the value that is looked at, live. Versions are taken in as
+ * the browser paints: however many come, one is shown a frame, and none wait.
+ */
+import type { Client } from "../src/client/client.js";
+import { mipOfPlace } from "../src/client/place.js";
+import type { Segment } from "../src/client/segment.js";
+import { TypeKind } from "../src/wire/protocol/descriptor.js";
+import { InterweaveError } from "../src/wire/error.js";
+import { copyButton, h, notice, setText } from "./dom.js";
+import type { Figure } from "./figure.js";
+import { graph } from "./graph.js";
+import { heatMap } from "./heat_map.js";
+import { plot } from "./plot.js";
+import { kindOf, numbersOf, pathText, resolve, shapeOf, spotTypeText, typeText, type Spot, type Step } from "./spots.js";
+import { arrayTable, recordTable, type Go, type Table } from "./tables.js";
+
+/** What is looked at. */
+export interface Target {
+  readonly path: string;
+  readonly serial: number | null;
+  readonly steps: readonly Step[];
+  /** null: the best for the value. */
+  readonly view: string | null;
+}
+
+export interface Page {
+  readonly element: HTMLElement;
+  readonly segment: Segment;
+  show(target: Target): void;
+  toggle(): void;
+  close(): void;
+}
+
+const MOST_MAP_CELLS = 4 << 20;
+const MOST_LISTED = 2000;
+
+/** Until the browser is about to paint; hidden pages are not painted, and look once a second. */
+function nextFrame(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, 1000);
+    const frame = requestAnimationFrame(done);
+    function done() {
+      clearTimeout(timer);
+      cancelAnimationFrame(frame);
+      resolve();
+    }
+  });
+}
+
+function viewsOf(spot: Spot): string[] {
+  const shape = shapeOf(spot);
+  const isMap = shape !== null && shape.length >= 2 && shape.reduce((a, b) => a * b) <= MOST_MAP_CELLS;
+  return [...(isMap && shape.length === 2 ? ["map"] : []), ...(shape?.length === 1 && spot.count > 1 ? ["plot"] : []), "table", "graph"];
+}
+
+const viewNames: Record<string, string> = { map: "Heat map", plot: "Plot", table: "Table", graph: "Graph" };
+
+export function addressOf({ path, serial, steps, view }: Target): string {
+  const parameters = new URLSearchParams();
+  if (serial !== null) parameters.set("block", String(serial));
+  if (steps.length > 0) parameters.set("at", pathText(steps));
+  if (view !== null) parameters.set("view", view);
+  const text = parameters.toString();
+  return `#${encodeURI(path)}${text === "" ? "" : `?${text}`}`;
+}
+
+export async function segmentPage(client: Client, first: Target): Promise<Page> {
+  const segment = await client.open(first.path, { create: false });
+  const page = new LivePage(segment, first);
+  void page.run();
+  return page;
+}
+
+class LivePage implements Page {
+  readonly element: HTMLElement;
+  private readonly list = h("ul");
+  private readonly figures = h("p", { class: "figures" });
+  private readonly types = h("div");
+  private readonly value = h("section", { id: "value" });
+  private isClosed = false;
+  private target: Target;
+  private listed = "";
+  private typesShown = 0;
+  private updated: (spot: Spot) => void = () => undefined;
+  private figure: Figure | null = null;
+  private built = "";
+
+  constructor(readonly segment: Segment, first: Target) {
+    this.target = first;
+    const mip = copyButton(() => segment.url, "Copy URL");
+    this.element = h("section", {},
+      h("h2", {}, first.path, " ", mip), this.figures,
+      h("div", { class: "layout" },
+        h("nav", { "aria-label": "Blocks" }, h("h3", {}, "Blocks"), this.list, h("details", {}, h("summary", {}, "Types"), this.types)),
+        this.value));
+    this.list.addEventListener("keydown", (event) => moveBetween(event, this.list));
+  }
+
+  async run(): Promise<void> {
+    try {
+      for await (const version of this.segment) {
+        await nextFrame();
+        if (this.isClosed) return;
+        await this.segment.read(() => this.update(this.segment.version || version), { timeoutMs: 2000 }).catch(passing);
+      }
+    } catch (error) {
+      if (!this.isClosed) notice((error as Error).message, true);
+    }
+  }
+
+  show(target: Target): void {
+    this.target = target;
+    void this.segment.read(() => this.update(this.segment.version), { timeoutMs: 2000 }).catch(passing);
+  }
+
+  toggle(): void {
+    this.figure?.toggle();
+  }
+
+  close(): void {
+    this.isClosed = true;
+    void this.segment.close();
+  }
+
+  private readonly go: Go = (serial, steps) => {
+    location.hash = addressOf({ path: this.target.path, serial, steps, view: null });
+  };
+
+  private update(version: number): void {
+    const { copy } = this.segment;
+    this.showFigures(version);
+    this.listBlocks();
+    this.listTypes();
+    const chosen = this.target.serial ?? firstBlock(this.segment);
+    if (chosen === null) {
+      this.value.replaceChildren(h("p", { class: "empty" }, "The segment has no block yet."));
+      this.built = "";
+      return;
+    }
+    const spot = resolve(this.segment, chosen, this.target.steps);
+    if (spot === null) {
+      const gone = copy.blocks.has(chosen) ? "There is no such value in the block." : `Block ${chosen} is not there (any more).`;
+      this.value.replaceChildren(h("p", { class: "empty" }, gone));
+      this.built = "";
+      return;
+    }
+    const views = viewsOf(spot);
+    const view = views.includes(this.target.view ?? "") ? (this.target.view as string) : (views[0] as string);
+    const wanted = JSON.stringify([chosen, this.target.steps, view, spotTypeText(spot)]);
+    if (wanted !== this.built) this.build(chosen, spot, views, view);
+    this.built = wanted;
+    this.updated(spot);
+  }
+
+  private showFigures(version: number): void {
+    const { copy, stats } = this.segment;
+    const texts: [string, string][] = [
+      ["version", String(version)], ["blocks", String(copy.blocks.size)], ["types", String(copy.types.all.length)],
+      ["updates received", String(stats.diffs)],
+    ];
+    if (this.figures.childElementCount === 0) this.figures.append(...texts.map(([name]) => h("span", {}, `${name} `, h("b"))));
+    texts.forEach(([, text], i) => setText(this.figures.children[i]?.lastElementChild as Element, text));
+  }
+
+  private listBlocks(): void {
+    const { blocks } = this.segment.copy;
+    const chosen = this.target.serial ?? firstBlock(this.segment);
+    const shown = [...blocks.values()].filter(({ name }, i) => name !== "" || i < MOST_LISTED)
+      .sort((a, b) => Number(a.name === "") - Number(b.name === ""));
+    const listed = `${chosen}:${shown.map(({ serial, name }) => `${serial}${name}`).join()}`;
+    if (listed === this.listed) return;
+    this.listed = listed;
+    this.list.replaceChildren(...shown.map((block) => {
+      const href = addressOf({ path: this.target.path, serial: block.serial, steps: [], view: null });
+      const count = block.count === 1 ? "" : ` × ${block.count}`;
+      return h("li", {}, h("a", { href, "aria-current": block.serial === chosen ? "true" : null },
+        h("span", {}, block.name || `#${block.serial}`), h("span", { class: "soft" }, typeText(block.type, this.segment) + count)));
+    }));
+  }
+
+  private listTypes(): void {
+    const { all } = this.segment.copy.types;
+    if (all.length === this.typesShown) return;
+    this.typesShown = all.length;
+    this.types.replaceChildren(...all.filter(({ name }) => name !== "").map((type) => {
+      const { body } = type.descriptor;
+      const lines = type.fields.map(({ name, type: field }) => `  ${typeText(field, this.segment)} ${name};`);
+      if ("members" in body) lines.push(...body.members.map(({ name, value }) => `  ${name} = ${value},`));
+      for (const arm of new Set(type.union?.arms.values() ?? [])) if (arm !== null) lines.push(`  ${typeText(arm.type, this.segment)} ${arm.name};`);
+      const kind = { [TypeKind.ENUM]: "enum", [TypeKind.RECORD]: "struct", [TypeKind.UNION]: "union" }[kindOf(type) as number] ?? "typedef";
+      const text = lines.length === 0 ? `${kind} ${type.name}` : `${kind} ${type.name} {\n${lines.join("\n")}\n}`;
+      return h("pre", { class: "mono" }, text);
+    }));
+  }
+
+  /** The trail from the block to the value, the ways to look at it, and the place for it. */
+  private build(serial: number, spot: Spot, views: string[], view: string): void {
+    const { path, steps } = this.target;
+    const block = this.segment.copy.blocks.get(serial);
+    const at = (length: number) => addressOf({ path, serial, steps: steps.slice(0, length), view: null });
+    const trail = h("h2", {}, h("a", { href: at(0) }, block?.name || `#${serial}`));
+    steps.forEach((step, i) => trail.append(" ", h("a", { href: at(i + 1) }, typeof step === "number" ? `[${step}]` : `.${step}`)));
+    const mip = copyButton(() => {
+      const now = resolve(this.segment, serial, steps);
+      return mipOfPlace((now ?? spot).place);
+    });
+    const tabs = h("div", { class: "tabs" }, ...views.map((name) =>
+      h("a", { href: addressOf({ path, serial, steps, view: name }), "aria-current": name === view ? "true" : null }, viewNames[name] as string)));
+    const about = h("p", { class: "soft mono" }, spotTypeText(spot), " ", mip);
+    this.value.replaceChildren(trail, about, tabs, this.content(serial, spot, view));
+  }
+
+  private content(serial: number, spot: Spot, view: string): HTMLElement {
+    const { steps } = this.target;
+    this.figure = null;
+    if (view === "graph") {
+      const holder = h("div", { class: "scroll" });
+      let drawn = -1;
+      this.updated = () => {
+        if (drawn === this.segment.version) return;
+        drawn = this.segment.version;
+        holder.replaceChildren(graph(this.segment, serial, this.go));
+      };
+      return holder;
+    }
+    if (view === "table") {
+      const table: Table = spot.isArray ? arrayTable(this.segment, serial, steps, this.go) : recordTable(this.segment, serial, steps, this.go);
+      this.updated = (now) => table.update(now);
+      return table.element;
+    }
+    const [rows = 1, columns = 1] = shapeOf(spot) ?? [];
+    const figure = view === "map" ? heatMap(rows, columns, (row, column) => this.go(serial, [...steps, row, column])) : plot(rows);
+    this.figure = figure;
+    this.updated = (now) => figure.update(this.segment.version, numbersOf(now));
+    return figure.element;
+  }
+}
+
+/** A lock that was not had in time is had with the next version. */
+function passing(error: unknown): void {
+  if (!(error instanceof InterweaveError)) throw error;
+}
+
+function firstBlock(segment: Segment): number | null {
+  const [named] = segment.copy.names.values();
+  const [any] = segment.copy.blocks.keys();
+  return named?.serial ?? any ?? null;
+}
+
+function moveBetween(event: KeyboardEvent, list: HTMLElement): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined) return;
+  const links = [...list.querySelectorAll("a")];
+  const next = links[links.indexOf(document.activeElement as HTMLAnchorElement) + step];
+  event.preventDefault();
+  next?.focus();
+}
