@@ -3,6 +3,8 @@
 
   run.py cases [--only WORD]             all cases over all ordered pairs (writer, reader)
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
+  run.py self-test                       whether the runner notices what it should, with the first agent
+  run.py list                            the agents and the cases
 Ends with 0 if all holds, 1 if something does not, 2 if it could not be tried.
 """
 
@@ -17,12 +19,12 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from runner import cases, matrix, random_test  # noqa: E402  (after the path is known)
+from runner import cases, matrix, random_test, self_test  # noqa: E402  (after the path is known)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cases", "random", "list"], help="list: names the agents and the cases")
+    parser.add_argument("what", choices=["cases", "random", "self-test", "list"])
     parser.add_argument("--server", default=str(HERE.parent / "target/release/interweave"),
                         help="the interweave program (default: %(default)s)")
     parser.add_argument("--build", default=os.environ.get("BUILD", str(HERE.parent / "build")),
@@ -88,6 +90,14 @@ def run_random(options, kinds):
     return 0
 
 
+def run_self_test(options, kinds):
+    failed = self_test.run(options.server, options.build, kinds[0])
+    for name in failed:
+        print(f"self-test: FAILED: {name}")
+    print(f"self-test: {'all holds' if not failed else 'the runner does not notice what it should'}")
+    return 1 if failed else 0
+
+
 def main():
     options = arguments()
     try:
@@ -97,7 +107,7 @@ def main():
             for case in cases.load(HERE / "cases", HERE.parent / "spec", options.only):
                 print(f"{case['name']}  [{'] ['.join(case['rules'])}]")
             return 0
-        return (run_cases if options.what == "cases" else run_random)(options, kinds)
+        return {"cases": run_cases, "random": run_random, "self-test": run_self_test}[options.what](options, kinds)
     except (OSError, ValueError) as error:
         print(f"run.py: {error}", file=sys.stderr)
         return 2

@@ -46,5 +46,6 @@ for machine in $machines; do
   quietly "$folder/conformance/build.log" cmake --build "$folder/conformance" --parallel "$jobs"
 done
 
+conformance/run.py self-test
 conformance/run.py cases --jobs "$jobs"
 conformance/run.py random --edits "$edits" ${SEED:+--seed "$SEED"}

@@ -9,7 +9,8 @@ from runner.processes import Agent, Broken
 RULE = re.compile(r"\[([A-Z]+-[0-9]+)\]")
 SEGMENT = re.compile(r"@([a-z]+)")
 SAVED = re.compile(r"%([a-z]+)")
-SERVERS = {"usual": [], "short": ["--max-hold", "0.5", "--lease", "1"]}
+# Slow heartbeats: what holds while the server was heard lately holds on a busy machine, too.
+SERVERS = {"usual": ["--heartbeat", "10"], "short": ["--max-hold", "0.5", "--lease", "1"]}
 MEMBERS = {"name", "rules", "needs", "server", "types", "declare", "segments", "steps"}
 
 

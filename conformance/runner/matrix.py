@@ -13,7 +13,8 @@ from runner.processes import Agent, Broken, Server
 class Report:
     """What became of each case and pair; used by several threads."""
 
-    def __init__(self, gaps, pair_count):
+    def __init__(self, gaps, pair_count, say):
+        self.say = say
         self.gaps = gaps
         self.pair_count = pair_count
         self.passed = self.skipped = self.known = self.pairs = 0
@@ -50,13 +51,13 @@ class Report:
         where = f"{case['name']}: {pair[0]} writes, {pair[1]} reads"
         is_first = case["name"] not in [name for name, _ in self.failures]
         self.failures.append((case["name"], where))
-        print(f"  FAILED {where}" + (f"\n    {text}" if is_first else ", too"), flush=True)
+        self.say(f"  FAILED {where}" + (f"\n    {text}" if is_first else ", too"))
 
     def pair_done(self, pair):
         with self.mutex:
             self.pairs += 1
             if sys.stdout.isatty():
-                print(f"  {self.pairs} of {self.pair_count} pairs: {pair[0]} -> {pair[1]}", flush=True)
+                self.say(f"  {self.pairs} of {self.pair_count} pairs: {pair[0]} -> {pair[1]}")
 
 
 class Pair:
@@ -106,13 +107,17 @@ def run_pair(kinds, cases, servers, build, numbers, report):
     report.pair_done(names)
 
 
-def run(kinds, cases, gaps, program, build, jobs):
+def say_at_once(text):
+    print(text, flush=True)
+
+
+def run(kinds, cases, gaps, program, build, jobs, say=say_at_once):
     """Returns the report. `jobs` pairs at a time."""
     servers = {name: Server(program, *options) for name, options in SERVERS.items()}
     pairs = queue.SimpleQueue()
     for pair in itertools.product(kinds, repeat=2):
         pairs.put(pair)
-    report = Report(gaps, pairs.qsize())
+    report = Report(gaps, pairs.qsize(), say)
     numbers = itertools.count(1)
 
     def work():

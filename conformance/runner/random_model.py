@@ -85,7 +85,8 @@ class Model:
         kind = self.random.choice([*self.kinds, *self.kinds, *PRIMITIVES.values()])
         self.name_count += 1
         name = f"b{self.name_count}" if self.random.random() < 0.5 else ""
-        return self.random.choice(list(self.urls)), name, self.random.randint(1, 4), kind
+        count = self.random.randint(20, 150) if self.random.random() < 0.1 else self.random.randint(1, 4)
+        return self.random.choice(list(self.urls)), name, count, kind
 
     def add(self, segment, name, count, kind, serial):
         self.blocks[segment][serial] = Block(kind, count, name, serial)

@@ -35,8 +35,10 @@ class World:
 
     def run(self):
         for agent in self.agents:
-            agent.tell_all([f"open {name} {url} create memory" for name, url in self.model.urls.items()])
+            self.open(agent)
         for number in range(ROUNDS):
+            if self.random.random() < 0.1:
+                self.begin_anew(self.random.choice(self.agents))
             self.write(self.random.choice(self.agents))
             self.behind = {self.random.choice(self.agents)} if self.random.random() < 0.2 else set()
             if number == ROUNDS - 1:
@@ -44,6 +46,14 @@ class World:
             self.compare([agent for agent in self.agents if agent not in self.behind])
         for agent in self.agents:
             agent.tell("reset")
+
+    def open(self, agent):
+        agent.tell_all([f"open {name} {url} create memory" for name, url in self.model.urls.items()])
+
+    def begin_anew(self, agent):
+        """The next lock brings a complete copy."""
+        agent.tell("reset")
+        self.open(agent)
 
     def tell(self, agent, commands):
         self.told += commands

@@ -83,6 +83,7 @@ class TypeMaker:
         self.prefix = prefix
         self.named = []
         self.names = [f"{prefix}_{i}" for i in range(random.randint(3, 7))]
+        self.unresolved = []  # sequences of types that are not made yet, or are being made
 
     def make_all(self):
         for name in self.names:
@@ -90,6 +91,8 @@ class TypeMaker:
             made = maker(2)
             made.name = name
             self.named.append(made)
+        for sequence, name in self.unresolved:
+            sequence.parts.append(self.named[self.names.index(name)])
         return self.named
 
     def any(self, depth):
@@ -130,8 +133,13 @@ class TypeMaker:
         return Type("array", {"array": [element.reference, count]}, parts=[element], count=count)
 
     def sequence(self, depth):
-        element = self.any(depth)
         bound = self.random.choice([0, 0, 5])
+        if self.random.random() < 0.3:
+            name = self.random.choice(self.names)  # perhaps the type that this is a part of
+            made = Type("sequence", {"sequence": [name, bound]}, count=bound)
+            self.unresolved.append((made, name))
+            return made
+        element = self.any(depth)
         return Type("sequence", {"sequence": [element.reference, bound]}, parts=[element], count=bound)
 
     def enum(self, _depth):
@@ -174,10 +182,14 @@ def zero(kind):
 
 
 class ValueMaker:
-    """Random units. `pick_target(name)` gives the MIP of a place where a type begins, or None."""
+    """Random units. `pick_target(name)` gives the MIP of a place where a type begins, or None.
+
+    The deeper a sequence lies in others, the shorter it is: types may contain sequences of themselves.
+    """
 
     def __init__(self, random, pick_target):
         self.random = random
+        self.depth = 0
         self.pick_target = pick_target
 
     def units(self, kind):
@@ -219,10 +231,13 @@ class ValueMaker:
         return None if self.random.random() < 0.2 else self.pick_target(kind.target)
 
     def sequence(self, kind):
-        count = self.random.randint(0, kind.count or 4)
+        count = self.random.randint(0, max(0, (kind.count or 4) - 2 * self.depth))
         if kind.parts[0].name == "uchar":
             return self.hexadecimal(count * 5 if kind.count == 0 else count)
-        return [unit for _ in range(count) for unit in self.units(kind.parts[0])]
+        self.depth += 1
+        units = [unit for _ in range(count) for unit in self.units(kind.parts[0])]
+        self.depth -= 1
+        return units
 
     def union(self, kind):
         case, arm = self.random.choice(kind.cases)

@@ -1,0 +1,43 @@
+"""Whether the runner notices: an agent that lies, a gap that passes, a case that cites no rule."""
+
+import pathlib
+import sys
+
+from runner import cases, matrix, random_test
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+NUMBERS = {"name": "one number", "rules": ["WIRE-1"], "steps": [
+    "W wl s", "W make s n 1 \"int\"", "W put s n 41", "W wl_release s", "R rl s", ["R get s n", "ok 41"], "R rl_release s"]}
+SAME = {"name": "equal dumps", "rules": ["WIRE-1"], "steps": ["W wl s", "W make s n 1 \"int\"", "W wl_release s", "same s"]}
+
+
+def run(program, build, kind):
+    """The names of the checks that the runner fails."""
+    liar = {"name": "liar", "command": [sys.executable, str(HERE / "agents/lying.py"), *kind["command"]]}
+
+    def failures(kinds, gaps):
+        report = matrix.run(kinds, [NUMBERS, SAME], gaps, program, build, 1, say=lambda _: None)
+        return len(report.failures)
+
+    def gap(agent, role):
+        return [{"agent": agent, "role": role, "case": "one number", "reason": "a test"}]
+
+    def refused():
+        try:
+            cases.check(pathlib.Path("none"), {**NUMBERS, "rules": ["WIRE-999"]}, cases.rules_of(HERE.parent / "spec"))
+        except ValueError:
+            return True
+        return False
+
+    honest = kind["name"]
+    checks = {
+        "an honest pair passes": failures([kind], []) == 0,
+        # As a reader it fails the numbers twice; beside an honest one the dumps, twice.
+        "a liar is found as a reader, and by its dumps": failures([kind, liar], []) == 4,
+        "a known gap is no failure": failures([kind, liar], gap("liar", "R")) == 2,
+        "a gap that passes is one": failures([kind], gap(honest, "R")) == 1,
+        "a liar is found among random edits": random_test.run([kind, liar], program, build, 1, 200, None,
+                                                              lambda *_: None)[2] is not None,
+        "a rule that does not exist is refused": refused(),
+    }
+    return [name for name, holds in checks.items() if not holds]
