@@ -9,7 +9,7 @@ PROBLEM ?= lw3
 TARGET ?=
 export BUILD PREFIX ONLY FRAMES PROBLEM TARGET
 
-.PHONY: help setup build demo test test-machines test-long bench fuzz tidy format generate install clean
+.PHONY: help setup build python demo test test-machines test-long bench fuzz tidy format generate install clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -19,6 +19,9 @@ setup:  ## install what building and testing need (as root or with sudo); nothin
 
 build: setup  ## build the interweave program, the client library and the examples
 	@make/build.sh
+
+python: build  ## the Python package: wheel and source distribution in build/python/dist
+	@make/python.sh dist
 
 demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh, SIMULATOR=fortran|cpp
 	@make/demo.sh
@@ -31,6 +34,7 @@ test-machines: build  ## the client library's tests on nine emulated machines an
 
 test-long: build  ## the longer campaigns: 200 server kills, five minutes of fuzz a decoder
 	@make/test_long.sh
+	@make/python.sh sdist
 
 bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory|translate for one
 	@make/bench.sh

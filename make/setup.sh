@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # One line a purpose.
 packages=(
   g++ gcc make cmake ninja-build pkg-config git ca-certificates
-  gfortran libgtest-dev clang-format python3
+  gfortran libgtest-dev clang-format python3 python3-dev python3-venv
   libpng-dev
   redis-server libhiredis-dev
   libtirpc-dev rpcsvc-proto libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto libprotobuf-dev

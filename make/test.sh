@@ -37,6 +37,7 @@ run "tidy" make/tidy.sh
 run "server, compiler and program" cargo test --release --locked --quiet --workspace
 run "client library and examples" native_tests
 run "web" make/web.sh test
+run "python" make/python.sh test
 run "client library under sanitizers" sanitized_tests
 run "client library on machines unlike this one" make/test_machines.sh
 run "programs across machines" make/test_across.sh

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The Python package. Everything is made in build/python: a virtual environment, the wheel and the source
+# distribution (dist/); nothing is installed elsewhere.
+#
+#   make/python.sh dist    wheel and source distribution, with the client library of `make build`
+#   make/python.sh test    the package, installed into the environment, under pytest
+#   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out="$PWD/$BUILD/python"
+venv="$out/venv"
+library="${IW_PYTHON_LIBRARY:-$PWD/$BUILD/release/native/abi/libinterweave.a}"
+mkdir -p "$out"
+
+environment() {
+  if ! cmp -s python/requirements-test.txt "$venv/requirements.txt"; then
+    rm -rf "$venv"
+    "${PYTHON:-python3}" -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt
+    cp python/requirements-test.txt "$venv/requirements.txt"
+  fi
+}
+
+# What the source distribution holds: the package, and the client library's sources without tests.
+stage() {
+  rm -rf "$out/stage"
+  mkdir -p "$out/stage"
+  cp -r python/CMakeLists.txt python/README.md python/pyproject.toml python/interweave python/src LICENSE "$out/stage/"
+  git ls-files -co --exclude-standard native | grep -vE '(_test|_bench)\.cc$|/tests?/|_fixture\.' |
+    tar -c -T - | tar -x -C "$out/stage"
+  find "$out/stage" -name __pycache__ -prune -exec rm -rf {} +
+}
+
+dist() {
+  stage
+  rm -rf "$out/dist"
+  "$venv/bin/python" -m build --no-isolation --sdist --outdir "$out/dist" "$out/stage" >"$out/sdist.log" 2>&1 ||
+    { cat "$out/sdist.log"; return 1; }
+  "$venv/bin/python" -m build --no-isolation --wheel --outdir "$out/dist" -Cbuild-dir="$out/cmake" \
+    -Ccmake.define.INTERWEAVE_LIBRARY="$library" python >"$out/wheel.log" 2>&1 ||
+    { cat "$out/wheel.log"; return 1; }
+}
+
+install_wheel() {
+  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$out"/dist/interweave-*.whl
+}
+
+run_tests() {
+  IW_TEST_SERVER="${IW_TEST_SERVER:-$PWD/target/release/interweave}" \
+  IW_TEST_AGENT="${IW_TEST_AGENT:-$PWD/$BUILD/release/native/abi/test_agent}" \
+  IW_TEST_EXAMPLES="${IW_TEST_EXAMPLES:-$PWD/$BUILD/release/examples}" \
+    "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python python/tests "$@"
+}
+
+environment
+case "${1:-dist}" in
+  dist)
+    dist
+    ls -1 "$out"/dist
+    ;;
+  test)
+    dist
+    install_wheel "$venv"
+    run_tests
+    ;;
+  sdist)
+    dist
+    rm -rf "$out/from-sdist" "$out/dist-wheel"
+    mv "$out"/dist/*.whl "$out/"
+    "$venv/bin/pip" wheel --quiet --no-deps --no-build-isolation -Ccmake.define.IW_RELEASE_FLAGS=-O1 \
+      --wheel-dir "$out/dist" "$out"/dist/interweave-*.tar.gz
+    install_wheel "$venv"
+    run_tests -k 'values or locks'
+    ;;
+  *)
+    echo "python: '$1' is none of dist, test, sdist" >&2
+    exit 2
+    ;;
+esac

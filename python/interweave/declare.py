@@ -1,0 +1,334 @@
+"""Types declared in Python.
+
+    @interweave.struct
+    class Node:
+        key: interweave.Int
+        name: interweave.String[16]
+        next: interweave.Pointer["Node"]
+
+becomes a type table like the ones that `interweave compile` generates, laid out by the platform's C rules, and
+registered with the library. A name that is not declared yet is looked up when the type is first used.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import sys
+import typing
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union as Either
+
+import numpy as np
+
+from . import _core
+from .errors import Error, UnknownType
+from .layouts import set_class, struct_class
+from .objects import Struct
+
+T = TypeVar("T")
+KIND = {"enum": 2, "string": 3, "array": 4, "record": 5, "union": 6, "pointer": 7, "sequence": 8, "text": 9}
+LONGEST_STRING = 4096  # bytes, in the value itself; longer ones are texts
+NAMES = ("Char", "UChar", "Short", "UShort", "Int", "UInt", "Hyper", "UHyper", "Float", "Double", "Bool")
+
+
+class Declared:
+    """A type expression. Its table is made once, when it is first needed."""
+
+    _table: int = 0
+
+    def table(self, scope: "Scope") -> int:
+        if not self._table:
+            self._table = self._make(scope)
+        return self._table
+
+    def _make(self, scope: "Scope") -> int:
+        raise NotImplementedError
+
+    def __call__(self) -> None:
+        raise TypeError("a type of InterWeave's is no class of values")  # callable all the same: typing wants it so
+
+
+class Scope:
+    """Where names in annotations are looked up: types declared before, the class's module, the frame around it."""
+
+    def __init__(self, names: Dict[str, Any]) -> None:
+        self.names = names
+
+    def find(self, annotation: Any) -> Any:
+        if isinstance(annotation, typing.ForwardRef):
+            annotation = annotation.__forward_arg__
+        if not isinstance(annotation, str):
+            return annotation
+        if annotation in _by_name:
+            return _by_name[annotation]
+        try:
+            return eval(annotation, {**self.names}, dict(_by_name))  # as typing.get_type_hints does
+        except NameError as unknown:
+            raise UnknownType(f"'{annotation}' is not declared (yet): {unknown} [UNKNOWN_TYPE]") from None
+
+    def table(self, annotation: Any) -> int:
+        return as_declared(self.find(annotation)).table(self)
+
+
+class Primitive(Declared):
+    def __init__(self, name: str, table: int) -> None:
+        self.name, self._table = name, table
+
+    def __repr__(self) -> str:
+        return f"interweave.{self.name}"
+
+
+class Text(Declared):
+    def __init__(self, bound: int = 0) -> None:
+        self.bound = bound
+
+    def _make(self, scope: Scope) -> int:
+        table = _core.new_table("", KIND["text"])
+        _core.fill_derived(table, 0, self.bound)
+        return table
+
+
+class FixedString(Declared):
+    def __init__(self, bound: int) -> None:
+        self.bound = bound
+
+    def _make(self, scope: Scope) -> int:
+        table = _core.new_table("", KIND["string"])
+        _core.fill_derived(table, 0, self.bound)
+        return table
+
+
+class Derived(Declared):
+    """An array, a pointer or a sequence."""
+
+    def __init__(self, kind: str, element: Any, count: int, name: str = "") -> None:
+        self.kind, self.element, self.count, self.name = kind, element, count, name
+
+    def _make(self, scope: Scope) -> int:
+        if self.kind == "pointer":  # may lead back to a type that is being made
+            self._table = table = _core.new_table(self.name, KIND[self.kind])
+            try:
+                element = 0 if self.element is None else scope.table(self.element)
+            except BaseException:
+                self._table = 0
+                raise
+        else:
+            element = scope.table(self.element)
+            table = _core.new_table(self.name, KIND[self.kind])
+        _core.fill_derived(table, element, self.count)
+        return table
+
+
+class Enum(Declared):
+    def __init__(self, name: str, members: List[Tuple[str, int]], declared: Optional[type] = None) -> None:
+        self.name, self.members, self.declared = name, members, declared
+
+    def _make(self, scope: Scope) -> int:
+        table = _core.new_table(self.name, KIND["enum"])
+        _core.fill_enum(table, self.members)
+        _core.register_types([table])
+        if self.declared is not None:
+            set_class(_core.laid_out(table), self.declared)
+        return table
+
+
+class Record(Declared):
+    def __init__(self, name: str, fields: Dict[str, Any], scope: Scope, declared: Optional[type] = None) -> None:
+        self.name, self.fields, self.scope, self.declared = name, fields, scope, declared
+        self._began = 0
+
+    def table(self, scope: Scope) -> int:
+        if not self._table and not self._began:
+            self._made()
+        return self._table or self._began
+
+    def _made(self) -> None:
+        self._began = _core.new_table(self.name, KIND["record"])
+        try:
+            fields = [(name, self.scope.table(one)) for name, one in self.fields.items()]
+        except BaseException:
+            self._began = 0
+            raise
+        _core.fill_record(self._began, fields)
+        self._table = self._began
+
+    def register(self) -> None:
+        _core.register_types([self.table(self.scope)])
+        if self.declared is not None:
+            set_class(_core.laid_out(self._table), self.declared)
+
+
+class Case:
+    """Of an arm, in a union's annotations: Annotated[interweave.Int, interweave.Case(1, 2)]."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+
+DEFAULT = Case()
+"""Of a union's default arm."""
+
+
+class UnionType(Declared):
+    def __init__(self, name: str, discriminant: Tuple[str, Any], arms: List[Tuple[str, Any, List[int]]],
+                 otherwise: Optional[Tuple[str, Any]], scope: Scope) -> None:
+        self.name, self.discriminant, self.arms, self.otherwise = name, discriminant, arms, otherwise
+        self.scope = scope
+
+    def _arm(self, name: str, annotation: Any, values: List[int]) -> Tuple[Tuple[str, int], List[int]]:
+        is_void = annotation is None or annotation is type(None)
+        return ("" if is_void else name, 0 if is_void else self.scope.table(annotation)), values
+
+    def _make(self, scope: Scope) -> int:
+        self._table = table = _core.new_table(self.name, KIND["union"])
+        name, annotation = self.discriminant
+        try:
+            arms = [self._arm(*arm) for arm in self.arms]
+            otherwise = None if self.otherwise is None else self._arm(*self.otherwise, [])
+            _core.fill_union(table, (name, self.scope.table(annotation)), arms, otherwise)
+        except BaseException:
+            self._table = 0
+            raise
+        return table
+
+    def register(self) -> None:
+        _core.register_types([self.table(self.scope)])
+
+
+PRIMITIVES = {name: Primitive(name, table) for name, table in zip(NAMES, _core.primitives())}
+_python_types: Dict[Any, Declared] = {
+    int: PRIMITIVES["Hyper"], float: PRIMITIVES["Double"], bool: PRIMITIVES["Bool"], str: Text()}
+_by_dtype = {"i1": "Char", "u1": "UChar", "i2": "Short", "u2": "UShort", "i4": "Int", "u4": "UInt", "i8": "Hyper",
+             "u8": "UHyper", "f4": "Float", "f8": "Double"}
+_by_name: Dict[str, Any] = {}
+_declared: Dict[type, Declared] = {}
+_pending: List[Either[Record, UnionType]] = []
+
+
+def as_declared(annotation: Any) -> Declared:
+    """The type that an annotation, a declared class or a numpy dtype means."""
+    if isinstance(annotation, Declared):
+        return annotation
+    if isinstance(annotation, type) and annotation in _declared:
+        return _declared[annotation]
+    if isinstance(annotation, type) and issubclass(annotation, enum.IntEnum):
+        members = [(member.name, int(member)) for member in annotation]
+        made = Enum(annotation.__name__, members, annotation)
+        return _declared.setdefault(annotation, made)
+    if isinstance(annotation, type) and annotation in _python_types:
+        return _python_types[annotation]
+    try:
+        return PRIMITIVES[_by_dtype[np.dtype(annotation).str[1:]]]
+    except (TypeError, KeyError):
+        raise UnknownType(f"{annotation!r} is no type of InterWeave's [UNKNOWN_TYPE]") from None
+
+
+def settle() -> None:
+    """Registers what could not be before, because it names types that were not declared yet."""
+    for one in list(_pending):
+        try:
+            one.register()
+        except UnknownType:
+            continue
+        except Error:
+            _pending.remove(one)
+            raise
+        _pending.remove(one)
+
+
+def table_of(annotation: Any) -> int:
+    """The table by which a block of the type is allocated."""
+    settle()
+    declared = as_declared(annotation)
+    scope = declared.scope if isinstance(declared, (Record, UnionType)) else Scope({})
+    table = declared.table(scope)
+    is_expression = isinstance(declared, (Derived, FixedString, Text))
+    if declared in _pending or is_expression and table not in _registered:
+        _core.register_types([table])
+        _registered.add(table)
+    return table
+
+
+_registered: "set[int]" = set()
+
+
+def _scope_around(declared: type, depth: int) -> Scope:
+    module = sys.modules.get(declared.__module__)
+    return Scope({**(vars(module) if module else {}), **sys._getframe(depth).f_locals})
+
+
+def _declare(made: Either[Record, UnionType], declared: type) -> None:
+    _declared[declared] = made
+    _by_name[declared.__name__] = declared
+    _pending.append(made)
+    settle()
+
+
+def struct(declared: Optional[Type[T]] = None, *, name: Optional[str] = None) -> Any:
+    """Declares a struct by an annotated class. Its methods stay; its objects are places in a segment."""
+    depth = 2 if declared is None else 3  # of the frame whose names the annotations may use
+
+    def declare(given: Type[T]) -> Type[T]:
+        annotations = inspect.get_annotations(given)
+        namespace = {key: value for key, value in vars(given).items() if key not in ("__dict__", "__weakref__")}
+        made: Any = struct_class(given.__name__, list(annotations), namespace)
+        _declare(Record(name or given.__name__, dict(annotations), _scope_around(given, depth), made), made)
+        return made  # type: ignore[no-any-return]
+    return declare if declared is None else declare(declared)
+
+
+def union(discriminant: Any, *, name: Optional[str] = None, tag: str = "kind") -> Callable[[Type[T]], Type[T]]:
+    """Declares a union by a class whose annotations are its arms: Annotated[TheType, Case(...)], or DEFAULT."""
+    def declare(given: Type[T]) -> Type[T]:
+        scope = _scope_around(given, 2)
+        arms: List[Tuple[str, Any, List[int]]] = []
+        otherwise: Optional[Tuple[str, Any]] = None
+        for arm, annotation in inspect.get_annotations(given).items():
+            hint = scope.find(annotation)
+            inner, case = hint.__origin__, hint.__metadata__[0]
+            if case is DEFAULT:
+                otherwise = (arm, inner)
+            else:
+                arms.append((arm, inner, [_case_bits(value) for value in case.values]))
+        _declare(UnionType(name or given.__name__, (tag, discriminant), arms, otherwise, scope), given)
+        return given
+    return declare
+
+
+def _case_bits(value: Any) -> int:
+    number = int(value)
+    return number - 2**32 if number >= 2**31 else number
+
+
+def _number(value: Any) -> int:
+    return int(value.__args__[0] if hasattr(value, "__args__") else value)  # Literal[4], for type checkers
+
+
+class _Array:
+    def __getitem__(self, of: Tuple[Any, Any]) -> Derived:
+        element, *counts = of
+        for count in reversed(counts):
+            element = Derived("array", element, _number(count))
+        return element  # type: ignore[no-any-return]
+
+
+class _Sequence:
+    def __getitem__(self, of: Any) -> Derived:
+        element, bound = of if isinstance(of, tuple) else (of, 0)
+        return Derived("sequence", element, _number(bound))
+
+
+class _Pointer:
+    def __getitem__(self, target: Any) -> Derived:
+        return Derived("pointer", target, 0)
+
+
+class _String:
+    def __getitem__(self, bound: Any) -> Declared:
+        number = _number(bound)
+        return FixedString(number) if number <= LONGEST_STRING else Text(number)
+
+
+ARRAY, SEQUENCE, POINTER, STRING, TEXT = _Array(), _Sequence(), _Pointer(), _String(), Text()
+ANY_POINTER = Derived("pointer", None, 0)
+__all__ = ["Struct", "struct", "union", "table_of", "Case", "DEFAULT"]

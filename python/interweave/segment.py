@@ -1,0 +1,446 @@
+"""Segments: opened by URL, locked, looked into."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, fields
+from types import TracebackType
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Tuple, Type, Union as Either
+
+import numpy as np
+
+from . import _core
+from ._core import Place
+from .coherence import FULL, Coherence
+from .declare import table_of
+from .errors import BadName, BadPointer, Error, NoBlock, NoLock, ReadOnly
+from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
+from .objects import Reference
+from .views import end_writing
+
+DURABILITY = {None: 0, "memory": 1, "written": 2, "synced": 3}
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a segment has cost since its opening (IW_stats_t)."""
+
+    bytes_sent: int
+    bytes_received: int
+    messages_sent: int
+    messages_received: int
+    notifications: int
+    diffs_sent: int
+    diffs_received: int
+    diff_bytes_sent: int
+    diff_bytes_received: int
+    full_copies: int
+    faults: int
+    stray_writes: int
+    reader_locks: int
+    local_reader_locks: int
+    writer_locks: int
+    aborts: int
+    blocks: int
+    native_bytes: int
+    version: int
+    newest_known: int
+    compared_bytes: int
+    whole_bytes: int
+    searched_blocks: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a segment says of one of its blocks, at the time of asking."""
+
+    segment: "Segment"
+    name: Optional[str]
+    serial: int
+    count: int
+    layout: Layout
+    is_owned: bool
+    _place: Place
+
+    @property
+    def type(self) -> str:
+        return self.layout.spelled
+
+    @property
+    def mip(self) -> str:
+        return _core.mip_of(self._place.address)
+
+    @property
+    def value(self) -> Any:
+        """A struct, a union, a view of numbers, an Array; numbers alone are a view of one."""
+        if self.count > 1 or isinstance(self.layout, (PrimitiveLayout, EnumLayout)):
+            return self.layout.row(self.segment, self._place, self.count)
+        return self.layout.load(self.segment, self._place, 0)
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        if self.count > 1 or isinstance(self.layout, (PrimitiveLayout, EnumLayout)):
+            self._place.check_writable()
+            self.layout.store_row(self.segment, self._place, self.count, value)
+        else:
+            self.layout.store(self.segment, self._place, 0, value)
+
+    def __repr__(self) -> str:
+        name = f" '{self.name}'" if self.name else ""
+        return f"<block {self.serial}{name}: {self.count} of {self.type}>"
+
+
+class ReadLock:
+    """A reader lock, for a `with`. May be entered again and again."""
+
+    def __init__(self, segment: "Segment", coherence: Optional[Coherence], timeout: Optional[float],
+                 fresh: bool) -> None:
+        self._segment, self._coherence, self._timeout, self._fresh = segment, coherence, timeout, fresh
+
+    def __enter__(self) -> "Segment":
+        segment = self._segment
+        segment._use(self._coherence or segment.coherence)
+        segment._core.acquire_read(self._timeout, self._fresh)
+        return segment
+
+    def __exit__(self, *_: object) -> None:
+        if not self._segment._core.is_closed:
+            self._segment._core.release_read()
+
+
+class WriteLock:
+    """The writer lock, for a `with`: an exception inside undoes everything."""
+
+    def __init__(self, segment: "Segment", timeout: Optional[float]) -> None:
+        self._segment, self._timeout = segment, timeout
+
+    def __enter__(self) -> "Segment":
+        self._segment._core.acquire_write(self._timeout)
+        return self._segment
+
+    def __exit__(self, kind: Optional[Type[BaseException]], raised: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        segment = self._segment
+        if kind is not None:
+            if segment.is_write_locked:
+                segment.abort()
+            return
+        if not segment.is_write_locked:
+            raise NoLock("the writer lock was given up inside of the section: nothing of it was kept [NO_LOCK]")
+        try:
+            segment._core.release_write()
+        except BaseException:
+            segment.abort()
+            raise
+        if not segment.is_write_locked:
+            end_writing(segment.identity)
+
+
+class Segment:
+    """An open segment: a heap of typed blocks, by name and by serial. See interweave.open."""
+
+    def __init__(self, url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
+                 token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
+                 coherence: Coherence = FULL) -> None:
+        if durability not in DURABILITY:
+            raise ValueError(f"durability {durability!r} is none of memory, written, synced")
+        if not timeout > 0:
+            raise ValueError("a timeout is more than 0 seconds")
+        self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, token, quota)
+        self.url = url
+        self.identity: int = self._core.identity
+        self.coherence = coherence
+        self._listeners: Dict[int, Callable[[int], None]] = {}
+
+    # ---- opening and closing ----
+
+    def close(self) -> None:
+        """What was taken from it may still be kept: objects then say that it is closed, arrays show something old."""
+        if not self._core.is_closed:
+            self._listeners.clear()
+            _tell_changes(self)
+            self._core.close()
+            end_writing(self.identity)
+
+    def __enter__(self) -> "Segment":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __eq__(self, other: object) -> bool:
+        return self.identity == other.identity if isinstance(other, Segment) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        return f"<segment {self.url}{' (closed)' if self._core.is_closed else ''}>"
+
+    # ---- locks ----
+
+    def read(self, *, coherence: Optional[Coherence] = None, timeout: Optional[float] = None,
+             fresh: bool = False) -> ReadLock:
+        """A reader lock: the copy is recent enough, and one whole version until the end of the `with`. `fresh`: the
+        newest version now, whatever the coherence model accepts."""
+        return ReadLock(self, coherence, timeout, fresh)
+
+    def write(self, *, timeout: Optional[float] = None) -> WriteLock:
+        """The writer lock: at the end of the `with` the changes become a version, or are undone by an exception."""
+        return WriteLock(self, timeout)
+
+    def abort(self) -> None:
+        """Gives the writer lock back and undoes everything since it was taken."""
+        try:
+            self._core.abort_write()
+        finally:
+            end_writing(self.identity)
+
+    @property
+    def is_locked(self) -> bool:
+        """By this thread, for reading or writing."""
+        return self._core.holds_lock()
+
+    @property
+    def is_write_locked(self) -> bool:
+        return self._core.holds_writer_lock()
+
+    def _use(self, coherence: Coherence) -> None:
+        if _models.get(self.identity, FULL) != coherence:
+            self._core.set_coherence(coherence.model, coherence.bound)
+            _models[self.identity] = coherence
+
+    def refresh(self) -> None:
+        """Fetches the newest version now, for NULL coherence."""
+        self._core.refresh()
+
+    @property
+    def version(self) -> int:
+        """Of the cached copy; 0 before the first lock."""
+        return self._core.version()
+
+    @property
+    def staleness(self) -> Optional[float]:
+        """Seconds since the copy was last known to be the newest version; None if it never was."""
+        seconds = self._core.staleness()
+        return seconds if seconds >= 0 else None
+
+    @property
+    def stats(self) -> Stats:
+        known = self._core.stats()
+        return Stats(**{field.name: known[field.name] for field in fields(Stats)})
+
+    # ---- blocks ----
+
+    def _place_at(self, address: int) -> Place:
+        return _core.describe_block(self._core, address)[0]
+
+    def _block_at(self, address: int) -> Block:
+        place, _, table, count, serial, is_owned, is_reserved, name = _core.describe_block(self._core, address)
+        if is_reserved:
+            raise NoBlock(f"block {serial} is not in this version of {self.url} [NO_BLOCK]")
+        return Block(self, name or None, serial, count, layout_of(table), is_owned, place)
+
+    def block(self, key: Either[str, int, Reference, "np.ndarray[Any, Any]"]) -> Block:
+        """By name or serial; or the one that an object or a view lies in."""
+        if isinstance(key, (Reference, np.ndarray)):
+            _, begin, *_ = _core.describe_block(self._core, address_of(key))
+            return self._block_at(begin)
+        if isinstance(key, str) and ("#" in key or not key or key[0].isdigit()):
+            raise BadName(f"'{key}' is no block name [BAD_NAME]")
+        if not self.is_locked:
+            raise NoLock(f"looking into {self.url} needs a lock: with segment.read(): [NO_LOCK]")
+        return self._block_at(_core.address_of_mip(f"{self.url}#{key}"))
+
+    def __getitem__(self, key: Either[str, int]) -> Any:
+        return self.block(key).value
+
+    def __setitem__(self, key: Either[str, int], value: Any) -> None:
+        Block.value.__set__(self.block(key), value)  # type: ignore[attr-defined]
+
+    def __delitem__(self, key: Either[str, int]) -> None:
+        _core.free_block(self._core, self.block(key)._place.address)
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, (str, int)):
+            return False
+        try:
+            self.block(key)
+        except NoBlock:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[Block]:
+        """The blocks in the order of their serials, without those that a field owns."""
+        address = _core.next_block(self._core, 0)
+        while address:
+            block = self._block_at(address)
+            yield block
+            address = _core.next_block(self._core, block._place.address)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def new(self, type: Any, *, name: Optional[str] = None, count: int = 1, value: Any = None) -> Any:
+        """A new block, all zeros or of the given value: a declared class, a type (interweave.Double), int, float, str,
+        a numpy dtype, or the layout of another block."""
+        table = type.table if isinstance(type, Layout) else table_of(type)
+        address = _core.allocate(self._core, table, count, name)
+        block = self._block_at(address)
+        if value is not None:
+            Block.value.__set__(block, value)  # type: ignore[attr-defined]
+        return block.value
+
+    def free(self, value: Either[Reference, "np.ndarray[Any, Any]", Block]) -> None:
+        """Frees the block that the object or view lies in."""
+        block = value if isinstance(value, Block) else self.block(value)
+        _core.free_block(self._core, block._place.address)
+
+    # ---- pointers ----
+
+    def _follow(self, address: int, target: Optional[Layout]) -> Any:
+        try:
+            place, begin, table, count, _, _, _, _ = _core.describe_block(self._core, address)
+        except BadPointer:
+            return _foreign(address, target)
+        held = layout_of(table)
+        offset = address - begin
+        if target is None:
+            target = held.at_offset(offset % held.size)
+        if target.numbers is not None and not target.numbers[1]:
+            is_row = held.numbers is not None and held.numbers[0] == target.numbers[0]
+            return target.row(self, place, (count * held.size - offset) // target.size if is_row else 1)
+        return target.reference(self, place)
+
+    # ---- changes ----
+
+    def on_change(self, call: Callable[[int], None]) -> Callable[[], None]:
+        """Calls `call(version)` when there is a version that makes the copy not recent enough, on a thread of
+        the library's that holds no lock. Gives a function that ends it."""
+        key = id(call), len(self._listeners)
+        number = hash(key)
+        self._listeners[number] = call
+        _tell_changes(self)
+
+        def end() -> None:
+            if self._listeners.pop(number, None) is not None and not self._core.is_closed:
+                _tell_changes(self)
+        return end
+
+    def changes(self) -> "Changes":
+        """For asyncio: `async for version in segment.changes():`. Of versions that come faster than they are taken,
+        the newest."""
+        return Changes(self)
+
+
+class Changes(AsyncIterator[int]):
+    """The newest versions, as they are announced."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._newest = 0
+        self._end: Optional[Callable[[], None]] = segment.on_change(self._tell)
+
+    def _tell(self, version: int) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._take, version)
+        except RuntimeError:  # the loop was closed
+            pass
+
+    def _take(self, version: int) -> None:
+        self._newest = version
+        self._news.set()
+
+    def __aiter__(self) -> "Changes":
+        return self
+
+    async def __anext__(self) -> int:
+        if self._end is None:
+            raise StopAsyncIteration
+        await self._news.wait()
+        self._news.clear()
+        return self._newest
+
+    async def aclose(self) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
+
+    def __del__(self) -> None:
+        end = getattr(self, "_end", None)
+        if end is not None:
+            end()
+
+
+# By segment, since every opening of a URL shares the copy, its coherence model and its callback.
+_models: Dict[int, Coherence] = {}
+_hearers: Dict[int, List[Segment]] = {}
+
+
+def _tell_changes(segment: Segment) -> None:
+    """Begins or ends the library's call, after the segment's listeners have changed."""
+    hearers = [one for one in _hearers.get(segment.identity, []) if one is not segment]
+    if segment._listeners:
+        hearers.append(segment)
+    was_heard = bool(_hearers.get(segment.identity))
+    _hearers[segment.identity] = hearers
+    if bool(hearers) == was_heard:
+        return
+
+    def call(version: int) -> None:
+        for hearer in list(_hearers.get(segment.identity, [])):
+            for listener in list(hearer._listeners.values()):
+                listener(version)
+    segment._core.set_on_change(call if hearers else None)
+
+
+def _opened(url: str) -> Segment:
+    """For pointers and MIPs that lead there: never made, read-only if it is that already."""
+    try:
+        return Segment(url, create=False)
+    except ReadOnly:
+        return Segment(url, create=False, read_only=True)
+
+
+def _place_of_mip(mip: str) -> Tuple[Segment, int]:
+    segment = _opened(mip.partition("#")[0])
+    return segment, _core.address_of_mip(mip)
+
+
+def _foreign(address: int, target: Optional[Layout]) -> Any:
+    """What a pointer leads to in another segment, which may not be locked."""
+    mip = _core.mip_of(address)
+    try:
+        segment, real = _place_of_mip(mip)
+    except Error as failure:
+        failure.args = (f"a pointer to {mip} cannot be followed: {failure}",)
+        raise
+    if target is None:
+        return _value_at(segment, real)
+    place = _core.place_at(segment._core, real, int(mip.split("#")[1]))
+    if target.numbers is not None and not target.numbers[1]:
+        return segment._follow(real, target)
+    return target.reference(segment, place)
+
+
+def _value_at(segment: Segment, address: int) -> Any:
+    place, begin, table, count, _, _, is_reserved, _ = _core.describe_block(segment._core, address)
+    if is_reserved:
+        raise NoBlock(f"it is in no version of {segment.url} that is here [NO_BLOCK]")
+    if address == begin:
+        return segment._block_at(address).value
+    layout = layout_of(table)
+    return layout.at_offset((address - begin) % layout.size).reference(segment, place)
+
+
+def at(mip: str) -> Any:
+    """Where a MIP leads: the block's value, or the value in it. Opens the segment if need be, and takes a reader lock
+    for a moment if this thread has none; look at the value under one of `interweave.segment_of(value)`."""
+    if "#" not in mip:
+        raise BadPointer(f"'{mip}' names no block: a MIP is URL#block or URL#block#offset [BAD_POINTER]")
+    segment, address = _place_of_mip(mip)
+    if segment.is_locked:
+        return _value_at(segment, address)
+    with segment.read():
+        return _value_at(segment, address)

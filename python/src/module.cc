@@ -1,0 +1,16 @@
+// The extension module interweave._core: the C interface as Python's package uses it. Programs use
+// the package, not this.
+#include "failure.h"
+#include "place.h"
+#include "segment.h"
+#include "tables.h"
+
+NB_MODULE(_core, module) {
+  // What ends with the interpreter ends without the interpreter's help.
+  nanobind::set_leak_warnings(false);
+  iwpy::register_translator();
+  module.def("set_exception_maker", &iwpy::set_exception_maker, nanobind::arg("make"));
+  iwpy::bind_segment(module);
+  iwpy::bind_place(module);
+  iwpy::bind_tables(module);
+}

@@ -1,0 +1,327 @@
+#include "segment.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace iwpy {
+namespace {
+
+// How long the main thread waits before it looks for signals, at first and at most: each look
+// gives its place among the waiting writers up.
+constexpr double first_slice_s = 0.1;
+constexpr double longest_slice_s = 1;
+
+// By handle. Only touched with the interpreter's lock.
+std::map<IW_handle_t, std::unique_ptr<State>>& states() {
+  static auto* const all = new std::map<IW_handle_t, std::unique_ptr<State>>;
+  return *all;
+}
+
+State* state_of(IW_handle_t handle) {
+  std::unique_ptr<State>& state = states()[handle];
+  if (state == nullptr) {
+    state = std::make_unique<State>();
+    state->handle = handle;
+  }
+  return state.get();
+}
+
+std::vector<Holds>& all_holds() {
+  thread_local std::vector<Holds> mine;
+  return mine;
+}
+
+Holds& make_holds(const State* state) {
+  if (Holds* const found = holds_of(state); found != nullptr) return *found;
+  all_holds().push_back({state, 0, 0});
+  return all_holds().back();
+}
+
+void drop_if_empty(const Holds& holds) {
+  if (holds.reads > 0 || holds.writes > 0) return;
+  const State* const state = holds.state;
+  std::erase_if(all_holds(), [state](const Holds& one) { return one.state == state; });
+}
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// What an acquire may answer because its time was over.
+bool is_want_of_time(int code) {
+  return code == IW_ETIMED_OUT || code == IW_EUNREACHABLE || code == IW_ESTALE;
+}
+
+std::thread::id main_thread;
+
+// Signals reach Python in its main thread only, and only between two slices of a wait.
+template <typename Acquire>
+void acquire(double seconds, Acquire&& take) {
+  const bool is_sliced = std::this_thread::get_id() == main_thread;
+  const double deadline = now_s() + seconds;
+  double slice = is_sliced ? first_slice_s : seconds;
+  for (double left = seconds;;) {
+    const double wait_s = std::min(slice, left);
+    const double slice_end = now_s() + wait_s;
+    try {
+      waiting([&] { return take(wait_s); });
+      return;
+    } catch (const Failure& failure) {
+      const double now = now_s();
+      left = deadline - now;
+      if (!is_want_of_time(failure.code) || now < slice_end || left <= 0) throw;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    slice = std::min(slice * 2, longest_slice_s);
+  }
+}
+
+extern "C" void changed(IW_handle_t, std::uint64_t version, void* arg) {
+  const nb::gil_scoped_acquire one_runs;
+  const nb::object call = static_cast<State*>(arg)->on_change;
+  if (!call.is_valid() || call.is_none()) return;
+  try {
+    call(version);
+  } catch (nb::python_error& raised) {
+    raised.discard_as_unraisable("interweave: a function told of changes");
+  }
+}
+
+}  // namespace
+
+Holds* holds_of(const State* state) {
+  for (Holds& one : all_holds()) {
+    if (one.state == state) return &one;
+  }
+  return nullptr;
+}
+
+void need_lock(const State* state) {
+  if (holds_of(state) != nullptr) return;
+  if (state->openings.load() == 0) throw Failure{IW_ENOT_OPEN, "the segment was closed [NOT_OPEN]"};
+  throw Failure{IW_ENO_LOCK,
+                "this thread holds no lock of the segment: use it inside of `with segment.read():` "
+                "or `with segment.write():` [NO_LOCK]"};
+}
+
+void need_writer_lock(const State* state) {
+  const Holds* const holds = holds_of(state);
+  if (holds != nullptr && holds->writes > 0) return;
+  throw Failure{IW_ENO_LOCK,
+                "changes need the segment's writer lock: make them inside of `with "
+                "segment.write():` [NO_LOCK]"};
+}
+
+void forget_holds() { all_holds().clear(); }
+
+void end_callbacks() {
+  for (const auto& [handle, state] : states()) {
+    if (!state->on_change.is_valid()) continue;
+    {
+      nb::gil_scoped_release others_run;
+      IW_on_change(handle, nullptr, nullptr);
+    }
+    state->on_change.reset();
+  }
+}
+
+Segment::Segment(const std::string& url, bool create, bool read_only, int durability,
+                 double timeout, const std::optional<std::string>& token, std::uint64_t quota)
+    : timeout_(timeout) {
+  IW_open_options options{};
+  options.size = sizeof options;
+  if (create) options.flags |= IW_CREATE;
+  if (read_only) options.flags |= IW_READ_ONLY;
+  options.durability = durability;
+  options.timeout = timeout;
+  options.token = token ? token->c_str() : nullptr;
+  options.quota = quota;
+  state_ = state_of(waiting_for([&] { return IW_open_segment_with(url.c_str(), &options); }));
+  state_->openings.fetch_add(1);
+}
+
+Segment::~Segment() {
+  if (is_closed_) return;
+  state_->openings.fetch_sub(1);
+  nb::gil_scoped_release others_run;
+  IW_close_segment(state_->handle);
+}
+
+void Segment::close() {
+  if (is_closed_) return;
+  waiting([this] { return IW_close_segment(state_->handle); });
+  is_closed_ = true;
+  state_->openings.fetch_sub(1);
+  state_->epoch.fetch_add(1);
+  if (Holds* const holds = holds_of(state_); holds != nullptr) {
+    // The library has given them back if that was the last opening.
+    double seconds = 0;
+    if (IW_staleness(state_->handle, &seconds) == IW_ENOT_OPEN) {
+      *holds = {state_, 0, 0};
+      drop_if_empty(*holds);
+    }
+  }
+}
+
+IW_handle_t Segment::handle() const {
+  if (is_closed_) throw Failure{IW_ENOT_OPEN, "the segment was closed [NOT_OPEN]"};
+  return state_->handle;
+}
+
+void Segment::acquire_read(std::optional<double> seconds, bool fresh) {
+  const IW_handle_t h = handle();
+  const int flags = fresh ? IW_FRESH : 0;
+  if (const Holds* const holds = holds_of(state_); holds == nullptr) {
+    acquire(seconds.value_or(timeout_), [&](double s) { return IW_rl_acquire_for(h, s, flags); });
+    state_->epoch.fetch_add(1);
+  } else {
+    waiting([&] { return IW_rl_acquire(h); });
+  }
+  ++make_holds(state_).reads;
+}
+
+void Segment::release_read() {
+  const Holds* const before = holds_of(state_);
+  if (before == nullptr || before->reads == 0) {
+    throw Failure{IW_ENO_LOCK, "this thread holds no reader lock of the segment [NO_LOCK]"};
+  }
+  Holds& holds = make_holds(state_);
+  --holds.reads;
+  drop_if_empty(holds);
+  waiting([this] { return IW_rl_release(state_->handle); });
+}
+
+void Segment::acquire_write(std::optional<double> seconds) {
+  const IW_handle_t h = handle();
+  acquire(seconds.value_or(timeout_), [&](double s) { return IW_wl_acquire_for(h, s); });
+  state_->epoch.fetch_add(1);
+  ++make_holds(state_).writes;
+}
+
+// If it fails, the lock is held still or not; abort_write() then ends it in any case.
+void Segment::release_write() {
+  need_writer_lock(state_);
+  waiting([this] { return IW_wl_release(state_->handle); });
+  Holds& holds = make_holds(state_);
+  if (--holds.writes == 0) state_->epoch.fetch_add(1);
+  drop_if_empty(holds);
+}
+
+void Segment::abort_write() {
+  need_writer_lock(state_);
+  Holds& holds = make_holds(state_);
+  holds.writes = 0;
+  state_->epoch.fetch_add(1);
+  drop_if_empty(holds);
+  try {
+    waiting([this] { return IW_wl_abort(state_->handle); });
+  } catch (const Failure& failure) {
+    if (failure.code != IW_ENO_LOCK) throw;  // a release that failed had given it back
+  }
+}
+
+bool Segment::holds_lock() const { return holds_of(state_) != nullptr; }
+
+bool Segment::holds_writer_lock() const {
+  const Holds* const holds = holds_of(state_);
+  return holds != nullptr && holds->writes > 0;
+}
+
+void Segment::set_coherence(int model, double x) {
+  const IW_handle_t h = handle();
+  waiting([&] { return IW_set_coherence(h, static_cast<IW_coherence_t>(model), x); });
+}
+
+void Segment::refresh() {
+  const IW_handle_t h = handle();
+  waiting([&] { return IW_refresh(h); });
+}
+
+std::uint64_t Segment::version() const { return IW_version(handle()); }
+
+double Segment::staleness() const {
+  double seconds = 0;
+  const IW_handle_t h = handle();
+  waiting([&] { return IW_staleness(h, &seconds); });
+  return seconds;
+}
+
+nb::dict Segment::stats() const {
+  IW_stats_t all{};
+  all.size = sizeof all;
+  const IW_handle_t h = handle();
+  waiting([&] { return IW_stats(h, &all); });
+  nb::dict out;
+#define IWPY_STATISTIC(name) out[#name] = all.name
+  IWPY_STATISTIC(bytes_sent);
+  IWPY_STATISTIC(bytes_received);
+  IWPY_STATISTIC(messages_sent);
+  IWPY_STATISTIC(messages_received);
+  IWPY_STATISTIC(notifications);
+  IWPY_STATISTIC(diffs_sent);
+  IWPY_STATISTIC(diffs_received);
+  IWPY_STATISTIC(diff_bytes_sent);
+  IWPY_STATISTIC(diff_bytes_received);
+  IWPY_STATISTIC(full_copies);
+  IWPY_STATISTIC(faults);
+  IWPY_STATISTIC(stray_writes);
+  IWPY_STATISTIC(reader_locks);
+  IWPY_STATISTIC(local_reader_locks);
+  IWPY_STATISTIC(writer_locks);
+  IWPY_STATISTIC(aborts);
+  IWPY_STATISTIC(blocks);
+  IWPY_STATISTIC(native_bytes);
+  IWPY_STATISTIC(version);
+  IWPY_STATISTIC(newest_known);
+  IWPY_STATISTIC(compared_bytes);
+  IWPY_STATISTIC(whole_bytes);
+  IWPY_STATISTIC(searched_blocks);
+#undef IWPY_STATISTIC
+  return out;
+}
+
+void Segment::set_on_change(nb::object call) {
+  const IW_handle_t h = handle();
+  const bool is_wanted = !call.is_none();
+  nb::object before = std::move(state_->on_change);
+  if (is_wanted) state_->on_change = std::move(call);
+  State* const state = state_;
+  waiting([&] { return IW_on_change(h, is_wanted ? changed : nullptr, state); });
+}
+
+void bind_segment(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Segment>(module, "Segment")
+      .def(nb::init<const std::string&, bool, bool, int, double, const std::optional<std::string>&,
+                    std::uint64_t>(),
+           "url"_a, "create"_a, "read_only"_a, "durability"_a, "timeout"_a, "token"_a.none(),
+           "quota"_a)
+      .def("close", &Segment::close)
+      .def_prop_ro("is_closed", &Segment::is_closed)
+      .def_prop_ro("identity", &Segment::identity)
+      .def("acquire_read", &Segment::acquire_read, "seconds"_a.none(), "fresh"_a)
+      .def("release_read", &Segment::release_read)
+      .def("acquire_write", &Segment::acquire_write, "seconds"_a.none())
+      .def("release_write", &Segment::release_write)
+      .def("abort_write", &Segment::abort_write)
+      .def("holds_lock", &Segment::holds_lock)
+      .def("holds_writer_lock", &Segment::holds_writer_lock)
+      .def("set_coherence", &Segment::set_coherence, "model"_a, "x"_a)
+      .def("refresh", &Segment::refresh)
+      .def("version", &Segment::version)
+      .def("staleness", &Segment::staleness)
+      .def("stats", &Segment::stats)
+      .def("set_on_change", &Segment::set_on_change, "call"_a.none());
+  module.def("this_is_main_thread", [] { main_thread = std::this_thread::get_id(); });
+  module.def("forget_holds", &forget_holds);
+  module.def("end_callbacks", &end_callbacks);
+}
+
+}  // namespace iwpy

@@ -1,0 +1,91 @@
+"""Hearing of new versions."""
+
+import asyncio
+import threading
+
+import interweave
+
+
+def test_a_function_is_told_until_it_is_ended(segment, agent):
+    told, versions = threading.Semaphore(0), []
+
+    def tell(version):
+        versions.append(version)
+        told.release()
+
+    end = segment.on_change(tell)
+    agent.do("wl")
+    agent.do("make n 1")
+    agent.do("release")
+    assert told.acquire(timeout=30)
+    with segment.read():
+        assert segment["n"][0] == 0
+    agent.do("add n 0 1")
+    assert told.acquire(timeout=30)
+    end()
+    end()
+    before = list(versions)
+    with segment.read():
+        assert segment.version == 2
+    agent.do("add n 0 1")
+    with segment.read(fresh=True):
+        assert segment["n"][0] == 2
+    assert versions == before == sorted(before) and before[-1] == 2
+
+
+def test_a_function_may_take_locks(segment, agent):
+    told, sums = threading.Semaphore(0), []
+
+    def tell(version):
+        with segment.read():
+            sums.append(int(segment["n"].sum()))
+        told.release()
+
+    segment.on_change(tell)
+    agent.do("wl")
+    agent.do("make n 2")
+    agent.do("put n 1 5")
+    agent.do("release")
+    assert told.acquire(timeout=30)
+    assert sums == [5]
+
+
+def test_asyncio_waits_for_versions(segment, agent):
+    with segment.write():
+        segment.new(interweave.Int, name="n")
+
+    async def follow():
+        seen = []
+        changes = segment.changes()
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(None, agent.do, "add n 0 20")
+        async for version in changes:
+            with segment.read():
+                assert segment.version >= version
+                seen.append(int(segment["n"][0]))
+            if seen[-1] == 20:
+                break
+        await writing
+        await changes.aclose()
+        return seen
+
+    seen = asyncio.run(asyncio.wait_for(follow(), 60))
+    assert seen == sorted(seen) and seen[-1] == 20
+
+
+def test_two_loops_one_after_the_other_and_two_openings(segment, agent):
+    agent.do("wl")
+    agent.do("make n 1")
+    agent.do("release")
+
+    async def next_version(one):
+        changes = one.changes()
+        with one.read():
+            pass
+        await asyncio.get_running_loop().run_in_executor(None, agent.do, "add n 0 1")
+        return await changes.__anext__()
+
+    with interweave.open(segment.url) as other:
+        first = asyncio.run(asyncio.wait_for(next_version(segment), 60))
+        second = asyncio.run(asyncio.wait_for(next_version(other), 60))
+    assert second > first
