@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Tuple, Type, Union as Either
@@ -317,8 +318,7 @@ class Segment:
     def on_change(self, call: Callable[[int], None]) -> Callable[[], None]:
         """Calls `call(version)` when there is a version that makes the copy not recent enough, on a thread of
         the library's that holds no lock. Gives a function that ends it."""
-        key = id(call), len(self._listeners)
-        number = hash(key)
+        number = next(_numbers)
         self._listeners[number] = call
         _tell_changes(self)
 
@@ -376,6 +376,7 @@ class Changes(AsyncIterator[int]):
 # By segment, since every opening of a URL shares the copy, its coherence model and its callback.
 _models: Dict[int, Coherence] = {}
 _hearers: Dict[int, List[Segment]] = {}
+_numbers = itertools.count()
 
 
 def _tell_changes(segment: Segment) -> None:
