@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Every client and machine against every other (conformance/README.md): the cases over all pairs of agents, then
 # random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
-#   make/test_conformance.sh              EDITS=n edits (default 100,000), SEED=n
+#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n
 #   make/test_conformance.sh --long       a million edits
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
-edits=${EDITS:-100000}
+edits=${EDITS:-50000}
 [ "${1:-}" = --long ] && edits=1000000
 export BUILD=${BUILD:-build}
 
@@ -46,6 +46,7 @@ for machine in $machines; do
   quietly "$folder/conformance/build.log" cmake --build "$folder/conformance" --parallel "$jobs"
 done
 
-conformance/run.py self-test
-conformance/run.py cases --jobs "$jobs"
-conformance/run.py random --edits "$edits" ${SEED:+--seed "$SEED"}
+server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
+conformance/run.py self-test "${server[@]}"
+conformance/run.py cases "${server[@]}" --jobs "$jobs"
+conformance/run.py random "${server[@]}" --edits "$edits" ${SEED:+--seed "$SEED"}

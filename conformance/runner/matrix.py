@@ -6,7 +6,7 @@ import queue
 import sys
 import threading
 
-from runner.cases import SERVERS, Failed, Run
+from runner.cases import SHARED_SERVERS, Failed, Run
 from runner.processes import Agent, Broken, Server
 
 
@@ -84,6 +84,18 @@ class Pair:
         self.agents = []
 
 
+class Servers:
+    """Those that all cases share; a case that needs one of its own starts it from `program`."""
+
+    def __init__(self, program):
+        self.program = program
+        self.shared = {name: Server(program, options) for name, options in SHARED_SERVERS.items()}
+
+    def end(self):
+        for server in self.shared.values():
+            server.end()
+
+
 def abilities(agent):
     return set(json.loads(agent.tell("hello"))["abilities"])
 
@@ -98,7 +110,7 @@ def run_pair(kinds, cases, servers, build, numbers, report):
             if not set(case.get("needs", [])) <= pair.abilities:
                 report.skip()
                 continue
-            Run(case, writer, reader, servers[case.get("server", "usual")].address, build, next(numbers)).go()
+            Run(case, writer, reader, servers, build, next(numbers)).go()
         except (Failed, Broken) as failed:
             failure = str(failed)
             pair.end()
@@ -113,7 +125,7 @@ def say_at_once(text):
 
 def run(kinds, cases, gaps, program, build, jobs, say=say_at_once):
     """Returns the report. `jobs` pairs at a time."""
-    servers = {name: Server(program, *options) for name, options in SERVERS.items()}
+    servers = Servers(program)
     pairs = queue.SimpleQueue()
     for pair in itertools.product(kinds, repeat=2):
         pairs.put(pair)
@@ -133,6 +145,5 @@ def run(kinds, cases, gaps, program, build, jobs, say=say_at_once):
         thread.start()
     for thread in threads:
         thread.join()
-    for server in servers.values():
-        server.end()
+    servers.end()
     return report

@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import signal
 import subprocess
 import tempfile
 import time
@@ -55,6 +56,12 @@ class Lines:
         self.process.kill()
         self.end()
 
+    def suspend(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def end(self):
         """Closes its input and waits; what does not end by itself is killed."""
         self.process.stdin.close()
@@ -69,10 +76,16 @@ class Lines:
 
 
 class Server(Lines):
-    def __init__(self, program, *options):
-        super().__init__("the server", [program, "serve", "--listen", "127.0.0.1:0", "--http", "none",
-                                        "--store", "memory", *options])
+    def __init__(self, program, options, store="memory", listen="127.0.0.1:0"):
+        self.again = (program, options, store)
+        super().__init__("the server", [program, "serve", "--listen", listen, "--http", "none", "--store", store,
+                                        *options])
         self.address = self.read().removeprefix("listening ")
+
+    def restarted(self):
+        """Killed, and started again at the same address with the same store."""
+        self.kill()
+        return Server(*self.again, self.address)
 
     def end(self):
         self.process.terminate()

@@ -152,7 +152,7 @@ def first_difference(found, wanted, path="dump"):
 
 def run(kinds, program, build, seed, cases, only_world, progress):
     """Worlds until `cases` edits were checked; (edits, worlds, what failed or None)."""
-    server = Server(program, "--heartbeat", "5")
+    server = Server(program, ["--heartbeat", "5"])
     agents = [Agent(kind, build) for kind in kinds]
     edits = 0
     number = only_world or 0
