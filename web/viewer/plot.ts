@@ -38,7 +38,7 @@ export function plot(length: number): Figure {
     const value = controls.frame?.values[index];
     setText(caption, value === undefined ? "" : `[${index}] = ${numberText(value)}`);
   });
-  const element = h("figure", {}, controls.element, canvas, h("div", { class: "ends" }, ...ends), caption);
+  const element = h("figure", { class: "wide" }, controls.element, canvas, h("div", { class: "ends" }, ...ends), caption);
   return { element, update: (version, values) => controls.update(version, values), toggle: () => controls.toggle() };
 }
 

@@ -109,7 +109,7 @@ class Cell {
     if (this.element.dataset["kind"] !== `${isLink}${canEdit}`) {
       this.element.dataset["kind"] = `${isLink}${canEdit}`;
       const tag = isLink ? h("button", { class: "link", type: "button" })
-        : canEdit ? h("button", { class: "link", type: "button", title: "Edit", onclick: () => this.edit() }) : this.text;
+        : canEdit ? h("button", { class: "edit", type: "button", title: "Edit", onclick: () => this.edit() }) : this.text;
       this.element.replaceChildren(tag);
     }
     setText(this.element.firstElementChild as Element, text === "" ? "“”" : text);
@@ -145,7 +145,7 @@ export function recordTable(segment: Segment, serial: number, steps: readonly St
   let cells = new Map<string, Cell>();
   let shape = "";
   return {
-    element: h("div", { class: "scroll" }, h("table", { class: "wide" }, head, body)),
+    element: h("div", { class: "scroll" }, h("table", { class: "wide record" }, head, body)),
     update({ place, count, isArray }) {
       const isRecord = !isArray && (place.type.fields.length > 0 || place.type.union !== null);
       const rows = isRecord ? fieldsOf(place).map(({ name, spot }) => ({ name, spot, at: [...steps, name] }))

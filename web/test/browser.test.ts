@@ -1,0 +1,235 @@
+/** The viewer in a real browser, served by the server itself. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { connect, t, type Client, type RecordView, type Segment } from "../src/node.js";
+import { colourTable } from "../viewer/colours.js";
+import { Agent, Server } from "./processes.js";
+
+const flags = [
+  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+
+let browser: Browser;
+let server: Server;
+let client: Client;
+const agents: Agent[] = [];
+/** What pages complained of. */
+let complaints: string[] = [];
+const directory = mkdtempSync(join(tmpdir(), "iw-viewer-"));
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env["IW_TEST_CHROMIUM"] ?? "/usr/bin/chromium", args: flags });
+});
+
+after(async () => {
+  await browser.close();
+  rmSync(directory, { recursive: true });
+});
+
+afterEach(async () => {
+  for (const context of browser.contexts()) await context.close();
+  for (const agent of agents.splice(0)) await agent.stop();
+  await client.close();
+  await server.stop();
+});
+
+async function start(...options: string[]): Promise<void> {
+  server = await Server.start(...options);
+  client = await connect(server.url);
+  complaints = [];
+}
+
+/** A page of the viewer, at an address behind `#`. */
+async function view(address: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  await page.goto(`http://${server.web}/#${address}`);
+  return page;
+}
+
+/** Until the header says that. */
+function said(page: Page, text: string): Promise<unknown> {
+  return page.locator("#connection", { hasText: text }).waitFor();
+}
+
+/** The segment with an 8 x 8 array of double, "grid", all zeros. */
+async function grid(path: string): Promise<Segment> {
+  const segment = await client.open(path);
+  await segment.write(() => void segment.allocate(t.array(t.double, 8, 8), { name: "grid" }));
+  return segment;
+}
+
+async function fill(segment: Segment, value: (row: number, column: number) => number): Promise<void> {
+  await segment.write(() => {
+    const rows = segment.get("grid") as Float64Array[];
+    for (let row = 0; row < 8; ++row) {
+      const values = rows[row] as Float64Array;
+      for (let column = 0; column < 8; ++column) values[column] = value(row, column);
+    }
+  });
+}
+
+/** The picture's pixels, as its canvas has them. */
+function pixels(page: Page): Promise<number[]> {
+  return page.evaluate(() => {
+    const canvas = document.querySelector("canvas.map") as HTMLCanvasElement;
+    const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(0, 0, 8, 8);
+    return [...new Uint32Array(data.buffer)];
+  });
+}
+
+test("the heat map's pixels follow the data", async () => {
+  await start();
+  const segment = await grid("/heat");
+  const colours = colourTable("viridis");
+  await fill(segment, (row, column) => row * 8 + column);
+  const page = await view("/heat");
+  await said(page, "version 2");
+  await page.locator("canvas.map").waitFor();
+  // Row 0 is at the bottom, and the range is 0 to 63.
+  const expected = Array.from({ length: 64 }, (_, i) => colours[Math.round((((7 - (i >> 3)) * 8 + (i & 7)) * 255) / 63)]);
+  assert.deepEqual(await pixels(page), expected);
+  await fill(segment, (row, column) => (row === 7 && column === 0 ? 1 : 0));
+  await said(page, "version 3");
+  await page.waitForFunction(() => document.querySelector(".controls .mono")?.textContent === "version 3");
+  const now = await pixels(page);
+  assert.equal(now[0], colours[255]);
+  assert.ok(now.slice(1).every((pixel) => pixel === colours[0]));
+  // Paused, nothing moves; what was received can be looked at again.
+  await page.getByRole("button", { name: "Pause" }).click();
+  await fill(segment, () => 5);
+  await said(page, "version 4");
+  assert.deepEqual(await pixels(page), now);
+  await page.getByLabel("Look back").fill("0");
+  assert.deepEqual(await pixels(page), expected);
+  assert.deepEqual(complaints, []);
+});
+
+test("steering reaches a program", async () => {
+  await start();
+  const program = new Agent();
+  agents.push(program);
+  await program.do(`open ${server.address}/steered 10`, "wl", "make rate 1", "put rate 0 3", "release");
+  const page = await view("/steered");
+  await page.getByRole("button", { name: "3", exact: true }).click();
+  await page.getByLabel("New value").fill("40");
+  await page.keyboard.press("Enter");
+  await said(page, "version 2");
+  await program.do("rl");
+  assert.equal(await program.ask("get rate 0"), "40");
+  await program.do("rl_release");
+  // What is no int is refused, with its reason, and nothing is shared.
+  await page.getByRole("button", { name: "40", exact: true }).click();
+  await page.getByLabel("New value").fill("4.5");
+  await page.keyboard.press("Enter");
+  await page.locator("#notices .bad", { hasText: "4.5 is no int" }).waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("td.value").textContent(), "40");
+});
+
+test("a killed server shows as lost, and recovers", async () => {
+  await start("--store", join(directory, "killed"));
+  const segment = await grid("/kept");
+  const page = await view("/kept");
+  await said(page, "connected · version 1");
+  await server.kill();
+  await said(page, "Connection lost");
+  assert.match(await page.locator("#connection").textContent() ?? "", /shown: version 1, .* old/);
+  assert.equal(await page.locator("body.is-lost").count(), 1);
+  await server.restart();
+  await said(page, "connected · version 1");
+  await fill(segment, () => 1);
+  await said(page, "connected · version 2");
+  assert.equal(await page.locator("body.is-lost").count(), 0);
+});
+
+test("updates do not pile up, and memory is flat over ten thousand", async () => {
+  await start();
+  const segment = await client.open("/many");
+  await segment.write(() => void segment.allocate(t.double, { count: 1000, name: "wave" }));
+  const page = await view("/many");
+  const devtools = await page.context().newCDPSession(page);
+  const update = async (times: number) => {
+    for (let i = 0; i < times; ++i) {
+      await segment.write(() => {
+        const wave = segment.get("wave") as Float64Array;
+        for (let k = 0; k < wave.length; ++k) wave[k] = Math.sin(k / 50 + i / 10);
+      });
+    }
+    await said(page, `version ${segment.version}`);
+  };
+  const memory = async () => {
+    await devtools.send("HeapProfiler.collectGarbage");
+    const { usedSize, backingStorageSize = 0 } = await devtools.send("Runtime.getHeapUsage") as { usedSize: number; backingStorageSize?: number };
+    return usedSize + backingStorageSize;
+  };
+  await update(2000);
+  const first = await memory();
+  await update(8000);
+  const last = await memory();
+  assert.ok(last - first < 2 << 20, `${first} bytes grew to ${last}`);
+  assert.deepEqual(complaints, []);
+});
+
+test("records, unions and pointers can be walked, and everything has a MIP to copy", async () => {
+  await start();
+  const segment = await client.open("/list");
+  const node = t.record("node_t", { key: t.int, next: t.pointer("node_t"), name: t.text() });
+  await segment.write(() => {
+    const head = segment.allocate(node, { name: "head" }).value as RecordView;
+    const next = segment.allocate("node_t").value as RecordView;
+    Object.assign(next, { key: 7, name: "second", next: head });
+    head["next"] = next;
+  });
+  const page = await view("/list?block=1");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const row = page.locator("tr", { has: page.locator("th", { hasText: "next" }) });
+  await row.getByRole("button", { name: "Copy MIP" }).click();
+  await page.locator("#notices", { hasText: "Copied" }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${server.url}/list#1#1`);
+  await row.getByRole("button", { name: "→ #2" }).click();
+  await page.getByRole("button", { name: "second" }).waitFor();
+  await page.getByRole("link", { name: "Graph" }).click();
+  await page.getByLabel("head, node_t").click();
+  assert.match(page.url(), /block=1/);
+  assert.deepEqual(complaints, []);
+});
+
+test("it works by keyboard, on a phone's width, in light and dark", async () => {
+  await start();
+  await fill(await grid("/keys"), (row) => row);
+  const page = await view("", { viewport: { width: 360, height: 740 }, colorScheme: "dark" });
+  await page.getByRole("link", { name: "/keys" }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("keys");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.locator("canvas.map").waitFor();
+  await page.locator("main").focus();
+  await page.keyboard.press("Space");
+  await page.getByRole("button", { name: "Go on" }).waitFor();
+  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(await overflow() <= 0);
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await ground();
+  await page.emulateMedia({ colorScheme: "light" });
+  assert.notEqual(await ground(), dark);
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "/keys" }).waitFor();
+  assert.ok(await overflow() <= 0);
+});
+
+test("a page of another site is kept out", async () => {
+  await start();
+  const answer = await fetch(`http://${server.web}/status`, { headers: { Origin: "https://example.org" } });
+  assert.equal(answer.status, 403);
+  const page = await fetch(`http://${server.web}/`);
+  assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'/);
+});
