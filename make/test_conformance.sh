@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
 edits=${EDITS:-50000}
 [ "${1:-}" = --long ] && edits=1000000
-export BUILD=${BUILD:-build}
+BUILD=$(realpath -m "${BUILD:-build}")
+export BUILD
 
 machines="native s390x powerpc i686 aarch64"  # those of conformance/agents.json
 
@@ -31,12 +32,12 @@ library() {
 for machine in $machines; do
   if [ "$machine" = native ]; then
     folder=$BUILD/release
-    archive=$PWD/$folder/native/abi/libinterweave.a
+    archive=$folder/native/abi/libinterweave.a
     cross=()
     quietly "$BUILD/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave
   else
     folder=$BUILD/machines/$machine
-    archive=$PWD/$folder/abi/libinterweave.a
+    archive=$folder/abi/libinterweave.a
     cross=(--toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$machine-linux-gnu")
     library "$folder" "$machine-linux-gnu"
   fi

@@ -56,7 +56,11 @@ class Model:
         return [block.kind for blocks in self.blocks.values() for block in blocks.values()]
 
     def dumped(self, segment):
-        return [self.blocks[segment][serial].dumped() for serial in sorted(self.blocks[segment])]
+        return dumped(self.blocks[segment])
+
+    def dumped_before(self, segment):
+        """As it was when the section began: what others see meanwhile."""
+        return dumped(self.kept[0][segment])
 
     # ---- Drawing ----
 
@@ -125,6 +129,21 @@ class Model:
         block.units[index] = value
         return [put(segment, path, told)]
 
+    def rewrite_largest(self, most_items):
+        """Every unit of the largest block that has at most so many items: releases of such are sent whole."""
+        fits = [(len(block.units), segment, serial) for segment, blocks in self.blocks.items()
+                for serial, block in blocks.items() if len(block.units) <= most_items]
+        if not fits:
+            return []
+        _, segment, serial = max(fits)
+        block = self.blocks[segment][serial]
+        commands = []
+        for index, (unit, item) in enumerate(block.items()):
+            if not item.is_bytes():
+                block.units[index] = self.values.unit(item)
+                commands.append(put(segment, f"{serial}#{unit}", block.units[index]))
+        return commands
+
     def changed(self, kind, old, place):
         """(the new value, where the change is put, what is put): the whole unit, or a part of what it holds."""
         random = self.random
@@ -166,6 +185,10 @@ class Model:
         unit += which // len(per_value) * kinds[0].units
         value, path, told = self.changed(item, units[which], f"{place}/{unit}")
         return [*units[:which], value, *units[which + 1:]], path, told
+
+
+def dumped(blocks):
+    return [blocks[serial].dumped() for serial in sorted(blocks)]
 
 
 def put(segment, place, value):

@@ -14,6 +14,7 @@ from runner.random_types import TypeMaker
 
 ROUNDS = 24
 EDITS = 24  # a round
+REWRITTEN_ITEMS = 300
 
 
 class Differs(Exception):
@@ -32,6 +33,9 @@ class World:
         self.behind = set()
         self.edits = 0
         self.told = []
+        # Some worlds have a writer that stays and rewrites one block again and again.
+        self.rewrites = self.random.random() < 0.15
+        self.writer = None
 
     def run(self):
         for agent in self.agents:
@@ -39,7 +43,7 @@ class World:
         for number in range(ROUNDS):
             if self.random.random() < 0.1:
                 self.begin_anew(self.random.choice(self.agents))
-            self.write(self.random.choice(self.agents))
+            self.write(self.next_writer())
             self.behind = {self.random.choice(self.agents)} if self.random.random() < 0.2 else set()
             if number == ROUNDS - 1:
                 self.behind = set()
@@ -54,6 +58,11 @@ class World:
         """The next lock brings a complete copy."""
         agent.tell("reset")
         self.open(agent)
+
+    def next_writer(self):
+        if self.writer is None or not self.rewrites or self.random.random() < 0.1:
+            self.writer = self.random.choice(self.agents)
+        return self.writer
 
     def tell(self, agent, commands):
         self.told += commands
@@ -75,8 +84,12 @@ class World:
             if not drawn:
                 self.make(agent)
             commands += drawn
+        if self.rewrites:
+            commands += self.model.rewrite_largest(REWRITTEN_ITEMS)
         self.tell(agent, commands)
         self.edits += len(commands)
+        if self.random.random() < 0.2:
+            self.look_in(agent)
         if is_aborted:
             self.model.restore()
         word = "wl_abort" if is_aborted else "wl_release"
@@ -92,6 +105,20 @@ class World:
         serial, = self.tell(agent, [f"make {segment} {name or '-'} {count} {json.dumps(kind.reference)}"])
         self.model.add(segment, name, count, kind, int(serial))
         self.edits += 1
+
+    def look_in(self, writer):
+        """Somebody else reads before the release: the newest version is the one before."""
+        reader = self.random.choice(self.agents)
+        if reader is writer:
+            return
+        for segment in self.model.urls:
+            reader.tell(f"rl {segment} 60 fresh")
+            found = json.loads(reader.tell(f"dump {segment}"))
+            wanted = self.model.dumped_before(segment)
+            if found != wanted:
+                raise Differs(f"{reader.name}, segment {segment}, while {writer.name} writes: "
+                              f"{first_difference(found, wanted)}")
+            reader.tell(f"rl_release {segment}")
 
     def compare(self, agents):
         """All at once, so that the machines work side by side."""
