@@ -5,6 +5,7 @@ import json
 import queue
 import sys
 import threading
+import time
 
 from runner.cases import SHARED_SERVERS, Failed, Run
 from runner.processes import Agent, Broken, Server
@@ -19,14 +20,13 @@ class Report:
         self.pair_count = pair_count
         self.passed = self.skipped = self.known = self.pairs = 0
         self.failures = []  # (case, text)
-        self.used = set()
+        self.shown = time.monotonic()
         self.mutex = threading.Lock()
 
     def gap_of(self, case, pair):
-        for number, gap in enumerate(self.gaps):
+        for gap in self.gaps:
             roles = pair if "role" not in gap else (pair[0 if gap["role"] == "W" else 1],)
             if gap["case"] == case["name"] and gap["agent"] in roles:
-                self.used.add(number)
                 return gap
         return None
 
@@ -56,7 +56,8 @@ class Report:
     def pair_done(self, pair):
         with self.mutex:
             self.pairs += 1
-            if sys.stdout.isatty():
+            if sys.stdout.isatty() or time.monotonic() > self.shown + 30:
+                self.shown = time.monotonic()
                 self.say(f"  {self.pairs} of {self.pair_count} pairs: {pair[0]} -> {pair[1]}")
 
 

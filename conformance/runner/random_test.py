@@ -1,6 +1,6 @@
 """The random test: in each round one machine edits, every machine reads, and all dumps must be the model.
 
-A world is a few random types and two segments; world W of seed S is always the same, so that one that
+A world is a few random types and two or three segments; world W of seed S is always the same, so that one that
 fails can be run alone.
 """
 
@@ -28,7 +28,8 @@ class World:
         base = f"iw://{address}/random{number}"
         self.maker = TypeMaker(self.random, f"w{number}")
         self.kinds = self.maker.make_all()
-        self.model = Model(self.random, self.kinds, {"a": f"{base}/a", "b": f"{base}/b"})
+        names = "ab" if self.random.random() < 0.7 else "abc"
+        self.model = Model(self.random, self.kinds, {name: f"{base}/{name}" for name in names})
         self.declared = set()
         self.behind = set()
         self.edits = 0
@@ -73,7 +74,7 @@ class World:
         self.told = [f"-- {agent.name} writes"]
         if agent not in self.declared:
             self.declare(agent)
-        self.tell(agent, ["wl a 60", "wl b 60"])
+        self.tell(agent, [f"wl {name} 60" for name in self.model.urls])
         self.model.keep()
         is_aborted = self.random.random() < 0.1
         for _ in range(self.random.randint(0, 4)):
@@ -93,8 +94,8 @@ class World:
         if is_aborted:
             self.model.restore()
         word = "wl_abort" if is_aborted else "wl_release"
-        # Pointers from a may lead to new blocks of b, and the other way round.
-        self.tell(agent, [f"{word} a", f"{word} b"])
+        # Pointers from each may lead to new blocks of the others, which are released later.
+        self.tell(agent, [f"{word} {name}" for name in self.model.urls])
 
     def declare(self, agent):
         self.tell(agent, ["types " + json.dumps([{"name": kind.name, **kind.body} for kind in self.kinds])])
@@ -138,10 +139,11 @@ class World:
                     raise Differs(f"{agent.name}: the MIP of {place[1]} is {answer[3:]}, not {place[2]}")
 
     def reading(self, place):
-        commands = ["rl a 60 fresh", "rl b 60 fresh", "dump a", "dump b"]
+        names = list(self.model.urls)
+        commands = [f"rl {name} 60 fresh" for name in names] + [f"dump {name}" for name in names]
         if place:
             commands.append(f"mip {place[0]} {place[1]}")
-        return [*commands, "rl_release a", "rl_release b"]
+        return commands + [f"rl_release {name}" for name in names]
 
     def draw_place(self):
         """(segment, place, its canonical MIP) of some unit."""
