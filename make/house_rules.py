@@ -33,6 +33,16 @@ SERVER_EDGES = {
     "net": {"session", "lock", "coherence"},
     "client": set(),
 }
+WEB_EDGES = {
+    "wire": set(),
+    "types": {"wire"},
+    "coherence": {"wire"},
+    "diff": {"wire", "types"},
+    "swizzle": {"wire", "types", "diff"},
+    "session": {"wire", "coherence"},
+    "client": {"wire", "types", "coherence", "diff", "swizzle", "session"},
+}
+SOURCES = {".cc", ".h", ".hpp", ".c", ".rs", ".py", ".ts"}
 DRAWERS = {"util", "utils", "common", "misc", "manager", "helpers"}
 LINE_COLUMNS_MAX = 120
 FILE_LINES_MAX = 800
@@ -43,6 +53,7 @@ SYSTEM_TEST = re.compile(
 SYSTEM_HEADER = re.compile(r"^\s*#\s*include\s*<(sys/|linux/|unistd\.h|poll\.h|netdb\.h|arpa/|netinet/|signal\.h|"
                            r"pthread\.h|windows\.h|immintrin\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
+TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
 CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
 
 breaches = []
@@ -90,10 +101,21 @@ def check_server(path, lines):
                 breach(path, number, f"room {room} may not use room {other}")
 
 
-def check_sizes(path, lines):
-    if path.suffix not in {".cc", ".h", ".hpp", ".c", ".rs", ".py"} or ".gen." in path.name:
+def check_web(path, lines):
+    # web/src/<room>/...
+    room = path.parts[2]
+    if room not in WEB_EDGES:
         return
-    if "protocol" in path.parts and path.suffix == ".rs":
+    for number, line in enumerate(lines, 1):
+        for other in TS_IMPORT.findall(line):
+            if other in WEB_EDGES and other != room and other not in WEB_EDGES[room]:
+                breach(path, number, f"room {room} may not import room {other}")
+
+
+def check_sizes(path, lines):
+    if path.suffix not in SOURCES or ".gen." in path.name:
+        return
+    if "protocol" in path.parts and path.suffix in {".rs", ".ts"}:
         return
     if len(lines) > FILE_LINES_MAX:
         breach(path, len(lines), f"{len(lines)} lines; at most {FILE_LINES_MAX}: one concept a file")
@@ -135,7 +157,7 @@ def main():
     check_rules(tracked_files())
     for path in tracked_files():
         check_names(path)
-        if path.suffix not in {".cc", ".h", ".hpp", ".c", ".rs", ".py"}:
+        if path.suffix not in SOURCES:
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         check_sizes(path, lines)
@@ -143,6 +165,8 @@ def main():
             check_native(path, lines)
         if path.parts[:2] == ("server", "src") and len(path.parts) > 2:
             check_server(path, lines)
+        if path.parts[:2] == ("web", "src") and len(path.parts) > 3:
+            check_web(path, lines)
     for text in breaches:
         print(text, file=sys.stderr)
     return 1 if breaches else 0

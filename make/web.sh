@@ -5,8 +5,13 @@ set -euo pipefail
 cd "$(dirname "$0")/../web"
 # What package-lock.json names, fetched by npm itself; nothing when it is there.
 [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-progress
+built_hash() { cat viewer/built/* | git hash-object --stdin; }
+before=$(built_hash)
 npm run --silent build
 [ "${1:-build}" = test ] || exit 0
+npm run --silent check
+[ "$before" = "$(built_hash)" ] ||
+  { echo "web: viewer/built was stale; it is built now: build the server anew and commit it" >&2; exit 1; }
 export IW_TEST_SERVER=${IW_TEST_SERVER:-$PWD/../target/release/interweave}
 export IW_TEST_AGENT=${IW_TEST_AGENT:-$(realpath "../${BUILD:-build}/release/native/abi/test_agent")}
 npm test --silent -- --test-reporter=dot

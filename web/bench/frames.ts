@@ -14,7 +14,8 @@ const [ARRAYS, COUNT, DOUBLE, FRAMES] = [6, 65536, 10, 200];
 const writer = new Copy(2 ** 30);
 const reader = new Copy(2 ** 30);
 const blocks = new DiffBuilder();
-for (let serial = 1; serial <= ARRAYS; ++serial) blocks.addBlock(serial, DOUBLE, COUNT, `a${serial}`);
+for (let serial = 1; serial <= ARRAYS; ++serial)
+  blocks.addBlock(serial, DOUBLE, COUNT, `a${serial}`);
 const first = blocks.finish(0n) as Uint8Array;
 writer.apply(first);
 reader.apply(first);
@@ -32,7 +33,11 @@ for (let frame = 0; frame < FRAMES; ++frame) {
   collecting.push(performance.now() - begin);
   changes.commit(writer.version + 1n);
   const now = { incarnation: 1n, number: writer.version };
-  const pieces = [...framesOf(message(MessageType.READER_ACQUIRED, 1, readerAcquired, { now, updated: true }, diff))];
+  const pieces = [
+    ...framesOf(
+      message(MessageType.READER_ACQUIRED, 1, readerAcquired, { now, updated: true }, diff),
+    ),
+  ];
   const start = performance.now();
   const decoder = new FrameDecoder(1n << 30n);
   const whole = pieces.flatMap((piece) => decoder.push(piece))[0];

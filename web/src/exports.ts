@@ -1,6 +1,11 @@
 /** What the package offers on every platform, but for `connect`. */
 export { Client, Coherence, type ConnectOptions } from "./client/client.js";
-export { Segment, type LockOptions, type OpenOptions, type SegmentStats } from "./client/segment.js";
+export {
+  Segment,
+  type LockOptions,
+  type OpenOptions,
+  type SegmentStats,
+} from "./client/segment.js";
 export { ReadLock, WriteLock } from "./client/locks.js";
 export { Block } from "./client/block.js";
 export { ArrayView, plain, type NumericArray, type RecordView } from "./client/values.js";

@@ -34,7 +34,10 @@ test("types nested in types stay small however many values they stand for", () =
 test("an announced bulk takes no memory before its bytes come", () => {
   const decoder = new FrameDecoder(1n << 40n);
   // READER_ACQUIRED with 2^39 bytes of bulk, of which 4 come.
-  const frame = Buffer.from("00000024000000040000003100000006000000800000000000000000000000010000000000000001000000010a0b0c0d", "hex");
+  const frame = Buffer.from(
+    "00000024000000040000003100000006000000800000000000000000000000010000000000000001000000010a0b0c0d",
+    "hex",
+  );
   const before = process.memoryUsage().arrayBuffers;
   assert.deepEqual(decoder.push(frame), []);
   assert.ok(process.memoryUsage().arrayBuffers - before < 1 << 20);
@@ -45,10 +48,19 @@ test("a declared type is the same one in every segment that has it", () => {
   const table = new TypeTable();
   const first = intern(table, node);
   // The numbers of the vectors: the pointer is 64, the record 65.
-  assert.deepEqual(first.descriptors.map(({ serial, name }) => [serial, name]), [[64, ""], [65, "node_t"]]);
+  assert.deepEqual(
+    first.descriptors.map(({ serial, name }) => [serial, name]),
+    [
+      [64, ""],
+      [65, "node_t"],
+    ],
+  );
   table.append(table.check(first.descriptors));
   const again = intern(table, t.record("node_t", { key: t.int, next: t.pointer("node_t") }));
   assert.deepEqual(again, { serial: 65, descriptors: [] });
   const list = intern(table, t.array(t.pointer(node), 4));
-  assert.deepEqual(list.descriptors.map(({ body }) => body), [{ kind: 4, array: { element: 64, count: 4 } }]);
+  assert.deepEqual(
+    list.descriptors.map(({ body }) => body),
+    [{ kind: 4, array: { element: 64, count: 4 } }],
+  );
 });

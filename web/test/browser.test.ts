@@ -10,8 +10,14 @@ import { colourTable } from "../viewer/colours.js";
 import { Agent, Server } from "./processes.js";
 
 const flags = [
-  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
 ];
 
 let browser: Browser;
@@ -23,7 +29,10 @@ let complaints: string[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-viewer-"));
 
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env["IW_TEST_CHROMIUM"] ?? "/usr/bin/chromium", args: flags });
+  browser = await chromium.launch({
+    executablePath: process.env["IW_TEST_CHROMIUM"] ?? "/usr/bin/chromium",
+    args: flags,
+  });
 });
 
 after(async () => {
@@ -66,7 +75,10 @@ async function grid(path: string): Promise<Segment> {
   return segment;
 }
 
-async function fill(segment: Segment, value: (row: number, column: number) => number): Promise<void> {
+async function fill(
+  segment: Segment,
+  value: (row: number, column: number) => number,
+): Promise<void> {
   await segment.write(() => {
     const rows = segment.get("grid") as Float64Array[];
     for (let row = 0; row < 8; ++row) {
@@ -94,11 +106,16 @@ test("the heat map's pixels follow the data", async () => {
   await said(page, "version 2");
   await page.locator("canvas.map").waitFor();
   // Row 0 is at the bottom, and the range is 0 to 63.
-  const expected = Array.from({ length: 64 }, (_, i) => colours[Math.round((((7 - (i >> 3)) * 8 + (i & 7)) * 255) / 63)]);
+  const expected = Array.from(
+    { length: 64 },
+    (_, i) => colours[Math.round((((7 - (i >> 3)) * 8 + (i & 7)) * 255) / 63)],
+  );
   assert.deepEqual(await pixels(page), expected);
   await fill(segment, (row, column) => (row === 7 && column === 0 ? 1 : 0));
   await said(page, "version 3");
-  await page.waitForFunction(() => document.querySelector(".controls .mono")?.textContent === "version 3");
+  await page.waitForFunction(
+    () => document.querySelector(".controls .mono")?.textContent === "version 3",
+  );
   const now = await pixels(page);
   assert.equal(now[0], colours[255]);
   assert.ok(now.slice(1).every((pixel) => pixel === colours[0]));
@@ -116,7 +133,13 @@ test("steering reaches a program", async () => {
   await start();
   const program = new Agent();
   agents.push(program);
-  await program.do(`open ${server.address}/steered 10`, "wl", "make rate 1", "put rate 0 3", "release");
+  await program.do(
+    `open ${server.address}/steered 10`,
+    "wl",
+    "make rate 1",
+    "put rate 0 3",
+    "release",
+  );
   const page = await view("/steered");
   await page.getByRole("button", { name: "3", exact: true }).click();
   await page.getByLabel("New value").fill("40");
@@ -141,7 +164,7 @@ test("a killed server shows as lost, and recovers", async () => {
   await said(page, "connected · version 1");
   await server.kill();
   await said(page, "Connection lost");
-  assert.match(await page.locator("#connection").textContent() ?? "", /shown: version 1, .* old/);
+  assert.match((await page.locator("#connection").textContent()) ?? "", /shown: version 1, .* old/);
   assert.equal(await page.locator("body.is-lost").count(), 1);
   await server.restart();
   await said(page, "connected · version 1");
@@ -167,7 +190,10 @@ test("updates do not pile up, and memory is flat over ten thousand", async () =>
   };
   const memory = async () => {
     await devtools.send("HeapProfiler.collectGarbage");
-    const { usedSize, backingStorageSize = 0 } = await devtools.send("Runtime.getHeapUsage") as { usedSize: number; backingStorageSize?: number };
+    const { usedSize, backingStorageSize = 0 } = (await devtools.send("Runtime.getHeapUsage")) as {
+      usedSize: number;
+      backingStorageSize?: number;
+    };
     return usedSize + backingStorageSize;
   };
   await update(2000);
@@ -216,19 +242,21 @@ test("it works by keyboard, on a phone's width, in light and dark", async () => 
   await page.keyboard.press("Space");
   await page.getByRole("button", { name: "Go on" }).waitFor();
   const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(await overflow() <= 0);
+  assert.ok((await overflow()) <= 0);
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await ground();
   await page.emulateMedia({ colorScheme: "light" });
   assert.notEqual(await ground(), dark);
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "/keys" }).waitFor();
-  assert.ok(await overflow() <= 0);
+  assert.ok((await overflow()) <= 0);
 });
 
 test("a page of another site is kept out", async () => {
   await start();
-  const answer = await fetch(`http://${server.web}/status`, { headers: { Origin: "https://example.org" } });
+  const answer = await fetch(`http://${server.web}/status`, {
+    headers: { Origin: "https://example.org" },
+  });
   assert.equal(answer.status, 403);
   const page = await fetch(`http://${server.web}/`);
   assert.match(page.headers.get("content-security-policy") ?? "", /default-src 'none'/);

@@ -9,7 +9,8 @@ import { createInterface } from "node:readline";
 import { root } from "./vectors.js";
 
 const program = process.env["IW_TEST_SERVER"] ?? `${root}target/release/interweave`;
-export const agentProgram = process.env["IW_TEST_AGENT"] ?? `${root}build/release/native/abi/test_agent`;
+export const agentProgram =
+  process.env["IW_TEST_AGENT"] ?? `${root}build/release/native/abi/test_agent`;
 
 /** The lines that a child says, as they are asked for. */
 class Lines {
@@ -76,8 +77,10 @@ export class Server {
 }
 
 async function begin(listen: string, http: string, options: string[]) {
-  const child = spawn(program, ["serve", "--listen", listen, "--http", http, ...options],
-    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
+  const child = spawn(program, ["serve", "--listen", listen, "--http", http, ...options], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, NO_COLOR: "1" },
+  });
   const [said, logged] = [new Lines(child.stdout), new Lines(child.stderr)];
   let web = "";
   for (let line = await logged.next(); line !== ""; line = await logged.next()) {
@@ -93,7 +96,9 @@ async function begin(listen: string, http: string, options: string[]) {
 export class Agent {
   private readonly lines: Lines;
 
-  constructor(private readonly child = spawn(agentProgram, { stdio: ["pipe", "pipe", "inherit"] })) {
+  constructor(
+    private readonly child = spawn(agentProgram, { stdio: ["pipe", "pipe", "inherit"] }),
+  ) {
     this.lines = new Lines(child.stdout);
   }
 

@@ -5,8 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
 import {
-  Coherence, connect, InterweaveError, mipOf, plain, t,
-  type ArrayView, type Client, type RecordView,
+  Coherence,
+  connect,
+  InterweaveError,
+  mipOf,
+  plain,
+  t,
+  type ArrayView,
+  type Client,
+  type RecordView,
 } from "../src/node.js";
 import { Agent, Server } from "./processes.js";
 
@@ -60,28 +67,65 @@ function fails(name: string): (error: unknown) => boolean {
 }
 
 const node = t.record("node_t", { key: t.int, next: t.pointer("node_t") });
-const kid: ReturnType<typeof t.record> = t.record("kid_t", { name: t.text(), kids: t.sequence("kid_t") });
+const kid: ReturnType<typeof t.record> = t.record("kid_t", {
+  name: t.text(),
+  kids: t.sequence("kid_t"),
+});
 const everything = t.record("everything_t", {
-  c: t.char, uc: t.uchar, s: t.short, us: t.ushort, i: t.int, ui: t.uint, h: t.hyper, uh: t.uhyper,
-  f: t.float, d: t.double, b: t.bool,
+  c: t.char,
+  uc: t.uchar,
+  s: t.short,
+  us: t.ushort,
+  i: t.int,
+  ui: t.uint,
+  h: t.hyper,
+  uh: t.uhyper,
+  f: t.float,
+  d: t.double,
+  b: t.bool,
   colour: t.enumeration("colour_t", { RED: 1, GREEN: 2 }),
-  short: t.string(8), long: t.string(40), text: t.text(),
-  grid: t.array(t.double, 2, 3), flags: t.array(t.bool, 3), marks: t.sequence(t.int, 4),
-  choice: t.union("choice_t", ["kind", t.int], [
-    { name: "number", type: t.double, values: [1, 2] },
-    { name: "words", type: t.text(), values: [3] },
-    { name: "", type: null, values: [4] },
-  ]),
+  short: t.string(8),
+  long: t.string(40),
+  text: t.text(),
+  grid: t.array(t.double, 2, 3),
+  flags: t.array(t.bool, 3),
+  marks: t.sequence(t.int, 4),
+  choice: t.union(
+    "choice_t",
+    ["kind", t.int],
+    [
+      { name: "number", type: t.double, values: [1, 2] },
+      { name: "words", type: t.text(), values: [3] },
+      { name: "", type: null, values: [4] },
+    ],
+  ),
   kids: t.sequence(kid),
 });
 
 test("values of every type arrive as they were stored", async () => {
   const stored = {
-    c: -5, uc: 250, s: -30000, us: 60000, i: -2_000_000_000, ui: 4_000_000_000,
-    h: -(1n << 62n), uh: (1n << 64n) - 1n, f: 0.5, d: Math.PI, b: true, colour: 2,
-    short: "eight ch", long: "longer than sixteen bytes, é", text: "owned",
-    flags: [true, false, true], marks: [1, 2, 3], choice: { kind: 3, words: "arm" },
-    kids: [{ name: "a", kids: [{ name: "aa", kids: [] }] }, { name: "", kids: [] }],
+    c: -5,
+    uc: 250,
+    s: -30000,
+    us: 60000,
+    i: -2_000_000_000,
+    ui: 4_000_000_000,
+    h: -(1n << 62n),
+    uh: (1n << 64n) - 1n,
+    f: 0.5,
+    d: Math.PI,
+    b: true,
+    colour: 2,
+    short: "eight ch",
+    long: "longer than sixteen bytes, é",
+    text: "owned",
+    flags: [true, false, true],
+    marks: [1, 2, 3],
+    choice: { kind: 3, words: "arm" },
+    kids: [
+      { name: "a", kids: [{ name: "aa", kids: [] }] },
+      { name: "", kids: [] },
+    ],
   };
   const writer = await (await client()).open("/all");
   await writer.write(() => {
@@ -131,7 +175,11 @@ test("a list is built, followed, and cut, as in Figure 1", async () => {
   const reader = await (await client()).open("/list");
   const keys = () => {
     const found = [];
-    for (let at = (reader.get("head") as RecordView)["next"]; at !== null; at = (at as RecordView)["next"]) {
+    for (
+      let at = (reader.get("head") as RecordView)["next"];
+      at !== null;
+      at = (at as RecordView)["next"]
+    ) {
       found.push((at as RecordView)["key"]);
     }
     return found;
@@ -171,12 +219,15 @@ test("an abort, and an exception, undo everything", async () => {
     (writer.allocate(t.int, { count: 4, name: "kept" }).value as Int32Array).fill(7);
   });
   const { version } = writer;
-  await assert.rejects(writer.write(() => {
-    (writer.get("kept") as Int32Array).fill(8);
-    writer.allocate(node, { name: "gone" });
-    writer.free(writer.block("kept"));
-    throw new Error("changed my mind");
-  }), /changed my mind/);
+  await assert.rejects(
+    writer.write(() => {
+      (writer.get("kept") as Int32Array).fill(8);
+      writer.allocate(node, { name: "gone" });
+      writer.free(writer.block("kept"));
+      throw new Error("changed my mind");
+    }),
+    /changed my mind/,
+  );
   const lock = await writer.write();
   assert.deepEqual([...(writer.get("kept") as Int32Array)], [7, 7, 7, 7]);
   assert.equal(writer.has("gone"), false);
@@ -200,7 +251,15 @@ test("without its lock nothing is read or stored, and errors have codes", async 
   });
   await writer.write(() => {
     for (const [field, value] of Object.entries({
-      c: 128, i: 0.5, ui: -1, h: 1, b: 1, colour: 3, long: "a\0b", flags: [true], choice: { kind: 9 },
+      c: 128,
+      i: 0.5,
+      ui: -1,
+      h: 1,
+      b: 1,
+      colour: 3,
+      long: "a\0b",
+      flags: [true],
+      choice: { kind: 9 },
     })) {
       assert.throws(() => (record[field] = value), fails("BAD_VALUE"), field);
     }
@@ -208,17 +267,29 @@ test("without its lock nothing is read or stored, and errors have codes", async 
     assert.throws(() => (record["marks"] = [1, 2, 3, 4, 5]), fails("TOO_LARGE"));
     assert.throws(() => writer.allocate("no_such_t"), fails("UNKNOWN_TYPE"));
     assert.throws(() => writer.allocate(t.int, { name: "e" }), fails("BAD_NAME"));
-    assert.throws(() => writer.allocate(t.record("node_t", { next: t.pointer("nowhere") })), fails("UNKNOWN_TYPE"));
-    assert.throws(() => writer.allocate(t.record("everything_t", { x: t.int })), fails("TYPE_CONFLICT"));
+    assert.throws(
+      () => writer.allocate(t.record("node_t", { next: t.pointer("nowhere") })),
+      fails("UNKNOWN_TYPE"),
+    );
+    assert.throws(
+      () => writer.allocate(t.record("everything_t", { x: t.int })),
+      fails("TYPE_CONFLICT"),
+    );
     const head = writer.allocate(node).value as RecordView;
     assert.throws(() => (head["next"] = record), fails("BAD_POINTER"));
   });
   await assert.rejects(here.open("/nothing", { readOnly: true }), fails("NO_SEGMENT"));
   await assert.rejects(here.open("no path"), fails("BAD_URL"));
   const watcher = await (await client()).open("/errors", { readOnly: true });
-  await assert.rejects(watcher.write(() => undefined), fails("READ_ONLY"));
+  await assert.rejects(
+    watcher.write(() => undefined),
+    fails("READ_ONLY"),
+  );
   const small = await (await client()).open("/errors", { maxBytes: 10 });
-  await assert.rejects(small.read(() => undefined), fails("TOO_LARGE"));
+  await assert.rejects(
+    small.read(() => undefined),
+    fails("TOO_LARGE"),
+  );
 });
 
 test("pointers lead across segments", async () => {
@@ -227,9 +298,11 @@ test("pointers lead across segments", async () => {
   await b.write(() => {
     (b.allocate(node, { name: "target" }).value as RecordView)["key"] = 42;
   });
-  await a.write(() => b.read(() => {
-    (a.allocate(node, { name: "source" }).value as RecordView)["next"] = b.get("target");
-  }));
+  await a.write(() =>
+    b.read(() => {
+      (a.allocate(node, { name: "source" }).value as RecordView)["next"] = b.get("target");
+    }),
+  );
   const there = await client();
   const seenA = await there.open("/a");
   await seenA.read(async () => {
@@ -289,7 +362,10 @@ test("versions are told as they come, and a slow reader leaves some out", async 
   assert.equal(await segment.read(() => segment.get("n")), 20);
   assert.equal(seen[0], 1);
   assert.equal(seen.at(-1), 21);
-  assert.deepEqual(seen, [...seen].sort((a, b) => a - b));
+  assert.deepEqual(
+    seen,
+    [...seen].sort((a, b) => a - b),
+  );
 });
 
 test("coherence models decide which locks ask [COH-4] [COH-5] [POLL-1]", async () => {
@@ -349,12 +425,15 @@ test("after a server was killed the copy catches up by diff, and watchers go on"
     if (!wasKilled) {
       await Promise.all([loss(here), server.kill()]);
       assert.ok(segment.staleness < 60);
-      await assert.rejects(segment.read(() => undefined, { timeoutMs: 50 }), fails("UNREACHABLE"));
+      await assert.rejects(
+        segment.read(() => undefined, { timeoutMs: 50 }),
+        fails("UNREACHABLE"),
+      );
       await server.restart();
       const again = await agent("/survivor");
       await again.do("add n 77 1");
       wasKilled = true;
-    } else if (await segment.read(() => (segment.get("n") as Int32Array)[77]) === 1) {
+    } else if ((await segment.read(() => (segment.get("n") as Int32Array)[77])) === 1) {
       break;
     }
   }
@@ -398,10 +477,19 @@ test("the server's list, and a segment that is removed", async () => {
   const here = await client();
   const segment = await here.open("/gone");
   await here.open("/stays");
-  assert.deepEqual((await here.list()).map(({ path }) => path), ["/gone", "/stays"]);
+  assert.deepEqual(
+    (await here.list()).map(({ path }) => path),
+    ["/gone", "/stays"],
+  );
   await here.remove("/gone");
-  await assert.rejects(segment.read(() => undefined, { fresh: true }), fails("REMOVED"));
-  assert.deepEqual((await here.list("/s")).map(({ path }) => path), ["/stays"]);
+  await assert.rejects(
+    segment.read(() => undefined, { fresh: true }),
+    fails("REMOVED"),
+  );
+  assert.deepEqual(
+    (await here.list("/s")).map(({ path }) => path),
+    ["/stays"],
+  );
 });
 
 test("a server that is not there is UNREACHABLE", async () => {

@@ -6,13 +6,23 @@ import { CopyState } from "../src/session/copy_state.js";
 import { WriterGrant } from "../src/session/writer_grant.js";
 import { CoherenceModel } from "../src/wire/protocol/lock.js";
 
-const stamp = (number: number, incarnation = 1) => ({ incarnation: BigInt(incarnation), number: BigInt(number) });
+const stamp = (number: number, incarnation = 1) => ({
+  incarnation: BigInt(incarnation),
+  number: BigInt(number),
+});
 const bytes = new Uint8Array(10);
 
 function known(change: Partial<Knowledge>): Knowledge {
   return {
-    hasCopy: true, copy: stamp(5), newest: stamp(5), newestAsOf: -Infinity, confirmed: 0, promise: null,
-    heard: -Infinity, heartbeatMs: 1000, ...change,
+    hasCopy: true,
+    copy: stamp(5),
+    newest: stamp(5),
+    newestAsOf: -Infinity,
+    confirmed: 0,
+    promise: null,
+    heard: -Infinity,
+    heartbeatMs: 1000,
+    ...change,
   };
 }
 
@@ -48,7 +58,10 @@ test("Temporal counts from when the copy was last confirmed; Strict always asks 
   assert.equal(isRecent(temporal, known({ confirmed: 1000 }), 3000, 3000), true);
   assert.equal(isRecent(temporal, known({ confirmed: 1000 }), 3001, 3001), false);
   const strict = { model: CoherenceModel.STRICT, x: 0 };
-  assert.equal(isRecent(strict, known({ newestAsOf: 10, promise: full, heard: 10 }), 10, 10), false);
+  assert.equal(
+    isRecent(strict, known({ newestAsOf: 10, promise: full, heard: 10 }), 10, 10),
+    false,
+  );
 });
 
 test("diffs wait in version order, and what continues nothing is dropped and credited [NOT-4]", () => {
@@ -81,7 +94,13 @@ test("a connection that is lost takes the server's promise with it", () => {
 
 test("a lock is renewed at a third of its lease, and not beyond its longest hold [LOCK-3]", () => {
   const granted = {
-    now: stamp(1), updated: false, fence: 9n, lease_ms: 3000, max_hold_ms: 5000, first_serial: 1n, serial_count: 1,
+    now: stamp(1),
+    updated: false,
+    fence: 9n,
+    lease_ms: 3000,
+    max_hold_ms: 5000,
+    first_serial: 1n,
+    serial_count: 1,
   };
   const grant = new WriterGrant(granted, 100, 150);
   assert.equal(grant.renewalDue, 1100);

@@ -14,8 +14,17 @@ import * as protocol from "../src/wire/protocol/index.js";
 import { fromBytes, Reader, toBytes, Writer, type Codec } from "../src/wire/protocol/xdr.js";
 import { ByteWriter, Cursor, unzigzag } from "../src/wire/varint.js";
 import {
-  bytesOf, contextCopy, contextTypes, descriptorsOf, number, pointer, slotForm, toHex, unitsOf,
-  vectorsOf, type Vector,
+  bytesOf,
+  contextCopy,
+  contextTypes,
+  descriptorsOf,
+  number,
+  pointer,
+  slotForm,
+  toHex,
+  unitsOf,
+  vectorsOf,
+  type Vector,
 } from "./vectors.js";
 
 /** The meaning, and what it is written as where there is one way. */
@@ -31,7 +40,9 @@ const bodies: Record<string, Codec<never>> = Object.fromEntries(
 ) as Record<string, Codec<never>>;
 
 const enumOfMember: Record<string, Record<string, number>> = {
-  kind: protocol.TypeKind, model: protocol.CoherenceModel, durable: protocol.Durability,
+  kind: protocol.TypeKind,
+  model: protocol.CoherenceModel,
+  durable: protocol.Durability,
   code: protocol.ErrorCode,
 };
 
@@ -48,7 +59,9 @@ function shown(value: unknown, member = ""): unknown {
   }
   if (Array.isArray(value)) return value.map((each) => shown(each, member));
   if (typeof value === "object" && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shown(each, name)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [name, shown(each, name)]),
+    );
   }
   const members = enumOfMember[member];
   return members !== undefined && typeof value === "number" ? nameIn(members, value) : value;
@@ -111,7 +124,8 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
     const found = decoding("types", () => descriptorsOf(bytesOf(vector)));
     const types = table.check(found);
     const shownTypes = types.map((type) => ({
-      ...(shown(type.descriptor) as object), units: number(type.units),
+      ...(shown(type.descriptor) as object),
+      units: number(type.units),
       slot_bytes: number(type.slotBytes),
     }));
     const written = found.map((descriptor) => toBytes(protocol.typeDescriptor, descriptor));
@@ -193,16 +207,23 @@ function decodeDiff(vector: Vector): Decoded {
     }
   }
   const meaning: Record<string, unknown> = {
-    metadata_only: diff.isMetadataOnly, from: number(diff.from), to: number(diff.to),
+    metadata_only: diff.isMetadataOnly,
+    from: number(diff.from),
+    to: number(diff.to),
   };
-  if (diff.has(Section.TYPES)) meaning["types"] = diff.types().map(({ serial, name }) => ({ serial, name }));
+  if (diff.has(Section.TYPES))
+    meaning["types"] = diff.types().map(({ serial, name }) => ({ serial, name }));
   if (diff.has(Section.SLOTS)) meaning["slots"] = diff.slots();
   if (diff.has(Section.FREED)) meaning["freed"] = diff.freed();
   const live = diff.live();
   if (live !== null) meaning["live"] = live.map(([first, end]) => [first, end - first]);
   if (diff.has(Section.BLOCKS)) {
-    meaning["blocks"] = [...diff.newBlocks()].map(({ serial, typeSerial, count, name }) =>
-      ({ serial, type: typeSerial, count: number(count), name }));
+    meaning["blocks"] = [...diff.newBlocks()].map(({ serial, typeSerial, count, name }) => ({
+      serial,
+      type: typeSerial,
+      count: number(count),
+      name,
+    }));
   }
   if (diff.has(Section.CHANGES)) meaning["changes"] = changesOf(diff, copy);
   if (!diff.isMetadataOnly) meaning["after"] = blocksOf(copy);
@@ -222,7 +243,7 @@ function changesOf(diff: Diff, copy: Copy): unknown[] {
   return [...diff.changes()].map(({ serial, runs }) => {
     const { type, count, units } = copy.blocks.get(serial) as CopiedBlock;
     const shownRuns: unknown[] = [];
-    for (let position = 0; ; ) {
+    for (let position = 0; ;) {
       const run = nextRun(units, position, runs);
       if (run === null) return { serial, runs: shownRuns };
       const block = new CopiedBlock(1, type, count, "");
@@ -237,7 +258,10 @@ function changesOf(diff: Diff, copy: Copy): unknown[] {
 function blocksOf(copy: Copy): unknown[] {
   const blocks = [...copy.blocks.values()].sort((a, b) => a.serial - b.serial);
   return blocks.map((block) => ({
-    serial: block.serial, type: block.type.serial, count: block.count, name: block.name,
+    serial: block.serial,
+    type: block.type.serial,
+    count: block.count,
+    name: block.name,
     slots: toHex(slotForm(block.type, block.count, block)),
   }));
 }
@@ -258,10 +282,13 @@ for (const vector of vectorsOf("malformed")) {
   // A writer's diffs are refused by the server.
   if (decode === undefined || vector.role === "release") continue;
   test(`malformed ${vector.name} ${vector.rule}`, () => {
-    assert.throws(() => decode(vector), (error) => {
-      assert.ok(error instanceof InterweaveError, String(error));
-      assert.equal(error.codeName, vector.error);
-      return true;
-    });
+    assert.throws(
+      () => decode(vector),
+      (error) => {
+        assert.ok(error instanceof InterweaveError, String(error));
+        assert.equal(error.codeName, vector.error);
+        return true;
+      },
+    );
   });
 }

@@ -90,7 +90,8 @@ export function contextCopy(vector: Vector): Copy {
 
 /** As JSON has it: numbers that are not exact are strings of digits. */
 export function number(value: number | bigint): number | string {
-  const exact = BigInt.asIntN(64, BigInt(Number(value))) === BigInt(value) &&
+  const exact =
+    BigInt.asIntN(64, BigInt(Number(value))) === BigInt(value) &&
     Number.isSafeInteger(Number(value));
   return exact ? Number(value) : String(value);
 }
@@ -104,7 +105,8 @@ export function pointer(view: DataView, at: number): unknown {
 /** The scalar types of a type's units, in order: the plan does not tell int from float. */
 function scalars(type: Type, table: TypeTable, out: Type[]): void {
   if (type.element !== null) for (let i = 0; i < type.count; ++i) scalars(type.element, table, out);
-  else if (type.fields.length > 0) for (const { type: each } of type.fields) scalars(each, table, out);
+  else if (type.fields.length > 0)
+    for (const { type: each } of type.fields) scalars(each, table, out);
   else out.push(type);
 }
 
@@ -120,7 +122,9 @@ function scalar(type: Type, table: TypeTable, block: Bytes, at: number): unknown
     case "owned":
       return pointer(view, at);
     case "string":
-      return Buffer.from(memory.subarray(at, endOfString(memory, at, leaf.width))).toString("latin1");
+      return Buffer.from(memory.subarray(at, endOfString(memory, at, leaf.width))).toString(
+        "latin1",
+      );
     case "union": {
       const value = view.getInt32(at, true);
       const arm = type.union?.arms.get(value) ?? type.union?.otherwise;
@@ -138,11 +142,16 @@ function scalar(type: Type, table: TypeTable, block: Bytes, at: number): unknown
 
 function numberAt(name: string, view: DataView, at: number): unknown {
   const read: Record<string, () => number | bigint> = {
-    char: () => view.getInt8(at), uchar: () => view.getUint8(at),
-    short: () => view.getInt16(at, true), ushort: () => view.getUint16(at, true),
-    int: () => view.getInt32(at, true), uint: () => view.getUint32(at, true),
-    hyper: () => view.getBigInt64(at, true), uhyper: () => view.getBigUint64(at, true),
-    float: () => view.getFloat32(at, true), double: () => view.getFloat64(at, true),
+    char: () => view.getInt8(at),
+    uchar: () => view.getUint8(at),
+    short: () => view.getInt16(at, true),
+    ushort: () => view.getUint16(at, true),
+    int: () => view.getInt32(at, true),
+    uint: () => view.getUint32(at, true),
+    hyper: () => view.getBigInt64(at, true),
+    uhyper: () => view.getBigUint64(at, true),
+    float: () => view.getFloat32(at, true),
+    double: () => view.getFloat64(at, true),
   };
   const value = (read[name] as () => number | bigint)();
   return typeof value === "bigint" ? number(value) : value;
@@ -154,7 +163,13 @@ export interface Bytes {
 }
 
 /** The units of `count` elements, as vectors show them. */
-export function unitsOf(type: Type, count: number, table: TypeTable, block: Bytes, base = 0): unknown[] {
+export function unitsOf(
+  type: Type,
+  count: number,
+  table: TypeTable,
+  block: Bytes,
+  base = 0,
+): unknown[] {
   const kinds: Type[] = [];
   scalars(type, table, kinds);
   const values: unknown[] = [];
@@ -205,4 +220,3 @@ export function slotForm(type: Type, count: number, block: Bytes): Uint8Array {
 function unionPlan(leaf: Leaf): Plan {
   return { units: 1, pieces: [{ unit: 0, at: 0, units: 1, body: leaf }] };
 }
-

@@ -5,20 +5,27 @@ type Properties = Record<string, unknown>;
 
 /** `h("button", { class: "copy", onclick: copy }, "Copy")`; data-, aria- and role are attributes. */
 export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K, properties: Properties = {}, ...children: Child[]
+  tag: K,
+  properties: Properties = {},
+  ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (name === "class") element.className = String(value);
-    else if (/^(data-|aria-|role$|for$|colspan$)/.test(name)) element.setAttribute(name, String(value));
+    else if (/^(data-|aria-|role$|for$|colspan$)/.test(name))
+      element.setAttribute(name, String(value));
     else (element as unknown as Properties)[name] = value;
   }
   element.append(...children.filter((child): child is Node | string => child !== null));
   return element;
 }
 
-export function svg(tag: string, attributes: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
+export function svg(
+  tag: string,
+  attributes: Record<string, string | number>,
+  ...children: (Node | string)[]
+): SVGElement {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
@@ -47,7 +54,11 @@ export function copyButton(text: () => string, label = "Copy MIP"): HTMLButtonEl
       notice(text());
     }
   };
-  return h("button", { class: "copy", type: "button", title: "Copy the MIP", onclick: copy }, label);
+  return h(
+    "button",
+    { class: "copy", type: "button", title: "Copy the MIP", onclick: copy },
+    label,
+  );
 }
 
 export function bytesText(bytes: number): string {
@@ -63,7 +74,9 @@ export function bytesText(bytes: number): string {
 export function numberText(value: number | bigint): string {
   if (typeof value === "bigint" || Number.isInteger(value)) return String(value);
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(4) : String(Number(value.toPrecision(6)));
+  return size !== 0 && (size < 1e-4 || size >= 1e7)
+    ? value.toExponential(4)
+    : String(Number(value.toPrecision(6)));
 }
 
 export function ageText(seconds: number): string {

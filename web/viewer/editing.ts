@@ -23,13 +23,21 @@ function parsed(type: Type, text: string): unknown {
 }
 
 /** Shares the value; says how it went. */
-export async function edit(segment: Segment, serial: number, steps: readonly Step[], text: string): Promise<boolean> {
+export async function edit(
+  segment: Segment,
+  serial: number,
+  steps: readonly Step[],
+  text: string,
+): Promise<boolean> {
   try {
-    await segment.write(() => {
-      const spot = resolve(segment, serial, steps);
-      if (spot === null || spot.isArray) throw new Error("the value is not there any more");
-      write(spot.place, parsed(spot.place.type, text));
-    }, { timeoutMs: 5000 });
+    await segment.write(
+      () => {
+        const spot = resolve(segment, serial, steps);
+        if (spot === null || spot.isArray) throw new Error("the value is not there any more");
+        write(spot.place, parsed(spot.place.type, text));
+      },
+      { timeoutMs: 5000 },
+    );
     notice("Shared");
     return true;
   } catch (error) {
@@ -40,16 +48,28 @@ export async function edit(segment: Segment, serial: number, steps: readonly Ste
 
 function control(type: Type, text: string): HTMLInputElement | HTMLSelectElement {
   const { body } = type.descriptor;
-  const choices = type.serial === Primitive.BOOL ? ["false", "true"]
-    : "members" in body ? body.members.map(({ name }) => name) : null;
+  const choices =
+    type.serial === Primitive.BOOL
+      ? ["false", "true"]
+      : "members" in body
+        ? body.members.map(({ name }) => name)
+        : null;
   if (choices === null) return h("input", { type: "text", value: text, "aria-label": "New value" });
-  return h("select", { "aria-label": "New value" },
-    ...choices.map((choice) => h("option", { selected: choice === text }, choice)));
+  return h(
+    "select",
+    { "aria-label": "New value" },
+    ...choices.map((choice) => h("option", { selected: choice === text }, choice)),
+  );
 }
 
 /** Takes the place of a value until it is shared or given up; `done` is called then. */
 export function editor(
-  segment: Segment, serial: number, steps: readonly Step[], type: Type, text: string, done: () => void,
+  segment: Segment,
+  serial: number,
+  steps: readonly Step[],
+  type: Type,
+  text: string,
+  done: () => void,
 ): HTMLFormElement {
   const input = control(type, text);
   const submit = async (event: Event) => {
@@ -57,8 +77,13 @@ export function editor(
     if (await edit(segment, serial, steps, input.value)) done();
     else input.focus();
   };
-  const form = h("form", { class: "edit", onsubmit: submit }, input,
-    h("button", { type: "submit" }, "Share"), h("button", { type: "button", onclick: done }, "Cancel"));
+  const form = h(
+    "form",
+    { class: "edit", onsubmit: submit },
+    input,
+    h("button", { type: "submit" }, "Share"),
+    h("button", { type: "button", onclick: done }, "Cancel"),
+  );
   form.addEventListener("keydown", (event) => {
     event.stopPropagation();
     if (event.key === "Escape") done();

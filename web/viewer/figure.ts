@@ -19,27 +19,53 @@ export type Draw = (frame: Frame, low: number, high: number) => void;
 export class Controls {
   readonly history: History;
   readonly element: HTMLElement;
-  private readonly scrub = h("input", { type: "range", min: "0", max: "0", value: "0", "aria-label": "Look back", oninput: () => this.look() });
-  private readonly pause = h("button", { type: "button", "aria-pressed": "false", title: "Space", onclick: () => this.toggle() }, "Pause");
+  private readonly scrub = h("input", {
+    type: "range",
+    min: "0",
+    max: "0",
+    value: "0",
+    "aria-label": "Look back",
+    oninput: () => this.look(),
+  });
+  private readonly pause = h(
+    "button",
+    { type: "button", "aria-pressed": "false", title: "Space", onclick: () => this.toggle() },
+    "Pause",
+  );
   private readonly low = this.limit("Least");
   private readonly high = this.limit("Most");
-  private readonly isAuto = h("input", { type: "checkbox", checked: true, onchange: () => this.redraw() });
+  private readonly isAuto = h("input", {
+    type: "checkbox",
+    checked: true,
+    onchange: () => this.redraw(),
+  });
   private readonly shown = h("span", { class: "soft mono" });
   private isPaused = false;
   private index = 0;
   private current: [number, number] = [0, 0];
 
-  constructor(length: number, private readonly draw: Draw, ...more: HTMLElement[]) {
+  constructor(
+    length: number,
+    private readonly draw: Draw,
+    ...more: HTMLElement[]
+  ) {
     this.history = new History(length);
     const range = h("label", {}, this.isAuto, "auto range");
-    this.element = h("div", {},
+    this.element = h(
+      "div",
+      {},
       h("div", { class: "controls" }, this.pause, this.scrub, this.shown),
-      h("div", { class: "controls" }, range, this.low, this.high, ...more));
+      h("div", { class: "controls" }, range, this.low, this.high, ...more),
+    );
   }
 
   private limit(label: string): HTMLInputElement {
     return h("input", {
-      class: "range", type: "text", inputMode: "decimal", "aria-label": label, title: label,
+      class: "range",
+      type: "text",
+      inputMode: "decimal",
+      "aria-label": label,
+      title: label,
       onchange: () => {
         this.isAuto.checked = false;
         this.redraw();
@@ -78,7 +104,10 @@ export class Controls {
     if (frame === undefined) return;
     if (this.isAuto.checked) {
       this.current = rangeOf(frame.values);
-      [this.low.value, this.high.value] = [numberText(this.current[0]), numberText(this.current[1])];
+      [this.low.value, this.high.value] = [
+        numberText(this.current[0]),
+        numberText(this.current[1]),
+      ];
     } else {
       const given = [Number(this.low.value), Number(this.high.value)] as [number, number];
       if (given.every(Number.isFinite)) this.current = given;

@@ -7,7 +7,16 @@ import { follow, mipOfPointer, ownedBlock } from "../src/client/pointers.js";
 import type { CopiedBlock } from "../src/diff/copy.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { svg } from "./dom.js";
-import { blockSpot, elementOf, fieldsOf, kindOf, pathText, typeText, type Spot, type Step } from "./spots.js";
+import {
+  blockSpot,
+  elementOf,
+  fieldsOf,
+  kindOf,
+  pathText,
+  typeText,
+  type Spot,
+  type Step,
+} from "./spots.js";
 import type { Go } from "./tables.js";
 
 const MOST_BLOCKS = 40;
@@ -23,12 +32,16 @@ interface Edge {
 }
 
 /** The pointers in a value, with the paths of their fields. */
-function pointersIn(spot: Spot, steps: Step[]): { place: Spot["place"]; label: string; isOwned: boolean }[] {
+function pointersIn(
+  spot: Spot,
+  steps: Step[],
+): { place: Spot["place"]; label: string; isOwned: boolean }[] {
   const { place, count, isArray } = spot;
   if (isArray) {
     const found = [];
     const kind = kindOf(place.type);
-    if (kind === TypeKind.PRIMITIVE || kind === TypeKind.STRING || kind === TypeKind.ENUM) return [];
+    if (kind === TypeKind.PRIMITIVE || kind === TypeKind.STRING || kind === TypeKind.ENUM)
+      return [];
     for (let i = 0; i < Math.min(count, MOST_ELEMENTS); ++i) {
       found.push(...pointersIn(elementOf(spot, i) as Spot, [...steps, i]));
     }
@@ -47,10 +60,12 @@ function edgesOf(segment: Segment, serial: number): Edge[] {
   const edges: Edge[] = [];
   for (const { place, label, isOwned } of pointersIn(spot, [])) {
     try {
-      const target = isOwned ? ownedBlock(place) : follow(place)?.block ?? null;
+      const target = isOwned ? ownedBlock(place) : (follow(place)?.block ?? null);
       const other = isOwned || target === null ? null : follow(place)?.heap;
-      if (target !== null && (isOwned || other === segment)) edges.push({ from: serial, to: target.serial, label });
-      else if (target !== null) edges.push({ from: serial, to: mipOfPointer(place) as string, label });
+      if (target !== null && (isOwned || other === segment))
+        edges.push({ from: serial, to: target.serial, label });
+      else if (target !== null)
+        edges.push({ from: serial, to: mipOfPointer(place) as string, label });
     } catch {
       // It leads to a segment that is not open here, or nowhere: shown by its MIP.
       edges.push({ from: serial, to: mipOfPointer(place) ?? "", label });
@@ -60,7 +75,10 @@ function edgesOf(segment: Segment, serial: number): Edge[] {
 }
 
 /** Everything within some steps, by columns. */
-function around(segment: Segment, start: number): { columns: (number | string)[][]; edges: Edge[] } {
+function around(
+  segment: Segment,
+  start: number,
+): { columns: (number | string)[][]; edges: Edge[] } {
   const columns: (number | string)[][] = [[start]];
   const seen = new Set<number | string>([start]);
   const edges: Edge[] = [];
@@ -85,14 +103,28 @@ function clipped(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-function box(segment: Segment, id: number | string, isHere: boolean, x: number, y: number, go: Go): SVGElement {
-  const block: CopiedBlock | undefined = typeof id === "number" ? segment.copy.blocks.get(id) : undefined;
+function box(
+  segment: Segment,
+  id: number | string,
+  isHere: boolean,
+  x: number,
+  y: number,
+  go: Go,
+): SVGElement {
+  const block: CopiedBlock | undefined =
+    typeof id === "number" ? segment.copy.blocks.get(id) : undefined;
   const title = block === undefined ? String(id) : block.name || `#${block.serial}`;
-  const type = block === undefined ? "another segment" : typeText(block.type, segment) + (block.count > 1 ? ` × ${block.count}` : "");
-  const link = svg("a", { href: "#", class: isHere ? "here" : "", "aria-label": `${title}, ${type}` },
+  const type =
+    block === undefined
+      ? "another segment"
+      : typeText(block.type, segment) + (block.count > 1 ? ` × ${block.count}` : "");
+  const link = svg(
+    "a",
+    { href: "#", class: isHere ? "here" : "", "aria-label": `${title}, ${type}` },
     svg("rect", { x, y, width: WIDTH, height: HEIGHT }),
     svg("text", { x: x + 8, y: y + 17 }, clipped(title, 19)),
-    svg("text", { x: x + 8, y: y + 32, class: "edge" }, clipped(type, 20)));
+    svg("text", { x: x + 8, y: y + 32, class: "edge" }, clipped(type, 20)),
+  );
   link.addEventListener("click", (event) => {
     event.preventDefault();
     if (typeof id === "number") go(id, []);
@@ -104,24 +136,53 @@ function box(segment: Segment, id: number | string, isHere: boolean, x: number, 
 export function graph(segment: Segment, start: number, go: Go): SVGElement {
   const { columns, edges } = around(segment, start);
   const places = new Map<number | string, [number, number]>();
-  columns.forEach((column, c) => column.forEach((id, row) =>
-    places.set(id, [10 + c * (WIDTH + GAP_X), 10 + row * (HEIGHT + GAP_Y)])));
+  columns.forEach((column, c) =>
+    column.forEach((id, row) =>
+      places.set(id, [10 + c * (WIDTH + GAP_X), 10 + row * (HEIGHT + GAP_Y)]),
+    ),
+  );
   const width = 20 + columns.length * (WIDTH + GAP_X) - GAP_X;
   const height = 40 + Math.max(...columns.map((column) => column.length)) * (HEIGHT + GAP_Y);
-  const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
-    svg("path", { d: "M0,0 L8,4 L0,8 z" }));
+  const head = svg(
+    "marker",
+    {
+      id: "head",
+      viewBox: "0 0 8 8",
+      refX: 7,
+      refY: 4,
+      markerWidth: 7,
+      markerHeight: 7,
+      orient: "auto",
+    },
+    svg("path", { d: "M0,0 L8,4 L0,8 z" }),
+  );
   const lines = edges.flatMap(({ from, to, label }) => {
-    const [[x1, y1], [x2, y2]] = [places.get(from) as [number, number], places.get(to) as [number, number]];
+    const [[x1, y1], [x2, y2]] = [
+      places.get(from) as [number, number],
+      places.get(to) as [number, number],
+    ];
     const isForward = x2 > x1;
     const [ax, ay] = [x1 + WIDTH, y1 + HEIGHT / 2];
     const [bx, by] = [isForward ? x2 : x2 + WIDTH / 2, isForward ? y2 + HEIGHT / 2 : y2 + HEIGHT];
     const bend = isForward ? GAP_X / 2 : 40;
-    const path = isForward ? `M${ax},${ay} C${ax + bend},${ay} ${bx - bend},${by} ${bx},${by}`
+    const path = isForward
+      ? `M${ax},${ay} C${ax + bend},${ay} ${bx - bend},${by} ${bx},${by}`
       : `M${ax},${ay} C${ax + bend},${ay + bend} ${bx},${by + bend} ${bx},${by}`;
-    return [svg("path", { d: path, "marker-end": "url(#head)" }),
-      svg("text", { x: ax + 6, y: (isForward ? (ay + by) / 2 : ay + 14) - 4, class: "edge" }, clipped(label, 12))];
+    return [
+      svg("path", { d: path, "marker-end": "url(#head)" }),
+      svg(
+        "text",
+        { x: ax + 6, y: (isForward ? (ay + by) / 2 : ay + 14) - 4, class: "edge" },
+        clipped(label, 12),
+      ),
+    ];
   });
   const boxes = [...places].map(([id, [x, y]]) => box(segment, id, id === start, x, y, go));
-  return svg("svg", { class: "graph", width, height, role: "group", "aria-label": "Blocks and pointers" },
-    svg("defs", {}, head), ...lines, ...boxes);
+  return svg(
+    "svg",
+    { class: "graph", width, height, role: "group", "aria-label": "Blocks and pointers" },
+    svg("defs", {}, head),
+    ...lines,
+    ...boxes,
+  );
 }

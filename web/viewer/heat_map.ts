@@ -5,7 +5,11 @@ import { Controls, type Figure } from "./figure.js";
 import type { Frame } from "./history.js";
 
 /** `picked` is called with the row and column under the pointer when it is pressed. */
-export function heatMap(rows: number, columns: number, picked: (row: number, column: number) => void): Figure {
+export function heatMap(
+  rows: number,
+  columns: number,
+  picked: (row: number, column: number) => void,
+): Figure {
   const canvas = h("canvas", { class: "map", width: columns, height: rows, tabIndex: 0 });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `heat map of ${rows} × ${columns} values`);
@@ -16,7 +20,11 @@ export function heatMap(rows: number, columns: number, picked: (row: number, col
   const legend = h("canvas", { class: "legend", width: 256, height: 1 });
   const ends = [h("span"), h("span")] as const;
   const caption = h("figcaption");
-  const names = h("select", { "aria-label": "Colours", onchange: () => controls.redraw() }, ...mapNames.map((name) => h("option", {}, name)));
+  const names = h(
+    "select",
+    { "aria-label": "Colours", onchange: () => controls.redraw() },
+    ...mapNames.map((name) => h("option", {}, name)),
+  );
   const isUp = h("input", { type: "checkbox", checked: true, onchange: () => controls.redraw() });
   let pointed: [number, number] | null = null;
 
@@ -34,17 +42,34 @@ export function heatMap(rows: number, columns: number, picked: (row: number, col
     setText(ends[1], numberText(high));
     showPointed();
   };
-  const controls = new Controls(rows * columns, draw, names, h("label", {}, isUp, "row 0 at the bottom"));
+  const controls = new Controls(
+    rows * columns,
+    draw,
+    names,
+    h("label", {}, isUp, "row 0 at the bottom"),
+  );
 
   const cellAt = (event: PointerEvent): [number, number] => {
     const box = canvas.getBoundingClientRect();
-    const column = Math.min(columns - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns)));
-    const down = Math.min(rows - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows)));
+    const column = Math.min(
+      columns - 1,
+      Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns)),
+    );
+    const down = Math.min(
+      rows - 1,
+      Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows)),
+    );
     return [isUp.checked ? rows - 1 - down : down, column];
   };
   const showPointed = (): void => {
-    const value = pointed === null ? undefined : controls.frame?.values[pointed[0] * columns + pointed[1]];
-    setText(caption, pointed === null || value === undefined ? "" : `[${pointed[0]}][${pointed[1]}] = ${numberText(value)}`);
+    const value =
+      pointed === null ? undefined : controls.frame?.values[pointed[0] * columns + pointed[1]];
+    setText(
+      caption,
+      pointed === null || value === undefined
+        ? ""
+        : `[${pointed[0]}][${pointed[1]}] = ${numberText(value)}`,
+    );
   };
   canvas.addEventListener("pointermove", (event) => {
     pointed = cellAt(event);
@@ -52,18 +77,38 @@ export function heatMap(rows: number, columns: number, picked: (row: number, col
   });
   canvas.addEventListener("click", (event) => picked(...cellAt(event as PointerEvent)));
   canvas.addEventListener("keydown", (event) => {
-    const steps: Record<string, [number, number]> = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
+    const steps: Record<string, [number, number]> = {
+      ArrowUp: [1, 0],
+      ArrowDown: [-1, 0],
+      ArrowRight: [0, 1],
+      ArrowLeft: [0, -1],
+    };
     const step = steps[event.key];
     if (event.key === "Enter" && pointed !== null) picked(...pointed);
     if (step === undefined) return;
     event.preventDefault();
     const [row, column] = pointed ?? [0, 0];
     const up = isUp.checked ? step[0] : -step[0];
-    pointed = [Math.min(rows - 1, Math.max(0, row + up)), Math.min(columns - 1, Math.max(0, column + step[1]))];
+    pointed = [
+      Math.min(rows - 1, Math.max(0, row + up)),
+      Math.min(columns - 1, Math.max(0, column + step[1])),
+    ];
     showPointed();
   });
-  const element = h("figure", {}, controls.element, canvas, legend, h("div", { class: "ends" }, ...ends), caption);
-  return { element, update: (version, values) => controls.update(version, values), toggle: () => controls.toggle() };
+  const element = h(
+    "figure",
+    {},
+    controls.element,
+    canvas,
+    legend,
+    h("div", { class: "ends" }, ...ends),
+    caption,
+  );
+  return {
+    element,
+    update: (version, values) => controls.update(version, values),
+    toggle: () => controls.toggle(),
+  };
 }
 
 function drawLegend(canvas: HTMLCanvasElement, colours: Uint32Array): void {

@@ -29,7 +29,11 @@ class Viewer {
       try {
         const url = new URL("ws", location.href.replace(/^http/, "ws").replace(/[?#].*/, "")).href;
         const serverUrl = serverUrlOf(this.status);
-        this.client = await connect(url, { label: "viewer", timeoutMs: 5000, ...(serverUrl === undefined ? {} : { serverUrl }) });
+        this.client = await connect(url, {
+          label: "viewer",
+          timeoutMs: 5000,
+          ...(serverUrl === undefined ? {} : { serverUrl }),
+        });
       } catch {
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }
@@ -46,8 +50,10 @@ class Viewer {
     const parameters = new URLSearchParams(query);
     const serial = Number(parameters.get("block") ?? NaN);
     return {
-      path: decodeURI(path), serial: Number.isSafeInteger(serial) ? serial : null,
-      steps: parsePath(parameters.get("at") ?? ""), view: parameters.get("view"),
+      path: decodeURI(path),
+      serial: Number.isSafeInteger(serial) ? serial : null,
+      steps: parsePath(parameters.get("at") ?? ""),
+      view: parameters.get("view"),
     };
   }
 
@@ -72,14 +78,15 @@ class Viewer {
       this.page = page;
       main.replaceChildren(page.element);
     } catch (error) {
-      if (turn === this.turn) main.replaceChildren(h("p", { class: "empty bad" }, (error as Error).message));
+      if (turn === this.turn)
+        main.replaceChildren(h("p", { class: "empty bad" }, (error as Error).message));
     }
   }
 
   private async look(): Promise<void> {
     if (this.list === null || document.hidden || this.client?.isConnected !== true) return;
     try {
-      this.status = await askStatus() ?? this.status;
+      this.status = (await askStatus()) ?? this.status;
       await this.list?.update();
     } catch {
       // The connection's state is shown by itself.
@@ -94,19 +101,27 @@ class Viewer {
     const isQuiet = isConnected && away > 5000;
     connection.classList.toggle("lost", !isConnected || isQuiet);
     document.body.classList.toggle("is-lost", !isConnected);
-    const age = page === null ? "" : `version ${page.segment.version}, ${ageText(page.segment.staleness)}`;
-    if (isConnected && !isQuiet) setText(connection, page === null ? "connected" : `connected · ${age}`);
-    else if (client === null) setText(connection, away < 1500 ? "connecting …" : "the server is not there; trying on");
+    const age =
+      page === null ? "" : `version ${page.segment.version}, ${ageText(page.segment.staleness)}`;
+    if (isConnected && !isQuiet)
+      setText(connection, page === null ? "connected" : `connected · ${age}`);
+    else if (client === null)
+      setText(connection, away < 1500 ? "connecting …" : "the server is not there; trying on");
     else {
       const what = isQuiet ? "Nothing heard of the server for" : "Connection lost for";
-      setText(connection, `${what} ${Math.round(away / 1000)} s; trying again${page === null ? "" : ` · shown: ${age}`}`);
+      setText(
+        connection,
+        `${what} ${Math.round(away / 1000)} s; trying again${page === null ? "" : ` · shown: ${age}`}`,
+      );
     }
   }
 
   private key(event: KeyboardEvent): void {
-    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    const isTyping =
+      event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    const isPressed = event.target instanceof HTMLButtonElement || event.target instanceof HTMLAnchorElement;
+    const isPressed =
+      event.target instanceof HTMLButtonElement || event.target instanceof HTMLAnchorElement;
     if (event.key === "/") {
       event.preventDefault();
       document.getElementById("filter")?.focus();

@@ -15,7 +15,8 @@ export function plot(length: number): Figure {
     const scale = window.devicePixelRatio || 1;
     const width = Math.max(1, Math.round(canvas.clientWidth * scale));
     const height = Math.max(1, Math.round(canvas.clientHeight * scale));
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    if (canvas.width !== width || canvas.height !== height)
+      Object.assign(canvas, { width, height });
     const context = canvas.getContext("2d") as CanvasRenderingContext2D;
     context.clearRect(0, 0, width, height);
     context.strokeStyle = getComputedStyle(canvas).getPropertyValue("--accent");
@@ -34,15 +35,33 @@ export function plot(length: number): Figure {
   const controls = new Controls(length, draw);
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect();
-    const index = Math.min(length - 1, Math.max(0, Math.round(((event.clientX - box.left) / box.width) * (length - 1))));
+    const index = Math.min(
+      length - 1,
+      Math.max(0, Math.round(((event.clientX - box.left) / box.width) * (length - 1))),
+    );
     const value = controls.frame?.values[index];
     setText(caption, value === undefined ? "" : `[${index}] = ${numberText(value)}`);
   });
-  const element = h("figure", { class: "wide" }, controls.element, canvas, h("div", { class: "ends" }, ...ends), caption);
-  return { element, update: (version, values) => controls.update(version, values), toggle: () => controls.toggle() };
+  const element = h(
+    "figure",
+    { class: "wide" },
+    controls.element,
+    canvas,
+    h("div", { class: "ends" }, ...ends),
+    caption,
+  );
+  return {
+    element,
+    update: (version, values) => controls.update(version, values),
+    toggle: () => controls.toggle(),
+  };
 }
 
-function line(values: Float32Array, width: number, to: (x: number, value: number, isFirst: boolean) => void): void {
+function line(
+  values: Float32Array,
+  width: number,
+  to: (x: number, value: number, isFirst: boolean) => void,
+): void {
   const last = Math.max(1, values.length - 1);
   if (values.length <= 2 * width) {
     values.forEach((value, index) => to((index / last) * width, value, index === 0));

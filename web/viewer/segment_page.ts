@@ -12,7 +12,17 @@ import type { Figure } from "./figure.js";
 import { graph } from "./graph.js";
 import { heatMap } from "./heat_map.js";
 import { plot } from "./plot.js";
-import { kindOf, numbersOf, pathText, resolve, shapeOf, spotTypeText, typeText, type Spot, type Step } from "./spots.js";
+import {
+  kindOf,
+  numbersOf,
+  pathText,
+  resolve,
+  shapeOf,
+  spotTypeText,
+  typeText,
+  type Spot,
+  type Step,
+} from "./spots.js";
 import { arrayTable, recordTable, type Go, type Table } from "./tables.js";
 
 /** What is looked at. */
@@ -50,11 +60,22 @@ function nextFrame(): Promise<void> {
 
 function viewsOf(spot: Spot): string[] {
   const shape = shapeOf(spot);
-  const isMap = shape !== null && shape.length >= 2 && shape.reduce((a, b) => a * b) <= MOST_MAP_CELLS;
-  return [...(isMap && shape.length === 2 ? ["map"] : []), ...(shape?.length === 1 && spot.count > 1 ? ["plot"] : []), "table", "graph"];
+  const isMap =
+    shape !== null && shape.length >= 2 && shape.reduce((a, b) => a * b) <= MOST_MAP_CELLS;
+  return [
+    ...(isMap && shape.length === 2 ? ["map"] : []),
+    ...(shape?.length === 1 && spot.count > 1 ? ["plot"] : []),
+    "table",
+    "graph",
+  ];
 }
 
-const viewNames: Record<string, string> = { map: "Heat map", plot: "Plot", table: "Table", graph: "Graph" };
+const viewNames: Record<string, string> = {
+  map: "Heat map",
+  plot: "Plot",
+  table: "Table",
+  graph: "Graph",
+};
 
 export function addressOf({ path, serial, steps, view }: Target): string {
   const parameters = new URLSearchParams();
@@ -86,14 +107,30 @@ class LivePage implements Page {
   private figure: Figure | null = null;
   private built = "";
 
-  constructor(readonly segment: Segment, first: Target) {
+  constructor(
+    readonly segment: Segment,
+    first: Target,
+  ) {
     this.target = first;
     const mip = copyButton(() => segment.url, "Copy URL");
-    this.element = h("section", {},
-      h("h2", {}, first.path, " ", mip), this.figures,
-      h("div", { class: "layout" },
-        h("nav", { "aria-label": "Blocks" }, h("h3", {}, "Blocks"), this.list, h("details", {}, h("summary", {}, "Types"), this.types)),
-        this.value));
+    this.element = h(
+      "section",
+      {},
+      h("h2", {}, first.path, " ", mip),
+      this.figures,
+      h(
+        "div",
+        { class: "layout" },
+        h(
+          "nav",
+          { "aria-label": "Blocks" },
+          h("h3", {}, "Blocks"),
+          this.list,
+          h("details", {}, h("summary", {}, "Types"), this.types),
+        ),
+        this.value,
+      ),
+    );
     this.list.addEventListener("keydown", (event) => moveBetween(event, this.list));
   }
 
@@ -102,7 +139,9 @@ class LivePage implements Page {
       for await (const version of this.segment) {
         await nextFrame();
         if (this.isClosed) return;
-        await this.segment.read(() => this.update(this.segment.version || version), { timeoutMs: 2000 }).catch(passing);
+        await this.segment
+          .read(() => this.update(this.segment.version || version), { timeoutMs: 2000 })
+          .catch(passing);
       }
     } catch (error) {
       if (!this.isClosed) notice((error as Error).message, true);
@@ -111,7 +150,9 @@ class LivePage implements Page {
 
   show(target: Target): void {
     this.target = target;
-    void this.segment.read(() => this.update(this.segment.version), { timeoutMs: 2000 }).catch(passing);
+    void this.segment
+      .read(() => this.update(this.segment.version), { timeoutMs: 2000 })
+      .catch(passing);
   }
 
   toggle(): void {
@@ -140,13 +181,17 @@ class LivePage implements Page {
     }
     const spot = resolve(this.segment, chosen, this.target.steps);
     if (spot === null) {
-      const gone = copy.blocks.has(chosen) ? "There is no such value in the block." : `Block ${chosen} is not there (any more).`;
+      const gone = copy.blocks.has(chosen)
+        ? "There is no such value in the block."
+        : `Block ${chosen} is not there (any more).`;
       this.value.replaceChildren(h("p", { class: "empty" }, gone));
       this.built = "";
       return;
     }
     const views = viewsOf(spot);
-    const view = views.includes(this.target.view ?? "") ? (this.target.view as string) : (views[0] as string);
+    const view = views.includes(this.target.view ?? "")
+      ? (this.target.view as string)
+      : (views[0] as string);
     const wanted = JSON.stringify([chosen, this.target.steps, view, spotTypeText(spot)]);
     if (wanted !== this.built) this.build(chosen, spot, views, view);
     this.built = wanted;
@@ -156,57 +201,110 @@ class LivePage implements Page {
   private showFigures(version: number): void {
     const { copy, stats } = this.segment;
     const texts: [string, string][] = [
-      ["version", String(version)], ["blocks", String(copy.blocks.size)], ["types", String(copy.types.all.length)],
+      ["version", String(version)],
+      ["blocks", String(copy.blocks.size)],
+      ["types", String(copy.types.all.length)],
       ["updates received", String(stats.diffs)],
     ];
-    if (this.figures.childElementCount === 0) this.figures.append(...texts.map(([name]) => h("span", {}, `${name} `, h("b"))));
-    texts.forEach(([, text], i) => setText(this.figures.children[i]?.lastElementChild as Element, text));
+    if (this.figures.childElementCount === 0)
+      this.figures.append(...texts.map(([name]) => h("span", {}, `${name} `, h("b"))));
+    texts.forEach(([, text], i) =>
+      setText(this.figures.children[i]?.lastElementChild as Element, text),
+    );
   }
 
   private listBlocks(): void {
     const { blocks } = this.segment.copy;
     const chosen = this.target.serial ?? firstBlock(this.segment);
-    const shown = [...blocks.values()].filter(({ name }, i) => name !== "" || i < MOST_LISTED)
+    const shown = [...blocks.values()]
+      .filter(({ name }, i) => name !== "" || i < MOST_LISTED)
       .sort((a, b) => Number(a.name === "") - Number(b.name === ""));
     const listed = `${chosen}:${shown.map(({ serial, name }) => `${serial}${name}`).join()}`;
     if (listed === this.listed) return;
     this.listed = listed;
-    this.list.replaceChildren(...shown.map((block) => {
-      const href = addressOf({ path: this.target.path, serial: block.serial, steps: [], view: null });
-      const count = block.count === 1 ? "" : ` × ${block.count}`;
-      return h("li", {}, h("a", { href, "aria-current": block.serial === chosen ? "true" : null },
-        h("span", {}, block.name || `#${block.serial}`), h("span", { class: "soft" }, typeText(block.type, this.segment) + count)));
-    }));
+    this.list.replaceChildren(
+      ...shown.map((block) => {
+        const href = addressOf({
+          path: this.target.path,
+          serial: block.serial,
+          steps: [],
+          view: null,
+        });
+        const count = block.count === 1 ? "" : ` × ${block.count}`;
+        return h(
+          "li",
+          {},
+          h(
+            "a",
+            { href, "aria-current": block.serial === chosen ? "true" : null },
+            h("span", {}, block.name || `#${block.serial}`),
+            h("span", { class: "soft" }, typeText(block.type, this.segment) + count),
+          ),
+        );
+      }),
+    );
   }
 
   private listTypes(): void {
     const { all } = this.segment.copy.types;
     if (all.length === this.typesShown) return;
     this.typesShown = all.length;
-    this.types.replaceChildren(...all.filter(({ name }) => name !== "").map((type) => {
-      const { body } = type.descriptor;
-      const lines = type.fields.map(({ name, type: field }) => `  ${typeText(field, this.segment)} ${name};`);
-      if ("members" in body) lines.push(...body.members.map(({ name, value }) => `  ${name} = ${value},`));
-      for (const arm of new Set(type.union?.arms.values() ?? [])) if (arm !== null) lines.push(`  ${typeText(arm.type, this.segment)} ${arm.name};`);
-      const kind = { [TypeKind.ENUM]: "enum", [TypeKind.RECORD]: "struct", [TypeKind.UNION]: "union" }[kindOf(type) as number] ?? "typedef";
-      const text = lines.length === 0 ? `${kind} ${type.name}` : `${kind} ${type.name} {\n${lines.join("\n")}\n}`;
-      return h("pre", { class: "mono" }, text);
-    }));
+    this.types.replaceChildren(
+      ...all
+        .filter(({ name }) => name !== "")
+        .map((type) => {
+          const { body } = type.descriptor;
+          const lines = type.fields.map(
+            ({ name, type: field }) => `  ${typeText(field, this.segment)} ${name};`,
+          );
+          if ("members" in body)
+            lines.push(...body.members.map(({ name, value }) => `  ${name} = ${value},`));
+          for (const arm of new Set(type.union?.arms.values() ?? []))
+            if (arm !== null) lines.push(`  ${typeText(arm.type, this.segment)} ${arm.name};`);
+          const kind =
+            { [TypeKind.ENUM]: "enum", [TypeKind.RECORD]: "struct", [TypeKind.UNION]: "union" }[
+              kindOf(type) as number
+            ] ?? "typedef";
+          const text =
+            lines.length === 0
+              ? `${kind} ${type.name}`
+              : `${kind} ${type.name} {\n${lines.join("\n")}\n}`;
+          return h("pre", { class: "mono" }, text);
+        }),
+    );
   }
 
   /** The trail from the block to the value, the ways to look at it, and the place for it. */
   private build(serial: number, spot: Spot, views: string[], view: string): void {
     const { path, steps } = this.target;
     const block = this.segment.copy.blocks.get(serial);
-    const at = (length: number) => addressOf({ path, serial, steps: steps.slice(0, length), view: null });
+    const at = (length: number) =>
+      addressOf({ path, serial, steps: steps.slice(0, length), view: null });
     const trail = h("h2", {}, h("a", { href: at(0) }, block?.name || `#${serial}`));
-    steps.forEach((step, i) => trail.append(" ", h("a", { href: at(i + 1) }, typeof step === "number" ? `[${step}]` : `.${step}`)));
+    steps.forEach((step, i) =>
+      trail.append(
+        " ",
+        h("a", { href: at(i + 1) }, typeof step === "number" ? `[${step}]` : `.${step}`),
+      ),
+    );
     const mip = copyButton(() => {
       const now = resolve(this.segment, serial, steps);
       return mipOfPlace((now ?? spot).place);
     });
-    const tabs = h("div", { class: "tabs" }, ...views.map((name) =>
-      h("a", { href: addressOf({ path, serial, steps, view: name }), "aria-current": name === view ? "true" : null }, viewNames[name] as string)));
+    const tabs = h(
+      "div",
+      { class: "tabs" },
+      ...views.map((name) =>
+        h(
+          "a",
+          {
+            href: addressOf({ path, serial, steps, view: name }),
+            "aria-current": name === view ? "true" : null,
+          },
+          viewNames[name] as string,
+        ),
+      ),
+    );
     const about = h("p", { class: "soft mono" }, spotTypeText(spot), " ", mip);
     this.value.replaceChildren(trail, about, tabs, this.content(serial, spot, view));
   }
@@ -225,12 +323,17 @@ class LivePage implements Page {
       return holder;
     }
     if (view === "table") {
-      const table: Table = spot.isArray ? arrayTable(this.segment, serial, steps, this.go) : recordTable(this.segment, serial, steps, this.go);
+      const table: Table = spot.isArray
+        ? arrayTable(this.segment, serial, steps, this.go)
+        : recordTable(this.segment, serial, steps, this.go);
       this.updated = (now) => table.update(now);
       return table.element;
     }
     const [rows = 1, columns = 1] = shapeOf(spot) ?? [];
-    const figure = view === "map" ? heatMap(rows, columns, (row, column) => this.go(serial, [...steps, row, column])) : plot(rows);
+    const figure =
+      view === "map"
+        ? heatMap(rows, columns, (row, column) => this.go(serial, [...steps, row, column]))
+        : plot(rows);
     this.figure = figure;
     this.updated = (now) => figure.update(this.segment.version, numbersOf(now));
     return figure.element;

@@ -4,9 +4,22 @@ import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
 import { bytesText, copyButton, h, setText } from "./dom.js";
 import type { Status } from "./status.js";
 
-const columns = ["Segment", "Version", "Updates/s", "Blocks", "Size", "Clients", "Writer lock", "Copies behind", "Saved by diffs", ""];
+const columns = [
+  "Segment",
+  "Version",
+  "Updates/s",
+  "Blocks",
+  "Size",
+  "Clients",
+  "Writer lock",
+  "Copies behind",
+  "Saved by diffs",
+  "",
+];
 const durabilities: Record<number, string> = {
-  [Durability.MEMORY]: "memory", [Durability.WRITTEN]: "written", [Durability.SYNCED]: "synced",
+  [Durability.MEMORY]: "memory",
+  [Durability.WRITTEN]: "written",
+  [Durability.SYNCED]: "synced",
 };
 
 /** Versions a second, from two looks. */
@@ -16,7 +29,8 @@ class Rates {
   of(path: string, version: number, at: number): number {
     const last = this.last.get(path);
     const seconds = last === undefined ? 0 : (at - last.at) / 1000;
-    const now = last === undefined || seconds <= 0 ? 0 : Math.max(0, version - last.version) / seconds;
+    const now =
+      last === undefined || seconds <= 0 ? 0 : Math.max(0, version - last.version) / seconds;
     // A mean over the last looks: single ones jump.
     const rate = last === undefined ? 0 : last.rate * 0.4 + now * 0.6;
     this.last.set(path, { version, at, rate });
@@ -33,7 +47,9 @@ function behindText(behind: readonly number[]): string {
   if (behind.length === 0) return "–";
   const most = Math.max(...behind);
   const current = behind.filter((versions) => versions === 0).length;
-  return most === 0 ? `${behind.length} up to date` : `${current} of ${behind.length} up to date, most ${most}`;
+  return most === 0
+    ? `${behind.length} up to date`
+    : `${current} of ${behind.length} up to date, most ${most}`;
 }
 
 function savedText(sent: number, whole: number): string {
@@ -42,12 +58,38 @@ function savedText(sent: number, whole: number): string {
   return `${bytesText(Math.max(0, whole - sent))} (${part.toFixed(part > 99 && part < 100 ? 1 : 0)} %)`;
 }
 
-export function segmentsPage(client: Client, status: () => Status | null): { element: HTMLElement; update: () => Promise<void> } {
+export function segmentsPage(
+  client: Client,
+  status: () => Status | null,
+): { element: HTMLElement; update: () => Promise<void> } {
   const rates = new Rates();
   const body = h("tbody");
-  const filter = h("input", { type: "search", placeholder: "Filter ( / )", "aria-label": "Filter segments", id: "filter", oninput: () => show() });
-  const table = h("table", { class: "wide" }, h("thead", {}, h("tr", {}, ...columns.map((name, i) => h("th", { class: i > 0 && i < 6 ? "number" : "" }, name)))), body);
-  const empty = h("p", { class: "empty", hidden: true }, "There is no segment yet. A program makes one by opening it: IW_open_segment(\"127.0.0.1/first\").");
+  const filter = h("input", {
+    type: "search",
+    placeholder: "Filter ( / )",
+    "aria-label": "Filter segments",
+    id: "filter",
+    oninput: () => show(),
+  });
+  const table = h(
+    "table",
+    { class: "wide" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        ...columns.map((name, i) => h("th", { class: i > 0 && i < 6 ? "number" : "" }, name)),
+      ),
+    ),
+    body,
+  );
+  const empty = h(
+    "p",
+    { class: "empty", hidden: true },
+    'There is no segment yet. A program makes one by opening it: IW_open_segment("127.0.0.1/first").',
+  );
   let list: SegmentInfo[] = [];
   let rows = new Map<string, HTMLTableCellElement[]>();
   const show = (): void => {
@@ -62,9 +104,15 @@ export function segmentsPage(client: Client, status: () => Status | null): { ele
     for (const info of shown) {
       const more = status()?.segments.find(({ path }) => path === info.path);
       const texts = [
-        null, String(info.newest.number), rates.of(info.path, Number(info.newest.number), at).toFixed(1),
-        String(info.block_count), bytesText(Number(info.wire_bytes)), `${info.clients} (${info.subscribers} watch)`, lockText(info),
-        more === undefined ? "–" : behindText(more.behind), more === undefined ? "–" : savedText(more.sent_bytes, more.whole_bytes),
+        null,
+        String(info.newest.number),
+        rates.of(info.path, Number(info.newest.number), at).toFixed(1),
+        String(info.block_count),
+        bytesText(Number(info.wire_bytes)),
+        `${info.clients} (${info.subscribers} watch)`,
+        lockText(info),
+        more === undefined ? "–" : behindText(more.behind),
+        more === undefined ? "–" : savedText(more.sent_bytes, more.whole_bytes),
       ];
       texts.forEach((text, i) => {
         const cell = rows.get(info.path)?.[i];
@@ -76,14 +124,37 @@ export function segmentsPage(client: Client, status: () => Status | null): { ele
     list = await client.list();
     show();
   };
-  const element = h("section", {}, h("h2", {}, "Segments"), h("div", { class: "controls" }, filter), h("div", { class: "scroll" }, table), empty);
+  const element = h(
+    "section",
+    {},
+    h("h2", {}, "Segments"),
+    h("div", { class: "controls" }, filter),
+    h("div", { class: "scroll" }, table),
+    empty,
+  );
   return { element, update };
 }
 
 function rowOf(client: Client, info: SegmentInfo): HTMLTableCellElement[] {
   const { path, durable, quota_bytes } = info;
-  const link = h("a", { href: `#${encodeURI(path)}`, title: `${durabilities[durable] ?? ""}, at most ${bytesText(Number(quota_bytes))}` }, path);
-  const cells = columns.slice(1, -1).map((name, i) => h("td", { class: i < 5 ? "number" : "", "data-head": name }));
-  return [h("td", {}, link), ...cells, h("td", {}, copyButton(() => client.serverUrl + path, "Copy URL"))];
+  const link = h(
+    "a",
+    {
+      href: `#${encodeURI(path)}`,
+      title: `${durabilities[durable] ?? ""}, at most ${bytesText(Number(quota_bytes))}`,
+    },
+    path,
+  );
+  const cells = columns
+    .slice(1, -1)
+    .map((name, i) => h("td", { class: i < 5 ? "number" : "", "data-head": name }));
+  return [
+    h("td", {}, link),
+    ...cells,
+    h(
+      "td",
+      {},
+      copyButton(() => client.serverUrl + path, "Copy URL"),
+    ),
+  ];
 }
-

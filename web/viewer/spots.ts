@@ -2,7 +2,13 @@
  * What the viewer shows: values of a segment, named by block and a path of fields and elements, and
  * resolved anew for every version.
  */
-import { activeArm, elementsAt, inside, isNumeric, type NumericArray } from "../src/client/values.js";
+import {
+  activeArm,
+  elementsAt,
+  inside,
+  isNumeric,
+  type NumericArray,
+} from "../src/client/values.js";
 import type { Heap, Place } from "../src/client/place.js";
 import type { Type } from "../src/types/type.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
@@ -39,13 +45,16 @@ export function blockSpot(heap: Heap, serial: number): Spot | null {
 export function fieldsOf(place: Place): { name: string; spot: Spot }[] {
   const { type } = place;
   if (type.union === null) {
-    return type.fields.map(({ name, type: field, at, unit }) =>
-      ({ name, spot: spotOf(inside(place, field, at, unit)) }));
+    return type.fields.map(({ name, type: field, at, unit }) => ({
+      name,
+      spot: spotOf(inside(place, field, at, unit)),
+    }));
   }
   const { discriminant } = type.union;
   const arm = activeArm(place);
   const fields = [{ name: discriminant.name, spot: spotOf({ ...place, type: discriminant.type }) }];
-  if (arm !== null) fields.push({ name: arm.name, spot: spotOf(inside(place, arm.type, arm.at, 0)) });
+  if (arm !== null)
+    fields.push({ name: arm.name, spot: spotOf(inside(place, arm.type, arm.at, 0)) });
   return fields;
 }
 
@@ -83,11 +92,16 @@ export function numbersOf({ place, count }: Spot): NumericArray {
 
 /** `field.sub[3]` and back. */
 export function pathText(steps: readonly Step[]): string {
-  return steps.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("").replace(/^\./, "");
+  return steps
+    .map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`))
+    .join("")
+    .replace(/^\./, "");
 }
 
 export function parsePath(text: string): Step[] {
-  return [...text.matchAll(/\[([0-9]+)\]|([^.[\]]+)/g)].map(([, index, name]) => (index === undefined ? name as string : Number(index)));
+  return [...text.matchAll(/\[([0-9]+)\]|([^.[\]]+)/g)].map(([, index, name]) =>
+    index === undefined ? (name as string) : Number(index),
+  );
 }
 
 export function typeText(type: Type, heap: Heap): string {
@@ -98,8 +112,10 @@ export function typeText(type: Type, heap: Heap): string {
   };
   if (type.name !== "") return type.name;
   switch (body.kind) {
-    case TypeKind.STRING: return `string<${body.bound}>`;
-    case TypeKind.ARRAY: return `${named(body.array.element)}[${body.array.count}]`;
+    case TypeKind.STRING:
+      return `string<${body.bound}>`;
+    case TypeKind.ARRAY:
+      return `${named(body.array.element)}[${body.array.count}]`;
     case TypeKind.POINTER: {
       const target = heap.copy.types.get(body.target);
       return `${target === undefined ? "void" : target.name || "…"} *`;
@@ -108,10 +124,14 @@ export function typeText(type: Type, heap: Heap): string {
       const { element, bound } = body.sequence;
       return `${heap.copy.types.get(element)?.name || "…"}<${bound === 0 ? "" : bound}>`;
     }
-    case TypeKind.TEXT: return "string<>";
-    case TypeKind.RECORD: return "struct";
-    case TypeKind.UNION: return "union";
-    default: return "enum";
+    case TypeKind.TEXT:
+      return "string<>";
+    case TypeKind.RECORD:
+      return "struct";
+    case TypeKind.UNION:
+      return "union";
+    default:
+      return "enum";
   }
 }
 

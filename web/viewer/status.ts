@@ -3,7 +3,13 @@
 export interface Status {
   listening: string[];
   connections: number;
-  segments: { path: string; behind: number[]; sent_bytes: number; whole_bytes: number; damaged: boolean }[];
+  segments: {
+    path: string;
+    behind: number[];
+    sent_bytes: number;
+    whole_bytes: number;
+    damaged: boolean;
+  }[];
 }
 
 /** null: the server does not answer. */

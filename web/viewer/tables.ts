@@ -6,7 +6,15 @@ import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { copyButton, h, numberText, setText } from "./dom.js";
 import { editor, isEditable } from "./editing.js";
-import { elementOf, fieldsOf, kindOf, resolve, spotTypeText, type Spot, type Step } from "./spots.js";
+import {
+  elementOf,
+  fieldsOf,
+  kindOf,
+  resolve,
+  spotTypeText,
+  type Spot,
+  type Step,
+} from "./spots.js";
 
 const PAGE_ROWS = 50;
 const MOST_COLUMNS = 12;
@@ -42,14 +50,22 @@ function pointerShown(segment: Segment, place: Spot["place"]): Shown {
     if (target === null || target.heap !== segment) return { text: `→ ${mip}` };
     const steps = stepsTo(resolve(segment, target.block.serial, []), target.unit);
     const name = target.block.name || `#${target.block.serial}`;
-    return { text: `→ ${name}${target.unit > 0 ? ` unit ${target.unit}` : ""}`, to: { serial: target.block.serial, steps } };
+    return {
+      text: `→ ${name}${target.unit > 0 ? ` unit ${target.unit}` : ""}`,
+      to: { serial: target.block.serial, steps },
+    };
   } catch {
     return { text: `→ ${mip} (not here)` };
   }
 }
 
 /** What a value is in one line. */
-export function shownOf(segment: Segment, spot: Spot, serial: number, steps: readonly Step[]): Shown {
+export function shownOf(
+  segment: Segment,
+  spot: Spot,
+  serial: number,
+  steps: readonly Step[],
+): Shown {
   const { place, count, isArray } = spot;
   if (isArray) return { text: `${count} values`, to: { serial, steps } };
   const { type } = place;
@@ -61,17 +77,25 @@ export function shownOf(segment: Segment, spot: Spot, serial: number, steps: rea
       return pointerShown(segment, place);
     case TypeKind.SEQUENCE: {
       const owned = ownedBlock(place);
-      return owned === null ? { text: "empty" } : { text: `${owned.count} values`, to: { serial: owned.serial, steps: [] } };
+      return owned === null
+        ? { text: "empty" }
+        : { text: `${owned.count} values`, to: { serial: owned.serial, steps: [] } };
     }
     case TypeKind.ENUM: {
       const value = read(place) as number;
       const { body } = type.descriptor;
-      const member = "members" in body ? body.members.find((each) => each.value === value) : undefined;
+      const member =
+        "members" in body ? body.members.find((each) => each.value === value) : undefined;
       return { text: member?.name ?? String(value) };
     }
     default: {
       const value = read(place);
-      return { text: typeof value === "number" || typeof value === "bigint" ? numberText(value) : String(value) };
+      return {
+        text:
+          typeof value === "number" || typeof value === "bigint"
+            ? numberText(value)
+            : String(value),
+      };
     }
   }
 }
@@ -79,7 +103,9 @@ export function shownOf(segment: Segment, spot: Spot, serial: number, steps: rea
 /** The exact text of a value that is to be edited. */
 function editedText(segment: Segment, spot: Spot, serial: number, steps: readonly Step[]): string {
   const value = read(spot.place);
-  return kindOf(spot.place.type) === TypeKind.ENUM ? shownOf(segment, spot, serial, steps).text : String(value);
+  return kindOf(spot.place.type) === TypeKind.ENUM
+    ? shownOf(segment, spot, serial, steps).text
+    : String(value);
 }
 
 /** One value of a table: a link, or text that can be edited. */
@@ -90,8 +116,11 @@ class Cell {
   private isEdited = false;
 
   constructor(
-    private readonly segment: Segment, private readonly serial: number, private readonly steps: readonly Step[],
-    go: Go, label: string | null = null,
+    private readonly segment: Segment,
+    private readonly serial: number,
+    private readonly steps: readonly Step[],
+    go: Go,
+    label: string | null = null,
   ) {
     this.element = h("td", { class: "value", "data-head": label }, this.text);
     this.element.addEventListener("click", (event) => {
@@ -108,8 +137,16 @@ class Cell {
     this.to = to;
     if (this.element.dataset["kind"] !== `${isLink}${canEdit}`) {
       this.element.dataset["kind"] = `${isLink}${canEdit}`;
-      const tag = isLink ? h("button", { class: "link", type: "button" })
-        : canEdit ? h("button", { class: "edit", type: "button", title: "Edit", onclick: () => this.edit() }) : this.text;
+      const tag = isLink
+        ? h("button", { class: "link", type: "button" })
+        : canEdit
+          ? h("button", {
+              class: "edit",
+              type: "button",
+              title: "Edit",
+              onclick: () => this.edit(),
+            })
+          : this.text;
       this.element.replaceChildren(tag);
     }
     setText(this.element.firstElementChild as Element, text === "" ? "“”" : text);
@@ -124,10 +161,12 @@ class Cell {
     const done = () => {
       this.isEdited = false;
       delete this.element.dataset["kind"];
-      void this.segment.read(() => {
-        const spot = resolve(this.segment, this.serial, this.steps);
-        if (spot !== null) this.update(spot);
-      }).then(() => this.element.querySelector("button")?.focus());
+      void this.segment
+        .read(() => {
+          const spot = resolve(this.segment, this.serial, this.steps);
+          if (spot !== null) this.update(spot);
+        })
+        .then(() => this.element.querySelector("button")?.focus());
     };
     this.element.replaceChildren(editor(this.segment, this.serial, this.steps, type, text, done));
   }
@@ -139,28 +178,46 @@ export interface Table {
 }
 
 /** A record or union, a row a field; a single value is a row of its own. */
-export function recordTable(segment: Segment, serial: number, steps: readonly Step[], go: Go): Table {
+export function recordTable(
+  segment: Segment,
+  serial: number,
+  steps: readonly Step[],
+  go: Go,
+): Table {
   const body = h("tbody");
-  const head = h("thead", {}, h("tr", {}, h("th", {}, "Field"), h("th", {}, "Value"), h("th", {}, "Type"), h("th", {}, "")));
+  const head = h(
+    "thead",
+    {},
+    h("tr", {}, h("th", {}, "Field"), h("th", {}, "Value"), h("th", {}, "Type"), h("th", {}, "")),
+  );
   let cells = new Map<string, Cell>();
   let shape = "";
   return {
     element: h("div", { class: "scroll" }, h("table", { class: "wide record" }, head, body)),
     update({ place, count, isArray }) {
       const isRecord = !isArray && (place.type.fields.length > 0 || place.type.union !== null);
-      const rows = isRecord ? fieldsOf(place).map(({ name, spot }) => ({ name, spot, at: [...steps, name] }))
+      const rows = isRecord
+        ? fieldsOf(place).map(({ name, spot }) => ({ name, spot, at: [...steps, name] }))
         : [{ name: "value", spot: { place, count, isArray }, at: [...steps] }];
       const newShape = rows.map(({ name, spot }) => `${name}:${spotTypeText(spot)}`).join();
       if (newShape !== shape) {
         shape = newShape;
         cells = new Map();
-        body.replaceChildren(...rows.map(({ name, spot, at }) => {
-          const cell = new Cell(segment, serial, at, go);
-          cells.set(name, cell);
-          const mip = () => mipOfPlace(resolve(segment, serial, at)?.place ?? spot.place);
-          return h("tr", {}, h("th", {}, name), cell.element,
-            h("td", { class: "soft mono" }, spotTypeText(spot)), h("td", {}, copyButton(mip)));
-        }));
+        body.replaceChildren(
+          ...rows.map(({ name, spot, at }) => {
+            const cell = new Cell(segment, serial, at, go);
+            cells.set(name, cell);
+            const mip = () => mipOfPlace(resolve(segment, serial, at)?.place ?? spot.place);
+            return h(
+              "tr",
+              {},
+              h("th", {}, name),
+              cell.element,
+              h("td", { class: "soft mono" }, spotTypeText(spot)),
+              h("td", {}, copyButton(mip)),
+            );
+          }),
+        );
       }
       for (const { name, spot } of rows) cells.get(name)?.update(spot);
     },
@@ -168,10 +225,21 @@ export function recordTable(segment: Segment, serial: number, steps: readonly St
 }
 
 /** An array, a page at a time: a row an element; of nested arrays a column each, of records a field. */
-export function arrayTable(segment: Segment, serial: number, steps: readonly Step[], go: Go): Table {
+export function arrayTable(
+  segment: Segment,
+  serial: number,
+  steps: readonly Step[],
+  go: Go,
+): Table {
   const table = h("table");
   const shown = h("span", { class: "soft" });
-  const jump = h("input", { type: "number", min: "0", "aria-label": "Go to element", title: "Go to element", onchange: () => turn(Number(jump.value)) });
+  const jump = h("input", {
+    type: "number",
+    min: "0",
+    "aria-label": "Go to element",
+    title: "Go to element",
+    onchange: () => turn(Number(jump.value)),
+  });
   let first = 0;
   let latest: Spot | null = null;
   let cells: { cell: Cell; at: Step[] }[] = [];
@@ -184,8 +252,12 @@ export function arrayTable(segment: Segment, serial: number, steps: readonly Ste
   const columnsOf = (spot: Spot): (Step | null)[] => {
     const element = elementOf(spot, 0);
     if (element === null) return [null];
-    if (element.isArray) return Array.from({ length: Math.min(element.count, MOST_COLUMNS) }, (_, i) => i);
-    if (kindOf(element.place.type) === TypeKind.RECORD) return fieldsOf(element.place).slice(0, MOST_COLUMNS).map(({ name }) => name);
+    if (element.isArray)
+      return Array.from({ length: Math.min(element.count, MOST_COLUMNS) }, (_, i) => i);
+    if (kindOf(element.place.type) === TypeKind.RECORD)
+      return fieldsOf(element.place)
+        .slice(0, MOST_COLUMNS)
+        .map(({ name }) => name);
     return [null];
   };
   const build = (spot: Spot): void => {
@@ -193,8 +265,19 @@ export function arrayTable(segment: Segment, serial: number, steps: readonly Ste
     cells = [];
     const rows = [];
     for (let index = first; index < Math.min(first + PAGE_ROWS, spot.count); ++index) {
-      const row = h("tr", {}, h("th", { class: "number" },
-        h("button", { class: "link", type: "button", onclick: () => go(serial, [...steps, index]) }, String(index))));
+      const row = h(
+        "tr",
+        {},
+        h(
+          "th",
+          { class: "number" },
+          h(
+            "button",
+            { class: "link", type: "button", onclick: () => go(serial, [...steps, index]) },
+            String(index),
+          ),
+        ),
+      );
       for (const column of columns) {
         const at = column === null ? [...steps, index] : [...steps, index, column];
         const cell = new Cell(segment, serial, at, go, column === null ? null : String(column));
@@ -204,7 +287,10 @@ export function arrayTable(segment: Segment, serial: number, steps: readonly Ste
       rows.push(row);
     }
     const heads = columns.map((column) => h("th", {}, column === null ? "Value" : String(column)));
-    table.replaceChildren(h("thead", {}, h("tr", {}, h("th", { class: "number" }, "#"), ...heads)), h("tbody", {}, ...rows));
+    table.replaceChildren(
+      h("thead", {}, h("tr", {}, h("th", { class: "number" }, "#"), ...heads)),
+      h("tbody", {}, ...rows),
+    );
     const last = Math.min(first + PAGE_ROWS, spot.count) - 1;
     setText(shown, `${first}–${last} of ${spot.count}`);
   };
@@ -219,8 +305,13 @@ export function arrayTable(segment: Segment, serial: number, steps: readonly Ste
       if (inner !== null) cell.update(inner);
     }
   };
-  const pages = h("div", { class: "controls" },
+  const pages = h(
+    "div",
+    { class: "controls" },
     h("button", { type: "button", onclick: () => turn(first - PAGE_ROWS) }, "Previous"),
-    h("button", { type: "button", onclick: () => turn(first + PAGE_ROWS) }, "Next"), jump, shown);
+    h("button", { type: "button", onclick: () => turn(first + PAGE_ROWS) }, "Next"),
+    jump,
+    shown,
+  );
   return { element: h("div", {}, pages, h("div", { class: "scroll" }, table)), update };
 }

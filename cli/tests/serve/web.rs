@@ -28,9 +28,30 @@ fn health_and_numbers_are_there() {
 }
 
 #[test]
+fn the_viewer_and_what_it_asks_are_served() {
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    let mut copy = open(&mut client, "/numbers", Durability::Memory);
+    write(&mut client, &mut copy, 1, 1000, 1).unwrap();
+    for (path, part) in [
+        ("/", "<title>InterWeave</title>"),
+        ("/viewer.js", "WebSocket"),
+        ("/viewer.css", "prefers-color-scheme"),
+    ] {
+        let (status, text) = server.get(path, "127.0.0.1");
+        assert!(status.contains("200"), "{path}: {status}");
+        assert!(text.contains(part), "{path}");
+    }
+    let (_, status) = server.get("/status", "127.0.0.1");
+    assert!(status.contains("\"listening\": [\"127.0.0.1:"), "{status}");
+    assert!(status.contains("\"path\": \"/numbers\""), "{status}");
+    assert!(status.contains("\"behind\": [0]"), "{status}");
+}
+
+#[test]
 fn pages_of_other_sites_are_refused() {
     let server = Server::in_memory(&[]);
-    for path in ["/metrics", "/healthz", "/ws"] {
+    for path in ["/", "/status", "/metrics", "/healthz", "/ws"] {
         let (status, text) = server.get(path, "rebound.example:7748");
         assert!(status.contains("403"), "{path}: {status}");
         assert!(

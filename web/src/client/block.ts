@@ -7,8 +7,10 @@ import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
 function tooMany(count: number, block: Block): InterweaveError {
-  return new InterweaveError(ErrorCode.BAD_ARGUMENT,
-    `${count} elements for ${block.mip()}, which has ${block.count}`);
+  return new InterweaveError(
+    ErrorCode.BAD_ARGUMENT,
+    `${count} elements for ${block.mip()}, which has ${block.count}`,
+  );
 }
 
 export class Block {

@@ -6,7 +6,10 @@ import { addressText, DEFAULT_PORT, isPath, parseAddress } from "../wire/mip.js"
 import { ErrorCode } from "../wire/protocol/error.js";
 import { CoherenceModel } from "../wire/protocol/lock.js";
 import {
-  listSegments, removeSegment, segmentList, type SegmentInfo,
+  listSegments,
+  removeSegment,
+  segmentList,
+  type SegmentInfo,
 } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
@@ -61,7 +64,12 @@ export class Client {
     dial: Dial,
     options: ConnectOptions,
   ) {
-    const { token = "", label = "interweave (TypeScript)", timeoutMs = 30_000, webSocket } = options;
+    const {
+      token = "",
+      label = "interweave (TypeScript)",
+      timeoutMs = 30_000,
+      webSocket,
+    } = options;
     this.serverUrl = options.serverUrl ?? serverUrlOf(url);
     this.timeoutMs = timeoutMs;
     const dialing = { token, label, timeoutMs, ...(webSocket === undefined ? {} : { webSocket }) };
@@ -94,8 +102,10 @@ export class Client {
   /** Opens a segment, which one program has once. */
   async open(path: string, options: OpenOptions = {}): Promise<Segment> {
     if (!isPath(path)) {
-      throw new InterweaveError(ErrorCode.BAD_URL,
-        `\`${path}\` is no path: it begins with '/', has no '#', and at most 1024 bytes`);
+      throw new InterweaveError(
+        ErrorCode.BAD_URL,
+        `\`${path}\` is no path: it begins with '/', has no '#', and at most 1024 bytes`,
+      );
     }
     const known = this.segments.get(path);
     if (known !== undefined) return known;
@@ -123,9 +133,15 @@ export class Client {
   /** What the server has, with paths that begin with `prefix`. */
   async list(prefix = "/"): Promise<SegmentInfo[]> {
     const found: SegmentInfo[] = [];
-    for (let after = ""; ; ) {
+    for (let after = ""; ;) {
       const body = { prefix, after };
-      const list = await this.ask(MessageType.LIST_SEGMENTS, listSegments, body, MessageType.SEGMENT_LIST, segmentList);
+      const list = await this.ask(
+        MessageType.LIST_SEGMENTS,
+        listSegments,
+        body,
+        MessageType.SEGMENT_LIST,
+        segmentList,
+      );
       found.push(...list.segments);
       const last = list.segments[list.segments.length - 1];
       if (!list.more || last === undefined) return found;
@@ -139,7 +155,11 @@ export class Client {
   }
 
   private async ask<Q, A>(
-    type: MessageType, codec: Codec<Q>, body: Q, reply: MessageType, replyCodec: Codec<A> | null,
+    type: MessageType,
+    codec: Codec<Q>,
+    body: Q,
+    reply: MessageType,
+    replyCodec: Codec<A> | null,
   ): Promise<A> {
     const deadline = now() + this.timeoutMs;
     const live = await this.link.connected(deadline);

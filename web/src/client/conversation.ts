@@ -3,9 +3,7 @@
  * notifications taken in in their order, the writer lock renewed, subscriptions kept as the bound
  * wants them [POLL-1].
  */
-import {
-  canSubscribe, isSameBound, promiseFor, type Bound,
-} from "../coherence/freshness.js";
+import { canSubscribe, isSameBound, promiseFor, type Bound } from "../coherence/freshness.js";
 import { CopyState } from "../session/copy_state.js";
 import { expect, type Answer } from "../session/connection.js";
 import { WriterGrant } from "../session/writer_grant.js";
@@ -13,11 +11,32 @@ import { InterweaveError } from "../wire/error.js";
 import { decodeBody, type Message } from "../wire/frames.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import {
-  abortWriter, acquireWriter, CoherenceModel, readerAcquired, renewWriter, writerAcquired, writerReleased,
-  writerRenewed, type WriterAcquired,
+  abortWriter,
+  acquireWriter,
+  CoherenceModel,
+  readerAcquired,
+  renewWriter,
+  writerAcquired,
+  writerReleased,
+  writerRenewed,
+  type WriterAcquired,
 } from "../wire/protocol/lock.js";
-import { notRecent, push, subscribe, subscribed, unsubscribe, writerLost } from "../wire/protocol/notify.js";
-import { closeSegment, Durability, openSegment, segmentOpened, type SegmentOpened, type VersionStamp } from "../wire/protocol/segment.js";
+import {
+  notRecent,
+  push,
+  subscribe,
+  subscribed,
+  unsubscribe,
+  writerLost,
+} from "../wire/protocol/notify.js";
+import {
+  closeSegment,
+  Durability,
+  openSegment,
+  segmentOpened,
+  type SegmentOpened,
+  type VersionStamp,
+} from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { Cursor } from "../wire/varint.js";
@@ -82,12 +101,24 @@ export class Conversation implements Listener {
   }
 
   private async openNow(live: Live, deadline: number): Promise<SegmentOpened> {
-    const { readOnly = false, create = !readOnly, durability = Durability.SYNCED, quotaBytes = 0 } = this.options;
+    const {
+      readOnly = false,
+      create = !readOnly,
+      durability = Durability.SYNCED,
+      quotaBytes = 0,
+    } = this.options;
     const body = {
-      path: this.path, create, read_only: readOnly, durable: durability, quota_bytes: BigInt(quotaBytes),
+      path: this.path,
+      create,
+      read_only: readOnly,
+      durable: durability,
+      quota_bytes: BigInt(quotaBytes),
     };
     const answer = await this.link.call(live, {
-      type: MessageType.OPEN_SEGMENT, codec: openSegment, body, deadline,
+      type: MessageType.OPEN_SEGMENT,
+      codec: openSegment,
+      body,
+      deadline,
       absorb: ({ message }) => {
         if (message.envelope.type !== MessageType.SEGMENT_OPENED) return;
         this.number = decodeBody(message, segmentOpened).segment;
@@ -111,7 +142,10 @@ export class Conversation implements Listener {
 
   /** Sends and waits, over a new connection if one is lost, until the deadline. */
   async ask<T>(
-    type: MessageType, codec: Codec<T>, body: (number: number) => T, deadline: number,
+    type: MessageType,
+    codec: Codec<T>,
+    body: (number: number) => T,
+    deadline: number,
     waitsForOthers = false,
   ): Promise<Answer> {
     for (;;) {
@@ -119,7 +153,15 @@ export class Conversation implements Listener {
       const live = await this.link.connected(deadline);
       try {
         if (this.live !== live) await this.openOn(live, deadline);
-        return await this.callOn(live, type, codec, body(this.number), undefined, deadline, waitsForOthers);
+        return await this.callOn(
+          live,
+          type,
+          codec,
+          body(this.number),
+          undefined,
+          deadline,
+          waitsForOthers,
+        );
       } catch (error) {
         if (!live.isLost || !(error instanceof InterweaveError) || now() >= deadline) throw error;
       }
@@ -141,11 +183,21 @@ export class Conversation implements Listener {
   }
 
   callOn<T>(
-    live: Live, type: MessageType, codec: Codec<T>, body: T, bulk: Uint8Array | undefined,
-    deadline: number, waitsForOthers = false,
+    live: Live,
+    type: MessageType,
+    codec: Codec<T>,
+    body: T,
+    bulk: Uint8Array | undefined,
+    deadline: number,
+    waitsForOthers = false,
   ): Promise<Answer> {
     return this.link.call(live, {
-      type, codec, body, deadline, waitsForOthers, ...(bulk === undefined ? {} : { bulk }),
+      type,
+      codec,
+      body,
+      deadline,
+      waitsForOthers,
+      ...(bulk === undefined ? {} : { bulk }),
       absorb: (answer, isLate) => this.answered(type, answer, isLate),
     });
   }
@@ -163,10 +215,17 @@ export class Conversation implements Listener {
   }
 
   async acquireWriter(deadline: number): Promise<WriterGrant> {
-    const answer = await this.ask(MessageType.ACQUIRE_WRITER, acquireWriter, (segment) => ({
-      segment, have: this.state.reach,
-      deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
-    }), deadline + 1000, true);
+    const answer = await this.ask(
+      MessageType.ACQUIRE_WRITER,
+      acquireWriter,
+      (segment) => ({
+        segment,
+        have: this.state.reach,
+        deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
+      }),
+      deadline + 1000,
+      true,
+    );
     expect(answer.message, MessageType.WRITER_ACQUIRED, writerAcquired);
     return this.granted as WriterGrant;
   }
@@ -201,7 +260,13 @@ export class Conversation implements Listener {
     this.changed();
   }
 
-  private diffCame(message: Message, version: VersionStamp, updated: boolean, asOf: number, wasPushed = false): void {
+  private diffCame(
+    message: Message,
+    version: VersionStamp,
+    updated: boolean,
+    asOf: number,
+    wasPushed = false,
+  ): void {
     if (!updated) return this.state.upToDate(version, asOf);
     const from = { incarnation: version.incarnation, number: fromOf(message.bulk) };
     this.stats.diffs += 1;
@@ -286,8 +351,12 @@ export class Conversation implements Listener {
     // Readers that are content with old copies would be sent diffs that they never use.
     const isPushed = bound.model === CoherenceModel.FULL || bound.model === CoherenceModel.DELTA;
     this.post(MessageType.SUBSCRIBE, subscribe, (segment) => ({
-      segment, have: this.state.reach, model: promise.model, x: promise.x,
-      push: isPushed, push_bytes: BigInt(isPushed ? PUSH_WINDOW_BYTES : 0),
+      segment,
+      have: this.state.reach,
+      model: promise.model,
+      x: promise.x,
+      push: isPushed,
+      push_bytes: BigInt(isPushed ? PUSH_WINDOW_BYTES : 0),
     }));
   }
 }

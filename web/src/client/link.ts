@@ -147,14 +147,17 @@ export class Link {
       });
       live.send(asked.message);
       if (deadline === Infinity) return;
-      timer = setTimeout(() => {
-        isLate = true;
-        if (request.waitsForOthers === true) {
-          live.tell(MessageType.CANCEL, cancel, { stream: asked.stream });
-        }
-        live.waiting.delete(fail);
-        reject(new InterweaveError(ErrorCode.TIMED_OUT, "the server did not answer in time"));
-      }, Math.max(0, deadline - now()));
+      timer = setTimeout(
+        () => {
+          isLate = true;
+          if (request.waitsForOthers === true) {
+            live.tell(MessageType.CANCEL, cancel, { stream: asked.stream });
+          }
+          live.waiting.delete(fail);
+          reject(new InterweaveError(ErrorCode.TIMED_OUT, "the server did not answer in time"));
+        },
+        Math.max(0, deadline - now()),
+      );
     });
   }
 
@@ -204,15 +207,17 @@ export class Link {
         clearTimeout(timer);
         reject(error);
       });
-      live.send(connection.hello(this.identity, now(), (answer) => {
-        clearTimeout(timer);
-        try {
-          this.identity.session = connection.welcomed(answer).session;
-          resolve();
-        } catch (error) {
-          reject(error as Error);
-        }
-      }));
+      live.send(
+        connection.hello(this.identity, now(), (answer) => {
+          clearTimeout(timer);
+          try {
+            this.identity.session = connection.welcomed(answer).session;
+            resolve();
+          } catch (error) {
+            reject(error as Error);
+          }
+        }),
+      );
     });
   }
 
@@ -271,4 +276,3 @@ export class Link {
     }
   }
 }
-

@@ -38,7 +38,11 @@ export class ReadLock {
 export class WriteLock {
   constructor(
     readonly segment: Segment,
-    private readonly end: { release: () => Promise<number>; abort: () => void; isHeld: () => boolean },
+    private readonly end: {
+      release: () => Promise<number>;
+      abort: () => void;
+      isHeld: () => boolean;
+    },
   ) {}
 
   /** Shares the changes; the version that they make. */

@@ -50,12 +50,15 @@ export function freeOwned({ heap, block, type, at }: Place, changes: Changes): v
  * it. None for length 0.
  */
 export function replaceOwned(
-  place: Place, count: number, fill: (block: CopiedBlock) => void,
+  place: Place,
+  count: number,
+  fill: (block: CopiedBlock) => void,
 ): void {
   const changes = checkWritable(place);
   const { heap, block, type, at } = place;
   const { body } = type.descriptor;
-  const bound = "sequence" in body ? body.sequence.bound : "text_bound" in body ? body.text_bound + 1 : 0;
+  const bound =
+    "sequence" in body ? body.sequence.bound : "text_bound" in body ? body.text_bound + 1 : 0;
   const isText = "text_bound" in body;
   if (bound > (isText ? 1 : 0) && count > bound) {
     throw new InterweaveError(ErrorCode.TOO_LARGE, `${count} elements where ${bound} are the most`);

@@ -51,8 +51,10 @@ export function placeOf(value: unknown): Place | undefined {
 export function checkReadable({ heap, block }: Place): void {
   heap.checkReadable();
   if (!block.isLive) {
-    throw new InterweaveError(ErrorCode.NO_BLOCK,
-      `block ${block.serial} of ${heap.url} was freed; ask the segment for what is there now`);
+    throw new InterweaveError(
+      ErrorCode.NO_BLOCK,
+      `block ${block.serial} of ${heap.url} was freed; ask the segment for what is there now`,
+    );
   }
 }
 

@@ -29,8 +29,10 @@ function serverOf({ url }: Heap): string {
 }
 
 function badPointer(place: Place, why: string): InterweaveError {
-  return new InterweaveError(ErrorCode.BAD_POINTER,
-    `the pointer at ${mipOfPlace(place)} leads to ${mipOfPointer(place)}, ${why}`);
+  return new InterweaveError(
+    ErrorCode.BAD_POINTER,
+    `the pointer at ${mipOfPlace(place)} leads to ${mipOfPointer(place)}, ${why}`,
+  );
 }
 
 /** null: NULL. */
@@ -42,9 +44,11 @@ export function follow(place: Place): Target | null {
   const text = heap.copy.slots[slot - 1];
   const other = slot === 0 ? heap : heap.segmentAt(text ?? "");
   if (other === null) {
-    throw new InterweaveError(ErrorCode.NOT_OPEN,
+    throw new InterweaveError(
+      ErrorCode.NOT_OPEN,
       `the pointer at ${mipOfPlace(place)} leads to ${mipOfPointer(place)}, whose segment is not ` +
-      "open here: open it first, and hold a lock on it");
+        "open here: open it first, and hold a lock on it",
+    );
   }
   const target = other.copy.blocks.get(serial);
   if (target === undefined) throw badPointer(place, "where no block is");
@@ -66,8 +70,10 @@ export function point(place: Place, target: Place | null): void {
   if (spot === null) {
     const found = spotAt(target.block, target.unit, null);
     const name = found === null ? "no value" : found.type.name || "a value of another type";
-    throw new InterweaveError(ErrorCode.BAD_POINTER,
-      `a pointer to ${wanted?.name || "that type"} cannot lead to ${mipOfPlace(target)}: there is ${name}`);
+    throw new InterweaveError(
+      ErrorCode.BAD_POINTER,
+      `a pointer to ${wanted?.name || "that type"} cannot lead to ${mipOfPlace(target)}: there is ${name}`,
+    );
   }
   const slot = target.heap === heap ? 0 : changes.slotOf(target.heap.slotTextFor(heap));
   const { serial } = target.block;

@@ -6,13 +6,25 @@
  * identity in JavaScript, so a lock asked for while holding one that excludes it waits for its
  * deadline; nested readers are let in as long as they need no update [PROC-3].
  */
-import { confirmedAt, FULL, isRecent, isSameStamp, type Bound, type Knowledge } from "../coherence/freshness.js";
+import {
+  confirmedAt,
+  FULL,
+  isRecent,
+  isSameStamp,
+  type Bound,
+  type Knowledge,
+} from "../coherence/freshness.js";
 import { Changes } from "../diff/changes.js";
 import { Copy, type CopiedBlock } from "../diff/copy.js";
 import { expect } from "../session/connection.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
-import { acquireReader, CoherenceModel, readerAcquired, releaseReader } from "../wire/protocol/lock.js";
+import {
+  acquireReader,
+  CoherenceModel,
+  readerAcquired,
+  releaseReader,
+} from "../wire/protocol/lock.js";
 import { credit } from "../wire/protocol/notify.js";
 import type { Durability, SegmentOpened } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
@@ -93,7 +105,9 @@ export class Segment implements Heap {
   ) {
     this.copy = new Copy(options.maxBytes ?? 2 ** 30);
     this.timeoutMs = options.timeoutMs ?? 30_000;
-    this.conversation = new Conversation(link, path, options, this.stats, () => this.changed.notify());
+    this.conversation = new Conversation(link, path, options, this.stats, () =>
+      this.changed.notify(),
+    );
   }
 
   /** Opens it at the server; NO_SEGMENT if it does not exist and is not to be made. */
@@ -156,7 +170,8 @@ export class Segment implements Heap {
   read(options?: LockOptions): Promise<ReadLock>;
   read<T>(body: (lock: ReadLock) => T | Promise<T>, options?: LockOptions): Promise<T>;
   async read<T>(
-    first?: LockOptions | ((lock: ReadLock) => T | Promise<T>), second?: LockOptions,
+    first?: LockOptions | ((lock: ReadLock) => T | Promise<T>),
+    second?: LockOptions,
   ): Promise<T | ReadLock> {
     if (typeof first !== "function") return this.acquireReader(first ?? {});
     const lock = await this.acquireReader(second ?? {});
@@ -172,7 +187,9 @@ export class Segment implements Heap {
     let isUpdated = false;
     for (;;) {
       this.conversation.check();
-      const needsNothing = isUpdated || (options.fresh !== true && isRecent(this.bound, this.knowledge(), began, now()));
+      const needsNothing =
+        isUpdated ||
+        (options.fresh !== true && isRecent(this.bound, this.knowledge(), began, now()));
       if (needsNothing && !this.isExclusive) break;
       if (this.isExclusive || this.isAsking) {
         await this.waitFor("a writer or an update of this program", deadline);
@@ -204,7 +221,9 @@ export class Segment implements Heap {
       if (isStrict) this.strictReaders -= 1;
       if (this.strictReaders === 0 && this.isStrictHeld) {
         this.isStrictHeld = false;
-        this.conversation.post(MessageType.RELEASE_READER, releaseReader, (segment) => ({ segment }));
+        this.conversation.post(MessageType.RELEASE_READER, releaseReader, (segment) => ({
+          segment,
+        }));
       }
       this.changed.notify();
     });
@@ -212,14 +231,18 @@ export class Segment implements Heap {
 
   private async waitFor(whom: string, deadline: number): Promise<void> {
     if (await this.changed.wait(deadline)) return;
-    throw new InterweaveError(ErrorCode.TIMED_OUT,
+    throw new InterweaveError(
+      ErrorCode.TIMED_OUT,
       `${this.url}: ${whom} was not done before the deadline; a task that waits for a lock while ` +
-      "it holds another one waits for itself");
+        "it holds another one waits for itself",
+    );
   }
 
   /** By the one task that asks. What the server has sent by itself may be enough. */
   private async update(fresh: boolean, began: number, deadline: number): Promise<void> {
-    const isStaged = !fresh && this.state.hasStaged &&
+    const isStaged =
+      !fresh &&
+      this.state.hasStaged &&
       isRecent(this.bound, this.state.withStaged(this.knowledge()), began, now());
     if (!isStaged) {
       await this.ask(this.bound, fresh, deadline);
@@ -237,14 +260,25 @@ export class Segment implements Heap {
   /** One question and its answer, which is taken in as it comes. */
   private async ask({ model, x }: Bound, fresh: boolean, deadline: number): Promise<void> {
     for (;;) {
-      const answer = await this.conversation.ask(MessageType.ACQUIRE_READER, acquireReader, (segment) => ({
-        segment, have: this.state.reach, model, x, fresh,
-        deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
-      }), deadline, model === CoherenceModel.STRICT);
+      const answer = await this.conversation.ask(
+        MessageType.ACQUIRE_READER,
+        acquireReader,
+        (segment) => ({
+          segment,
+          have: this.state.reach,
+          model,
+          x,
+          fresh,
+          deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
+        }),
+        deadline,
+        model === CoherenceModel.STRICT,
+      );
       const acquired = expect(answer.message, MessageType.READER_ACQUIRED, readerAcquired);
       this.state.adaptation.asked(!acquired.updated);
       const { reach } = this.state;
-      const hasIt = reach.incarnation === acquired.now.incarnation && reach.number >= acquired.now.number;
+      const hasIt =
+        reach.incarnation === acquired.now.incarnation && reach.number >= acquired.now.number;
       if (!acquired.updated || hasIt || this.isExclusive) return;
     }
   }
@@ -266,8 +300,10 @@ export class Segment implements Heap {
       try {
         this.copy.apply(diff.bytes);
         if (this.copy.version !== diff.now.number) {
-          throw new InterweaveError(ErrorCode.MALFORMED,
-            `the server announced version ${diff.now.number} and sent ${this.copy.version}`);
+          throw new InterweaveError(
+            ErrorCode.MALFORMED,
+            `the server announced version ${diff.now.number} and sent ${this.copy.version}`,
+          );
         }
       } catch (error) {
         this.state.forget();
@@ -276,7 +312,8 @@ export class Segment implements Heap {
       this.state.applied(diff);
     }
     const bytes = BigInt(this.state.takeCredit());
-    if (bytes > 0n) this.conversation.tell(MessageType.CREDIT, credit, (segment) => ({ segment, bytes }));
+    if (bytes > 0n)
+      this.conversation.tell(MessageType.CREDIT, credit, (segment) => ({ segment, bytes }));
   }
 
   // ---- writing ----
@@ -285,7 +322,8 @@ export class Segment implements Heap {
   write(options?: LockOptions): Promise<WriteLock>;
   write<T>(body: (lock: WriteLock) => T | Promise<T>, options?: LockOptions): Promise<T>;
   async write<T>(
-    first?: LockOptions | ((lock: WriteLock) => T | Promise<T>), second?: LockOptions,
+    first?: LockOptions | ((lock: WriteLock) => T | Promise<T>),
+    second?: LockOptions,
   ): Promise<T | WriteLock> {
     if (typeof first !== "function") return this.acquireWriter(first ?? {});
     const lock = await this.acquireWriter(second ?? {});
@@ -425,7 +463,7 @@ export class Segment implements Heap {
   async *[Symbol.asyncIterator](): AsyncGenerator<number, void, void> {
     this.watchers += 1;
     try {
-      for (let last = null; ; ) {
+      for (let last = null; ;) {
         const version = await this.nextVersion(last);
         if (version === null) return;
         last = version;
@@ -440,13 +478,17 @@ export class Segment implements Heap {
   private async nextVersion(last: { incarnation: bigint; number: bigint } | null) {
     for (;;) {
       if (this.conversation.isClosed) return null;
-      const isNews = last === null || this.conversation.isElsewhere ||
-        !isSameStamp(this.state.newest, last) || !isSameStamp(this.state.have, last);
+      const isNews =
+        last === null ||
+        this.conversation.isElsewhere ||
+        !isSameStamp(this.state.newest, last) ||
+        !isSameStamp(this.state.have, last);
       if (isNews && this.link.live !== null) {
         try {
           await this.read(() => undefined);
         } catch (error) {
-          const isPassing = error instanceof InterweaveError &&
+          const isPassing =
+            error instanceof InterweaveError &&
             (error.code === ErrorCode.UNREACHABLE || error.code === ErrorCode.TIMED_OUT);
           if (!isPassing) throw error;
           continue;
@@ -457,7 +499,9 @@ export class Segment implements Heap {
       }
       // A copy that may be some seconds old is looked at again when they are over.
       const isTimed = isNews && this.bound.model === CoherenceModel.TEMPORAL;
-      await this.changed.wait(isTimed ? now() + Math.max(LEAST_PAUSE_MS, 1000 * this.bound.x) : Infinity);
+      await this.changed.wait(
+        isTimed ? now() + Math.max(LEAST_PAUSE_MS, 1000 * this.bound.x) : Infinity,
+      );
     }
   }
 
@@ -465,14 +509,18 @@ export class Segment implements Heap {
 
   checkReadable(): void {
     if (this.readers > 0 || this.writing !== null) return;
-    throw new InterweaveError(ErrorCode.NO_LOCK,
-      `${this.url}: take a lock first: await segment.read(() => ...)`);
+    throw new InterweaveError(
+      ErrorCode.NO_LOCK,
+      `${this.url}: take a lock first: await segment.read(() => ...)`,
+    );
   }
 
   changes(): Changes {
     if (this.writing !== null) return this.writing.changes;
-    throw new InterweaveError(ErrorCode.NO_LOCK,
-      `${this.url}: take the writer lock before storing: await segment.write(() => ...)`);
+    throw new InterweaveError(
+      ErrorCode.NO_LOCK,
+      `${this.url}: take the writer lock before storing: await segment.write(() => ...)`,
+    );
   }
 
   expose(block: CopiedBlock): void {

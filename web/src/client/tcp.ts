@@ -6,15 +6,23 @@ import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { parseAddress } from "../wire/mip.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
-import { dialWebSocket, unreachable, type Dial, type Transport, type TransportEvents } from "./transport.js";
+import {
+  dialWebSocket,
+  unreachable,
+  type Dial,
+  type Transport,
+  type TransportEvents,
+} from "./transport.js";
 
 /** Where to try, in order. */
 function placesOf(url: string): NetConnectOpts[] {
   if (url.startsWith("unix:")) return [{ path: url.slice(5).replace(/:(\/.*)?$/, "") }];
   const address = parseAddress(url.replace(/^iw:\/\//, "").replace(/\/.*$/, ""));
   if (address === null || !("host" in address)) {
-    throw new InterweaveError(ErrorCode.BAD_URL,
-      `\`${url}\` is no server; write [iw://]host[:port], unix:FILE, or ws://host:port`);
+    throw new InterweaveError(
+      ErrorCode.BAD_URL,
+      `\`${url}\` is no server; write [iw://]host[:port], unix:FILE, or ws://host:port`,
+    );
   }
   const { host, port } = address;
   const isHere = process.platform === "linux" && (host === "127.0.0.1" || host === "localhost");

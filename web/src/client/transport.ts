@@ -16,7 +16,11 @@ export interface TransportEvents {
 }
 
 /** Connects; rejects with UNREACHABLE. */
-export type Dial = (url: string, events: TransportEvents, options: DialOptions) => Promise<Transport>;
+export type Dial = (
+  url: string,
+  events: TransportEvents,
+  options: DialOptions,
+) => Promise<Transport>;
 
 /** The part of the browser's WebSocket that is used. */
 export interface WebSocketLike {
@@ -33,8 +37,10 @@ export interface DialOptions {
 }
 
 export function unreachable(url: string, why: string): InterweaveError {
-  return new InterweaveError(ErrorCode.UNREACHABLE,
-    `the server at ${url} cannot be reached: ${why}; is \`interweave serve\` running there?`);
+  return new InterweaveError(
+    ErrorCode.UNREACHABLE,
+    `the server at ${url} cannot be reached: ${why}; is \`interweave serve\` running there?`,
+  );
 }
 
 /** `ws://host:port/ws` of a server's HTTP address. */
@@ -46,15 +52,19 @@ function webSocketUrl(url: string): string {
 
 export const dialWebSocket: Dial = (url, events, options) => {
   if (!/^(ws|http)s?:/.test(url)) {
-    throw new InterweaveError(ErrorCode.BAD_URL,
+    throw new InterweaveError(
+      ErrorCode.BAD_URL,
       `\`${url}\`: from here servers are reached by WebSocket, ws://host:port of their HTTP ` +
-      "address (7748 by default)");
+        "address (7748 by default)",
+    );
   }
-  const WebSocket = options.webSocket ??
-    (globalThis as { WebSocket?: DialOptions["webSocket"] }).WebSocket;
+  const WebSocket =
+    options.webSocket ?? (globalThis as { WebSocket?: DialOptions["webSocket"] }).WebSocket;
   if (WebSocket === undefined) {
-    throw new InterweaveError(ErrorCode.UNREACHABLE,
-      "this platform has no WebSocket: give one as the option `webSocket`, or use iw://host:port");
+    throw new InterweaveError(
+      ErrorCode.UNREACHABLE,
+      "this platform has no WebSocket: give one as the option `webSocket`, or use iw://host:port",
+    );
   }
   const full = webSocketUrl(url);
   return new Promise((resolve, reject) => {

@@ -9,12 +9,28 @@ import { targetSerial, type Member, type Type } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { freeOwned, replaceOwned } from "./ownership.js";
-import { checkReadable, checkWritable, mipOfPlace, PLACE, placeOf, rememberPlace, type Place } from "./place.js";
-import { follow, ownedBlock, point } from "./pointers.js";
+import {
+  checkReadable,
+  checkWritable,
+  mipOfPlace,
+  PLACE,
+  placeOf,
+  rememberPlace,
+  type Place,
+} from "./place.js";
+import { follow, mipOfPointer, ownedBlock, point } from "./pointers.js";
 
 export type NumericArray =
-  | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
-  | BigInt64Array | BigUint64Array | Float32Array | Float64Array;
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
 
 interface NumericArrayClass {
   new (buffer: ArrayBufferLike, at: number, length: number): NumericArray;
@@ -30,16 +46,72 @@ interface Numeric {
 }
 
 const numerics: Partial<Record<number, Numeric>> = {
-  [Primitive.CHAR]: { array: Int8Array, get: (v, at) => v.getInt8(at), set: (v, at, x) => v.setInt8(at, x), low: -0x80, high: 0x7f },
-  [Primitive.UCHAR]: { array: Uint8Array, get: (v, at) => v.getUint8(at), set: (v, at, x) => v.setUint8(at, x), low: 0, high: 0xff },
-  [Primitive.SHORT]: { array: Int16Array, get: (v, at) => v.getInt16(at, true), set: (v, at, x) => v.setInt16(at, x, true), low: -0x8000, high: 0x7fff },
-  [Primitive.USHORT]: { array: Uint16Array, get: (v, at) => v.getUint16(at, true), set: (v, at, x) => v.setUint16(at, x, true), low: 0, high: 0xffff },
-  [Primitive.INT]: { array: Int32Array, get: (v, at) => v.getInt32(at, true), set: (v, at, x) => v.setInt32(at, x, true), low: -0x80000000, high: 0x7fffffff },
-  [Primitive.UINT]: { array: Uint32Array, get: (v, at) => v.getUint32(at, true), set: (v, at, x) => v.setUint32(at, x, true), low: 0, high: 0xffffffff },
-  [Primitive.HYPER]: { array: BigInt64Array, get: (v, at) => v.getBigInt64(at, true), set: (v, at, x) => v.setBigInt64(at, x, true), low: -(1n << 63n), high: (1n << 63n) - 1n },
-  [Primitive.UHYPER]: { array: BigUint64Array, get: (v, at) => v.getBigUint64(at, true), set: (v, at, x) => v.setBigUint64(at, x, true), low: 0n, high: (1n << 64n) - 1n },
-  [Primitive.FLOAT]: { array: Float32Array, get: (v, at) => v.getFloat32(at, true), set: (v, at, x) => v.setFloat32(at, x, true) },
-  [Primitive.DOUBLE]: { array: Float64Array, get: (v, at) => v.getFloat64(at, true), set: (v, at, x) => v.setFloat64(at, x, true) },
+  [Primitive.CHAR]: {
+    array: Int8Array,
+    get: (v, at) => v.getInt8(at),
+    set: (v, at, x) => v.setInt8(at, x),
+    low: -0x80,
+    high: 0x7f,
+  },
+  [Primitive.UCHAR]: {
+    array: Uint8Array,
+    get: (v, at) => v.getUint8(at),
+    set: (v, at, x) => v.setUint8(at, x),
+    low: 0,
+    high: 0xff,
+  },
+  [Primitive.SHORT]: {
+    array: Int16Array,
+    get: (v, at) => v.getInt16(at, true),
+    set: (v, at, x) => v.setInt16(at, x, true),
+    low: -0x8000,
+    high: 0x7fff,
+  },
+  [Primitive.USHORT]: {
+    array: Uint16Array,
+    get: (v, at) => v.getUint16(at, true),
+    set: (v, at, x) => v.setUint16(at, x, true),
+    low: 0,
+    high: 0xffff,
+  },
+  [Primitive.INT]: {
+    array: Int32Array,
+    get: (v, at) => v.getInt32(at, true),
+    set: (v, at, x) => v.setInt32(at, x, true),
+    low: -0x80000000,
+    high: 0x7fffffff,
+  },
+  [Primitive.UINT]: {
+    array: Uint32Array,
+    get: (v, at) => v.getUint32(at, true),
+    set: (v, at, x) => v.setUint32(at, x, true),
+    low: 0,
+    high: 0xffffffff,
+  },
+  [Primitive.HYPER]: {
+    array: BigInt64Array,
+    get: (v, at) => v.getBigInt64(at, true),
+    set: (v, at, x) => v.setBigInt64(at, x, true),
+    low: -(1n << 63n),
+    high: (1n << 63n) - 1n,
+  },
+  [Primitive.UHYPER]: {
+    array: BigUint64Array,
+    get: (v, at) => v.getBigUint64(at, true),
+    set: (v, at, x) => v.setBigUint64(at, x, true),
+    low: 0n,
+    high: (1n << 64n) - 1n,
+  },
+  [Primitive.FLOAT]: {
+    array: Float32Array,
+    get: (v, at) => v.getFloat32(at, true),
+    set: (v, at, x) => v.setFloat32(at, x, true),
+  },
+  [Primitive.DOUBLE]: {
+    array: Float64Array,
+    get: (v, at) => v.getFloat64(at, true),
+    set: (v, at, x) => v.setFloat64(at, x, true),
+  },
 };
 
 const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
@@ -68,8 +140,10 @@ export function inside(place: Place, type: Type, at: number, unit: number): Plac
 function typedArray(place: Place, count: number): NumericArray {
   checkReadable(place);
   if (!isLittleEndian) {
-    throw new InterweaveError(ErrorCode.UNIMPLEMENTED,
-      "this machine is big-endian: read numbers one by one");
+    throw new InterweaveError(
+      ErrorCode.UNIMPLEMENTED,
+      "this machine is big-endian: read numbers one by one",
+    );
   }
   const { heap, block, type, at } = place;
   heap.expose(block);
@@ -87,7 +161,11 @@ export function elementsAt(place: Place, count: number): NumericArray | ArrayVie
 /** What a property is when it is read. */
 export function read(place: Place): unknown {
   checkReadable(place);
-  const { block: { view, memory }, type, at } = place;
+  const {
+    block: { view, memory },
+    type,
+    at,
+  } = place;
   const numeric = numerics[type.serial];
   if (numeric !== undefined) return numeric.get(view, at);
   switch (kindOf(type)) {
@@ -108,7 +186,10 @@ export function read(place: Place): unknown {
       const owned = ownedBlock(place);
       const element = place.heap.copy.types.get(targetSerial(type.descriptor.body)) as Type;
       if (owned === null) return [];
-      return elementsAt({ heap: place.heap, block: owned, type: element, at: 0, unit: 0 }, owned.count);
+      return elementsAt(
+        { heap: place.heap, block: owned, type: element, at: 0, unit: 0 },
+        owned.count,
+      );
     }
     case TypeKind.TEXT: {
       const owned = ownedBlock(place);
@@ -135,7 +216,11 @@ function targetValue(target: Place & { count: number }): unknown {
 /** What happens when a property is assigned. */
 export function write(place: Place, value: unknown): void {
   checkWritable(place);
-  const { block: { view }, type, at } = place;
+  const {
+    block: { view },
+    type,
+    at,
+  } = place;
   const numeric = numerics[type.serial];
   if (numeric !== undefined) return writeNumber(place, numeric, value);
   switch (kindOf(type)) {
@@ -172,7 +257,11 @@ function writeNumber({ block: { view }, type, at }: Place, numeric: Numeric, val
   const isOfKind = typeof low === "bigint" ? typeof value === "bigint" : typeof value === "number";
   const isInteger = low === undefined || typeof value === "bigint" || Number.isInteger(value);
   const number = value as number;
-  if (!isOfKind || !isInteger || (low !== undefined && (number < low || number > (high as number)))) {
+  if (
+    !isOfKind ||
+    !isInteger ||
+    (low !== undefined && (number < low || number > (high as number)))
+  ) {
     throw badValue(`${String(value)} is no ${type.name}`);
   }
   numeric.set(view, at, value as never);
@@ -196,8 +285,10 @@ function bytesOf(value: unknown): Uint8Array {
 function writeString({ block: { memory }, type, at }: Place, value: unknown): void {
   const bytes = bytesOf(value);
   if (bytes.length > type.size) {
-    throw new InterweaveError(ErrorCode.TOO_LARGE,
-      `a string of ${bytes.length} bytes where ${type.size} are the most`);
+    throw new InterweaveError(
+      ErrorCode.TOO_LARGE,
+      `a string of ${bytes.length} bytes where ${type.size} are the most`,
+    );
   }
   memory.set(bytes, at);
   memory.fill(0, at + bytes.length, at + type.size);
@@ -218,11 +309,19 @@ function objectOf(value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
+/** What every object inherits is no field. */
+function hasField(value: object, name: string): boolean {
+  return (
+    name in value &&
+    (!(name in Object.prototype) || placeOf(value) !== undefined || Object.hasOwn(value, name))
+  );
+}
+
 /** Stores the fields that the object has. */
 function writeRecord(place: Place, value: unknown): void {
   const fields = objectOf(value);
   for (const { name, type, at, unit } of place.type.fields) {
-    if (name in fields) write(inside(place, type, at, unit), fields[name]);
+    if (hasField(fields, name)) write(inside(place, type, at, unit), fields[name]);
   }
 }
 
@@ -256,7 +355,8 @@ function writeUnion(place: Place, value: unknown): void {
 function numberOfCase(type: Type, value: unknown): number {
   if (typeof value === "boolean") return value ? 1 : 0;
   if (kindOf(type) === TypeKind.ENUM) return memberOf(type, value);
-  if (typeof value !== "number" || !Number.isInteger(value)) throw badValue(`${String(value)} is no case`);
+  if (typeof value !== "number" || !Number.isInteger(value))
+    throw badValue(`${String(value)} is no case`);
   return value | 0;
 }
 
@@ -304,7 +404,11 @@ function recordAt(place: Place): RecordView {
 
 function prototypeOf(type: Type): object {
   const prototype = Object.create(null) as object;
-  const define = (name: string, get: (place: Place) => unknown, set: (place: Place, v: unknown) => void) =>
+  const define = (
+    name: string,
+    get: (place: Place) => unknown,
+    set: (place: Place, v: unknown) => void,
+  ) =>
     Object.defineProperty(prototype, name, {
       enumerable: true,
       get(this: RecordView) {
@@ -315,8 +419,11 @@ function prototypeOf(type: Type): object {
       },
     });
   for (const { name, type: field, at, unit } of type.fields) {
-    define(name, (place) => read(inside(place, field, at, unit)),
-      (place, value) => write(inside(place, field, at, unit), value));
+    define(
+      name,
+      (place) => read(inside(place, field, at, unit)),
+      (place, value) => write(inside(place, field, at, unit), value),
+    );
   }
   if (type.union !== null) defineUnion(type.union, define);
   const inspect = Symbol.for("nodejs.util.inspect.custom");
@@ -330,24 +437,38 @@ function prototypeOf(type: Type): object {
 
 function defineUnion(
   union: NonNullable<Type["union"]>,
-  define: (name: string, get: (place: Place) => unknown, set: (place: Place, v: unknown) => void) => void,
+  define: (
+    name: string,
+    get: (place: Place) => unknown,
+    set: (place: Place, v: unknown) => void,
+  ) => void,
 ): void {
   const { name, type } = union.discriminant;
-  define(name, (place) => read({ ...place, type }), (place, value) => {
-    if (read({ ...place, type }) !== value) writeUnion(place, { [name]: value });
-  });
+  define(
+    name,
+    (place) => read({ ...place, type }),
+    (place, value) => {
+      if (read({ ...place, type }) !== value) writeUnion(place, { [name]: value });
+    },
+  );
   const arms = new Set([...union.arms.values(), union.otherwise]);
   for (const arm of arms) {
     if (!arm) continue;
-    define(arm.name, (place) => {
-      checkReadable(place);
-      return activeArm(place) === arm ? read(inside(place, arm.type, arm.at, 0)) : undefined;
-    }, (place, value) => {
-      if (activeArm(place) !== arm) {
-        throw badValue(`the arm \`${arm.name}\` is not active: assign the whole union, or \`${name}\` first`);
-      }
-      write(inside(place, arm.type, arm.at, 0), value);
-    });
+    define(
+      arm.name,
+      (place) => {
+        checkReadable(place);
+        return activeArm(place) === arm ? read(inside(place, arm.type, arm.at, 0)) : undefined;
+      },
+      (place, value) => {
+        if (activeArm(place) !== arm) {
+          throw badValue(
+            `the arm \`${arm.name}\` is not active: assign the whole union, or \`${name}\` first`,
+          );
+        }
+        write(inside(place, arm.type, arm.at, 0), value);
+      },
+    );
   }
 }
 
@@ -379,8 +500,10 @@ export class ArrayView implements Iterable<unknown> {
   /** Where an element is. */
   placeAt(index: number): Place {
     if (!Number.isInteger(index) || index < 0 || index >= this.length) {
-      throw new InterweaveError(ErrorCode.BAD_ARGUMENT,
-        `element ${index} of ${this.length} at ${mipOfPlace(this[PLACE])}`);
+      throw new InterweaveError(
+        ErrorCode.BAD_ARGUMENT,
+        `element ${index} of ${this.length} at ${mipOfPlace(this[PLACE])}`,
+      );
     }
     const { type } = this[PLACE];
     return inside(this[PLACE], type, index * type.size, index * type.units);
@@ -389,7 +512,8 @@ export class ArrayView implements Iterable<unknown> {
   /** The lengths of nested arrays of numbers, `[256, 256]`; of others the outermost. */
   get shape(): number[] {
     const shape = [this.length];
-    for (let { type } = this[PLACE]; type.element !== null; type = type.element) shape.push(type.count);
+    for (let { type } = this[PLACE]; type.element !== null; type = type.element)
+      shape.push(type.count);
     return shape;
   }
 
@@ -426,16 +550,13 @@ export function plain(value: unknown, depth = 4): unknown {
   const place = placeOf(value);
   if (place === undefined || ArrayBuffer.isView(value)) return value;
   const view = value as RecordView;
-  const shown: Record<string, unknown> = {};
-  for (const name of Object.keys(Object.getPrototypeOf(view) as object)) {
+  const shown = Object.keys(Object.getPrototypeOf(view) as object).map((name) => {
     const field = place.type.fields.find((each) => each.name === name);
-    const isPointer = field !== undefined && kindOf(field.type) === TypeKind.POINTER;
-    if (isPointer && depth <= 0) {
-      const at = inside(place, field.type, field.at, field.unit);
-      shown[name] = follow(at) === null ? null : mipOfPlace(follow(at) as Place);
-    } else {
-      shown[name] = plain(view[name], isPointer ? depth - 1 : depth);
-    }
-  }
-  return shown;
+    if (field === undefined || kindOf(field.type) !== TypeKind.POINTER)
+      return [name, plain(view[name], depth)];
+    if (depth > 0) return [name, plain(view[name], depth - 1)];
+    return [name, mipOfPointer(inside(place, field.type, field.at, field.unit))];
+  });
+  // Whatever fields are called, `__proto__` too, they become properties.
+  return Object.fromEntries(shown);
 }

@@ -5,7 +5,12 @@ import type { WriterGrant } from "../session/writer_grant.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import {
-  moreSerials, releaseResolved, releaseWriter, resolveRelease, serialsGranted, writerReleased,
+  moreSerials,
+  releaseResolved,
+  releaseWriter,
+  resolveRelease,
+  serialsGranted,
+  writerReleased,
 } from "../wire/protocol/lock.js";
 import type { VersionStamp } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
@@ -47,9 +52,13 @@ export class Writing {
   async release(deadline: number): Promise<number> {
     this.check();
     if (this.grant.isLost) {
-      return this.rollBack(new InterweaveError(ErrorCode.FENCED,
-        "the writer lock was lost before its release (its lease or hold time ended, or the server " +
-        "was restarted); the changes were undone"));
+      return this.rollBack(
+        new InterweaveError(
+          ErrorCode.FENCED,
+          "the writer lock was lost before its release (its lease or hold time ended, or the server " +
+            "was restarted); the changes were undone",
+        ),
+      );
     }
     const base = this.conversation.state.have.number;
     const diff = this.changes.collect();
@@ -75,7 +84,11 @@ export class Writing {
   }
 
   /** The answer, over as many connections as it takes. As long as one lives there will be one. */
-  private async send(diff: Uint8Array | null, base: bigint, deadline: number): Promise<VersionStamp> {
+  private async send(
+    diff: Uint8Array | null,
+    base: bigint,
+    deadline: number,
+  ): Promise<VersionStamp> {
     const { link, state } = this.conversation;
     for (;;) {
       const { live, number } = await this.conversation.liveAndOpen(deadline);
@@ -87,11 +100,22 @@ export class Writing {
       if (!isSame(link.session, this.session)) {
         return this.resolve(deadline);
       }
-      const part = { segment: number, fence: this.grant.fence, base, diff_bytes: BigInt(diff?.length ?? 0) };
+      const part = {
+        segment: number,
+        fence: this.grant.fence,
+        base,
+        diff_bytes: BigInt(diff?.length ?? 0),
+      };
       let answer: Answer;
       try {
-        answer = await this.conversation.callOn(live, MessageType.RELEASE_WRITER, releaseWriter,
-          { sequence: this.sequence, parts: [part] }, diff ?? undefined, Infinity);
+        answer = await this.conversation.callOn(
+          live,
+          MessageType.RELEASE_WRITER,
+          releaseWriter,
+          { sequence: this.sequence, parts: [part] },
+          diff ?? undefined,
+          Infinity,
+        );
       } catch (error) {
         if (live.isLost && now() < deadline) continue;
         throw error;
@@ -104,13 +128,19 @@ export class Writing {
   /** [LOCK-9] */
   private async resolve(deadline: number): Promise<VersionStamp> {
     const { session, sequence } = this;
-    const answer = await this.conversation.ask(MessageType.RESOLVE_RELEASE, resolveRelease,
-      (segment) => ({ segment, session, sequence }), deadline);
+    const answer = await this.conversation.ask(
+      MessageType.RESOLVE_RELEASE,
+      resolveRelease,
+      (segment) => ({ segment, session, sequence }),
+      deadline,
+    );
     const resolved = expect(answer.message, MessageType.RELEASE_RESOLVED, releaseResolved);
     if (!resolved.committed) {
-      throw new InterweaveError(ErrorCode.ROLLED_BACK,
+      throw new InterweaveError(
+        ErrorCode.ROLLED_BACK,
         "the connection was lost during the release, and the changes were not committed; they were " +
-        "undone: take the lock and make them again");
+          "undone: take the lock and make them again",
+      );
     }
     this.conversation.state.released(resolved.version, answer.sentAt);
     return resolved.version;
@@ -118,8 +148,12 @@ export class Writing {
 
   async moreSerials(count: number, deadline: number): Promise<void> {
     this.check();
-    const answer = await this.conversation.ask(MessageType.MORE_SERIALS, moreSerials,
-      (segment) => ({ segment, fence: this.grant.fence, count }), deadline);
+    const answer = await this.conversation.ask(
+      MessageType.MORE_SERIALS,
+      moreSerials,
+      (segment) => ({ segment, fence: this.grant.fence, count }),
+      deadline,
+    );
     const granted = expect(answer.message, MessageType.SERIALS_GRANTED, serialsGranted);
     this.changes.addSerials(Number(granted.first_serial), granted.serial_count);
   }

@@ -49,14 +49,16 @@ function isWithinVersions(x: number, known: Knowledge, began: number, now: numbe
   if (Number(known.newest.number - known.copy.number) > x) return false;
   if (known.newestAsOf >= began) return true;
   const promise = promiseAt(known, now);
-  return promise?.model === CoherenceModel.FULL ||
-    (promise?.model === CoherenceModel.DELTA && promise.x <= x);
+  return (
+    promise?.model === CoherenceModel.FULL ||
+    (promise?.model === CoherenceModel.DELTA && promise.x <= x)
+  );
 }
 
 /** The latest moment at which the copy is known to have been the newest [FRESH-2, FRESH-3]. */
 export function confirmedAt(known: Knowledge): number {
-  const isWatched = known.promise?.model === CoherenceModel.FULL &&
-    isSameStamp(known.copy, known.newest);
+  const isWatched =
+    known.promise?.model === CoherenceModel.FULL && isSameStamp(known.copy, known.newest);
   return isWatched ? Math.max(known.confirmed, known.heard) : known.confirmed;
 }
 

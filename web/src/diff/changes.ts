@@ -58,16 +58,20 @@ export class Changes {
       throw new InterweaveError(ErrorCode.BAD_ARGUMENT, `a block of ${count} elements`);
     }
     if (name !== "" && !isBlockName(name)) {
-      throw new InterweaveError(ErrorCode.BAD_NAME,
-        `\`${name}\` is no name: at most 255 bytes, no digit first, no '#', no control characters`);
+      throw new InterweaveError(
+        ErrorCode.BAD_NAME,
+        `\`${name}\` is no name: at most 255 bytes, no digit first, no '#', no control characters`,
+      );
     }
     if (this.copy.names.has(name)) {
       throw new InterweaveError(ErrorCode.BAD_NAME, `the name \`${name}\` is taken`);
     }
     this.copy.checkSize(type, count, this.copy.bytes + type.size * count);
     if (this.serialsLeft === 0) {
-      throw new InterweaveError(ErrorCode.TOO_LARGE,
-        "the lock's block serials are used up: call `await lock.moreBlocks(count)` before");
+      throw new InterweaveError(
+        ErrorCode.TOO_LARGE,
+        "the lock's block serials are used up: call `await lock.moreBlocks(count)` before",
+      );
     }
     const block = new CopiedBlock(this.serials.next++, type, count, name);
     this.created.add(block);
@@ -141,16 +145,22 @@ class Comparison {
     this.pristineWords = new Int32Array(pristine.buffer, 0, count);
   }
 
-  differs(at: number, bytes: number): boolean {
-    const end = at + bytes;
-    if (((at | bytes) & 3) === 0) {
-      for (let i = at >> 2; i < end >> 2; ++i) {
-        if (this.words[i] !== this.pristineWords[i]) return true;
-      }
-      return false;
+  /**
+   * Of `units` units side by side from `at` on: the first from `unit` on that differs, or that does
+   * not; `units` if there is none.
+   */
+  find(differs: boolean, at: number, width: number, unit: number, units: number): number {
+    const isInWords = ((at | width) & 3) === 0;
+    const [a, b] = isInWords ? [this.words, this.pristineWords] : [this.memory, this.pristine];
+    const step = isInWords ? width >> 2 : width;
+    const base = isInWords ? at >> 2 : at;
+    for (; unit < units; ++unit) {
+      const begin = base + unit * step;
+      let k = 0;
+      while (k < step && a[begin + k] === b[begin + k]) ++k;
+      if (k < step === differs) break;
     }
-    for (let i = at; i < end; ++i) if (this.memory[i] !== this.pristine[i]) return true;
-    return false;
+    return unit;
   }
 }
 
@@ -167,14 +177,15 @@ function runsOf(block: CopiedBlock): Uint8Array | null {
     collectUnits(block.plan, first, unit - first, block.memory, block.view, out);
     [first, end] = [-1, unit];
   };
-  walk(block.plan, 0, block.units, 0, (leaf, at, units) => {
-    if (first < 0 && !comparison.differs(at, leaf.width * units)) {
-      unit += units;
-      return;
-    }
-    for (let i = 0; i < units; ++i, ++unit) {
-      if (!comparison.differs(at + i * leaf.width, leaf.width)) finishRun();
-      else if (first < 0) first = unit;
+  walk(block.plan, 0, block.units, 0, ({ width }, at, units) => {
+    const begin = unit;
+    for (let i = 0; i < units;) {
+      const isInRun = first >= 0;
+      i = comparison.find(!isInRun, at, width, i, units);
+      unit = begin + i;
+      if (i === units) break;
+      if (isInRun) finishRun();
+      else first = unit;
     }
   });
   finishRun();

@@ -138,7 +138,10 @@ export class Copy {
   }
 
   private checkBlocks(
-    diff: Diff, types: readonly Type[], freed: ReadonlySet<number>, live: [number, number][] | null,
+    diff: Diff,
+    types: readonly Type[],
+    freed: ReadonlySet<number>,
+    live: [number, number][] | null,
   ): Checked["created"] {
     const first = this.types.nextSerial;
     const isLive = live === null ? () => true : inRanges(live);
@@ -172,14 +175,19 @@ export class Copy {
       throw new InterweaveError(ErrorCode.TOO_LARGE, "a block has at most 2^40 units and bytes");
     }
     if (bytesInAll > this.maxBytes) {
-      throw new InterweaveError(ErrorCode.TOO_LARGE,
+      throw new InterweaveError(
+        ErrorCode.TOO_LARGE,
         `the copy would take ${bytesInAll} bytes, ${this.maxBytes} are allowed: open the segment ` +
-        "with a larger maxBytes");
+          "with a larger maxBytes",
+      );
     }
   }
 
   private checkChanges(
-    diff: Diff, freed: ReadonlySet<number>, created: Checked["created"], slots: number,
+    diff: Diff,
+    freed: ReadonlySet<number>,
+    created: Checked["created"],
+    slots: number,
   ): void {
     const seen = new Set<number>();
     for (const { serial, runs } of diff.changes()) {
@@ -189,7 +197,7 @@ export class Copy {
       const block = created.get(serial) ?? old;
       if (block === undefined) throw malformed(`there is no block ${serial}`);
       const plan = repeat(block.type.plan, block.count, block.type.size);
-      for (let position = 0; ; ) {
+      for (let position = 0; ;) {
         const run = nextRun(plan.units, position, runs);
         if (run === null) break;
         checkUnits(plan, run.first, run.count, runs, slots);
@@ -198,20 +206,28 @@ export class Copy {
     }
   }
 
-  private commit(diff: Diff, checked: Checked, places: ReadonlyMap<number, CopiedBlock> | null): void {
+  private commit(
+    diff: Diff,
+    checked: Checked,
+    places: ReadonlyMap<number, CopiedBlock> | null,
+  ): void {
     this.types.append(checked.types);
     this.slots.push(...checked.slots);
     for (const serial of checked.freed) this.remove(serial);
     for (const { serial, typeSerial, type, count, name } of checked.created.values()) {
       const place = places?.get(serial);
-      const stays = place !== undefined && place.count === count && place.name === name &&
-        place.type.serial === typeSerial && isSameType(place.type, type);
+      const stays =
+        place !== undefined &&
+        place.count === count &&
+        place.name === name &&
+        place.type.serial === typeSerial &&
+        isSameType(place.type, type);
       if (stays) place.memory.fill(0);
       this.add(stays ? place : new CopiedBlock(serial, type, count, name));
     }
     for (const { serial, runs } of diff.changes()) {
       const block = this.blocks.get(serial) as CopiedBlock;
-      for (let position = 0; ; ) {
+      for (let position = 0; ;) {
         const run = nextRun(block.units, position, runs);
         if (run === null) break;
         placeUnits(block.plan, run.first, run.count, runs, block.memory);

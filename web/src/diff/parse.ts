@@ -48,7 +48,7 @@ export class Diff {
     this.from = cursor.varint64();
     this.to = cursor.varint64();
     if (this.from > this.to) throw malformed(`a diff from ${this.from} to ${this.to} goes back`);
-    for (let last = 0; !cursor.isAtEnd; ) {
+    for (let last = 0; !cursor.isAtEnd;) {
       const tag = cursor.byte();
       if (tag <= last || tag > Section.CHANGES) throw malformed(`section ${tag} after ${last}`);
       this.sections[tag] = cursor.take(cursor.varint());
@@ -107,7 +107,7 @@ export class Diff {
     if (!this.has(Section.LIVE)) return null;
     const cursor = new Cursor(this.body(Section.LIVE));
     const live: [number, number][] = [];
-    for (let end = 0; !cursor.isAtEnd; ) {
+    for (let end = 0; !cursor.isAtEnd;) {
       const first = end + cursor.varint();
       const count = cursor.varint();
       end = first + count;
@@ -121,16 +121,18 @@ export class Diff {
 
   *newBlocks(): Generator<NewBlock> {
     const cursor = new Cursor(this.body(Section.BLOCKS));
-    for (let serial = 0; !cursor.isAtEnd; ) {
+    for (let serial = 0; !cursor.isAtEnd;) {
       serial = cursor.serialAfter(serial);
       const typeSerial = cursor.varint();
       const count = cursor.varint();
       const name = cursor.text(cursor.varint());
       if (count === 0) throw malformed(`block ${serial} has a count of 0`);
       if (name === undefined || (name !== "" && !isBlockName(name))) {
-        throw new InterweaveError(ErrorCode.BAD_NAME,
+        throw new InterweaveError(
+          ErrorCode.BAD_NAME,
           `the name of block ${serial} is no name: UTF-8, at most ${MAX_NAME} bytes, no digit ` +
-          "first, no '#', no control characters");
+            "first, no '#', no control characters",
+        );
       }
       yield { serial, typeSerial, count, name };
     }
@@ -138,7 +140,7 @@ export class Diff {
 
   *changes(): Generator<Change> {
     const cursor = new Cursor(this.body(Section.CHANGES));
-    for (let serial = 0; !cursor.isAtEnd; ) {
+    for (let serial = 0; !cursor.isAtEnd;) {
       serial = cursor.serialAfter(serial);
       yield { serial, runs: new Cursor(cursor.take(cursor.varint())) };
     }

@@ -2,7 +2,14 @@
  * Values in travelling form (spec/format/wire-format.md) and in memory: checking them, and the way in
  * both directions. What travels is checked once, by `checkUnits`; `placeUnits` relies on it.
  */
-import { selectedArm, SHORT_STRING, walk, type Leaf, type Plan, type UnionPlan } from "../types/plan.js";
+import {
+  selectedArm,
+  SHORT_STRING,
+  walk,
+  type Leaf,
+  type Plan,
+  type UnionPlan,
+} from "../types/plan.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { getPointer, isNull, POINTER_BYTES } from "../wire/pointer.js";
@@ -39,8 +46,10 @@ export function checkPointer(view: DataView, at: number, slots: number, isOwned:
   else if (isOwned && (slot !== 0 || offset !== 0n)) {
     wrong = "an owned block lies in its own segment, offset 0";
   } else return;
-  throw new InterweaveError(ErrorCode.BAD_POINTER,
-    `a pointer (slot ${slot}, serial ${serial}, offset ${offset}) is refused: ${wrong}`);
+  throw new InterweaveError(
+    ErrorCode.BAD_POINTER,
+    `a pointer (slot ${slot}, serial ${serial}, offset ${offset}) is refused: ${wrong}`,
+  );
 }
 
 function checkShortStrings(bytes: Uint8Array, bound: number): void {
@@ -87,7 +96,8 @@ function checker(input: Cursor, slots: number) {
         }
         return;
       case "string":
-        if (leaf.width <= SHORT_STRING) checkShortStrings(input.take(leaf.width * units), leaf.width);
+        if (leaf.width <= SHORT_STRING)
+          checkShortStrings(input.take(leaf.width * units), leaf.width);
         else for (let i = 0; i < units; ++i) checkLongString(input, leaf.width);
         return;
       case "union":
@@ -97,7 +107,13 @@ function checker(input: Cursor, slots: number) {
 }
 
 /** Takes `count` units off the cursor, which must lie within the plan. */
-export function checkUnits(plan: Plan, first: number, count: number, input: Cursor, slots: number): void {
+export function checkUnits(
+  plan: Plan,
+  first: number,
+  count: number,
+  input: Cursor,
+  slots: number,
+): void {
   walk(plan, first, count, 0, checker(input, slots));
 }
 
@@ -119,7 +135,11 @@ function placer(input: Cursor, memory: Uint8Array) {
 }
 
 function placeUnion(
-  input: Cursor, union: UnionPlan, memory: Uint8Array, at: number, size: number,
+  input: Cursor,
+  union: UnionPlan,
+  memory: Uint8Array,
+  at: number,
+  size: number,
 ): void {
   memory.fill(0, at, at + size);
   const discriminant = input.view.getInt32(input.at, true);
@@ -130,7 +150,11 @@ function placeUnion(
 
 /** Writes `count` units, which `checkUnits` found right, into memory. */
 export function placeUnits(
-  plan: Plan, first: number, count: number, input: Cursor, memory: Uint8Array,
+  plan: Plan,
+  first: number,
+  count: number,
+  input: Cursor,
+  memory: Uint8Array,
 ): void {
   walk(plan, first, count, 0, placer(input, memory));
 }
@@ -168,7 +192,12 @@ function collector(memory: Uint8Array, view: DataView, out: ByteWriter) {
 
 /** Appends `count` units of memory in travelling form. */
 export function collectUnits(
-  plan: Plan, first: number, count: number, memory: Uint8Array, view: DataView, out: ByteWriter,
+  plan: Plan,
+  first: number,
+  count: number,
+  memory: Uint8Array,
+  view: DataView,
+  out: ByteWriter,
 ): void {
   walk(plan, first, count, 0, collector(memory, view, out));
 }
@@ -178,12 +207,16 @@ export function collectUnits(
  * run. null at the end.
  */
 export function nextRun(
-  units: number, position: number, input: Cursor,
+  units: number,
+  position: number,
+  input: Cursor,
 ): { first: number; count: number } | null {
   if (input.isAtEnd) return null;
   const [gap, count] = [input.varint(), input.varint()];
   const first = position + gap;
   if (count > 0 && first + count <= units) return { first, count };
-  throw new InterweaveError(ErrorCode.MALFORMED,
-    `a run of ${count} units, ${gap} after unit ${position}, in a block of ${units} units`);
+  throw new InterweaveError(
+    ErrorCode.MALFORMED,
+    `a run of ${count} units, ${gap} after unit ${position}, in a block of ${units} units`,
+  );
 }

@@ -6,7 +6,12 @@ import { InterweaveError, malformed } from "../wire/error.js";
 import { decodeBody, FrameDecoder, message, nameOfType, type Message } from "../wire/frames.js";
 import { ErrorCode, errorReply } from "../wire/protocol/error.js";
 import {
-  hello, MessageType, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN, welcome, type Welcome,
+  hello,
+  MessageType,
+  PROTOCOL_VERSION_MAX,
+  PROTOCOL_VERSION_MIN,
+  welcome,
+  type Welcome,
 } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 
@@ -66,8 +71,10 @@ export class Connection {
   welcomed(answer: Answer): Welcome {
     const said = expect(answer.message, MessageType.WELCOME, welcome);
     if (said.version < PROTOCOL_VERSION_MIN || said.version > PROTOCOL_VERSION_MAX) {
-      throw new InterweaveError(ErrorCode.VERSION_MISMATCH,
-        `the server chose version ${said.version} of the protocol, which was not offered`);
+      throw new InterweaveError(
+        ErrorCode.VERSION_MISMATCH,
+        `the server chose version ${said.version} of the protocol, which was not offered`,
+      );
     }
     if (said.heartbeat_ms === 0 || said.session_lease_ms === 0) {
       throw malformed("the server's welcome has no heartbeat or lease");
@@ -79,8 +86,12 @@ export class Connection {
 
   /** The message to send, and its stream. */
   request<T>(
-    type: MessageType, codec: Codec<T> | null, body: T | null, bulk: Uint8Array | undefined,
-    now: number, answered: Pending["answered"],
+    type: MessageType,
+    codec: Codec<T> | null,
+    body: T | null,
+    bulk: Uint8Array | undefined,
+    now: number,
+    answered: Pending["answered"],
   ): { message: Message; stream: number } {
     if (this.pending.size >= MAX_REQUESTS) {
       throw new InterweaveError(ErrorCode.TOO_LARGE, "too many requests wait for their answers");

@@ -4,8 +4,14 @@
  */
 import { malformed } from "../wire/error.js";
 import {
-  MAX_FIELDS, MAX_STRING_BOUND, Primitive, TypeKind,
-  type TypeBody, type TypeDescriptor, type UnionArm, type UnionBody,
+  MAX_FIELDS,
+  MAX_STRING_BOUND,
+  Primitive,
+  TypeKind,
+  type TypeBody,
+  type TypeDescriptor,
+  type UnionArm,
+  type UnionBody,
 } from "../wire/protocol/descriptor.js";
 import { POINTER_BYTES } from "../wire/pointer.js";
 import { leafPlan, repeat, sequence, type Leaf, type Plan } from "./plan.js";
@@ -26,16 +32,22 @@ type Shape = Omit<Type, "serial" | "name" | "hash" | "descriptor">;
 const POINTER: Leaf = { kind: "pointer", width: POINTER_BYTES };
 const OWNED: Leaf = { kind: "owned", width: POINTER_BYTES };
 const BOOL: Leaf = { kind: "bool", width: 4 };
-const PLAIN = new Map<number, Leaf>(
-  [1, 2, 4, 8].map((width) => [width, { kind: "plain", width }]),
-);
+const PLAIN = new Map<number, Leaf>([1, 2, 4, 8].map((width) => [width, { kind: "plain", width }]));
 const WIDTHS = [0, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 4];
 
 function leafShape(leaf: Leaf, align: number): Shape {
   const { width } = leaf;
   return {
-    units: 1, slotBytes: width, size: width, align, plan: leafPlan(leaf), depth: 0,
-    element: null, count: 1, fields: [], union: null,
+    units: 1,
+    slotBytes: width,
+    size: width,
+    align,
+    plan: leafPlan(leaf),
+    depth: 0,
+    element: null,
+    count: 1,
+    fields: [],
+    union: null,
   };
 }
 
@@ -68,7 +80,9 @@ export function shapeOf(body: TypeBody, known: Known): Shape {
         throw malformed(`a record has from 1 to ${MAX_FIELDS} fields`);
       }
       checkDistinct(body.fields, "field");
-      return recordShape(body.fields.map(({ name, type }) => ({ name, type: known.embedded(type) })));
+      return recordShape(
+        body.fields.map(({ name, type }) => ({ name, type: known.embedded(type) })),
+      );
     case TypeKind.UNION:
       return unionShape(body.choice, known);
     case TypeKind.POINTER:
@@ -87,10 +101,16 @@ export function shapeOf(body: TypeBody, known: Known): Shape {
 function arrayShape(element: Type, count: number): Shape {
   if (count === 0) throw malformed("an array has no elements");
   return {
-    units: element.units * count, slotBytes: element.slotBytes * count,
-    size: element.size * count, align: element.align,
-    plan: repeat(element.plan, count, element.size), depth: element.depth + 1,
-    element, count, fields: [], union: null,
+    units: element.units * count,
+    slotBytes: element.slotBytes * count,
+    size: element.size * count,
+    align: element.align,
+    plan: repeat(element.plan, count, element.size),
+    depth: element.depth + 1,
+    element,
+    count,
+    fields: [],
+    union: null,
   };
 }
 
@@ -112,8 +132,16 @@ function recordShape(parts: readonly { name: string; type: Type }[]): Shape {
   }
   const plan = sequence(fields.map(({ type, at }) => ({ plan: type.plan, at, size: type.size })));
   return {
-    units: unit, slotBytes, size: roundUp(at, align), align, plan, depth: depth + 1,
-    element: null, count: 1, fields, union: null,
+    units: unit,
+    slotBytes,
+    size: roundUp(at, align),
+    align,
+    plan,
+    depth: depth + 1,
+    element: null,
+    count: 1,
+    fields,
+    union: null,
   };
 }
 
@@ -123,7 +151,10 @@ function unionShape(body: UnionBody, known: Known): Shape {
     throw malformed(`a union has from 1 to ${MAX_FIELDS} arms`);
   }
   const all = otherwise === null ? arms : [...arms, otherwise];
-  checkDistinct(all.filter((arm) => arm.type !== 0), "arm");
+  checkDistinct(
+    all.filter((arm) => arm.type !== 0),
+    "arm",
+  );
   if (otherwise !== null && otherwise.values.length > 0) {
     throw malformed("the default arm has case values");
   }
@@ -131,7 +162,10 @@ function unionShape(body: UnionBody, known: Known): Shape {
   const largest = (of: (type: Type) => number, least: number) =>
     types.reduce((most, type) => (type === null ? most : Math.max(most, of(type))), least);
   const align = largest((type) => type.align, 4);
-  const armAt = roundUp(4, largest((type) => type.align, 1));
+  const armAt = roundUp(
+    4,
+    largest((type) => type.align, 1),
+  );
   const slotBytes = 4 + largest((type) => type.slotBytes, 0);
   const size = roundUp(armAt + largest((type) => type.size, 0), align);
   const members = all.map((arm, index) => armMember(arm, types[index] ?? null, armAt));
@@ -154,8 +188,16 @@ function unionShape(body: UnionBody, known: Known): Shape {
   };
   const plan: Plan = leafPlan(leaf);
   return {
-    units: 1, slotBytes, size, align, plan, depth: largest((type) => type.depth, 0) + 1,
-    element: null, count: 1, fields: [], union,
+    units: 1,
+    slotBytes,
+    size,
+    align,
+    plan,
+    depth: largest((type) => type.depth, 0) + 1,
+    element: null,
+    count: 1,
+    fields: [],
+    union,
   };
 }
 

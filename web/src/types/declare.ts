@@ -6,7 +6,12 @@
  * `intern` finds a declared type in a segment's table, or makes the descriptors that are missing.
  */
 import { InterweaveError } from "../wire/error.js";
-import { Primitive, TypeKind, type TypeBody, type TypeDescriptor } from "../wire/protocol/descriptor.js";
+import {
+  Primitive,
+  TypeKind,
+  type TypeBody,
+  type TypeDescriptor,
+} from "../wire/protocol/descriptor.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { primitives } from "./construction.js";
 import { hashOf, type Referred } from "./signature.js";
@@ -22,13 +27,26 @@ export interface DeclaredArm {
 /** A declared type. A pointer names its target, which may be declared later, or be null: `void *`. */
 export type Declared =
   | { readonly kind: "primitive"; readonly serial: Primitive }
-  | { readonly kind: "enum"; readonly name: string; readonly members: Readonly<Record<string, number>> }
+  | {
+      readonly kind: "enum";
+      readonly name: string;
+      readonly members: Readonly<Record<string, number>>;
+    }
   | { readonly kind: "string" | "text"; readonly bound: number }
   | { readonly kind: "array"; readonly element: Declared; readonly count: number }
-  | { readonly kind: "record"; readonly name: string; readonly fields: Readonly<Record<string, Declared>> }
-  | { readonly kind: "union"; readonly name: string; readonly discriminant: string;
-      readonly discriminantType: Declared; readonly arms: readonly DeclaredArm[];
-      readonly otherwise: Omit<DeclaredArm, "values"> | null }
+  | {
+      readonly kind: "record";
+      readonly name: string;
+      readonly fields: Readonly<Record<string, Declared>>;
+    }
+  | {
+      readonly kind: "union";
+      readonly name: string;
+      readonly discriminant: string;
+      readonly discriminantType: Declared;
+      readonly arms: readonly DeclaredArm[];
+      readonly otherwise: Omit<DeclaredArm, "values"> | null;
+    }
   | { readonly kind: "pointer"; readonly target: Declared | string | null }
   | { readonly kind: "sequence"; readonly element: Declared | string; readonly bound: number };
 
@@ -49,23 +67,38 @@ export const t = {
   float: primitive(Primitive.FLOAT),
   double: primitive(Primitive.DOUBLE),
   bool: primitive(Primitive.BOOL),
-  enumeration: (name: string, members: Record<string, number>): Declared =>
-    ({ kind: "enum", name, members }),
+  enumeration: (name: string, members: Record<string, number>): Declared => ({
+    kind: "enum",
+    name,
+    members,
+  }),
   /** `string s<bound>`, in place; at most 4,096 bytes. */
   string: (bound: number): Declared => ({ kind: "string", bound }),
   /** `string s<>`, in a block that the field owns. */
   text: (bound = 0): Declared => ({ kind: "text", bound }),
   array: (element: Declared, ...counts: number[]): Declared =>
-    counts.reduceRight<Declared>((inner, count) => ({ kind: "array", element: inner, count }), element),
-  record: (name: string, fields: Record<string, Declared>): Declared =>
-    ({ kind: "record", name, fields }),
+    counts.reduceRight<Declared>(
+      (inner, count) => ({ kind: "array", element: inner, count }),
+      element,
+    ),
+  record: (name: string, fields: Record<string, Declared>): Declared => ({
+    kind: "record",
+    name,
+    fields,
+  }),
   union: (
-    name: string, [discriminant, discriminantType]: [string, Declared],
-    arms: readonly DeclaredArm[], otherwise: Omit<DeclaredArm, "values"> | null = null,
+    name: string,
+    [discriminant, discriminantType]: [string, Declared],
+    arms: readonly DeclaredArm[],
+    otherwise: Omit<DeclaredArm, "values"> | null = null,
   ): Declared => ({ kind: "union", name, discriminant, discriminantType, arms, otherwise }),
   pointer: (target: Declared | string | null): Declared => ({ kind: "pointer", target }),
   /** `T x<bound>`, in a block that the field owns; 0: no bound. */
-  sequence: (element: Declared | string, bound = 0): Declared => ({ kind: "sequence", element, bound }),
+  sequence: (element: Declared | string, bound = 0): Declared => ({
+    kind: "sequence",
+    element,
+    bound,
+  }),
 } as const;
 
 function nameOf(type: Declared): string {
@@ -73,8 +106,10 @@ function nameOf(type: Declared): string {
 }
 
 function unknown(name: string): InterweaveError {
-  return new InterweaveError(ErrorCode.UNKNOWN_TYPE,
-    `no type \`${name}\` is declared here or in the segment`);
+  return new InterweaveError(
+    ErrorCode.UNKNOWN_TYPE,
+    `no type \`${name}\` is declared here or in the segment`,
+  );
 }
 
 /** The descriptors of one declaration that a table lacks. */
@@ -101,11 +136,15 @@ class Interning {
       this.named.set(name, type);
     }
     const parts: (Declared | string | null)[] =
-      type.kind === "record" ? Object.values(type.fields)
-      : type.kind === "union" ? [type.otherwise?.type ?? null, ...type.arms.map((arm) => arm.type)]
-      : type.kind === "pointer" ? [type.target]
-      : type.kind === "array" || type.kind === "sequence" ? [type.element]
-      : [];
+      type.kind === "record"
+        ? Object.values(type.fields)
+        : type.kind === "union"
+          ? [type.otherwise?.type ?? null, ...type.arms.map((arm) => arm.type)]
+          : type.kind === "pointer"
+            ? [type.target]
+            : type.kind === "array" || type.kind === "sequence"
+              ? [type.element]
+              : [];
     for (const part of parts) {
       if (part !== null && typeof part !== "string") this.collectNames(part);
     }
@@ -171,8 +210,10 @@ class Interning {
         return { kind: TypeKind.ARRAY, array: { element, count: type.count } };
       }
       case "record": {
-        const fields = Object.entries(type.fields)
-          .map(([name, field]) => ({ name, type: this.serialOf(field) }));
+        const fields = Object.entries(type.fields).map(([name, field]) => ({
+          name,
+          type: this.serialOf(field),
+        }));
         return { kind: TypeKind.RECORD, fields };
       }
       case "union":
@@ -191,8 +232,11 @@ class Interning {
   }
 
   private unionBody(type: Extract<Declared, { kind: "union" }>) {
-    const arm = ({ name, type: of, values }: DeclaredArm) =>
-      ({ name, type: of === null ? 0 : this.serialOf(of), values: [...values] });
+    const arm = ({ name, type: of, values }: DeclaredArm) => ({
+      name,
+      type: of === null ? 0 : this.serialOf(of),
+      values: [...values],
+    });
     return {
       discriminant: type.discriminant,
       discriminant_type: this.serialOf(type.discriminantType),
@@ -211,8 +255,10 @@ class Interning {
 
   private newHash(type: Exclude<Declared, { kind: "primitive" }>, depth: number): bigint {
     if (depth > 64) {
-      throw new InterweaveError(ErrorCode.BAD_ARGUMENT,
-        "types are embedded more than 64 deep, or a type without a name contains itself");
+      throw new InterweaveError(
+        ErrorCode.BAD_ARGUMENT,
+        "types are embedded more than 64 deep, or a type without a name contains itself",
+      );
     }
     // Parts are numbered as they come, and asked for by their number.
     const parts: (Declared | { serial: number })[] = [];
@@ -241,14 +287,22 @@ class Interning {
     type: Exclude<Declared, { kind: "primitive" }>,
     number: (part: Declared | { serial: number }) => number,
   ): TypeBody {
-    const arm = ({ name, type: of, values }: DeclaredArm) =>
-      ({ name, type: of === null ? 0 : number(of), values: [...values] });
+    const arm = ({ name, type: of, values }: DeclaredArm) => ({
+      name,
+      type: of === null ? 0 : number(of),
+      values: [...values],
+    });
     switch (type.kind) {
       case "array":
-        return { kind: TypeKind.ARRAY, array: { element: number(type.element), count: type.count } };
+        return {
+          kind: TypeKind.ARRAY,
+          array: { element: number(type.element), count: type.count },
+        };
       case "record": {
-        const fields = Object.entries(type.fields)
-          .map(([name, field]) => ({ name, type: number(field) }));
+        const fields = Object.entries(type.fields).map(([name, field]) => ({
+          name,
+          type: number(field),
+        }));
         return { kind: TypeKind.RECORD, fields };
       }
       case "union":
@@ -278,7 +332,8 @@ class Interning {
 
 /** The type's serial, and the descriptors that the table lacks for it. */
 export function intern(
-  table: TypeTable, type: Declared,
+  table: TypeTable,
+  type: Declared,
 ): { serial: number; descriptors: TypeDescriptor[] } {
   const interning = new Interning(table, type);
   const serial = interning.intern(type);

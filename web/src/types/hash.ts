@@ -12,7 +12,7 @@ export class Hash {
       low = (low ^ byte) >>> 0;
       // The prime is 2^40 + 0x1b3.
       const product = low * 0x1b3;
-      high = (high * 0x1b3 + Math.floor(product / 2 ** 32) + (low << 8 >>> 0)) % 2 ** 32;
+      high = (high * 0x1b3 + Math.floor(product / 2 ** 32) + ((low << 8) >>> 0)) % 2 ** 32;
       low = product % 2 ** 32;
     }
     this.low = low;

@@ -56,8 +56,12 @@ export function leafPlan(leaf: Leaf): Plan {
 export function repeat(plan: Plan, count: number, stride: number): Plan {
   const units = plan.units * count;
   const only = plan.pieces[0];
-  const isDense = plan.pieces.length === 1 && only !== undefined && only.at === 0 &&
-    only.body.kind !== "repeat" && only.units * only.body.width === stride;
+  const isDense =
+    plan.pieces.length === 1 &&
+    only !== undefined &&
+    only.at === 0 &&
+    only.body.kind !== "repeat" &&
+    only.units * only.body.width === stride;
   if (isDense) return { units, pieces: [{ ...only, units }] };
   return { units, pieces: [{ unit: 0, at: 0, units, body: { kind: "repeat", plan, stride } }] };
 }
@@ -72,8 +76,12 @@ export function sequence(parts: readonly { plan: Plan; at: number; size: number 
     if (plan.pieces.length !== 1 || only === undefined) {
       const body = { kind: "repeat", plan, stride: size } as const;
       pieces.push({ unit, at, units: plan.units, body });
-    } else if (last !== undefined && last.body === only.body && last.body.kind !== "repeat" &&
-        last.at + last.units * last.body.width === at + only.at) {
+    } else if (
+      last !== undefined &&
+      last.body === only.body &&
+      last.body.kind !== "repeat" &&
+      last.at + last.units * last.body.width === at + only.at
+    ) {
       pieces[pieces.length - 1] = { ...last, units: last.units + only.units };
     } else {
       pieces.push({ ...only, unit, at: at + only.at });
@@ -114,7 +122,12 @@ export function walk(plan: Plan, first: number, count: number, base: number, vis
 
 /** The same of a plan that repeats. */
 function walkRepeated(
-  plan: Plan, stride: number, first: number, count: number, base: number, visit: Visit,
+  plan: Plan,
+  stride: number,
+  first: number,
+  count: number,
+  base: number,
+  visit: Visit,
 ): void {
   const end = first + count;
   while (first < end) {

@@ -26,7 +26,10 @@ function addTarget(hash: Hash, serial: number, types: Referred): void {
 }
 
 function addArm(hash: Hash, arm: UnionArm, types: Referred): void {
-  hash.text(arm.name).u64(arm.type === 0 ? 0n : types.embedded(arm.type)).u32(arm.values.length);
+  hash
+    .text(arm.name)
+    .u64(arm.type === 0 ? 0n : types.embedded(arm.type))
+    .u32(arm.values.length);
   for (const value of arm.values) hash.u32(value);
 }
 

@@ -34,8 +34,10 @@ export class TypeTable {
 
   /** The newest type of that name, or a primitive. */
   byName(name: string): Type | undefined {
-    return this.described.findLast((type) => type.name === name) ??
-      primitives.find((type) => type.name === name);
+    return (
+      this.described.findLast((type) => type.name === name) ??
+      primitives.find((type) => type.name === name)
+    );
   }
 
   byHash(name: string, hash: bigint): Type | undefined {
@@ -90,7 +92,8 @@ class Growing {
 
   add(descriptor: TypeDescriptor): void {
     const serial = this.first + this.added.length;
-    if (descriptor.serial !== serial) throw malformed(`the segment's next type serial is ${serial}`);
+    if (descriptor.serial !== serial)
+      throw malformed(`the segment's next type serial is ${serial}`);
     if (serial - FIRST_TYPE_SERIAL >= MAX_TYPES) {
       throw new InterweaveError(ErrorCode.TOO_LARGE, `a segment has at most ${MAX_TYPES} types`);
     }
@@ -118,9 +121,11 @@ class Growing {
     if (name === "") return;
     const known = this.hashOfName.get(name) ?? this.addedHashes.get(name);
     if (known !== undefined && known !== hash) {
-      throw new InterweaveError(ErrorCode.TYPE_CONFLICT,
+      throw new InterweaveError(
+        ErrorCode.TYPE_CONFLICT,
         "the segment has a type of this name with another structure; rename one of them, or " +
-        "compile both programs from the same .x file");
+          "compile both programs from the same .x file",
+      );
     }
     this.addedHashes.set(name, hash);
   }

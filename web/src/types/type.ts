@@ -1,5 +1,10 @@
 /** One type of a segment: its descriptor and what follows from it. */
-import { Primitive, TypeKind, type TypeBody, type TypeDescriptor } from "../wire/protocol/descriptor.js";
+import {
+  Primitive,
+  TypeKind,
+  type TypeBody,
+  type TypeDescriptor,
+} from "../wire/protocol/descriptor.js";
 import type { Plan } from "./plan.js";
 
 /** A field, or an arm of a union, and where it lies. */

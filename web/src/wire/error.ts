@@ -5,7 +5,9 @@
 import { ErrorCode } from "./protocol/error.js";
 import { XdrError } from "./protocol/xdr.js";
 
-const names = new Map<number, string>(Object.entries(ErrorCode).map(([name, code]) => [code, name]));
+const names = new Map<number, string>(
+  Object.entries(ErrorCode).map(([name, code]) => [code, name]),
+);
 
 /** The name in error.x: "NO_BLOCK". */
 export function nameOfCode(code: number): string {

@@ -167,7 +167,7 @@ export class FrameDecoder {
       return first;
     }
     const taken = new Uint8Array(count);
-    for (let at = 0; at < count; ) {
+    for (let at = 0; at < count;) {
       const piece = this.pieces[0] ?? NONE;
       const part = piece.subarray(0, count - at);
       taken.set(part, at);
@@ -208,22 +208,27 @@ export class FrameDecoder {
     const head = this.peek(HEAD_BYTES);
     const view = new DataView(head.buffer, head.byteOffset, HEAD_BYTES);
     if (view.getUint32(0) === 0x48545450) {
-      throw malformed("HTTP answers there, not this protocol: a server's HTTP port (7748 by " +
-        "default) takes ws://host:port, its port for programs (7747 by default) iw://host:port");
+      throw malformed(
+        "HTTP answers there, not this protocol: a server's HTTP port (7748 by " +
+          "default) takes ws://host:port, its port for programs (7747 by default) iw://host:port",
+      );
     }
     const [controlBytes, bulkBytes] = [view.getUint32(0), view.getUint32(4)];
     if (controlBytes > MAX_CONTROL_BYTES || bulkBytes > MAX_CHUNK_BYTES) {
-      throw malformed(`a frame of ${controlBytes} and ${bulkBytes} bytes; ${MAX_CONTROL_BYTES} ` +
-        `and ${MAX_CHUNK_BYTES} are the most`);
+      throw malformed(
+        `a frame of ${controlBytes} and ${bulkBytes} bytes; ${MAX_CONTROL_BYTES} ` +
+          `and ${MAX_CHUNK_BYTES} are the most`,
+      );
     }
     if (this.held < HEAD_BYTES + controlBytes) return false;
     const control = this.take(HEAD_BYTES + controlBytes).subarray(HEAD_BYTES);
     const r = new Reader(control);
     const envelope = decoding("a frame's envelope", () => envelopeCodec.decode(r));
     const body = control.slice(r.at);
-    const message = envelope.type === MessageType.CONTINUE
-      ? this.continued(envelope.stream, body, bulkBytes)
-      : this.begun(envelope, body, bulkBytes);
+    const message =
+      envelope.type === MessageType.CONTINUE
+        ? this.continued(envelope.stream, body, bulkBytes)
+        : this.begun(envelope, body, bulkBytes);
     this.arriving = { message, missing: bulkBytes };
     return true;
   }
@@ -244,8 +249,10 @@ export class FrameDecoder {
   private begun(envelope: Envelope, body: Uint8Array, bulkBytes: number): Incomplete {
     const announced = envelope.bulk_bytes;
     if (announced > this.maxBulkBytes) {
-      throw new InterweaveError(ErrorCode.TOO_LARGE,
-        `a message with ${announced} bytes of bulk; ${this.maxBulkBytes} are the most`);
+      throw new InterweaveError(
+        ErrorCode.TOO_LARGE,
+        `a message with ${announced} bytes of bulk; ${this.maxBulkBytes} are the most`,
+      );
     }
     if (BigInt(bulkBytes) > announced) throw malformed("a frame has more bulk than its message");
     if (this.incomplete.has(envelope.stream)) {

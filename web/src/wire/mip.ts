@@ -11,8 +11,7 @@ const MAX_MIP_BYTES = 4096;
 
 /** A server: over TCP, the host in lower case without brackets; or by a Unix socket. */
 export type Address =
-  | { readonly host: string; readonly port: number }
-  | { readonly socketFile: string };
+  { readonly host: string; readonly port: number } | { readonly socketFile: string };
 
 export interface SegmentUrl {
   readonly server: Address;
@@ -35,20 +34,31 @@ function byteLength(text: string): number {
 }
 
 function bad(text: string, why: string): InterweaveError {
-  return new InterweaveError(ErrorCode.BAD_URL,
-    `\`${text.slice(0, 200)}\` ${why}; write [iw://]host[:port]/path, or unix:FILE:/path`);
+  return new InterweaveError(
+    ErrorCode.BAD_URL,
+    `\`${text.slice(0, 200)}\` ${why}; write [iw://]host[:port]/path, or unix:FILE:/path`,
+  );
 }
 
 /** [SEG-4] */
 export function isBlockName(name: string): boolean {
-  return name !== "" && byteLength(name) <= MAX_NAME && !/^[0-9]/.test(name) &&
-    !name.includes("#") && !control.test(name);
+  return (
+    name !== "" &&
+    byteLength(name) <= MAX_NAME &&
+    !/^[0-9]/.test(name) &&
+    !name.includes("#") &&
+    !control.test(name)
+  );
 }
 
 /** '/' first, no '#', no control characters, at most MAX_PATH bytes. */
 export function isPath(path: string): boolean {
-  return path.startsWith("/") && byteLength(path) <= MAX_PATH && !path.includes("#") &&
-    !control.test(path);
+  return (
+    path.startsWith("/") &&
+    byteLength(path) <= MAX_PATH &&
+    !path.includes("#") &&
+    !control.test(path)
+  );
 }
 
 /** What a slot of a segment's table may hold [WIRE-5]. */
