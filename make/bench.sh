@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|optimisations|server_costs|solver for one.
+# granularity|translate|swizzle|optimisations|server_costs|solver|frames for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
@@ -38,4 +38,9 @@ if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
   "$BUILD/release/bench/bench_server_releases" "$releases"
   GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824 \
     "${CARGO_TARGET_DIR:-target}/release/examples/server_costs" "$releases"
+fi
+# From Python to Python. The rivals come from the Python package index.
+if [[ "$ONLY" =~ ^(frames)?$ ]]; then
+  echo "== frames"
+  make/python.sh bench
 fi

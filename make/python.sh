@@ -5,6 +5,7 @@
 #   make/python.sh dist    wheel and source distribution, with the client library of `make build`
 #   make/python.sh test    the package, installed into the environment, under pytest
 #   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
+#   make/python.sh bench   bench/frames.py, beside its rivals, in an environment of their own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out="$PWD/$BUILD/python"
@@ -12,13 +13,13 @@ venv="$out/venv"
 library="${IW_PYTHON_LIBRARY:-$PWD/$BUILD/release/native/abi/libinterweave.a}"
 mkdir -p "$out"
 
+# environment DIR REQUIREMENTS: made anew when the requirements have changed.
 environment() {
-  if ! cmp -s python/requirements-test.txt "$venv/requirements.txt"; then
-    rm -rf "$venv"
-    "${PYTHON:-python3}" -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt
-    cp python/requirements-test.txt "$venv/requirements.txt"
-  fi
+  cmp -s "$2" "$1/requirements.txt" && return
+  rm -rf "$1"
+  "${PYTHON:-python3}" -m venv "$1"
+  "$1/bin/pip" install --quiet --disable-pip-version-check -r "$2"
+  cp "$2" "$1/requirements.txt"
 }
 
 # What the source distribution holds: the package, and the client library's sources without tests.
@@ -26,8 +27,7 @@ stage() {
   rm -rf "$out/stage"
   mkdir -p "$out/stage"
   cp -r python/CMakeLists.txt python/README.md python/pyproject.toml python/interweave python/src LICENSE "$out/stage/"
-  git ls-files -co --exclude-standard native | grep -vE '(_test|_bench)\.cc$|/tests?/|_fixture\.' |
-    tar -c -T - | tar -x -C "$out/stage"
+  git ls-files -co --exclude-standard native | grep -v /tests/ | tar -c -T - | tar -x -C "$out/stage"
   find "$out/stage" -name __pycache__ -prune -exec rm -rf {} +
 }
 
@@ -52,7 +52,7 @@ run_tests() {
     "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python python/tests "$@"
 }
 
-environment
+environment "$venv" python/requirements-test.txt
 case "${1:-dist}" in
   dist)
     dist
@@ -65,15 +65,20 @@ case "${1:-dist}" in
     ;;
   sdist)
     dist
-    rm -rf "$out/from-sdist" "$out/dist-wheel"
-    mv "$out"/dist/*.whl "$out/"
+    rm "$out"/dist/*.whl
     "$venv/bin/pip" wheel --quiet --no-deps --no-build-isolation -Ccmake.define.IW_RELEASE_FLAGS=-O1 \
       --wheel-dir "$out/dist" "$out"/dist/interweave-*.tar.gz
     install_wheel "$venv"
     run_tests -k 'values or locks'
     ;;
+  bench)
+    dist
+    environment "$out/bench" bench/frames-requirements.txt
+    install_wheel "$out/bench"
+    "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
+    ;;
   *)
-    echo "python: '$1' is none of dist, test, sdist" >&2
+    echo "python: '$1' is none of dist, test, sdist, bench" >&2
     exit 2
     ;;
 esac

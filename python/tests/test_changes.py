@@ -13,6 +13,8 @@ def test_a_function_is_told_until_it_is_ended(segment, agent):
         versions.append(version)
         told.release()
 
+    with segment.read():  # without a copy every version is news, the empty one, too
+        pass
     end = segment.on_change(tell)
     agent.do("wl")
     agent.do("make n 1")
@@ -41,6 +43,8 @@ def test_a_function_may_take_locks(segment, agent):
             sums.append(int(segment["n"].sum()))
         told.release()
 
+    with segment.read():
+        pass
     segment.on_change(tell)
     agent.do("wl")
     agent.do("make n 2")
@@ -79,9 +83,9 @@ def test_two_loops_one_after_the_other_and_two_openings(segment, agent):
     agent.do("release")
 
     async def next_version(one):
-        changes = one.changes()
-        with one.read():
+        with one.read(fresh=True):
             pass
+        changes = one.changes()
         await asyncio.get_running_loop().run_in_executor(None, agent.do, "add n 0 1")
         return await changes.__anext__()
 
