@@ -139,10 +139,10 @@ class Segment : public Listener {
   [[nodiscard]] coherence::Knowledge knowledge() const;
   bool is_recent(const coherence::Knowledge& known, std::int64_t began_ns, std::int64_t now_ns);
   Result acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns);
-  Result update(Lock& lock, const Wish& wish, std::int64_t began_ns);
+  Result update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict);
   Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
   Result apply_staged(Lock& lock, std::int64_t deadline_ns);
-  void enter_reader(Lock& lock);
+  void enter_reader(Lock& lock, bool is_strict);
   void strict_unused();
   void give_back_strict(Lock& lock);
   void look_for_strays(Lock& lock);
@@ -210,6 +210,7 @@ class Segment : public Listener {
   protocol::session_id release_session_{};
   std::uint64_t late_fence_ = 0;    // of a grant that nobody waits for any more; 0: none
   bool has_unused_strict_ = false;  // the server keeps a Strict reader's lock that nobody took
+  bool asked_strict_ = false;       // an answer that nobody waits for may bring one
 
   coherence::Bound bound_;
   IW_recent_fn recent_fn_ = nullptr;

@@ -56,7 +56,7 @@ void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
       protocol::reader_acquired acquired;
       if (body_of(incoming, message_type::READER_ACQUIRED, acquired)) {
         absorb_diff(incoming, acquired.now, acquired.updated);
-        if (is_late && bound_.model == Model::STRICT) strict_unused();
+        if (is_late && asked_strict_) strict_unused();
       }
       return;
     }

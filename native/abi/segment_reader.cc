@@ -46,7 +46,7 @@ bool Segment::is_recent(const coherence::Knowledge& known, std::int64_t began_ns
     state.newest_known = known.newest.number;
     state.seconds_confirmed =
         confirmed == coherence::never_ns ? 1e300 : static_cast<double>(now_ns - confirmed) / 1e9;
-    state.subscribed = known.promised ? 1 : 0;
+    state.subscribed = known.promised && known.promise.model == Model::FULL ? 1 : 0;
     return recent_fn_(&state, recent_arg_) != 0;
   }
   return coherence::is_recent(bound_, known, began_ns, now_ns);
@@ -62,16 +62,16 @@ Result Segment::acquire_reader(const Wish& wish) {
   const bool is_free = !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_;
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
-    enter_reader(lock);
+    enter_reader(lock, false);
     return {};
   }
   return acquire_reader_slowly(lock, wish, began_ns);
 }
 
-// With the mutex held; nobody is exclusive.
-void Segment::enter_reader(Lock&) {
+// With the mutex held; nobody is exclusive. `is_strict`: the server keeps a lock for it, whatever
+// the model is by now.
+void Segment::enter_reader(Lock&, bool is_strict) {
   if (readers_++ == 0) show_access(track::Access::read);
-  const bool is_strict = bound_.model == Model::STRICT && recent_fn_ == nullptr;
   if (is_strict) ++strict_readers_;
   ++stats_.reader_locks;
   state_.adaptation.acquired();
@@ -80,9 +80,11 @@ void Segment::enter_reader(Lock&) {
 
 Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns) {
   bool is_updated = false;
+  bool is_strict = false;
   while (true) {
     if (exclusive_ || waiting_exclusive_ > 0 || asking_) {
       if (wait(lock, wish)) continue;
+      if (is_strict) strict_unused();
       return {error_code::TIMED_OUT,
               "another thread of this process did not finish writing or updating the segment "
               "before the deadline"};
@@ -94,11 +96,11 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     const bool must_ask = wish.fresh && !is_updated;
     if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
     asking_ = true;
-    const Result updated = update(lock, wish, began_ns);
+    const Result updated = update(lock, wish, began_ns, is_strict);
     asking_ = false;
     changed_.notify_all();
     if (!updated) {
-      if (bound_.model == Model::STRICT) strict_unused();
+      if (is_strict) strict_unused();
       return updated;
     }
     is_updated = true;
@@ -109,16 +111,18 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
   if (!is_updated) ++stats_.local_reader_locks;
-  enter_reader(lock);
+  enter_reader(lock, is_strict);
   return {};
 }
 
 // By the one thread that asks. What the server has sent by itself may be enough.
-Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns) {
+Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict) {
   const bool is_staged_enough = !wish.fresh && state_.has_staged() &&
                                 is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
   if (!is_staged_enough) {
-    if (Result asked = ask(lock, wish, bound_, wish.fresh); !asked) return asked;
+    const coherence::Bound bound = recent_fn_ == nullptr ? bound_ : coherence::Bound{};
+    if (bound.model == Model::STRICT) is_strict = asked_strict_ = true;
+    if (Result asked = ask(lock, wish, bound, wish.fresh); !asked) return asked;
     if (lacks_subscription()) subscribe(lock);
   }
   if (!state_.has_staged()) return {};
@@ -306,10 +310,11 @@ void Segment::set_bound(const coherence::Bound& bound) {
 }
 
 void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   bound_ = {};
   recent_fn_ = function;
   recent_arg_ = arg;
+  follow_bound(lock);
 }
 
 }  // namespace iw::abi

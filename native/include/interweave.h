@@ -174,7 +174,9 @@ IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
  */
 
 typedef enum IW_coherence {
-  IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
+  IW_FULL = 1,     /* the newest version at some moment during the acquire or, while the server tells
+                      of new versions, the newest it has told of (FRESH-3); the default. A reader
+                      that must see what another process has just released asks: IW_FRESH */
   IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
   IW_NULL = 3,     /* any version; IW_refresh fetches */
   IW_DELTA = 4,    /* at most x versions old */

@@ -282,6 +282,39 @@ TEST_F(Models, Coh2StrictReadersOfThreeProcessesReadTogetherAndTheWriterAlone) {
   EXPECT_EQ(writer_.tell("release"), "ok");
 }
 
+// The model of a waiting reader is changed by another thread: the lock that the server keeps is
+// given back all the same.
+TEST_F(Models, Coh10AStrictLockIsGivenBackWhateverTheModelIsByThen) {
+  set(IW_STRICT, 0);
+  ASSERT_EQ(writer_.tell("wl"), "ok");
+  std::thread reader([this] {
+    EXPECT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
+    EXPECT_EQ(IW_rl_release(segment_), 0);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it waits at the server by then
+  set(IW_FULL, 0);
+  ASSERT_EQ(writer_.tell("release"), "ok");
+  reader.join();
+  EXPECT_EQ(writer_.tell("wl_for 10"), "ok");
+  EXPECT_EQ(writer_.tell("release"), "ok");
+}
+
+int content_while_told(const IW_copy_state* copy, void*) {
+  return copy->subscribed != 0 && copy->version == copy->newest_known ? 1 : 0;
+}
+
+// A subscription for less than every version is not taken for one, nor kept.
+TEST_F(Models, Coh10AModelOfTheUsersOwnIsToldOfEveryVersion) {
+  set(IW_DELTA, 1000);
+  for (int i = 0; i < 10; ++i) read();
+  hear();
+  write(3);
+  hear();
+  EXPECT_EQ(read(), 0);
+  ASSERT_EQ(IW_set_coherence_fn(segment_, content_while_told, nullptr), 0);
+  EXPECT_EQ(read(), 3);
+}
+
 // ---- adaptive, beside always asking and always being told ----
 
 struct Phase {
