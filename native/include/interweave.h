@@ -173,10 +173,10 @@ IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
 /* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) -----------------------------------
  */
 
+/* While the server tells of new versions, the newest one is the newest that it has told of (rule
+ * FRESH-3). A reader that must see what another process has just released asks: IW_FRESH. */
 typedef enum IW_coherence {
-  IW_FULL = 1,     /* the newest version at some moment during the acquire or, while the server tells
-                      of new versions, the newest it has told of (FRESH-3); the default. A reader
-                      that must see what another process has just released asks: IW_FRESH */
+  IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
   IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
   IW_NULL = 3,     /* any version; IW_refresh fetches */
   IW_DELTA = 4,    /* at most x versions old */
