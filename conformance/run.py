@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import sys
 import time
 
@@ -100,6 +101,7 @@ def run_self_test(options, kinds):
 
 def main():
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and agents are ended, too
     try:
         kinds = chosen_agents(options)
         if options.what == "list":

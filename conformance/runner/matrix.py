@@ -11,6 +11,9 @@ from runner.cases import SHARED_SERVERS, Failed, Run
 from runner.processes import Agent, Broken, Server
 
 
+ENOUGH_FAILURES = 100  # no further pair is begun
+
+
 class Report:
     """What became of each case and pair; used by several threads."""
 
@@ -132,19 +135,23 @@ def run(kinds, cases, gaps, program, build, jobs, say=say_at_once):
         pairs.put(pair)
     report = Report(gaps, pairs.qsize(), say)
     numbers = itertools.count(1)
+    broken = []
 
     def work():
-        while True:
-            try:
-                kinds_of_pair = pairs.get_nowait()
-            except queue.Empty:
-                return
-            run_pair(kinds_of_pair, cases, servers, build, numbers, report)
+        try:
+            while not broken and len(report.failures) < ENOUGH_FAILURES:
+                run_pair(pairs.get_nowait(), cases, servers, build, numbers, report)
+        except queue.Empty:
+            pass
+        except Exception as error:  # whatever it is must not pass for a success
+            broken.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     servers.end()
+    if broken:
+        raise broken[0]
     return report

@@ -1,5 +1,6 @@
 """Servers and agents as processes. Nothing is waited for but an answer, and that until a deadline."""
 
+import atexit
 import os
 import selectors
 import signal
@@ -8,6 +9,16 @@ import tempfile
 import time
 
 ANSWER_SECONDS = 60
+
+
+LIVING = set()
+
+
+@atexit.register
+def kill_all():
+    """None outlives the runner, however it ends."""
+    for process in list(LIVING):
+        process.kill()
 
 
 class Broken(Exception):
@@ -22,6 +33,7 @@ class Lines:
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
                                         bufsize=0, env={**os.environ, **(environment or {})})
+        LIVING.add(self)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
         self.pending = b""
@@ -64,6 +76,7 @@ class Lines:
 
     def end(self):
         """Closes its input and waits; what does not end by itself is killed."""
+        LIVING.discard(self)
         self.process.stdin.close()
         try:
             self.process.wait(5)

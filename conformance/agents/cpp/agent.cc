@@ -45,6 +45,9 @@ std::string result(int code) { return code == 0 ? "ok" : failure(); }
 
 std::string okay(const std::string& value) { return "ok " + value; }
 
+// The segment has the block, but the version of the copy does not: there is only space for it.
+struct NotInCopy {};
+
 IW_block_t described(IW_handle_t segment, const void* place) {
   IW_block_t block{};
   block.size = sizeof block;
@@ -108,6 +111,8 @@ std::string Agent::obey(std::string_view line) {
     return (this->*found->second)(words);
   } catch (const LibraryFailed&) {
     return failure();
+  } catch (const NotInCopy&) {
+    return "error NO_BLOCK the copy's version has no such block";
   } catch (const std::exception& wrong) {
     return "error BAD_ARGUMENT " + one_line(wrong.what());
   }
@@ -245,8 +250,10 @@ Unit Agent::unit(const Segment& in, const std::string& place) {
   const std::size_t hash = std::min(first.find('#'), first.size());
   const void* const block = IW_mip_to_ptr((in.url + "#" + first.substr(0, hash)).c_str());
   if (block == nullptr) throw LibraryFailed{};
+  const IW_block_t in_copy = described(in.handle, block);
+  if (in_copy.is_reserved != 0) throw NotInCopy{};
   const std::size_t offset = hash == first.size() ? 0 : std::stoul(first.substr(hash + 1));
-  Unit found = find_unit(values_of(described(in.handle, block)), offset);
+  Unit found = find_unit(values_of(in_copy), offset);
   for (std::size_t at = first.size(); at < place.size();) {
     const std::size_t end = std::min(place.find('/', at + 1), place.size());
     found = find_unit(held_by(found), std::stoul(place.substr(at + 1, end - at - 1)));
