@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "abi/segment.h"
+#include "platform/thread_object.h"
 
 namespace iw::abi {
 namespace {
@@ -19,10 +20,7 @@ struct ThreadHolds {
   }
 };
 
-std::vector<Hold>& holds() {
-  thread_local ThreadHolds mine;
-  return mine.all;
-}
+std::vector<Hold>& holds() { return platform::object_of_this_thread<ThreadHolds>().all; }
 
 }  // namespace
 

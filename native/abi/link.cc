@@ -36,6 +36,12 @@ constexpr std::int64_t longest_pause_ns = 500'000'000;
 
 bool is_this_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
 
+// The system's words, unless the platform has better ones.
+std::string words_of(const platform::Status& status) {
+  const bool is_plain = std::strcmp(status.what, "connect") == 0;
+  return is_plain ? platform::error_text(status.code) : status.what;
+}
+
 Result unreachable(const std::string& name, const std::string& why) {
   return {error_code::UNREACHABLE,
           "the server " + name + " cannot be reached: " + why +
@@ -78,7 +84,7 @@ Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_p
 Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
-    return status ? Result{} : unreachable(name_, std::strerror(status.code));
+    return status ? Result{} : unreachable(name_, words_of(status));
   }
   // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
   if (is_this_host(server_.host)) {
@@ -87,9 +93,7 @@ Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const 
   }
   const platform::Status status =
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
-  if (status) return {};
-  const bool has_own_words = std::strcmp(status.what, "connect") != 0;
-  return unreachable(name_, has_own_words ? status.what : std::strerror(status.code));
+  return status ? Result{} : unreachable(name_, words_of(status));
 }
 
 Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
@@ -120,7 +124,7 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
   const std::uint32_t stream = live.connection_.begin_request(1, message_type::HELLO, now_ns());
   session::FrameWriter frames(message_type::HELLO, stream, body, {});
   if (platform::Status bad = live.socket_.send(frames.next(send_budget_bytes), deadline_ns); !bad) {
-    return unreachable(name_, std::strerror(bad.code));
+    return unreachable(name_, platform::error_text(bad.code));
   }
   std::vector<session::Incoming> incoming;
   while (incoming.empty()) {
@@ -129,12 +133,12 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
     if (status.code == EAGAIN) {
       platform::Interest interest{live.fd()};
       if (platform::Status bad = platform::wait_for({&interest, 1}, deadline_ns); !bad) {
-        return unreachable(name_, std::strerror(bad.code));
+        return unreachable(name_, platform::error_text(bad.code));
       }
       if (!interest.readable) return {error_code::TIMED_OUT, "the server does not answer"};
       continue;
     }
-    if (!status) return unreachable(name_, std::strerror(status.code));
+    if (!status) return unreachable(name_, platform::error_text(status.code));
     if (got == 0) return unreachable(name_, "it closed the connection at once");
     if (Result bad = live.connection_.received(got, now_ns(), incoming); !bad) return bad;
   }
@@ -172,7 +176,7 @@ Result Link::send(const std::shared_ptr<Live>& live, Request& request,
     if (slices.empty()) return {};
     const platform::Status sent = live->socket_.send(slices, now_ns() + send_patience_ns);
     if (!sent) {
-      lose(live, std::strerror(sent.code));
+      lose(live, platform::error_text(sent.code));
       return unreachable(name_, "the connection was lost");
     }
   }
@@ -251,7 +255,7 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
   const platform::Status sent =
       live->socket_.send(frames.next(send_budget_bytes), now_ns() + send_patience_ns);
   if (sent) return {};
-  lose(live, std::strerror(sent.code));
+  lose(live, platform::error_text(sent.code));
   return unreachable(name_, "the connection was lost");
 }
 
@@ -295,12 +299,12 @@ void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns
   if (status.code == EAGAIN && deadline_ns > 0) {
     platform::Interest interest{live->fd()};
     const platform::Status waited = platform::wait_for({&interest, 1}, deadline_ns);
-    if (!waited) return lose(live, std::strerror(waited.code));
+    if (!waited) return lose(live, platform::error_text(waited.code));
     if (!interest.readable) return;
     status = live->socket_.receive(space, got);
   }
   if (status.code == EAGAIN) return;
-  if (!status) return lose(live, std::strerror(status.code));
+  if (!status) return lose(live, platform::error_text(status.code));
   if (got == 0) return lose(live, "the server closed it");
   Result understood;
   {

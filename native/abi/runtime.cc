@@ -31,6 +31,7 @@ Current& current() {
 }
 
 void say_goodbye() {
+  if (platform::other_threads_are_gone()) return;  // with locks that are needed here
   Current& now = current();
   if (now.runtime != nullptr && now.fork_count == platform::fork_count()) now.runtime->goodbye();
 }

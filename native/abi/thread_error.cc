@@ -1,6 +1,7 @@
 #include "abi/thread_error.h"
 
 #include "interweave.h"
+#include "platform/thread_object.h"
 
 namespace iw::abi {
 namespace {
@@ -48,10 +49,7 @@ struct LastFailure {
   std::string text;
 };
 
-LastFailure& last_failure() {
-  thread_local LastFailure last;
-  return last;
-}
+LastFailure& last_failure() { return platform::object_of_this_thread<LastFailure>(); }
 
 }  // namespace
 

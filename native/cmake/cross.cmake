@@ -45,8 +45,12 @@ else()
 endif()
 
 if(IW_TARGET MATCHES "mingw")
+  # Debian keeps wine64 off the path. Its debugger would take a crash for a success.
   find_program(_iw_wine wine64 PATHS /usr/lib/wine)
-  set(CMAKE_CROSSCOMPILING_EMULATOR "${_iw_wine}")
+  if(_iw_wine)
+    set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env "WINEPREFIX=${CMAKE_BINARY_DIR}/wine" WINEDEBUG=-all
+      WINEDLLOVERRIDES=winedbg.exe,mscoree,mshtml=d "${_iw_wine}")
+  endif()
 elseif(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^i.86$")
   set(_iw_qemu "${CMAKE_SYSTEM_PROCESSOR}")
   if(_iw_qemu STREQUAL "powerpc")

@@ -1,8 +1,5 @@
 // Blocks, names, MIPs, pointers inside and between segments, stray stores, fork.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
@@ -243,7 +240,7 @@ TEST_F(Blocks, APointerIntoASegmentOfAHungServerDoesNotHoldAReaderUp) {
   ASSERT_EQ(IW_close_segment(first), 0);
   ASSERT_EQ(IW_close_segment(second), 0);
 
-  hung.signal(SIGSTOP);
+  hung.suspend();
   const IW_handle_t reader = open("/from");
   const auto began = std::chrono::steady_clock::now();
   ASSERT_EQ(IW_rl_acquire_for(reader, 0.2, 0), 0) << IW_strerror();
@@ -338,15 +335,14 @@ TEST_F(Blocks, Copy1AStoreOutsideALockIsUndoneAndReported) {
 }
 
 // An agent with this environment, whose stderr comes with its answers, stores without a lock.
-void store_without_lock(const std::string& environment, const std::string& url) {
-  Child agent({"/bin/sh", "-c", environment + " exec \"$IW_TEST_AGENT\" 2>&1"});
+void store_without_lock(const char* variable, const char* value, const std::string& url) {
+  const EnvironmentVariable set(variable, value);
+  Agent agent(Child::Errors::with_output);
   for (const std::string& command :
        {"open " + url, std::string("wl"), std::string("make numbers 10"), std::string("release")}) {
-    agent.write_line(command);
-    ASSERT_EQ(agent.read_line(), "ok") << command;
+    ASSERT_EQ(agent.tell(command), "ok") << command;
   }
-  agent.write_line("put numbers 2 5");
-  const std::string line = agent.read_line();
+  const std::string line = agent.tell("put numbers 2 5");
   const bool says_store = line.rfind("interweave: store without a lock in block ", 0) == 0;
   const bool says_access = line.rfind("interweave: access without a lock in block ", 0) == 0;
   EXPECT_TRUE(says_store || (says_access && !platform::fault_access_is_known)) << line;
@@ -356,39 +352,11 @@ void store_without_lock(const std::string& environment, const std::string& url) 
 }
 
 TEST_F(Blocks, AStoreWithoutALockIsToldAtOnceUnderSigsegv) {
-  store_without_lock("IW_TRACKER=sigsegv", server_.url("/at-once"));
+  store_without_lock("IW_TRACKER", "sigsegv", server_.url("/at-once"));
 }
 
 TEST_F(Blocks, AStoreWithoutALockIsToldAtOnceWithTheLocksLog) {
-  store_without_lock("IW_LOG=locks", server_.url("/at-once"));
-}
-
-TEST_F(Blocks, Proc5HandlesDoNotWorkInAForkedChildButItMayOpenItsOwn) {
-  const IW_handle_t segment = open("/forked");
-  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
-  ASSERT_NE(IW_malloc_named(segment, IW_int, "number"), nullptr);
-  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
-  const pid_t child = fork();
-  if (child == 0) {
-    int wrong = 0;
-    if (IW_rl_acquire(segment) != IW_EFORKED) wrong |= 1;
-    if (IW_close_segment(segment) != IW_EFORKED) wrong |= 2;
-    const IW_handle_t own = IW_open_segment(server_.url("/forked").c_str());
-    if (own == nullptr || own == segment) {
-      wrong |= 4;
-    } else {
-      if (IW_rl_acquire(own) != 0 || IW_version(own) != 1) wrong |= 8;
-      if (IW_rl_release(own) != 0) wrong |= 16;
-    }
-    _exit(wrong);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_EQ(IW_rl_acquire(segment), 0) << "the parent goes on";
-  EXPECT_EQ(IW_rl_release(segment), 0);
-  EXPECT_EQ(IW_close_segment(segment), 0);
+  store_without_lock("IW_LOG", "locks", server_.url("/at-once"));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // Coherence models, polling and notification, and what they cost, against the real server.
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
 
 #include <chrono>
 #include <thread>
@@ -9,6 +7,8 @@
 #include "abi/tests/server_process.h"
 #include "abi/tests/statistics.h"
 #include "interweave.h"
+#include "platform/clock.h"
+#include "platform/socket.h"
 
 namespace iw::test {
 namespace {
@@ -158,7 +158,7 @@ TEST_F(Coherence, Fresh6StalenessIsTheAgeOfTheLastConfirmation) {
   const auto before_lock = Clock::now();
   read();
   const auto after_lock = Clock::now();
-  server_.signal(SIGSTOP);
+  server_.suspend();
   double last = 0;
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(IW_rl_acquire_for(segment_, 0.05, 0), IW_ETIMED_OUT);
@@ -169,7 +169,7 @@ TEST_F(Coherence, Fresh6StalenessIsTheAgeOfTheLastConfirmation) {
     EXPECT_LE(seconds, seconds_since(before_lock));
     last = seconds;
   }
-  server_.signal(SIGCONT);
+  server_.resume();
   const auto asked_again = Clock::now();
   read();
   ASSERT_EQ(IW_staleness(segment_, &seconds), 0);
@@ -309,13 +309,14 @@ TEST_F(Coherence, ASlowCallbackKeepsNoLeaseFromBeingRenewed) {
 TEST_F(Coherence, ZTheEventDescriptorWakesTheProgramsOwnLoop) {
   Seen seen;
   ASSERT_EQ(IW_on_change(segment_, note, &seen), 0) << IW_strerror();
-  pollfd wake{IW_event_fd(), POLLIN, 0};
+  platform::Interest wake{.fd = IW_event_fd()};
   ASSERT_GE(wake.fd, 0);
   read();
   for (std::uint64_t version = 2; version < 30; ++version) {
     write_versions(1);
     while (seen.version < version) {
-      ASSERT_GT(poll(&wake, 1, 20000), 0) << "no event for version " << version;
+      ASSERT_TRUE(platform::wait_for({&wake, 1}, platform::now_ns() + 20'000'000'000).ok());
+      ASSERT_TRUE(wake.readable) << "no event for version " << version;
       ASSERT_EQ(IW_dispatch(), 0);
     }
     EXPECT_EQ(read(), static_cast<int>(version) - 1);

@@ -3,7 +3,6 @@
 // (native.abi.unoptimised).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "abi/tests/server_process.h"
@@ -11,36 +10,12 @@
 namespace iw::test {
 namespace {
 
-// Changes the environment that children are started with.
-class Switched {
- public:
-  explicit Switched(const char* text) {
-    const char* const old = std::getenv("IW_OPTIMISATIONS");
-    if (old != nullptr) old_ = old;
-    was_set_ = old != nullptr;
-    setenv("IW_OPTIMISATIONS", text, 1);
-  }
-  ~Switched() {
-    if (was_set_) {
-      setenv("IW_OPTIMISATIONS", old_.c_str(), 1);
-    } else {
-      unsetenv("IW_OPTIMISATIONS");
-    }
-  }
-  Switched(const Switched&) = delete;
-  Switched& operator=(const Switched&) = delete;
-
- private:
-  std::string old_;
-  bool was_set_ = false;
-};
-
 class OptimisationSwitches : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(server_.good()); }
 
   Agent opened(const char* words) {
-    const Switched switched(words);
+    const EnvironmentVariable switched("IW_OPTIMISATIONS", words);
     Agent agent;
     EXPECT_EQ(agent.tell("open " + server_.url("/switches") + " 30"), "ok") << words;
     return agent;
@@ -51,7 +26,7 @@ class OptimisationSwitches : public ::testing::Test {
 
 TEST_F(OptimisationSwitches, AnUnknownWordIsAnErrorThatListsTheKnownOnes) {
   for (const char* words : {"all,-magic", "magic", "-all", "splicing no-diff"}) {
-    const Switched switched(words);
+    const EnvironmentVariable switched("IW_OPTIMISATIONS", words);
     Agent agent;
     const std::string answer = agent.tell("open " + server_.url("/switches") + " 30");
     EXPECT_NE(answer.find("IW_OPTIMISATIONS: unknown word"), std::string::npos) << answer;

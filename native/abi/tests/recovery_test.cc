@@ -1,7 +1,6 @@
 // What becomes of locks, releases and copies when the server dies, the connection is lost, or a
 // client is stopped past its lease.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -126,7 +125,7 @@ TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
   ASSERT_NE(segment, nullptr) << IW_strerror();
   ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
   ASSERT_EQ(IW_rl_release(segment), 0);
-  server.signal(SIGSTOP);
+  server.suspend();
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(IW_rl_acquire_for(segment, 0.1, 0), IW_ETIMED_OUT) << IW_strerror();
   EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(100))
@@ -150,7 +149,7 @@ TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
     waited = IW_rl_acquire_for(segment, 30, 0);
     if (waited == 0) IW_rl_release(segment);
   });
-  server.signal(SIGCONT);
+  server.resume();
   waiting.join();
   EXPECT_EQ(waited, 0);
   server.kill();
@@ -171,7 +170,7 @@ TEST(Recovery, Fresh5ASubscribedCopyIsNotRecentWhenTheServerIsSilent) {
     ASSERT_EQ(IW_rl_release(segment), 0);
   } while (stats_of(segment).local_reader_locks == before);
   const auto heard = std::chrono::steady_clock::now();
-  server.signal(SIGSTOP);
+  server.suspend();
   int code = 0;
   while ((code = IW_rl_acquire_for(segment, 0, 0)) == 0) {
     ASSERT_EQ(IW_rl_release(segment), 0);
@@ -179,7 +178,7 @@ TEST(Recovery, Fresh5ASubscribedCopyIsNotRecentWhenTheServerIsSilent) {
         << "taken for the newest long after the server's last word";
   }
   EXPECT_TRUE(code == IW_ETIMED_OUT || code == IW_EUNREACHABLE) << IW_strerror();
-  server.signal(SIGCONT);
+  server.resume();
   EXPECT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
   EXPECT_EQ(IW_rl_release(segment), 0);
   EXPECT_EQ(IW_close_segment(segment), 0);
@@ -199,13 +198,13 @@ TEST(Recovery, Lock5AClientStoppedPastItsLeaseIsFencedAndRolledBack) {
   ASSERT_EQ(other.tell("open " + url), "ok");
   ASSERT_EQ(other.tell("wl"), "ok");
   ASSERT_EQ(other.tell("put numbers 0 13"), "ok");
-  other.child().signal(SIGSTOP);
+  other.child().suspend();
   // Granted as soon as the lease has ended.
   ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
   EXPECT_EQ(numbers[0], 0);
   numbers[1] = 1;
   ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
-  other.child().signal(SIGCONT);
+  other.child().resume();
   const std::string answer = other.tell("release");
   EXPECT_TRUE(answer.rfind("error -16", 0) == 0 || answer.rfind("error -17", 0) == 0) << answer;
   ASSERT_EQ(other.tell("rl"), "ok");

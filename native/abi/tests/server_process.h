@@ -2,38 +2,12 @@
 // server says when it listens, an agent answers each command with one line.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "abi/tests/child.h"
+
 namespace iw::test {
-
-// A child with its stdin and stdout connected to us.
-class Child {
- public:
-  Child() = default;
-  explicit Child(const std::vector<std::string>& command);
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&& other) noexcept;
-  ~Child() { kill_now(); }
-
-  void write_line(const std::string& line);
-  // Without its end; "" at the end of the child's output.
-  std::string read_line();
-  void signal(int number) const;
-  // kill -9 and wait.
-  void kill_now();
-  // Waits for its end; the exit status, or -signal.
-  int wait();
-  [[nodiscard]] bool is_running() const { return pid_ > 0; }
-
- private:
-  pid_t pid_ = 0;
-  FILE* to_ = nullptr;
-  FILE* from_ = nullptr;
-};
 
 // `interweave serve`, of which IW_TEST_SERVER is the path.
 class Server {
@@ -46,7 +20,8 @@ class Server {
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] std::string url(const std::string& path) const { return address_ + path; }
   void kill() { child_.kill_now(); }
-  void signal(int number) const { child_.signal(number); }
+  void suspend() { child_.suspend(); }
+  void resume() { child_.resume(); }
   // Again on the same address, with the same options.
   void start();
 
@@ -59,7 +34,7 @@ class Server {
 // Another client process, told what to do line by line (agent_main.cc).
 class Agent {
  public:
-  Agent();
+  explicit Agent(Child::Errors errors = Child::Errors::ours);
   // The answer: "ok", a value, or "error CODE TEXT".
   std::string tell(const std::string& command);
   // Without waiting for the answer, which is read by answer().
@@ -69,17 +44,6 @@ class Agent {
 
  private:
   Child child_;
-};
-
-// A directory that is removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 }  // namespace iw::test

@@ -1,7 +1,6 @@
 // Segments of several servers in one process, pointers across them, connections, and whose page is
 // whose.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -11,6 +10,7 @@
 
 #include "abi/tests/server_process.h"
 #include "interweave.h"
+#include "platform/memory.h"
 
 namespace iw::test {
 namespace {
@@ -160,7 +160,7 @@ TEST_F(Servers, OneConnectionToEachServerCarriesAThousandLocks) {
 TEST_F(Servers, SubsegmentsGrowByWholePagesAndAPageBelongsToOneSegment) {
   open();
   for (const IW_handle_t handle : handles_) ASSERT_EQ(IW_wl_acquire(handle), 0) << IW_strerror();
-  const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto page_bytes = std::uintptr_t{platform::page_size()};
   std::array<std::set<std::uintptr_t>, segments> pages;
   std::uint64_t grown = 0;
   std::uint64_t held = 0;

@@ -1,0 +1,35 @@
+// Fiber-local storage, which a thread has as one fiber, and which tells of the thread's end.
+#include <windows.h>
+
+#include "platform/invariant.h"
+#include "platform/thread_object.h"
+
+namespace iw::platform {
+
+struct ThreadEntry {
+  const ThreadSlot& slot;
+  void* object;
+
+  // The slot is empty by now.
+  static void WINAPI end(void* ended) {
+    auto* const entry = static_cast<ThreadEntry*>(ended);
+    const DWORD index = entry->slot.index_;
+    FlsSetValue(index, entry);
+    entry->slot.destroy_(entry->object);
+    FlsSetValue(index, nullptr);
+    delete entry;
+  }
+};
+
+ThreadSlot::ThreadSlot(Destroy destroy) : destroy_(destroy), index_(FlsAlloc(ThreadEntry::end)) {
+  IW_INVARIANT(index_ != FLS_OUT_OF_INDEXES, "no slot for what threads have of their own");
+}
+
+void* ThreadSlot::get() const {
+  const auto* const entry = static_cast<const ThreadEntry*>(FlsGetValue(index_));
+  return entry == nullptr ? nullptr : entry->object;
+}
+
+void ThreadSlot::set(void* object) const { FlsSetValue(index_, new ThreadEntry{*this, object}); }
+
+}  // namespace iw::platform
