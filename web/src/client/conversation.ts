@@ -47,6 +47,8 @@ import type { OpenOptions, SegmentStats } from "./segment.js";
 /** How many bytes of diffs the server may send by itself before they are used. */
 const PUSH_WINDOW_BYTES = 8 << 20;
 
+/** How long the server's answer may take beyond the time that it was given to wait. */
+export const ANSWER_MS = 1000;
 /** How long a segment may take to be opened anew for its writer. */
 const OPENING_MS = 5000;
 
@@ -223,7 +225,7 @@ export class Conversation implements Listener {
         have: this.state.reach,
         deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
       }),
-      deadline + 1000,
+      deadline + ANSWER_MS,
       true,
     );
     expect(answer.message, MessageType.WRITER_ACQUIRED, writerAcquired);

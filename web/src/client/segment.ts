@@ -33,7 +33,7 @@ import { intern, type Declared } from "../types/declare.js";
 import { Block } from "./block.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
-import { Conversation } from "./conversation.js";
+import { ANSWER_MS, Conversation } from "./conversation.js";
 import type { Link } from "./link.js";
 import { ReadLock, WriteLock } from "./locks.js";
 import { freeBlock } from "./ownership.js";
@@ -141,12 +141,23 @@ export class Segment implements Heap {
     return Math.max(0, (now() - confirmedAt(this.knowledge())) / 1000);
   }
 
+  /** A task of this program holds the writer lock. */
+  get isWriting(): boolean {
+    return this.writing !== null;
+  }
+
   get coherence(): Bound {
     return this.bound;
   }
 
   /** The next lock obeys it [COH-10]. */
   set coherence(bound: Bound) {
+    if (!(bound.x >= 0 && bound.x < Infinity)) {
+      throw new InterweaveError(
+        ErrorCode.BAD_ARGUMENT,
+        `a bound of ${bound.x}; it is a number from 0 on`,
+      );
+    }
     this.bound = bound;
     this.conversation.follow(bound, this.watchers > 0);
   }
@@ -271,7 +282,7 @@ export class Segment implements Heap {
           fresh,
           deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
         }),
-        deadline,
+        deadline + ANSWER_MS,
         model === CoherenceModel.STRICT,
       );
       const acquired = expect(answer.message, MessageType.READER_ACQUIRED, readerAcquired);

@@ -179,6 +179,9 @@ function collector(memory: Uint8Array, view: DataView, out: ByteWriter) {
         out.put(bytes);
       }
     } else {
+      if (leaf.kind === "bool" || leaf.kind === "enum") {
+        for (let i = 0; i < units; ++i) checkNumber(leaf, view.getInt32(at + 4 * i, true));
+      }
       out.put(memory.subarray(at, at + width * units));
     }
   };
