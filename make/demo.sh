@@ -75,9 +75,14 @@ done
 [ -n "$address" ] || fail "the server did not start"
 url="$address/astroflow"
 
+# Logged before the server says that it listens.
+http=$(sed -n 's/.*HTTP: .*address=//p' "$work/server.log" | head -n 1)
+[ -n "$http" ] || fail "the server's log does not say where its viewer is"
+
+echo "demo: watch and steer it in a browser: http://$http/#/astroflow"
 echo "demo: server at $address, store in $work/store"
 echo "demo: simulating $PROBLEM into $url ($simulation)"
-echo "demo: look from another terminal:"
+echo "demo: or look from another terminal:"
 echo "        $astroflow/astroflow-viewer --url $url"
 echo "        $program show $url"
 echo "        $program watch $url"

@@ -14,6 +14,8 @@ REFERENCE_ERROR = 0.0034  # second order, N = 256
 checksums = set()
 for path in sys.argv[1:]:
     text = open(path).read()
+    first = text.splitlines()[0]
+    assert re.fullmatch(r"demo: watch and steer it in a browser: http://127\.0\.0\.1:\d+/#/astroflow", first), first
     summaries = [json.loads(found) for found in re.findall(r"^\{.*\}$", text, re.M)]
     assert len(summaries) == 2, text
     simulator, viewer = summaries
