@@ -5,9 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "diff/large_units.h"
 #include "diff/plain_numbers.h"
 #include "diff/unit_writer.h"
 #include "diff/varint.h"
+#include "memory/subsegment.h"
 #include "platform/byte_order.h"
 #include "protocol/descriptor.gen.h"
 #include "types/navigation.h"
@@ -28,12 +30,15 @@ class Collector {
   Result collect();
 
  private:
-  void part(const memory::BlockPart& part);
+  void parts(const memory::SubsegmentRuns& changed, memory::Trail& trail);
+  void part(const memory::BlockPart& part, bool has_gaps);
+  void begin_block(const memory::BlockPart& part);
+  void pend(types::UnitRange range);
   std::size_t runs_behind(const memory::RunsBehind& behind);
   template <std::size_t number_bytes>
   std::size_t runs_of_numbers(const memory::RunsBehind& behind);
   void begin_runs();
-  [[nodiscard]] types::UnitRange units_of(const memory::BlockPart& part) const;
+  [[nodiscard]] types::UnitRange units_of(const memory::BlockPart& part, bool has_gaps) const;
   void flush_run();
   void short_row(std::uint64_t gap, std::uint64_t count);
   void end_block();
@@ -55,6 +60,8 @@ class Collector {
   const std::byte* view_ = nullptr;
   types::Step array_;
   std::size_t number_bytes_ = 0;  // of a block of plain numbers, else 0
+  bool has_large_units_ = false;  // once searched for
+  bool is_searched_for_large_units_ = false;
   bool has_block_ = false;
   bool block_has_runs_ = false;
   types::UnitRange pending_;
@@ -115,46 +122,78 @@ void Collector::end_block() {
   has_block_ = false;
 }
 
-types::UnitRange Collector::units_of(const memory::BlockPart& part) const {
-  const std::size_t end_byte = part.offset_bytes + part.length_bytes;
-  if (number_bytes_ != 0) {
-    return {part.offset_bytes / number_bytes_, (end_byte + number_bytes_ - 1) / number_bytes_};
-  }
-  // Runs are of whole words, and a string may begin or end within one: its neighbour, of which the
-  // word has the rest, did not change.
+// Runs are of whole words, and a string may begin or end within one: its neighbour, of which the
+// word has the rest, did not change. And the other side of a gap may be another block's.
+types::UnitRange Collector::units_of(const memory::BlockPart& part, bool has_gaps) const {
+  constexpr std::size_t kMostSharedBytes = 3;
+  constexpr std::size_t kMostGapBytes = 8;
+  const std::size_t most =
+      (number_bytes_ == 0 ? kMostSharedBytes : 0) + (has_gaps ? kMostGapBytes : 0);
   const auto is_equal = [&](std::size_t at) { return part.view[at] == part.pristine[at]; };
   std::size_t before = 0;
   std::size_t behind = 0;
-  while (before < 3 && before < part.length_bytes && is_equal(before)) ++before;
-  while (behind < 3 && before + behind < part.length_bytes &&
+  while (before < most && before < part.length_bytes && is_equal(before)) ++before;
+  while (behind < most && before + behind < part.length_bytes &&
          is_equal(part.length_bytes - behind - 1)) {
     ++behind;
   }
-  return types::units_covering(array_, part.offset_bytes + before, end_byte - behind);
+  const std::size_t first_byte = part.offset_bytes + before;
+  const std::size_t end_byte = part.offset_bytes + part.length_bytes - behind;
+  if (number_bytes_ != 0) {
+    return {first_byte / number_bytes_, (end_byte + number_bytes_ - 1) / number_bytes_};
+  }
+  return types::units_covering(array_, first_byte, end_byte);
+}
+
+void Collector::begin_block(const memory::BlockPart& part) {
+  end_block();
+  if (part.block.type != block_.type) is_searched_for_large_units_ = false;
+  block_ = part.block;
+  view_ = part.view - part.offset_bytes;
+  array_ = types::array_step(*block_.type, block_.count);
+  number_bytes_ = plain_number_bytes(*block_.type);
+  has_block_ = true;
+  block_has_runs_ = false;
+  pending_ = {};
+  last_end_ = 0;
+}
+
+void Collector::part(const memory::BlockPart& part, bool has_gaps) {
+  if (!error_.ok()) return;
+  if (!has_block_ || block_.serial != part.block.serial) begin_block(part);
+  const types::UnitRange range = units_of(part, has_gaps);
+  if (range.first == range.end) return;
+  if (has_gaps && !is_searched_for_large_units_) {
+    has_large_units_ = has_large_units(array_);
+    is_searched_for_large_units_ = true;
+  }
+  if (!has_gaps || !has_large_units_) return pend(range);
+  for_each_without_equal_large_units(array_, range, view_, part.pristine - part.offset_bytes,
+                                     [this](types::UnitRange rest) { pend(rest); });
 }
 
 // Runs of bytes touch whole units; two runs may touch the same one, or neighbours.
-void Collector::part(const memory::BlockPart& part) {
-  if (!error_.ok()) return;
-  if (!has_block_ || block_.serial != part.block.serial) {
-    end_block();
-    block_ = part.block;
-    view_ = part.view - part.offset_bytes;
-    array_ = types::array_step(*block_.type, block_.count);
-    number_bytes_ = plain_number_bytes(*block_.type);
-    has_block_ = true;
-    block_has_runs_ = false;
-    pending_ = {};
-    last_end_ = 0;
-  }
-  const types::UnitRange range = units_of(part);
-  if (range.first == range.end) return;
+void Collector::pend(types::UnitRange range) {
   if (pending_.first != pending_.end && range.first <= pending_.end) {
     pending_.end = std::max(pending_.end, range.end);
     return;
   }
   flush_run();
   pending_ = range;
+}
+
+// Parts come in the order of the runs that they are of.
+void Collector::parts(const memory::SubsegmentRuns& changed, memory::Trail& trail) {
+  auto run = changed.runs.begin();
+  const auto take = [&](const memory::BlockPart& one, const memory::RunsBehind& behind) {
+    const std::size_t at = changed.subsegment->offset_of(one.view);
+    while (run->offset_bytes + run->length_bytes <= at) ++run;
+    part(one, run->has_gaps);
+    const std::size_t taken = runs_behind(behind);
+    run += static_cast<std::ptrdiff_t>(taken);
+    return taken;
+  };
+  release_.heap.for_each_part(std::span(&changed, 1), trail, take);
 }
 
 // Sparse updates of numbers are many short runs. They are written without looking at any twice;
@@ -300,11 +339,7 @@ Result Collector::collect() {
   trail.predicts = release_.options.predicts_blocks;
   release_.swizzler.predict_blocks(trail.predicts);
   const std::uint64_t searched_before = release_.swizzler.searched();
-  release_.heap.for_each_part(
-      release_.runs, trail, [this](const memory::BlockPart& one, const memory::RunsBehind& behind) {
-        part(one);
-        return runs_behind(behind);
-      });
+  for (const memory::SubsegmentRuns& changed : release_.runs) parts(changed, trail);
   end_block();
   out_.statistics_.searches = trail.searched + release_.swizzler.searched() - searched_before;
   if (!error_.ok()) return error_;

@@ -57,8 +57,9 @@ class RunBuilder {
   void settle(std::uint64_t following) {
     const std::uint64_t spliced =
         splicing_ == Splicing::on ? with_small_gaps_filled(pending_, before_, following) : pending_;
+    const std::uint64_t gaps = spliced & ~pending_;
     before_ = pending_;
-    emit(spliced);
+    emit(spliced, gaps);
     pending_offset_bytes_ += platform::bytes_per_mask;
   }
 
@@ -72,13 +73,16 @@ class RunBuilder {
     return mask | (left_1 & right_1) | (left_1 & right_2) | (left_2 & right_1);
   }
 
-  // Every change from 0 to 1 opens a run, every change from 1 to 0 closes it.
-  void emit(std::uint64_t mask) {
+  // Every change from 0 to 1 opens a run, every change from 1 to 0 closes it. The gaps lie in runs.
+  void emit(std::uint64_t mask, std::uint64_t gaps) {
     std::uint64_t changes = mask ^ ((mask << 1) | (is_open_ ? 1 : 0));
     while (changes != 0) {
       const auto word = static_cast<std::size_t>(std::countr_zero(changes));
       const std::size_t offset_bytes = pending_offset_bytes_ + word * word_bytes;
       if (is_open_) {
+        const std::uint64_t before = (std::uint64_t{1} << word) - 1;
+        has_gaps_ |= (gaps & before) != 0;
+        gaps &= ~before;
         close(offset_bytes);
       } else {
         open_offset_bytes_ = offset_bytes;
@@ -86,12 +90,14 @@ class RunBuilder {
       }
       changes &= changes - 1;
     }
+    has_gaps_ |= gaps != 0;
   }
 
   void close(std::size_t end_bytes) {
     end_bytes = std::min(end_bytes, next_offset_bytes_);  // the last word may be a partial one
-    out_.push_back({open_offset_bytes_, end_bytes - open_offset_bytes_});
+    out_.push_back({open_offset_bytes_, end_bytes - open_offset_bytes_, has_gaps_});
     is_open_ = false;
+    has_gaps_ = false;
   }
 
   std::vector<Run>& out_;
@@ -103,6 +109,7 @@ class RunBuilder {
   std::size_t next_offset_bytes_ = 0;
   std::size_t open_offset_bytes_ = 0;
   bool is_open_ = false;
+  bool has_gaps_ = false;  // the open run
 };
 
 // The last words of a range, fewer than a mask has, and perhaps a part of a word.

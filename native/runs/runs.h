@@ -17,11 +17,13 @@ using platform::ByteRange;
 struct Run {
   std::size_t offset_bytes = 0;
   std::size_t length_bytes = 0;
+  bool has_gaps = false;  // splicing joined it from several
   friend bool operator==(const Run&, const Run&) = default;
 };
 
 // Splicing joins two runs that are one or two unchanged words apart: a run header costs more than
-// the words it would save.
+// the words it would save. A pointer costs more where it travels than in memory: who knows where
+// pointers are looks into the runs that have gaps.
 enum class Splicing { off, on };
 
 // Appends the changed runs of the first size_bytes, in order, maximal.

@@ -39,8 +39,11 @@ void naive_range(const Buffers& b, ByteRange range, Splicing splicing, RunList& 
   for (std::size_t at = range.begin_bytes; at < range.end_bytes; at += 4) {
     const std::size_t part = std::min<std::size_t>(4, range.end_bytes - at);
     if (std::memcmp(b.view() + at, b.pristine() + at, part) == 0) continue;
-    if (has_run && at - (out.back().offset_bytes + out.back().length_bytes) <= max_gap_bytes) {
+    const std::size_t gap_bytes =
+        has_run ? at - (out.back().offset_bytes + out.back().length_bytes) : 0;
+    if (has_run && gap_bytes <= max_gap_bytes) {
       out.back().length_bytes = at + part - out.back().offset_bytes;
+      out.back().has_gaps |= gap_bytes != 0;
     } else {
       out.push_back({at, part});
       has_run = true;
@@ -96,7 +99,7 @@ TEST(Runs, GapsOfOneAndTwoWordsAreSplicedAndThreeAreNot) {
       b.change(first);
       b.change(first + gap + 1);
       const RunList apart{{first * 4, 4}, {(first + gap + 1) * 4, 4}};
-      const RunList joined{{first * 4, (gap + 2) * 4}};
+      const RunList joined{{first * 4, (gap + 2) * 4, true}};
       ASSERT_EQ(found(b, 1200, Splicing::on), gap <= 2 ? joined : apart) << first << " " << gap;
       ASSERT_EQ(found(b, 1200, Splicing::off), apart) << first << " " << gap;
     }
@@ -106,8 +109,16 @@ TEST(Runs, GapsOfOneAndTwoWordsAreSplicedAndThreeAreNot) {
 TEST(Runs, AlternatingWordsAreOneSplicedRunOrManySingleOnes) {
   Buffers b(1024);
   for (std::size_t i = 0; i < 1024; i += 2) b.change(i);
-  EXPECT_EQ(found(b, 4096, Splicing::on), (RunList{{0, 4092}}));
+  EXPECT_EQ(found(b, 4096, Splicing::on), (RunList{{0, 4092, true}}));
   EXPECT_EQ(found(b, 4096, Splicing::off).size(), 512u);
+}
+
+TEST(Runs, OnlyTheRunWithAGapIsSaidToHaveOne) {
+  Buffers b(256);
+  for (const std::size_t word : {3, 5, 20, 21, 62, 65, 80, 126, 127, 128, 130, 140}) b.change(word);
+  EXPECT_EQ(
+      found(b, 1024, Splicing::on),
+      (RunList{{12, 12, true}, {80, 8}, {248, 16, true}, {320, 4}, {504, 20, true}, {560, 4}}));
 }
 
 TEST(Runs, APartialLastWordEndsWithTheMemory) {
