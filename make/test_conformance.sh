@@ -11,7 +11,7 @@ edits=${EDITS:-50000}
 BUILD=$(realpath -m "${BUILD:-build}")
 export BUILD
 
-machines="native s390x powerpc i686 aarch64"  # those of conformance/agents.json
+machines="native s390x powerpc i686 aarch64"  # the agent in C++ on those of conformance/agents.json
 
 quietly() {  # LOG COMMAND...: shows what it says only if it fails
   local log=$1
@@ -46,6 +46,8 @@ for machine in $machines; do
     cmake -S conformance/agents/cpp -B "$folder/conformance" -G Ninja "${cross[@]}" -DIW_LIBRARY="$archive"
   quietly "$folder/conformance/build.log" cmake --build "$folder/conformance" --parallel "$jobs"
 done
+
+make/web.sh agent
 
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
 conformance/run.py self-test "${server[@]}"

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The TypeScript client and the viewer: `make/web.sh build` compiles them, `make/web.sh test` also runs
-# their tests on the server and beside the C++ programs of make/build.sh.
+# The TypeScript client and the viewer: `make/web.sh build` compiles them, `make/web.sh agent` the
+# conformance agent, `make/web.sh test` also runs the tests on the server and beside the C++ programs of
+# make/build.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../web"
 # What package-lock.json names, fetched by npm itself; nothing when it is there.
 [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-progress
+if [ "${1:-build}" = agent ]; then exec npm run --silent build:test; fi
 built_hash() { cat viewer/built/* | git hash-object --stdin; }
 before=$(built_hash)
 npm run --silent build

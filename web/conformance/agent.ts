@@ -121,11 +121,12 @@ class Agent {
       const open = this.of(rest);
       if (open.reads + open.writes === 0) await open.segment.read(() => undefined, { fresh: true });
     },
-    make: (rest) => {
+    make: async (rest) => {
       const [name = "", blockName = "", count = ""] = rest.split(" ");
       const text = rest.split(" ").slice(3).join(" ");
       const declared = this.types.from(JSON.parse(text) as never);
       const { segment } = this.of(name);
+      await segment.reserveBlocks(1);
       return segment.allocate(declared, {
         count: Number(count),
         name: blockName === "-" ? "" : blockName,
@@ -148,6 +149,7 @@ class Agent {
       place();
       segment.changes();
       const parsed = await this.canonical(JSON.parse(value));
+      await segment.reserveBlocks(mostBlocks(parsed));
       putUnit(place(), parsed, this.leadFrom(segment));
     },
     mip: (rest) => {
@@ -307,6 +309,12 @@ class Agent {
       })),
     );
   }
+}
+
+/** How many blocks a value may need at most: one for each list and text in it. */
+function mostBlocks(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, each) => sum + mostBlocks(each), 1);
 }
 
 function firstBlock(segment: Segment) {

@@ -497,3 +497,15 @@ test("a server that is not there is UNREACHABLE", async () => {
   await assert.rejects(connect(server.url, { timeoutMs: 2000 }), fails("UNREACHABLE"));
   await assert.rejects(connect("iws://localhost"), fails("BAD_URL"));
 });
+
+test("a writer may make more blocks than its grant brought serials for [LOCK-6]", async () => {
+  const segment = await (await client()).open("/blocks");
+  await segment.write(async () => {
+    for (let i = 0; i < 128; ++i) segment.allocate(t.int);
+    assert.throws(() => segment.allocate(t.int), fails("TOO_LARGE"));
+    await segment.reserveBlocks(1000);
+    for (let i = 0; i < 1000; ++i) segment.allocate(t.int);
+  });
+  const reader = await (await client()).open("/blocks");
+  await reader.read(() => assert.equal([...reader.blocks()].length, 1128));
+});

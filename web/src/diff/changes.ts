@@ -70,7 +70,7 @@ export class Changes {
     if (this.serialsLeft === 0) {
       throw new InterweaveError(
         ErrorCode.TOO_LARGE,
-        "the lock's block serials are used up: call `await lock.moreBlocks(count)` before",
+        "the lock's block serials are used up: call `await segment.reserveBlocks(count)` before",
       );
     }
     const block = new CopiedBlock(this.serials.next++, type, count, name);
