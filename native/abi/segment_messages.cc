@@ -243,11 +243,16 @@ void Segment::subscribe(Lock& lock) {
 }
 
 void Segment::unsubscribe(Lock& lock) {
+  // Another thread may want a subscription again before this is on the wire: its SUBSCRIBE must not
+  // overtake, or the copy would count as watched and the server would watch nothing.
+  subscribe_pending_ = true;
   state_.unsubscribed();
   lock.unlock();
   (void)post(message_type::UNSUBSCRIBE,
              [](std::uint32_t number) { return session::encoded(protocol::unsubscribe{number}); });
   lock.lock();
+  subscribe_pending_ = false;
+  if (lacks_subscription()) runtime_.wake();
 }
 
 // A callback that runs on another thread may use its argument until it returns.

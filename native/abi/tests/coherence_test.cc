@@ -241,6 +241,24 @@ TEST_F(Coherence, CallbacksRunOnTheLibrarysThread) {
   ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
 }
 
+// The end of one subscription and the beginning of the next are sent by two threads. [NOT-1]
+TEST_F(Coherence, ListeningAgainAtOnceIsListening) {
+  std::uint64_t version = 1;
+  for (int round = 0; round < 300; ++round) {
+    Seen seen;
+    read();
+    ASSERT_EQ(IW_on_change(segment_, note, &seen), 0) << IW_strerror();
+    write_versions(1);
+    ++version;
+    std::unique_lock lock(seen.mutex);
+    ASSERT_TRUE(seen.changed.wait_for(lock, std::chrono::seconds(20),
+                                      [&seen, version] { return seen.version == version; }))
+        << "round " << round;
+    lock.unlock();
+    ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
+  }
+}
+
 // Holds its callback up until it is told to go on.
 struct Gate {
   std::mutex mutex;
