@@ -316,8 +316,9 @@ class Segment:
     # ---- changes ----
 
     def on_change(self, call: Callable[[int], None]) -> Callable[[], None]:
-        """Calls `call(version)` when there is a version that makes the copy not recent enough, on a thread of
-        the library's that holds no lock. Gives a function that ends it."""
+        """Calls `call(version)` when the server announces a version that makes the copy not recent enough, on a thread
+        of the library's that holds no lock. Gives a function that ends it. What was announced before is not again:
+        look at the segment once after this call, then wait."""
         number = next(_numbers)
         self._listeners[number] = call
         _tell_changes(self)
@@ -328,8 +329,8 @@ class Segment:
         return end
 
     def changes(self) -> "Changes":
-        """For asyncio: `async for version in segment.changes():`. Of versions that come faster than they are taken,
-        the newest."""
+        """For asyncio: `async for version in segment.changes():`. Versions newer than the copy; of those that come
+        faster than they are taken, the newest."""
         return Changes(self)
 
 
@@ -341,6 +342,9 @@ class Changes(AsyncIterator[int]):
         self._news = asyncio.Event()
         self._newest = 0
         self._end: Optional[Callable[[], None]] = segment.on_change(self._tell)
+        known = segment.stats
+        if known.newest_known > known.version:  # announced before anybody asked: it will not be again
+            self._take(known.newest_known)
 
     def _tell(self, version: int) -> None:
         try:

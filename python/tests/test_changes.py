@@ -93,3 +93,20 @@ def test_two_loops_one_after_the_other_and_two_openings(segment, agent):
         first = asyncio.run(asyncio.wait_for(next_version(segment), 60))
         second = asyncio.run(asyncio.wait_for(next_version(other), 60))
     assert second > first
+
+
+def test_what_was_announced_before_is_not_missed(segment, agent):
+    agent.do("wl")
+    agent.do("make n 1")
+    agent.do("release")
+    told = threading.Event()
+    with segment.read():
+        end = segment.on_change(lambda version: told.set())
+        agent.do("add n 0 1")
+        assert told.wait(30)
+        end()
+
+        async def first():
+            return await segment.changes().__anext__()
+
+        assert asyncio.run(asyncio.wait_for(first(), 30)) == 2 and segment.version == 1
