@@ -9,14 +9,19 @@ jobs=${JOBS:-2}
 
 # name triplet page-size
 everyday="s390x:s390x-linux-gnu: powerpc:powerpc-linux-gnu: i686:i686-linux-gnu: aarch64:aarch64-linux-gnu:65536"
-others="alpha:alpha-linux-gnu: sparc64:sparc64-linux-gnu: mips:mips-linux-gnu: mipsel:mipsel-linux-gnu: m68k:m68k-linux-gnu:"
+others="alpha:alpha-linux-gnu: sparc64:sparc64-linux-gnu: mips:mips-linux-gnu: mipsel:mipsel-linux-gnu: m68k:m68k-linux-gnu: windows:x86_64-w64-mingw32:"
 
 # What the others need beside make/setup.sh's packages.
 ask_for_compilers() {
   local missing=()
   for machine in $machines; do
     IFS=: read -r _ triplet _ <<<"$machine"
-    command -v "$triplet-g++" >/dev/null || missing+=("g++-$triplet")
+    if [[ $triplet = *mingw* ]]; then
+      command -v "$triplet-g++-posix" >/dev/null || missing+=(g++-mingw-w64-x86-64-posix)
+      command -v wine64 /usr/lib/wine/wine64 >/dev/null || missing+=(wine64)
+    else
+      command -v "$triplet-g++" >/dev/null || missing+=("g++-$triplet")
+    fi
   done
   [ ${#missing[@]} = 0 ] || { echo "test-machines: cross compilers are missing: apt-get install ${missing[*]}" >&2; exit 1; }
 }

@@ -2,6 +2,7 @@
 #include <windows.h>
 
 #include "platform/invariant.h"
+#include "platform/process.h"
 #include "platform/thread_object.h"
 
 namespace iw::platform {
@@ -10,8 +11,9 @@ struct ThreadEntry {
   const ThreadSlot& slot;
   void* object;
 
-  // The slot is empty by now.
+  // The slot is empty by now. At the end of the process the last thread comes here, too.
   static void WINAPI end(void* ended) {
+    if (other_threads_are_gone()) return;
     auto* const entry = static_cast<ThreadEntry*>(ended);
     const DWORD index = entry->slot.index_;
     FlsSetValue(index, entry);
