@@ -38,7 +38,7 @@ class Collector {
   template <std::size_t number_bytes>
   std::size_t runs_of_numbers(const memory::RunsBehind& behind);
   void begin_runs();
-  [[nodiscard]] types::UnitRange units_of(const memory::BlockPart& part, bool has_gaps) const;
+  [[nodiscard]] types::UnitRange units_of(const memory::BlockPart& part) const;
   void flush_run();
   void short_row(std::uint64_t gap, std::uint64_t count);
   void end_block();
@@ -122,27 +122,22 @@ void Collector::end_block() {
   has_block_ = false;
 }
 
-// Runs are of whole words, and a string may begin or end within one: its neighbour, of which the
-// word has the rest, did not change. And the other side of a gap may be another block's.
-types::UnitRange Collector::units_of(const memory::BlockPart& part, bool has_gaps) const {
-  constexpr std::size_t kMostSharedBytes = 3;
-  constexpr std::size_t kMostGapBytes = 8;
-  const std::size_t most =
-      (number_bytes_ == 0 ? kMostSharedBytes : 0) + (has_gaps ? kMostGapBytes : 0);
+types::UnitRange Collector::units_of(const memory::BlockPart& part) const {
+  const std::size_t end_byte = part.offset_bytes + part.length_bytes;
+  if (number_bytes_ != 0) {
+    return {part.offset_bytes / number_bytes_, (end_byte + number_bytes_ - 1) / number_bytes_};
+  }
+  // Runs are of whole words, and a string may begin or end within one: its neighbour, of which the
+  // word has the rest, did not change.
   const auto is_equal = [&](std::size_t at) { return part.view[at] == part.pristine[at]; };
   std::size_t before = 0;
   std::size_t behind = 0;
-  while (before < most && before < part.length_bytes && is_equal(before)) ++before;
-  while (behind < most && before + behind < part.length_bytes &&
+  while (before < 3 && before < part.length_bytes && is_equal(before)) ++before;
+  while (behind < 3 && before + behind < part.length_bytes &&
          is_equal(part.length_bytes - behind - 1)) {
     ++behind;
   }
-  const std::size_t first_byte = part.offset_bytes + before;
-  const std::size_t end_byte = part.offset_bytes + part.length_bytes - behind;
-  if (number_bytes_ != 0) {
-    return {first_byte / number_bytes_, (end_byte + number_bytes_ - 1) / number_bytes_};
-  }
-  return types::units_covering(array_, first_byte, end_byte);
+  return types::units_covering(array_, part.offset_bytes + before, end_byte - behind);
 }
 
 void Collector::begin_block(const memory::BlockPart& part) {
@@ -161,7 +156,7 @@ void Collector::begin_block(const memory::BlockPart& part) {
 void Collector::part(const memory::BlockPart& part, bool has_gaps) {
   if (!error_.ok()) return;
   if (!has_block_ || block_.serial != part.block.serial) begin_block(part);
-  const types::UnitRange range = units_of(part, has_gaps);
+  const types::UnitRange range = units_of(part);
   if (range.first == range.end) return;
   if (has_gaps && !is_searched_for_large_units_) {
     has_large_units_ = has_large_units(array_);

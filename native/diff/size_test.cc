@@ -275,28 +275,5 @@ TEST_F(SizeTest, AChangedPointerInAGapTravelsAndItsEqualNeighboursDoNot) {
   expect_equal(writer, reader);
 }
 
-// Blocks of 16 bytes lie side by side: a gap's other side is the next block's.
-TEST_F(SizeTest, AGapAtTheEndOfABlockStaysHere) {
-  constexpr std::size_t kBlocks = 64;
-  Copy writer(registry);
-  Copy reader(registry);
-  writer.begin();
-  std::vector<memory::Block> blocks;
-  for (std::size_t i = 0; i < kBlocks; ++i) {
-    blocks.push_back(writer.allocate(types::primitive_type(Primitive::float64), 2));
-  }
-  ASSERT_TRUE(reader.apply(writer.release()).ok());
-
-  writer.begin(kBlocks + 1);
-  for (const memory::Block& block : blocks) {
-    change_every_byte(*reinterpret_cast<double*>(block.address));
-  }
-  const Bytes diff = writer.release();
-  EXPECT_EQ(writer.last.units, kBlocks);
-  EXPECT_EQ(diff.size(), 7u + 3 + kBlocks * (2 + 2 + sizeof(double)));
-  ASSERT_TRUE(reader.apply(diff).ok());
-  expect_equal(writer, reader);
-}
-
 }  // namespace
 }  // namespace iw::diff
