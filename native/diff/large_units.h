@@ -24,18 +24,25 @@ inline bool has_large_units(const types::Step& step) {
 }
 
 namespace large_units_detail {
+// How many units from the first on differ.
 template <typename Word>
-bool equal_words(const std::byte* a, const std::byte* b) {
-  Word of_a;
-  Word of_b;
-  std::memcpy(&of_a, a, sizeof of_a);
-  std::memcpy(&of_b, b, sizeof of_b);
-  return of_a == of_b;
+std::uint64_t differing_words(const std::byte* a, const std::byte* b, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i, a += sizeof(Word), b += sizeof(Word)) {
+    Word of_a;
+    Word of_b;
+    std::memcpy(&of_a, a, sizeof of_a);
+    std::memcpy(&of_b, b, sizeof of_b);
+    if (of_a == of_b) return i;
+  }
+  return count;
 }
 
-inline bool equal(const std::byte* a, const std::byte* b, std::size_t bytes) {
-  if (bytes == sizeof(void*)) return equal_words<std::uintptr_t>(a, b);
-  return std::memcmp(a, b, bytes) == 0;
+inline std::uint64_t differing(const std::byte* a, const std::byte* b, std::size_t bytes,
+                               std::uint64_t count) {
+  if (bytes == sizeof(void*)) return differing_words<std::uintptr_t>(a, b, count);
+  std::uint64_t i = 0;
+  while (i < count && std::memcmp(a + i * bytes, b + i * bytes, bytes) != 0) ++i;
+  return i;
 }
 }  // namespace large_units_detail
 
@@ -47,9 +54,10 @@ void for_each_without_equal_large_units(const types::Step& array, types::UnitRan
   std::uint64_t first = range.first;
   types::for_each_row(array, range.first, range.end, [&](const types::UnitRow& row) {
     if (row.type == nullptr || row.type->slot_bytes <= kMostSplicedSlotBytes) return true;
-    std::size_t at = row.offset_bytes;
-    for (std::uint64_t i = 0; i < row.count; ++i, at += row.stride_bytes) {
-      if (!large_units_detail::equal(view + at, pristine + at, row.stride_bytes)) continue;
+    for (std::uint64_t i = 0; i < row.count; ++i) {
+      const std::size_t at = row.offset_bytes + static_cast<std::size_t>(i) * row.stride_bytes;
+      i += large_units_detail::differing(view + at, pristine + at, row.stride_bytes, row.count - i);
+      if (i == row.count) break;
       const std::uint64_t unit = row.first_unit + i;
       if (first < unit) f(types::UnitRange{first, unit});
       first = unit + 1;
