@@ -252,6 +252,27 @@ test("it works by keyboard, on a phone's width, in light and dark", async () => 
   assert.ok((await overflow()) <= 0);
 });
 
+test("the list says who holds the writer lock, who waits, and how far copies are behind", async () => {
+  await start();
+  const segment = await grid("/locked");
+  const other = await connect(server.url, { label: "patient" });
+  const waiting = await other.open("/locked");
+  const lock = await segment.write();
+  const turn = waiting.write();
+  const page = await view("");
+  const held = page.locator("td", { hasText: "held by interweave (TypeScript), 1 waiting" });
+  await held.waitFor();
+  assert.equal(await held.getAttribute("title"), "patient waits");
+  lock.abort();
+  (await turn).abort();
+  await page.locator("td", { hasText: /^free$/ }).waitFor();
+  await fill(segment, () => 1);
+  const behind = page.locator("td", { hasText: "1 of 2 up to date, most 1 behind" });
+  await behind.waitFor();
+  assert.match((await behind.getAttribute("title")) ?? "", /patient: 1 versions behind/);
+  await other.close();
+});
+
 test("a page of another site is kept out", async () => {
   await start();
   const answer = await fetch(`http://${server.web}/status`, {

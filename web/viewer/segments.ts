@@ -2,7 +2,7 @@
 import type { Client } from "../src/client/client.js";
 import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
 import { bytesText, copyButton, h, setText } from "./dom.js";
-import type { Status } from "./status.js";
+import type { SegmentStatus, Status } from "./status.js";
 
 const columns = [
   "Segment",
@@ -16,6 +16,7 @@ const columns = [
   "Saved by diffs",
   "",
 ];
+const [LOCK_COLUMN, READERS_COLUMN] = [6, 7];
 const durabilities: Record<number, string> = {
   [Durability.MEMORY]: "memory",
   [Durability.WRITTEN]: "written",
@@ -38,18 +39,29 @@ class Rates {
   }
 }
 
-function lockText({ writer_locked, writers_waiting }: SegmentInfo): string {
-  const waiting = writers_waiting === 0 ? "" : `, ${writers_waiting} waiting`;
-  return writer_locked ? `held${waiting}` : `free${waiting}`;
+/** Who has the writer lock, and who waits for it. */
+function lockText(info: SegmentInfo, more: SegmentStatus | undefined): string {
+  const waiting = info.writers_waiting === 0 ? "" : `, ${info.writers_waiting} waiting`;
+  if (!info.writer_locked) return `free${waiting}`;
+  const { writer } = more ?? {};
+  return (writer ? `held by ${writer}` : "held") + waiting;
 }
 
-function behindText(behind: readonly number[]): string {
+function behindText(readers: SegmentStatus["readers"]): string {
+  const behind = readers.flatMap(({ behind: versions }) => (versions === null ? [] : [versions]));
   if (behind.length === 0) return "–";
   const most = Math.max(...behind);
   const current = behind.filter((versions) => versions === 0).length;
   return most === 0
     ? `${behind.length} up to date`
-    : `${current} of ${behind.length} up to date, most ${most}`;
+    : `${current} of ${behind.length} up to date, most ${most} behind`;
+}
+
+/** Everybody by name, for who points at the cell. */
+function readersText(readers: SegmentStatus["readers"]): string {
+  const one = ({ client, behind }: SegmentStatus["readers"][number]) =>
+    `${client}: ${behind === null ? "no copy" : behind === 0 ? "up to date" : `${behind} versions behind`}`;
+  return readers.map(one).join("\n");
 }
 
 function savedText(sent: number, whole: number): string {
@@ -110,13 +122,18 @@ export function segmentsPage(
         String(info.block_count),
         bytesText(Number(info.wire_bytes)),
         `${info.clients} (${info.subscribers} watch)`,
-        lockText(info),
-        more === undefined ? "–" : behindText(more.behind),
+        lockText(info, more),
+        more === undefined ? "–" : behindText(more.readers),
         more === undefined ? "–" : savedText(more.sent_bytes, more.whole_bytes),
       ];
       texts.forEach((text, i) => {
         const cell = rows.get(info.path)?.[i];
         if (text !== null && cell !== undefined) setText(cell, text);
+        if (cell !== undefined && i === READERS_COLUMN && more !== undefined) {
+          cell.title = readersText(more.readers);
+        } else if (cell !== undefined && i === LOCK_COLUMN && more !== undefined) {
+          cell.title = more.waiting.map((name) => `${name} waits`).join("\n");
+        }
       });
     }
   };

@@ -1,15 +1,21 @@
 /** What the server says beside the protocol: /status. */
 
+export interface SegmentStatus {
+  path: string;
+  /** By the labels that clients give themselves. */
+  writer: string | null;
+  waiting: string[];
+  /** Versions; null: it has no copy. */
+  readers: { client: string; behind: number | null }[];
+  sent_bytes: number;
+  whole_bytes: number;
+  damaged: boolean;
+}
+
 export interface Status {
   listening: string[];
   connections: number;
-  segments: {
-    path: string;
-    behind: number[];
-    sent_bytes: number;
-    whole_bytes: number;
-    damaged: boolean;
-  }[];
+  segments: SegmentStatus[];
 }
 
 /** null: the server does not answer. */

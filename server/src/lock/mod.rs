@@ -133,8 +133,18 @@ impl SegmentLock {
     }
 
     pub fn waiting_writers(&self) -> usize {
+        self.waiting_sessions().count()
+    }
+
+    /// The session that writes.
+    pub fn writing_session(&self) -> Option<u64> {
+        Some(self.holder?.session)
+    }
+
+    /// The sessions that wait to write, in the order of their arrival.
+    pub fn waiting_sessions(&self) -> impl Iterator<Item = u64> + '_ {
         let writers = self.queue.iter().filter(|w| w.kind == Kind::Writer);
-        writers.count()
+        writers.map(|w| w.session)
     }
 
     /// The fence under which the session writes, and the connection that was told.

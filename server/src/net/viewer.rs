@@ -3,7 +3,7 @@
 //! cargo needs no npm.
 
 use super::shell::Shell;
-use crate::session::SegmentStatistics;
+use crate::session::{Reader, SegmentStatistics};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use interweave_wire::{json, Json};
@@ -44,18 +44,28 @@ fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
     Json::from_iter(members.map(named))
 }
 
+fn reader(r: &Reader) -> Json {
+    object([
+        ("client", Json::from(r.label.as_str())),
+        ("behind", Json::from(r.behind)),
+    ])
+}
+
 fn segment(s: &SegmentStatistics) -> Json {
+    let readers: Vec<Json> = s.readers.iter().map(reader).collect();
     object([
         ("path", Json::from(s.path.as_str())),
-        ("behind", Json::from(s.behind.clone())),
+        ("writer", Json::from(s.writer.clone())),
+        ("waiting", Json::from(s.waiting.clone())),
+        ("readers", Json::from(readers)),
         ("sent_bytes", Json::from(s.sent_bytes)),
         ("whole_bytes", Json::from(s.whole_bytes)),
         ("damaged", Json::from(s.damaged)),
     ])
 }
 
-/// What LIST_SEGMENTS does not say: where programs connect, how many versions each copy is behind,
-/// and the bytes of diffs sent beside those of whole copies in their place.
+/// What LIST_SEGMENTS does not say: where programs connect, who writes and waits to, how many
+/// versions each copy is behind, and the bytes of diffs sent beside those of whole copies.
 pub fn status(shell: &Shell) -> String {
     let statistics = shell.statistics();
     let segments: Vec<Json> = statistics.segments.iter().map(segment).collect();

@@ -307,7 +307,10 @@ impl Engine {
                 self.resume(session, connection);
                 session
             }
-            None => self.sessions.create(entropy, connection),
+            None => {
+                let label = hello.client.clone();
+                self.sessions.create(entropy, connection, label)
+            }
         };
         let id = self.sessions.get(session).map_or(entropy, |s| s.id);
         if let Some(c) = self.connections.get_mut(&connection) {

@@ -32,4 +32,4 @@ pub use config::Config;
 pub use engine::{Effect, Engine};
 pub use interweave_master::{Order, Tuning};
 pub use message::{Incoming, Outgoing, Request};
-pub use statistics::{SegmentStatistics, Statistics};
+pub use statistics::{Reader, SegmentStatistics, Statistics};

@@ -7,6 +7,8 @@ use std::collections::{HashMap, HashSet};
 pub struct Session {
     pub id: SessionId,
     pub connection: Option<u64>,
+    /// For people: the client's program and language.
+    pub label: String,
     /// When it was heard last over a connection that is gone.
     pub heard_ns: u64,
     /// When it ends if it stays without a connection [SES-2].
@@ -27,11 +29,12 @@ pub struct Registry {
 }
 
 impl Registry {
-    pub fn create(&mut self, id: SessionId, connection: u64) -> u64 {
+    pub fn create(&mut self, id: SessionId, connection: u64, label: String) -> u64 {
         self.last_number += 1;
         let session = Session {
             id,
             connection: Some(connection),
+            label,
             heard_ns: 0,
             expires_ns: u64::MAX,
             locks: HashSet::new(),

@@ -1,5 +1,6 @@
 //! Numbers about the engine, for /metrics and /healthz.
 
+use super::connection::Connection;
 use super::engine::Engine;
 use super::segment::SegmentState;
 use interweave_master::Overhead;
@@ -32,6 +33,14 @@ pub struct Counters {
     pub store_errors: u64,
 }
 
+/// A client that has a segment open.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pub label: String,
+    /// How many versions its copy is behind, as far as the server knows; None: it has no copy.
+    pub behind: Option<u64>,
+}
+
 #[derive(Debug, Clone)]
 pub struct SegmentStatistics {
     pub path: String,
@@ -44,9 +53,10 @@ pub struct SegmentStatistics {
     pub writer_locked: bool,
     pub writers_waiting: usize,
     pub damaged: bool,
-    /// How many versions each client's copy is behind, as far as the server knows; those without a
-    /// copy are left out.
-    pub behind: Vec<u64>,
+    /// Who writes, and who waits to, by the labels that clients gave themselves.
+    pub writer: Option<String>,
+    pub waiting: Vec<String>,
+    pub readers: Vec<Reader>,
     /// Bytes of diffs that clients were sent, and of whole copies in their place.
     pub sent_bytes: u64,
     pub whole_bytes: u64,
@@ -81,7 +91,9 @@ impl Engine {
                     writer_locked: s.lock.is_write_locked(),
                     writers_waiting: s.lock.waiting_writers(),
                     damaged: matches!(s.life, super::segment::Life::Damaged(_)),
-                    behind: self.behind(s),
+                    writer: s.lock.writing_session().map(|n| self.label(n)),
+                    waiting: s.lock.waiting_sessions().map(|n| self.label(n)).collect(),
+                    readers: self.readers(s),
                     sent_bytes: s.sent_bytes,
                     whole_bytes: s.whole_bytes,
                 })
@@ -89,13 +101,22 @@ impl Engine {
         }
     }
 
-    fn behind(&self, s: &SegmentState) -> Vec<u64> {
+    fn label(&self, session: u64) -> String {
+        let session = self.sessions.get(session);
+        session.map(|s| s.label.clone()).unwrap_or_default()
+    }
+
+    fn readers(&self, s: &SegmentState) -> Vec<Reader> {
         let newest = s.stamp();
         let connections = s.clients.iter().filter_map(|c| self.connections.get(c));
-        let known = connections.filter_map(|c| Some(c.open.get(&s.number)?.known.stamp));
-        known
-            .filter(|have| have.incarnation == newest.incarnation)
-            .map(|have| newest.number.saturating_sub(have.number))
-            .collect()
+        let reader = |c: &Connection| {
+            let have = c.open.get(&s.number)?.known.stamp;
+            let has_copy = have.incarnation == newest.incarnation;
+            Some(Reader {
+                label: c.session.map(|n| self.label(n)).unwrap_or_default(),
+                behind: has_copy.then(|| newest.number.saturating_sub(have.number)),
+            })
+        };
+        connections.filter_map(reader).collect()
     }
 }
