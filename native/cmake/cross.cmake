@@ -40,8 +40,7 @@ set(_iw_libraries "")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "alpha")
   set(_iw_libraries -L "/usr/${IW_TARGET}")
 else()
-  # Names of hosts cannot be looked up by a static program; the linker says so for each.
-  set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -Wl,--no-warnings")
+  set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")
 endif()
 
 if(IW_TARGET MATCHES "mingw")
