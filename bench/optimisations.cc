@@ -304,20 +304,6 @@ void require(const iw::types::Result& result) {
   std::exit(1);
 }
 
-// The same type with a step for each of its fields.
-iw::types::Type with_plain_plan(const iw::types::Type& type) {
-  iw::types::Type plain = type;
-  plain.plan.steps.clear();
-  for (const iw::types::Field& field : type.fields) {
-    iw::types::Step step = iw::types::array_step(*field.type, 1);
-    step.first_unit = field.first_unit;
-    step.offset_bytes = field.offset_bytes;
-    step.slot_offset_bytes = field.slot_offset_bytes;
-    plain.plan.steps.push_back(step);
-  }
-  return plain;
-}
-
 double translate_us(bool has_merged_plan) {
   static const std::array<IW_field_def, 10> fields = [] {
     std::array<IW_field_def, 10> all{};
@@ -335,21 +321,22 @@ double translate_us(bool has_merged_plan) {
   options.reservation_bytes = 0;
   std::unique_ptr<iw::memory::Heap> heap;
   require(iw::memory::Heap::create(options, heap));
-  iw::types::SegmentTypes types(iw::types::Registry::program());
+  iw::types::set_merging_of_plans(has_merged_plan);
+  iw::types::Registry registry;  // its own: plans are made once a registry
+  iw::types::SegmentTypes types(registry);
   iw::swizzle::SlotTable slots(url);
   NoOtherSegments resolver;
   IW_type_t const table = &record;
-  if (IW_register_types(&table, 1) != 0) fail("IW_register_types");
+  require(registry.add({&table, 1}));
   iw::types::Result why;
-  const iw::types::Type* const registered = iw::types::Registry::program().find(&record, why);
+  const iw::types::Type* const registered = registry.find(&record, why);
   require(why);
   const iw::types::Type* const own = types.add(*registered, why);
   require(why);
-  const iw::types::Type plain = with_plain_plan(*own);
   const iw::memory::SerialRange serials{1, 1};
   require(heap->begin_write(std::span(&serials, 1)));
   iw::memory::Block block;
-  require(heap->allocate(has_merged_plan ? *own : plain, kInts / 10, {}, false, block));
+  require(heap->allocate(*own, kInts / 10, {}, false, block));
   for (std::size_t i = 0; i < block.size_bytes / sizeof(int); ++i) {
     reinterpret_cast<int*>(block.address)[i] = static_cast<int>(i) + 1;
   }

@@ -263,7 +263,8 @@ void IW_unpin(IW_pin_t pin) {
 
 IW_type_t IW_laid_out(IW_type_t type) {
   try {
-    Result why;
+    Result why = iw::abi::check_optimisations();  // types are compiled as it says
+    if (!why.ok()) return (void)fail(why), nullptr;
     const IW_type_t table = iw::types::laid_out(type, why);
     if (table == nullptr) (void)fail(why);
     return table;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "memory/subsegment.h"
+#include "types/type.h"
 
 namespace iw::abi {
 
@@ -38,8 +39,9 @@ std::size_t bytes_of(std::span<const runs::Run> runs) {
   return bytes;
 }
 
-// The blocks of a subsegment, each as a run. False: they are too small, or there are more bytes of
-// them than `most_bytes` would be nearly all of.
+// The blocks of a subsegment, each as a run. False: they are too small, there are more bytes of
+// them than `most_bytes` would be nearly all of, or they hold pointers: one that nobody stored to
+// may lead to a block that is freed, whose place another has by now [DIFF-9].
 bool list_blocks(const memory::Heap& heap, const Subsegment& subsegment, std::size_t most_bytes,
                  std::vector<runs::Run>& out) {
   out.clear();
@@ -48,6 +50,7 @@ bool list_blocks(const memory::Heap& heap, const Subsegment& subsegment, std::si
   Block block;
   while (heap.next_by_address(after, block) && block.address < subsegment.end()) {
     after = block.address;
+    if (block.type->contains_pointers) return false;
     bytes += block.size_bytes;
     out.push_back({subsegment.offset_of(block.address), block.size_bytes});
     if (out.size() > most_bytes / least_block_bytes || bytes / 2 > most_bytes) return false;

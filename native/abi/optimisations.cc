@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "track/tracker.h"
+#include "types/plan.h"
 
 namespace iw::abi {
 
@@ -17,9 +18,9 @@ struct Named {
   std::string_view name;
   bool Optimisations::*member;
 };
-constexpr std::array known{Named{"no-diff", &Optimisations::no_diff},
-                           Named{"splicing", &Optimisations::splicing},
-                           Named{"prediction", &Optimisations::prediction}};
+constexpr std::array known{
+    Named{"no-diff", &Optimisations::no_diff}, Named{"plans", &Optimisations::plans},
+    Named{"splicing", &Optimisations::splicing}, Named{"prediction", &Optimisations::prediction}};
 
 Result unknown(std::string_view word) {
   std::string text = "IW_OPTIMISATIONS: unknown word '" + std::string(word) +
@@ -53,6 +54,7 @@ struct Configured {
   Configured() {
     const char* const text = std::getenv("IW_OPTIMISATIONS");
     if (text != nullptr) result = parse_optimisations(text, optimisations);
+    types::set_merging_of_plans(optimisations.plans);
     track::set_opening_by_history(optimisations.no_diff);
   }
 };

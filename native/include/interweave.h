@@ -26,8 +26,8 @@
  * wait as long as the segment's timeout (IW_open_options.timeout).
  *
  * Environment: IW_TOKEN (the token to show to servers), IW_TRACKER (wp-async|scan|sigsegv|compare),
- * IW_OPTIMISATIONS (for measurements: all,-NAME,...; names: no-diff, splicing, prediction), IW_LOG
- * (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
+ * IW_OPTIMISATIONS (for measurements: all,-NAME,...; names: no-diff, plans, splicing, prediction),
+ * IW_LOG (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
  *
  * Plain C99, also read by C++ (see <interweave.hpp>).
  */

@@ -1,11 +1,18 @@
 #include "types/plan.h"
 
+#include <atomic>
 #include <utility>
 
 #include "types/construction.h"
 #include "types/type.h"
 
 namespace iw::types {
+
+namespace {
+std::atomic<bool> merging{true};
+}  // namespace
+
+void set_merging_of_plans(bool is_on) { merging.store(is_on, std::memory_order_relaxed); }
 
 namespace plan_detail {
 const std::vector<Step>& steps_of(const Type& type) { return type.plan.steps; }
@@ -70,7 +77,7 @@ Step unit_step(const Type& type) {
 }
 
 void append(std::vector<Step>& steps, const Step& next) {
-  if (!steps.empty()) {
+  if (!steps.empty() && merging.load(std::memory_order_relaxed)) {
     Step& last = steps.back();
     if (last.kind == next.kind && last.number_bytes == next.number_bytes &&
         last.type == next.type && last.stride_bytes == next.stride_bytes &&
@@ -104,7 +111,9 @@ void append_values(std::vector<Step>& steps, const Type& type, std::uint64_t cou
 
 Step array_step(const Type& type, std::uint64_t count) {
   const std::vector<Step>& inner = type.plan.steps;
-  if (inner.size() == 1 && inner[0].offset_bytes == 0 && inner[0].end_bytes() == type.size_bytes) {
+  const bool may_be_row = type.units == 1 || merging.load(std::memory_order_relaxed);
+  if (may_be_row && inner.size() == 1 && inner[0].offset_bytes == 0 &&
+      inner[0].end_bytes() == type.size_bytes) {
     Step row = inner[0];
     row.count *= count;
     return row;

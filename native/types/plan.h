@@ -55,6 +55,11 @@ struct Plan {
   [[nodiscard]] const Step* step_before_byte(std::size_t offset_bytes) const;
 };
 
+// Whether units that are alike and lie side by side become one step (the isomorphic descriptors of
+// ICDCS'03 3.3), as they do unless this is called before the first type is compiled: for
+// measurements.
+void set_merging_of_plans(bool is_on);
+
 // The step that stands for an array of `count` values of `type`, as a block is.
 Step array_step(const Type& type, std::uint64_t count);
 

@@ -76,6 +76,17 @@ TEST(Type, NeighbouringUnitsOfOneKindAreOneStep) {
   EXPECT_EQ(made(IW_figure_3).plan.steps.size(), 3U);
 }
 
+TEST(Type, WithoutMergingEachFieldIsAStep) {
+  set_merging_of_plans(false);
+  Registry registry;
+  EXPECT_TRUE(registry.add({&IW_figure_3, 1}).ok());
+  Result why;
+  const Type* const figure = registry.find(IW_figure_3, why);
+  set_merging_of_plans(true);
+  ASSERT_NE(figure, nullptr) << why.text;
+  EXPECT_EQ(figure->plan.steps.size(), 6U);
+}
+
 TEST(Type, UnionsSelectTheirArms) {
   const Type& shape = made(IW_shape);
   EXPECT_EQ(shape.units, 1U);

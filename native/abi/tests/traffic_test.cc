@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -307,6 +308,33 @@ TEST_F(WholeRewrites, ASegmentOfManyBlocksIsNotComparedEither) {
   EXPECT_GE(whole, 14);
   fetch();
   EXPECT_EQ(find("b49")[block_ints - 1], 20);
+}
+
+struct Linked {
+  int numbers[16384];
+  int* link;
+};
+const IW_type_def numbers_def =
+    IW_ARRAY_DEF("", sizeof(Linked::numbers), alignof(int), &IW_def_int, 16384);
+const IW_type_def link_def = IW_POINTER_DEF("", &IW_def_int);
+const IW_field_def linked_fields[] = {{"numbers", &numbers_def, 0},
+                                      {"link", &link_def, offsetof(Linked, link)}};
+const IW_type_def linked_def =
+    IW_RECORD_DEF("traffic_linked", sizeof(Linked), alignof(Linked), linked_fields, 2);
+
+// A pointer that nobody stored to must not travel: its block may be freed and its place taken.
+TEST_F(WholeRewrites, Diff9ABlockThatHoldsAPointerIsAlwaysCompared) {
+  const IW_type_t type = &linked_def;
+  ASSERT_EQ(IW_register_types(&type, 1), 0);
+  begin();
+  auto* const linked = static_cast<Linked*>(IW_malloc_named(segment_, type, "linked"));
+  ASSERT_NE(linked, nullptr) << IW_strerror();
+  linked->link = make(1, "target");
+  commit();
+  int* const numbers = linked->numbers;
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(rewrite(std::span(&numbers, 1), 16384).whole_bytes, 0u) << round;
+  }
 }
 
 TEST_F(WholeRewrites, WhoChangesLittleAgainIsComparedAtOnce) {
