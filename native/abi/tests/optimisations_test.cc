@@ -31,7 +31,8 @@ TEST_F(OptimisationSwitches, AnUnknownWordIsAnErrorThatListsTheKnownOnes) {
     const std::string answer = agent.tell("open " + server_.url("/switches") + " 30");
     EXPECT_NE(answer.find("IW_OPTIMISATIONS: unknown word"), std::string::npos) << answer;
     EXPECT_NE(
-        answer.find("all, none, and with or without '-' before them no-diff, plans, splicing, prediction"),
+        answer.find(
+            "all, none, and with or without '-' before them no-diff, plans, splicing, prediction"),
         std::string::npos)
         << answer;
   }
