@@ -8,8 +8,9 @@ add_library(iw_build_flags INTERFACE)
 target_include_directories(iw_build_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+# -Wrestrict is wrong about std::string in GCC 12 (GCC bug 105651).
 target_compile_options(iw_build_flags INTERFACE
-  -Wall -Wextra
+  -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   -Werror=return-type -Werror=uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized> -Werror=format -Werror=unused-result
   -Werror=implicit-fallthrough -Werror=switch $<$<COMPILE_LANGUAGE:CXX>:-Werror=delete-non-virtual-dtor>)
 target_link_libraries(iw_build_flags INTERFACE Threads::Threads)
