@@ -105,6 +105,7 @@ class Copy {
   Result settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials& more_serials,
                       std::vector<memory::SubsegmentPages>& written,
                       std::vector<memory::SubsegmentRuns>& runs);
+  Result check_texts(std::span<const memory::SubsegmentRuns> changed) const;
   Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out);
 
   std::mutex mutex_;
@@ -112,8 +113,9 @@ class Copy {
   std::uint64_t changes_ = 0;                       // of types, slots and blocks by describe()
   std::shared_ptr<memory::Heap> heap_;
   types::SegmentTypes types_;
-  std::uint32_t types_seen_ = 0;   // by may_have_owned_fields
-  bool has_owning_types_ = false;  // among these
+  std::uint32_t types_seen_ = 0;     // by may_have_owned_fields
+  bool has_owning_types_ = false;    // among these
+  bool has_char_sequences_ = false;  // likewise
   swizzle::SlotTable slots_;
 };
 

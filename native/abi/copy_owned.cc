@@ -127,9 +127,13 @@ Result Copy::make_owned(const Type& field, const void* source, std::uint64_t cou
 
 // Types are only added while a copy is not replaced or rolled back.
 bool Copy::may_have_owned_fields() {
-  for (; !has_owning_types_ && types_seen_ < types_.next_serial(); ++types_seen_) {
+  for (; types_seen_ < types_.next_serial(); ++types_seen_) {
     const Type* const type = types_.find(types_seen_);
-    has_owning_types_ = type != nullptr && has_owned_fields(*type);
+    if (type == nullptr) continue;
+    has_owning_types_ = has_owning_types_ || has_owned_fields(*type);
+    has_char_sequences_ = has_char_sequences_ ||
+                          (type->kind == types::Kind::sequence &&
+                           type->element == &types::primitive_type(types::Primitive::character));
   }
   return has_owning_types_;
 }
@@ -137,6 +141,7 @@ bool Copy::may_have_owned_fields() {
 void Copy::types_replaced() {
   types_seen_ = 0;
   has_owning_types_ = false;
+  has_char_sequences_ = false;
 }
 
 Result Copy::settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials& more_serials,
@@ -154,9 +159,37 @@ Result Copy::settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials&
     lock.lock();
     return granted;
   });
-  if (!settled || !settlement.stores()) return settled;
-  if (Result listed = heap_->collect(written); !listed) return listed;
-  return heap_->changed_runs(written, runs, splicing_of(optimisations()));
+  if (!settled) return settled;
+  if (settlement.stores()) {
+    if (Result listed = heap_->collect(written); !listed) return listed;
+    Result found = heap_->changed_runs(written, runs, splicing_of(optimisations()));
+    if (!found) return found;
+  }
+  return check_texts(runs);
+}
+
+// A text whose NUL was overwritten in its block: its field was not stored to, so that the
+// translation does not look. In a segment with sequences of char a block does not say which of both
+// it is.
+Result Copy::check_texts(std::span<const memory::SubsegmentRuns> changed) const {
+  if (has_char_sequences_) return {};
+  Result result;
+  std::uint64_t last_serial = 0;
+  heap_->for_each_part(changed, [&](const memory::BlockPart& part) {
+    const memory::Block& block = part.block;
+    const bool is_text = block.is_owned && !block.is_freed &&
+                         block.type->kind == types::Kind::primitive &&
+                         block.type->primitive == types::Primitive::character;
+    if (!result.ok() || !is_text || block.serial == last_serial) return;
+    last_serial = block.serial;
+    if (std::memchr(block.address, 0, block.size_bytes) != nullptr) return;
+    result = {
+        error_code::BAD_VALUE,
+        "block " + std::to_string(block.serial) + ", the text of " +
+            std::to_string(block.size_bytes - 1) +
+            " characters, has no NUL within its block; give the field a longer one with IW_assign"};
+  });
+  return result;
 }
 
 }  // namespace iw::abi

@@ -92,6 +92,22 @@ TEST_F(OwnedFields, ValuesTravelAndAreReplaced) {
   EXPECT_EQ(IW_rl_release(segment_), 0);
 }
 
+TEST_F(OwnedFields, ATextWhoseNulWasOverwrittenIsRefusedUntilItHasOneAgain) {
+  begin();
+  auto* const note = static_cast<Note*>(IW_malloc_named(segment_, &note_type, "note"));
+  ASSERT_EQ(IW_assign(segment_, &note->title, "0123456789", 10), 0) << IW_strerror();
+  commit();
+  begin();
+  note->title[10] = '!';
+  EXPECT_EQ(IW_wl_release(segment_), IW_EBAD_VALUE);
+  EXPECT_NE(std::string(IW_strerror()).find("no NUL"), std::string::npos) << IW_strerror();
+  note->title[10] = '\0';
+  note->title[0] = 'x';
+  commit();
+  EXPECT_STREQ(fetched<Note>("note")->title, "x123456789");
+  EXPECT_EQ(IW_rl_release(segment_), 0);
+}
+
 TEST_F(OwnedFields, NothingIsAnEmptyValue) {
   begin();
   auto* const note = static_cast<Note*>(IW_malloc_named(segment_, &note_type, "note"));
