@@ -281,7 +281,7 @@ IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
 
 /* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
  * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the
- * descriptor, which stays the library's, or a negative IW_E code. */
+ * descriptor (on Windows: a SOCKET), which stays the library's, or a negative IW_E code. */
 IW_API int IW_event_fd(void);
 /* Runs the callbacks that are due, without waiting. Returns 0 or a negative IW_E code. */
 IW_API int IW_dispatch(void);
