@@ -199,7 +199,7 @@ int main() {
     }
   }
   std::printf(
-      "a release of 10 %% or more costs at most %.2f us a dirty page, its stores included "
+      "verdict: a release of 10 %% or more costs at most %.2f us a dirty page, its stores included "
       "(target: 1 us)\n",
       worst_us_a_page);
   csv.finish();

@@ -372,7 +372,7 @@ int main() {
   }
   RpcgenCopy rpcgen;
   table.add("deep copy", "rpcgen", median_of([&](Costs& round) { rpcgen.round(round); }));
-  std::printf("the slower direction, million pointers a second: %s\n", verdict.c_str());
+  std::printf("verdict: the slower direction, million pointers a second: %s\n", verdict.c_str());
   table.finish();
   return 0;
 }
