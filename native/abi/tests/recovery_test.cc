@@ -135,8 +135,8 @@ TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
     ASSERT_EQ(IW_set_coherence(segment, model, x), 0);
     EXPECT_EQ(IW_rl_acquire_for(segment, 0.01, 0), IW_ETIMED_OUT) << model;
   }
-  // What needs no answer goes on. Not with 0 seconds: the library's own thread may be at work on the
-  // segment for a moment, with what is left of the requests above.
+  // What needs no answer goes on. Not with 0 seconds: the library's own thread may be at work on
+  // the segment for a moment, with what is left of the requests above.
   ASSERT_EQ(IW_set_coherence(segment, IW_TEMPORAL, 3600), 0);
   EXPECT_EQ(IW_rl_acquire_for(segment, 5, 0), 0) << IW_strerror();
   EXPECT_EQ(IW_rl_release(segment), 0);
