@@ -65,7 +65,9 @@ TEST(Cost, OfALookUpByNumberOrNameGrowsLittle) {
                 best_ns[0], best_ns[1]);
     for (int by = 0; by < 2; ++by) {
       if (count == 16) few_ns[by] = best_ns[by];
-      if (count == 65'536) EXPECT_LT(best_ns[by], 50 * few_ns[by]);
+      if (count == 65'536) {
+        EXPECT_LT(best_ns[by], 50 * few_ns[by]);
+      }
     }
   }
 }

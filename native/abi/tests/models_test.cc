@@ -40,7 +40,9 @@ class Models : public ::testing::Test {
     ASSERT_NE(beside_, nullptr) << IW_strerror();
   }
   void TearDown() override {
-    if (beside_ != nullptr) EXPECT_EQ(IW_close_segment(beside_), 0);
+    if (beside_ != nullptr) {
+      EXPECT_EQ(IW_close_segment(beside_), 0);
+    }
     if (segment_ == nullptr) return;
     EXPECT_EQ(IW_close_segment(segment_), 0) << IW_strerror();
   }

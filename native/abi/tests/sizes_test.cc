@@ -313,8 +313,12 @@ class Changes : public Sizes {
       const Expected& expected = model[i];
       ASSERT_EQ(item.tag, expected.tag);
       ASSERT_EQ(item.form.kind, expected.kind);
-      if (expected.kind == 1) ASSERT_EQ(item.form.u.radius, static_cast<int>(expected.side));
-      if (expected.kind == 2) ASSERT_EQ(item.form.u.side[1], expected.side);
+      if (expected.kind == 1) {
+        ASSERT_EQ(item.form.u.radius, static_cast<int>(expected.side));
+      }
+      if (expected.kind == 2) {
+        ASSERT_EQ(item.form.u.side[1], expected.side);
+      }
       ASSERT_EQ(item.next, expected.has_next ? &all[expected.next] : nullptr);
       ASSERT_EQ(item.text == nullptr ? std::string() : std::string(item.text), expected.text);
       ASSERT_EQ(item.marks.len, expected.marks.size());
