@@ -16,5 +16,6 @@ npm run --silent check
   { echo "web: viewer/built was stale; it is built now: build the server anew and commit it" >&2; exit 1; }
 export IW_TEST_SERVER=${IW_TEST_SERVER:-$PWD/../target/release/interweave}
 export IW_TEST_AGENT=${IW_TEST_AGENT:-$(realpath "../${BUILD:-build}/release/native/abi/test_agent")}
+mkdir -p build
 npm test --silent >build/tests.log 2>&1 || { cat build/tests.log; exit 1; }
 tail -n 8 build/tests.log

@@ -89,6 +89,7 @@ def test_control_c_ends_a_wait(url, agent):
     # The signal comes when the request has been sent, that is, in the wait.
     script = Script("""
         import os, signal, sys, threading, interweave
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell starts us with &
         segment = interweave.open(sys.argv[1], timeout=600)
         before = segment.stats.messages_sent
 
