@@ -169,6 +169,8 @@ class Segment : public Listener {
   void absorb_push(session::Incoming& incoming);
   void count_received(const session::Incoming& incoming);
   void note_change();
+  void watch_time();
+  void bound_changed(Lock& lock);
   void wait_for_callback(Lock& lock);
   [[nodiscard]] bool lacks_subscription() const;
   [[nodiscard]] bool is_subscription_unwanted() const;

@@ -255,6 +255,22 @@ void Segment::unsubscribe(Lock& lock) {
   if (lacks_subscription()) runtime_.wake();
 }
 
+// A reader that is content with an old copy under Temporal: the server has said all that it will,
+// but the copy's time ends [COH-5].
+void Segment::watch_time() {
+  if (bound_.model != Model::TEMPORAL || recent_fn_ != nullptr) return;
+  if (state_.newest() != state_.have()) note_change();
+}
+
+// Whether and when the copy stops being recent enough depends on the bound.
+void Segment::bound_changed(Lock& lock) {
+  if (change_due_ns_ != platform::never_ns) {
+    change_due_ns_ = platform::never_ns;
+    note_change();
+  }
+  follow_bound(lock);
+}
+
 // A callback that runs on another thread may use its argument until it returns.
 void Segment::wait_for_callback(Lock& lock) {
   while (calling_ != std::thread::id() && calling_ != std::this_thread::get_id()) {

@@ -76,6 +76,7 @@ void Segment::enter_reader(Lock&, bool is_strict) {
   ++stats_.reader_locks;
   state_.adaptation.acquired();
   add_hold({this, 1, 0, is_strict, opening_});
+  if (change_fn_ != nullptr) watch_time();
 }
 
 Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns) {
@@ -306,7 +307,7 @@ void Segment::set_bound(const coherence::Bound& bound) {
   Lock lock(mutex_);
   bound_ = bound;
   recent_fn_ = nullptr;
-  follow_bound(lock);
+  bound_changed(lock);
 }
 
 void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
@@ -314,7 +315,7 @@ void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
   bound_ = {};
   recent_fn_ = function;
   recent_arg_ = arg;
-  follow_bound(lock);
+  bound_changed(lock);
 }
 
 }  // namespace iw::abi

@@ -99,7 +99,8 @@ TEST_F(ReflectionTest, ATableWithoutLayoutIsLaidOutAsTheCompilerDoes) {
 
 TEST_F(ReflectionTest, WhatIsNotRegisteredHasNoLayout) {
   Result why;
-  const IW_type_def unknown = *IW_pair_t;
+  // Static: tables are known by their addresses, and other tests' were on the stack.
+  static const IW_type_def unknown = *IW_pair_t;
   EXPECT_EQ(laid_out(&unknown, why), nullptr);
   EXPECT_EQ(why.code, error_code::UNKNOWN_TYPE);
 }

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import nbformat
@@ -20,9 +21,10 @@ def simulation(url):
     assert process.stdout.readline().startswith("simulating")
     while process.stdout.readline() == "":
         assert process.poll() is None
+    threading.Thread(target=process.stdout.read, daemon=True).start()  # a full pipe would stop it
     yield process
     process.send_signal(signal.SIGTERM)
-    process.communicate()
+    process.wait()
     assert process.returncode == 0
 
 

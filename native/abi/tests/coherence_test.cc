@@ -242,6 +242,29 @@ TEST_F(Coherence, CallbacksRunOnTheLibrarysThread) {
   ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
 }
 
+// The server says once that a copy is behind [NOT-1]; one that is read on under Temporal comes of
+// age without another word from it [COH-5].
+TEST_F(Coherence, ACopyThatIsReadOnIsAnnouncedWhenItsTimeIsOver) {
+  Seen seen;
+  const auto is_called = [&seen] {
+    std::unique_lock lock(seen.mutex);
+    const bool was = seen.changed.wait_for(lock, std::chrono::seconds(20),
+                                           [&seen] { return seen.version == 2; });
+    seen.version = 0;
+    return was;
+  };
+  ASSERT_EQ(IW_on_change(segment_, note, &seen), 0) << IW_strerror();
+  read();
+  write_versions(1);
+  ASSERT_TRUE(is_called());
+  ASSERT_EQ(IW_set_coherence(segment_, IW_TEMPORAL, 3600), 0);
+  ASSERT_EQ(read(), 0) << "version 1 has an hour";
+  ASSERT_EQ(IW_set_coherence(segment_, IW_TEMPORAL, 0.01), 0);
+  EXPECT_TRUE(is_called());
+  EXPECT_EQ(read(), 1);
+  ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
+}
+
 // A subscription that nobody wants ends when the next notification comes, on the library's thread,
 // while this one begins another. [NOT-1]
 TEST_F(Coherence, ListeningAgainAtOnceIsListening) {
