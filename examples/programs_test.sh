@@ -7,35 +7,7 @@ set -eu
 interweave=$1
 astroflow=$2
 list=$3
-work=$(mktemp -d)
-server=
-trap 'test -z "$server" || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  for log in "$work"/*.log; do
-    echo "--- $log" >&2
-    cat "$log" >&2
-  done
-  exit 1
-}
-
-# field FILE NAME: a member of a summary, without its quotes.
-field() {
-  sed -n "s/.*\"$2\": \"\\{0,1\\}\\([^\",}]*\\).*/\\1/p" "$1"
-}
-
-start_server() {
-  mkfifo "$work/ready"
-  "$interweave" serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --store memory \
-    >"$work/ready" 2>"$work/server.log" &
-  server=$!
-  exec 3<"$work/ready"
-  while read -r word address <&3; do
-    test "$word" = listening && break
-  done
-  test -n "${address:-}" || fail "the server did not say where it listens"
-}
+. "$(dirname "$0")/../make/real_server.sh"
 
 simulator_alone_needs_no_viewer() {
   "$astroflow/astroflow-simulator" --url "$address/alone" --problem kh --frames 400 --quiet \
@@ -84,7 +56,7 @@ dead_server_is_an_error_with_its_address() {
   done
 }
 
-start_server
+start_server "$interweave"
 simulator_alone_needs_no_viewer
 viewers_end_with_the_simulators_bits
 list_is_shared_by_processes

@@ -6,25 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 build=$(realpath "$BUILD")
-work=$(mktemp -d)
-server=
-simulator=
-trap 'for p in $server $simulator; do kill "$p" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+. make/real_server.sh
 export IW_RESERVATION_MIB=256
-
-fail() {
-  echo "across: $*" >&2
-  for log in "$work"/*.log; do echo "--- $log" >&2; cat "$log" >&2; done
-  exit 1
-}
-
-start_server() {
-  mkfifo "$work/ready"
-  target/release/interweave serve --listen 127.0.0.1:0 --http none --store memory >"$work/ready" 2>"$work/server.log" &
-  server=$!
-  exec 3<"$work/ready"
-  while read -r word rest <&3; do if [ "$word" = listening ]; then address=$rest; break; fi; done
-}
 
 # The list of Figure 1 for the machine NAME TRIPLET, built from outside the tree.
 build_list() {
@@ -52,8 +35,6 @@ lists_are_shared() {
   echo "across: one list from powerpc, s390x and here: $keys"
 }
 
-field() { sed -n "s/.*\"$2\": \"\\{0,1\\}\\([^\",}]*\\).*/\\1/p" "$1"; }
-
 viewer_sees_the_simulators_bits() {
   cmake -S examples -B "$build/machines/s390x-examples" -G Ninja --toolchain "$root/native/cmake/cross.cmake" \
     -DIW_TARGET=s390x-linux-gnu -DIW_TESTS=OFF -DIW_PROGRAM="$root/target/release/interweave" \
@@ -67,9 +48,9 @@ viewer_sees_the_simulators_bits() {
   local viewer=$!
   "$build/release/examples/astroflow/astroflow-simulator" --url "$address/sod" --problem sod --frames 40 --quiet \
     --summary "$work/simulator.json" >"$work/simulator.log" 2>&1 &
-  simulator=$!
-  wait "$simulator" || fail "the simulator"
-  simulator=
+  others=$!
+  wait "$others" || fail "the simulator"
+  others=
   wait "$viewer" || fail "the viewer on s390x"
   [ -n "$(field "$work/viewer.json" checksum)" ] || fail "the viewer says no checksum"
   [ "$(field "$work/viewer.json" checksum)" = "$(field "$work/simulator.json" checksum)" ] ||
@@ -77,6 +58,6 @@ viewer_sees_the_simulators_bits() {
   echo "across: Astroflow's viewer on s390x ends with the simulator's values"
 }
 
-start_server
+start_server target/release/interweave
 lists_are_shared
 viewer_sees_the_simulators_bits

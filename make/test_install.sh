@@ -3,9 +3,7 @@
 # pkg-config and once with CMake; both then share a list through an installed server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-work=$(mktemp -d)
-server=
-trap 'test -z "$server" || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+. make/real_server.sh
 prefix="$work/prefix"
 PREFIX="$prefix" make/install.sh >/dev/null
 cp examples/list/list.x examples/list/*.c examples/list/*.h "$work/" 2>/dev/null || cp examples/list/* "$work/"
@@ -30,15 +28,10 @@ CMAKE
 cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
 cmake --build project/build >project.log 2>&1 || { cat project.log; exit 1; }
 
-mkfifo ready
-"$prefix/bin/interweave" serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --store memory >ready 2>server.log &
-server=$!
-exec 3<ready
-address=
-while read -r word rest <&3; do if [ "$word" = listening ]; then address=$rest; break; fi; done
+start_server "$prefix/bin/interweave"
 ./list-pkgconfig --url "$address/list" insert 7 11
 ./project/build/list --url "$address/list" search 11
 kill -TERM "$server"
-wait "$server" || { echo "the server did not stop cleanly" >&2; exit 1; }
+wait "$server" || fail "the server did not stop cleanly"
 server=
 echo "install: pkg-config, CMake package and program work from outside"

@@ -7,35 +7,7 @@ set -eu
 
 interweave=$1
 astroflow=$2
-work=$(mktemp -d)
-server=
-trap 'test -z "$server" || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
-
-fail() {
-  echo "FAILED: $*" >&2
-  for log in "$work"/*.log; do
-    echo "--- $log" >&2
-    cat "$log" >&2
-  done
-  exit 1
-}
-
-# field FILE NAME: a member of a summary, without its quotes.
-field() {
-  sed -n "s/.*\"$2\": \"\\{0,1\\}\\([^\",}]*\\).*/\\1/p" "$1"
-}
-
-start_server() {
-  mkfifo "$work/ready"
-  "$interweave" serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --store memory \
-    >"$work/ready" 2>"$work/server.log" &
-  server=$!
-  exec 3<"$work/ready"
-  while read -r word address <&3; do
-    test "$word" = listening && break
-  done
-  test -n "${address:-}" || fail "the server did not say where it listens"
-}
+. "$(dirname "$0")/../../../make/real_server.sh"
 
 all_simulators_compute_the_same_bits() {
   mkdir "$work/frames"
@@ -77,6 +49,7 @@ the_simulator_obeys_and_stops() {
   "$astroflow/astroflow-simulator-fortran" --url "$address/steered" --problem sod --max-fps 200 \
     >"$work/steered.log" 2>&1 &
   simulator=$!
+  others=$simulator
   until "$interweave" get "$header#time" >/dev/null 2>&1; do kill -0 "$simulator" || fail "it ended"; done
   "$interweave" set "$header#want_cfl" 0.3 >/dev/null || fail "set want_cfl"
   until "$interweave" get "$header#cfl" | grep -q '^0\.3'; do kill -0 "$simulator" || fail "it ended"; done
@@ -102,7 +75,7 @@ wrong_calls_and_dead_servers_are_errors() {
   done
 }
 
-start_server
+start_server "$interweave"
 all_simulators_compute_the_same_bits
 viewers_end_with_the_bits_of_the_fortran_simulators
 the_simulator_obeys_and_stops

@@ -1,0 +1,35 @@
+# For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both gone at the end.
+# To be sourced. Gives $work, a folder; $server, $address after `start_server PROGRAM [OPTION]...`; `fail TEXT...`;
+# `field FILE NAME`; and processes named in $others are ended with the test.
+work=$(mktemp -d)
+server=
+others=
+trap 'for process in $server $others; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  for log in "$work"/*.log; do
+    echo "--- $log" >&2
+    cat "$log" >&2
+  done
+  exit 1
+}
+
+# field FILE NAME: a member of a summary, without its quotes.
+field() {
+  sed -n "s/.*\"$2\": \"\\{0,1\\}\\([^\",}]*\\).*/\\1/p" "$1"
+}
+
+start_server() {
+  program=$1
+  shift
+  mkfifo "$work/ready"
+  "$program" serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --store memory "$@" >"$work/ready" 2>"$work/server.log" &
+  server=$!
+  exec 3<"$work/ready"
+  address=
+  while read -r word address <&3; do
+    test "$word" = listening && break
+  done
+  test -n "$address" || fail "the server did not say where it listens"
+}
