@@ -3,12 +3,11 @@
 // pages: clean again, they show the pristine copy, and their next store is seen.
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "platform/page_scan.h"
-#include "platform/process.h"
 #include "track/mechanisms.h"
+#include "track/per_process.h"
 
 namespace iw::track {
 
@@ -16,14 +15,8 @@ namespace {
 
 struct Scanner {
   platform::PageScanner pages;
-  unsigned opened_in_fork = platform::fork_count();
 
-  static Status open(std::shared_ptr<const Scanner>& out) {
-    auto scanner = std::make_shared<Scanner>();
-    if (Status bad = platform::PageScanner::open(scanner->pages); !bad) return bad;
-    out = std::move(scanner);
-    return {};
-  }
+  Status open() { return platform::PageScanner::open(pages); }
 };
 
 class ScanArea final : public CowArea {
@@ -56,7 +49,10 @@ class ScanArea final : public CowArea {
 
 class ScanTracker final : public Tracker {
  public:
-  explicit ScanTracker(std::shared_ptr<const Scanner> scanner) : scanner_(std::move(scanner)) {}
+  Status open() {
+    std::shared_ptr<const Scanner> first;
+    return scanner_.get(first);
+  }
 
   [[nodiscard]] const char* name() const override { return "scan"; }
   [[nodiscard]] bool finds_pages() const override { return true; }
@@ -68,31 +64,21 @@ class ScanTracker final : public Tracker {
     TwoViews views;
     std::shared_ptr<const Scanner> scanner;
     status = map_two_views(request, views);
-    if (status.ok()) status = current_scanner(scanner);
+    if (status.ok()) status = scanner_.get(scanner);
     if (!status.ok()) return nullptr;
     return std::make_unique<ScanArea>(std::move(views), std::move(scanner));
   }
 
  private:
-  Status current_scanner(std::shared_ptr<const Scanner>& out) {
-    std::lock_guard lock(mutex_);
-    if (scanner_->opened_in_fork != platform::fork_count()) {
-      if (Status bad = Scanner::open(scanner_); !bad) return bad;
-    }
-    out = scanner_;
-    return {};
-  }
-
-  std::mutex mutex_;
-  std::shared_ptr<const Scanner> scanner_;
+  PerProcess<Scanner> scanner_;
 };
 
 }  // namespace
 
 Status make_scan(std::unique_ptr<Tracker>& out) {
-  std::shared_ptr<const Scanner> scanner;
-  if (Status bad = Scanner::open(scanner); !bad) return bad;
-  out = std::make_unique<ScanTracker>(std::move(scanner));
+  auto tracker = std::make_unique<ScanTracker>();
+  if (Status bad = tracker->open(); !bad) return bad;
+  out = std::move(tracker);
   return {};
 }
 

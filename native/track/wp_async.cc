@@ -7,29 +7,23 @@
 // again notes the next store.
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "platform/page_scan.h"
-#include "platform/process.h"
 #include "track/mechanisms.h"
+#include "track/per_process.h"
 
 namespace iw::track {
 
 namespace {
 
-// The descriptors describe the process that opened them: a forked child opens its own.
 struct Kernel {
   platform::WriteWatch watch;
   platform::PageScanner scanner;
-  unsigned opened_in_fork = platform::fork_count();
 
-  static Status open(std::shared_ptr<const Kernel>& out) {
-    auto kernel = std::make_shared<Kernel>();
-    if (Status bad = platform::WriteWatch::open(kernel->watch); !bad) return bad;
-    if (Status bad = platform::PageScanner::open(kernel->scanner); !bad) return bad;
-    out = std::move(kernel);
-    return {};
+  Status open() {
+    if (Status bad = platform::WriteWatch::open(watch); !bad) return bad;
+    return platform::PageScanner::open(scanner);
   }
 };
 
@@ -79,7 +73,10 @@ class WpAsyncArea final : public CowArea {
 
 class WpAsyncTracker final : public Tracker {
  public:
-  explicit WpAsyncTracker(std::shared_ptr<const Kernel> kernel) : kernel_(std::move(kernel)) {}
+  Status open() {
+    std::shared_ptr<const Kernel> first;
+    return kernel_.get(first);
+  }
 
   [[nodiscard]] const char* name() const override { return "wp-async"; }
   [[nodiscard]] bool finds_pages() const override { return true; }
@@ -91,7 +88,7 @@ class WpAsyncTracker final : public Tracker {
     TwoViews views;
     std::shared_ptr<const Kernel> kernel;
     status = map_two_views(request, views);
-    if (status.ok()) status = current_kernel(kernel);
+    if (status.ok()) status = kernel_.get(kernel);
     if (!status.ok()) return nullptr;
     auto area = std::make_unique<WpAsyncArea>(std::move(views), std::move(kernel));
     status = area->start();
@@ -100,25 +97,15 @@ class WpAsyncTracker final : public Tracker {
   }
 
  private:
-  Status current_kernel(std::shared_ptr<const Kernel>& out) {
-    std::lock_guard lock(mutex_);
-    if (kernel_->opened_in_fork != platform::fork_count()) {
-      if (Status bad = Kernel::open(kernel_); !bad) return bad;
-    }
-    out = kernel_;
-    return {};
-  }
-
-  std::mutex mutex_;
-  std::shared_ptr<const Kernel> kernel_;
+  PerProcess<Kernel> kernel_;
 };
 
 }  // namespace
 
 Status make_wp_async(std::unique_ptr<Tracker>& out) {
-  std::shared_ptr<const Kernel> kernel;
-  if (Status bad = Kernel::open(kernel); !bad) return bad;
-  out = std::make_unique<WpAsyncTracker>(std::move(kernel));
+  auto tracker = std::make_unique<WpAsyncTracker>();
+  if (Status bad = tracker->open(); !bad) return bad;
+  out = std::move(tracker);
   return {};
 }
 

@@ -1,0 +1,36 @@
+// Descriptors that describe the process that opened them: a forked child opens its own at the next
+// use. `Opened` is default-constructible and has `Status open()`. Thread-safe; who shares one keeps
+// it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "platform/process.h"
+#include "track/tracker.h"
+
+namespace iw::track {
+
+template <typename Opened>
+class PerProcess {
+ public:
+  Status get(std::shared_ptr<const Opened>& out) {
+    const std::lock_guard lock(mutex_);
+    if (current_ == nullptr || opened_in_fork_ != platform::fork_count()) {
+      auto opened = std::make_shared<Opened>();
+      if (Status bad = opened->open(); !bad) return bad;
+      current_ = std::move(opened);
+      opened_in_fork_ = platform::fork_count();
+    }
+    out = current_;
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const Opened> current_;
+  unsigned opened_in_fork_ = 0;
+};
+
+}  // namespace iw::track
