@@ -40,11 +40,6 @@ impl Transport {
             .map_err(ClientError::Unreachable)
     }
 
-    /// Over a TCP connection that is made already.
-    pub fn over_tcp(stream: TcpStream) -> Transport {
-        Transport::over(Socket::Tcp(stream))
-    }
-
     pub fn over_unix(stream: UnixStream) -> Transport {
         Transport::over(Socket::Unix(stream))
     }

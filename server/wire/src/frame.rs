@@ -122,11 +122,6 @@ impl Outgoing {
         control[4..8].copy_from_slice(&(bulk.len() as u32).to_be_bytes());
         Some((control.into(), bulk))
     }
-
-    /// Bytes of bulk that are not out yet.
-    pub fn bulk_left(&self) -> usize {
-        self.message.bulk.len()
-    }
 }
 
 /// A message whose bulk has not come whole.

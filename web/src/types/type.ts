@@ -47,10 +47,6 @@ export interface Type {
   readonly union: UnionMembers | null;
 }
 
-export function primitiveOf(type: Type): Primitive | null {
-  return type.serial <= Primitive.BOOL ? (type.serial as Primitive) : null;
-}
-
 /** What a pointer or a sequence leads to; null: `void *`, or no pointer. */
 export function targetSerial(body: TypeBody): number {
   switch (body.kind) {
