@@ -1,21 +1,9 @@
 #include "sharing/flow_segment.h"
 
+#include "command_line/set_coherence.h"
+
 namespace astroflow {
 namespace {
-
-bool set_coherence(IW_handle_t handle, const CoherenceChoice& choice) {
-  switch (choice.model) {
-    case CoherenceChoice::Model::kFull:
-      return IW_set_coherence(handle, IW_FULL, 0) == 0;
-    case CoherenceChoice::Model::kStrict:
-      return IW_set_coherence(handle, IW_STRICT, 0) == 0;
-    case CoherenceChoice::Model::kDelta:
-      return IW_set_coherence(handle, IW_DELTA, choice.x) == 0;
-    case CoherenceChoice::Model::kTemporal:
-      break;
-  }
-  return IW_set_coherence(handle, IW_TEMPORAL, choice.x) == 0;
-}
 
 // Asked for only so that the event descriptor wakes the program's own loop.
 void on_change(IW_handle_t, uint64_t, void*) {}
@@ -26,12 +14,13 @@ FlowSegment::~FlowSegment() {
   if (handle_ != nullptr) IW_close_segment(handle_);
 }
 
-bool FlowSegment::open(const std::string& url, const CoherenceChoice& coherence) {
+bool FlowSegment::open(const std::string& url, const command_line::CoherenceChoice& coherence) {
   url_ = url;
   handle_ = IW_open_segment(url.c_str());
   if (handle_ == nullptr) return false;
   event_fd_ = IW_event_fd();
-  return set_coherence(handle_, coherence) && IW_on_change(handle_, on_change, nullptr) == 0;
+  return command_line::set_coherence(handle_, coherence) &&
+         IW_on_change(handle_, on_change, nullptr) == 0;
 }
 
 bool FlowSegment::find_blocks() { return has_blocks() || bind_blocks(false); }

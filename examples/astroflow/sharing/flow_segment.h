@@ -7,7 +7,7 @@
 #include <string>
 
 #include "astroflow.h"
-#include "sharing/coherence_choice.h"
+#include "command_line/coherence_choice.h"
 #include "solver/flow_arrays.h"
 
 namespace astroflow {
@@ -30,7 +30,7 @@ class FlowSegment {
 
   // The calls return false on failure; last_error() then says why. `url` is opened, and created if
   // there is no such segment yet.
-  bool open(const std::string& url, const CoherenceChoice& coherence);
+  bool open(const std::string& url, const command_line::CoherenceChoice& coherence);
 
   // Looks the seven blocks up; false as long as nobody has allocated them. Any lock.
   bool find_blocks();

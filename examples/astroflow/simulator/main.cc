@@ -54,7 +54,7 @@ class Simulator {
 
   SimulatorOptions options_;
   Simulation simulation_;
-  StopSignal stop_;
+  command_line::StopSignal stop_;
   FlowSegment segment_;
   bool begun_ = false;
   bool paused_ = false;
@@ -68,7 +68,7 @@ class Simulator {
 };
 
 int Simulator::run() {
-  if (!segment_.open(options_.url, {CoherenceChoice::Model::kFull, 0})) return fail();
+  if (!segment_.open(options_.url, {command_line::CoherenceChoice::Model::kFull, 0})) return fail();
   if (!options_.quiet) {
     const std::string title(simulation_.current().title);
     std::printf("simulating %s into %s\n", title.c_str(), options_.url.c_str());
@@ -112,7 +112,7 @@ Simulator::Outcome Simulator::publish(flow_status status) {
       std::fprintf(stderr, "astroflow-simulator: %s; trying again\n", last_error().c_str());
       said = true;
     }
-    wait_readable(stop_.fd(), -1, -1, kRetry_ms);
+    command_line::wait_readable(stop_.fd(), -1, -1, kRetry_ms);
     if (stop_.requested()) return Outcome::kStopped;
   }
   if (said) std::fprintf(stderr, "astroflow-simulator: going on\n");
@@ -197,7 +197,7 @@ void Simulator::describe(flow_header& header, flow_status status) const {
 // Asleep until the segment changes; a look now and then costs no message while it does not.
 Simulator::Outcome Simulator::wait_while_paused() {
   while (!stop_.requested()) {
-    wait_readable(segment_.event_fd(), stop_.fd(), -1, kPausedLook_ms);
+    command_line::wait_readable(segment_.event_fd(), stop_.fd(), -1, kPausedLook_ms);
     segment_.take_events();
     if (steering_asked()) return publish(FLOW_RUNNING);
   }
@@ -214,7 +214,7 @@ bool Simulator::steering_asked() {
 void Simulator::keep_pace(double frame_began_s) {
   if (options_.max_fps <= 0) return;
   const double left_ms = (frame_began_s + 1 / options_.max_fps - now_s()) * 1e3;
-  if (left_ms >= 1) wait_readable(stop_.fd(), -1, -1, static_cast<int>(left_ms));
+  if (left_ms >= 1) command_line::wait_readable(stop_.fd(), -1, -1, static_cast<int>(left_ms));
 }
 
 void Simulator::progress() {

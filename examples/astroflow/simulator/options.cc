@@ -55,27 +55,29 @@ std::optional<int> take_option(int option, const char* text, SimulatorOptions& o
       return std::nullopt;
     case kProblem: {
       const auto kind = problem_named(text);
-      if (!kind) return refuse_argument(kProgram, "problem", text, "one of sod, lax, lw3, kh");
+      if (!kind)
+        return command_line::refuse_argument(kProgram, "problem", text, "one of sod, lax, lw3, kh");
       options.simulation.problem = *kind;
       return std::nullopt;
     }
     case kCfl: {
-      options.simulation.cfl = decimal_number(text);
+      options.simulation.cfl = command_line::decimal_number(text);
       const double cfl = options.simulation.cfl.value_or(0);
       if (cfl >= kLowestCfl && cfl <= kHighestCfl) return std::nullopt;
-      return refuse_argument(kProgram, "cfl", text, "a number from 0.05 to 0.8");
+      return command_line::refuse_argument(kProgram, "cfl", text, "a number from 0.05 to 0.8");
     }
     case kFrames:
-      options.frames = whole_number(text).value_or(0);
+      options.frames = command_line::whole_number(text).value_or(0);
       if (options.frames == 0 || options.frames > kMostFrames) {
-        return refuse_argument(kProgram, "frames", text, "a whole number from 1 to 1000000000");
+        return command_line::refuse_argument(kProgram, "frames", text,
+                                             "a whole number from 1 to 1000000000");
       }
       options.simulation.frames_per_run = static_cast<int>(options.frames);
       return std::nullopt;
     case kMaxFps:
-      options.max_fps = decimal_number(text).value_or(0);
+      options.max_fps = command_line::decimal_number(text).value_or(0);
       if (options.max_fps > 0) return std::nullopt;
-      return refuse_argument(kProgram, "max-fps", text, "a number above 0");
+      return command_line::refuse_argument(kProgram, "max-fps", text, "a number above 0");
     case kQuiet:
       options.quiet = true;
       return std::nullopt;

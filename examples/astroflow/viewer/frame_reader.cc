@@ -14,7 +14,7 @@ constexpr double kLock_s = 0.25;
 
 }  // namespace
 
-bool FrameReader::open(const std::string& url, const CoherenceChoice& coherence) {
+bool FrameReader::open(const std::string& url, const command_line::CoherenceChoice& coherence) {
   return segment_.open(url, coherence);
 }
 

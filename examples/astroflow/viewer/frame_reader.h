@@ -20,7 +20,7 @@ struct Frame {
 
 class FrameReader {
  public:
-  bool open(const std::string& url, const CoherenceChoice& coherence);
+  bool open(const std::string& url, const command_line::CoherenceChoice& coherence);
 
   enum class Outcome {
     kNew,      // frame() is of another version than before

@@ -126,13 +126,14 @@ TEST(CommandLine, SimulatorRefusesWhatItDoesNotUnderstand) {
 }
 
 TEST(CommandLine, ViewerTakesItsOptions) {
-  using Model = CoherenceChoice::Model;
-  EXPECT_EQ(viewer({}).options.coherence, (CoherenceChoice{Model::kTemporal, 0.2}));
+  using Model = command_line::CoherenceChoice::Model;
+  EXPECT_EQ(viewer({}).options.coherence, (command_line::CoherenceChoice{Model::kTemporal, 0.2}));
   EXPECT_EQ(viewer({"--coherence", "temporal:1.5"}).options.coherence,
-            (CoherenceChoice{Model::kTemporal, 1.5}));
+            (command_line::CoherenceChoice{Model::kTemporal, 1.5}));
   EXPECT_EQ(viewer({"--coherence", "delta:3"}).options.coherence,
-            (CoherenceChoice{Model::kDelta, 3}));
-  EXPECT_EQ(viewer({"--coherence", "full"}).options.coherence, (CoherenceChoice{Model::kFull, 0}));
+            (command_line::CoherenceChoice{Model::kDelta, 3}));
+  EXPECT_EQ(viewer({"--coherence", "full"}).options.coherence,
+            (command_line::CoherenceChoice{Model::kFull, 0}));
   const auto command = viewer({"--headless", "--png", "d", "--until-finished", "--colour", "256"});
   ASSERT_FALSE(command.exit_status);
   EXPECT_TRUE(command.options.headless);

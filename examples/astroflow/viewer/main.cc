@@ -56,7 +56,7 @@ class Viewer {
   void summarise();
 
   ViewerOptions options_;
-  StopSignal stop_;
+  command_line::StopSignal stop_;
   FrameReader reader_;
   std::optional<Terminal> terminal_;  // while it is ours
   Canvas canvas_;
@@ -97,8 +97,8 @@ int Viewer::run() {
     show();
     if (!going_well || enough() || (terminal_ && terminal_->is_gone())) break;
     const bool keys = terminal_ && terminal_->has_keys();
-    wait_readable(reader_.segment().event_fd(), stop_.fd(), keys ? Terminal::key_fd() : -1,
-                  kLook_ms);
+    command_line::wait_readable(reader_.segment().event_fd(), stop_.fd(),
+                                keys ? Terminal::key_fd() : -1, kLook_ms);
   }
   const std::string why = going_well ? std::string() : last_error();
   terminal_.reset();

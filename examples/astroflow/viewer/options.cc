@@ -68,18 +68,18 @@ std::optional<int> take_option(int option, const char* text, ViewerOptions& opti
       options.url = text;
       return std::nullopt;
     case kCoherence: {
-      const auto choice = coherence_named(text);
+      const auto choice = command_line::coherence_named(text);
       if (!choice) {
-        return refuse_argument(kProgram, "coherence", text,
-                               "one of full, strict, delta:VERSIONS, temporal:SECONDS");
+        return command_line::refuse_argument(
+            kProgram, "coherence", text, "one of full, strict, delta:VERSIONS, temporal:SECONDS");
       }
       options.coherence = *choice;
       return std::nullopt;
     }
     case kFrames:
-      options.frames = whole_number(text).value_or(0);
+      options.frames = command_line::whole_number(text).value_or(0);
       if (options.frames != 0) return std::nullopt;
-      return refuse_argument(kProgram, "frames", text, "a whole number above 0");
+      return command_line::refuse_argument(kProgram, "frames", text, "a whole number above 0");
     case kUntilFinished:
       options.until_finished = true;
       return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<int> take_option(int option, const char* text, ViewerOptions& opti
     case kColour:
       options.colour = colour_mode_named(text);
       if (options.colour) return std::nullopt;
-      return refuse_argument(kProgram, "colour", text, "one of 24bit, 256, ascii");
+      return command_line::refuse_argument(kProgram, "colour", text, "one of 24bit, 256, ascii");
     case kPng:
       options.png_directory = text;
       return std::nullopt;

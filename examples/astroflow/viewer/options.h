@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "sharing/coherence_choice.h"
+#include "command_line/coherence_choice.h"
 #include "viewer/canvas.h"
 
 namespace astroflow {
 
 struct ViewerOptions {
   std::string url = "127.0.0.1:7747/astroflow";
-  CoherenceChoice coherence;
+  command_line::CoherenceChoice coherence;
   uint64_t frames = 0;  // leave once so many frames have been seen; 0: never
   bool until_finished = false;
   bool headless = false;

@@ -1,11 +1,11 @@
-// What the command lines of both programs share: numbers, and how a wrong argument is reported.
+// What the command lines of the examples share: numbers, and how a wrong argument is reported.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace astroflow {
+namespace command_line {
 
 // The whole text as a number; nothing if there is anything else in it.
 std::optional<uint64_t> whole_number(std::string_view text);
@@ -15,4 +15,4 @@ std::optional<double> decimal_number(std::string_view text);
 int refuse_argument(const char* program, const char* option, const char* text,
                     const char* expected);
 
-}  // namespace astroflow
+}  // namespace command_line

@@ -1,10 +1,10 @@
-#include "sharing/coherence_choice.h"
+#include "command_line/coherence_choice.h"
 
 #include <cmath>
 
 #include "command_line/arguments.h"
 
-namespace astroflow {
+namespace command_line {
 namespace {
 
 using Model = CoherenceChoice::Model;
@@ -30,4 +30,4 @@ std::optional<CoherenceChoice> coherence_named(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace astroflow
+}  // namespace command_line

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace astroflow {
+namespace command_line {
 
 struct CoherenceChoice {
   enum class Model { kFull, kStrict, kDelta, kTemporal };
@@ -15,4 +15,4 @@ struct CoherenceChoice {
 
 std::optional<CoherenceChoice> coherence_named(std::string_view text);
 
-}  // namespace astroflow
+}  // namespace command_line

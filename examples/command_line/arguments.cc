@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace astroflow {
+namespace command_line {
 namespace {
 
 template <typename Number>
@@ -30,4 +30,4 @@ int refuse_argument(const char* program, const char* option, const char* text,
   return 2;
 }
 
-}  // namespace astroflow
+}  // namespace command_line

@@ -2,7 +2,7 @@
 // stop; a second one ends it at once.
 #pragma once
 
-namespace astroflow {
+namespace command_line {
 
 class StopSignal {
  public:
@@ -18,4 +18,4 @@ class StopSignal {
 // Waits until one of the descriptors is readable (-1 is skipped) or the time is over.
 void wait_readable(int first, int second, int third, int timeout_ms);
 
-}  // namespace astroflow
+}  // namespace command_line

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace astroflow {
+namespace command_line {
 namespace {
 
 // Where the handler can reach them; set before the handler is installed.
@@ -54,4 +54,4 @@ void wait_readable(int first, int second, int third, int timeout_ms) {
   ::poll(fds.data(), fds.size(), timeout_ms);  // negative descriptors are skipped
 }
 
-}  // namespace astroflow
+}  // namespace command_line
