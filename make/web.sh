@@ -16,6 +16,7 @@ npm run --silent check
   { echo "web: viewer/built was stale; it is built now: build the server anew and commit it" >&2; exit 1; }
 export IW_TEST_SERVER=${IW_TEST_SERVER:-$PWD/../target/release/interweave}
 export IW_TEST_AGENT=${IW_TEST_AGENT:-$(realpath "../${BUILD:-build}/release/native/abi/test_agent")}
+export IW_TEST_SIMULATOR=${IW_TEST_SIMULATOR:-$(realpath "../${BUILD:-build}/release/examples/astroflow/astroflow-simulator")}
 mkdir -p build
 npm test --silent >build/tests.log 2>&1 || { cat build/tests.log; exit 1; }
 tail -n 8 build/tests.log

@@ -7,7 +7,7 @@ import { after, afterEach, before, test } from "node:test";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { connect, t, type Client, type RecordView, type Segment } from "../src/node.js";
 import { colourTable } from "../viewer/colours.js";
-import { Agent, Server } from "./processes.js";
+import { Agent, Server, Simulator } from "./processes.js";
 
 const flags = [
   "--headless",
@@ -23,7 +23,7 @@ const flags = [
 let browser: Browser;
 let server: Server;
 let client: Client;
-const agents: Agent[] = [];
+const programs: { stop(): Promise<void> }[] = [];
 /** What pages complained of. */
 let complaints: string[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-viewer-"));
@@ -42,7 +42,7 @@ after(async () => {
 
 afterEach(async () => {
   for (const context of browser.contexts()) await context.close();
-  for (const agent of agents.splice(0)) await agent.stop();
+  for (const program of programs.splice(0)) await program.stop();
   await client.close();
   await server.stop();
 });
@@ -132,7 +132,7 @@ test("the heat map's pixels follow the data", async () => {
 test("steering reaches a program", async () => {
   await start();
   const program = new Agent();
-  agents.push(program);
+  programs.push(program);
   await program.do(
     `open ${server.address}/steered 10`,
     "wl",
@@ -155,6 +155,95 @@ test("steering reaches a program", async () => {
   await page.locator("#notices .bad", { hasText: "4.5 is no int" }).waitFor();
   await page.keyboard.press("Escape");
   assert.equal(await page.locator("td.value").textContent(), "40");
+});
+
+/** Where `make demo` sends people. */
+const demo = "/astroflow?block=density&steer=header.want_cfl:0.05:0.8,header.want_problem";
+
+/** Until the simulator says that it computes with that CFL number. */
+async function untilCfl(cfl: number): Promise<void> {
+  const segment = await client.open("/astroflow", { readOnly: true });
+  const header = () => segment.get("header") as RecordView;
+  for await (const _ of segment) if ((await segment.read(() => header()["cfl"])) === cfl) return;
+}
+
+test("a slider steers the simulator, with the heat map in sight", async () => {
+  await start();
+  const page = await view(demo);
+  await page.getByText("There is no segment /astroflow yet").waitFor();
+  programs.push(new Simulator(`${server.url}/astroflow`));
+  await page.locator("canvas.map").waitFor();
+  const slider = page.getByRole("slider", { name: "header.want_cfl" });
+  const began = Number(await slider.inputValue());
+  // Dragged by its thumb.
+  const { x, y, width, height } = (await slider.boundingBox())!;
+  const at = (cfl: number) => x + (width * (cfl - 0.05)) / 0.75;
+  await page.mouse.move(at(began), y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(at(0.2), y + height / 2, { steps: 20 });
+  await page.mouse.up();
+  const dragged = Number(await slider.inputValue());
+  assert.ok(dragged < 0.3 && dragged < began, `${began} was dragged to ${dragged}`);
+  await untilCfl(dragged);
+  // By keyboard; what a program does not want it sets to what is so.
+  await slider.press("End");
+  await untilCfl(0.8);
+  await slider.press("ArrowLeft");
+  await untilCfl(0.795);
+  const field = page.getByLabel("Value of header.want_cfl");
+  await field.fill("7");
+  await field.press("Enter");
+  await untilCfl(0.8);
+  await page.waitForFunction(
+    () => (document.querySelector("#steering .slider + input") as HTMLInputElement).value === "0.8",
+  );
+  // Another problem, by its name.
+  await page.getByLabel("Value of header.want_problem").selectOption("FLOW_SOD");
+  const segment = await client.open("/astroflow", { readOnly: true });
+  for await (const _ of segment) {
+    if (await segment.read(() => (segment.get("header") as RecordView)["problem"] === 1)) break;
+  }
+  assert.deepEqual(complaints, []);
+});
+
+test("slider and heat map are in sight together, on a phone, too", async () => {
+  await start();
+  programs.push(new Simulator(`${server.url}/astroflow`));
+  for (const viewport of [
+    { width: 1100, height: 700 },
+    { width: 360, height: 740 },
+  ]) {
+    const page = await view(demo, { viewport });
+    await page.locator("canvas.map").waitFor();
+    for (const name of ["canvas.map", "#steering"]) {
+      const { x, y, width, height } = (await page.locator(name).boundingBox())!;
+      assert.ok(x >= 0 && x + width <= viewport.width, `${name} from ${x}, ${width} wide`);
+      assert.ok(y >= 0 && y + height <= viewport.height, `${name} from ${y}, ${height} high`);
+    }
+    const thumb = page.getByRole("slider", { name: "header.want_cfl" });
+    assert.ok((await thumb.boundingBox())!.width >= 100);
+  }
+});
+
+test("a number that is edited has a slider, and can be pinned with a range", async () => {
+  await start();
+  const segment = await client.open("/dials");
+  await segment.write(() => void segment.allocate(t.int, { name: "dial" }));
+  const page = await view("/dials");
+  await page.getByRole("button", { name: "0", exact: true }).click();
+  await page.getByRole("slider", { name: "value" }).press("PageUp");
+  await said(page, "version 2");
+  await page.getByRole("button", { name: "Pin" }).click();
+  await page.getByLabel("Most dial").fill("1000");
+  await page.getByLabel("Most dial").press("Enter");
+  await page.waitForFunction(() => location.hash.endsWith("steer=dial:0:1000"));
+  await page.getByRole("slider", { name: "dial" }).press("End");
+  await said(page, "version 3");
+  assert.equal(await segment.read(() => segment.get("dial")), 1000);
+  await page.getByRole("button", { name: "Unpin dial" }).click();
+  await page.locator("#steering").waitFor({ state: "hidden" });
+  assert.ok(!page.url().includes("steer"));
+  assert.deepEqual(complaints, []);
 });
 
 test("a killed server shows as lost, and recovers", async () => {

@@ -12,6 +12,9 @@ const program = process.env["IW_TEST_SERVER"] ?? `${root}target/release/interwea
 export const agentProgram =
   process.env["IW_TEST_AGENT"] ?? `${root}build/release/native/abi/test_agent`;
 
+const simulatorProgram =
+  process.env["IW_TEST_SIMULATOR"] ?? `${root}build/release/examples/astroflow/astroflow-simulator`;
+
 /** The lines that a child says, as they are asked for. */
 class Lines {
   private readonly lines: string[] = [];
@@ -114,5 +117,19 @@ export class Agent {
 
   stop(): Promise<void> {
     return end(this.child, "SIGKILL");
+  }
+}
+
+/** The gas simulation of the demo, which obeys whoever steers. */
+export class Simulator {
+  private readonly child;
+
+  constructor(url: string) {
+    const options = ["--url", url, "--quiet", "--max-fps", "30"];
+    this.child = spawn(simulatorProgram, options, { stdio: ["ignore", "ignore", "inherit"] });
+  }
+
+  stop(): Promise<void> {
+    return end(this.child, "SIGTERM");
   }
 }

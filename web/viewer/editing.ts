@@ -1,15 +1,43 @@
 /** Steering: a value is edited under the writer lock, as a program would do it. */
 import type { Segment } from "../src/client/segment.js";
-import { write } from "../src/client/values.js";
+import { read, write } from "../src/client/values.js";
 import { Primitive, TypeKind } from "../src/wire/protocol/descriptor.js";
 import type { Type } from "../src/types/type.js";
 import { h, notice } from "./dom.js";
-import { kindOf, resolve, type Step } from "./spots.js";
+import { Slider } from "./slider.js";
+import { kindOf, pathText, resolve, type Spot, type Step } from "./spots.js";
 
 const EDITABLE = [TypeKind.PRIMITIVE, TypeKind.ENUM, TypeKind.STRING, TypeKind.TEXT] as number[];
 
 export function isEditable(type: Type): boolean {
   return EDITABLE.includes(kindOf(type));
+}
+
+/** A number that a slider can steer. */
+export function isNumber(type: Type): boolean {
+  return kindOf(type) === TypeKind.PRIMITIVE && type.serial !== Primitive.BOOL;
+}
+
+export function isWhole(type: Type): boolean {
+  return type.serial !== Primitive.FLOAT && type.serial !== Primitive.DOUBLE;
+}
+
+function memberNames(type: Type): string[] | null {
+  const { body } = type.descriptor;
+  return "members" in body ? body.members.map(({ name }) => name) : null;
+}
+
+/** What the value can be, if that is a short list. */
+export function choicesOf(type: Type): string[] | null {
+  return type.serial === Primitive.BOOL ? ["false", "true"] : memberNames(type);
+}
+
+/** The exact text of a value that is to be edited. */
+export function editedText({ place }: Spot): string {
+  const value = read(place);
+  const { body } = place.type.descriptor;
+  const member = "members" in body ? body.members.find((each) => each.value === value) : undefined;
+  return member?.name ?? String(value);
 }
 
 /** From what people type to a value of the type; a text that is none is refused by `write`. */
@@ -22,23 +50,22 @@ function parsed(type: Type, text: string): unknown {
   return text;
 }
 
-/** Shares the value; says how it went. */
-export async function edit(
+/** Shares the value; false, and people are told why, if it was not possible. */
+async function share(
   segment: Segment,
-  serial: number,
+  serial: number | null,
   steps: readonly Step[],
   text: string,
 ): Promise<boolean> {
   try {
     await segment.write(
       () => {
-        const spot = resolve(segment, serial, steps);
+        const spot = serial === null ? null : resolve(segment, serial, steps);
         if (spot === null || spot.isArray) throw new Error("the value is not there any more");
         write(spot.place, parsed(spot.place.type, text));
       },
       { timeoutMs: 5000 },
     );
-    notice("Shared");
     return true;
   } catch (error) {
     notice((error as Error).message, true);
@@ -46,14 +73,34 @@ export async function edit(
   }
 }
 
+/** Shares what is steered as it moves: one value at a time, then the newest; those between are left out. */
+export class Sharing {
+  isBusy = false;
+  private next: string | null = null;
+
+  constructor(
+    private readonly segment: Segment,
+    private readonly serial: () => number | null,
+    private readonly steps: readonly Step[],
+  ) {}
+
+  give(text: string): void {
+    this.next = text;
+    if (!this.isBusy) void this.shareAll();
+  }
+
+  private async shareAll(): Promise<void> {
+    this.isBusy = true;
+    for (let text = this.next; text !== null; text = this.next) {
+      this.next = null;
+      await share(this.segment, this.serial(), this.steps, text);
+    }
+    this.isBusy = false;
+  }
+}
+
 function control(type: Type, text: string): HTMLInputElement | HTMLSelectElement {
-  const { body } = type.descriptor;
-  const choices =
-    type.serial === Primitive.BOOL
-      ? ["false", "true"]
-      : "members" in body
-        ? body.members.map(({ name }) => name)
-        : null;
+  const choices = choicesOf(type);
   if (choices === null) return h("input", { type: "text", value: text, "aria-label": "New value" });
   return h(
     "select",
@@ -62,27 +109,56 @@ function control(type: Type, text: string): HTMLInputElement | HTMLSelectElement
   );
 }
 
-/** Takes the place of a value until it is shared or given up; `done` is called then. */
-export function editor(
-  segment: Segment,
-  serial: number,
-  steps: readonly Step[],
-  type: Type,
-  text: string,
-  done: () => void,
-): HTMLFormElement {
+/** What an editor is for. */
+export interface Edited {
+  readonly segment: Segment;
+  readonly serial: number;
+  readonly steps: readonly Step[];
+  readonly type: Type;
+  readonly text: string;
+}
+
+function sliderBeside(input: HTMLInputElement | HTMLSelectElement, edited: Edited): Slider {
+  const { segment, serial, steps, type, text } = edited;
+  const sharing = new Sharing(segment, () => serial, steps);
+  const moved = (to: string) => {
+    input.value = to;
+    sharing.give(to);
+  };
+  const slider = new Slider(
+    pathText(steps) || "value",
+    isWhole(type),
+    null,
+    moved,
+    () => undefined,
+  );
+  slider.update(Number(text), false);
+  return slider;
+}
+
+/** Takes the place of a value until it is shared or given up, or `pin` keeps it; `done` is called then. */
+export function editor(edited: Edited, pin: () => void, done: () => void): HTMLFormElement {
+  const { segment, serial, steps, type, text } = edited;
   const input = control(type, text);
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (await edit(segment, serial, steps, input.value)) done();
-    else input.focus();
+    if (await share(segment, serial, steps, input.value)) {
+      notice("Shared");
+      done();
+    } else input.focus();
+  };
+  const keep = () => {
+    pin();
+    done();
   };
   const form = h(
     "form",
     { class: "edit", onsubmit: submit },
     input,
+    isNumber(type) ? sliderBeside(input, edited).element : null,
     h("button", { type: "submit" }, "Share"),
     h("button", { type: "button", onclick: done }, "Cancel"),
+    h("button", { type: "button", title: "Keep it in sight, to steer it", onclick: keep }, "Pin"),
   );
   form.addEventListener("keydown", (event) => {
     event.stopPropagation();

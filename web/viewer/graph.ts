@@ -17,7 +17,7 @@ import {
   type Spot,
   type Step,
 } from "./spots.js";
-import type { Go } from "./tables.js";
+import type { Ways } from "./tables.js";
 
 const MOST_BLOCKS = 40;
 const MOST_STEPS = 5;
@@ -109,7 +109,7 @@ function box(
   isHere: boolean,
   x: number,
   y: number,
-  go: Go,
+  go: Ways["go"],
 ): SVGElement {
   const block: CopiedBlock | undefined =
     typeof id === "number" ? segment.copy.blocks.get(id) : undefined;
@@ -133,7 +133,7 @@ function box(
 }
 
 /** Drawn anew for each version; small, and seldom looked at while it changes quickly. */
-export function graph(segment: Segment, start: number, go: Go): SVGElement {
+export function graph(segment: Segment, start: number, go: Ways["go"]): SVGElement {
   const { columns, edges } = around(segment, start);
   const places = new Map<number | string, [number, number]>();
   columns.forEach((column, c) =>

@@ -95,15 +95,15 @@ export function heatMap(
     ];
     showPointed();
   });
-  const element = h(
-    "figure",
-    {},
-    controls.element,
+  const picture = h(
+    "div",
+    { class: "picture" },
     canvas,
     legend,
     h("div", { class: "ends" }, ...ends),
-    caption,
   );
+  picture.style.setProperty("--aspect", String(columns / rows));
+  const element = h("figure", {}, picture, caption, controls.element);
   return {
     element,
     update: (version, values) => controls.update(version, values),

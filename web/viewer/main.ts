@@ -1,10 +1,10 @@
 /** The viewer: which page is shown, whether the server is heard, and the keys. */
 import type { Client } from "../src/client/client.js";
-import { connect } from "../src/index.js";
+import { connect, ErrorCode, InterweaveError } from "../src/index.js";
 import { ageText, h, notice, setText } from "./dom.js";
-import { segmentPage, type Page, type Target } from "./segment_page.js";
+import { parseAddress } from "./address.js";
+import { segmentPage, type Page } from "./segment_page.js";
 import { segmentsPage } from "./segments.js";
-import { parsePath } from "./spots.js";
 import { askStatus, serverUrlOf, type Status } from "./status.js";
 
 const LOOK_MS = 1000;
@@ -44,22 +44,9 @@ class Viewer {
     await this.show();
   }
 
-  private target(): Target | null {
-    const [path = "", query = ""] = location.hash.slice(1).split("?");
-    if (!path.startsWith("/")) return null;
-    const parameters = new URLSearchParams(query);
-    const serial = Number(parameters.get("block") ?? NaN);
-    return {
-      path: decodeURI(path),
-      serial: Number.isSafeInteger(serial) ? serial : null,
-      steps: parsePath(parameters.get("at") ?? ""),
-      view: parameters.get("view"),
-    };
-  }
-
   private async show(): Promise<void> {
     const client = this.client as Client;
-    const target = this.target();
+    const target = parseAddress(location.hash.slice(1));
     const turn = ++this.turn;
     if (target !== null && this.page?.segment.path === target.path) return this.page.show(target);
     this.page?.close();
@@ -78,9 +65,19 @@ class Viewer {
       this.page = page;
       main.replaceChildren(page.element);
     } catch (error) {
-      if (turn === this.turn)
-        main.replaceChildren(h("p", { class: "empty bad" }, (error as Error).message));
+      if (turn === this.turn) this.cannotShow(target.path, error as Error);
     }
+  }
+
+  /** A segment that is not there may come: a program that is about to make it says where to look. */
+  private cannotShow(path: string, error: Error): void {
+    const isAwaited = error instanceof InterweaveError && error.code === ErrorCode.NO_SEGMENT;
+    const text = isAwaited
+      ? `There is no segment ${path} yet. It is shown as soon as there is.`
+      : error.message;
+    main.replaceChildren(h("p", { class: isAwaited ? "empty" : "empty bad" }, text));
+    const { turn } = this;
+    if (isAwaited) setTimeout(() => turn === this.turn && void this.show(), LOOK_MS);
   }
 
   private async look(): Promise<void> {

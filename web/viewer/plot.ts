@@ -44,11 +44,11 @@ export function plot(length: number): Figure {
   });
   const element = h(
     "figure",
-    { class: "wide" },
-    controls.element,
+    {},
     canvas,
     h("div", { class: "ends" }, ...ends),
     caption,
+    controls.element,
   );
   return {
     element,

@@ -7,15 +7,16 @@ import { mipOfPlace } from "../src/client/place.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { InterweaveError } from "../src/wire/error.js";
+import { addressOf, isSamePin, pinsText, type Pin, type Target } from "./address.js";
 import { copyButton, h, notice, setText } from "./dom.js";
 import type { Figure } from "./figure.js";
 import { graph } from "./graph.js";
 import { heatMap } from "./heat_map.js";
 import { plot } from "./plot.js";
 import {
+  findBlock,
   kindOf,
   numbersOf,
-  pathText,
   resolve,
   shapeOf,
   spotTypeText,
@@ -23,16 +24,8 @@ import {
   type Spot,
   type Step,
 } from "./spots.js";
-import { arrayTable, recordTable, type Go, type Table } from "./tables.js";
-
-/** What is looked at. */
-export interface Target {
-  readonly path: string;
-  readonly serial: number | null;
-  readonly steps: readonly Step[];
-  /** null: the best for the value. */
-  readonly view: string | null;
-}
+import { SteeringPanel } from "./steering.js";
+import { arrayTable, recordTable, type Table, type Ways } from "./tables.js";
 
 export interface Page {
   readonly element: HTMLElement;
@@ -44,6 +37,10 @@ export interface Page {
 
 const MOST_MAP_CELLS = 4 << 20;
 const MOST_LISTED = 2000;
+/** As viewer.css has it: there the list of blocks is folded away. */
+const NARROW_PIXELS = 760;
+/** Of a block: goes into addresses as it is. */
+const LEGIBLE_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
 /** Until the browser is about to paint; hidden pages are not painted, and look once a second. */
 function nextFrame(): Promise<void> {
@@ -77,15 +74,6 @@ const viewNames: Record<string, string> = {
   graph: "Graph",
 };
 
-export function addressOf({ path, serial, steps, view }: Target): string {
-  const parameters = new URLSearchParams();
-  if (serial !== null) parameters.set("block", String(serial));
-  if (steps.length > 0) parameters.set("at", pathText(steps));
-  if (view !== null) parameters.set("view", view);
-  const text = parameters.toString();
-  return `#${encodeURI(path)}${text === "" ? "" : `?${text}`}`;
-}
-
 export async function segmentPage(client: Client, first: Target): Promise<Page> {
   const segment = await client.open(first.path, { create: false });
   const page = new LivePage(segment, first);
@@ -99,12 +87,15 @@ class LivePage implements Page {
   private readonly figures = h("p", { class: "figures" });
   private readonly types = h("div");
   private readonly value = h("section", { id: "value" });
+  private readonly panel: SteeringPanel;
   private isClosed = false;
   private target: Target;
   private listed = "";
   private typesShown = 0;
   private updated: (spot: Spot) => void = () => undefined;
   private figure: Figure | null = null;
+  private readonly head = h("div", { class: "head" });
+  private headed = "";
   private built = "";
 
   constructor(
@@ -113,23 +104,27 @@ class LivePage implements Page {
   ) {
     this.target = first;
     const mip = copyButton(() => segment.url, "Copy URL");
+    this.panel = new SteeringPanel(segment, {
+      addressOf: ({ block, steps }) => this.address(block, steps, null),
+      unpin: (pin) => this.setPins(this.pinsBut(pin)),
+      setEnds: (pin, ends) =>
+        this.setPins(
+          this.target.pins.map((each) => (isSamePin(each, pin) ? { ...each, ends } : each)),
+        ),
+    });
+    const blocks = h(
+      "details",
+      { class: "blocks", open: innerWidth > NARROW_PIXELS },
+      h("summary", {}, "Blocks"),
+      h("nav", { "aria-label": "Blocks" }, this.list),
+      h("details", {}, h("summary", {}, "Types"), this.types),
+      this.figures,
+    );
     this.element = h(
       "section",
       {},
       h("h2", {}, first.path, " ", mip),
-      this.figures,
-      h(
-        "div",
-        { class: "layout" },
-        h(
-          "nav",
-          { "aria-label": "Blocks" },
-          h("h3", {}, "Blocks"),
-          this.list,
-          h("details", {}, h("summary", {}, "Types"), this.types),
-        ),
-        this.value,
-      ),
+      h("div", { class: "layout" }, blocks, h("div", {}, this.panel.element, this.value)),
     );
     this.list.addEventListener("keydown", (event) => moveBetween(event, this.list));
   }
@@ -164,27 +159,56 @@ class LivePage implements Page {
     void this.segment.close();
   }
 
-  private readonly go: Go = (serial, steps) => {
-    location.hash = addressOf({ path: this.target.path, serial, steps, view: null });
+  /** The address of another value of the segment, with the same pins. */
+  private address(block: string | number, steps: readonly Step[], view: string | null): string {
+    return addressOf({ ...this.target, block: String(block), steps, view });
+  }
+
+  private readonly ways: Ways = {
+    go: (serial, steps) => {
+      location.hash = this.address(serial, steps, null);
+    },
+    pin: (serial, steps) => {
+      const name = this.segment.copy.blocks.get(serial)?.name ?? "";
+      const block = LEGIBLE_NAME.test(name) ? name : String(serial);
+      const pin = { block, steps, ends: null };
+      this.setPins([...this.pinsBut(pin), pin]);
+    },
   };
 
+  private pinsBut(pin: Pin): Pin[] {
+    return this.target.pins.filter((each) => !isSamePin(each, pin));
+  }
+
+  private setPins(pins: readonly Pin[]): void {
+    // No new place to come back to: what is looked at is the same.
+    history.replaceState(null, "", addressOf({ ...this.target, pins }));
+    this.show({ ...this.target, pins });
+  }
+
+  /** The serial of the block that is looked at. */
+  private get chosen(): number | null {
+    const { block } = this.target;
+    if (block !== null) return findBlock(this.segment, block)?.serial ?? null;
+    return firstBlock(this.segment);
+  }
+
   private update(version: number): void {
-    const { copy } = this.segment;
     this.showFigures(version);
     this.listBlocks();
     this.listTypes();
-    const chosen = this.target.serial ?? firstBlock(this.segment);
-    if (chosen === null) {
-      this.value.replaceChildren(h("p", { class: "empty" }, "The segment has no block yet."));
-      this.built = "";
-      return;
-    }
-    const spot = resolve(this.segment, chosen, this.target.steps);
-    if (spot === null) {
-      const gone = copy.blocks.has(chosen)
-        ? "There is no such value in the block."
-        : `Block ${chosen} is not there (any more).`;
-      this.value.replaceChildren(h("p", { class: "empty" }, gone));
+    this.panel.update(this.target.pins);
+    const { chosen } = this;
+    const spot = chosen === null ? null : resolve(this.segment, chosen, this.target.steps);
+    if (chosen === null || spot === null) {
+      const { block } = this.target;
+      const why =
+        chosen !== null
+          ? "There is no such value in the block."
+          : block === null
+            ? "The segment has no block yet."
+            : `Block ${block} is not there (any more).`;
+      this.value.replaceChildren(h("p", { class: "empty" }, why));
       this.built = "";
       return;
     }
@@ -192,8 +216,10 @@ class LivePage implements Page {
     const view = views.includes(this.target.view ?? "")
       ? (this.target.view as string)
       : (views[0] as string);
+    this.buildHead(chosen, spot, views, view);
     const wanted = JSON.stringify([chosen, this.target.steps, view, spotTypeText(spot)]);
-    if (wanted !== this.built) this.build(chosen, spot, views, view);
+    if (wanted !== this.built)
+      this.value.replaceChildren(this.head, this.content(chosen, spot, view));
     this.built = wanted;
     this.updated(spot);
   }
@@ -215,21 +241,16 @@ class LivePage implements Page {
 
   private listBlocks(): void {
     const { blocks } = this.segment.copy;
-    const chosen = this.target.serial ?? firstBlock(this.segment);
+    const { chosen } = this;
     const shown = [...blocks.values()]
       .filter(({ name }, i) => name !== "" || i < MOST_LISTED)
       .sort((a, b) => Number(a.name === "") - Number(b.name === ""));
-    const listed = `${chosen}:${shown.map(({ serial, name }) => `${serial}${name}`).join()}`;
+    const listed = `${chosen}:${pinsText(this.target.pins)}:${shown.map(({ serial, name }) => `${serial}${name}`).join()}`;
     if (listed === this.listed) return;
     this.listed = listed;
     this.list.replaceChildren(
       ...shown.map((block) => {
-        const href = addressOf({
-          path: this.target.path,
-          serial: block.serial,
-          steps: [],
-          view: null,
-        });
+        const href = this.address(block.serial, [], null);
         const count = block.count === 1 ? "" : ` × ${block.count}`;
         return h(
           "li",
@@ -274,12 +295,14 @@ class LivePage implements Page {
     );
   }
 
-  /** The trail from the block to the value, the ways to look at it, and the place for it. */
-  private build(serial: number, spot: Spot, views: string[], view: string): void {
-    const { path, steps } = this.target;
+  /** The trail from the block to the value, and the ways to look at it. */
+  private buildHead(serial: number, spot: Spot, views: string[], view: string): void {
+    const wanted = `${this.address(serial, this.target.steps, view)} ${spotTypeText(spot)}`;
+    if (wanted === this.headed) return;
+    this.headed = wanted;
+    const { steps } = this.target;
     const block = this.segment.copy.blocks.get(serial);
-    const at = (length: number) =>
-      addressOf({ path, serial, steps: steps.slice(0, length), view: null });
+    const at = (length: number) => this.address(serial, steps.slice(0, length), null);
     const trail = h("h2", {}, h("a", { href: at(0) }, block?.name || `#${serial}`));
     steps.forEach((step, i) =>
       trail.append(
@@ -298,15 +321,15 @@ class LivePage implements Page {
         h(
           "a",
           {
-            href: addressOf({ path, serial, steps, view: name }),
+            href: this.address(serial, steps, name),
             "aria-current": name === view ? "true" : null,
           },
           viewNames[name] as string,
         ),
       ),
     );
-    const about = h("p", { class: "soft mono" }, spotTypeText(spot), " ", mip);
-    this.value.replaceChildren(trail, about, tabs, this.content(serial, spot, view));
+    const about = h("span", { class: "soft mono" }, spotTypeText(spot), " ", mip);
+    this.head.replaceChildren(trail, about, tabs);
   }
 
   private content(serial: number, spot: Spot, view: string): HTMLElement {
@@ -318,21 +341,21 @@ class LivePage implements Page {
       this.updated = () => {
         if (drawn === this.segment.version) return;
         drawn = this.segment.version;
-        holder.replaceChildren(graph(this.segment, serial, this.go));
+        holder.replaceChildren(graph(this.segment, serial, this.ways.go));
       };
       return holder;
     }
     if (view === "table") {
       const table: Table = spot.isArray
-        ? arrayTable(this.segment, serial, steps, this.go)
-        : recordTable(this.segment, serial, steps, this.go);
+        ? arrayTable(this.segment, serial, steps, this.ways)
+        : recordTable(this.segment, serial, steps, this.ways);
       this.updated = (now) => table.update(now);
       return table.element;
     }
     const [rows = 1, columns = 1] = shapeOf(spot) ?? [];
     const figure =
       view === "map"
-        ? heatMap(rows, columns, (row, column) => this.go(serial, [...steps, row, column]))
+        ? heatMap(rows, columns, (row, column) => this.ways.go(serial, [...steps, row, column]))
         : plot(rows);
     this.figure = figure;
     this.updated = (now) => figure.update(this.segment.version, numbersOf(now));

@@ -10,6 +10,7 @@ import {
   type NumericArray,
 } from "../src/client/values.js";
 import type { Heap, Place } from "../src/client/place.js";
+import type { CopiedBlock } from "../src/diff/copy.js";
 import type { Type } from "../src/types/type.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 
@@ -32,6 +33,12 @@ export function spotOf(place: Place): Spot {
   const { type } = place;
   if (type.element === null) return { place, count: 1, isArray: false };
   return { place: { ...place, type: type.element }, count: type.count, isArray: true };
+}
+
+/** By name or serial, as a page's address gives it: names do not begin with a digit. */
+export function findBlock({ copy }: Heap, which: string): CopiedBlock | null {
+  const serial = /^[0-9]+$/.test(which) ? Number(which) : null;
+  return (serial === null ? copy.names.get(which) : copy.blocks.get(serial)) ?? null;
 }
 
 export function blockSpot(heap: Heap, serial: number): Spot | null {

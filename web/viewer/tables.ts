@@ -5,7 +5,7 @@ import { read } from "../src/client/values.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { copyButton, h, numberText, setText } from "./dom.js";
-import { editor, isEditable } from "./editing.js";
+import { editedText, editor, isEditable } from "./editing.js";
 import {
   elementOf,
   fieldsOf,
@@ -19,8 +19,12 @@ import {
 const PAGE_ROWS = 50;
 const MOST_COLUMNS = 12;
 
-/** Goes to a value: of a block, and a path in it. */
-export type Go = (serial: number, steps: readonly Step[]) => void;
+/** What can be done with a value that is shown: of a block, and a path in it. */
+export interface Ways {
+  go(serial: number, steps: readonly Step[]): void;
+  /** Keeps it in sight. */
+  pin(serial: number, steps: readonly Step[]): void;
+}
 
 /** A cell: its text, and where it leads if it leads anywhere. */
 interface Shown {
@@ -81,13 +85,8 @@ export function shownOf(
         ? { text: "empty" }
         : { text: `${owned.count} values`, to: { serial: owned.serial, steps: [] } };
     }
-    case TypeKind.ENUM: {
-      const value = read(place) as number;
-      const { body } = type.descriptor;
-      const member =
-        "members" in body ? body.members.find((each) => each.value === value) : undefined;
-      return { text: member?.name ?? String(value) };
-    }
+    case TypeKind.ENUM:
+      return { text: editedText(spot) };
     default: {
       const value = read(place);
       return {
@@ -98,14 +97,6 @@ export function shownOf(
       };
     }
   }
-}
-
-/** The exact text of a value that is to be edited. */
-function editedText(segment: Segment, spot: Spot, serial: number, steps: readonly Step[]): string {
-  const value = read(spot.place);
-  return kindOf(spot.place.type) === TypeKind.ENUM
-    ? shownOf(segment, spot, serial, steps).text
-    : String(value);
 }
 
 /** One value of a table: a link, or text that can be edited. */
@@ -119,13 +110,13 @@ class Cell {
     private readonly segment: Segment,
     private readonly serial: number,
     private readonly steps: readonly Step[],
-    go: Go,
+    private readonly ways: Ways,
     label: string | null = null,
   ) {
     this.element = h("td", { class: "value", "data-head": label }, this.text);
     this.element.addEventListener("click", (event) => {
       if (this.to === undefined || !(event.target instanceof HTMLButtonElement)) return;
-      if (event.target.className === "link") go(this.to.serial, this.to.steps);
+      if (event.target.className === "link") ways.go(this.to.serial, this.to.steps);
     });
   }
 
@@ -155,7 +146,7 @@ class Cell {
   private async edit(): Promise<void> {
     const [type, text] = await this.segment.read(() => {
       const spot = resolve(this.segment, this.serial, this.steps) as Spot;
-      return [spot.place.type, editedText(this.segment, spot, this.serial, this.steps)] as const;
+      return [spot.place.type, editedText(spot)] as const;
     });
     this.isEdited = true;
     const done = () => {
@@ -168,7 +159,9 @@ class Cell {
         })
         .then(() => this.element.querySelector("button")?.focus());
     };
-    this.element.replaceChildren(editor(this.segment, this.serial, this.steps, type, text, done));
+    const { segment, serial, steps } = this;
+    const pin = () => this.ways.pin(serial, steps);
+    this.element.replaceChildren(editor({ segment, serial, steps, type, text }, pin, done));
   }
 }
 
@@ -182,7 +175,7 @@ export function recordTable(
   segment: Segment,
   serial: number,
   steps: readonly Step[],
-  go: Go,
+  ways: Ways,
 ): Table {
   const body = h("tbody");
   const head = h(
@@ -205,7 +198,7 @@ export function recordTable(
         cells = new Map();
         body.replaceChildren(
           ...rows.map(({ name, spot, at }) => {
-            const cell = new Cell(segment, serial, at, go);
+            const cell = new Cell(segment, serial, at, ways);
             cells.set(name, cell);
             const mip = () => mipOfPlace(resolve(segment, serial, at)?.place ?? spot.place);
             return h(
@@ -229,7 +222,7 @@ export function arrayTable(
   segment: Segment,
   serial: number,
   steps: readonly Step[],
-  go: Go,
+  ways: Ways,
 ): Table {
   const table = h("table");
   const shown = h("span", { class: "soft" });
@@ -273,14 +266,14 @@ export function arrayTable(
           { class: "number" },
           h(
             "button",
-            { class: "link", type: "button", onclick: () => go(serial, [...steps, index]) },
+            { class: "link", type: "button", onclick: () => ways.go(serial, [...steps, index]) },
             String(index),
           ),
         ),
       );
       for (const column of columns) {
         const at = column === null ? [...steps, index] : [...steps, index, column];
-        const cell = new Cell(segment, serial, at, go, column === null ? null : String(column));
+        const cell = new Cell(segment, serial, at, ways, column === null ? null : String(column));
         cells.push({ cell, at });
         row.append(cell.element);
       }
