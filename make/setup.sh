@@ -15,6 +15,7 @@ packages=(
   clang libclang-rt-14-dev
   googletest qemu-user-static g++-s390x-linux-gnu g++-powerpc-linux-gnu g++-i686-linux-gnu g++-aarch64-linux-gnu
   chromium
+  libcurl4-gnutls-dev
 )
 # The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.
 rust_minor_min=95

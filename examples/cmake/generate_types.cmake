@@ -1,5 +1,5 @@
-# generate_types(TARGET FILE.x [fortran]): compiles FILE.x to C, and to Fortran if that is asked, while
-# building and adds the result to TARGET.
+# generate_types(TARGET FILE.x [cpp|fortran]): compiles FILE.x to C, and to C++ or Fortran if that is asked,
+# while building and adds the result to TARGET.
 #
 # IW_IDL is the compiler as a command: `interweave compile` of an installation, or the build's own
 # `interweave-idl data`. The top of the repository sets it; alone, the installed one is looked for.
@@ -17,7 +17,10 @@ function(generate_types target file)
   file(MAKE_DIRECTORY ${out})
   set(language c)
   set(generated ${out}/${name}.h ${out}/${name}.c)
-  if("fortran" IN_LIST ARGN)
+  if("cpp" IN_LIST ARGN)
+    set(language cpp)
+    set(generated ${out}/${name}.h ${out}/${name}.hpp ${out}/${name}.cpp)
+  elseif("fortran" IN_LIST ARGN)
     set(language fortran)
     list(APPEND generated ${out}/${name}.f90)
     set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY ${out})
@@ -28,7 +31,7 @@ function(generate_types target file)
     DEPENDS ${source}
     COMMENT "Compiling ${name}.x"
     VERBATIM)
-  list(FILTER generated EXCLUDE REGEX "\\.h$")
+  list(FILTER generated EXCLUDE REGEX "\\.h(pp)?$")
   target_sources(${target} PRIVATE ${generated})
   target_include_directories(${target} PUBLIC ${out})
 endfunction()

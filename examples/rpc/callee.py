@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""callee.py: orders parts that are short, for rpc-caller: the callee of plain HTTP, in another language.
+
+A form is posted to /restock (root, below, up_to) or /introduce (root, number, price, name). `root` is the MIP of the
+caller's tree of parts: its segment is opened and the parts are changed where they are. No type is declared here,
+since segments describe themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections import OrderedDict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Dict
+from urllib.parse import parse_qsl, urlencode
+
+import interweave
+
+OPEN_MAX = 16  # segments: a caller can name any number of them
+FORM_BYTES_MAX = 8192
+
+EXAMPLES = """\
+examples:
+  callee.py                                                        one terminal; Ctrl-C ends it
+  rpc-caller plant 1000                                            another
+  rpc-caller --callee http://127.0.0.1:7791 restock 15 20
+  curl -d root=127.0.0.1/stock -d below=15 -d up_to=20 http://127.0.0.1:7791/restock
+"""
+
+
+class Refused(Exception):
+    """What the caller asked cannot be done; the text says why."""
+
+
+class Stocks:
+    """Segments stay open between calls: the copy is what makes the next call on the same structure cheap."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, interweave.Segment] = OrderedDict()
+
+    def segment_of(self, mip: str) -> interweave.Segment:
+        url = mip.partition("#")[0]
+        if url not in self._open:
+            self._open[url] = interweave.open(url, create=False)
+            if len(self._open) > OPEN_MAX:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(url)
+        return self._open[url]
+
+    def restock(self, root: str, below: str, up_to: str) -> Dict[str, Any]:
+        segment = self.segment_of(root)
+        lowest, highest = int(below), int(up_to)
+        visited = ordered = 0
+        cost = 0.0
+        with segment.write():
+            parts_max = segment.stats.blocks
+            left = [part_at(segment, root)]
+            while left:
+                part = left.pop()
+                visited += 1
+                if visited > parts_max:
+                    raise Refused("these parts are no tree: one comes twice")
+                if part.in_stock < lowest:
+                    cost += (highest - part.in_stock) * part.price
+                    part.in_stock = highest
+                    ordered += 1
+                left += [one for one in (part.lower, part.higher) if one is not None]
+        return {"visited": visited, "ordered": ordered, "cost": cost, "traffic": traffic(segment)}
+
+    def introduce(self, root: str, number: str, price: str, name: str) -> Dict[str, Any]:
+        segment = self.segment_of(root)
+        wanted = int(number)
+        with segment.write():
+            above = part_at(segment, root)
+            side = None
+            while side is None:
+                if above.number == wanted:
+                    raise Refused(f"part {wanted} is there already ('{above.name}'); take another number")
+                side = "lower" if wanted < above.number else "higher"
+                if getattr(above, side) is not None:
+                    above, side = getattr(above, side), None
+            made = segment.new(segment.block(above).layout)
+            made.number, made.price, made.name = wanted, float(price), name
+            setattr(above, side, made)
+        return {"visited": 0, "ordered": 0, "cost": 0, "traffic": traffic(segment)}
+
+
+def part_at(segment: interweave.Segment, mip: str) -> Any:
+    """The MIP came from outside: it must lead to a part."""
+    place = interweave.at(mip)
+    if not isinstance(place, interweave.Struct) or segment.block(place).type != "part":
+        raise Refused(f"{mip} leads to no part; give the MIP of a stock's root")
+    return place
+
+
+def traffic(segment: interweave.Segment) -> int:
+    stats = segment.stats
+    return stats.bytes_sent + stats.bytes_received
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # connections are kept
+    disable_nagle_algorithm = True
+    server: "Server"
+
+    def do_POST(self) -> None:
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or int(size) > FORM_BYTES_MAX:
+            self.close_connection = True
+            self.answer(413, f"a form has a Content-Length, of at most {FORM_BYTES_MAX}")
+            return
+        try:
+            form = dict(parse_qsl(self.rfile.read(int(size)).decode(), strict_parsing=True))
+            with self.server.turn:
+                self.answer(200, urlencode(self.call(form)))
+        except (Refused, interweave.Error, TypeError, ValueError) as failure:
+            self.answer(409 if isinstance(failure, (Refused, interweave.Error)) else 400, str(failure))
+
+    def call(self, form: Dict[str, str]) -> Dict[str, Any]:
+        calls = {"/restock": self.server.stocks.restock, "/introduce": self.server.stocks.introduce}
+        if self.path not in calls:
+            raise Refused(f"'{self.path}' is none of {', '.join(calls)}")
+        return calls[self.path](**form)
+
+    def answer(self, status: int, text: str) -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain" if status != 200 else "application/x-www-form-urlencoded")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Calls are not logged."""
+
+
+class Server(ThreadingHTTPServer):
+    """A thread for each connection; calls take turns."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.stocks = Stocks()
+        self.turn = threading.Lock()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Orders parts that are short, for rpc-caller, asked by HTTP.",
+                                     epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, default=7791,
+                        help="another port than 7791; 0: any, printed as `listening 127.0.0.1:PORT`")
+    port = parser.parse_args().port
+    try:
+        server = Server(port)
+    except (OSError, OverflowError) as failure:
+        print(f"callee.py: port {port}: {failure}; choose another one with --port", file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    print(f"listening 127.0.0.1:{server.server_address[1]}", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+#include "callee/shared_stocks.h"
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "tree.h"
+
+namespace stock {
+namespace {
+
+IW_stats_t stats_of(const iw::Segment& segment) {
+  IW_stats_t stats{};
+  stats.size = sizeof stats;
+  if (IW_stats(segment.handle(), &stats) != 0) throw iw::Error::last();
+  return stats;
+}
+
+// The MIP came from outside: it must lead to a part. A lock is held.
+part* part_at(const iw::Segment& segment, const std::string& mip) {
+  void* const place = IW_mip_to_ptr(mip.c_str());
+  if (place == nullptr) throw iw::Error::last();
+  IW_block_t block{};
+  block.size = sizeof block;
+  if (IW_describe_block(segment.handle(), place, &block) != 0) throw iw::Error::last();
+  const auto offset = static_cast<char*>(place) - static_cast<char*>(block.address);
+  if (block.type != IW_part || block.is_reserved != 0 || offset % sizeof(part) != 0) {
+    throw std::runtime_error(mip + " leads to no part; give the MIP of a stock's root");
+  }
+  return static_cast<part*>(place);
+}
+
+}  // namespace
+
+const iw::Segment& SharedStocks::segment_of(const std::string& mip) {
+  const std::string url = mip.substr(0, mip.find('#'));
+  for (auto one = open_.begin(); one != open_.end(); ++one) {
+    if (one->first != url) continue;
+    open_.splice(open_.begin(), open_, one);
+    return open_.front().second;
+  }
+  open_.emplace_front(url, iw::Segment(url, IW_open_options{}));  // not made if it is not there
+  if (open_.size() > kOpenMax) open_.pop_back();
+  return open_.front().second;
+}
+
+receipt SharedStocks::restock(const std::string& root_mip, const restock_order& order) {
+  const iw::Segment& segment = segment_of(root_mip);
+  iw::WriteLock lock(segment);
+  receipt done = stock::restock(part_at(segment, root_mip), order, stats_of(segment).blocks);
+  lock.release();
+  const IW_stats_t after = stats_of(segment);
+  done.traffic = after.bytes_sent + after.bytes_received;
+  return done;
+}
+
+receipt SharedStocks::introduce(const new_part& wanted) {
+  const iw::Segment& segment = segment_of(wanted.root);
+  iw::WriteLock lock(segment);
+  part* root = part_at(segment, wanted.root);
+  part** const place = place_of(&root, wanted.number);
+  if (*place != nullptr) {
+    throw std::runtime_error("part " + std::to_string(wanted.number) + " is there already ('" +
+                             (*place)->name + "'); take another number");
+  }
+  void* const made = IW_malloc(segment.handle(), IW_part);
+  if (made == nullptr) throw iw::Error::last();
+  *place = static_cast<part*>(made);
+  (*place)->number = wanted.number;
+  (*place)->price = wanted.price;
+  std::snprintf((*place)->name, sizeof(*place)->name, "%s", wanted.name);
+  lock.release();
+  const IW_stats_t after = stats_of(segment);
+  return {0, 0, 0, after.bytes_sent + after.bytes_received};
+}
+
+}  // namespace stock

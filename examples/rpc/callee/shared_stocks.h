@@ -1,0 +1,30 @@
+// The callee's side of a call by reference: finds the caller's parts by their MIP, and changes them
+// where they are, under the writer lock. Segments stay open between calls: the copy is what makes
+// the next call on the same structure cheap.
+#pragma once
+
+#include <interweave.hpp>
+#include <list>
+#include <string>
+#include <utility>
+
+#include "service.h"
+#include "stock.hpp"
+
+namespace stock {
+
+class SharedStocks {
+ public:
+  // Throw iw::Error or std::runtime_error; nothing of the stock is changed then.
+  receipt restock(const std::string& root_mip, const restock_order& order);
+  receipt introduce(const new_part& wanted);
+
+ private:
+  static constexpr std::size_t kOpenMax = 16;  // a caller can name any number of segments
+
+  const iw::Segment& segment_of(const std::string& mip);
+
+  std::list<std::pair<std::string, iw::Segment>> open_;  // by URL, the last used first
+};
+
+}  // namespace stock

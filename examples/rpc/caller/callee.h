@@ -1,0 +1,31 @@
+// Who is called, whatever the call travels by. Failures of the way and of the callee are
+// std::runtime_error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "service.h"
+
+namespace stock {
+
+class Callee {
+ public:
+  Callee() = default;
+  virtual ~Callee() = default;
+  Callee(const Callee&) = delete;
+  Callee& operator=(const Callee&) = delete;
+
+  // By reference: `root_mip` leads to the parts.
+  virtual receipt restock(const std::string& root_mip, const restock_order& order) = 0;
+  virtual receipt introduce(const std::string& root_mip, int number, double price,
+                            const std::string& name) = 0;
+  // On the connection, both ways, from its beginning; what TCP adds is not counted.
+  [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+};
+
+// HOST:PORT is a Sun RPC server, http://HOST:PORT a web server.
+std::unique_ptr<Callee> connect(const std::string& address);
+
+}  // namespace stock

@@ -1,0 +1,53 @@
+// The same call by reference and by copy, with what each takes: bytes of all connections that take
+// part in it, and the time until the caller has the result in its own memory. Before a call
+// something is sold; the callee orders it again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "caller/callee.h"
+#include "caller/stock_segment.h"
+#include "caller/sun_rpc_callee.h"
+
+namespace stock {
+
+struct Cost {
+  std::uint64_t bytes = 0;
+  double us = 0;
+};
+
+class ByReference {
+ public:
+  ByReference(StockSegment& stock, Callee& callee) : stock_(stock), callee_(callee) {}
+
+  // Of a structure that only this process has had so far. What it takes to share it is counted:
+  // from the release of the lock under which it was made.
+  Cost first_call(std::size_t parts);
+  // Of one that is shared.
+  Cost call(std::size_t parts, std::size_t round);
+
+ private:
+  std::uint64_t bytes_now(std::uint64_t callee_traffic) const;
+
+  StockSegment& stock_;
+  Callee& callee_;
+  std::uint64_t callee_traffic_ = 0;  // as the callee said last
+};
+
+class ByCopy {
+ public:
+  ByCopy(SunRpcCallee& callee, PartCopy parts) : callee_(callee), parts_(std::move(parts)) {}
+
+  Cost call(std::size_t parts, std::size_t round);
+
+ private:
+  SunRpcCallee& callee_;
+  PartCopy parts_;
+};
+
+// Copies of the parts that StockSegment::plant makes.
+PartCopy planted_copy(std::size_t parts);
+
+}  // namespace stock
