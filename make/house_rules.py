@@ -26,6 +26,13 @@ NATIVE_EDGES = {
     "abi": {"platform", "track", "runs", "types", "memory", "swizzle", "diff", "coherence",
             "session", "protocol"},
 }
+CLUSTER_EDGES = {
+    "fabric": set(),
+    "am": {"fabric"},
+    "containers": {"fabric", "am"},
+    "ddss": {"fabric"},
+    "dsm": {"fabric"},
+}
 SERVER_EDGES = {
     "lock": set(),
     "coherence": set(),
@@ -52,6 +59,7 @@ SYSTEM_TEST = re.compile(
     r"__BIG_ENDIAN__|__LITTLE_ENDIAN__)\b")
 SYSTEM_HEADER = re.compile(r"^\s*#\s*include\s*<(sys/|linux/|unistd\.h|poll\.h|netdb\.h|arpa/|netinet/|signal\.h|"
                            r"pthread\.h|windows\.h|immintrin\.h)")
+TRANSPORT_HEADER = re.compile(r"^\s*#\s*include\s*<(uc[pstm]|pmix)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
 TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
 CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
@@ -88,6 +96,20 @@ def check_native(path, lines):
                 breach(path, number, "only native/platform tests the system or the processor")
             if SYSTEM_HEADER.match(line):
                 breach(path, number, "only native/platform includes a header of one system")
+
+
+def check_cluster(path, lines):
+    # cluster/<room>/...
+    room = path.parts[1]
+    if room not in CLUSTER_EDGES or is_test(path):
+        return
+    for number, line in enumerate(lines, 1):
+        included = INCLUDE.match(line)
+        other = included.group(1) if included else room
+        if other in CLUSTER_EDGES and other != room and other not in CLUSTER_EDGES[room]:
+            breach(path, number, f"room {room} may not include room {other}")
+        if room != "fabric" and TRANSPORT_HEADER.match(line):
+            breach(path, number, "only cluster/fabric includes the transport library")
 
 
 def check_server(path, lines):
@@ -163,6 +185,8 @@ def main():
         check_sizes(path, lines)
         if path.parts[0] == "native" and len(path.parts) > 2:
             check_native(path, lines)
+        if path.parts[0] == "cluster" and len(path.parts) > 2:
+            check_cluster(path, lines)
         if path.parts[:2] == ("server", "src") and len(path.parts) > 2:
             check_server(path, lines)
         if path.parts[:2] == ("web", "src") and len(path.parts) > 3:

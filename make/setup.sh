@@ -13,6 +13,7 @@ packages=(
   libtirpc-dev rpcsvc-proto libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto libprotobuf-dev
   protobuf-compiler gnuplot-nox
   clang libclang-rt-14-dev
+  libucx-dev openmpi-bin libpmix-dev
   googletest qemu-user-static g++-s390x-linux-gnu g++-powerpc-linux-gnu g++-i686-linux-gnu g++-aarch64-linux-gnu
   chromium
   libcurl4-gnutls-dev

@@ -1,0 +1,276 @@
+#include "fabric/door.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace iw::fabric {
+namespace {
+
+constexpr std::uint32_t question_magic = 0x31445749;  // "IWD1"
+constexpr std::size_t strangers_max = 64;
+
+// What is asked. The answer is a length of four bytes and the transport address.
+struct Question {
+  std::uint32_t magic = question_magic;
+  std::uint32_t worker = 0;
+  std::array<std::uint64_t, 2> asked_nonce{};
+  ProcessName asking;
+  std::uint32_t is_lifeline = 0;
+};
+static_assert(std::is_trivially_copyable_v<Question>);
+
+// The first address by which another machine may reach this one; loopback if there is none.
+std::uint32_t own_ip4() {
+  std::uint32_t found = htonl(INADDR_LOOPBACK);
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    const bool is_usable = each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET &&
+                           (each->ifa_flags & IFF_LOOPBACK) == 0 && (each->ifa_flags & IFF_UP) != 0;
+    if (!is_usable) continue;
+    found = reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr;
+    break;
+  }
+  freeifaddrs(list);
+  return found;
+}
+
+void keep_alive(int fd) {
+  const int on = 1, idle_s = 5, interval_s = 2, probes = 5;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+Status wait_for(int fd, short events, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return Status::timed_out;
+    pollfd one{fd, events, 0};
+    const int ready = poll(&one, 1, static_cast<int>(std::min<long long>(left, 1000)));
+    if (ready > 0) return Status::ok;
+    if (ready < 0 && errno != EINTR) return Status::failed;
+  }
+}
+
+Status connect_to(const Place& place, Deadline deadline, int* fd) {
+  *fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (*fd < 0) return Status::failed;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = place.ip4;
+  to.sin_port = place.port;
+  if (connect(*fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return Status::ok;
+  int error = errno;
+  if (error == EINPROGRESS) {
+    const Status waited = wait_for(*fd, POLLOUT, deadline);
+    if (waited != Status::ok) return waited;
+    socklen_t length = sizeof error;
+    getsockopt(*fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  }
+  if (error == 0) return Status::ok;
+  return error == ECONNREFUSED || error == ECONNRESET ? Status::peer_dead : Status::unreachable;
+}
+
+// All of `to`, or why not.
+Status receive(int fd, std::span<std::byte> to, Deadline deadline) {
+  while (!to.empty()) {
+    const ssize_t count = recv(fd, to.data(), to.size(), 0);
+    if (count > 0) {
+      to = to.subspan(static_cast<std::size_t>(count));
+    } else if (count == 0 || errno == ECONNRESET) {
+      return Status::peer_dead;
+    } else if (errno == EAGAIN) {
+      const Status waited = wait_for(fd, POLLIN, deadline);
+      if (waited != Status::ok) return waited;
+    } else if (errno != EINTR) {
+      return Status::failed;
+    }
+  }
+  return Status::ok;
+}
+
+Status receive_answer(int fd, Deadline deadline, std::vector<std::byte>* answer) {
+  std::uint32_t length = 0;
+  const Status status = receive(fd, std::as_writable_bytes(std::span(&length, 1)), deadline);
+  if (status != Status::ok) return status;
+  if (length == 0) return Status::peer_dead;
+  if (length > transport_address_bytes_max) return Status::failed;
+  answer->resize(length);
+  return receive(fd, *answer, deadline);
+}
+
+}  // namespace
+
+Door::Door(const ProcessName& me, bool this_machine_only, Calls calls)
+    : me_(me), calls_(std::move(calls)) {
+  place_.ip4 = this_machine_only ? htonl(INADDR_LOOPBACK) : own_ip4();
+  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(this_machine_only ? INADDR_LOOPBACK : INADDR_ANY);
+  socklen_t length = sizeof at;
+  if (epoll_ < 0 || fd < 0 || bind(fd, reinterpret_cast<sockaddr*>(&at), length) != 0 ||
+      listen(fd, 1024) != 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&at), &length) != 0 ||
+      !watch_fd(fd)) {
+    if (fd >= 0) close(fd);
+    return;
+  }
+  place_.port = at.sin_port;
+  listener_ = fd;
+}
+
+Door::~Door() {
+  for (const auto& [fd, caller] : callers_) close(fd);
+  if (listener_ >= 0) close(listener_);
+  if (epoll_ >= 0) close(epoll_);
+}
+
+bool Door::watch_fd(int fd) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+bool Door::wants_lifeline(const ProcessName& process) {
+  const std::lock_guard held(mutex_);
+  return std::none_of(callers_.begin(), callers_.end(), [&](const auto& each) {
+    return each.second.is_lifeline && each.second.name == process;
+  });
+}
+
+void Door::watch(int fd, Caller caller) {
+  const std::lock_guard held(mutex_);
+  callers_.insert_or_assign(fd, std::move(caller));
+  watch_fd(fd);
+}
+
+Status Door::ask(const AddressParts& whom, Deadline deadline,
+                 std::vector<std::byte>* transport_address) {
+  Question question;
+  question.worker = whom.worker;
+  question.asked_nonce = whom.process.nonce;
+  question.asking = me_;
+  question.is_lifeline = wants_lifeline(whom.process) && !(whom.process == me_) ? 1 : 0;
+  Place place = whom.place;
+  if (whom.process.host == me_.host) place.ip4 = htonl(INADDR_LOOPBACK);
+  int fd = -1;
+  Status status = connect_to(place, deadline, &fd);
+  if (status == Status::ok &&
+      send(fd, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) {
+    status = Status::peer_dead;
+  }
+  if (status == Status::ok) status = receive_answer(fd, deadline, transport_address);
+  if (status == Status::ok && question.is_lifeline != 0) {
+    keep_alive(fd);
+    watch(fd, Caller{{}, whom.process, true});
+  } else if (fd >= 0) {
+    close(fd);
+  }
+  return status;
+}
+
+void Door::handle() {
+  epoll_event events[32];
+  const int count = epoll_wait(epoll_, events, 32, 0);
+  for (int i = 0; i < count; i++) {
+    if (events[i].data.fd == listener_) {
+      accept_all();
+    } else {
+      read(events[i].data.fd);
+    }
+  }
+}
+
+void Door::accept_all() {
+  for (;;) {
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return;
+    bool is_one_too_many;
+    {
+      const std::lock_guard held(mutex_);
+      is_one_too_many = strangers_ >= strangers_max;
+      if (!is_one_too_many) strangers_++;
+    }
+    if (is_one_too_many) {
+      close(fd);
+      continue;
+    }
+    watch(fd, Caller{});
+  }
+}
+
+void Door::read(int fd) {
+  Caller* caller;
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = callers_.find(fd);
+    if (found == callers_.end()) return;
+    caller = &found->second;  // only this thread removes callers
+  }
+  if (caller->is_lifeline) {  // nothing is ever said on it
+    std::byte end;
+    const ssize_t count = recv(fd, &end, 1, 0);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) hang_up(fd);
+    return;
+  }
+  std::byte buffer[sizeof(Question)];
+  const ssize_t count = recv(fd, buffer, sizeof buffer - caller->received.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return hang_up(fd);
+  caller->received.insert(caller->received.end(), buffer, buffer + count);
+  if (caller->received.size() == sizeof(Question) && !answer(fd, *caller)) hang_up(fd);
+}
+
+bool Door::answer(int fd, Caller& caller) {
+  Question question;
+  std::memcpy(&question, caller.received.data(), sizeof question);
+  if (question.magic != question_magic || question.asked_nonce != me_.nonce) return false;
+  const std::vector<std::byte> address = calls_.transport_address(question.worker);
+  const auto length = static_cast<std::uint32_t>(address.size());
+  std::vector<std::byte> text(sizeof length + length);
+  std::memcpy(text.data(), &length, sizeof length);
+  std::copy(address.begin(), address.end(), text.begin() + sizeof length);
+  if (send(fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
+    return false;
+  }
+  if (question.is_lifeline == 0 || address.empty()) return false;
+  keep_alive(fd);
+  const std::lock_guard held(mutex_);
+  caller.received = {};
+  caller.name = question.asking;
+  caller.is_lifeline = true;
+  strangers_--;
+  return true;
+}
+
+void Door::hang_up(int fd) {
+  Caller caller;
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = callers_.find(fd);
+    caller = std::move(found->second);
+    callers_.erase(found);
+    if (!caller.is_lifeline) strangers_--;
+  }
+  close(fd);
+  if (caller.is_lifeline) calls_.died(caller.name);
+}
+
+}  // namespace iw::fabric

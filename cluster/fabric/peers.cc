@@ -1,0 +1,255 @@
+// A worker's peers: how two workers come to know each other, and how they lose each other.
+//
+// The worker that connects asks at the other process's door for the transport's address, then says
+// hello: its own addresses, and the index at which it keeps the other. That one answers with a
+// welcome that says its index. From then on each message begins with the index that its receiver
+// knows. Two that connect to each other at once use the same pair of entries.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "fabric/ucx_fabric.h"
+#include "fabric/ucx_status.h"
+#include "fabric/ucx_worker.h"
+
+namespace iw::fabric {
+namespace {
+
+constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
+                   goodbye_id = message_ids + 2;
+constexpr std::size_t peers_max = 65536;
+
+template <typename T>
+bool read_header(const void* header, std::size_t length, T* value) {
+  if (length != sizeof *value) return false;
+  std::memcpy(value, header, sizeof *value);
+  return true;
+}
+
+}  // namespace
+
+Peer* UcxWorker::find(PeerId peer) const {
+  return peer < peers_.size() ? const_cast<Peer*>(&peers_[peer]) : nullptr;
+}
+
+const Address& UcxWorker::peer_address(PeerId peer) const {
+  const Held held(lock_);
+  static const Address none;
+  const Peer* found = find(peer);
+  return found == nullptr ? none : found->address;
+}
+
+bool UcxWorker::is_alive(PeerId peer) const {
+  const Held held(lock_);
+  const Peer* found = find(peer);
+  return found != nullptr && found->state != PeerState::dead;
+}
+
+ucs_status_t UcxWorker::set_internal_handlers() {
+  const std::pair<unsigned, ucp_am_recv_callback_t> handlers[] = {
+      {hello_id, &on_hello}, {welcome_id, &on_welcome}, {goodbye_id, &on_goodbye}};
+  for (const auto& [id, call] : handlers) {
+    ucp_am_handler_param_t param{};
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    param.id = id;
+    param.cb = call;
+    param.arg = this;
+    const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_, &param);
+    if (status != UCS_OK) return status;
+  }
+  return UCS_OK;
+}
+
+Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* peer) {
+  if (lock_.is_mine()) return Status::in_handler;
+  const auto parts = decode(address);
+  if (!parts) return Status::bad_argument;
+  const PeerKey key{parts->process.nonce, parts->worker};
+  const auto known = [&] {
+    const Held held(lock_);
+    const auto found = peer_of_.find(key);
+    return found == peer_of_.end() ? nullptr : find(*peer = found->second);
+  };
+  Peer* found = known();
+  if (found == nullptr) {
+    std::vector<std::byte> transport_address;
+    Status status = fabric_.door().ask(*parts, deadline, &transport_address);
+    if (status != Status::ok) return status;
+    const Held held(lock_);
+    if (!peer_of_.contains(key)) {
+      *peer = add_peer(*parts, transport_address, &status);
+      if (status == Status::ok) status = say_hello(*peer, peers_[*peer].endpoint);
+      if (status != Status::ok && status != Status::pending) return status;
+    }
+    found = find(*peer = peer_of_.at(key));
+  }
+  const Status waited = wait([&] { return found->state != PeerState::connecting; }, deadline);
+  if (waited != Status::ok) return waited;
+  return found->state == PeerState::connected ? Status::ok : found->why;
+}
+
+PeerId UcxWorker::add_peer(const AddressParts& parts, Bytes transport_address, Status* status) {
+  if (peers_.size() >= peers_max) {
+    *status = Status::no_memory;
+    return 0;
+  }
+  ucp_ep_params_t param{};
+  param.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                     UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  param.address = reinterpret_cast<const ucp_address_t*>(transport_address.data());
+  const bool is_own_process = parts.process == fabric_.name();
+  param.err_mode = is_own_process ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+  param.err_handler.cb = &UcxWorker::on_endpoint_error;
+  param.err_handler.arg = this;
+  ucp_ep_h endpoint = nullptr;
+  *status = to_status(ucp_ep_create(worker_, &param, &endpoint));
+  if (*status != Status::ok) return 0;
+  const auto id = static_cast<PeerId>(peers_.size());
+  Peer& peer = peers_.emplace_back();
+  peer.endpoint = endpoint;
+  peer.parts = parts;
+  peer.address = encode(parts);
+  peer_of_[{parts.process.nonce, parts.worker}] = id;
+  return id;
+}
+
+Status UcxWorker::say_hello(PeerId peer, ucp_ep_h endpoint) {
+  const Hello hello{address_, peer, 0};
+  Op* op = take_op(nullptr);
+  std::memcpy(op->header.data(), &hello, sizeof hello);
+  return send_on(endpoint, hello_id, Bytes(op->header).first(sizeof hello), transport_address_, op);
+}
+
+ucs_status_t UcxWorker::on_hello(void* worker, const void* header, std::size_t header_length,
+                                 void* data, std::size_t length, const ucp_am_recv_param_t* param) {
+  auto& self = *static_cast<UcxWorker*>(worker);
+  const bool is_sound = header_length == sizeof(Hello) && length <= transport_address_bytes_max &&
+                        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+  if (!is_sound) return UCS_OK;
+  const auto* from = static_cast<const std::byte*>(header);
+  const auto* address = static_cast<const std::byte*>(data);
+  self.after_progress_.emplace_back(
+      [&self, hello = std::vector<std::byte>(from, from + header_length),
+       transport_address = std::vector<std::byte>(address, address + length)] {
+        self.take_hello(hello, transport_address);
+      });
+  return UCS_OK;
+}
+
+void UcxWorker::take_hello(Bytes header, Bytes transport_address) {
+  Hello hello;
+  std::memcpy(&hello, header.data(), sizeof hello);
+  const auto parts = decode(hello.address);
+  if (!parts) return;
+  const auto known = peer_of_.find({parts->process.nonce, parts->worker});
+  Status status = Status::ok;
+  const PeerId id =
+      known != peer_of_.end() ? known->second : add_peer(*parts, transport_address, &status);
+  if (status != Status::ok) return;  // the one that connects will time out
+  Peer& peer = peers_[id];
+  if (peer.state == PeerState::dead) return;
+  peer.own_index_there = hello.index_of_receiver;
+  const Hello welcome{address_, id, hello.index_of_receiver};
+  Op* op = take_op(nullptr);
+  std::memcpy(op->header.data(), &welcome, sizeof welcome);
+  send_on(peer.endpoint, welcome_id, Bytes(op->header).first(sizeof welcome), {}, op);
+  if (peer.state == PeerState::connected) return;
+  peer.state = PeerState::connected;
+  if (on_connect_) on_connect_(id);
+}
+
+ucs_status_t UcxWorker::on_welcome(void* worker, const void* header, std::size_t header_length,
+                                   void*, std::size_t, const ucp_am_recv_param_t*) {
+  auto& self = *static_cast<UcxWorker*>(worker);
+  Hello welcome;
+  if (!read_header(header, header_length, &welcome)) return UCS_OK;
+  Peer* peer = self.find(welcome.index_here);
+  // Only who was asked may answer.
+  if (peer == nullptr || peer->address != welcome.address) return UCS_OK;
+  if (peer->state != PeerState::connecting) return UCS_OK;
+  peer->own_index_there = welcome.index_of_receiver;
+  peer->state = PeerState::connected;
+  if (self.on_connect_) self.on_connect_(welcome.index_here);
+  return UCS_OK;
+}
+
+ucs_status_t UcxWorker::on_goodbye(void* worker, const void* header, std::size_t header_length,
+                                   void*, std::size_t, const ucp_am_recv_param_t*) {
+  auto& self = *static_cast<UcxWorker*>(worker);
+  PeerId from;
+  if (!read_header(header, header_length, &from)) return UCS_OK;
+  self.after_progress_.emplace_back([&self, from] { self.fail(from, Status::peer_dead); });
+  return UCS_OK;
+}
+
+void UcxWorker::on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status) {
+  auto& self = *static_cast<UcxWorker*>(worker);
+  const auto found = std::find_if(self.peers_.begin(), self.peers_.end(),
+                                  [&](const Peer& each) { return each.endpoint == endpoint; });
+  if (found == self.peers_.end()) return;
+  const auto id = static_cast<PeerId>(found - self.peers_.begin());
+  const Status why =
+      to_status(status) == Status::unreachable ? Status::unreachable : Status::peer_dead;
+  self.after_progress_.emplace_back([&self, id, why] { self.fail(id, why); });
+}
+
+void UcxWorker::note_death(const ProcessName& process) {
+  {
+    const std::lock_guard held(dead_mutex_);
+    dead_.push_back(process);
+  }
+  has_dead_ = true;
+  wake();
+}
+
+void UcxWorker::bury_the_dead() {
+  std::vector<ProcessName> dead;
+  {
+    const std::lock_guard held(dead_mutex_);
+    dead.swap(dead_);
+    has_dead_ = false;
+  }
+  for (PeerId id = 0; id < peers_.size(); id++) {
+    const auto is_it = [&](const ProcessName& name) { return name == peers_[id].parts.process; };
+    if (std::any_of(dead.begin(), dead.end(), is_it)) fail(id, Status::peer_dead);
+  }
+}
+
+void UcxWorker::fail(PeerId id, Status why) {
+  Peer* peer = find(id);
+  if (peer == nullptr || peer->state == PeerState::dead) return;
+  peer->why = why;
+  peer->state = PeerState::dead;
+  close_endpoint(*peer, true);
+  if (on_death_) on_death_(id);
+}
+
+void UcxWorker::close_endpoint(Peer& peer, bool by_force) {
+  if (peer.endpoint == nullptr) return;
+  ucp_request_param_t param;
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  const bool may_force = !(peer.parts.process == fabric_.name());
+  param.flags = by_force && may_force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  param.user_data = this;
+  param.cb.send = [](void* request, ucs_status_t, void* self) {
+    ucp_request_free(request);
+    static_cast<UcxWorker*>(self)->closing_--;
+  };
+  if (UCS_PTR_IS_PTR(ucp_ep_close_nbx(std::exchange(peer.endpoint, nullptr), &param))) closing_++;
+}
+
+// Those that stay hear it, and need not wait for the process's end to know.
+void UcxWorker::say_goodbye_to_all() {
+  for (Peer& peer : peers_) {
+    if (peer.state != PeerState::connected || peer.address == address_) continue;
+    Op* op = take_op(nullptr);
+    std::memcpy(op->header.data(), &peer.own_index_there, sizeof(PeerId));
+    send_on(peer.endpoint, goodbye_id, Bytes(op->header).first(sizeof(PeerId)), {}, op);
+    peer.state = PeerState::dead;
+    close_endpoint(peer, false);
+  }
+}
+
+}  // namespace iw::fabric

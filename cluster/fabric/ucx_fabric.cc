@@ -1,0 +1,188 @@
+#include "fabric/ucx_fabric.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <ucs/debug/debug.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include "fabric/memory_key.h"
+#include "fabric/ucx_status.h"
+#include "fabric/ucx_worker.h"
+
+namespace iw::fabric {
+namespace {
+
+class UcxMemory final : public Memory {
+ public:
+  UcxMemory(ucp_context_h context, ucp_mem_h mapped, std::span<std::byte> bytes,
+            std::vector<std::byte> key)
+      : context_(context), mapped_(mapped) {
+    bytes_ = bytes;
+    key_ = std::move(key);
+  }
+  ~UcxMemory() override { ucp_mem_unmap(context_, mapped_); }
+
+ private:
+  ucp_context_h context_;
+  ucp_mem_h mapped_;
+};
+
+Transport from_environment() {
+  const char* set = std::getenv("IW_FABRIC");
+  const std::string_view name = set == nullptr ? "auto" : set;
+  if (name == "auto") return Transport::automatic;
+  if (name == "shm") return Transport::shm;
+  if (name == "tcp") return Transport::tcp;
+  if (name == "verbs") return Transport::verbs;
+  return Transport::by_environment;
+}
+
+// System V segments are committed when touched and go with their last process; POSIX ones are
+// committed at once.
+const char* transports(Transport transport) {
+  switch (transport) {
+    case Transport::shm:
+      return "self,sysv,cma";
+    case Transport::tcp:
+      return "self,tcp";
+    case Transport::verbs:
+      return "self,rc_v,ud_v";
+    default:
+      return "^posix";
+  }
+}
+
+ucs_status_t make_context(Transport transport, ucp_context_h* context) {
+  ucp_config_t* config = nullptr;
+  ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
+  if (status != UCS_OK) return status;
+  ucp_config_modify(config, "TLS", transports(transport));
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
+  params.mt_workers_shared = 1;
+  status = ucp_init(&params, config, context);
+  ucp_config_release(config);
+  return status;
+}
+
+// The library handles faults from when it is loaded. They are the program's, or the page-based
+// memory's.
+void leave_signals_alone() {
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    struct sigaction now;
+    Dl_info where;
+    const bool is_library = sigaction(number, nullptr, &now) == 0 &&
+                            dladdr(reinterpret_cast<void*>(now.sa_handler), &where) != 0 &&
+                            std::strstr(where.dli_fname, "libucs") != nullptr;
+    if (is_library) ucs_debug_disable_signal(number);
+  }
+}
+
+// What the library takes from the environment only. Without the first it would pass shared memory
+// over, since its ends could not be told of a peer's death.
+void set_environment() { setenv("UCX_SYSV_ERROR_HANDLING", "y", 0); }
+
+}  // namespace
+
+std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error) {
+  const Transport transport =
+      options.transport == Transport::by_environment ? from_environment() : options.transport;
+  if (transport == Transport::by_environment) {
+    *error = "IW_FABRIC must be auto, shm, tcp or verbs";
+    return nullptr;
+  }
+  static std::once_flag once;
+  std::call_once(once, [] {
+    leave_signals_alone();
+    set_environment();
+  });
+  ucp_context_h context = nullptr;
+  const ucs_status_t status = make_context(transport, &context);
+  if (status != UCS_OK) {
+    *error = std::string("the transport library has no such transport here: ") +
+             ucs_status_string(status);
+    return nullptr;
+  }
+  auto fabric = std::make_unique<UcxFabric>(context, transport, options.spin);
+  if (fabric->is_open()) return fabric;
+  *error = "no TCP socket can be opened to be reached at";
+  return nullptr;
+}
+
+UcxFabric::UcxFabric(ucp_context_h context, Transport transport, std::chrono::microseconds spin)
+    : context_(context), transport_(transport), spin_(spin), name_(name_of_this_process()) {
+  Door::Calls calls;
+  calls.transport_address = [this](std::uint32_t worker) {
+    return service_->transport_address(worker);
+  };
+  calls.died = [this](const ProcessName& process) { service_->note_death(process); };
+  door_ = std::make_unique<Door>(name_, transport == Transport::shm, std::move(calls));
+  service_ = std::make_unique<Service>(*door_);
+  service_->start();
+}
+
+UcxFabric::~UcxFabric() {
+  service_.reset();
+  door_.reset();
+  ucp_cleanup(context_);
+}
+
+std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  ucp_worker_h made = nullptr;
+  *status = to_status(ucp_worker_create(context_, &params, &made));
+  if (*status != Status::ok) return nullptr;
+  auto worker = std::make_unique<UcxWorker>(*this, next_worker_++, made);
+  *status = worker->start();
+  if (*status != Status::ok) return nullptr;
+  service_->add(worker.get());
+  return worker;
+}
+
+std::unique_ptr<Memory> UcxFabric::allocate(std::size_t bytes, Status* status) {
+  return map(nullptr, bytes, status);
+}
+
+std::unique_ptr<Memory> UcxFabric::attach(std::span<std::byte> bytes, Status* status) {
+  return map(bytes.data(), bytes.size(), status);
+}
+
+// Allocates where there is no address.
+std::unique_ptr<Memory> UcxFabric::map(void* address, std::size_t bytes, Status* status) {
+  *status = Status::bad_argument;
+  if (bytes == 0) return nullptr;
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                      UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+  params.address = address;
+  params.length = bytes;
+  params.flags = address == nullptr ? UCP_MEM_MAP_ALLOCATE : 0;
+  ucp_mem_h mapped = nullptr;
+  *status = to_status(ucp_mem_map(context_, &params, &mapped));
+  if (*status != Status::ok) return nullptr;
+  ucp_mem_attr_t attributes{};
+  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+  ucp_mem_query(mapped, &attributes);
+  void* packed = nullptr;
+  std::size_t packed_bytes = 0;
+  *status = to_status(ucp_rkey_pack(context_, mapped, &packed, &packed_bytes));
+  if (*status != Status::ok) {
+    ucp_mem_unmap(context_, mapped);
+    return nullptr;
+  }
+  const MemoryKey key{reinterpret_cast<std::uintptr_t>(attributes.address), bytes, name_.nonce};
+  auto encoded = encode(key, Bytes(static_cast<const std::byte*>(packed), packed_bytes));
+  ucp_rkey_buffer_release(packed);
+  return std::make_unique<UcxMemory>(context_, mapped,
+                                     std::span(static_cast<std::byte*>(attributes.address), bytes),
+                                     std::move(encoded));
+}
+
+}  // namespace iw::fabric

@@ -1,0 +1,44 @@
+// A process's part in the cluster: the transport's context, the door, the service thread, and
+// memory.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <atomic>
+#include <memory>
+
+#include "fabric/door.h"
+#include "fabric/fabric.h"
+#include "fabric/service.h"
+
+namespace iw::fabric {
+
+class UcxFabric final : public Fabric {
+ public:
+  UcxFabric(ucp_context_h context, Transport transport, std::chrono::microseconds spin);
+  ~UcxFabric() override;
+  bool is_open() const { return door_->is_open(); }
+
+  std::unique_ptr<Worker> add_worker(Status* status) override;
+  std::unique_ptr<Memory> allocate(std::size_t bytes, Status* status) override;
+  std::unique_ptr<Memory> attach(std::span<std::byte> bytes, Status* status) override;
+  Transport transport() const override { return transport_; }
+
+  Door& door() { return *door_; }
+  Service& service() { return *service_; }
+  const ProcessName& name() const { return name_; }
+  const Place& place() const { return door_->place(); }
+  std::chrono::microseconds spin() const { return spin_; }
+
+ private:
+  std::unique_ptr<Memory> map(void* address, std::size_t bytes, Status* status);
+  ucp_context_h context_;
+  const Transport transport_;
+  const std::chrono::microseconds spin_;
+  const ProcessName name_;
+  std::atomic<std::uint32_t> next_worker_{0};
+  std::unique_ptr<Door> door_;
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace iw::fabric

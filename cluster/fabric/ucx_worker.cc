@@ -1,0 +1,273 @@
+// A worker's birth and end, messages, progress and waiting. Peers are in peers.cc, one-sided access
+// in onesided.cc.
+#include "fabric/ucx_worker.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "fabric/ucx_fabric.h"
+#include "fabric/ucx_status.h"
+
+namespace iw::fabric {
+namespace {
+
+constexpr std::chrono::milliseconds sleep_max{250};  // see service.cc
+constexpr int polls_a_clock = 8;                     // reading the clock costs as much as a poll
+constexpr std::chrono::seconds farewell_max{1};
+
+}  // namespace
+
+// A thread that waits: the service leaves the worker to it.
+class Attendance {
+ public:
+  explicit Attendance(UcxWorker& worker) : worker_(worker) { worker_.attending_.fetch_add(1); }
+  ~Attendance() {
+    worker_.attending_.fetch_sub(1);
+    worker_.fabric_.service().nudge_if_asleep();
+  }
+
+ private:
+  UcxWorker& worker_;
+};
+
+UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worker)
+    : fabric_(fabric), number_(number), worker_(worker), spin_(fabric.spin()) {
+  address_ = encode({fabric.name(), fabric.place(), number});
+}
+
+Status UcxWorker::start() {
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
+  ucs_status_t status = ucp_worker_query(worker_, &attributes);
+  if (status != UCS_OK) return to_status(status);
+  const auto* begin = reinterpret_cast<const std::byte*>(attributes.address);
+  transport_address_.assign(begin, begin + attributes.address_length);
+  ucp_worker_release_address(worker_, attributes.address);
+  if (transport_address_.size() > transport_address_bytes_max) return Status::failed;
+  status = ucp_worker_get_efd(worker_, &event_fd_);
+  if (status == UCS_OK) status = set_internal_handlers();
+  return to_status(status);
+}
+
+UcxWorker::~UcxWorker() {
+  fabric_.service().remove(this);
+  {
+    const Held held(lock_);
+    say_goodbye_to_all();
+    const Deadline deadline = Clock::now() + farewell_max;
+    while (closing_ > 0 && Clock::now() < deadline) progress_held();
+    for (Peer& peer : peers_) close_endpoint(peer, true);
+    while (closing_ > 0 && Clock::now() < deadline) progress_held();
+  }
+  ucp_worker_destroy(worker_);
+}
+
+void UcxWorker::set_handler(MessageId id, Handler handler, void* context) {
+  if (id >= message_ids) return;
+  const Held held(lock_);
+  handlers_[id] = {this, handler, context};
+  ucp_am_handler_param_t param{};
+  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                     UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  param.id = id;
+  param.cb = &UcxWorker::on_message;
+  param.arg = &handlers_[id];
+  ucp_worker_set_am_recv_handler(worker_, &param);
+}
+
+ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
+                                   std::size_t header_length, void* data, std::size_t length,
+                                   const ucp_am_recv_param_t* param) {
+  const auto& slot = *static_cast<HandlerSlot*>(slot_pointer);
+  PeerId from;
+  const bool is_ours = header_length >= sizeof from && header_length <= sizeof(Op::header) &&
+                       (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+  if (!is_ours) return UCS_OK;
+  std::memcpy(&from, header, sizeof from);
+  const Peer* peer = slot.worker->find(from);
+  if (peer == nullptr || peer->state == PeerState::dead) return UCS_OK;
+  const auto* bytes = static_cast<const std::byte*>(header);
+  slot.handler(slot.context, Message{from, Bytes(bytes + sizeof from, header_length - sizeof from),
+                                     Bytes(static_cast<const std::byte*>(data), length),
+                                     slot.worker->is_service_});
+  return UCS_OK;
+}
+
+Op* UcxWorker::take_op(Completion* done) {
+  if (free_ops_.empty()) {
+    free_ops_.push_back(&ops_.emplace_back());
+    free_ops_.back()->worker = this;
+  }
+  Op* op = free_ops_.back();
+  free_ops_.pop_back();
+  op->done = done;
+  return op;
+}
+
+// What the library answered to the posting of an operation.
+Status UcxWorker::settle(ucs_status_ptr_t posted, Op* op) {
+  if (UCS_PTR_IS_PTR(posted)) {
+    fabric_.service().nudge_if_asleep();
+    return Status::pending;
+  }
+  free_ops_.push_back(op);
+  return to_status(UCS_PTR_STATUS(posted));
+}
+
+void UcxWorker::on_done(void* request, ucs_status_t status, void* op_pointer) {
+  auto* op = static_cast<Op*>(op_pointer);
+  ucp_request_free(request);
+  Completion* done = op->done;
+  op->worker->free_ops_.push_back(op);
+  if (done != nullptr) done->done(*done, to_status(status));
+}
+
+Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Completion* done) {
+  if (id >= message_ids || header.size() > header_bytes_max || payload.size() > payload_bytes_max) {
+    return Status::bad_argument;
+  }
+  const Held held(lock_);
+  Peer* peer = find(to);
+  if (peer == nullptr) return Status::bad_argument;
+  if (peer->state != PeerState::connected) {
+    return peer->state == PeerState::dead ? peer->why : Status::bad_argument;
+  }
+  Op* op = take_op(done);
+  std::memcpy(op->header.data(), &peer->own_index_there, sizeof(PeerId));
+  if (!header.empty())
+    std::memcpy(op->header.data() + sizeof(PeerId), header.data(), header.size());
+  return send_on(peer->endpoint, id, Bytes(op->header).first(sizeof(PeerId) + header.size()),
+                 payload, op);
+}
+
+// Never by rendezvous: an eager message cannot overtake another.
+Status UcxWorker::send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op) {
+  ucp_request_param_t param;
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  param.cb.send = &UcxWorker::on_done;
+  param.user_data = op;
+  return settle(ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(),
+                                payload.size(), &param),
+                op);
+}
+
+unsigned UcxWorker::progress_held() {
+  const unsigned handled = ucp_worker_progress(worker_);
+  if (has_dead_.load(std::memory_order_relaxed)) bury_the_dead();
+  if (!after_progress_.empty()) {
+    const auto calls = std::move(after_progress_);
+    after_progress_.clear();
+    for (const auto& call : calls) call();
+  }
+  return handled;
+}
+
+unsigned UcxWorker::progress() {
+  if (lock_.is_mine() || !lock_.try_lock()) return 0;
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const unsigned handled = progress_held();
+  lock_.unlock();
+  if (handled > 0) tell_sleepers();
+  lock_.let_others_in();
+  return handled;
+}
+
+Status UcxWorker::wait(const std::function<bool()>& is_done, Deadline deadline) {
+  if (lock_.is_mine()) return Status::in_handler;
+  const Attendance attendance(*this);
+  const auto spin = spin_.load();
+  Deadline spin_until = Clock::now() + spin;
+  for (int turn = 1;; turn++) {
+    lock_.lock();
+    const bool was_done = is_done();
+    const unsigned handled = was_done ? 0 : progress_held();
+    const bool is_over = was_done || (handled > 0 && is_done());
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    lock_.unlock();
+    if (handled > 0) tell_sleepers();
+    if (is_over) return Status::ok;
+    lock_.let_others_in();
+    if (turn % polls_a_clock != 0) continue;
+    const auto now = Clock::now();
+    if (now >= deadline) return Status::timed_out;
+    if (now < spin_until) continue;
+    bool is_over_after_block = false;
+    block(is_done, deadline, &is_over_after_block);
+    if (is_over_after_block) return Status::ok;
+    spin_until = Clock::now() + spin;
+  }
+}
+
+// Sleeps until something arrives. One thread sleeps on the transport's descriptor, the others on
+// it.
+void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over) {
+  const Deadline until = std::min(deadline, Clock::now() + sleep_max);
+  sleepers_.fetch_add(1);
+  std::unique_lock sleeping(sleep_mutex_);
+  if (has_leader_) {
+    someone_woke_.wait_until(sleeping, until);
+    sleepers_.fetch_sub(1);
+    return;
+  }
+  has_leader_ = true;
+  sleeping.unlock();
+  lock_.lock();
+  while (progress_held() > 0) {
+  }
+  *is_over = is_done();
+  const bool is_armed = !*is_over && ucp_worker_arm(worker_) == UCS_OK;
+  lock_.unlock();
+  if (is_armed) {
+    const auto left = std::max(Clock::duration::zero(), until - Clock::now());
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+    const timespec timeout{
+        seconds.count(),
+        std::chrono::duration_cast<std::chrono::nanoseconds>(left - seconds).count()};
+    pollfd one{event_fd_, POLLIN, 0};
+    ppoll(&one, 1, &timeout, nullptr);
+  }
+  sleeping.lock();
+  has_leader_ = false;
+  sleepers_.fetch_sub(1);
+  sleeping.unlock();
+  someone_woke_.notify_all();
+}
+
+// Others handled something that may be what the sleepers wait for.
+void UcxWorker::tell_sleepers() {
+  if (sleepers_.load() > 0) wake();
+}
+
+void UcxWorker::wake() {
+  ucp_worker_signal(worker_);
+  const std::lock_guard held(sleep_mutex_);
+  someone_woke_.notify_all();
+}
+
+bool UcxWorker::arm() {
+  const Held held(lock_);
+  return ucp_worker_arm(worker_) == UCS_OK;
+}
+
+UcxWorker::Served UcxWorker::serve() {
+  constexpr int messages_a_turn = 256;
+  if (!lock_.try_lock()) return Served::busy;
+  is_service_ = true;
+  unsigned handled = 0;
+  for (int i = 0; i < messages_a_turn; i++) {
+    const unsigned now = progress_held();
+    if (now == 0) break;
+    handled += now;
+  }
+  is_service_ = false;
+  const bool is_armed = ucp_worker_arm(worker_) == UCS_OK;
+  lock_.unlock();
+  if (handled > 0) tell_sleepers();
+  return is_armed ? Served::armed : Served::busy;
+}
+
+}  // namespace iw::fabric

@@ -1,0 +1,191 @@
+// A worker, which is a ucp_worker with a lock around it and a table of peers.
+//
+// Invariants: the transport's worker is touched only with lock_ held; handlers, completions and the
+// calls of on_connect and on_death run with it held. A peer's index is never used for another.
+// Operations that the transport is still at have an Op from the worker's stock, which outlives
+// them.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "fabric/fabric.h"
+#include "fabric/process_name.h"
+#include "fabric/worker_lock.h"
+
+namespace iw::fabric {
+
+class UcxFabric;
+class UcxWorker;
+
+enum class PeerState : std::uint8_t { connecting, connected, dead };
+
+struct Peer {
+  ucp_ep_h endpoint = nullptr;
+  Address address;
+  AddressParts parts;
+  PeerId own_index_there = 0;  // once connected
+  std::atomic<PeerState> state{PeerState::connecting};
+  Status why = Status::peer_dead;  // of one that is dead
+};
+
+// What the transport is at: kept until it calls back.
+struct Op {
+  UcxWorker* worker = nullptr;
+  Completion* done = nullptr;
+  std::array<std::byte, 4 + header_bytes_max> header;
+};
+
+class UcxWindow final : public Window {
+ public:
+  UcxWindow(Peer* peer, PeerId id, std::size_t size, std::uint64_t address)
+      : peer_state(peer), remote_address(address) {
+    peer_ = id;
+    size_ = size;
+  }
+  ~UcxWindow() override;
+  void set_direct(std::byte* direct) { direct_ = direct; }
+  Peer* peer_state;
+  std::uint64_t remote_address;
+  ucp_rkey_h rkey = nullptr;
+};
+
+class UcxWorker final : public Worker {
+ public:
+  UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worker);
+  ~UcxWorker() override;
+  Status start();
+
+  const Address& address() const override { return address_; }
+  void set_spin(std::chrono::microseconds spin) override { spin_.store(spin); }
+  Status connect(const Address& address, Deadline deadline, PeerId* peer) override;
+  const Address& peer_address(PeerId peer) const override;
+  bool is_alive(PeerId peer) const override;
+  void on_connect(std::function<void(PeerId)> call) override { on_connect_ = std::move(call); }
+  void on_death(std::function<void(PeerId)> call) override { on_death_ = std::move(call); }
+  void set_handler(MessageId id, Handler handler, void* context) override;
+  Status send(PeerId to, MessageId id, Bytes header, Bytes payload, Completion* done) override;
+
+  std::unique_ptr<Window> open(PeerId peer, Bytes key, Status* status) override;
+  Status put(Window& to, std::size_t offset, Bytes from, Completion* done) override;
+  Status get(Window& from, std::size_t offset, std::span<std::byte> to, Completion* done) override;
+  Status fetch_add(Window& at, std::size_t offset, std::uint64_t add, std::uint64_t* before,
+                   Completion* done) override;
+  Status compare_swap(Window& at, std::size_t offset, std::uint64_t expected, std::uint64_t desired,
+                      std::uint64_t* before, Completion* done) override;
+  Status flush(PeerId peer, Completion* done) override;
+  bool is_onesided(Operation operation, const Window& window) const override;
+  bool is_onesided(Operation operation, PeerId peer) const override;
+
+  Status put(Window& to, std::size_t offset, Bytes from, Deadline deadline) override;
+  Status get(Window& from, std::size_t offset, std::span<std::byte> to, Deadline deadline) override;
+  Status fetch_add(Window& at, std::size_t offset, std::uint64_t add, std::uint64_t* before,
+                   Deadline deadline) override;
+  Status compare_swap(Window& at, std::size_t offset, std::uint64_t expected, std::uint64_t desired,
+                      std::uint64_t* before, Deadline deadline) override;
+  Status flush(PeerId peer, Deadline deadline) override;
+
+  unsigned progress() override;
+  Status wait(const std::function<bool()>& is_done, Deadline deadline) override;
+  void wake() override;
+  int event_fd() const override { return event_fd_; }
+  bool arm() override;
+  bool in_handler() const override { return lock_.is_mine(); }
+
+  // For the fabric and its service thread.
+  std::uint32_t number() const { return number_; }
+  const std::vector<std::byte>& transport_address() const { return transport_address_; }
+  void note_death(const ProcessName& process);
+  bool is_waited_on() const { return attending_.load() > 0; }
+  std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  enum class Served { armed, busy };
+  Served serve();
+
+ private:
+  friend class Attendance;
+  struct HandlerSlot {
+    UcxWorker* worker = nullptr;
+    Handler handler = nullptr;
+    void* context = nullptr;
+  };
+  struct Hello {
+    Address address;
+    PeerId index_of_receiver;
+    PeerId index_here;  // welcome only
+  };
+  using PeerKey = std::pair<std::array<std::uint64_t, 2>, std::uint32_t>;
+
+  // Peers (peers.cc). All with the lock held.
+  Peer* find(PeerId peer) const;
+  PeerId add_peer(const AddressParts& parts, Bytes transport_address, Status* status);
+  Status say_hello(PeerId peer, ucp_ep_h endpoint);
+  void take_hello(Bytes header, Bytes transport_address);
+  void take_welcome(Bytes header);
+  void fail(PeerId peer, Status why);
+  void close_endpoint(Peer& peer, bool by_force);
+  void say_goodbye_to_all();
+  void bury_the_dead();
+  ucs_status_t set_internal_handlers();
+  static ucs_status_t on_hello(void*, const void*, std::size_t, void*, std::size_t,
+                               const ucp_am_recv_param_t*);
+  static ucs_status_t on_welcome(void*, const void*, std::size_t, void*, std::size_t,
+                                 const ucp_am_recv_param_t*);
+  static ucs_status_t on_goodbye(void*, const void*, std::size_t, void*, std::size_t,
+                                 const ucp_am_recv_param_t*);
+  static ucs_status_t on_message(void*, const void*, std::size_t, void*, std::size_t,
+                                 const ucp_am_recv_param_t*);
+  static void on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status);
+
+  // Operations. All with the lock held.
+  Op* take_op(Completion* done);
+  Status settle(ucs_status_ptr_t posted, Op* op);
+  static void on_done(void* request, ucs_status_t status, void* op);
+  Status check(const Window& window, std::size_t offset, std::size_t bytes, bool is_word) const;
+  Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op);
+
+  // Waiting.
+  struct Waited;
+  template <typename Post>
+  Status await(Waited* waited, Deadline deadline, Post post);
+  unsigned progress_held();
+  void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
+  void tell_sleepers();
+
+  UcxFabric& fabric_;
+  const std::uint32_t number_;
+  ucp_worker_h worker_;
+  int event_fd_ = -1;
+  Address address_;
+  std::vector<std::byte> transport_address_;
+  mutable WorkerLock lock_;
+  std::atomic<std::chrono::microseconds> spin_;
+  bool is_service_ = false;  // who holds the lock is the service thread
+
+  std::deque<Peer> peers_;
+  std::map<PeerKey, PeerId> peer_of_;
+  std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
+  std::size_t closing_ = 0;
+  std::array<HandlerSlot, message_ids> handlers_;
+  std::function<void(PeerId)> on_connect_, on_death_;
+  std::deque<Op> ops_;
+  std::vector<Op*> free_ops_;
+
+  std::mutex dead_mutex_;
+  std::vector<ProcessName> dead_;
+  std::atomic<bool> has_dead_{false};
+
+  std::atomic<std::uint64_t> polls_{0};
+  std::atomic<int> attending_{0};
+  std::atomic<int> sleepers_{0};
+  std::mutex sleep_mutex_;
+  std::condition_variable someone_woke_;
+  bool has_leader_ = false;
+};
+
+}  // namespace iw::fabric
