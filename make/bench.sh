@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|optimisations|server_costs|solver|frames for one.
+# granularity|translate|swizzle|optimisations|server_costs|solver|frames|rpc for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
@@ -38,6 +38,16 @@ if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
   "$BUILD/release/bench/bench_server_releases" "$releases"
   GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824 \
     "${CARGO_TARGET_DIR:-target}/release/examples/server_costs" "$releases"
+fi
+# Calls by reference beside calls by deep copy. One of the callees is a Python program.
+if [[ "$ONLY" =~ ^(rpc)?$ ]]; then
+  echo "== rpc"
+  make/python.sh agent
+  IW_PYTHON="$BUILD/python/venv/bin/python" "$BUILD/release/bench/bench_rpc"
+  for y in bytes us; do
+    make/plot.py bench/results/rpc.csv --x structure_nodes --series system --y $y --log xy --unit "$y a call" \
+      --out "bench/results/rpc-$y.svg" --title "A tree as an argument, 1 % changed before each call"
+  done
 fi
 # From Python to Python. The rivals come from the Python package index.
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 namespace bench {
 namespace {
@@ -79,17 +78,14 @@ ChildServer::~ChildServer() {
 }
 
 ChildServer ChildServer::interweave(const std::string& listen) {
+  const char* program = getenv("IW_PROGRAM");
+  return listening({program ? program : "interweave", "serve", "--listen", listen, "--http",
+                    "127.0.0.1:0", "--store", "memory"});
+}
+
+ChildServer ChildServer::listening(const std::vector<std::string>& command) {
   ChildServer server;
   server.folder_ = own_folder();
-  const char* program = getenv("IW_PROGRAM");
-  const std::vector<std::string> command = {program ? program : "interweave",
-                                            "serve",
-                                            "--listen",
-                                            listen,
-                                            "--http",
-                                            "127.0.0.1:0",
-                                            "--store",
-                                            "memory"};
   int output = -1;
   server.pid_ = start(command, server.folder_ + "/log", &output);
   const std::string line = wait_for_line(output, "listening ", command[0]);

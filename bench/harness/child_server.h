@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -18,6 +19,8 @@ class ChildServer {
   // On 127.0.0.1 clients of the same host take a Unix socket by themselves; on another loopback
   // address they use TCP (NET-1). Nothing is kept on disk.
   static ChildServer interweave(const std::string& listen = "127.0.0.1:0");
+  // A program that prints such a line.
+  static ChildServer listening(const std::vector<std::string>& command);
   // Listens on a Unix socket only, keeps nothing on disk; address() is the socket's path.
   static ChildServer redis();
 
