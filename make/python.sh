@@ -4,13 +4,15 @@
 #
 #   make/python.sh dist    wheel and source distribution, with the client library of `make build`
 #   make/python.sh test    the package, installed into the environment, under pytest
+#   make/python.sh agent   the package in the environment, for the conformance agent; nothing if it is up to date
 #   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
 #   make/python.sh bench   bench/frames.py, beside its rivals, in an environment of their own
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out="$PWD/$BUILD/python"
+build=$(realpath -m "${BUILD:-build}")
+out="$build/python"
 venv="$out/venv"
-library="${IW_PYTHON_LIBRARY:-$PWD/$BUILD/release/native/abi/libinterweave.a}"
+library="${IW_PYTHON_LIBRARY:-$build/release/native/abi/libinterweave.a}"
 mkdir -p "$out"
 
 # environment DIR REQUIREMENTS: made anew when the requirements have changed.
@@ -43,12 +45,21 @@ dist() {
 
 install_wheel() {
   "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$out"/dist/interweave-*.whl
+  [ "$1" != "$venv" ] || touch "$venv/installed"
+}
+
+# Whether the environment has the package as its sources and the client library are now.
+is_installed() {
+  local wheel
+  wheel=$(ls "$out"/dist/interweave-*.whl 2>/dev/null) && [ "$venv/installed" -nt "$wheel" ] || return 1
+  [ -z "$(find python/CMakeLists.txt python/pyproject.toml python/interweave python/src "$library" \
+    -name __pycache__ -prune -o -type f -newer "$wheel" -print)" ]
 }
 
 run_tests() {
   IW_TEST_SERVER="${IW_TEST_SERVER:-$PWD/target/release/interweave}" \
-  IW_TEST_AGENT="${IW_TEST_AGENT:-$PWD/$BUILD/release/native/abi/test_agent}" \
-  IW_TEST_EXAMPLES="${IW_TEST_EXAMPLES:-$PWD/$BUILD/release/examples}" \
+  IW_TEST_AGENT="${IW_TEST_AGENT:-$build/release/native/abi/test_agent}" \
+  IW_TEST_EXAMPLES="${IW_TEST_EXAMPLES:-$build/release/examples}" \
     "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python python/tests "$@"
 }
 
@@ -62,6 +73,11 @@ case "${1:-dist}" in
     dist
     install_wheel "$venv"
     run_tests
+    ;;
+  agent)
+    is_installed && exit
+    dist
+    install_wheel "$venv"
     ;;
   sdist)
     dist
@@ -78,7 +94,7 @@ case "${1:-dist}" in
     "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
     ;;
   *)
-    echo "python: '$1' is none of dist, test, sdist, bench" >&2
+    echo "python: '$1' is none of dist, test, agent, sdist, bench" >&2
     exit 2
     ;;
 esac

@@ -48,6 +48,7 @@ for machine in $machines; do
 done
 
 make/web.sh agent
+make/python.sh agent
 
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
 conformance/run.py self-test "${server[@]}"

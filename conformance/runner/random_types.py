@@ -155,7 +155,8 @@ class TypeMaker:
     def union(self, depth):
         random = self.random
         arms = [None if random.random() < 0.2 else self.any(depth) for _ in range(random.randint(1, 4))]
-        body = {"on": ["on", "int"], "arms": [[f"a{i}", arm and arm.reference, [i]] for i, arm in enumerate(arms)]}
+        body = {"on": ["on", "int"],
+                "arms": [[f"a{i}", arm.reference, [i]] if arm else ["", None, [i]] for i, arm in enumerate(arms)]}
         made = Type("union", {"union": body})
         made.cases = list(enumerate(arms))
         if random.random() < 0.4:

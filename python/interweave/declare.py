@@ -16,7 +16,7 @@ import enum
 import inspect
 import sys
 import typing
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union as Either
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Type, TypeVar, Union as Either
 
 import numpy as np
 
@@ -32,9 +32,22 @@ NAMES = ("Char", "UChar", "Short", "UShort", "Int", "UInt", "Hyper", "UHyper", "
 
 
 class Declared:
-    """A type expression. Its table is made once, when it is first needed."""
+    """A type expression. Its table is made once, when it is first needed and all that it leads to is declared."""
 
     _table: int = 0
+
+    def resolve(self, scope: "Scope", seen: "Set[Declared]") -> None:
+        """Finds all types that this one leads to, so that no table is made that leads to one which cannot be.
+        Thrown: UnknownType."""
+        if self._table or self in seen:
+            return
+        seen.add(self)
+        for inner, one in self._parts(scope):
+            as_declared(inner.find(one)).resolve(inner, seen)
+
+    def _parts(self, scope: "Scope") -> List[Tuple["Scope", Any]]:
+        """The annotations that it is made of, and where their names are looked up."""
+        return []
 
     def table(self, scope: "Scope") -> int:
         if not self._table:
@@ -49,10 +62,11 @@ class Declared:
 
 
 class Scope:
-    """Where names in annotations are looked up: types declared before, the class's module, the frame around it."""
+    """Where names in annotations are looked up: types declared before, the frame around the class, its module."""
 
-    def __init__(self, names: Dict[str, Any]) -> None:
+    def __init__(self, names: Dict[str, Any], module: Optional[Dict[str, Any]] = None) -> None:
         self.names = names
+        self.module = module or {}  # the module's own dictionary: names may come later
 
     def find(self, annotation: Any) -> Any:
         if isinstance(annotation, typing.ForwardRef):
@@ -62,7 +76,7 @@ class Scope:
         if annotation in _by_name:
             return _by_name[annotation]
         try:
-            return eval(annotation, {**self.names}, dict(_by_name))  # as typing.get_type_hints does
+            return eval(annotation, {**self.module, **self.names}, dict(_by_name))  # as typing.get_type_hints does
         except NameError as unknown:
             raise UnknownType(f"'{annotation}' is not declared (yet): {unknown} [UNKNOWN_TYPE]") from None
 
@@ -104,19 +118,14 @@ class Derived(Declared):
     def __init__(self, kind: str, element: Any, count: int, name: str = "") -> None:
         self.kind, self.element, self.count, self.name = kind, element, count, name
 
+    def _parts(self, scope: Scope) -> List[Tuple[Scope, Any]]:
+        return [] if self.element is None else [(scope, self.element)]
+
     def _make(self, scope: Scope) -> int:
-        if self.kind == "pointer":  # may lead back to a type that is being made
-            self._table = table = _core.new_table(self.name, KIND[self.kind])
-            try:
-                element = 0 if self.element is None else scope.table(self.element)
-            except BaseException:
-                self._table = 0
-                raise
-        else:
-            element = scope.table(self.element)
-            table = _core.new_table(self.name, KIND[self.kind])
-        _core.fill_derived(table, element, self.count)
-        return table
+        self._table = _core.new_table(self.name, KIND[self.kind])  # first: it may lead back here
+        element = 0 if self.element is None else scope.table(self.element)
+        _core.fill_derived(self._table, element, self.count)
+        return self._table
 
 
 class Enum(Declared):
@@ -135,24 +144,17 @@ class Enum(Declared):
 class Record(Declared):
     def __init__(self, name: str, fields: Dict[str, Any], scope: Scope, declared: Optional[type] = None) -> None:
         self.name, self.fields, self.scope, self.declared = name, fields, scope, declared
-        self._began = 0
 
-    def table(self, scope: Scope) -> int:
-        if not self._table and not self._began:
-            self._made()
-        return self._table or self._began
+    def _parts(self, scope: Scope) -> List[Tuple[Scope, Any]]:
+        return [(self.scope, one) for one in self.fields.values()]
 
-    def _made(self) -> None:
-        self._began = _core.new_table(self.name, KIND["record"])
-        try:
-            fields = [(name, self.scope.table(one)) for name, one in self.fields.items()]
-        except BaseException:
-            self._began = 0
-            raise
-        _core.fill_record(self._began, fields)
-        self._table = self._began
+    def _make(self, scope: Scope) -> int:
+        self._table = _core.new_table(self.name, KIND["record"])
+        _core.fill_record(self._table, [(name, self.scope.table(one)) for name, one in self.fields.items()])
+        return self._table
 
     def register(self) -> None:
+        self.resolve(self.scope, set())
         _core.register_types([self.table(self.scope)])
         if self.declared is not None:
             set_class(_core.laid_out(self._table), self.declared)
@@ -175,24 +177,28 @@ class UnionType(Declared):
         self.name, self.discriminant, self.arms, self.otherwise = name, discriminant, arms, otherwise
         self.scope = scope
 
+    def _parts(self, scope: Scope) -> List[Tuple[Scope, Any]]:
+        arms = [self.discriminant, *(arm[:2] for arm in self.arms), *([self.otherwise] if self.otherwise else [])]
+        return [(self.scope, annotation) for _, annotation in arms if not _is_void(annotation)]
+
     def _arm(self, name: str, annotation: Any, values: List[int]) -> Tuple[Tuple[str, int], List[int]]:
-        is_void = annotation is None or annotation is type(None)
-        return ("" if is_void else name, 0 if is_void else self.scope.table(annotation)), values
+        return (("", 0) if _is_void(annotation) else (name, self.scope.table(annotation))), values
 
     def _make(self, scope: Scope) -> int:
-        self._table = table = _core.new_table(self.name, KIND["union"])
+        self._table = _core.new_table(self.name, KIND["union"])
         name, annotation = self.discriminant
-        try:
-            arms = [self._arm(*arm) for arm in self.arms]
-            otherwise = None if self.otherwise is None else self._arm(*self.otherwise, [])
-            _core.fill_union(table, (name, self.scope.table(annotation)), arms, otherwise)
-        except BaseException:
-            self._table = 0
-            raise
-        return table
+        arms = [self._arm(*arm) for arm in self.arms]
+        otherwise = None if self.otherwise is None else self._arm(*self.otherwise, [])
+        _core.fill_union(self._table, (name, self.scope.table(annotation)), arms, otherwise)
+        return self._table
 
     def register(self) -> None:
+        self.resolve(self.scope, set())
         _core.register_types([self.table(self.scope)])
+
+
+def _is_void(annotation: Any) -> bool:
+    return annotation is None or annotation is type(None)
 
 
 PRIMITIVES = {name: Primitive(name, table) for name, table in zip(NAMES, _core.primitives())}
@@ -212,7 +218,7 @@ def as_declared(annotation: Any) -> Declared:
     if isinstance(annotation, type) and annotation in _declared:
         return _declared[annotation]
     if isinstance(annotation, type) and issubclass(annotation, enum.IntEnum):
-        members = [(member.name, int(member)) for member in annotation]
+        members = [(name, int(member)) for name, member in annotation.__members__.items()]  # aliases, too
         made = Enum(annotation.__name__, members, annotation)
         return _declared.setdefault(annotation, made)
     if isinstance(annotation, type) and annotation in _python_types:
@@ -241,6 +247,7 @@ def table_of(annotation: Any) -> int:
     settle()
     declared = as_declared(annotation)
     scope = declared.scope if isinstance(declared, (Record, UnionType)) else Scope({})
+    declared.resolve(scope, set())
     table = declared.table(scope)
     is_expression = isinstance(declared, (Derived, FixedString, Text))
     if declared in _pending or is_expression and table not in _registered:
@@ -254,7 +261,7 @@ _registered: "set[int]" = set()
 
 def _scope_around(declared: type, depth: int) -> Scope:
     module = sys.modules.get(declared.__module__)
-    return Scope({**(vars(module) if module else {}), **sys._getframe(depth).f_locals})
+    return Scope(dict(sys._getframe(depth).f_locals), vars(module) if module else None)
 
 
 def _declare(made: Either[Record, UnionType], declared: type) -> None:

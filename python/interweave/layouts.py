@@ -25,9 +25,12 @@ Numbers = Tuple["np.dtype[Any]", Tuple[int, ...]]
 
 
 def _numbers(values: Any, dtype: "np.dtype[Any]") -> Any:
-    """Bytes are numbers for an array of bytes (XDR's opaque)."""
-    is_bytes = isinstance(values, (bytes, bytearray)) and dtype.itemsize == 1
-    return np.frombuffer(values, dtype) if is_bytes else values
+    """Bytes are numbers for an array of bytes (XDR's opaque), alone and in lists."""
+    if dtype.itemsize != 1:
+        return values
+    if isinstance(values, (bytes, bytearray)):
+        return np.frombuffer(values, dtype)
+    return [_numbers(one, dtype) for one in values] if isinstance(values, (list, tuple)) else values
 
 
 class Layout:
@@ -437,7 +440,7 @@ def _arm(parts: Tuple[str, int, int, List[int]]) -> Arm:
 
 
 class PointerLayout(Layout):
-    """A pointer: None, or what it leads to, in this or another segment."""
+    """A pointer: None, or what it leads to, in this or another segment. A MIP may be stored in place of the object."""
 
     @cached_property
     def target(self) -> Optional[Layout]:
@@ -459,7 +462,11 @@ class PointerLayout(Layout):
         if value is not None and self.target is not None and isinstance(value, Reference):
             if value._layout is not self.target:
                 raise TypeError(f"a {self.spelled} cannot point to {value._layout.spelled}")
-        place.store_pointer(offset, 0 if value is None else address_of(value))
+        if isinstance(value, str):
+            place.check_writable()
+            place.store_pointer(offset, _core.address_of_mip(value))
+        else:
+            place.store_pointer(offset, 0 if value is None else address_of(value))
 
 
 class SequenceLayout(Layout):

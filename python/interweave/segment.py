@@ -150,7 +150,7 @@ class Segment:
         self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, token, quota)
         self.url = url
         self.identity: int = self._core.identity
-        self.coherence = coherence
+        self._coherence = coherence
         self._listeners: Dict[int, Callable[[int], None]] = {}
 
     # ---- opening and closing ----
@@ -205,6 +205,16 @@ class Segment:
     @property
     def is_write_locked(self) -> bool:
         return self._core.holds_writer_lock()
+
+    @property
+    def coherence(self) -> Coherence:
+        """Of reader locks that say nothing themselves."""
+        return self._coherence
+
+    @coherence.setter
+    def coherence(self, coherence: Coherence) -> None:
+        self._use(coherence)  # a bound that is none is refused here, and announcements obey it at once
+        self._coherence = coherence
 
     def _use(self, coherence: Coherence) -> None:
         if _models.get(self.identity, FULL) != coherence:
@@ -440,10 +450,9 @@ def _value_at(segment: Segment, address: int) -> Any:
 
 
 def at(mip: str) -> Any:
-    """Where a MIP leads: the block's value, or the value in it. Opens the segment if need be, and takes a reader lock
-    for a moment if this thread has none; look at the value under one of `interweave.segment_of(value)`."""
-    if "#" not in mip:
-        raise BadPointer(f"'{mip}' names no block: a MIP is URL#block or URL#block#offset [BAD_POINTER]")
+    """Where a MIP leads: the block's value, or the value in it; without a block: the segment's first. Opens the segment
+    if need be, and takes a reader lock for a moment if this thread has none; look at the value under one of
+    `interweave.segment_of(value)`."""
     segment, address = _place_of_mip(mip)
     if segment.is_locked:
         return _value_at(segment, address)

@@ -3,6 +3,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -28,11 +30,32 @@ T read(const std::byte* from) {
   return value;
 }
 
+// A float's bits as a double's and back. The processor's own conversion would make a signalling NaN
+// a quiet one.
+double widened(float value) {
+  if (!std::isnan(value)) return value;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint64_t sign = std::uint64_t{bits >> 31} << 63;
+  return std::bit_cast<double>(sign | std::uint64_t{0x7ff} << 52 |
+                               std::uint64_t{bits & 0x7fffff} << 29);
+}
+
+float narrowed(double value) {
+  if (!std::isnan(value)) return static_cast<float>(value);
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const auto payload = static_cast<std::uint32_t>(bits >> 29 & 0x7fffff);
+  // One whose payload lies in the bits that are lost stays a NaN.
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 63) << 31 | 0x7f800000U |
+                              (payload == 0 ? 0x400000U : payload));
+}
+
 template <typename T>
 nb::object number_at(const std::byte* from) {
   const T value = read<T>(from);
-  if constexpr (std::is_floating_point_v<T>) {
-    return nb::steal(PyFloat_FromDouble(static_cast<double>(value)));
+  if constexpr (std::is_same_v<T, float>) {
+    return nb::steal(PyFloat_FromDouble(widened(value)));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return nb::steal(PyFloat_FromDouble(value));
   } else if constexpr (std::is_signed_v<T>) {
     return nb::steal(PyLong_FromLongLong(value));
   } else {
@@ -46,7 +69,11 @@ void store_number(std::byte* to, nb::handle value) {
   if constexpr (std::is_floating_point_v<T>) {
     const double number = PyFloat_AsDouble(value.ptr());
     if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-    stored = static_cast<T>(number);
+    if constexpr (std::is_same_v<T, float>) {
+      stored = narrowed(number);
+    } else {
+      stored = number;
+    }
   } else {
     const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
     if (!index.is_valid()) throw nb::python_error();

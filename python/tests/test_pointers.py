@@ -108,3 +108,27 @@ def test_a_list_of_the_papers_first_figure(segment):
             found.append(at.number)
             at = at.next
     assert found == [2, 1, 3]
+
+
+def test_a_mip_is_stored_as_what_it_leads_to_would_be(segment):
+    with segment.write():
+        end = segment.new(Knot, name="end")
+        begin = segment.new(Knot, name="begin", value={"number": 1, "next": interweave.mip(end)})
+        again = segment.new(Knot, value=interweave.snapshot(begin))
+        begin.anything = f"{segment.url}#end"
+        assert begin.next == end and again.next == end and begin.anything == end
+        with pytest.raises(interweave.NoBlock):
+            begin.next = f"{segment.url}#nobody"
+        assert begin.next == end
+    with segment.read():
+        with pytest.raises(interweave.NoLock):
+            begin.next = interweave.mip(end)
+
+
+def test_a_mip_without_a_block_leads_to_the_first(segment):
+    with pytest.raises(interweave.NoBlock):
+        interweave.at(segment.url)
+    with segment.write():
+        first = segment.new(Knot)
+        segment.new(Knot)
+    assert interweave.at(segment.url) == first

@@ -280,3 +280,70 @@ def test_the_same_name_with_another_structure_is_refused(segment, url):
 
         with segment.write():
             segment.new(Second)
+
+
+@interweave.struct
+class Painted:
+    shade: "Shade"
+    next: interweave.Pointer["Painted"]
+
+
+class Shade(enum.IntEnum):
+    DARK = 1
+    DIM = 1
+    LIGHT = 2
+
+
+def test_names_of_an_enum_that_share_a_value_are_all_declared(segment):
+    members = interweave._core.parts_of(interweave.declare.table_of(Shade))["members"]
+    assert members == [("DARK", 1), ("DIM", 1), ("LIGHT", 2)]
+
+
+def test_an_enum_may_come_later_than_its_name(segment):
+    with segment.write():
+        assert segment.new(Painted, value={"shade": "DIM"}).shade is Shade.DARK
+
+
+def test_types_that_lead_to_each_other_wait_for_the_last_of_them(segment):
+    @interweave.struct
+    class Town:
+        roads: interweave.Sequence[interweave.Pointer["Road"]]
+        mayor: interweave.Pointer["Person"]
+
+    @interweave.struct
+    class Road:
+        ends: interweave.Array[interweave.Pointer["Town"], 2]
+
+    with segment.write(), pytest.raises(interweave.UnknownType, match="Person"):
+        segment.new(Road)
+
+    @interweave.struct
+    class Person:
+        lives_in: Town
+
+    with segment.write():
+        person, road = segment.new(Person), segment.new(Road)
+        person.lives_in = {"roads": [road], "mayor": person}
+        road.ends[1] = person.lives_in
+        assert person.lives_in.roads[0].ends[1].mayor == person
+
+
+def test_a_float_keeps_every_bit_on_its_way_through_python(segment):
+    bits = [0x7f800001, 0xff812345, 0x7fc00001, 0x7f800000, 0x80000000, 0x00000001]
+    with segment.write():
+        given, taken = (segment.new(Point, count=len(bits)) for _ in range(2))
+        given["y"][:] = np.array(bits, "u4").view("f4")
+        for one, other in zip(given, taken):
+            other.y = one.y
+        assert taken["y"].copy().view("u4").tolist() == bits
+        taken[0].y = np.array(0x7ff0000000000001, "u8").view("f8")[()]  # a NaN by bits that a float does not have
+        assert np.isnan(taken[0].y)
+
+
+def test_bytes_are_stored_in_lists_of_byte_arrays_too(segment):
+    keys = interweave.Array[interweave.UChar, 2]
+    with segment.write():
+        rows = segment.new(keys, count=2, value=[b"ab", b"\xff\x00"])
+        lists = segment.new(interweave.Sequence[keys], count=2, value=[[b"ab", bytearray(b"cd"), [1, 2]], []])
+        assert rows.tolist() == [[97, 98], [255, 0]]
+        assert lists[0].tolist() == [[97, 98], [99, 100], [1, 2]] and len(lists[1]) == 0

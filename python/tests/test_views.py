@@ -95,7 +95,7 @@ BEGIN = """
         del segment, record
         gc.collect()
         record = type("Gone", (), {"x": property(lambda self: interweave.at("x"))})()
-        """, "BadPointer"),
+        """, "BadUrl"),
     ("used by another thread while others change them", """
         end = threading.Event()
 

@@ -1,0 +1,114 @@
+"""Types as the conformance runner writes them (conformance/README.md): JSON to declarations and back."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any, Dict, List, Optional
+
+import interweave
+from interweave.declare import (PRIMITIVES, Declared, Derived, Enum, FixedString, Record, Scope, Text, UnionType,
+                                _pending)
+from interweave.layouts import (ArrayLayout, EnumLayout, Layout, PointerLayout, PrimitiveLayout, RecordLayout,
+                                SequenceLayout, StringLayout, TextLayout, UnionLayout)
+
+
+class Declarations:
+    """The types declared to this process: named ones as programs declare theirs, by classes."""
+
+    def __init__(self) -> None:
+        self.named: Dict[str, Any] = {name.lower(): one for name, one in PRIMITIVES.items()}
+
+    def declare(self, descriptions: List[Dict[str, Any]]) -> None:
+        """Enums first: as a program's are, they are looked up where the others are declared."""
+        for description in sorted(descriptions, key=lambda one: "enum" not in one):
+            name = description["name"]
+            self.named[name] = self.declared(name, description)
+
+    def find(self, description: Any) -> Any:
+        """What Segment.new() takes."""
+        if isinstance(description, dict):
+            return self.anonymous(description)
+        if description not in self.named:
+            raise interweave.UnknownType(f"nobody declared {description}")
+        return self.named[description]
+
+    def part(self, description: Any) -> Any:
+        """What an annotation may be: of a type that is declared later, its name."""
+        return self.named.get(description, description) if isinstance(description, str) else self.find(description)
+
+    def declared(self, name: str, description: Dict[str, Any]) -> Any:
+        if "enum" in description:
+            return enum.IntEnum(name, description["enum"])
+        if "record" in description:
+            fields = {field: self.part(kind) for field, kind in description["record"]}
+            return interweave.struct(type(name, (), {"__annotations__": fields}))
+        if "union" in description:
+            (tag, discriminant), arms, default = self.choice(description["union"])
+            members = {arm[0] or f"void{at}": Annotated[arm[1], interweave.Case(*arm[2])] for at, arm in enumerate(arms)}
+            if default is not None:
+                members[default[0] or "void"] = Annotated[default[1], interweave.Default]
+            return interweave.union(discriminant, tag=tag)(type(name, (), {"__annotations__": members}))
+        return self.derived(description, name)
+
+    def derived(self, description: Dict[str, Any], name: str = "") -> Derived:
+        (kind, body), = ((kind, body) for kind, body in description.items() if kind != "name")
+        if kind == "pointer":
+            return Derived(kind, self.arm(body), 0, name)
+        if kind in ("array", "sequence"):
+            return Derived(kind, self.part(body[0]), body[1], name)
+        raise ValueError(f"{kind} is no kind of type")
+
+    def anonymous(self, description: Dict[str, Any]) -> Declared:
+        if "string" in description:
+            return FixedString(description["string"])
+        if "text" in description:
+            return Text(description["text"])
+        if "enum" in description:
+            return Enum("", [(name, value) for name, value in description["enum"]])
+        scope = Scope({})
+        made: Any
+        if "record" in description:
+            made = Record("", {field: self.part(kind) for field, kind in description["record"]}, scope)
+        elif "union" in description:
+            discriminant, arms, default = self.choice(description["union"])
+            made = UnionType("", discriminant, arms, default, scope)
+        else:
+            return self.derived(description)
+        _pending.append(made)
+        return made  # type: ignore[no-any-return]
+
+    def choice(self, body: Dict[str, Any]) -> Any:
+        """(discriminant, arms, default arm)"""
+        name, kind = body["on"]
+        arms = [(arm, self.arm(of), values) for arm, of, values in body["arms"]]
+        default = body.get("default")
+        return (name, self.part(kind)), arms, None if default is None else (default[0], self.arm(default[1]))
+
+    def arm(self, description: Any) -> Any:
+        return None if description is None else self.part(description)
+
+
+def described(layout: Optional[Layout]) -> Any:
+    """A type's name, or what an anonymous one is made of."""
+    if layout is None or layout.name:
+        return layout and layout.name
+    if isinstance(layout, PrimitiveLayout):
+        return layout.spelled
+    if isinstance(layout, StringLayout):
+        return {"string": layout.size - 1}
+    if isinstance(layout, TextLayout):
+        return {"text": layout._parts["count"]}
+    if isinstance(layout, EnumLayout):
+        return {"enum": [list(member) for member in layout._parts["members"]]}
+    if isinstance(layout, ArrayLayout):
+        return {"array": [described(layout.element), layout.count]}
+    if isinstance(layout, SequenceLayout):
+        return {"sequence": [described(layout.element), layout._parts["count"]]}
+    if isinstance(layout, PointerLayout):
+        return {"pointer": described(layout.target)}
+    if isinstance(layout, RecordLayout):
+        return {"record": [[field.name, described(field.layout)] for field in layout.fields.values()]}
+    assert isinstance(layout, UnionLayout)
+    arms = [[arm.name, described(arm.layout), arm.values] for arm in layout.arms]
+    rest = {} if layout.otherwise is None else {"default": [layout.otherwise.name, described(layout.otherwise.layout)]}
+    return {"union": {"on": [layout.discriminant.name, described(layout.discriminant.layout)], "arms": arms, **rest}}
