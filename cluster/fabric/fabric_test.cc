@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <numeric>
@@ -117,4 +118,229 @@ TEST_P(Fabrics, MessagesGoThereAndBackInOrder) {
     EXPECT_EQ(heard.headers.back(), header);
     EXPECT_EQ(heard.payloads.back(), payload);
   }
+}
+
+namespace {
+
+// The target's memory, seen from here.
+struct Seen {
+  Seen(const Child& child, const Process& here) {
+    peer = here.connect(child.line().hear_value<Address>());
+    Status status;
+    window = here.worker->open(peer, child.line().hear(), &status);
+    EXPECT_EQ(status, Status::ok) << to_string(status);
+  }
+  PeerId peer;
+  std::unique_ptr<Window> window;
+};
+
+}  // namespace
+
+TEST_P(Fabrics, WhatWasPutIsGot) {
+  const Child target("target");
+  const Process here;
+  const Seen seen(target, here);
+  for (const std::size_t size : {1, 8, 4096, 100000, 1 << 20}) {
+    const auto sent = pattern(size, 7);
+    std::vector<std::byte> got(size);
+    ASSERT_EQ(here.worker->put(*seen.window, (1 << 20) - size, sent, soon()), Status::ok);
+    ASSERT_EQ(here.worker->get(*seen.window, (1 << 20) - size, got, soon()), Status::ok);
+    EXPECT_EQ(got, sent);
+  }
+}
+
+TEST_P(Fabrics, NothingOutsideTheWindowIsReached) {
+  const Child target("target");
+  const Process here;
+  const Seen seen(target, here);
+  std::vector<std::byte> bytes(16);
+  std::uint64_t before = 0;
+  Worker& worker = *here.worker;
+  EXPECT_EQ(worker.put(*seen.window, (1 << 20) - 15, bytes, soon()), Status::bad_argument);
+  EXPECT_EQ(worker.get(*seen.window, ~std::size_t{0}, bytes, soon()), Status::bad_argument);
+  EXPECT_EQ(worker.fetch_add(*seen.window, 1 << 20, 1, &before, soon()), Status::bad_argument);
+  EXPECT_EQ(worker.fetch_add(*seen.window, 4, 1, &before, soon()), Status::bad_argument);
+  EXPECT_EQ(worker.send(seen.peer + 1, 0, {}, {}, nullptr), Status::bad_argument);
+  EXPECT_EQ(worker.send(seen.peer, 0, pattern(header_bytes_max + 1, 0), {}, nullptr),
+            Status::bad_argument);
+}
+
+// Adds 1 a thousand times, by turns with both operations.
+ROLE(adder) {
+  const Process process;
+  const PeerId peer = process.connect(parent.hear_value<Address>());
+  Status status;
+  const auto window = process.worker->open(peer, parent.hear(), &status);
+  for (int i = 0; i < 500; i++) {
+    std::uint64_t before = 0;
+    if (process.worker->fetch_add(*window, 8, 1, &before, soon()) != Status::ok) return 1;
+    for (std::uint64_t guess = before + 1;; guess = before) {
+      const Status swapped =
+          process.worker->compare_swap(*window, 8, guess, guess + 1, &before, soon());
+      if (swapped != Status::ok) return 2;
+      if (before == guess) break;
+    }
+  }
+  return 0;
+}
+
+TEST_P(Fabrics, WordsAreChangedByOneAtATime) {
+  const Child target("target");
+  const Process here;
+  const auto address = target.line().hear_value<Address>();
+  const auto key = target.line().hear();
+  Child adders[] = {Child("adder"), Child("adder"), Child("adder")};
+  for (Child& adder : adders) {
+    adder.line().say_value(address);
+    adder.line().say(key);
+  }
+  for (Child& adder : adders) EXPECT_EQ(adder.wait_for_end(), 0);
+  Status status;
+  const auto window = here.worker->open(here.connect(address), key, &status);
+  std::uint64_t sum = 0;
+  EXPECT_EQ(here.worker->fetch_add(*window, 8, 0, &sum, soon()), Status::ok);
+  EXPECT_EQ(sum, 3000u);
+}
+
+TEST_P(Fabrics, AStoppedTargetIsReachedExactlyWhereAccessIsOnesided) {
+  Child target("target");
+  const Process here;
+  const Seen seen(target, here);
+  const auto sent = pattern(4096, 3);
+  std::vector<std::byte> got(4096);
+  std::uint64_t before = 1;
+  target.stop();
+  const bool is_onesided = here.worker->is_onesided(Operation::put, *seen.window);
+  EXPECT_EQ(is_onesided, std::string(GetParam()) != "tcp");
+  EXPECT_EQ(here.worker->is_onesided(Operation::put, seen.peer), is_onesided);
+  const Deadline deadline = Clock::now() + (is_onesided ? 30s : 0s) + 50ms;
+  const Status expected = is_onesided ? Status::ok : Status::timed_out;
+  EXPECT_EQ(here.worker->put(*seen.window, 0, sent, deadline), expected);
+  EXPECT_EQ(here.worker->get(*seen.window, 0, got, deadline), expected);
+  EXPECT_EQ(here.worker->fetch_add(*seen.window, 8192, 5, &before, deadline), expected);
+  target.go_on();
+  EXPECT_EQ(here.worker->get(*seen.window, 0, got, soon()), Status::ok);
+  EXPECT_EQ(got, sent) << "what timed out was not undone";
+  EXPECT_EQ(here.worker->fetch_add(*seen.window, 8192, 0, &before, soon()), Status::ok);
+  EXPECT_EQ(before, 5u);
+}
+
+TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) {
+  Child target("target");
+  const Process here;
+  std::vector<PeerId> dead;
+  here.worker->on_death([&](PeerId peer) { dead.push_back(peer); });
+  const Seen seen(target, here);
+  target.stop();
+  struct Ended : Completion {
+    int count = 0;
+    std::vector<Status> results;
+  } ended;
+  ended.done = [](Completion& self, Status status) {
+    static_cast<Ended&>(self).results.push_back(status);
+  };
+  // More than any queue on the way holds, so that some is under way when the target dies.
+  const auto payload = pattern(1 << 20, 1);
+  for (int i = 0; i < 16; i++) {
+    ended.count += here.worker->send(seen.peer, 0, {}, payload, &ended) == Status::pending;
+  }
+  EXPECT_GT(ended.count, 0);
+  target.kill();
+  const auto all_ended = [&] {
+    return !dead.empty() && ended.results.size() == static_cast<std::size_t>(ended.count);
+  };
+  ASSERT_EQ(here.worker->wait(all_ended, soon()), Status::ok);
+  EXPECT_EQ(dead, std::vector{seen.peer});
+  EXPECT_EQ(ended.results.back(), Status::peer_dead);
+  EXPECT_FALSE(here.worker->is_alive(seen.peer));
+  EXPECT_EQ(here.worker->send(seen.peer, 0, {}, {}, nullptr), Status::peer_dead);
+  std::vector<std::byte> got(8);
+  EXPECT_EQ(here.worker->get(*seen.window, 0, got, soon()), Status::peer_dead);
+  EXPECT_EQ(here.worker->flush(seen.peer, soon()), Status::peer_dead);
+}
+
+TEST_P(Fabrics, WhoDiedBeforeIsNotConnectedWith) {
+  Child target("target");
+  const auto address = address_of(target);
+  target.kill();
+  const Process here;
+  PeerId peer;
+  EXPECT_EQ(here.worker->connect(address, soon(), &peer), Status::peer_dead);
+}
+
+TEST_P(Fabrics, WhoLeavesSaysSo) {
+  Child target("target");
+  const Process here;
+  PeerId gone = ~0u;
+  here.worker->on_death([&](PeerId peer) { gone = peer; });
+  const PeerId peer = here.connect(address_of(target));
+  target.line().say("go");
+  ASSERT_EQ(here.worker->wait([&] { return gone == peer; }, soon()), Status::ok);
+  EXPECT_EQ(target.wait_for_end(), 0);
+}
+
+TEST_P(Fabrics, AStoppedPeerIsWaitedForUntilTheDeadline) {
+  Child target("target");
+  const auto address = address_of(target);
+  const Process here;
+  target.stop();
+  PeerId peer;
+  EXPECT_EQ(here.worker->connect(address, Clock::now() + 50ms, &peer), Status::timed_out);
+  target.go_on();
+  EXPECT_EQ(here.worker->connect(address, soon(), &peer), Status::ok);
+}
+
+TEST_P(Fabrics, TwoWorkersOfAProcessTalkAndOneTalksToItself) {
+  const Process here;
+  Status status;
+  const auto other = here.fabric->add_worker(&status);
+  other->set_handler(0, &echo, other.get());
+  here.worker->set_handler(0, &echo, here.worker.get());
+  Heard heard;
+  here.worker->set_handler(1, &Heard::handler, &heard);
+  const PeerId peers[] = {here.connect(other->address()), here.connect(here.worker->address())};
+  for (const PeerId peer : peers) {
+    heard.headers.clear();
+    here.worker->send(peer, 0, bytes_of("hello"), {}, nullptr);
+    ASSERT_EQ(here.worker->wait([&] { return !heard.headers.empty(); }, soon()), Status::ok);
+    EXPECT_EQ(heard.headers.front(), "hello");
+  }
+}
+
+TEST_P(Fabrics, AHandlerMaySendButNotWait) {
+  const Process here;
+  struct Seen {
+    Worker* worker;
+    Status waited = Status::ok;
+    bool was_in_handler = false;
+  } seen{here.worker.get()};
+  here.worker->set_handler(
+      0,
+      [](void* context, const Message&) {
+        auto& self = *static_cast<Seen*>(context);
+        self.was_in_handler = self.worker->in_handler();
+        self.waited = self.worker->wait([] { return true; }, soon());
+      },
+      &seen);
+  here.worker->send(here.connect(here.worker->address()), 0, {}, {}, nullptr);
+  ASSERT_EQ(here.worker->wait([&] { return seen.was_in_handler; }, soon()), Status::ok);
+  EXPECT_EQ(seen.waited, Status::in_handler);
+  EXPECT_FALSE(here.worker->in_handler());
+}
+
+TEST(Address, IsLittleEndianAndNamesComputerProcessAndWorker) {
+  const Process here;
+  const Address address = here.worker->address();
+  EXPECT_EQ(text_of(Bytes(address.bytes).first(4)), "IWF1");
+  char text[16];
+  std::snprintf(text, sizeof text, ":%08x:", static_cast<unsigned>(getpid()));
+  EXPECT_NE(to_string(address).find(text), std::string::npos) << to_string(address);
+  EXPECT_EQ(static_cast<unsigned>(address.bytes[4]), static_cast<unsigned>(getpid()) & 0xff);
+  EXPECT_EQ(to_string(Address{}), "?");
+}
+
+TEST(Address, ThatIsNoneIsRefused) {
+  const Process here;
+  PeerId peer;
+  EXPECT_EQ(here.worker->connect(Address{}, soon(), &peer), Status::bad_argument);
 }

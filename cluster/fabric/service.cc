@@ -32,10 +32,13 @@ void Service::start() {
   thread_ = std::thread([this] { run(); });
 }
 
-Service::~Service() {
+void Service::stop() {
   is_stopping_ = true;
   nudge();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
+}
+
+Service::~Service() {
   close(nudge_fd_);
   close(epoll_);
 }

@@ -23,6 +23,7 @@ class Service {
   explicit Service(Door& door);
   ~Service();
   void start();
+  void stop();  // afterwards the thread has ended
   void add(UcxWorker* worker);
   void remove(UcxWorker* worker);  // afterwards the service knows it no more
   // Called by the door, on this thread.

@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 
 #include "fabric/memory_key.h"
@@ -96,11 +95,8 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
     *error = "IW_FABRIC must be auto, shm, tcp or verbs";
     return nullptr;
   }
-  static std::once_flag once;
-  std::call_once(once, [] {
-    leave_signals_alone();
-    set_environment();
-  });
+  leave_signals_alone();
+  if (transport == Transport::shm || transport == Transport::automatic) set_environment();
   ucp_context_h context = nullptr;
   const ucs_status_t status = make_context(transport, &context);
   if (status != UCS_OK) {
@@ -127,8 +123,7 @@ UcxFabric::UcxFabric(ucp_context_h context, Transport transport, std::chrono::mi
 }
 
 UcxFabric::~UcxFabric() {
-  service_.reset();
-  door_.reset();
+  service_->stop();
   ucp_cleanup(context_);
 }
 
