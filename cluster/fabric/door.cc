@@ -1,12 +1,10 @@
 #include "fabric/door.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "fabric/stream.h"
 
 namespace iw::fabric {
 namespace {
@@ -54,64 +54,6 @@ void keep_alive(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
-
-Status wait_for(int fd, short events, Deadline deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return Status::timed_out;
-    pollfd one{fd, events, 0};
-    const int ready = poll(&one, 1, static_cast<int>(std::min<long long>(left, 1000)));
-    if (ready > 0) return Status::ok;
-    if (ready < 0 && errno != EINTR) return Status::failed;
-  }
-}
-
-Status connect_to(const Place& place, Deadline deadline, int* fd) {
-  *fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (*fd < 0) return Status::failed;
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_addr.s_addr = place.ip4;
-  to.sin_port = place.port;
-  if (connect(*fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return Status::ok;
-  int error = errno;
-  if (error == EINPROGRESS) {
-    const Status waited = wait_for(*fd, POLLOUT, deadline);
-    if (waited != Status::ok) return waited;
-    socklen_t length = sizeof error;
-    getsockopt(*fd, SOL_SOCKET, SO_ERROR, &error, &length);
-  }
-  if (error == 0) return Status::ok;
-  return error == ECONNREFUSED || error == ECONNRESET ? Status::peer_dead : Status::unreachable;
-}
-
-// All of `to`, or why not.
-Status receive(int fd, std::span<std::byte> to, Deadline deadline) {
-  while (!to.empty()) {
-    const ssize_t count = recv(fd, to.data(), to.size(), 0);
-    if (count > 0) {
-      to = to.subspan(static_cast<std::size_t>(count));
-    } else if (count == 0 || errno == ECONNRESET) {
-      return Status::peer_dead;
-    } else if (errno == EAGAIN) {
-      const Status waited = wait_for(fd, POLLIN, deadline);
-      if (waited != Status::ok) return waited;
-    } else if (errno != EINTR) {
-      return Status::failed;
-    }
-  }
-  return Status::ok;
-}
-
-Status receive_answer(int fd, Deadline deadline, std::vector<std::byte>* answer) {
-  std::uint32_t length = 0;
-  const Status status = receive(fd, std::as_writable_bytes(std::span(&length, 1)), deadline);
-  if (status != Status::ok) return status;
-  if (length == 0) return Status::peer_dead;
-  if (length > transport_address_bytes_max) return Status::failed;
-  answer->resize(length);
-  return receive(fd, *answer, deadline);
 }
 
 }  // namespace
@@ -168,15 +110,17 @@ Status Door::ask(const AddressParts& whom, Deadline deadline,
   question.asked_nonce = whom.process.nonce;
   question.asking = me_;
   question.is_lifeline = wants_lifeline(whom.process) && !(whom.process == me_) ? 1 : 0;
-  Place place = whom.place;
-  if (whom.process.host == me_.host) place.ip4 = htonl(INADDR_LOOPBACK);
+  const bool is_here = whom.process.host == me_.host;
   int fd = -1;
-  Status status = connect_to(place, deadline, &fd);
-  if (status == Status::ok &&
-      send(fd, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) {
-    status = Status::peer_dead;
+  Status status =
+      connect_to(is_here ? htonl(INADDR_LOOPBACK) : whom.place.ip4, whom.place.port, deadline, &fd);
+  if (status == Status::ok) {
+    status = send_all(fd, std::as_bytes(std::span(&question, 1)), deadline);
   }
-  if (status == Status::ok) status = receive_answer(fd, deadline, transport_address);
+  if (status == Status::ok) {
+    status = receive_piece(fd, transport_address_bytes_max, transport_address, deadline);
+  }
+  if (status == Status::ok && transport_address->empty()) status = Status::peer_dead;
   if (status == Status::ok && question.is_lifeline != 0) {
     keep_alive(fd);
     watch(fd, Caller{{}, whom.process, true});

@@ -178,8 +178,22 @@ class Worker {
   // true; false: progress first.
   virtual int event_fd() const = 0;
   virtual bool arm() = 0;
-  // True in a handler, on_connect or on_death of this worker.
+  // Between these no handler of the worker runs; the thread is as if in one. May be nested.
+  virtual void enter() = 0;
+  virtual void leave() = 0;
+  // True in a handler, on_connect or on_death of this worker, and between enter and leave.
   virtual bool in_handler() const = 0;
+};
+
+class Exclusion {
+ public:
+  explicit Exclusion(Worker& worker) : worker_(worker) { worker_.enter(); }
+  ~Exclusion() { worker_.leave(); }
+  Exclusion(const Exclusion&) = delete;
+  Exclusion& operator=(const Exclusion&) = delete;
+
+ private:
+  Worker& worker_;
 };
 
 class Fabric {

@@ -96,6 +96,8 @@ class UcxWorker final : public Worker {
   void wake() override;
   int event_fd() const override { return event_fd_; }
   bool arm() override;
+  void enter() override { lock_.lock(); }
+  void leave() override { lock_.unlock(); }
   bool in_handler() const override { return lock_.is_mine(); }
 
   // For the fabric and its service thread.

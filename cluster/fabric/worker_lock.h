@@ -14,6 +14,10 @@ class WorkerLock {
   bool is_mine() const { return owner_.load(std::memory_order_relaxed) == me(); }
 
   void lock() {
+    if (is_mine()) {
+      depth_++;
+      return;
+    }
     if (!mutex_.try_lock()) {
       waiting_.fetch_add(1, std::memory_order_relaxed);
       mutex_.lock();
@@ -22,6 +26,7 @@ class WorkerLock {
     owner_.store(me(), std::memory_order_relaxed);
   }
 
+  // Not for the thread that holds it.
   bool try_lock() {
     if (!mutex_.try_lock()) return false;
     owner_.store(me(), std::memory_order_relaxed);
@@ -29,6 +34,10 @@ class WorkerLock {
   }
 
   void unlock() {
+    if (depth_ > 0) {
+      depth_--;
+      return;
+    }
     owner_.store(nullptr, std::memory_order_relaxed);
     mutex_.unlock();
   }
@@ -45,23 +54,10 @@ class WorkerLock {
   }
   std::mutex mutex_;
   std::atomic<const void*> owner_{nullptr};
+  int depth_ = 0;  // how often more its owner has taken it
   std::atomic<int> waiting_{0};
 };
 
-// Holds the lock, unless this thread does already.
-class Held {
- public:
-  explicit Held(WorkerLock& lock) : lock_(lock.is_mine() ? nullptr : &lock) {
-    if (lock_ != nullptr) lock_->lock();
-  }
-  ~Held() {
-    if (lock_ != nullptr) lock_->unlock();
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
- private:
-  WorkerLock* lock_;
-};
+using Held = std::lock_guard<WorkerLock>;
 
 }  // namespace iw::fabric

@@ -1,0 +1,92 @@
+// Under a launcher that speaks PMIx (mpirun): each round puts a key, and fences.
+#include <pmix.h>
+
+#include <cstring>
+
+#include "fabric/rendezvous_means.h"
+
+namespace iw::fabric {
+namespace {
+
+class Pmix final : public Rendezvous {
+ public:
+  Pmix(const pmix_proc_t& me, unsigned size) : me_(me) {
+    rank_ = me.rank;
+    size_ = size;
+  }
+  ~Pmix() override { PMIx_Finalize(nullptr, 0); }
+
+  Status exchange(Bytes mine, Deadline deadline,
+                  std::vector<std::vector<std::byte>>* everybodys) override {
+    if (mine.size() > exchange_bytes_max) return Status::bad_argument;
+    const std::string key = "iw.fabric." + std::to_string(round_++);
+    pmix_value_t value{};
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(mine.data()));
+    value.data.bo.size = mine.size();
+    if (PMIx_Put(PMIX_GLOBAL, key.c_str(), &value) != PMIX_SUCCESS ||
+        PMIx_Commit() != PMIX_SUCCESS) {
+      return Status::failed;
+    }
+    const Status fenced = fence(deadline);
+    if (fenced != Status::ok) return fenced;
+    everybodys->resize(size_);
+    for (unsigned rank = 0; rank < size_; rank++) {
+      if (!read(key, rank, &(*everybodys)[rank])) return Status::failed;
+    }
+    return Status::ok;
+  }
+
+ private:
+  static Status fence(Deadline deadline) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now()).count();
+    if (left <= 0) return Status::timed_out;
+    bool collect = true;
+    int timeout_s = static_cast<int>(left);
+    pmix_info_t infos[2];
+    PMIX_INFO_LOAD(&infos[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    PMIX_INFO_LOAD(&infos[1], PMIX_TIMEOUT, &timeout_s, PMIX_INT);
+    const pmix_status_t status = PMIx_Fence(nullptr, 0, infos, 2);
+    if (status == PMIX_ERR_TIMEOUT) return Status::timed_out;
+    return status == PMIX_SUCCESS ? Status::ok : Status::failed;
+  }
+
+  bool read(const std::string& key, unsigned rank, std::vector<std::byte>* bytes) const {
+    pmix_proc_t whose;
+    PMIX_LOAD_PROCID(&whose, me_.nspace, rank);
+    pmix_value_t* value = nullptr;
+    if (PMIx_Get(&whose, key.c_str(), nullptr, 0, &value) != PMIX_SUCCESS) return false;
+    const bool is_sound =
+        value->type == PMIX_BYTE_OBJECT && value->data.bo.size <= exchange_bytes_max;
+    if (is_sound) {
+      const auto* begin = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
+      bytes->assign(begin, begin + value->data.bo.size);
+    }
+    PMIX_VALUE_RELEASE(value);
+    return is_sound;
+  }
+
+  pmix_proc_t me_;
+  unsigned round_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> meet_by_pmix(std::string* error) {
+  pmix_proc_t me, all;
+  pmix_value_t* size = nullptr;
+  pmix_status_t status = PMIx_Init(&me, nullptr, 0);
+  if (status == PMIX_SUCCESS) {
+    PMIX_LOAD_PROCID(&all, me.nspace, PMIX_RANK_WILDCARD);
+    status = PMIx_Get(&all, PMIX_JOB_SIZE, nullptr, 0, &size);
+  }
+  if (status != PMIX_SUCCESS) {
+    *error = std::string("PMIx: ") + PMIx_Error_string(status);
+    return nullptr;
+  }
+  auto met = std::make_unique<Pmix>(me, size->data.uint32);
+  PMIX_VALUE_RELEASE(size);
+  return met;
+}
+
+}  // namespace iw::fabric
