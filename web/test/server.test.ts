@@ -401,6 +401,29 @@ test("coherence models decide which locks ask [COH-4] [COH-5] [POLL-1]", async (
   assert.equal(await value(), 6);
 });
 
+// The server says once that a copy is behind; one that is read on comes of age without another word.
+test(
+  "a copy that is read on is told when its time is over [COH-5] [NOT-1]",
+  { timeout: 20_000 },
+  async () => {
+    const writer = await agent("/aged");
+    await writer.do("wl", "make n 1", "release");
+    const here = await client();
+    const segment = await here.open("/aged", { readOnly: true });
+    const versions = segment[Symbol.asyncIterator]();
+    assert.equal((await versions.next()).value, 1);
+    segment.coherence = Coherence.temporal(3600);
+    const next = versions.next();
+    await writer.do("add n 0 1");
+    await here.list(); // what the server said before has arrived
+    assert.equal(segment.newestVersion, 2);
+    assert.equal(await segment.read(() => segment.get("n")), 0);
+    await here.list(); // whoever waits for changes waits again
+    segment.coherence = Coherence.temporal(0.01);
+    assert.equal((await next).value, 2);
+  },
+);
+
 test("a Strict reader keeps writers out [COH-2]", async () => {
   const writer = await agent("/strict");
   await writer.do("wl", "make n 1", "release");

@@ -1,7 +1,7 @@
 /** What needs no server: the state of a copy, freshness, and the hash of numbers in halves. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isRecent, type Bound, type Knowledge } from "../src/coherence/freshness.js";
+import { isRecent, recentUntil, type Bound, type Knowledge } from "../src/coherence/freshness.js";
 import { CopyState } from "../src/session/copy_state.js";
 import { WriterGrant } from "../src/session/writer_grant.js";
 import { CoherenceModel } from "../src/wire/protocol/lock.js";
@@ -57,6 +57,8 @@ test("Temporal counts from when the copy was last confirmed; Strict always asks 
   const temporal = { model: CoherenceModel.TEMPORAL, x: 2 };
   assert.equal(isRecent(temporal, known({ confirmed: 1000 }), 3000, 3000), true);
   assert.equal(isRecent(temporal, known({ confirmed: 1000 }), 3001, 3001), false);
+  assert.equal(recentUntil(temporal, known({ confirmed: 1000 })), 3000);
+  assert.equal(recentUntil(full, known({ confirmed: 1000 })), Infinity);
   const strict = { model: CoherenceModel.STRICT, x: 0 };
   assert.equal(
     isRecent(strict, known({ newestAsOf: 10, promise: full, heard: 10 }), 10, 10),

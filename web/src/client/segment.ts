@@ -11,6 +11,7 @@ import {
   FULL,
   isRecent,
   isSameStamp,
+  recentUntil,
   type Bound,
   type Knowledge,
 } from "../coherence/freshness.js";
@@ -160,6 +161,8 @@ export class Segment implements Heap {
     }
     this.bound = bound;
     this.conversation.follow(bound, this.watchers > 0);
+    // Whoever waits for changes may have to look earlier, or at once.
+    this.changed.notify();
   }
 
   private get state() {
@@ -508,11 +511,11 @@ export class Segment implements Heap {
         this.conversation.follow(this.bound, true);
         if (last === null || !isSameStamp(this.state.have, last)) return this.state.have;
       }
-      // A copy that may be some seconds old is looked at again when they are over.
-      const isTimed = isNews && this.bound.model === CoherenceModel.TEMPORAL;
-      await this.changed.wait(
-        isTimed ? now() + Math.max(LEAST_PAUSE_MS, 1000 * this.bound.x) : Infinity,
-      );
+      // The server says once that a copy is behind [NOT-1]; one that may be some seconds old is looked
+      // at again when they are over.
+      const isDue = isNews && this.link.live !== null;
+      const ends = isDue ? recentUntil(this.bound, this.knowledge()) : Infinity;
+      await this.changed.wait(Math.max(now() + LEAST_PAUSE_MS, ends));
     }
   }
 

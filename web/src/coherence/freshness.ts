@@ -84,6 +84,12 @@ export function isRecent(bound: Bound, known: Knowledge, began: number, now: num
   }
 }
 
+/** When time alone will make a copy that is recent enough too old [COH-5]; Infinity: it will not. */
+export function recentUntil(bound: Bound, known: Knowledge): number {
+  if (bound.model !== CoherenceModel.TEMPORAL) return Infinity;
+  return confirmedAt(known) + bound.x * 1000;
+}
+
 /**
  * What to ask the server to watch for a reader with this bound. Temporal is decided on the local
  * clock, so its reader wants to hear of every first newer version.
