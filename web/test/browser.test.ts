@@ -358,7 +358,13 @@ test("the list says who holds the writer lock, who waits, and how far copies are
   await fill(segment, () => 1);
   const behind = page.locator("td", { hasText: "1 of 2 up to date, most 1 behind" });
   await behind.waitFor();
-  assert.match((await behind.getAttribute("title")) ?? "", /patient: 1 versions behind/);
+  assert.match((await behind.getAttribute("title")) ?? "", /patient: 1 version behind for \d/);
+  // Of the segment, everybody by name.
+  await page.getByRole("link", { name: "/locked" }).click();
+  const reader = page.locator(".readers li", { hasText: "patient" });
+  await reader.getByText(/^1 version behind for [1-9.]+ s$/).waitFor();
+  await waiting.read(() => undefined);
+  await reader.getByText("up to date").waitFor();
   await other.close();
 });
 

@@ -79,9 +79,12 @@ export function numberText(value: number | bigint): string {
     : String(Number(value.toPrecision(6)));
 }
 
+export function durationText(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return `${Math.round(seconds / 60)} min`;
+}
+
 export function ageText(seconds: number): string {
-  if (!Number.isFinite(seconds)) return "of unknown age";
-  if (seconds < 10) return `${seconds.toFixed(1)} s old`;
-  if (seconds < 120) return `${Math.round(seconds)} s old`;
-  return `${Math.round(seconds / 60)} min old`;
+  return Number.isFinite(seconds) ? `${durationText(seconds)} old` : "of unknown age";
 }

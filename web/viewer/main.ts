@@ -64,6 +64,7 @@ class Viewer {
       if (turn !== this.turn) return page.close();
       this.page = page;
       main.replaceChildren(page.element);
+      void this.look();
     } catch (error) {
       if (turn === this.turn) this.cannotShow(target.path, error as Error);
     }
@@ -81,10 +82,11 @@ class Viewer {
   }
 
   private async look(): Promise<void> {
-    if (this.list === null || document.hidden || this.client?.isConnected !== true) return;
+    if (document.hidden || this.client?.isConnected !== true) return;
     try {
       this.status = (await askStatus()) ?? this.status;
       await this.list?.update();
+      this.page?.tell(this.status);
     } catch {
       // The connection's state is shown by itself.
     }

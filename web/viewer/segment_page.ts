@@ -24,6 +24,7 @@ import {
   type Spot,
   type Step,
 } from "./spots.js";
+import { readerText, type Status } from "./status.js";
 import { SteeringPanel } from "./steering.js";
 import { arrayTable, recordTable, type Table, type Ways } from "./tables.js";
 
@@ -32,6 +33,8 @@ export interface Page {
   readonly segment: Segment;
   show(target: Target): void;
   toggle(): void;
+  /** What the server says beside the protocol. */
+  tell(status: Status | null): void;
   close(): void;
 }
 
@@ -86,6 +89,7 @@ class LivePage implements Page {
   private readonly list = h("ul");
   private readonly figures = h("p", { class: "figures" });
   private readonly types = h("div");
+  private readonly readers = h("ul", { class: "readers" });
   private readonly value = h("section", { id: "value" });
   private readonly panel: SteeringPanel;
   private isClosed = false;
@@ -118,6 +122,8 @@ class LivePage implements Page {
       h("summary", {}, "Blocks"),
       h("nav", { "aria-label": "Blocks" }, this.list),
       h("details", {}, h("summary", {}, "Types"), this.types),
+      h("h3", {}, "Readers"),
+      this.readers,
       this.figures,
     );
     this.element = h(
@@ -152,6 +158,20 @@ class LivePage implements Page {
 
   toggle(): void {
     this.figure?.toggle();
+  }
+
+  tell(status: Status | null): void {
+    const readers = status?.segments.find(({ path }) => path === this.target.path)?.readers ?? [];
+    this.readers.replaceChildren(
+      ...readers.map((reader) =>
+        h(
+          "li",
+          {},
+          h("span", {}, reader.client || "(no name)"),
+          h("span", { class: "soft" }, readerText(reader)),
+        ),
+      ),
+    );
   }
 
   close(): void {

@@ -1,8 +1,8 @@
 /** The server's segments, asked for once a second: what they are, how quickly they change, who reads. */
 import type { Client } from "../src/client/client.js";
 import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
-import { bytesText, copyButton, h, setText } from "./dom.js";
-import type { SegmentStatus, Status } from "./status.js";
+import { bytesText, copyButton, durationText, h, setText } from "./dom.js";
+import { readerText, type Reader, type SegmentStatus, type Status } from "./status.js";
 
 const columns = [
   "Segment",
@@ -47,21 +47,20 @@ function lockText(info: SegmentInfo, more: SegmentStatus | undefined): string {
   return (writer ? `held by ${writer}` : "held") + waiting;
 }
 
-function behindText(readers: SegmentStatus["readers"]): string {
-  const behind = readers.flatMap(({ behind: versions }) => (versions === null ? [] : [versions]));
-  if (behind.length === 0) return "–";
-  const most = Math.max(...behind);
-  const current = behind.filter((versions) => versions === 0).length;
+function behindText(readers: readonly Reader[]): string {
+  const have = readers.filter(({ version }) => version !== null);
+  if (have.length === 0) return "–";
+  const most = Math.max(...have.map(({ behind }) => behind ?? 0));
+  const longest = Math.max(...have.map(({ stale_ms }) => stale_ms ?? 0));
+  const current = have.filter(({ behind }) => behind === 0).length;
   return most === 0
-    ? `${behind.length} up to date`
-    : `${current} of ${behind.length} up to date, most ${most} behind`;
+    ? `${have.length} up to date`
+    : `${current} of ${have.length} up to date, most ${most} behind, ${durationText(longest / 1000)} at most`;
 }
 
 /** Everybody by name, for who points at the cell. */
-function readersText(readers: SegmentStatus["readers"]): string {
-  const one = ({ client, behind }: SegmentStatus["readers"][number]) =>
-    `${client}: ${behind === null ? "no copy" : behind === 0 ? "up to date" : `${behind} versions behind`}`;
-  return readers.map(one).join("\n");
+function readersText(readers: readonly Reader[]): string {
+  return readers.map((reader) => `${reader.client}: ${readerText(reader)}`).join("\n");
 }
 
 function savedText(sent: number, whole: number): string {

@@ -1,12 +1,22 @@
 /** What the server says beside the protocol: /status. */
+import { durationText } from "./dom.js";
+
+/** A client that has the segment open; null: it has no copy. */
+export interface Reader {
+  client: string;
+  /** Of its copy. */
+  version: number | null;
+  /** Versions behind the newest, and for how long. */
+  behind: number | null;
+  stale_ms: number | null;
+}
 
 export interface SegmentStatus {
   path: string;
   /** By the labels that clients give themselves. */
   writer: string | null;
   waiting: string[];
-  /** Versions; null: it has no copy. */
-  readers: { client: string; behind: number | null }[];
+  readers: Reader[];
   sent_bytes: number;
   whole_bytes: number;
   damaged: boolean;
@@ -16,6 +26,13 @@ export interface Status {
   listening: string[];
   connections: number;
   segments: SegmentStatus[];
+}
+
+/** How far and how long its copy is behind. */
+export function readerText({ version, behind, stale_ms }: Reader): string {
+  if (version === null) return "no copy";
+  if (behind === 0) return "up to date";
+  return `${behind} version${behind === 1 ? "" : "s"} behind for ${durationText((stale_ms ?? 0) / 1000)}`;
 }
 
 /** null: the server does not answer. */

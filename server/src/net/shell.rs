@@ -304,7 +304,7 @@ impl Shell {
     }
 
     pub fn statistics(&self) -> Statistics {
-        self.engine.borrow().statistics()
+        self.engine.borrow().statistics(clock::now_ns())
     }
 
     pub fn store_status(&self) -> StoreStatus {

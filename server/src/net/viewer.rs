@@ -47,7 +47,9 @@ fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
 fn reader(r: &Reader) -> Json {
     object([
         ("client", Json::from(r.label.as_str())),
+        ("version", Json::from(r.version)),
         ("behind", Json::from(r.behind)),
+        ("stale_ms", Json::from(r.stale_ns.map(|ns| ns / 1_000_000))),
     ])
 }
 
@@ -64,8 +66,8 @@ fn segment(s: &SegmentStatistics) -> Json {
     ])
 }
 
-/// What LIST_SEGMENTS does not say: where programs connect, who writes and waits to, how many
-/// versions each copy is behind, and the bytes of diffs sent beside those of whole copies.
+/// What LIST_SEGMENTS does not say: where programs connect, who writes and waits to, what each
+/// client has and how long it has been behind, and the bytes of diffs sent beside those of whole copies.
 pub fn status(shell: &Shell) -> String {
     let statistics = shell.statistics();
     let segments: Vec<Json> = statistics.segments.iter().map(segment).collect();

@@ -1,6 +1,7 @@
 //! Segments by path: opening, creating, closing, removing, listing, describing.
 //! Implements [SEG-1..4] of spec/protocol/segment.x as far as they are the server's.
 
+use super::commits::Commits;
 use super::connection::{OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
 use super::engine::{stopping, At, Effect, Engine};
 use super::locks::terms;
@@ -174,6 +175,7 @@ impl Engine {
         beginning.number = self.last_number;
         let mut state = SegmentState::from(beginning);
         state.saved_ns = self.now_ns;
+        state.commits = Commits::begin(state.master.newest(), self.now_ns);
         state.master.tune(self.config.tuning);
         self.paths.insert(state.path.clone(), self.last_number);
         self.segments.insert(self.last_number, state);

@@ -409,6 +409,7 @@ impl Engine {
             if let Some(checked) = part.checked {
                 let version = s.master.commit(checked);
                 debug_assert_eq!(version, part.after.stamp.number);
+                s.commits.add(version, self.now_ns);
                 s.units_changed = part.after.units_changed;
                 s.unsaved = true;
                 self.counters.releases += 1;

@@ -1,5 +1,6 @@
 //! What the engine keeps of one segment beside its master copy.
 
+use super::commits::Commits;
 use super::engine::At;
 use super::lending::Shelf;
 use super::remembered::Remembered;
@@ -43,6 +44,8 @@ pub struct SegmentState {
     pub shelf: Shelf,
     /// Units that all releases changed, for Diff coherence [COH-6].
     pub units_changed: u64,
+    /// When its versions were committed.
+    pub commits: Commits,
     /// Connections that have it open.
     pub clients: Vec<u64>,
     /// Connections that subscribe to it.
@@ -162,6 +165,7 @@ impl From<Beginning> for SegmentState {
             remembered: Remembered::default(),
             shelf: Shelf::default(),
             units_changed: 0,
+            commits: Commits::default(),
             clients: Vec::new(),
             subscribers: Vec::new(),
             next_serial: 1,

@@ -37,8 +37,11 @@ pub struct Counters {
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub label: String,
-    /// How many versions its copy is behind, as far as the server knows; None: it has no copy.
+    /// Of its copy, as far as the server knows; None: it has no copy.
+    pub version: Option<u64>,
+    /// How many versions that is behind the newest, and since when: 0 if it is the newest.
     pub behind: Option<u64>,
+    pub stale_ns: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,7 +75,7 @@ pub struct Statistics {
 }
 
 impl Engine {
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self, now_ns: u64) -> Statistics {
         let segments = self.paths.values().filter_map(|n| self.segments.get(n));
         Statistics {
             counters: self.counters,
@@ -93,7 +96,7 @@ impl Engine {
                     damaged: matches!(s.life, super::segment::Life::Damaged(_)),
                     writer: s.lock.writing_session().map(|n| self.label(n)),
                     waiting: s.lock.waiting_sessions().map(|n| self.label(n)).collect(),
-                    readers: self.readers(s),
+                    readers: self.readers(s, now_ns),
                     sent_bytes: s.sent_bytes,
                     whole_bytes: s.whole_bytes,
                 })
@@ -106,15 +109,22 @@ impl Engine {
         session.map(|s| s.label.clone()).unwrap_or_default()
     }
 
-    fn readers(&self, s: &SegmentState) -> Vec<Reader> {
+    fn readers(&self, s: &SegmentState, now_ns: u64) -> Vec<Reader> {
         let newest = s.stamp();
         let connections = s.clients.iter().filter_map(|c| self.connections.get(c));
         let reader = |c: &Connection| {
             let have = c.open.get(&s.number)?.known.stamp;
             let has_copy = have.incarnation == newest.incarnation;
+            // The copy is the newest until the next version comes.
+            let since_ns = s
+                .commits
+                .at_ns(have.number.saturating_add(1))
+                .unwrap_or(now_ns);
             Some(Reader {
                 label: c.session.map(|n| self.label(n)).unwrap_or_default(),
+                version: has_copy.then_some(have.number),
                 behind: has_copy.then(|| newest.number.saturating_sub(have.number)),
+                stale_ns: has_copy.then(|| now_ns.saturating_sub(since_ns)),
             })
         };
         connections.filter_map(reader).collect()

@@ -219,3 +219,28 @@ fn a_slow_reader_is_sent_no_heartbeats_on_top() {
     world.pass(5_000);
     assert!(world.notifications(1, MessageType::Heartbeat).is_empty());
 }
+
+#[test]
+fn what_each_client_has_and_since_when_it_is_behind_is_known() {
+    let mut world = World::new(false);
+    let segment = world.clients(3, Durability::Memory);
+    world.write(1, segment, 1);
+    subscribe(&mut world, 2, segment, 1 << 20);
+    world.newest(2, segment);
+    world.newest(3, segment);
+    world.pass_talking(1000, &[1, 2, 3]);
+    world.write(1, segment, 2);
+    world.pass_talking(500, &[1, 2, 3]);
+    world.write(1, segment, 3);
+    world.pass_talking(1000, &[1, 2, 3]);
+    let known = |world: &World| -> Vec<(u64, u64, u64)> {
+        let statistics = world.engine.statistics(world.now_ns());
+        let readers = statistics.segments[0].readers.iter();
+        let known = readers.map(|r| Some((r.version?, r.behind?, r.stale_ns? / 1_000_000)));
+        known.collect::<Option<_>>().expect("all have a copy")
+    };
+    // The writer and the subscriber have the newest; the third stopped to when 2 came.
+    assert_eq!(known(&world), [(3, 0, 0), (3, 0, 0), (1, 2, 1500)]);
+    world.newest(3, segment);
+    assert_eq!(known(&world)[2], (3, 0, 0));
+}

@@ -1,0 +1,109 @@
+//! When versions were committed: since when a copy that is behind is not the newest any more.
+//!
+//! Bounded: the longer ago, the fewer versions are kept. What is said is never earlier than it was,
+//! and later by at most a sixteenth of the time since. Of versions that were there before this server
+//! had the segment it says when it got it.
+
+use std::collections::VecDeque;
+
+const MOST: usize = 256;
+/// Versions are left out before one that came within this part of the time since.
+const FINENESS: u64 = 16;
+
+/// A version, and those before it that are left out.
+#[derive(Debug)]
+struct Commit {
+    version: u64,
+    at_ns: u64,
+    /// When the first of them was committed.
+    first_ns: u64,
+}
+
+/// Versions ascend, and so do their times.
+#[derive(Debug, Default)]
+pub struct Commits(VecDeque<Commit>);
+
+impl Commits {
+    /// The segment is had, at that version.
+    pub fn begin(version: u64, now_ns: u64) -> Self {
+        let mut commits = Commits::default();
+        commits.add(version, now_ns);
+        commits
+    }
+
+    pub fn add(&mut self, version: u64, at_ns: u64) {
+        if self.0.len() >= MOST {
+            self.thin(at_ns);
+        }
+        self.0.push_back(Commit {
+            version,
+            at_ns,
+            first_ns: at_ns,
+        });
+    }
+
+    fn thin(&mut self, now_ns: u64) {
+        let mut thinned: VecDeque<Commit> = VecDeque::with_capacity(MOST);
+        for commit in self.0.drain(..).rev() {
+            // Whatever the times were, there is room again.
+            let is_full = thinned.len() >= MOST - MOST / 8;
+            match thinned.front_mut() {
+                Some(later) if is_full || later.can_stand_for(&commit, now_ns) => {
+                    later.first_ns = commit.first_ns;
+                }
+                _ => thinned.push_front(commit),
+            }
+        }
+        self.0 = thinned;
+    }
+
+    /// When that version was committed; None: it was not.
+    pub fn at_ns(&self, version: u64) -> Option<u64> {
+        let earlier = self.0.partition_point(|c| c.version < version);
+        self.0.get(earlier).map(|c| c.at_ns)
+    }
+}
+
+impl Commit {
+    fn can_stand_for(&self, earlier: &Commit, now_ns: u64) -> bool {
+        let off_ns = self.at_ns.saturating_sub(earlier.first_ns);
+        off_ns.saturating_mul(FINENESS) <= now_ns.saturating_sub(self.at_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_versions_are_exact_and_the_others_nearly_so() {
+        let mut commits = Commits::begin(0, 0);
+        // Bursts of seven, a hundred a second, and a pause of a minute every thousand.
+        let time_of = |v: u64| (v / 7) * 70_000_000 + (v / 1000) * 60_000_000_000;
+        let newest = 200_000;
+        for version in 1..=newest {
+            commits.add(version, time_of(version));
+            assert!(commits.0.len() <= MOST);
+        }
+        let now = time_of(newest);
+        for version in 1..=newest {
+            let said = commits.at_ns(version).expect("it was committed");
+            let was = time_of(version);
+            assert!(
+                said >= was && said - was <= (now - was) / FINENESS,
+                "{version}"
+            );
+        }
+        assert_eq!(commits.at_ns(newest + 1), None);
+    }
+
+    #[test]
+    fn of_what_was_there_before_it_is_known_since_when_the_segment_is_had() {
+        let mut commits = Commits::begin(40, 5);
+        commits.add(41, 9);
+        assert_eq!(
+            [30, 40, 41].map(|v| commits.at_ns(v)),
+            [Some(5), Some(5), Some(9)]
+        );
+    }
+}
