@@ -27,9 +27,9 @@ def program(variable: str, default: str) -> str:
 class Server:
     """`interweave serve`, its store in memory."""
 
-    def __init__(self, address: str = "127.0.0.1:0") -> None:
+    def __init__(self, address: str = "127.0.0.1:0", *options: str) -> None:
         command = [program("IW_TEST_SERVER", "target/release/interweave"), "serve", "--listen", address,
-                   "--http", "none", "--store", "memory"]
+                   "--http", "none", "--store", "memory", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
