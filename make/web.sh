@@ -19,4 +19,5 @@ export IW_TEST_AGENT=${IW_TEST_AGENT:-$(realpath "../${BUILD:-build}/release/nat
 export IW_TEST_SIMULATOR=${IW_TEST_SIMULATOR:-$(realpath "../${BUILD:-build}/release/examples/astroflow/astroflow-simulator")}
 mkdir -p build
 npm test --silent >build/tests.log 2>&1 || { cat build/tests.log; exit 1; }
-tail -n 8 build/tests.log
+# What was measured, and the sums.
+grep "^ℹ" build/tests.log

@@ -265,7 +265,8 @@ class LivePage implements Page {
     const shown = [...blocks.values()]
       .filter(({ name }, i) => name !== "" || i < MOST_LISTED)
       .sort((a, b) => Number(a.name === "") - Number(b.name === ""));
-    const listed = `${chosen}:${pinsText(this.target.pins)}:${shown.map(({ serial, name }) => `${serial}${name}`).join()}`;
+    const names = shown.map(({ serial, name }) => `${serial}${name}`).join();
+    const listed = `${chosen}:${pinsText(this.target.pins)}:${names}`;
     if (listed === this.listed) return;
     this.listed = listed;
     this.list.replaceChildren(
