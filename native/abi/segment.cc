@@ -201,12 +201,12 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
       const Lock lock(mutex_);
       if (is_removed_) return {error_code::REMOVED, "the segment was removed"};
       request.body = body(number_);
+      ++stats_.messages_sent;
     }
     const Result called = link_.call(live, request, deadline_ns);
     {
       const Lock lock(mutex_);
       stats_.bytes_sent += request.frame_bytes;
-      ++stats_.messages_sent;
     }
     const bool is_lost = called.code == error_code::UNREACHABLE;
     if (!is_lost || !keep_trying || now_ns() >= deadline_ns) return called;

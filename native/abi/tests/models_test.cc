@@ -289,11 +289,12 @@ TEST_F(Models, Coh2StrictReadersOfThreeProcessesReadTogetherAndTheWriterAlone) {
 TEST_F(Models, Coh10AStrictLockIsGivenBackWhateverTheModelIsByThen) {
   set(IW_STRICT, 0);
   ASSERT_EQ(writer_.tell("wl"), "ok");
+  const std::uint64_t sent_before = stats().messages_sent;
   std::thread reader([this] {
     EXPECT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
     EXPECT_EQ(IW_rl_release(segment_), 0);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it waits at the server by then
+  while (stats().messages_sent == sent_before) std::this_thread::yield();  // until it has asked
   set(IW_FULL, 0);
   ASSERT_EQ(writer_.tell("release"), "ok");
   reader.join();
