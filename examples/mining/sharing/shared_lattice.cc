@@ -1,0 +1,116 @@
+#include "sharing/shared_lattice.h"
+
+#include <algorithm>
+
+#include "sharing/lattice_reading.h"
+#include "sharing/lattice_segment.h"
+
+namespace mining {
+namespace {
+
+// A store of what is there already would not travel, but its page would be looked at.
+template <typename T>
+void set(T& place, T value) {
+  if (place != value) place = value;
+}
+
+// Room for a lattice that grows: what is not used yet is zeros, which do not travel.
+std::size_t with_reserve(std::size_t rows) { return rows + rows / 2 + 64; }
+
+}  // namespace
+
+bool SharedLattice::clear() {
+  iw::WriteLock lock(segment_);
+  if (IW_next_block(segment_.handle(), nullptr) == nullptr) return true;
+  if (find_lattice(segment_) == nullptr) return false;
+  while (void* block = IW_next_block(segment_.handle(), nullptr)) segment_.free(block);
+  lock.release();
+  return true;
+}
+
+void SharedLattice::publish(const Miner& miner, const Changes& changes, unsigned step,
+                            bool finished) {
+  iw::WriteLock lock(segment_);
+  if (lattice_ == nullptr) make_lattice();
+  make_room(miner.rows());
+  // What goes comes first, since its rows may have been given to what comes.
+  std::set<const FrequentSequence*> extended;
+  for (const auto& sequence : changes.removed) {
+    extended.insert(sequence->prefix);
+    free_all(*sequence);
+  }
+  for (const FrequentSequence* sequence : changes.added) {
+    extended.insert(sequence->prefix);
+    add(*sequence);
+  }
+  for (const FrequentSequence* sequence : extended) link_extensions(*sequence);
+  store_supports(miner.root());
+  set(lattice_->sequences, static_cast<unsigned>(miner.sequences()));
+  set(lattice_->minimum, miner.minimum());
+  set(lattice_->customers, static_cast<unsigned>(miner.customers()));
+  set(lattice_->transactions, static_cast<unsigned>(miner.transactions()));
+  set(lattice_->step, step);
+  set(lattice_->finished, IW_bool_t{finished});
+  lock.release();
+}
+
+void SharedLattice::make_lattice() {
+  lattice_ = iw::make<lattice_t>(segment_, kLatticeName);
+  lattice_->root = iw::make<pattern_t>(segment_);
+}
+
+void SharedLattice::make_room(std::size_t rows) {
+  if (rows <= lattice_->rows) return;
+  const std::size_t room = with_reserve(rows);
+  auto* const low = iw::make<unsigned char>(segment_, {}, room);
+  auto* const high = iw::make<unsigned>(segment_, {}, room);
+  if (lattice_->rows != 0) {
+    std::copy_n(lattice_->support_low, lattice_->rows, low);
+    std::copy_n(lattice_->support_high, lattice_->rows, high);
+    segment_.free(lattice_->support_low);
+    segment_.free(lattice_->support_high);
+  }
+  lattice_->support_low = low;
+  lattice_->support_high = high;
+  lattice_->rows = static_cast<unsigned>(room);
+  blocks_.resize(room);
+}
+
+pattern_t* SharedLattice::block_of(const FrequentSequence& sequence) const {
+  return sequence.length == 0 ? lattice_->root : blocks_[sequence.row];
+}
+
+void SharedLattice::add(const FrequentSequence& sequence) {
+  auto* const block = iw::make<pattern_t>(segment_);
+  blocks_[sequence.row] = block;
+  block->extends = block_of(*sequence.prefix);
+  block->row = sequence.row;
+  block->length = sequence.length;
+  std::copy_n(block->extends->items, sequence.length - 1, block->items);
+  block->items[sequence.length - 1] = as_stored(sequence.last);
+}
+
+void SharedLattice::free_all(const FrequentSequence& sequence) {
+  segment_.free(blocks_[sequence.row]);
+  for (const auto& [extension, child] : sequence.extensions) free_all(*child);
+}
+
+void SharedLattice::link_extensions(const FrequentSequence& sequence) {
+  pattern_t** place = &block_of(sequence)->extended_by;
+  for (const auto& [extension, child] : sequence.extensions) {
+    pattern_t* const block = blocks_[child->row];
+    set(*place, block);
+    place = &block->next;
+  }
+  set(*place, static_cast<pattern_t*>(nullptr));
+}
+
+void SharedLattice::store_supports(const FrequentSequence& sequence) {
+  for (const auto& [extension, child] : sequence.extensions) {
+    set(lattice_->support_low[child->row], static_cast<unsigned char>(child->support % 256));
+    set(lattice_->support_high[child->row], child->support / 256);
+    store_supports(*child);
+  }
+}
+
+}  // namespace mining
