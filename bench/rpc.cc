@@ -21,6 +21,7 @@
 #include "caller/stock_segment.h"
 #include "caller/sun_rpc_callee.h"
 #include "harness/child_server.h"
+#include "harness/placement.h"
 #include "harness/results.h"
 
 namespace {
@@ -56,7 +57,7 @@ Cost repeated(const Call& call) {
 class Table {
  public:
   Table() {
-    std::printf("medians of %d calls, %d for first ones\n%9s %-26s %12s %10s\n", kCalls,
+    std::printf("medians of %d calls, %d for first ones; one core\n%9s %-26s %12s %10s\n", kCalls,
                 kFirstCalls, "nodes", "system", "bytes", "us");
   }
   void add(std::size_t nodes, const std::string& system, const Cost& cost) {
@@ -102,6 +103,8 @@ std::string nodes_text(std::size_t from) {
 }
 
 void run() {
+  // Where a wake-up on another processor would come now and then, in one system or the other.
+  bench::place(bench::Placement::one_core);
   const bench::ChildServer server = bench::ChildServer::interweave();
   const bench::ChildServer sun_rpc = bench::ChildServer::listening({SUN_RPC_CALLEE, "--port", "0"});
   std::unique_ptr<bench::ChildServer> http;

@@ -21,6 +21,7 @@ import interweave
 
 OPEN_MAX = 16  # segments: a caller can name any number of them
 FORM_BYTES_MAX = 8192
+NO_TREE = "these parts are no tree: one comes twice"
 
 EXAMPLES = """\
 examples:
@@ -62,7 +63,7 @@ class Stocks:
                 part = left.pop()
                 visited += 1
                 if visited > parts_max:
-                    raise Refused("these parts are no tree: one comes twice")
+                    raise Refused(NO_TREE)
                 if part.in_stock < lowest:
                     cost += (highest - part.in_stock) * part.price
                     part.in_stock = highest
@@ -74,14 +75,17 @@ class Stocks:
         segment = self.segment_of(root)
         wanted = int(number)
         with segment.write():
-            above = part_at(segment, root)
-            side = None
-            while side is None:
+            below = part_at(segment, root)
+            for _ in range(segment.stats.blocks):
+                above = below
                 if above.number == wanted:
                     raise Refused(f"part {wanted} is there already ('{above.name}'); take another number")
                 side = "lower" if wanted < above.number else "higher"
-                if getattr(above, side) is not None:
-                    above, side = getattr(above, side), None
+                below = getattr(above, side)
+                if below is None:
+                    break
+            else:
+                raise Refused(NO_TREE)
             made = segment.new(segment.block(above).layout)
             made.number, made.price, made.name = wanted, float(price), name
             setattr(above, side, made)

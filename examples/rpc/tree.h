@@ -4,42 +4,47 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <stdexcept>
 #include <vector>
 
 #include "service.h"
 
 namespace stock {
 
-// Orders what is short, in place. A tree has at most `parts_max` parts; what has more is a graph
-// with a circle, which somebody made by mistake.
-template <typename Part>
-receipt restock(Part* root, const restock_order& order, std::size_t parts_max) {
+// Called before a part is touched; throws if it is none. This one is for parts of the process's
+// own.
+struct Unchecked {
+  void operator()(const auto*) const {}
+};
+
+// Orders what is short, in place.
+template <typename Part, typename Check>
+receipt restock(Part* root, const restock_order& order, Check&& check) {
   receipt done{};
-  std::vector<Part*> left;
-  if (root != nullptr) left.push_back(root);
+  std::vector<Part*> left{root};
   while (!left.empty()) {
     Part* const one = left.back();
     left.pop_back();
-    if (++done.visited > parts_max)
-      throw std::runtime_error("these parts are no tree: one comes twice");
+    if (one == nullptr) continue;
+    check(one);
+    ++done.visited;
     if (one->in_stock < order.below) {
       done.cost += (order.up_to - one->in_stock) * one->price;
       one->in_stock = order.up_to;
       ++done.ordered;
     }
-    for (Part* const next : {one->lower, one->higher}) {
-      if (next != nullptr) left.push_back(next);
-    }
+    left.push_back(one->lower);
+    left.push_back(one->higher);
   }
   return done;
 }
 
 // The pointer that leads to the part, or that would: it is null then.
-template <typename Part>
-Part** place_of(Part** root, int number) {
+template <typename Part, typename Check = Unchecked>
+Part** place_of(Part** root, int number, Check&& check = {}) {
   Part** place = root;
-  while (*place != nullptr && (*place)->number != number) {
+  while (*place != nullptr) {
+    check(*place);
+    if ((*place)->number == number) break;
     place = number < (*place)->number ? &(*place)->lower : &(*place)->higher;
   }
   return place;

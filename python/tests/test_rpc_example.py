@@ -1,4 +1,4 @@
-"""examples/rpc with the callee that is a Python program: a MIP through plain HTTP, from a C++ program."""
+"""examples/rpc: a MIP through plain HTTP to a Python program, and through Sun RPC to a C++ program."""
 
 import os
 import subprocess
@@ -13,24 +13,42 @@ import pytest
 from conftest import REPOSITORY
 
 
-@pytest.fixture(scope="module")
-def callee():
-    command = [sys.executable, str(REPOSITORY / "examples/rpc/callee.py"), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+EXAMPLES = Path(os.environ.get("IW_TEST_EXAMPLES") or REPOSITORY / "build/release/examples")
+
+
+def running(*command):
+    process = subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True)
     word, address = process.stdout.readline().split()
     assert word == "listening"
-    yield f"http://{address}"
+    return process, address
+
+
+def end(process):
     process.terminate()
     assert process.wait() == 0, "the callee did not end well"
     process.stdout.close()
 
 
-@pytest.fixture
-def caller(url, callee):
-    folder = Path(os.environ.get("IW_TEST_EXAMPLES") or REPOSITORY / "build/release/examples")
+@pytest.fixture(scope="module")
+def web_server():
+    process, address = running(sys.executable, "-B", str(REPOSITORY / "examples/rpc/callee.py"))
+    yield f"http://{address}"
+    end(process)
+
+
+@pytest.fixture(scope="module")
+def sun_rpc_server():
+    process, address = running(str(EXAMPLES / "rpc/rpc-callee"))
+    yield address
+    end(process)
+
+
+@pytest.fixture(params=["web_server", "sun_rpc_server"])
+def caller(url, request):
+    callee = request.getfixturevalue(request.param)
 
     def run(*words, status=0):
-        command = [str(folder / "rpc/rpc-caller"), "--url", url, "--callee", callee, *map(str, words)]
+        command = [str(EXAMPLES / "rpc/rpc-caller"), "--url", url, "--callee", callee, *map(str, words)]
         ended = subprocess.run(command, capture_output=True, text=True)
         assert ended.returncode == status, ended.stderr
         return (ended.stderr if status else ended.stdout).splitlines()
@@ -53,7 +71,7 @@ def test_a_new_part_is_linked_into_the_callers_tree(caller):
     assert caller("restock", 1, 2) == ["6 parts visited, 1 ordered for 19.00"]
 
 
-def test_what_cannot_be_done_is_said_and_changes_nothing(caller, callee, segment, url):
+def test_what_cannot_be_done_is_said_and_changes_nothing(caller, segment, url):
     caller("plant", 6)
     assert "NO_SEGMENT" in caller("restock", 1, 2, "--root", f"{url}/nothing#1", status=1)[0]
     assert "NO_BLOCK" in caller("restock", 1, 2, "--root", f"{url}#999", status=1)[0]
@@ -61,16 +79,29 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(caller, callee, segment
     with segment.write():
         segment["root"].lower.lower = segment["root"]
     assert "no tree" in caller("restock", 11, 20, status=1)[0]
+    assert "no tree" in caller("introduce", 5, 1, "first", status=1)[0]
     with segment.read(fresh=True):
         assert segment["root"].in_stock == 10 and segment["root"].lower.in_stock == 10
+
+
+@pytest.mark.parametrize("caller", ["web_server"], indirect=True)
+def test_a_tree_with_a_freed_part_does_not_end_the_callee(caller, segment, url):
+    caller("plant", 6)
+    with segment.write():
+        segment.free(segment["root"].lower)  # the root still points there
+    caller("restock", 11, 20, status=1)
+    with segment.write():
+        assert segment["root"].in_stock == 10
+        segment["root"].lower = None
+    assert caller("restock", 11, 20) == ["3 parts visited, 3 ordered for 382.50"]
 
 
 @pytest.mark.parametrize("path, form", [
     ("/nothing", {"root": "x"}), ("/restock", {"root": "x"}), ("/restock", {}),
     ("/restock", {"root": "x", "below": "many", "up_to": "1"}), ("/restock", {"root": "x" * 9000})])
-def test_a_form_that_makes_no_sense_is_refused(callee, path, form):
+def test_a_form_that_makes_no_sense_is_refused(web_server, path, form):
     with pytest.raises(HTTPError) as refused:
-        urlopen(callee + path, data=urlencode(form).encode(), timeout=30)
+        urlopen(web_server + path, data=urlencode(form).encode(), timeout=30)
     assert refused.value.code in (400, 409, 413)
     assert refused.value.read() != b""
     refused.value.close()

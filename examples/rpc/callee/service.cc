@@ -2,10 +2,8 @@
 // malloc.
 #include "service.h"
 
-#include <algorithm>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -45,8 +43,7 @@ bool_t introduce_1_svc(new_part* asked, answer* out, svc_req*) {
 
 // By copy: what was decoded is changed and encoded again. The result takes the parts over.
 bool_t restock_copy_1_svc(copied_stock* asked, copied_answer* out, svc_req*) {
-  out->done_receipt =
-      stock::restock(asked->root, asked->order, std::numeric_limits<std::size_t>::max());
+  out->done_receipt = stock::restock(asked->root, asked->order, stock::Unchecked());
   out->root = std::exchange(asked->root, nullptr);
   return TRUE;
 }

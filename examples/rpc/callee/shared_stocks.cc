@@ -29,6 +29,18 @@ part* part_at(const iw::Segment& segment, const std::string& mip) {
   return static_cast<part*>(place);
 }
 
+// Ends a walk that goes in a circle: a tree has no more parts than the segment has blocks.
+class CircleCheck {
+ public:
+  explicit CircleCheck(const iw::Segment& segment) : left_(stats_of(segment).blocks) {}
+  void operator()(const part*) {
+    if (left_-- == 0) throw std::runtime_error("these parts are no tree: one comes twice");
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
 }  // namespace
 
 const iw::Segment& SharedStocks::segment_of(const std::string& mip) {
@@ -46,7 +58,7 @@ const iw::Segment& SharedStocks::segment_of(const std::string& mip) {
 receipt SharedStocks::restock(const std::string& root_mip, const restock_order& order) {
   const iw::Segment& segment = segment_of(root_mip);
   iw::WriteLock lock(segment);
-  receipt done = stock::restock(part_at(segment, root_mip), order, stats_of(segment).blocks);
+  receipt done = stock::restock(part_at(segment, root_mip), order, CircleCheck(segment));
   lock.release();
   const IW_stats_t after = stats_of(segment);
   done.traffic = after.bytes_sent + after.bytes_received;
@@ -57,7 +69,7 @@ receipt SharedStocks::introduce(const new_part& wanted) {
   const iw::Segment& segment = segment_of(wanted.root);
   iw::WriteLock lock(segment);
   part* root = part_at(segment, wanted.root);
-  part** const place = place_of(&root, wanted.number);
+  part** const place = place_of(&root, wanted.number, CircleCheck(segment));
   if (*place != nullptr) {
     throw std::runtime_error("part " + std::to_string(wanted.number) + " is there already ('" +
                              (*place)->name + "'); take another number");
