@@ -81,7 +81,10 @@ TEST(Socket, FailuresSayWhy) {
     Listener listener(AF_INET);
     free_port = listener.port;
   }
-  EXPECT_EQ(connect_tcp("127.0.0.1", free_port, now_ns() + second_ns, client).code, ECONNREFUSED);
+  const int code = connect_tcp("127.0.0.1", free_port, now_ns() + second_ns, client).code;
+  // An emulator may hand the number of the machine that it runs on through.
+  const int refused_on_x86 = 111;
+  EXPECT_TRUE(code == ECONNREFUSED || code == refused_on_x86) << code;
   EXPECT_EQ(connect_tcp("no.such.host.invalid", 1, now_ns() + second_ns, client).ok(), false);
   EXPECT_FALSE(client);
 }

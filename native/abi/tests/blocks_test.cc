@@ -347,7 +347,7 @@ void store_without_lock(const char* variable, const char* value, const std::stri
   const bool says_access = line.rfind("interweave: access without a lock in block ", 0) == 0;
   EXPECT_TRUE(says_store || (says_access && !platform::fault_access_is_known)) << line;
   const char* const place =
-      platform::fault_address_is_exact ? ", byte 8," : ", in the page of byte 0,";
+      platform::fault_address_is_exact ? ", byte 8," : ", in the page of byte ";
   EXPECT_NE(line.find(place), std::string::npos) << line;
 }
 
