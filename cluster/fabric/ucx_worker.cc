@@ -81,18 +81,30 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
                                    std::size_t header_length, void* data, std::size_t length,
                                    const ucp_am_recv_param_t* param) {
   const auto& slot = *static_cast<HandlerSlot*>(slot_pointer);
-  PeerId from;
-  const bool is_ours = header_length >= sizeof from && header_length <= sizeof(Op::header) &&
+  const bool is_ours = header_length >= sizeof(PeerId) && header_length <= sizeof(Op::header) &&
                        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
   if (!is_ours) return UCS_OK;
-  std::memcpy(&from, header, sizeof from);
-  const Peer* peer = slot.worker->find(from);
-  if (peer == nullptr || peer->state == PeerState::dead) return UCS_OK;
-  const auto* bytes = static_cast<const std::byte*>(header);
-  slot.handler(slot.context, Message{from, Bytes(bytes + sizeof from, header_length - sizeof from),
-                                     Bytes(static_cast<const std::byte*>(data), length),
-                                     slot.worker->is_service_});
+  const Bytes whole(static_cast<const std::byte*>(header), header_length);
+  const Bytes payload(static_cast<const std::byte*>(data), length);
+  UcxWorker& self = *slot.worker;
+  if (self.is_progressing_) {
+    self.deliver(slot, whole, payload);
+    return UCS_OK;
+  }
+  // To itself: the library delivers it inside the call that sends it.
+  self.after_progress_.emplace_back(
+      [&self, &slot, header = std::vector(whole.begin(), whole.end()),
+       kept = std::vector(payload.begin(), payload.end())] { self.deliver(slot, header, kept); });
+  self.fabric_.service().nudge_if_asleep();
   return UCS_OK;
+}
+
+void UcxWorker::deliver(const HandlerSlot& slot, Bytes header, Bytes payload) const {
+  PeerId from;
+  std::memcpy(&from, header.data(), sizeof from);
+  const Peer* peer = find(from);
+  if (peer == nullptr || peer->state == PeerState::dead) return;
+  slot.handler(slot.context, Message{from, header.subspan(sizeof from), payload, is_service_});
 }
 
 Op* UcxWorker::take_op(Completion* done) {
@@ -156,14 +168,21 @@ Status UcxWorker::send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes p
 }
 
 unsigned UcxWorker::progress_held() {
-  const unsigned handled = ucp_worker_progress(worker_);
+  is_progressing_ = true;
+  unsigned handled = ucp_worker_progress(worker_);
+  is_progressing_ = false;
   if (has_dead_.load(std::memory_order_relaxed)) bury_the_dead();
   if (!after_progress_.empty()) {
     const auto calls = std::move(after_progress_);
     after_progress_.clear();
     for (const auto& call : calls) call();
+    handled += static_cast<unsigned>(calls.size());
   }
   return handled;
+}
+
+bool UcxWorker::arm_held() {
+  return after_progress_.empty() && !has_dead_ && ucp_worker_arm(worker_) == UCS_OK;
 }
 
 unsigned UcxWorker::progress() {
@@ -219,7 +238,7 @@ void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, b
   while (progress_held() > 0) {
   }
   *is_over = is_done();
-  const bool is_armed = !*is_over && ucp_worker_arm(worker_) == UCS_OK;
+  const bool is_armed = !*is_over && arm_held();
   lock_.unlock();
   if (is_armed) {
     const auto left = std::max(Clock::duration::zero(), until - Clock::now());
@@ -250,7 +269,7 @@ void UcxWorker::wake() {
 
 bool UcxWorker::arm() {
   const Held held(lock_);
-  return ucp_worker_arm(worker_) == UCS_OK;
+  return arm_held();
 }
 
 UcxWorker::Served UcxWorker::serve() {
@@ -264,7 +283,7 @@ UcxWorker::Served UcxWorker::serve() {
     handled += now;
   }
   is_service_ = false;
-  const bool is_armed = ucp_worker_arm(worker_) == UCS_OK;
+  const bool is_armed = arm_held();
   lock_.unlock();
   if (handled > 0) tell_sleepers();
   return is_armed ? Served::armed : Served::busy;

@@ -144,6 +144,8 @@ class UcxWorker final : public Worker {
                                  const ucp_am_recv_param_t*);
   static void on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status);
 
+  void deliver(const HandlerSlot& slot, Bytes header, Bytes payload) const;
+
   // Operations. All with the lock held.
   Op* take_op(Completion* done);
   Status settle(ucs_status_ptr_t posted, Op* op);
@@ -156,6 +158,7 @@ class UcxWorker final : public Worker {
   template <typename Post>
   Status await(Waited* waited, Deadline deadline, Post post);
   unsigned progress_held();
+  bool arm_held();
   void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
   void tell_sleepers();
 
@@ -167,7 +170,8 @@ class UcxWorker final : public Worker {
   std::vector<std::byte> transport_address_;
   mutable WorkerLock lock_;
   std::atomic<std::chrono::microseconds> spin_;
-  bool is_service_ = false;  // who holds the lock is the service thread
+  bool is_progressing_ = false;  // in the transport, which calls handlers
+  bool is_service_ = false;      // who holds the lock is the service thread
 
   std::deque<Peer> peers_;
   std::map<PeerKey, PeerId> peer_of_;

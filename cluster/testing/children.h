@@ -30,7 +30,7 @@ class Line {
   template <typename T>
   T hear_value() const {
     const auto bytes = hear();
-    T value;
+    T value{};
     expect_size(bytes.size(), sizeof value);
     std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::byte*>(&value));
     return value;

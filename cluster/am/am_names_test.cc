@@ -1,0 +1,193 @@
+// Endpoints' names, and the name server.
+#include <signal.h>
+#include <unistd.h>
+
+#include <regex>
+#include <unordered_set>
+
+#include "am/am_processes.h"
+#include "am/name_server.h"
+
+using namespace iw::am_test;
+using iw::testing::Child;
+
+namespace {
+
+std::string bytes_of(const en_t& name) {
+  return {reinterpret_cast<const char*>(name.bytes), sizeof name.bytes};
+}
+
+std::string text_of(const en_t& name) {
+  char text[128];
+  EXPECT_EQ(AM_NameText(name, text, sizeof text), AM_OK);
+  return text;
+}
+
+// 2,500 endpoints in five bundles, some of them freed in between.
+std::vector<en_t> many_names() {
+  std::vector<en_t> names;
+  for (int b = 0; b < 5; b++) {
+    eb_t bundle = nullptr;
+    EXPECT_EQ(AM_AllocateBundle(AM_SEQ, &bundle), AM_OK);
+    for (int e = 0; e < 500; e++) {
+      ep_t ep = nullptr;
+      EXPECT_EQ(AM_AllocateEndpoint(bundle, &ep, &names.emplace_back()), AM_OK);
+      if (e % 3 == 0) {
+        EXPECT_EQ(AM_FreeEndpoint(ep), AM_OK);
+      }
+    }
+    if (b % 2 == 0) {
+      EXPECT_EQ(AM_FreeBundle(bundle), AM_OK);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+ROLE(namer) {
+  const Library library;
+  const auto names = many_names();
+  parent.say(std::as_bytes(std::span(names)));
+  return 0;
+}
+
+TEST(Names, TenThousandOfFourProcessesAreUnique) {
+  std::unordered_set<std::string> names, texts;
+  for (int i = 0; i < 4; i++) {
+    Child namer("namer");
+    const auto bytes = namer.line().hear();
+    ASSERT_EQ(bytes.size(), 2500 * sizeof(en_t));
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(en_t)) {
+      en_t name;
+      std::memcpy(&name, bytes.data() + at, sizeof name);
+      names.insert(bytes_of(name));
+      texts.insert(text_of(name));
+    }
+    EXPECT_EQ(namer.wait_for_end(), 0);
+  }
+  EXPECT_EQ(names.size(), 10000u);
+  EXPECT_EQ(texts.size(), 10000u);
+}
+
+TEST(Names, AreComputerProcessBundleAndEndpointInFixedWidth) {
+  const Library library;
+  const Endpoint here;
+  const std::string text = text_of(here.name);
+  char pid[16];
+  std::snprintf(pid, sizeof pid, "%08x", static_cast<unsigned>(getpid()));
+  const std::regex form("([^:]+):([0-9a-f]{8}):([0-9a-f]{8}):([0-9a-f]{8})");
+  std::smatch parts;
+  ASSERT_TRUE(std::regex_match(text, parts, form)) << text;
+  EXPECT_EQ(parts[2], pid);
+  char small[8];
+  EXPECT_EQ(AM_NameText(here.name, small, sizeof small), AM_ERR_RESOURCE);
+  EXPECT_EQ(AM_NameText(en_t{}, small, sizeof small), AM_ERR_BAD_ARG);
+}
+
+TEST(Names, ArriveAsTextWhatTheyWere) {
+  const Library library;
+  const Endpoint here;
+  char text[AM_NAME_CARRIED_BYTES];
+  ASSERT_EQ(AM_NameToCarried(here.name, text), AM_OK);
+  en_t back;
+  ASSERT_EQ(AM_NameFromCarried(text, &back), AM_OK);
+  EXPECT_EQ(bytes_of(back), bytes_of(here.name));
+  text[0] = text[0] == '0' ? '1' : '0';
+  EXPECT_EQ(AM_NameFromCarried(text, &back), AM_ERR_BAD_ARG);
+  EXPECT_EQ(AM_NameFromCarried("12", &back), AM_ERR_BAD_ARG);
+}
+
+TEST(Names, AChosenNumberIsGivenOnce) {
+  const Library library;
+  const Endpoint here;
+  ep_t ep = nullptr;
+  ASSERT_EQ(AM_AllocateKnownEndpoint(here.bundle, &ep, 7), AM_OK);
+  EXPECT_EQ(AM_AllocateKnownEndpoint(here.bundle, &ep, 7), AM_ERR_IN_USE);
+  en_t name;
+  AM_GetEndpointName(ep, &name);
+  EXPECT_TRUE(text_of(name).ends_with(":00000007")) << text_of(name);
+}
+
+// ---- the name server
+// -----------------------------------------------------------------------------
+
+ROLE(name_server) {
+  const Library library;
+  iw::am::NameServer server;
+  en_t name;
+  if (server.start(&name) != AM_OK) return 1;
+  char text[AM_NAME_CARRIED_BYTES];
+  AM_NameToCarried(name, text);
+  parent.say(std::string(text));
+  parent.hear();
+  return 0;
+}
+
+// Registers an endpoint that answers, under the string that it hears.
+ROLE(registrar) {
+  const Library library;
+  const Endpoint endpoint(AM_PAR);
+  set_echo_handlers(endpoint);
+  if (AMNS_Init(nullptr) != AM_OK) return 1;
+  parent.say_value(AMNS_Register(parent.hear_text().c_str(), endpoint.name));
+  parent.hear();
+  return 0;
+}
+
+class NameServer : public ::testing::Test {
+ protected:
+  NameServer() : server_("name_server"), text_(server_.line().hear_text()) {
+    setenv("IW_AMNS", text_.c_str(), 1);
+    EXPECT_EQ(AMNS_Init(nullptr), AM_OK);
+  }
+  ~NameServer() override { unsetenv("IW_AMNS"); }
+  static int registered(const Child& registrar, const std::string& string) {
+    registrar.line().say(string);
+    return registrar.line().hear_value<int>();
+  }
+  const Library library_;
+  Child server_;
+  std::string text_;
+};
+
+static bool has_echoed;
+
+TEST_F(NameServer, TwoProcessesMeetByAString) {
+  const Child registrar("registrar");
+  ASSERT_EQ(registered(registrar, "the grid's writer"), AM_OK);
+  en_t name;
+  ASSERT_EQ(AMNS_Lookup("the grid's writer", &name), AM_OK);
+  const Endpoint here;
+  here.set(1, handler(+[](void*, int, int, int, int) { has_echoed = true; }));
+  ASSERT_EQ(AM_Request4(here.ep, here.map(name), echo_words, 0, 0, 0, 0), AM_OK);
+  EXPECT_TRUE(here.poll_until([] { return has_echoed; }));
+}
+
+TEST_F(NameServer, AStringIsItsRegistrarsUntilThatEnds) {
+  const Endpoint here;
+  Child registrar("registrar");
+  ASSERT_EQ(registered(registrar, "mine"), AM_OK);
+  EXPECT_EQ(AMNS_Register("mine", here.name), AM_ERR_IN_USE);
+  EXPECT_EQ(AMNS_Unregister("mine"), AM_ERR_RESOURCE);
+  registrar.kill();
+  // The server hears of the death when its process ends, this process's request may be earlier.
+  EXPECT_TRUE(here.poll_until([&] { return AMNS_Register("mine", here.name) == AM_OK; }));
+  EXPECT_EQ(AMNS_Unregister("mine"), AM_OK);
+  en_t name;
+  EXPECT_EQ(AMNS_Lookup("mine", &name), AM_ERR_RESOURCE);
+}
+
+TEST_F(NameServer, StringsOutOfRangeAreRefused) {
+  en_t name;
+  EXPECT_EQ(AMNS_Lookup("", &name), AM_ERR_BAD_ARG);
+  EXPECT_EQ(AMNS_Lookup(std::string(256, 'x').c_str(), &name), AM_ERR_BAD_ARG);
+  EXPECT_EQ(AMNS_Register(std::string(255, 'x').c_str(), name), AM_OK);
+  EXPECT_EQ(AMNS_Init("nonsense"), AM_ERR_BAD_ARG);
+}
+
+TEST_F(NameServer, AServerThatDiedIsNoticed) {
+  server_.kill();
+  en_t name;
+  EXPECT_EQ(AMNS_Lookup("anything", &name), AM_ERR_NOT_SENT);
+}

@@ -1,0 +1,197 @@
+// A bundle's endpoints and how they are connected, polled and waited on.
+#include "am/bundle.h"
+
+#include <cstring>
+
+namespace iw::am {
+namespace {
+
+constexpr std::chrono::seconds map_wait{30};
+constexpr std::size_t connections_max = 1 << 20;
+constexpr std::uint32_t name_magic = 0x314d4157;  // "WAM1"
+
+}  // namespace
+
+// An endpoint's name: a mark, its number, its worker's address.
+en_t name_of(const fabric::Address& address, std::uint32_t endpoint) {
+  en_t name{};
+  std::memcpy(name.bytes, &name_magic, 4);
+  std::memcpy(name.bytes + 4, &endpoint, 4);
+  std::memcpy(name.bytes + 8, address.bytes.data(), address.bytes.size());
+  static_assert(8 + sizeof address.bytes <= sizeof name.bytes);
+  return name;
+}
+
+bool parse(const en_t& name, fabric::Address* address, std::uint32_t* endpoint) {
+  std::memcpy(endpoint, name.bytes + 4, 4);
+  std::memcpy(address->bytes.data(), name.bytes + 8, address->bytes.size());
+  return std::memcmp(name.bytes, &name_magic, 4) == 0;
+}
+
+Bundle::Bundle(std::unique_ptr<fabric::Worker> worker, int type)
+    : worker_(std::move(worker)), type_(type) {
+  worker_->set_handler(0, &Bundle::on_message, this);
+  worker_->on_death([this](fabric::PeerId peer) { on_death(peer); });
+}
+
+Bundle::~Bundle() {
+  {
+    const fabric::Exclusion excluded(*worker_);
+    while (!endpoints_.empty()) free_endpoint(endpoints_.begin()->second.get());
+  }
+  worker_.reset();
+}
+
+iw_am_endpoint* Bundle::add_endpoint() { return add_endpoint(next_endpoint_++); }
+
+iw_am_endpoint* Bundle::add_endpoint(std::uint32_t number) {
+  if (endpoints_.contains(number)) return nullptr;
+  auto made = std::make_unique<iw_am_endpoint>();
+  made->bundle = this;
+  made->number = number;
+  return (endpoints_[number] = std::move(made)).get();
+}
+
+void Bundle::free_endpoint(iw_am_endpoint* endpoint) {
+  acknowledge();
+  for (const auto& each : connections_) {
+    if (each->endpoint != endpoint) continue;
+    send_control(*each, Kind::gone, Head{});
+    each->endpoint = nullptr;
+    end(*each, EBADENDPOINT);
+  }
+  endpoints_.erase(endpoint->number);
+}
+
+void Bundle::move_in(iw_am_endpoint* endpoint) {
+  auto owned = std::move(endpoint->bundle->endpoints_[endpoint->number]);
+  endpoint->bundle->endpoints_.erase(endpoint->number);
+  endpoint->bundle = this;
+  endpoint->number = next_endpoint_++;
+  endpoints_[endpoint->number] = std::move(owned);
+}
+
+bool Bundle::is_connected(const iw_am_endpoint* endpoint) const {
+  for (const auto& each : connections_) {
+    if (each->endpoint == endpoint) return true;
+  }
+  return false;
+}
+
+en_t Bundle::name_of(const iw_am_endpoint* endpoint) const {
+  return am::name_of(worker_->address(), endpoint->number);
+}
+
+en_t Bundle::name_of_other(const Connection& connection) const {
+  return am::name_of(worker_->peer_address(connection.peer), connection.endpoint_there);
+}
+
+void Bundle::size_window(Connection& connection, int slots) {
+  connection.slots.assign(static_cast<std::size_t>(slots), nullptr);
+  connection.free_slots.clear();
+  for (int slot = slots - 1; slot >= 0; slot--) {
+    connection.free_slots.push_back(static_cast<std::uint16_t>(slot));
+  }
+}
+
+int Bundle::set_window(iw_am_endpoint* endpoint, int outstanding) {
+  for (const auto& each : connections_) {
+    if (each->endpoint == endpoint && each->has_outstanding()) return AM_ERR_IN_USE;
+  }
+  endpoint->outstanding_max = outstanding;
+  for (const auto& each : connections_) {
+    if (each->endpoint == endpoint) size_window(*each, outstanding);
+  }
+  return AM_OK;
+}
+
+Connection* Bundle::find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer,
+                                std::uint32_t there) {
+  const ConnectionKey key{endpoint->number, peer, there};
+  const auto found = connection_of_.find(key);
+  if (found != connection_of_.end()) return found->second;
+  if (connections_.size() >= connections_max) return nullptr;
+  auto made = std::make_unique<Connection>();
+  made->endpoint = endpoint;
+  made->peer = peer;
+  made->endpoint_there = there;
+  made->own_index = static_cast<std::uint32_t>(connections_.size());
+  size_window(*made, endpoint->outstanding_max);
+  connection_of_[key] = made.get();
+  return connections_.emplace_back(std::move(made)).get();
+}
+
+int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, Connection** connection) {
+  fabric::Address address;
+  std::uint32_t there = 0;
+  if (!parse(name, &address, &there)) return AM_ERR_BAD_ARG;
+  const auto deadline = fabric::Clock::now() + map_wait;
+  fabric::PeerId peer = 0;
+  const fabric::Status status = worker_->connect(address, deadline, &peer);
+  if (status == fabric::Status::bad_argument) return AM_ERR_BAD_ARG;
+  if (status != fabric::Status::ok) return AM_ERR_NOT_SENT;
+  Connection* found;
+  {
+    const fabric::Exclusion excluded(*worker_);
+    found = find_or_add(endpoint, peer, there);
+    if (found == nullptr) return AM_ERR_RESOURCE;
+    if (found->link == Link::mapping) {
+      send_mapping(peer, Kind::map, 0, 0, {endpoint->number, there, found->own_index, 0});
+    }
+  }
+  worker_->wait([&] { return found->link != Link::mapping; }, deadline);
+  *connection = found;
+  return found->link == Link::open ? AM_OK : AM_ERR_NOT_SENT;
+}
+
+void Bundle::take_map(fabric::PeerId from, const Mapping& asked) {
+  Mapping answer = asked;
+  const auto endpoint = endpoints_.find(asked.asked_endpoint);
+  Connection* connection = endpoint == endpoints_.end()
+                               ? nullptr
+                               : find_or_add(endpoint->second.get(), from, asked.asking_endpoint);
+  if (connection == nullptr || connection->link == Link::dead) {
+    send_mapping(from, Kind::mapped, asked.asking_connection, EBADENDPOINT, answer);
+    return;
+  }
+  connection->index_there = asked.asking_connection;
+  connection->link = Link::open;
+  answer.asked_connection = connection->own_index;
+  send_mapping(from, Kind::mapped, asked.asking_connection, 0, answer);
+}
+
+void Bundle::take_mapped(fabric::PeerId from, const Head& head, const Mapping& answer) {
+  if (head.connection >= connections_.size()) return;
+  Connection& connection = *connections_[head.connection];
+  const bool was_asked = connection.peer == from && connection.link == Link::mapping &&
+                         connection.endpoint_there == answer.asked_endpoint;
+  if (!was_asked) return;
+  connection.index_there = answer.asked_connection;
+  connection.link = head.status == 0 ? Link::open : Link::dead;
+}
+
+void Bundle::poll() {
+  if (worker_->in_handler()) return;
+  const unsigned handled = worker_->progress();
+  if (has_arrivals()) {
+    const fabric::Exclusion excluded(*worker_);
+    run_arrivals();
+  } else if (handled == 0 && has_unsaid_.load(std::memory_order_relaxed)) {
+    const fabric::Exclusion excluded(*worker_);
+    acknowledge();
+  }
+}
+
+int Bundle::wait(fabric::Deadline deadline) {
+  {
+    const fabric::Exclusion excluded(*worker_);
+    acknowledge();
+    waiting_++;
+  }
+  const fabric::Status status = worker_->wait([this] { return !arrivals_.empty(); }, deadline);
+  const fabric::Exclusion excluded(*worker_);
+  waiting_--;
+  return status == fabric::Status::ok ? AM_OK : AM_ERR_NOT_SENT;
+}
+
+}  // namespace iw::am

@@ -1,0 +1,207 @@
+// A bundle: a worker of the fabric, its endpoints, and their connections.
+//
+// A connection joins one endpoint here with one elsewhere. It has a window of slots for requests
+// that are not yet answered, each with a copy of its message, and the replies that its other end
+// has not yet acknowledged: what may have to come back. Requests and acknowledgements say how many
+// replies their sender has handled, so that in a steady exchange nothing else is sent.
+//
+// Invariants: everything here is touched inside an Exclusion of the worker or in its handlers. A
+// slot is taken from the sending of a request to its reply or return; so at most r requests and r
+// replies have copies on each side. A record belongs to the stock again when the transport is done
+// with it and nobody may want it back. Arrivals keep their order: while some wait, later ones wait
+// behind them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "am/wire.h"
+#include "fabric/fabric.h"
+#include "interweave/am.h"
+
+namespace iw::am {
+
+class Bundle;
+struct Connection;
+
+inline constexpr int words_max = AM_MAX_ARGS;
+inline constexpr std::size_t medium_bytes_max = 16 << 10;
+inline constexpr std::size_t long_bytes_max = 256 << 10;
+inline constexpr int handlers_max = 4096;
+inline constexpr int translations_max = 65536;
+inline constexpr int outstanding_max = 1024;
+
+// A message that was sent.
+struct Record : fabric::Completion {
+  Bundle* bundle = nullptr;
+  HeadAndWords sent{};
+  std::vector<std::byte> block;
+  int destination = -1;  // the translation's index, for who gets it back
+  bool in_transit = false;
+  bool is_settled = true;  // nobody may want it back
+};
+
+enum class Link : std::uint8_t { mapping, open, dead };
+
+struct Connection {
+  iw_am_endpoint* endpoint = nullptr;  // nullptr: it was freed
+  fabric::PeerId peer = 0;
+  std::uint32_t own_index = 0, index_there = 0, endpoint_there = 0;
+  Link link = Link::mapping;
+  std::vector<Record*> slots;
+  std::vector<std::uint16_t> free_slots;
+  std::deque<Record*> unacknowledged;  // replies
+  std::uint32_t replies_acknowledged = 0, replies_handled = 0, replies_handled_said = 0;
+  bool has_outstanding() const { return free_slots.size() < slots.size(); }
+};
+
+struct Translation {
+  Connection* connection = nullptr;  // nullptr: free
+  en_t name{};
+  tag_t tag = AM_NONE;
+};
+
+// What a handler's token points to.
+struct Token {
+  Connection* connection;
+  iw_am_endpoint* endpoint;
+  std::uint64_t tag;
+  std::uint16_t slot;
+  bool may_reply;
+};
+
+// Whether this thread is in a handler of any bundle.
+bool in_any_handler();
+
+en_t name_of(const fabric::Address& address, std::uint32_t endpoint);
+bool parse(const en_t& name, fabric::Address* address, std::uint32_t* endpoint);
+
+}  // namespace iw::am
+
+struct iw_am_endpoint {
+  iw::am::Bundle* bundle = nullptr;
+  std::uint32_t number = 0;
+  tag_t tag = AM_NONE;
+  std::vector<am_handler_fn> handlers = std::vector<am_handler_fn>(256);
+  std::vector<iw::am::Translation> translations = std::vector<iw::am::Translation>(256);
+  std::byte* segment = nullptr;
+  std::size_t segment_bytes = 0;
+  int outstanding_max = 0;  // 0: AM_SetExpectedResources is still to come
+};
+
+namespace iw::am {
+
+class Bundle {
+ public:
+  Bundle(std::unique_ptr<fabric::Worker> worker, int type);
+  ~Bundle();
+
+  fabric::Worker& worker() { return *worker_; }
+  std::chrono::duration<double> request_wait{30};
+  int event_mask = AM_NOEVENTS;
+  // Called when a connection's other end is gone.
+  std::function<void(const Connection&)> on_end;
+  // Messages to and from other endpoints, the library's own among them.
+  std::uint64_t messages_sent = 0, messages_received = 0;
+
+  // Endpoints. nullptr: the number is taken.
+  iw_am_endpoint* add_endpoint();
+  iw_am_endpoint* add_endpoint(std::uint32_t number);
+  void free_endpoint(iw_am_endpoint* endpoint);
+  void move_in(iw_am_endpoint* endpoint);
+  bool is_connected(const iw_am_endpoint* endpoint) const;
+  en_t name_of(const iw_am_endpoint* endpoint) const;
+  en_t name_of_other(const Connection& connection) const;
+
+  // Connects; waits, so not inside an Exclusion. An AM_ result.
+  int connect(iw_am_endpoint* endpoint, const en_t& name, Connection** connection);
+  // IN_USE while requests are under way.
+  int set_window(iw_am_endpoint* endpoint, int outstanding);
+
+  // Sending (sending.cc). Inside an Exclusion.
+  struct Outgoing {
+    Category category;
+    handler_t handler;
+    std::uint64_t offset;
+    std::span<const std::byte> block;
+    std::span<const int> words;
+  };
+  // RESOURCE: no room.
+  int request(Connection& to, int destination, tag_t tag, const Outgoing& message);
+  int reply(Token& token, const Outgoing& message);
+  // Tells who waits for it how many replies were handled here.
+  void acknowledge();
+
+  // Handles what waits. Inside an Exclusion.
+  void run_arrivals();
+  bool has_arrivals() const { return has_arrivals_.load(std::memory_order_relaxed); }
+  void poll();
+  int wait(fabric::Deadline deadline);
+
+ private:
+  using ConnectionKey = std::array<std::uint32_t, 3>;  // endpoint, peer, endpoint there
+  Connection* find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there);
+  Connection* connection_of(fabric::PeerId from, const Head& head) const;
+  static void size_window(Connection& connection, int slots);
+
+  // Receiving (receiving.cc).
+  static void on_message(void* bundle, const fabric::Message& message);
+  void take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block);
+  void take_map(fabric::PeerId from, const Mapping& asked);
+  void take_mapped(fabric::PeerId from, const Head& head, const Mapping& answer);
+  void take_request(Connection& connection, const HeadAndWords& got,
+                    std::span<const std::byte> block);
+  void take_get(Connection& connection, const HeadAndWords& got, std::span<const std::byte> block);
+  void take_reply(Connection& connection, const HeadAndWords& got,
+                  std::span<const std::byte> block);
+  void take_returned_request(Connection& connection, const Head& head);
+  void take_returned_reply(Connection& connection, const HeadAndWords& got);
+  static int refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t nbytes);
+  void run_handler(Token& token, const HeadAndWords& got, std::span<const std::byte> block);
+  void on_death(fabric::PeerId peer);
+  void end(Connection& connection, int status);
+  void give_back(Connection& connection, Record* record, int status);
+  void forget_unsaid(Connection& connection);
+  void heard(Connection& connection, std::uint32_t replies_handled);
+  Record* take_slot_out(Connection& connection, std::uint16_t slot);
+
+  // Sending (sending.cc).
+  Record* take_record();
+  void settle(Record* record);
+  fabric::Status post(fabric::PeerId to, Record* record);
+  void send_control(Connection& to, Kind kind, const Head& like,
+                    const HeadAndWords* words = nullptr);
+  void send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
+                    const Mapping& mapping);
+  Head head_for(Connection& to, Kind kind);
+
+  // Arrivals that wait for the program to poll.
+  bool must_queue(bool by_service) const;
+  void queue(std::function<void()> arrival);
+
+  std::unique_ptr<fabric::Worker> worker_;
+  const int type_;
+  std::uint32_t next_endpoint_ = 0x10000;  // below are those that are chosen
+  std::map<std::uint32_t, std::unique_ptr<iw_am_endpoint>> endpoints_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::map<ConnectionKey, Connection*> connection_of_;
+  std::deque<Record> records_;
+  std::vector<Record*> free_records_;
+  std::vector<Connection*> unsaid_;  // have handled replies that nobody was told of
+  std::atomic<bool> has_unsaid_{false};
+  std::deque<std::function<void()>> arrivals_;
+  std::atomic<bool> has_arrivals_{false};
+  int waiting_ = 0;  // threads in AM_Wait: what arrives is kept for AM_Poll
+};
+
+}  // namespace iw::am
+
+// What eb_t points to.
+struct iw_am_bundle : iw::am::Bundle {
+  using Bundle::Bundle;
+};

@@ -1,0 +1,61 @@
+#include "am/library.h"
+
+#include <cstdio>
+
+namespace iw::am {
+
+Library& Library::only() {
+  static Library library;
+  return library;
+}
+
+int Library::init() {
+  const std::lock_guard held(mutex_);
+  if (opened_ == 0) {
+    std::string error;
+    fabric_ = fabric::Fabric::open({}, &error);
+    if (!fabric_) {
+      std::fprintf(stderr, "interweave: AM_Init: %s\n", error.c_str());
+      return AM_ERR_RESOURCE;
+    }
+  }
+  opened_++;
+  return AM_OK;
+}
+
+int Library::terminate() {
+  const std::lock_guard held(mutex_);
+  if (opened_ == 0) return AM_ERR_NOT_INIT;
+  if (in_any_handler()) return AM_ERR_RESOURCE;
+  if (--opened_ > 0) return AM_OK;
+  forget_name_client();
+  for (const eb_t bundle : bundles_) delete bundle;
+  bundles_.clear();
+  fabric_.reset();
+  return AM_OK;
+}
+
+bool Library::is_open() {
+  const std::lock_guard held(mutex_);
+  return opened_ > 0;
+}
+
+int Library::add_bundle(int type, eb_t* bundle) {
+  const std::lock_guard held(mutex_);
+  if (opened_ == 0) return AM_ERR_NOT_INIT;
+  fabric::Status status;
+  auto worker = fabric_->add_worker(&status);
+  if (!worker) return AM_ERR_RESOURCE;
+  *bundle = new iw_am_bundle(std::move(worker), type);
+  bundles_.insert(*bundle);
+  return AM_OK;
+}
+
+int Library::free_bundle(eb_t bundle) {
+  const std::lock_guard held(mutex_);
+  if (bundles_.erase(bundle) == 0) return AM_ERR_BAD_ARG;
+  delete bundle;
+  return AM_OK;
+}
+
+}  // namespace iw::am

@@ -1,0 +1,31 @@
+// What AM_Init makes: the process's fabric and its bundles.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "am/bundle.h"
+
+namespace iw::am {
+
+// The name server's client, whose bundle goes with the library (names.cc).
+void forget_name_client();
+
+class Library {
+ public:
+  static Library& only();
+  int init();
+  int terminate();
+  bool is_open();
+  int add_bundle(int type, eb_t* bundle);
+  int free_bundle(eb_t bundle);
+
+ private:
+  std::mutex mutex_;
+  int opened_ = 0;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::set<eb_t> bundles_;
+};
+
+}  // namespace iw::am

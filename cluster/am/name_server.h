@@ -1,0 +1,34 @@
+// The name server: endpoints' names by strings, each registration owned by the endpoint that made
+// it and gone with it.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "interweave/am.h"
+
+namespace iw::am {
+
+struct Connection;
+
+class NameServer {
+ public:
+  // Starts to serve, in a bundle of its own, on the library's thread. An AM_ result.
+  int start(en_t* own_name);
+
+ private:
+  struct Registration {
+    en_t name;
+    en_t owner;
+  };
+  static NameServer& of_token(void* token, en_t* asking);
+  static void on_register(void* token, void* block, std::size_t nbytes);
+  static void on_look_up(void* token, void* block, std::size_t nbytes);
+  static void on_unregister(void* token, void* block, std::size_t nbytes);
+  void forget(const en_t& owner);
+
+  std::map<std::string, Registration> registered_;
+};
+
+}  // namespace iw::am

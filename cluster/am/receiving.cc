@@ -1,0 +1,340 @@
+// A bundle's messages as they arrive. What comes from another process is checked before it is used:
+// a head that names no connection of its sender's is dropped.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "am/bundle.h"
+
+namespace iw::am {
+namespace {
+
+thread_local int handlers_running = 0;
+
+struct InHandler {
+  InHandler() { handlers_running++; }
+  ~InHandler() { handlers_running--; }
+};
+
+bool read(const fabric::Message& message, HeadAndWords* got) {
+  if (message.header.size() < sizeof(Head)) return false;
+  std::memcpy(&got->head, message.header.data(), sizeof(Head));
+  const std::size_t words_bytes = message.header.size() - sizeof(Head);
+  if (got->head.n_args > words_max || words_bytes != got->head.n_args * sizeof(std::int32_t)) {
+    return false;
+  }
+  std::memcpy(got->words.data(), message.header.data() + sizeof(Head), words_bytes);
+  return true;
+}
+
+template <typename T>
+bool read(std::span<const std::byte> block, T* value) {
+  if (block.size() != sizeof *value) return false;
+  std::memcpy(value, block.data(), sizeof *value);
+  return true;
+}
+
+bool is_own(Kind kind) {
+  return kind == Kind::acknowledge || kind == Kind::map || kind == Kind::mapped;
+}
+
+template <typename... Before>
+void call(am_handler_fn fn, const HeadAndWords& got, Before... before) {
+  const auto& w = got.words;
+  const auto as = [&]<typename... Words>(Words... words) {
+    reinterpret_cast<void (*)(Before..., Words...)>(fn)(before..., words...);
+  };
+  switch (got.head.n_args) {
+    case 0:
+      return as();
+    case 1:
+      return as(w[0]);
+    case 2:
+      return as(w[0], w[1]);
+    case 3:
+      return as(w[0], w[1], w[2]);
+    case 4:
+      return as(w[0], w[1], w[2], w[3]);
+    case 5:
+      return as(w[0], w[1], w[2], w[3], w[4]);
+    case 6:
+      return as(w[0], w[1], w[2], w[3], w[4], w[5]);
+    case 7:
+      return as(w[0], w[1], w[2], w[3], w[4], w[5], w[6]);
+    default:
+      return as(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
+  }
+}
+
+op_t opcode(const Head& head) {
+  const bool is_reply = head.kind == Kind::reply || head.kind == Kind::returned_reply;
+  switch (head.category) {
+    case Category::words:
+      return is_reply ? AM_REPLY_M : AM_REQUEST_M;
+    case Category::block:
+      return is_reply ? AM_REPLY_IM : AM_REQUEST_IM;
+    case Category::xfer:
+      return is_reply ? AM_REPLY_XFER_M : AM_REQUEST_XFER_M;
+    case Category::get:
+      return AM_GET_XFER_M;
+  }
+  return 0;
+}
+
+void call_undeliverable(const iw_am_endpoint& endpoint, int status, op_t op,
+                        const am_returned_t& message) {
+  if (endpoint.handlers[0] != nullptr) {
+    reinterpret_cast<am_undeliverable_fn>(endpoint.handlers[0])(status, op, &message);
+    return;
+  }
+  std::fprintf(stderr,
+               "interweave: a message for handler %d came back (status %d, operation %d), and its "
+               "endpoint has no handler 0\n",
+               message.handler, status, op);
+}
+
+am_returned_t describe(const HeadAndWords& sent) {
+  am_returned_t message{};
+  message.destination = -1;
+  message.handler = sent.head.handler;
+  message.n_args = sent.head.n_args;
+  std::copy(sent.words.begin(), sent.words.end(), message.args);
+  message.offset = sent.head.offset;
+  return message;
+}
+
+}  // namespace
+
+bool in_any_handler() { return handlers_running > 0; }
+
+bool Bundle::must_queue(bool by_service) const {
+  return waiting_ > 0 || !arrivals_.empty() || (type_ == AM_SEQ && by_service);
+}
+
+void Bundle::queue(std::function<void()> arrival) {
+  arrivals_.push_back(std::move(arrival));
+  has_arrivals_ = true;
+}
+
+void Bundle::run_arrivals() {
+  const InHandler mark;
+  while (!arrivals_.empty()) {
+    const auto arrival = std::move(arrivals_.front());
+    arrivals_.pop_front();
+    arrival();
+  }
+  has_arrivals_ = false;
+}
+
+void Bundle::on_message(void* bundle, const fabric::Message& message) {
+  auto& self = *static_cast<Bundle*>(bundle);
+  HeadAndWords got;
+  if (!read(message, &got)) return;
+  self.messages_received++;
+  const InHandler mark;
+  if (is_own(got.head.kind) || !self.must_queue(message.by_service)) {
+    self.take(message.from, got, message.payload);
+    return;
+  }
+  self.queue([&self, from = message.from, got,
+              block = std::vector<std::byte>(message.payload.begin(), message.payload.end())] {
+    self.take(from, got, block);
+  });
+}
+
+Connection* Bundle::connection_of(fabric::PeerId from, const Head& head) const {
+  if (head.connection >= connections_.size()) return nullptr;
+  Connection* found = connections_[head.connection].get();
+  return found->peer == from && found->link == Link::open ? found : nullptr;
+}
+
+void Bundle::take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block) {
+  const Head& head = got.head;
+  Mapping mapping;
+  if (head.kind == Kind::map) {
+    if (read(block, &mapping)) take_map(from, mapping);
+    return;
+  }
+  if (head.kind == Kind::mapped) {
+    if (read(block, &mapping)) take_mapped(from, head, mapping);
+    return;
+  }
+  Connection* connection = connection_of(from, head);
+  if (connection == nullptr) return;
+  heard(*connection, head.replies_handled);
+  switch (head.kind) {
+    case Kind::request:
+      return take_request(*connection, got, block);
+    case Kind::reply:
+      return take_reply(*connection, got, block);
+    case Kind::returned_request:
+      return take_returned_request(*connection, head);
+    case Kind::returned_reply:
+      return take_returned_reply(*connection, got);
+    case Kind::gone:
+      return end(*connection, EBADENDPOINT);
+    default:
+      return;
+  }
+}
+
+// The other end has handled that many replies: they need not be kept.
+void Bundle::heard(Connection& connection, std::uint32_t replies_handled) {
+  std::uint32_t news = replies_handled - connection.replies_acknowledged;
+  if (news > connection.unacknowledged.size()) return;  // more than were sent
+  connection.replies_acknowledged = replies_handled;
+  for (; news > 0; news--) {
+    settle(connection.unacknowledged.front());
+    connection.unacknowledged.pop_front();
+  }
+}
+
+// Why an endpoint does not take a request or a reply; 0: it does. (A reply needs no tag: it
+// answers.)
+int Bundle::refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t nbytes) {
+  const bool is_request = head.kind == Kind::request;
+  const bool is_tag_right =
+      endpoint.tag != AM_NONE && (endpoint.tag == AM_ALL || endpoint.tag == head.tag);
+  if (is_request && !is_tag_right) return EBADTAG;
+  const bool is_for_library = head.category == Category::get || head.handler == no_handler;
+  if (!is_for_library && (head.handler == 0 || head.handler >= endpoint.handlers.size() ||
+                          endpoint.handlers[head.handler] == nullptr)) {
+    return EBADHANDLER;
+  }
+  if (head.category != Category::xfer && head.category != Category::get) return 0;
+  if (endpoint.segment == nullptr || head.offset > endpoint.segment_bytes) return EBADSEGOFF;
+  return nbytes > endpoint.segment_bytes - head.offset ? EBADLENGTH : 0;
+}
+
+void Bundle::run_handler(Token& token, const HeadAndWords& got, std::span<const std::byte> block) {
+  const iw_am_endpoint& endpoint = *token.endpoint;
+  const am_handler_fn fn = endpoint.handlers[got.head.handler];
+  void* const as_token = &token;
+  if (got.head.category == Category::words) return call(fn, got, as_token);
+  void* where = const_cast<std::byte*>(block.data());
+  if (got.head.category == Category::xfer) {
+    where = endpoint.segment + got.head.offset;
+    if (!block.empty()) std::memcpy(where, block.data(), block.size());
+  }
+  call(fn, got, as_token, where, block.size());
+}
+
+void Bundle::take_request(Connection& connection, const HeadAndWords& got,
+                          std::span<const std::byte> block) {
+  if (got.head.category == Category::get) return take_get(connection, got, block);
+  const int status = refuse(*connection.endpoint, got.head, block.size());
+  if (status != 0) {
+    Head back{};
+    back.slot = got.head.slot;
+    back.status = static_cast<std::uint8_t>(status);
+    return send_control(connection, Kind::returned_request, back);
+  }
+  Token token{&connection, connection.endpoint, got.head.tag, got.head.slot, true};
+  run_handler(token, got, block);
+  if (token.may_reply) reply(token, {Category::words, no_handler, 0, {}, {}});
+}
+
+// The library's own handler: what is asked for goes back as an Xfer reply.
+void Bundle::take_get(Connection& connection, const HeadAndWords& got,
+                      std::span<const std::byte> block) {
+  GetBody body{};
+  const bool is_sound = read(block, &body) && body.nbytes <= long_bytes_max;
+  const iw_am_endpoint& endpoint = *connection.endpoint;
+  const int status =
+      is_sound ? refuse(endpoint, got.head, static_cast<std::size_t>(body.nbytes)) : EBADARGS;
+  if (status != 0) {
+    Head back{};
+    back.slot = got.head.slot;
+    back.status = static_cast<std::uint8_t>(status);
+    return send_control(connection, Kind::returned_request, back);
+  }
+  Token token{&connection, connection.endpoint, got.head.tag, got.head.slot, true};
+  const auto bytes = std::span<const std::byte>(endpoint.segment, endpoint.segment_bytes)
+                         .subspan(got.head.offset, body.nbytes);
+  reply(token, {Category::xfer, got.head.handler, body.own_offset, bytes,
+                std::span(got.words).first(got.head.n_args)});
+}
+
+Record* Bundle::take_slot_out(Connection& connection, std::uint16_t slot) {
+  if (slot >= connection.slots.size() || connection.slots[slot] == nullptr) return nullptr;
+  connection.free_slots.push_back(slot);
+  return std::exchange(connection.slots[slot], nullptr);
+}
+
+void Bundle::take_reply(Connection& connection, const HeadAndWords& got,
+                        std::span<const std::byte> block) {
+  Record* request = take_slot_out(connection, got.head.slot);
+  if (request == nullptr) return;
+  settle(request);
+  if (got.head.handler == no_handler) return;
+  if (connection.replies_handled++ == connection.replies_handled_said) {
+    unsaid_.push_back(&connection);
+    has_unsaid_ = true;
+  }
+  const int status = refuse(*connection.endpoint, got.head, block.size());
+  if (status != 0) {
+    HeadAndWords back = got;
+    back.head.status = static_cast<std::uint8_t>(status);
+    return send_control(connection, Kind::returned_reply, back.head, &back);
+  }
+  Token token{&connection, connection.endpoint, AM_NONE, got.head.slot, false};
+  run_handler(token, got, block);
+}
+
+void Bundle::take_returned_request(Connection& connection, const Head& head) {
+  Record* record = take_slot_out(connection, head.slot);
+  if (record != nullptr) give_back(connection, record, head.status);
+}
+
+void Bundle::take_returned_reply(Connection& connection, const HeadAndWords& got) {
+  const am_returned_t message = describe(got);
+  call_undeliverable(*connection.endpoint, got.head.status, opcode(got.head), message);
+}
+
+void Bundle::give_back(Connection& connection, Record* record, int status) {
+  am_returned_t message = describe(record->sent);
+  message.destination = record->destination;
+  message.block = record->block.empty() ? nullptr : record->block.data();
+  message.nbytes = record->block.size();
+  if (connection.endpoint != nullptr) {
+    call_undeliverable(*connection.endpoint, status, opcode(record->sent.head), message);
+  }
+  settle(record);
+}
+
+void Bundle::on_death(fabric::PeerId peer) {
+  const auto end_all = [this, peer] {
+    for (std::size_t i = 0; i < connections_.size(); i++) {
+      if (connections_[i]->peer == peer) end(*connections_[i], EUNREACHABLE);
+    }
+  };
+  const InHandler mark;
+  // Which thread this is does not matter: a program that polls one by one finds it at its next
+  // poll.
+  if (type_ == AM_SEQ || must_queue(false)) {
+    queue(end_all);
+  } else {
+    end_all();
+  }
+  for (const auto& each : connections_) {
+    if (each->peer == peer && each->link == Link::mapping) each->link = Link::dead;
+  }
+}
+
+// Everything that its other end has not answered or acknowledged comes back.
+void Bundle::end(Connection& connection, int status) {
+  if (connection.link == Link::dead) return;
+  connection.link = Link::dead;
+  forget_unsaid(connection);
+  for (std::size_t slot = 0; slot < connection.slots.size(); slot++) {
+    Record* record = take_slot_out(connection, static_cast<std::uint16_t>(slot));
+    if (record != nullptr) give_back(connection, record, status);
+  }
+  auto replies = std::move(connection.unacknowledged);
+  connection.unacknowledged.clear();
+  for (Record* record : replies) give_back(connection, record, status);
+  if (on_end) on_end(connection);
+}
+
+}  // namespace iw::am

@@ -1,0 +1,58 @@
+// What travels: a Head, its words, and the block as the fabric's payload; little-endian.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "interweave/am.h"
+
+namespace iw::am {
+
+enum class Kind : std::uint8_t {
+  request = 1,
+  reply,
+  returned_request,  // to the sender: `slot` came back because of `status`
+  returned_reply,    // the same of a reply, with its head and words
+  acknowledge,       // only `replies_handled`
+  map,               // these three carry a Mapping
+  mapped,
+  gone,  // the endpoint was freed
+};
+
+enum class Category : std::uint8_t { words = 1, block, xfer, get };  // of requests and replies
+
+inline constexpr std::uint16_t no_handler = 0xffff;  // the library's own reply
+
+struct Head {
+  Kind kind;
+  Category category;
+  std::uint8_t n_args;
+  std::uint8_t status;
+  std::uint16_t handler;
+  std::uint16_t slot;             // of the requester's window
+  std::uint32_t connection;       // the receiver's index
+  std::uint32_t replies_handled;  // by the sender, on this connection, since it began
+  std::uint64_t tag;
+  std::uint64_t offset;
+};
+static_assert(sizeof(Head) == 32);
+
+struct HeadAndWords {
+  Head head;
+  std::array<std::int32_t, AM_MAX_ARGS> words;
+};
+
+// The block of a get; `offset` says where from.
+struct GetBody {
+  std::uint64_t own_offset;
+  std::uint64_t nbytes;
+};
+
+struct Mapping {
+  std::uint32_t asking_endpoint;
+  std::uint32_t asked_endpoint;
+  std::uint32_t asking_connection;
+  std::uint32_t asked_connection;  // in the answer
+};
+
+}  // namespace iw::am

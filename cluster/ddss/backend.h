@@ -1,0 +1,54 @@
+// What the calls of <interweave/ddss.h> come to: this process is a node itself, or a daemon is. All
+// return 0 or an error, and may be called from any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ddss/layout.h"
+#include "interweave/ddss.h"
+
+namespace iw::ddss {
+
+enum class Hold : std::uint32_t { exclusive, shared };
+
+// What a get asks for.
+enum class Which : std::uint32_t { current, if_newer, exactly };
+
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual int wait() = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual int node() const = 0;
+  virtual int nodes() = 0;
+  virtual int await_nodes(int count) = 0;
+  virtual const std::string& address() const = 0;
+
+  virtual int allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t& how,
+                       Key* key) = 0;
+  virtual int release(Key key) = 0;
+  virtual int describe(Key key, ddss_description_t* description) = 0;
+  virtual int is_onesided(Key key) = 0;
+
+  // `version`: for if_newer and exactly; may be nullptr for current.
+  virtual int get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
+                  std::uint64_t* version) = 0;
+  virtual int put(Key key, std::size_t offset, std::span<const std::byte> from) = 0;
+  virtual int version(Key key, std::uint64_t* version) = 0;
+  virtual int start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>* started) = 0;
+  virtual int start_put(Key key, std::span<const std::byte> from,
+                        std::unique_ptr<Operation>* started) = 0;
+
+  virtual int lock(Key key, Hold hold, bool may_wait) = 0;
+  virtual int unlock(Key key) = 0;
+};
+
+}  // namespace iw::ddss

@@ -1,0 +1,103 @@
+#include "ddss/calls.h"
+
+namespace iw::ddss {
+namespace {
+
+using fabric::Status;
+
+// `first` and then `rest`, as a message's header.
+struct Header {
+  std::array<std::byte, fabric::header_bytes_max> data;
+  std::size_t size = 0;
+  bool add(fabric::Bytes bytes) {
+    if (bytes.size() > data.size() - size) return false;
+    if (!bytes.empty()) std::memcpy(data.data() + size, bytes.data(), bytes.size());
+    size += bytes.size();
+    return true;
+  }
+  fabric::Bytes bytes() const { return fabric::Bytes(data).first(size); }
+};
+
+}  // namespace
+
+Calls::Calls(fabric::Worker& worker, Serve serve) : worker_(worker), serve_(std::move(serve)) {
+  worker.set_handler(
+      question_id,
+      [](void* self, const fabric::Message& message) {
+        static_cast<Calls*>(self)->take_question(message);
+      },
+      this);
+  worker.set_handler(
+      answer_id,
+      [](void* self, const fabric::Message& message) {
+        static_cast<Calls*>(self)->take_answer(message);
+      },
+      this);
+}
+
+Status Calls::post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId id,
+                   fabric::Bytes header, fabric::Bytes payload) {
+  if (payload.empty()) return worker.send(to, id, header, payload, nullptr);
+  struct Kept : fabric::Completion {
+    std::vector<std::byte> payload;
+  };
+  auto* kept = new Kept;
+  kept->payload.assign(payload.begin(), payload.end());
+  kept->done = [](fabric::Completion& self, Status) { delete static_cast<Kept*>(&self); };
+  const Status status = worker.send(to, id, header, kept->payload, kept);
+  if (status != Status::pending) delete kept;
+  return status;
+}
+
+Status Calls::ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes asked,
+                        fabric::Bytes payload, Bytes* answer, fabric::Deadline deadline) {
+  if (worker_.in_handler()) return Status::in_handler;
+  std::uint64_t call;
+  {
+    const std::lock_guard held(mutex_);
+    waiting_[call = ++last_call_] = answer;
+  }
+  const QuestionHeader first{call, question, 0};
+  Header header;
+  Status status = header.add(bytes_of(first)) && header.add(asked)
+                      ? post(worker_, peer, question_id, header.bytes(), payload)
+                      : Status::bad_argument;
+  if (status == Status::ok || status == Status::pending) {
+    const auto is_over = [&] { return answer->is_there || !worker_.is_alive(peer); };
+    status = worker_.wait(is_over, deadline);
+  }
+  const std::lock_guard held(mutex_);  // from here on no answer is written
+  waiting_.erase(call);
+  if (status == Status::ok && !answer->is_there) status = Status::peer_dead;
+  return status;
+}
+
+void Calls::answer_bytes(Caller caller, fabric::Bytes answer) {
+  Header header;
+  if (header.add(bytes_of(caller.call)) && header.add(answer)) {
+    post(worker_, caller.peer, answer_id, header.bytes(), {});
+  }
+}
+
+void Calls::take_question(const fabric::Message& message) {
+  QuestionHeader first;
+  if (message.header.size() < sizeof first) return;
+  std::memcpy(&first, message.header.data(), sizeof first);
+  serve_(first.question, message.header.subspan(sizeof first), message.payload,
+         Caller{message.from, first.call});
+}
+
+void Calls::take_answer(const fabric::Message& message) {
+  std::uint64_t call;
+  if (message.header.size() < sizeof call) return;
+  std::memcpy(&call, message.header.data(), sizeof call);
+  const auto answer = message.header.subspan(sizeof call);
+  const std::lock_guard held(mutex_);
+  const auto found = waiting_.find(call);
+  if (found == waiting_.end()) return;
+  std::memcpy(found->second->data.data(), answer.data(), answer.size());
+  found->second->size = answer.size();
+  found->second->is_there = true;
+}
+
+}  // namespace iw::ddss

@@ -1,0 +1,95 @@
+// Questions to other nodes and their answers, over the fabric's messages. An answer may come later
+// than its handler returns. Both are small structs; what comes in is of their size or dropped.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "fabric/fabric.h"
+
+namespace iw::ddss {
+
+enum class Question : std::uint32_t {
+  join,
+  create,
+  reserve,
+  describe,
+  release,
+  claim,
+  settle,
+  survey
+};
+
+// Where an answer goes.
+struct Caller {
+  fabric::PeerId peer = 0;
+  std::uint64_t call = 0;
+};
+
+template <typename T>
+fabric::Bytes bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <typename T>
+bool read(fabric::Bytes bytes, T* value) {
+  if (bytes.size() != sizeof *value) return false;
+  std::memcpy(value, bytes.data(), sizeof *value);
+  return true;
+}
+
+class Calls {
+ public:
+  using Serve = std::function<void(Question, fabric::Bytes asked, fabric::Bytes payload, Caller)>;
+  // Before the worker's address is known to anyone.
+  Calls(fabric::Worker& worker, Serve serve);
+
+  // Waits. The answer's error goes before transport errors: *answer is set if ok comes back.
+  template <typename Asked, typename Answer>
+  fabric::Status ask(fabric::PeerId peer, Question question, const Asked& asked, Answer* answer,
+                     fabric::Deadline deadline, fabric::Bytes payload = {}) {
+    Bytes bytes;
+    const auto status = ask_bytes(peer, question, bytes_of(asked), payload, &bytes, deadline);
+    if (status != fabric::Status::ok) return status;
+    return read(fabric::Bytes(bytes.data).first(bytes.size), answer) ? status
+                                                                     : fabric::Status::failed;
+  }
+  template <typename Answer>
+  void answer(Caller caller, const Answer& answer) {
+    answer_bytes(caller, bytes_of(answer));
+  }
+  // Sends, and keeps the payload until it is sent.
+  static fabric::Status post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId id,
+                             fabric::Bytes header, fabric::Bytes payload);
+
+ private:
+  struct Bytes {
+    std::array<std::byte, fabric::header_bytes_max> data;
+    std::size_t size = 0;
+    std::atomic<bool> is_there{false};
+  };
+  static constexpr fabric::MessageId question_id = 0, answer_id = 1;
+  struct QuestionHeader {
+    std::uint64_t call;
+    Question question;
+    std::uint32_t unused;
+  };
+  fabric::Status ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes asked,
+                           fabric::Bytes payload, Bytes* answer, fabric::Deadline deadline);
+  void answer_bytes(Caller caller, fabric::Bytes answer);
+  void take_question(const fabric::Message& message);
+  void take_answer(const fabric::Message& message);
+
+  fabric::Worker& worker_;
+  Serve serve_;
+  std::mutex mutex_;
+  std::uint64_t last_call_ = 0;
+  std::map<std::uint64_t, Bytes*> waiting_;
+};
+
+inline constexpr fabric::MessageId first_free_message_id = 2;
+
+}  // namespace iw::ddss

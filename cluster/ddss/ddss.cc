@@ -1,0 +1,219 @@
+// The calls of <interweave/ddss.h>: arguments checked, and handed to the process's backend.
+#include "interweave/ddss.h"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "ddss/node.h"
+
+using iw::ddss::Backend;
+using iw::ddss::Hold;
+using iw::ddss::Operation;
+using iw::ddss::Which;
+
+struct ddss_operation {
+  std::unique_ptr<Operation> operation;
+};
+
+namespace {
+
+std::atomic<Backend*> current{nullptr};
+thread_local int last_error = 0;
+
+int noted(int result) {
+  if (result < 0) last_error = result;
+  return result;
+}
+
+// `call` with the backend, if there is one.
+template <typename Call>
+int with_backend(Call call) {
+  Backend* backend = current.load(std::memory_order_acquire);
+  return noted(backend == nullptr ? DDSS_ENOTINIT : call(*backend));
+}
+
+bool is_buffer(const void* data, size_t nbytes) { return data != nullptr || nbytes == 0; }
+
+int get(ddss_key_t key, size_t offset, void* data, size_t nbytes, Which which, uint64_t* version) {
+  return with_backend([&](Backend& backend) {
+    if (!is_buffer(data, nbytes)) return int{DDSS_EARGUMENT};
+    return backend.get(key, offset, {static_cast<std::byte*>(data), nbytes}, which, version);
+  });
+}
+
+int lock(ddss_key_t key, Hold hold, bool may_wait) {
+  return with_backend([&](Backend& backend) { return backend.lock(key, hold, may_wait); });
+}
+
+template <typename Start>
+ddss_operation_t* start(const void* data, size_t nbytes, Start start) {
+  std::unique_ptr<Operation> started;
+  const int error = with_backend([&](Backend& backend) {
+    if (!is_buffer(data, nbytes)) return int{DDSS_EARGUMENT};
+    return start(backend, &started);
+  });
+  return error != 0 ? nullptr : new ddss_operation_t{std::move(started)};
+}
+
+}  // namespace
+
+int ddss_init(const ddss_options_t* options) {
+  const ddss_options_t given = options == nullptr ? ddss_options_t{} : *options;
+  if (current != nullptr) return noted(DDSS_EARGUMENT);
+  iw::ddss::NodeOptions wanted;
+  const char* join = given.join != nullptr ? given.join : std::getenv("IW_DDSS");
+  if (join != nullptr) wanted.join = join;
+  if (given.pool_bytes != 0) wanted.pool_bytes = given.pool_bytes;
+  if (given.timeout_ms != 0) wanted.timeout = std::chrono::milliseconds(given.timeout_ms);
+  int error = 0;
+  auto node = iw::ddss::Node::open(wanted, &error);
+  if (node == nullptr) return noted(error);
+  Backend* none = nullptr;
+  if (!current.compare_exchange_strong(none, node.get())) return noted(DDSS_EARGUMENT);
+  node.release();
+  return 0;
+}
+
+int ddss_finish(void) {
+  const std::unique_ptr<Backend> backend(current.exchange(nullptr));
+  return noted(backend == nullptr ? DDSS_ENOTINIT : 0);
+}
+
+int ddss_node(void) {
+  return with_backend([](Backend& backend) { return backend.node(); });
+}
+
+int ddss_nodes(void) {
+  return with_backend([](Backend& backend) { return backend.nodes(); });
+}
+
+int ddss_await_nodes(int count) {
+  return with_backend([&](Backend& backend) { return backend.await_nodes(count); });
+}
+
+const char* ddss_address(void) {
+  Backend* backend = current;
+  return backend == nullptr ? nullptr : backend->address().c_str();
+}
+
+ddss_key_t ddss_allocate(size_t nbytes, ddss_model_t model, const ddss_allocation_t* how) {
+  const ddss_allocation_t given = how == nullptr ? ddss_allocation_t{} : *how;
+  ddss_key_t key = 0;
+  const int error =
+      with_backend([&](Backend& backend) { return backend.allocate(nbytes, model, given, &key); });
+  return error == 0 ? key : 0;
+}
+
+int ddss_release(ddss_key_t key) {
+  return with_backend([&](Backend& backend) { return backend.release(key); });
+}
+
+int ddss_describe(ddss_key_t key, ddss_description_t* description) {
+  return with_backend([&](Backend& backend) {
+    return description == nullptr ? int{DDSS_EARGUMENT} : backend.describe(key, description);
+  });
+}
+
+int ddss_get(ddss_key_t key, void* data, size_t nbytes) {
+  return get(key, 0, data, nbytes, Which::current, nullptr);
+}
+
+int ddss_get_at(ddss_key_t key, size_t offset, void* data, size_t nbytes) {
+  return get(key, offset, data, nbytes, Which::current, nullptr);
+}
+
+int ddss_put(ddss_key_t key, const void* data, size_t nbytes) {
+  return ddss_put_at(key, 0, data, nbytes);
+}
+
+int ddss_put_at(ddss_key_t key, size_t offset, const void* data, size_t nbytes) {
+  return with_backend([&](Backend& backend) {
+    if (!is_buffer(data, nbytes)) return int{DDSS_EARGUMENT};
+    return backend.put(key, offset, {static_cast<const std::byte*>(data), nbytes});
+  });
+}
+
+int ddss_version(ddss_key_t key, uint64_t* version) {
+  return with_backend([&](Backend& backend) {
+    return version == nullptr ? int{DDSS_EARGUMENT} : backend.version(key, version);
+  });
+}
+
+int ddss_get_if_newer(ddss_key_t key, void* data, size_t nbytes, uint64_t* version) {
+  if (version == nullptr) return noted(DDSS_EARGUMENT);
+  return get(key, 0, data, nbytes, Which::if_newer, version);
+}
+
+int ddss_get_version(ddss_key_t key, void* data, size_t nbytes, uint64_t version) {
+  return get(key, 0, data, nbytes, Which::exactly, &version);
+}
+
+int ddss_acquire_lock(ddss_key_t key) { return lock(key, Hold::exclusive, true); }
+int ddss_acquire_shared_lock(ddss_key_t key) { return lock(key, Hold::shared, true); }
+int ddss_try_lock(ddss_key_t key) { return lock(key, Hold::exclusive, false); }
+int ddss_try_shared_lock(ddss_key_t key) { return lock(key, Hold::shared, false); }
+
+int ddss_release_lock(ddss_key_t key) {
+  return with_backend([&](Backend& backend) { return backend.unlock(key); });
+}
+
+ddss_operation_t* ddss_async_get(ddss_key_t key, void* data, size_t nbytes) {
+  return start(data, nbytes, [&](Backend& backend, std::unique_ptr<Operation>* started) {
+    return backend.start_get(key, {static_cast<std::byte*>(data), nbytes}, started);
+  });
+}
+
+ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes) {
+  return start(data, nbytes, [&](Backend& backend, std::unique_ptr<Operation>* started) {
+    return backend.start_put(key, {static_cast<const std::byte*>(data), nbytes}, started);
+  });
+}
+
+int ddss_wait(ddss_operation_t* operation) {
+  if (operation == nullptr) return last_error;
+  const std::unique_ptr<ddss_operation_t> gone(operation);
+  return noted(operation->operation->wait());
+}
+
+int ddss_is_onesided(ddss_key_t key) {
+  return with_backend([&](Backend& backend) { return backend.is_onesided(key); });
+}
+
+int ddss_errno(void) { return last_error; }
+
+const char* ddss_error_text(int error) {
+  switch (error) {
+    case 0:
+      return "no error";
+    case DDSS_UNCHANGED:
+      return "the segment has the version that is known already";
+    case DDSS_EARGUMENT:
+      return "an argument makes no sense";
+    case DDSS_ENOTINIT:
+      return "ddss_init was not called, or ddss_finish was";
+    case DDSS_ENOKEY:
+      return "no segment has this key: it was never allocated, or was released";
+    case DDSS_ENODE:
+      return "the node that has it left or died";
+    case DDSS_EMEMORY:
+      return "the node's pool has no room for it";
+    case DDSS_ERANGE:
+      return "it goes past the segment's end";
+    case DDSS_ETIMEDOUT:
+      return "the others did not answer, or did not let go, in time";
+    case DDSS_EBUSY:
+      return "another thread has the lock";
+    case DDSS_ENOTHELD:
+      return "this thread does not hold the lock";
+    case DDSS_EHELD:
+      return "this thread holds the lock already";
+    case DDSS_ENOVERSION:
+      return "this version is not kept";
+    case DDSS_EMODEL:
+      return "the segment's model has no such call";
+    case DDSS_EUNREACHABLE:
+      return "no transport leads there, or it failed";
+    default:
+      return "no error of this interface";
+  }
+}

@@ -1,0 +1,128 @@
+#include "ddss/directory.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "interweave/ddss.h"
+
+namespace iw::ddss {
+namespace {
+
+// Others read key words at any time: what belongs to a key is written before its key word.
+void publish(Key* word, Key key) {
+  std::atomic_ref<Key>(*word).store(key, std::memory_order_release);
+}
+
+}  // namespace
+
+std::size_t data_bytes(const Descriptor& descriptor) {
+  if (descriptor.model != DDSS_DELTA) return descriptor.size;
+  const std::size_t slot = slot_bytes(descriptor.size);
+  const bool is_too_much = slot < descriptor.size || slots_of(descriptor) > SIZE_MAX / 2 / slot;
+  return is_too_much ? SIZE_MAX / 2 : slots_of(descriptor) * slot;
+}
+
+Directory::Directory(std::span<std::byte> pool) : pool_(pool), heap_(heap_begin, pool.size()) {}
+
+Descriptor& Directory::at(std::size_t index) const {
+  return reinterpret_cast<Descriptor*>(pool_.data())[index];
+}
+
+BlockHeader& Directory::header_at(std::uint64_t offset) const {
+  return *reinterpret_cast<BlockHeader*>(pool_.data() + offset);
+}
+
+int Directory::take_block(Key key, std::size_t bytes, std::uint64_t* offset) {
+  if (bytes > pool_.size()) return DDSS_EMEMORY;
+  const auto found = heap_.take(sizeof(BlockHeader) + bytes);
+  if (!found) return DDSS_EMEMORY;
+  std::memset(pool_.data() + *found, 0, sizeof(BlockHeader) + bytes);
+  blocks_.emplace(key, *found);
+  *offset = *found;
+  publish(&header_at(*found).key, key);
+  return 0;
+}
+
+bool Directory::give_back_blocks(Key key) {
+  const auto [begin, end] = blocks_.equal_range(key);
+  for (auto each = begin; each != end; ++each) {
+    publish(&header_at(each->second).key, 0);
+    heap_.give_back(each->second);
+  }
+  const bool had_any = begin != end;
+  blocks_.erase(begin, end);
+  return had_any;
+}
+
+int Directory::take_entry(std::size_t* index) {
+  if (free_entries_.empty()) {
+    if (entries_.size() == directory_size) return DDSS_EMEMORY;
+    free_entries_.push_back(entries_.size());
+    entries_.emplace_back();
+  }
+  *index = free_entries_.back();
+  free_entries_.pop_back();
+  entries_[*index].is_taken = true;
+  entries_[*index].serial++;
+  return 0;
+}
+
+int Directory::create(NodeNumber here, Descriptor wanted, Descriptor* made) {
+  const std::lock_guard held(mutex_);
+  std::size_t index = 0;
+  int error = take_entry(&index);
+  if (error != 0) return error;
+  const Key key = key_of(here, index, entries_[index].serial);
+  if (wanted.data_node == here) error = take_block(key, data_bytes(wanted), &wanted.data_offset);
+  if (error == 0 && wanted.lock_node == wanted.data_node) {
+    wanted.lock_offset = wanted.data_offset;
+  } else if (error == 0 && wanted.lock_node == here) {
+    error = take_block(key, 0, &wanted.lock_offset);
+  }
+  wanted.key = 0;
+  at(index) = wanted;
+  if (error != 0) {
+    give_back_blocks(key);
+    entries_[index].is_taken = false;
+    free_entries_.push_back(index);
+    return error;
+  }
+  if (wanted.data_node == here && wanted.lock_node == here) publish(&at(index).key, key);
+  *made = wanted;
+  made->key = key;
+  return 0;
+}
+
+int Directory::describe(const Descriptor& made) {
+  const std::lock_guard held(mutex_);
+  const std::size_t index = index_of(made.key);
+  const bool is_mine = index < entries_.size() && entries_[index].is_taken &&
+                       entries_[index].serial == static_cast<std::uint32_t>(made.key);
+  if (!is_mine || at(index).key != 0) return DDSS_ENOKEY;
+  Descriptor described = made;
+  described.key = 0;
+  at(index) = described;
+  publish(&at(index).key, made.key);
+  return 0;
+}
+
+int Directory::reserve(Key key, std::size_t bytes, std::uint64_t* offset) {
+  const std::lock_guard held(mutex_);
+  return take_block(key, bytes, offset);
+}
+
+int Directory::release(Key key, Descriptor* released) {
+  const std::lock_guard held(mutex_);
+  const bool had_blocks = give_back_blocks(key);
+  const std::size_t index = index_of(key);
+  const bool is_home = index < entries_.size() && at(index).key == key;
+  if (!is_home) return had_blocks ? 0 : DDSS_ENOKEY;
+  *released = at(index);
+  publish(&at(index).key, 0);
+  entries_[index].is_taken = false;
+  // A serial that has come to its end would begin again.
+  if (entries_[index].serial != UINT32_MAX) free_entries_.push_back(index);
+  return 0;
+}
+
+}  // namespace iw::ddss

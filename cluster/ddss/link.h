@@ -1,0 +1,60 @@
+// The way to one node: its memory, seen from here, with the errors of <interweave/ddss.h>.
+#pragma once
+
+#include "fabric/fabric.h"
+#include "interweave/ddss.h"
+
+namespace iw::ddss {
+
+inline int error_of(fabric::Status status) {
+  switch (status) {
+    case fabric::Status::ok:
+    case fabric::Status::pending:
+      return 0;
+    case fabric::Status::timed_out:
+      return DDSS_ETIMEDOUT;
+    case fabric::Status::peer_dead:
+      return DDSS_ENODE;
+    case fabric::Status::bad_argument:
+      return DDSS_EARGUMENT;
+    case fabric::Status::no_memory:
+      return DDSS_EMEMORY;
+    default:
+      return DDSS_EUNREACHABLE;
+  }
+}
+
+struct Link {
+  fabric::Worker* worker = nullptr;
+  fabric::PeerId peer = 0;
+  fabric::Window* window = nullptr;
+  std::chrono::milliseconds timeout{0};
+
+  // Memory that is mapped here is reached without waiting, and the clock costs as much as the call.
+  fabric::Deadline deadline() const {
+    return window->direct() != nullptr ? fabric::Deadline::max() : fabric::Clock::now() + timeout;
+  }
+  int get(std::size_t offset, std::span<std::byte> to) const {
+    return error_of(worker->get(*window, offset, to, deadline()));
+  }
+  int put(std::size_t offset, fabric::Bytes from) const {
+    return error_of(worker->put(*window, offset, from, deadline()));
+  }
+  template <typename T>
+  int get(std::size_t offset, T* value) const {
+    return get(offset, std::as_writable_bytes(std::span(value, 1)));
+  }
+  template <typename T>
+  int put_value(std::size_t offset, const T& value) const {
+    return put(offset, std::as_bytes(std::span(&value, 1)));
+  }
+  int add(std::size_t offset, std::uint64_t what, std::uint64_t* before) const {
+    return error_of(worker->fetch_add(*window, offset, what, before, deadline()));
+  }
+  int swap(std::size_t offset, std::uint64_t expected, std::uint64_t desired,
+           std::uint64_t* before) const {
+    return error_of(worker->compare_swap(*window, offset, expected, desired, before, deadline()));
+  }
+};
+
+}  // namespace iw::ddss

@@ -1,0 +1,247 @@
+#include "ddss/lock.h"
+
+#include <algorithm>
+
+namespace iw::ddss {
+namespace {
+
+constexpr std::chrono::microseconds pause_max{1000};
+
+}  // namespace
+
+int Patience::pause() {
+  if (++looks_ <= looks_without_pause) return 0;
+  const auto now = fabric::Clock::now();
+  if (deadline_ == fabric::Deadline{}) deadline_ = now + link_.timeout;
+  if (now >= deadline_) return DDSS_ETIMEDOUT;
+  link_.worker->wait([] { return false; }, std::min(deadline_, now + length_));
+  length_ = std::min(2 * length_, pause_max);
+  return 0;
+}
+
+Lock::Holding* Lock::mine() {
+  const auto found = std::find_if(holdings_.begin(), holdings_.end(), [](const Holding& each) {
+    return each.owner == std::this_thread::get_id();
+  });
+  return found == holdings_.end() ? nullptr : &*found;
+}
+
+bool Lock::is_held_here() const {
+  const std::lock_guard held(mutex_);
+  const Holding* holding = mine();
+  return holding != nullptr && holding->state == State::held;
+}
+
+bool Lock::enter(Hold hold) {
+  const std::lock_guard held(mutex_);
+  if (mine() != nullptr) return false;
+  holdings_.push_back(Holding{std::this_thread::get_id(), hold});
+  return true;
+}
+
+void Lock::leave() {
+  const std::lock_guard held(mutex_);
+  holdings_.erase(holdings_.begin() + (mine() - holdings_.data()));
+}
+
+void Lock::set_state(State state) {
+  const std::lock_guard held(mutex_);
+  mine()->state = state;
+}
+
+int Lock::look(LockWords* words) const { return link_.get(offset_, words); }
+
+int Lock::acquire(Hold hold, bool may_wait) {
+  if (!enter(hold)) return DDSS_EHELD;
+  Patience patience(link_);
+  bool may_recover = true;
+  for (;;) {
+    Place place;
+    int error = 0;
+    Asked asked = ask(hold, may_wait, &place, &error);
+    if (asked == Asked::queued) asked = await_turn(hold, place, &patience, &error);
+    if (asked == Asked::granted) return hold_at(place);
+    if (asked == Asked::failed) return give_up(error);
+    if (asked == Asked::taken) {
+      leave();
+      if (!may_recover || recover_if_needed() != 0) return DDSS_EBUSY;
+      may_recover = false;
+      enter(hold);
+      continue;
+    }
+    set_state(State::waiting);
+    error = pause_while_waiting(&patience);
+    if (error != 0) return give_up(error);
+    const std::lock_guard held(mutex_);
+    mine()->state = State::in_flight;
+    mine()->must_ask_again = false;
+  }
+}
+
+Lock::Asked Lock::ask(Hold hold, bool may_wait, Place* place, int* error) {
+  if (hold == Hold::exclusive) return ask_exclusive(may_wait, place, error);
+  return may_wait ? ask_shared(place, error) : try_shared(place, error);
+}
+
+Lock::Asked Lock::ask_exclusive(bool may_wait, Place* place, int* error) {
+  for (;;) {
+    LockWords words;
+    if ((*error = look(&words)) != 0) return Asked::failed;
+    const Queue queue = unpack_queue(words.queue);
+    const Turn turn = unpack_turn(words.turn);
+    if (queue.tail == frozen) return Asked::being_recovered;
+    const bool is_free = queue.ticket == turn.ticket() && queue.sharers == 0;
+    if (!is_free && !may_wait) return Asked::taken;
+    const Queue mine{static_cast<std::uint16_t>(neighbours_.number() + 1),
+                     static_cast<std::uint16_t>(queue.ticket + 1), 0};
+    std::uint64_t before = 0;
+    *error = link_.swap(offset_ + queue_at, words.queue, pack(mine), &before);
+    if (*error != 0) return Asked::failed;
+    if (before != words.queue) continue;
+    // The queue had not changed, so nobody had this ticket, and its turn cannot be over.
+    *place = {queue.ticket, turn.epoch, queue.sharers};
+    return is_free ? Asked::granted : Asked::queued;
+  }
+}
+
+Lock::Asked Lock::ask_shared(Place* place, int* error) {
+  std::uint64_t before = 0;
+  LockWords words;
+  *error = link_.add(offset_ + queue_at, 1, &before);
+  if (*error == 0) *error = look(&words);
+  if (*error != 0) return Asked::failed;
+  const Queue queue = unpack_queue(before);
+  const Turn turn = unpack_turn(words.turn);
+  if (queue.tail == frozen) return Asked::being_recovered;  // which will set the queue anew
+  *place = {queue.ticket, turn.epoch, 0};
+  return queue.ticket == turn.ticket() ? Asked::granted : Asked::queued;
+}
+
+Lock::Asked Lock::try_shared(Place* place, int* error) {
+  for (;;) {
+    LockWords words;
+    if ((*error = look(&words)) != 0) return Asked::failed;
+    const Queue queue = unpack_queue(words.queue);
+    const Turn turn = unpack_turn(words.turn);
+    if (queue.tail == frozen) return Asked::being_recovered;
+    if (queue.ticket != turn.ticket()) return Asked::taken;
+    std::uint64_t before = 0;
+    *error = link_.swap(offset_ + queue_at, words.queue, words.queue + 1, &before);
+    if (*error != 0) return Asked::failed;
+    if (before != words.queue) continue;
+    *place = {queue.ticket, turn.epoch, 0};
+    return Asked::granted;
+  }
+}
+
+Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, int* error) {
+  set_state(State::waiting);
+  for (;;) {
+    LockWords words;
+    if ((*error = look(&words)) != 0) return Asked::failed;
+    const bool is_turn = unpack_turn(words.turn).ticket() == place.ticket &&
+                         words.sharers_gone >= place.sharers_before;
+    {
+      const std::lock_guard held(mutex_);
+      Holding& holding = *mine();
+      if (holding.must_ask_again) return Asked::being_recovered;
+      if (is_turn) holding.state = State::in_flight;
+    }
+    if (is_turn) break;
+    if ((*error = pause_while_waiting(patience)) != 0) return Asked::failed;
+  }
+  // Those who shared before are gone, and those who will share wait for this one.
+  if (hold == Hold::exclusive && place.sharers_before > 0) {
+    std::uint64_t before = 0;
+    *error = link_.add(offset_ + gone_at, -std::uint64_t{place.sharers_before}, &before);
+    if (*error != 0) return Asked::failed;
+  }
+  return Asked::granted;
+}
+
+int Lock::hold_at(const Place& place) {
+  const std::lock_guard held(mutex_);
+  mine()->state = State::held;
+  mine()->place = place;
+  return 0;
+}
+
+int Lock::pause_while_waiting(Patience* patience) {
+  const int error = patience->pause();
+  if (error != 0 || !patience->is_long()) return error;
+  recover_if_needed();  // if it fails somebody else may succeed, or this one, later
+  return 0;
+}
+
+// A place in the queue stays. So the lock must be recovered: it is told of a death that was none.
+int Lock::give_up(int error) {
+  std::uint64_t before = 0;
+  link_.add(offset_ + deaths_at, 1, &before);
+  leave();
+  return error;
+}
+
+// A holding that was counted is let go only after the lock is made anew, which gave it a new place.
+int Lock::prepare_release(Hold* hold, Place* place) {
+  Patience patience(link_);
+  for (;;) {
+    unsigned counted = 0;
+    {
+      const std::lock_guard held(mutex_);
+      Holding* holding = mine();
+      if (holding == nullptr || holding->state != State::held) return DDSS_ENOTHELD;
+      counted = holding->counted;
+      *hold = holding->hold;
+      *place = holding->place;
+      if (counted == 0) {
+        holding->state = State::in_flight;
+        return 0;
+      }
+    }
+    LockWords words;
+    int error = look(&words);
+    if (error == 0 && unpack_queue(words.queue).tail == frozen) {
+      error = pause_while_waiting(&patience);
+    } else if (error == 0) {
+      const std::lock_guard held(mutex_);
+      Holding& holding = *mine();
+      const Turn turn = unpack_turn(words.turn);
+      if (holding.counted == counted) holding.counted = 0;
+      if (holding.place.epoch != turn.epoch) holding.place = {turn.ticket(), turn.epoch, 0};
+    }
+    if (error != 0) return error;
+  }
+}
+
+int Lock::release() {
+  Hold hold;
+  Place place;
+  int error = prepare_release(&hold, &place);
+  if (error == DDSS_ENOTHELD) return error;
+  std::uint64_t before = 0;
+  if (error == 0) {
+    error =
+        hold == Hold::exclusive ? link_.add(offset_ + turn_at, 1, &before) : release_shared(place);
+  }
+  if (error != 0) return give_up(error);
+  leave();
+  return 0;
+}
+
+int Lock::release_shared(const Place& place) {
+  for (;;) {
+    LockWords words;
+    int error = look(&words);
+    if (error != 0) return error;
+    const Queue queue = unpack_queue(words.queue);
+    // Whoever recovers the lock waits for this, and then does not count it.
+    if (queue.tail == frozen) return 0;
+    std::uint64_t before = 0;
+    // Somebody asked for the exclusive lock since, and waits until all who share before are gone.
+    if (queue.ticket != place.ticket) return link_.add(offset_ + gone_at, 1, &before);
+    error = link_.swap(offset_ + queue_at, words.queue, words.queue - 1, &before);
+    if (error != 0 || before == words.queue) return error;
+  }
+}
+
+}  // namespace iw::ddss

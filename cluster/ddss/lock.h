@@ -1,0 +1,124 @@
+// A segment's lock, as the threads of this node take it: one-sided atomics on the words that
+// lock_words.h describes, and waiting by looking at them, so that nobody's processor is needed.
+//
+// What this node's threads hold and wait for is noted here, for one purpose: when a node died, or a
+// thread waited in vain, somebody who waits recovers the lock (lock_recovery.cc). It freezes the
+// queue, asks all nodes who holds the lock, and makes the words anew; who waited asks again.
+//
+// Invariants: while a holding is in_flight the words may just be changing for it, and a survey says
+// busy; a survey that counts a holding keeps it from being let go until the lock is made anew. A
+// waiting holding that was surveyed must ask again, whatever it saw since.
+#pragma once
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ddss/backend.h"
+#include "ddss/link.h"
+#include "ddss/lock_words.h"
+
+namespace iw::ddss {
+
+// What one node, or all, know about a segment.
+struct Survey {
+  std::uint32_t is_busy = 0;  // ask again
+  std::uint32_t sharers = 0;
+  std::uint32_t puts = 0;            // under DDSS_VERSION, begun and not done
+  std::uint32_t exclusive_node = 0;  // its number + 1; 0: nobody
+  void add(const Survey& other);
+};
+
+// The other nodes, as a lock sees them.
+class Neighbours {
+ public:
+  virtual ~Neighbours() = default;
+  virtual NodeNumber number() const = 0;
+  virtual std::uint64_t deaths() const = 0;  // see Members
+  virtual bool is_present(NodeNumber number) const = 0;
+  // Of all nodes together.
+  virtual int survey(Key key, Survey* found) = 0;
+};
+
+// Waiting by looking: at first as often as possible, then ever more seldom.
+class Patience {
+ public:
+  explicit Patience(const Link& link) : link_(link) {}
+  // DDSS_ETIMEDOUT when the link's time is over.
+  int pause();
+  bool is_long() const { return looks_ > looks_without_pause; }
+
+ private:
+  static constexpr int looks_without_pause = 256;
+  const Link& link_;
+  int looks_ = 0;
+  std::chrono::microseconds length_{10};
+  fabric::Deadline deadline_{};
+};
+
+class Lock {
+ public:
+  Lock(Neighbours& neighbours, Key key, const Link& link, std::uint64_t offset)
+      : neighbours_(neighbours), key_(key), link_(link), offset_(offset) {}
+
+  int acquire(Hold hold, bool may_wait);
+  int release();
+  bool is_held_here() const;  // by this thread
+  // What this node's threads hold; whoever waits must ask again.
+  Survey survey();
+
+  // If there is reason to: a node died that the lock does not know of.
+  int recover_if_needed();
+  // What a recovery does besides, with what it found. DDSS_EBUSY: it must be done once more, later.
+  using Repair = int (*)(void* segment, const Survey& found);
+  void on_recovery(Repair repair, void* segment) { repair_ = repair, segment_ = segment; }
+
+ private:
+  enum class State : std::uint8_t { in_flight, waiting, held };
+  struct Place {
+    std::uint16_t ticket = 0;
+    std::uint16_t epoch = 0;
+    std::uint32_t sharers_before = 0;
+  };
+  struct Holding {
+    std::thread::id owner;
+    Hold hold;
+    State state = State::in_flight;
+    bool must_ask_again = false;
+    unsigned counted = 0;
+    Place place;
+  };
+  enum class Asked : std::uint8_t { granted, queued, taken, being_recovered, failed };
+
+  Holding* mine();
+  const Holding* mine() const { return const_cast<Lock*>(this)->mine(); }
+  bool enter(Hold hold);
+  void leave();
+  void set_state(State state);
+  Asked ask(Hold hold, bool may_wait, Place* place, int* error);
+  Asked ask_exclusive(bool may_wait, Place* place, int* error);
+  Asked ask_shared(Place* place, int* error);
+  Asked try_shared(Place* place, int* error);
+  Asked await_turn(Hold hold, const Place& place, Patience* patience, int* error);
+  int hold_at(const Place& place);
+  int pause_while_waiting(Patience* patience);
+  int give_up(int error);
+  int prepare_release(Hold* hold, Place* place);
+  int release_shared(const Place& place);
+
+  int look(LockWords* words) const;
+  int recover();
+  int make_anew(const Survey& found, std::uint64_t deaths);
+  int set_word(std::size_t member, std::uint64_t value) const;
+
+  Neighbours& neighbours_;
+  const Key key_;
+  const Link link_;
+  const std::uint64_t offset_;  // of the words
+  Repair repair_ = nullptr;
+  void* segment_ = nullptr;
+  mutable std::mutex mutex_;  // never held during a call of the fabric
+  std::vector<Holding> holdings_;
+};
+
+}  // namespace iw::ddss

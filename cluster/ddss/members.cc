@@ -1,0 +1,108 @@
+#include "ddss/members.h"
+
+#include <algorithm>
+
+namespace iw::ddss {
+namespace {
+
+// Sums of these are equal only for equal sets, as good as certainly. Even, so that one more than
+// any sum is none (see lock.h).
+std::uint64_t sign_of(NodeNumber number) {
+  std::uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
+  return (mixed ^ mixed >> 32) & ~std::uint64_t{1};
+}
+
+}  // namespace
+
+void Members::add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key) {
+  const std::lock_guard held(mutex_);
+  Member& member = members_[number];
+  member.address = address;
+  member.memory_key.assign(memory_key.begin(), memory_key.end());
+}
+
+bool Members::note_gone(NodeNumber number) {
+  const std::lock_guard held(mutex_);
+  const auto found = members_.find(number);
+  if (found == members_.end() || found->second.is_gone) return false;
+  found->second.is_gone = true;
+  deaths_ += sign_of(number);
+  return true;
+}
+
+std::optional<NodeNumber> Members::number_of(const fabric::Address& address) const {
+  const std::lock_guard held(mutex_);
+  for (const auto& [number, member] : members_) {
+    if (member.address == address) return number;
+  }
+  return std::nullopt;
+}
+
+// The link if there is one, else what is needed to make it.
+int Members::find(NodeNumber number, Link* link, Introduction* introduction) const {
+  const std::lock_guard held(mutex_);
+  const auto found = members_.find(number);
+  if (found == members_.end() || found->second.is_gone) return DDSS_ENODE;
+  const Member& member = found->second;
+  *link = Link{&worker_, member.peer, member.window.get(), timeout_};
+  if (link->window == nullptr) *introduction = {number, member.address, member.memory_key};
+  return 0;
+}
+
+int Members::link(NodeNumber number, Link* link) {
+  Introduction introduction;
+  const int error = find(number, link, &introduction);
+  if (error != 0 || link->window != nullptr) return error;
+  fabric::PeerId peer = 0;
+  fabric::Status status =
+      worker_.connect(introduction.address, fabric::Clock::now() + timeout_, &peer);
+  if (status != fabric::Status::ok) return error_of(status);
+  auto window = worker_.open(peer, introduction.memory_key, &status);
+  if (window == nullptr) return error_of(status);
+  {
+    const std::lock_guard held(mutex_);
+    Member& member = members_.at(number);
+    member.peer = peer;
+    if (member.window == nullptr) member.window = std::move(window);  // else another was faster
+  }
+  return find(number, link, &introduction);
+}
+
+std::vector<NodeNumber> Members::present() const {
+  const std::lock_guard held(mutex_);
+  std::vector<NodeNumber> numbers;
+  for (const auto& [number, member] : members_) {
+    if (!member.is_gone) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+bool Members::is_present(NodeNumber number) const {
+  const std::lock_guard held(mutex_);
+  const auto found = members_.find(number);
+  return found != members_.end() && !found->second.is_gone;
+}
+
+void Members::close_links() {
+  std::vector<std::unique_ptr<fabric::Window>> windows;
+  const std::lock_guard held(mutex_);
+  for (auto& [number, member] : members_) windows.push_back(std::move(member.window));
+}
+
+std::size_t Members::count() const {
+  const std::lock_guard held(mutex_);
+  return static_cast<std::size_t>(std::count_if(
+      members_.begin(), members_.end(), [](const auto& each) { return !each.second.is_gone; }));
+}
+
+std::vector<Members::Introduction> Members::introductions() const {
+  const std::lock_guard held(mutex_);
+  std::vector<Introduction> all;
+  for (const auto& [number, member] : members_) {
+    if (!member.is_gone) all.push_back({number, member.address, member.memory_key});
+  }
+  return all;
+}
+
+}  // namespace iw::ddss

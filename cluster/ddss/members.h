@@ -1,0 +1,63 @@
+// Who takes part: number, address and memory of each node, and the links to those that were needed.
+//
+// Invariants: numbers are never used again; a member that is gone stays so. mutex_ is never held
+// during a call of the fabric that may take the worker's lock.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "ddss/layout.h"
+#include "ddss/link.h"
+
+namespace iw::ddss {
+
+class Members {
+ public:
+  Members(fabric::Worker& worker, std::chrono::milliseconds timeout)
+      : worker_(worker), timeout_(timeout) {}
+
+  void add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key);
+  // False if it was not there, or gone before.
+  bool note_gone(NodeNumber number);
+  std::optional<NodeNumber> number_of(const fabric::Address& address) const;
+
+  // Connects if need be, so not from a handler. 0 or an error.
+  int link(NodeNumber number, Link* link);
+
+  std::vector<NodeNumber> present() const;  // in rising order
+  bool is_present(NodeNumber number) const;
+  std::size_t count() const;
+  // Stands for the set of all that are gone; 0: none is.
+  std::uint64_t deaths() const { return deaths_.load(std::memory_order_relaxed); }
+
+  // Before the worker is closed.
+  void close_links();
+
+  struct Introduction {
+    NodeNumber number;
+    fabric::Address address;
+    std::vector<std::byte> memory_key;
+  };
+  std::vector<Introduction> introductions() const;
+
+ private:
+  struct Member {
+    fabric::Address address;
+    std::vector<std::byte> memory_key;
+    bool is_gone = false;
+    std::unique_ptr<fabric::Window> window;
+    fabric::PeerId peer = 0;
+  };
+  int find(NodeNumber number, Link* link, Introduction* introduction) const;
+
+  fabric::Worker& worker_;
+  const std::chrono::milliseconds timeout_;
+  mutable std::mutex mutex_;
+  std::map<NodeNumber, Member> members_;
+  std::atomic<std::uint64_t> deaths_{0};
+};
+
+}  // namespace iw::ddss

@@ -1,0 +1,242 @@
+// A node's birth and end, and its answers to the other nodes.
+#include "ddss/node.h"
+
+#include <algorithm>
+
+#include "ddss/questions.h"
+
+namespace iw::ddss {
+namespace {
+
+using fabric::Status;
+using fabric::Worker;
+
+constexpr fabric::MessageId member_id = first_free_message_id, gone_id = first_free_message_id + 1;
+
+std::string to_text(const fabric::Address& address) {
+  std::string text;
+  for (const std::byte byte : address.bytes) {
+    constexpr char digits[] = "0123456789abcdef";
+    text += digits[static_cast<unsigned>(byte) >> 4];
+    text += digits[static_cast<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+bool from_text(const std::string& text, fabric::Address* address) {
+  if (text.size() != 2 * address->bytes.size()) return false;
+  for (std::size_t i = 0; i < address->bytes.size(); i++) {
+    const auto digit = [&](std::size_t at) {
+      const char c = text[at];
+      return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    };
+    const int high = digit(2 * i), low = digit(2 * i + 1);
+    if (high < 0 || low < 0) return false;
+    address->bytes[i] = static_cast<std::byte>(high * 16 + low);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Node> Node::open(const NodeOptions& options, int* error) {
+  std::unique_ptr<Node> node(new Node(options));
+  *error = node->start();
+  if (*error == 0) *error = node->meet();
+  return *error == 0 ? std::move(node) : nullptr;
+}
+
+int Node::start() {
+  constexpr std::size_t pool_bytes_max = std::size_t{1} << 40;
+  if (options_.pool_bytes > pool_bytes_max) return DDSS_EARGUMENT;
+  std::string why;
+  fabric_ = fabric::Fabric::open({}, &why);
+  if (fabric_ == nullptr) return DDSS_EUNREACHABLE;
+  Status status;
+  pool_ = fabric_->allocate(heap_begin + options_.pool_bytes, &status);
+  if (pool_ == nullptr) return DDSS_EMEMORY;
+  worker_ = fabric_->add_worker(&status);
+  if (worker_ == nullptr) return error_of(status);
+  directory_ = std::make_unique<Directory>(pool_->bytes());
+  names_ = std::make_unique<Names>(
+      [this](Caller caller, Key key) { calls_->answer(caller, NameAnswer{key}); });
+  members_ = std::make_unique<Members>(*worker_, options_.timeout);
+  worker_->on_death([this](fabric::PeerId peer) { note_death(peer); });
+  worker_->set_handler(
+      member_id,
+      [](void* self, const fabric::Message& message) {
+        static_cast<Node*>(self)->take_member(message);
+      },
+      this);
+  worker_->set_handler(
+      gone_id,
+      [](void* self, const fabric::Message& message) {
+        static_cast<Node*>(self)->take_gone(message);
+      },
+      this);
+  calls_ = std::make_unique<Calls>(
+      *worker_, [this](Question question, fabric::Bytes asked, fabric::Bytes payload,
+                       Caller caller) { serve(question, asked, payload, caller); });
+  return 0;
+}
+
+// Handlers run until the worker is closed, and windows go before it.
+Node::~Node() {
+  segments_.clear();
+  if (members_ != nullptr) members_->close_links();
+  worker_.reset();
+}
+
+int Node::meet() {
+  if (!options_.join.empty()) {
+    return from_text(options_.join, &founder_) ? join() : DDSS_EARGUMENT;
+  }
+  const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
+  std::string why;
+  rendezvous_ = fabric::Rendezvous::open(deadline, &why);
+  if (rendezvous_ == nullptr) return DDSS_EUNREACHABLE;
+  if (rendezvous_->rank() == 0) found();
+  if (rendezvous_->size() == 1) return 0;
+  std::vector<std::vector<std::byte>> everybodys;
+  const Status status = rendezvous_->exchange(worker_->address().bytes, deadline, &everybodys);
+  if (status != Status::ok) return error_of(status);
+  int error = 0;
+  if (rendezvous_->rank() != 0) {
+    error = read(everybodys.at(0), &founder_) ? join() : DDSS_EUNREACHABLE;
+  }
+  return error != 0 ? error : await_nodes(static_cast<int>(rendezvous_->size()));
+}
+
+void Node::found() {
+  founder_ = worker_->address();
+  address_ = to_text(founder_);
+  members_->add(0, founder_, pool_->key());
+  number_ = 0;
+}
+
+int Node::join() {
+  address_ = to_text(founder_);
+  const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
+  fabric::PeerId peer = 0;
+  Status status = worker_->connect(founder_, deadline, &peer);
+  JoinAnswer answer{};
+  if (status == Status::ok) {
+    status = calls_->ask(peer, Question::join, JoinAsked{worker_->address()}, &answer, deadline,
+                         pool_->key());
+  }
+  if (status != Status::ok) return error_of(status);
+  if (answer.error == 0) number_ = static_cast<int>(answer.number);
+  return answer.error;
+}
+
+int Node::await_nodes(int count) {
+  const auto are_there = [&] { return nodes() >= count; };
+  return error_of(worker_->wait(are_there, fabric::Clock::now() + options_.timeout));
+}
+
+bool Node::is_present(NodeNumber number) const { return members_->is_present(number); }
+
+void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
+  CreateAsked create;
+  DescribeAsked describe;
+  ReserveAsked reserve;
+  KeyAsked key;
+  DescriptorAnswer answer;
+  if (question == Question::join) {
+    serve_join(asked, payload, caller);
+  } else if (question == Question::claim || question == Question::settle) {
+    serve_names(question, asked, caller);
+  } else if (question == Question::create && read(asked, &create)) {
+    answer.error =
+        directory_->create(static_cast<NodeNumber>(create.home), create.wanted, &answer.descriptor);
+    calls_->answer(caller, answer);
+  } else if (question == Question::describe && read(asked, &describe)) {
+    answer.error = directory_->describe(describe.made);
+    calls_->answer(caller, answer);
+  } else if (question == Question::reserve && read(asked, &reserve)) {
+    ReserveAnswer reserved{};
+    reserved.error = directory_->reserve(reserve.key, reserve.bytes, &reserved.offset);
+    calls_->answer(caller, reserved);
+  } else if (question == Question::release && read(asked, &key)) {
+    answer.error = directory_->release(key.key, &answer.descriptor);
+    calls_->answer(caller, answer);
+  } else if (question == Question::survey && read(asked, &key)) {
+    calls_->answer(caller, survey_here(key.key));
+  }
+}
+
+// The founder's: the newcomer hears of all before it has its answer.
+void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
+  JoinAsked join;
+  const bool is_fit = number_ == 0 && read(asked, &join) &&
+                      join.address == worker_->peer_address(caller.peer) &&
+                      payload.size() <= fabric::key_bytes_max && next_number_ < nodes_max &&
+                      !members_->number_of(join.address);
+  if (!is_fit) return calls_->answer(caller, JoinAnswer{DDSS_EARGUMENT, 0});
+  const auto number = static_cast<NodeNumber>(next_number_++);
+  members_->add(number, join.address, payload);
+  joined_[number] = caller.peer;
+  for (const auto& each : members_->introductions()) {
+    introduce(caller.peer, each);
+    if (each.number != number) continue;
+    for (const auto& [other, peer] : joined_) {
+      if (other != number) introduce(peer, each);
+    }
+  }
+  calls_->answer(caller, JoinAnswer{0, number});
+}
+
+void Node::introduce(fabric::PeerId to, const Members::Introduction& whom) {
+  const MemberNews news{whom.address, whom.number};
+  Calls::post(*worker_, to, member_id, bytes_of(news), whom.memory_key);
+}
+
+void Node::take_member(const fabric::Message& message) {
+  MemberNews news;
+  const bool is_fit = worker_->peer_address(message.from) == founder_ &&
+                      read(message.header, &news) && news.number < nodes_max &&
+                      message.payload.size() <= fabric::key_bytes_max;
+  if (is_fit) members_->add(static_cast<NodeNumber>(news.number), news.address, message.payload);
+}
+
+void Node::take_gone(const fabric::Message& message) {
+  GoneNews news;
+  const bool is_fit = worker_->peer_address(message.from) == founder_ &&
+                      read(message.header, &news) && news.number < nodes_max;
+  if (is_fit) note_gone(static_cast<NodeNumber>(news.number));
+}
+
+void Node::note_death(fabric::PeerId peer) {
+  const auto number = members_->number_of(worker_->peer_address(peer));
+  if (number) note_gone(*number);
+  names_->note_death(peer);
+}
+
+// The founder, to whom all are connected, tells the others.
+void Node::note_gone(NodeNumber number) {
+  if (!members_->note_gone(number) || number_ != 0) return;
+  joined_.erase(number);
+  for (const auto& [other, peer] : joined_) {
+    Calls::post(*worker_, peer, gone_id, bytes_of(GoneNews{number}), {});
+  }
+}
+
+void Node::serve_names(Question question, fabric::Bytes asked, Caller caller) {
+  NameAsked name;
+  if (number_ != 0 || !read(asked, &name)) return;
+  const std::string text = name_of(name);
+  if (question == Question::claim) return names_->claim(text, name.key, caller);
+  if (text.empty()) {
+    names_->drop(name.key);
+  } else {
+    names_->settle(text, name.key);
+  }
+  calls_->answer(caller, NameAnswer{name.key});
+}
+
+Survey Node::survey_here(Key key) {
+  const auto segment = known(key);
+  return segment == nullptr ? Survey{} : segment->survey();
+}
+
+}  // namespace iw::ddss

@@ -1,0 +1,118 @@
+// This process as a node of a space: founds or joins it, answers the other nodes, and does what the
+// application asks.
+//
+// Messages are answered where they are handled, from memory alone. Application threads ask other
+// nodes and wait; they hold none of the locks here meanwhile.
+#pragma once
+
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "ddss/backend.h"
+#include "ddss/calls.h"
+#include "ddss/directory.h"
+#include "ddss/members.h"
+#include "ddss/names.h"
+#include "ddss/segment.h"
+#include "fabric/rendezvous.h"
+
+namespace iw::ddss {
+
+struct NodeOptions {
+  std::string join;  // empty: meet the others of the job, or found a space alone
+  std::size_t pool_bytes = 64 << 20;
+  std::chrono::milliseconds timeout{10'000};
+};
+
+class Node final : public Backend, private Neighbours {
+ public:
+  // nullptr, and why in *error.
+  static std::unique_ptr<Node> open(const NodeOptions& options, int* error);
+  ~Node() override;
+
+  int node() const override { return number_; }
+  int nodes() override { return static_cast<int>(members_->count()); }
+  int await_nodes(int count) override;
+  const std::string& address() const override { return address_; }
+
+  int allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t& how,
+               Key* key) override;
+  int release(Key key) override;
+  int describe(Key key, ddss_description_t* description) override;
+  int is_onesided(Key key) override;
+  int get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
+          std::uint64_t* version) override;
+  int put(Key key, std::size_t offset, std::span<const std::byte> from) override;
+  int version(Key key, std::uint64_t* version) override;
+  int start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>* started) override;
+  int start_put(Key key, std::span<const std::byte> from,
+                std::unique_ptr<Operation>* started) override;
+  int lock(Key key, Hold hold, bool may_wait) override;
+  int unlock(Key key) override;
+  // Lets go of what the calling thread holds.
+  void unlock_all();
+
+ private:
+  explicit Node(const NodeOptions& options) : options_(options) {}
+  int start();
+  int meet();
+  int join();
+  void found();
+
+  // The lock's neighbours.
+  NodeNumber number() const override { return static_cast<NodeNumber>(number_.load()); }
+  std::uint64_t deaths() const override { return members_->deaths(); }
+  bool is_present(NodeNumber number) const override;
+  int survey(Key key, Survey* found) override;
+
+  // Answers.
+  void serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller);
+  void serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller);
+  void serve_names(Question question, fabric::Bytes asked, Caller caller);
+  void take_member(const fabric::Message& message);
+  void take_gone(const fabric::Message& message);
+  void note_death(fabric::PeerId peer);
+  void note_gone(NodeNumber number);
+  void introduce(fabric::PeerId to, const Members::Introduction& whom);
+  Survey survey_here(Key key);
+
+  // Questions.
+  template <typename Asked, typename Answer>
+  int ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer);
+  int create(const Descriptor& wanted, NodeNumber home, Key* key);
+  int reserve_elsewhere(NodeNumber home, Descriptor* made);
+  int claim(const std::string& name, Key not_this, Key* key);
+  int settle(const std::string& name, Key key);
+  int drop_name(Key key);
+  int create_named(const std::string& name, const Descriptor& wanted, NodeNumber home, Key* key,
+                   bool* was_created);
+  int place(const ddss_allocation_t& how, NodeNumber* node);
+  int number_of(int node, NodeNumber* number) const;
+
+  std::shared_ptr<Segment> known(Key key) const;
+  int find(Key key, std::shared_ptr<Segment>* segment);
+  int open(Key key, std::shared_ptr<Segment>* segment);
+  int checked(Key key, int error);
+  void forget(Key key);
+
+  const NodeOptions options_;
+  std::unique_ptr<fabric::Rendezvous> rendezvous_;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<fabric::Memory> pool_;
+  std::unique_ptr<fabric::Worker> worker_;
+  std::unique_ptr<Directory> directory_;
+  std::unique_ptr<Names> names_;
+  std::unique_ptr<Members> members_;  // its windows go before the worker
+  std::unique_ptr<Calls> calls_;
+  std::string address_;
+  std::atomic<int> number_{-1};
+  fabric::Address founder_;
+  int next_number_ = 1;                          // of the founder's handlers
+  std::map<NodeNumber, fabric::PeerId> joined_;  // the same
+  std::atomic<unsigned> next_place_{0};
+
+  mutable std::shared_mutex segments_mutex_;
+  std::unordered_map<Key, std::shared_ptr<Segment>> segments_;
+};
+
+}  // namespace iw::ddss

@@ -1,0 +1,283 @@
+// A node's segments: allocating and releasing them, finding them by key, and what the application
+// does with them.
+#include <algorithm>
+
+#include "ddss/node.h"
+#include "ddss/questions.h"
+
+namespace iw::ddss {
+namespace {
+
+constexpr unsigned keep_max = 1 << 16;
+
+// A segment that was released, or whose node died.
+bool is_dead(int error) { return error == DDSS_ENOKEY || error == DDSS_ENODE; }
+
+}  // namespace
+
+template <typename Asked, typename Answer>
+int Node::ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer) {
+  Link link;
+  const int error = members_->link(whom, &link);
+  if (error != 0) return error;
+  return error_of(
+      calls_->ask(link.peer, question, asked, answer, fabric::Clock::now() + options_.timeout));
+}
+
+int Node::number_of(int node, NodeNumber* number) const {
+  if (node < 0 || node >= nodes_max) return DDSS_EARGUMENT;
+  *number = static_cast<NodeNumber>(node);
+  return members_->is_present(*number) ? 0 : DDSS_ENODE;
+}
+
+int Node::place(const ddss_allocation_t& how, NodeNumber* node) {
+  if (how.placement == DDSS_NODE) return number_of(how.node, node);
+  *node = number();
+  if (how.placement == DDSS_LOCAL) return 0;
+  if (how.placement != DDSS_ROUND_ROBIN && how.placement != DDSS_REMOTE) return DDSS_EARGUMENT;
+  // From the node after this one on.
+  auto order = members_->present();
+  const auto after = std::upper_bound(order.begin(), order.end(), *node);
+  std::rotate(order.begin(), after, order.end());
+  if (how.placement == DDSS_REMOTE) std::erase(order, *node);
+  if (order.empty()) return DDSS_ENODE;
+  *node = order[next_place_++ % order.size()];
+  return 0;
+}
+
+int Node::allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t& how, Key* key) {
+  const std::string name = how.name == nullptr ? "" : how.name;
+  const bool is_fit = size > 0 && model >= DDSS_NULL && model <= DDSS_TEMPORAL &&
+                      name.size() <= name_bytes_max && (how.name == nullptr || !name.empty()) &&
+                      how.keep <= keep_max;
+  if (!is_fit) return DDSS_EARGUMENT;
+  Descriptor wanted;
+  wanted.size = size;
+  wanted.model = model;
+  wanted.keep = model == DDSS_DELTA ? std::max(1u, how.keep) : 0;
+  wanted.temporal_ms = how.temporal_ms;
+  wanted.is_named = how.name != nullptr;
+  int error = place(how, &wanted.data_node);
+  wanted.lock_node = wanted.data_node;
+  NodeNumber home = wanted.data_node;
+  if (error == 0 && how.has_lock_node != 0) error = number_of(how.lock_node, &wanted.lock_node);
+  if (error == 0 && how.has_home_node != 0) error = number_of(how.home_node, &home);
+  if (error != 0) return error;
+  bool was_created = true;
+  error = how.name == nullptr ? create(wanted, home, key)
+                              : create_named(name, wanted, home, key, &was_created);
+  if (error == 0 && how.was_created != nullptr) *how.was_created = was_created ? 1 : 0;
+  return error;
+}
+
+int Node::create(const Descriptor& wanted, NodeNumber home, Key* key) {
+  DescriptorAnswer made;
+  int error = ask(home, Question::create, CreateAsked{wanted, home}, &made);
+  if (error == 0) error = static_cast<int>(made.error);
+  if (error != 0) return error;
+  *key = made.descriptor.key;
+  const bool is_all_there = wanted.data_node == home && wanted.lock_node == home;
+  if (is_all_there) return 0;
+  error = reserve_elsewhere(home, &made.descriptor);
+  DescriptorAnswer described;
+  const DescribeAsked describe{made.descriptor};
+  // Also if it failed: only what was described can be released.
+  const int failed = ask(home, Question::describe, describe, &described);
+  if (error != 0) release(*key);
+  return error != 0 ? error : failed != 0 ? failed : static_cast<int>(described.error);
+}
+
+// The blocks that do not lie at home.
+int Node::reserve_elsewhere(NodeNumber home, Descriptor* made) {
+  ReserveAnswer block{};
+  if (made->data_node != home) {
+    const ReserveAsked asked{made->key, data_bytes(*made)};
+    int error = ask(made->data_node, Question::reserve, asked, &block);
+    if (error == 0) error = static_cast<int>(block.error);
+    if (error != 0) return error;
+    made->data_offset = block.offset;
+    if (made->lock_node == made->data_node) made->lock_offset = block.offset;
+  }
+  if (made->lock_node == made->data_node || made->lock_node == home) return 0;
+  const int error = ask(made->lock_node, Question::reserve, ReserveAsked{made->key, 0}, &block);
+  made->lock_offset = block.offset;
+  return error != 0 ? error : static_cast<int>(block.error);
+}
+
+int Node::claim(const std::string& name, Key not_this, Key* key) {
+  NameAnswer answer{};
+  const int error = ask(0, Question::claim, name_asked(name, not_this), &answer);
+  *key = answer.key;
+  return error;
+}
+
+int Node::settle(const std::string& name, Key key) {
+  NameAnswer answer{};
+  return ask(0, Question::settle, name_asked(name, key), &answer);
+}
+
+int Node::drop_name(Key key) { return settle("", key); }
+
+int Node::create_named(const std::string& name, const Descriptor& wanted, NodeNumber home, Key* key,
+                       bool* was_created) {
+  int error = claim(name, 0, key);
+  if (error == 0 && *key != 0) {
+    std::shared_ptr<Segment> segment;
+    error = find(*key, &segment);
+    if (error == 0) error = segment->check_key();
+    if (error == 0) *was_created = false;
+    if (error == 0 || !is_dead(error)) return error;
+    error = claim(name, *key, key);
+    *was_created = *key == 0;
+    if (!*was_created) return error;
+  }
+  if (error != 0) return error;
+  error = create(wanted, home, key);
+  const int settled = settle(name, error == 0 ? *key : 0);
+  return error != 0 ? error : settled;
+}
+
+int Node::release(Key key) {
+  forget(key);
+  DescriptorAnswer released;
+  int error = ask(home_of(key), Question::release, KeyAsked{key}, &released);
+  if (error == 0) error = static_cast<int>(released.error);
+  if (error != 0) return error;
+  const Descriptor& what = released.descriptor;
+  std::vector<NodeNumber> others{what.data_node};
+  if (what.lock_node != what.data_node) others.push_back(what.lock_node);
+  std::erase(others, home_of(key));
+  for (const NodeNumber each : others) {
+    DescriptorAnswer given_back;
+    const int failed = ask(each, Question::release, KeyAsked{key}, &given_back);
+    if (failed != 0 && failed != DDSS_ENODE) error = failed;  // with the node went its block
+  }
+  if (what.is_named != 0) drop_name(key);
+  return error;
+}
+
+std::shared_ptr<Segment> Node::known(Key key) const {
+  const std::shared_lock held(segments_mutex_);
+  const auto found = segments_.find(key);
+  return found == segments_.end() ? nullptr : found->second;
+}
+
+int Node::find(Key key, std::shared_ptr<Segment>* segment) {
+  *segment = known(key);
+  return *segment != nullptr ? 0 : open(key, segment);
+}
+
+int Node::open(Key key, std::shared_ptr<Segment>* segment) {
+  Link home, data, lock;
+  int error = members_->link(home_of(key), &home);
+  Descriptor found;
+  if (error == 0) error = home.get(descriptor_offset(key), &found);
+  if (error != 0) return error;
+  if (key == 0 || found.key != key) return DDSS_ENOKEY;
+  error = members_->link(found.data_node, &data);
+  if (error == 0) error = members_->link(found.lock_node, &lock);
+  if (error != 0) return error;
+  const auto fits = [](std::uint64_t offset, std::size_t bytes, const Link& link) {
+    const std::size_t size = link.window->size();
+    return offset % Heap::grain == 0 && offset <= size && sizeof(BlockHeader) <= size - offset &&
+           bytes <= size - offset - sizeof(BlockHeader);
+  };
+  const bool is_sound = found.model <= DDSS_TEMPORAL && found.keep <= keep_max &&
+                        fits(found.data_offset, data_bytes(found), data) &&
+                        fits(found.lock_offset, 0, lock);
+  if (!is_sound) return DDSS_ENOKEY;
+  auto opened = std::make_shared<Segment>(*this, found, data, lock);
+  const std::unique_lock held(segments_mutex_);
+  *segment = segments_.try_emplace(key, std::move(opened)).first->second;
+  return 0;
+}
+
+void Node::forget(Key key) {
+  const std::unique_lock held(segments_mutex_);
+  segments_.erase(key);
+}
+
+int Node::checked(Key key, int error) {
+  if (is_dead(error)) forget(key);
+  return error;
+}
+
+int Node::describe(Key key, ddss_description_t* description) {
+  std::shared_ptr<Segment> segment;
+  int error = find(key, &segment);
+  if (error == 0) error = checked(key, segment->check_key());
+  if (error != 0) return error;
+  const Descriptor& is = segment->descriptor();
+  *description = {is.size,      static_cast<ddss_model_t>(is.model),
+                  home_of(key), is.data_node,
+                  is.lock_node, is.data_offset};
+  return 0;
+}
+
+int Node::is_onesided(Key key) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : segment->is_onesided() ? 1 : 0;
+}
+
+int Node::get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
+              std::uint64_t* version) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->get(offset, to, which, version));
+}
+
+int Node::put(Key key, std::size_t offset, std::span<const std::byte> from) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->put(offset, from));
+}
+
+int Node::version(Key key, std::uint64_t* version) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->newest_version(version));
+}
+
+int Node::lock(Key key, Hold hold, bool may_wait) {
+  std::shared_ptr<Segment> segment;
+  int error = find(key, &segment);
+  if (error == 0) error = checked(key, segment->check_key());
+  return error != 0 ? error : checked(key, segment->lock().acquire(hold, may_wait));
+}
+
+int Node::unlock(Key key) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->lock().release());
+}
+
+void Node::unlock_all() {
+  std::vector<std::shared_ptr<Segment>> all;
+  {
+    const std::shared_lock held(segments_mutex_);
+    for (const auto& [key, segment] : segments_) all.push_back(segment);
+  }
+  for (const auto& each : all) {
+    if (each->lock().is_held_here()) each->lock().release();
+  }
+}
+
+int Node::survey(Key key, Survey* found) {
+  const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
+  for (const NodeNumber each : members_->present()) {
+    Survey one;
+    do {
+      one = Survey{};
+      const int error = each == number() ? 0 : ask(each, Question::survey, KeyAsked{key}, &one);
+      if (each == number()) one = survey_here(key);
+      if (error == DDSS_ENODE) break;  // it died meanwhile
+      if (error != 0) return error;
+      if (one.is_busy != 0 && fabric::Clock::now() > deadline) return DDSS_ETIMEDOUT;
+    } while (one.is_busy != 0);
+    found->add(one);
+  }
+  return 0;
+}
+
+}  // namespace iw::ddss

@@ -1,0 +1,81 @@
+// What nodes ask each other, as it travels: between nodes of one build, on machines alike.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "ddss/layout.h"
+#include "ddss/lock.h"
+#include "fabric/fabric.h"
+
+namespace iw::ddss {
+
+// Question::join, with the key of the node's memory as payload.
+struct JoinAsked {
+  fabric::Address address;
+};
+struct JoinAnswer {
+  std::int32_t error;
+  std::uint32_t number;
+};
+
+// A node that joined, to all, from the founder; with the key of its memory as payload.
+struct MemberNews {
+  fabric::Address address;
+  std::uint64_t number;
+};
+struct GoneNews {
+  std::uint64_t number;
+};
+
+// Question::create.
+struct CreateAsked {
+  Descriptor wanted;
+  std::uint64_t home;
+};
+// Question::describe.
+struct DescribeAsked {
+  Descriptor made;
+};
+// Of create, describe and release.
+struct DescriptorAnswer {
+  std::int64_t error = 0;
+  Descriptor descriptor;
+};
+
+// Question::reserve.
+struct ReserveAsked {
+  Key key;
+  std::uint64_t bytes;
+};
+struct ReserveAnswer {
+  std::int64_t error;
+  std::uint64_t offset;
+};
+
+// Question::release and Question::survey; the latter's answer is a Survey.
+struct KeyAsked {
+  Key key;
+};
+
+// Question::claim: key is one that was found dead, or 0. Question::settle: what the name stands
+// for, or 0; without a name, a key whose name is to be forgotten.
+inline constexpr std::size_t name_bytes_max = 127;
+struct NameAsked {
+  std::array<char, name_bytes_max + 1> name{};  // ends with zeroes
+  Key key = 0;
+};
+struct NameAnswer {
+  Key key;
+};
+inline NameAsked name_asked(const std::string& name, Key key) {
+  NameAsked asked;
+  name.copy(asked.name.data(), name_bytes_max);
+  asked.key = key;
+  return asked;
+}
+inline std::string name_of(const NameAsked& asked) {
+  return {asked.name.data(), strnlen(asked.name.data(), name_bytes_max)};
+}
+
+}  // namespace iw::ddss

@@ -1,0 +1,265 @@
+#include "ddss/segment.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace iw::ddss {
+namespace {
+
+constexpr std::size_t version_at = offsetof(BlockHeader, version);
+constexpr std::size_t started_at = offsetof(BlockHeader, started);
+
+}  // namespace
+
+Segment::Segment(Neighbours& neighbours, const Descriptor& descriptor, const Link& data,
+                 const Link& lock_link)
+    : descriptor_(descriptor),
+      data_(data),
+      lock_(neighbours, descriptor.key, lock_link,
+            descriptor.lock_offset + offsetof(BlockHeader, lock)) {
+  lock_.on_recovery(&Segment::repair, this);
+}
+
+int Segment::check_key() const {
+  Key key = 0;
+  const int error = data_.get(descriptor_.data_offset, &key);
+  if (error != 0) return error;
+  return key == descriptor_.key ? 0 : DDSS_ENOKEY;
+}
+
+bool Segment::is_onesided() const {
+  return data_.worker->is_onesided(fabric::Operation::put, *data_.window) &&
+         data_.worker->is_onesided(fabric::Operation::get, *data_.window);
+}
+
+Survey Segment::survey() {
+  Survey found = lock_.survey();
+  found.puts = puts_in_flight_.load();
+  return found;
+}
+
+bool Segment::is_plain_get() const {
+  return descriptor_.model == DDSS_NULL || descriptor_.model == DDSS_WRITE;
+}
+bool Segment::is_plain_put() const {
+  return descriptor_.model == DDSS_NULL || descriptor_.model == DDSS_READ;
+}
+
+int Segment::get(std::size_t offset, std::span<std::byte> to, Which which, std::uint64_t* version) {
+  const std::size_t size = descriptor_.size;
+  if (offset > size || to.size() > size - offset) return DDSS_ERANGE;
+  const bool is_versioned = descriptor_.model == DDSS_VERSION || descriptor_.model == DDSS_DELTA;
+  if (which != Which::current && !is_versioned) return DDSS_EMODEL;
+  switch (descriptor_.model) {
+    case DDSS_READ:
+    case DDSS_STRICT:
+      return under_lock([&] { return get_plain(offset, to); });
+    case DDSS_VERSION:
+      if (which == Which::exactly) return DDSS_EMODEL;
+      return get_versioned(offset, to, which, version);
+    case DDSS_DELTA:
+      return offset == 0 ? get_slot(to, which, version) : DDSS_EMODEL;
+    case DDSS_TEMPORAL:
+      return get_copy(offset, to);
+    default:
+      return get_plain(offset, to);
+  }
+}
+
+int Segment::put(std::size_t offset, std::span<const std::byte> from) {
+  const std::size_t size = descriptor_.size;
+  if (offset > size || from.size() > size - offset) return DDSS_ERANGE;
+  switch (descriptor_.model) {
+    case DDSS_WRITE:
+    case DDSS_STRICT:
+      return under_lock([&] { return put_plain(offset, from); });
+    case DDSS_VERSION:
+      return put_versioned(offset, from);
+    case DDSS_DELTA:
+      return offset == 0 ? put_slot(from) : DDSS_EMODEL;
+    case DDSS_TEMPORAL: {
+      const std::lock_guard held(copy_mutex_);  // so that no fetch that began before is kept
+      has_copy_ = false;
+      return put_plain(offset, from);
+    }
+    default:
+      return put_plain(offset, from);
+  }
+}
+
+int Segment::under_lock(const std::function<int()>& access) {
+  if (lock_.is_held_here()) return access();
+  int error = lock_.acquire(Hold::exclusive, true);
+  if (error != 0) return error;
+  error = access();
+  const int released = lock_.release();
+  return error != 0 ? error : released;
+}
+
+int Segment::get_plain(std::size_t offset, std::span<std::byte> to) {
+  const int error = data_.get(data_offset() + offset, to);
+  return error != 0 ? error : check_key();
+}
+
+int Segment::put_plain(std::size_t offset, std::span<const std::byte> from) {
+  const int error = check_key();
+  return error != 0 ? error : data_.put(data_offset() + offset, from);
+}
+
+// A put of a node that died is never done: whoever waits for it recovers the segment.
+int Segment::pause(Patience* patience) {
+  const int error = patience->pause();
+  if (error != 0 || !patience->is_long()) return error;
+  lock_.recover_if_needed();
+  return 0;
+}
+
+int Segment::get_versioned(std::size_t offset, std::span<std::byte> to, Which which,
+                           std::uint64_t* version) {
+  Patience patience(data_);
+  for (;;) {
+    BlockHeader before, after;
+    const std::size_t needed = started_at;  // key and version
+    const auto bytes = std::as_writable_bytes(std::span(&before, 1));
+    int error =
+        data_.get(descriptor_.data_offset, which == Which::if_newer ? bytes.first(needed) : bytes);
+    if (error != 0) return error;
+    if (before.key != descriptor_.key) return DDSS_ENOKEY;
+    if (which == Which::if_newer && before.version == *version) return DDSS_UNCHANGED;
+    if (which == Which::if_newer) error = data_.get(descriptor_.data_offset, &before);
+    const bool is_quiet = before.started == before.version;
+    if (error == 0 && is_quiet) error = data_.get(data_offset() + offset, to);
+    if (error == 0 && is_quiet) error = data_.get(descriptor_.data_offset, &after);
+    if (error != 0) return error;
+    if (is_quiet && after.started == before.started) {
+      if (version != nullptr) *version = before.version;
+      return after.key == descriptor_.key ? 0 : DDSS_ENOKEY;
+    }
+    if ((error = pause(&patience)) != 0) return error;
+  }
+}
+
+int Segment::put_versioned(std::size_t offset, std::span<const std::byte> from) {
+  puts_in_flight_.fetch_add(1);
+  int error = check_key();
+  std::uint64_t before = 0;
+  if (error == 0) error = data_.add(descriptor_.data_offset + started_at, 1, &before);
+  if (error == 0) {
+    error = data_.put(data_offset() + offset, from);
+    const int counted = data_.add(descriptor_.data_offset + version_at, 1, &before);
+    if (error == 0) error = counted;
+  }
+  puts_in_flight_.fetch_sub(1);
+  return error;
+}
+
+// If no node has a put under way, what began and is not done never will be.
+int Segment::repair(void* segment, const Survey& found) {
+  auto& self = *static_cast<Segment*>(segment);
+  if (self.descriptor_.model != DDSS_VERSION) return 0;
+  if (found.puts != 0) return DDSS_EBUSY;
+  BlockHeader header;
+  int error = self.data_.get(self.descriptor_.data_offset, &header);
+  std::uint64_t before = 0;
+  if (error == 0 && header.started > header.version) {
+    error = self.data_.swap(self.descriptor_.data_offset + version_at, header.version,
+                            header.started, &before);
+  }
+  return error;
+}
+
+std::size_t Segment::slot_at(std::uint64_t version) const {
+  return data_offset() + version % slots_of(descriptor_) * slot_bytes(descriptor_.size);
+}
+
+// DDSS_ENOVERSION: it is not there, not any more, or not yet.
+int Segment::read_slot(std::uint64_t version, std::span<std::byte> to) {
+  if (version == 0) {
+    std::fill(to.begin(), to.end(), std::byte{0});
+    return 0;
+  }
+  SlotHeader before, after;
+  int error = data_.get(slot_at(version), &before);
+  if (error != 0) return error;
+  if (before.version != version || before.nbytes > descriptor_.size) return DDSS_ENOVERSION;
+  const std::size_t nbytes = std::min<std::size_t>(to.size(), before.nbytes);
+  error = data_.get(slot_at(version) + sizeof before, to.first(nbytes));
+  if (error == 0) error = data_.get(slot_at(version), &after);
+  if (error != 0) return error;
+  std::fill(to.begin() + static_cast<std::ptrdiff_t>(nbytes), to.end(), std::byte{0});
+  return after.version == version ? 0 : DDSS_ENOVERSION;
+}
+
+// The newest that is whole.
+int Segment::newest_slot(std::uint64_t* version) {
+  std::uint64_t begun = 0;
+  int error = data_.get(descriptor_.data_offset + version_at, &begun);
+  const std::uint64_t oldest = begun - std::min<std::uint64_t>(begun, descriptor_.keep);
+  for (*version = begun; error == 0 && *version > 0 && *version >= oldest; --*version) {
+    SlotHeader header;
+    error = data_.get(slot_at(*version), &header);
+    if (error == 0 && header.version == *version) return 0;
+  }
+  return error != 0 || *version == 0 ? error : DDSS_ENOVERSION;
+}
+
+int Segment::get_slot(std::span<std::byte> to, Which which, std::uint64_t* version) {
+  if (which == Which::exactly) {
+    std::uint64_t begun = 0;
+    int error = data_.get(descriptor_.data_offset + version_at, &begun);
+    const bool is_kept = *version <= begun && begun - *version <= descriptor_.keep;
+    if (error == 0) error = is_kept ? read_slot(*version, to) : DDSS_ENOVERSION;
+    return error != 0 ? error : check_key();
+  }
+  Patience patience(data_);
+  for (;;) {
+    std::uint64_t newest = 0;
+    int error = newest_slot(&newest);
+    if (error == 0 && which == Which::if_newer && newest == *version) return DDSS_UNCHANGED;
+    if (error == 0) error = read_slot(newest, to);
+    if (error == 0 && version != nullptr) *version = newest;
+    if (error == 0) return check_key();
+    if (error == DDSS_ENOVERSION) error = pause(&patience);  // overtaken: there are newer ones
+    if (error != 0) return error;
+  }
+}
+
+int Segment::put_slot(std::span<const std::byte> from) {
+  int error = check_key();
+  std::uint64_t version = 0;
+  if (error == 0) error = data_.add(descriptor_.data_offset + version_at, 1, &version);
+  if (error != 0) return error;
+  version++;
+  const std::size_t at = slot_at(version);
+  error = data_.put_value(at, SlotHeader{0, from.size()});
+  if (error == 0) error = data_.put(at + sizeof(SlotHeader), from);
+  return error == 0 ? data_.put_value(at, version) : error;
+}
+
+int Segment::newest_version(std::uint64_t* version) {
+  if (descriptor_.model == DDSS_DELTA) {
+    const int error = newest_slot(version);
+    return error != 0 ? error : check_key();
+  }
+  if (descriptor_.model != DDSS_VERSION) return DDSS_EMODEL;
+  const int error = data_.get(descriptor_.data_offset + version_at, version);
+  return error != 0 ? error : check_key();
+}
+
+int Segment::get_copy(std::size_t offset, std::span<std::byte> to) {
+  const std::lock_guard held(copy_mutex_);
+  const auto now = fabric::Clock::now();
+  const std::chrono::milliseconds bound(descriptor_.temporal_ms);
+  if (!has_copy_ || now - copied_ >= bound) {
+    has_copy_ = false;
+    copy_.resize(descriptor_.size);
+    const int error = get_plain(0, copy_);
+    if (error != 0) return error;
+    copied_ = now;
+    has_copy_ = true;
+  }
+  if (!to.empty()) std::memcpy(to.data(), copy_.data() + offset, to.size());
+  return 0;
+}
+
+}  // namespace iw::ddss

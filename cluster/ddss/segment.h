@@ -1,0 +1,74 @@
+// An opened segment: the seven models' get and put, over one-sided access.
+//
+// - NULL, READ, WRITE, STRICT: the data, with the implicit lock for get under READ and STRICT and
+// for
+//   put under WRITE and STRICT, unless the thread holds the lock.
+// - VERSION: a put counts `started`, writes, counts `version`. A get reads the header before and
+//   after the data: no put was under way, and none began.
+// - DELTA: a put takes the next version by counting, and writes it to its slot of a ring, whose
+//   header names the version it holds, or none while it is written. At most `keep` + 1 puts at
+//   once.
+// - TEMPORAL: gets are from a copy of the whole segment that was fetched at most temporal_ms ago.
+//
+// The key word beside the data is looked at after each get and before each put.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "ddss/lock.h"
+
+namespace iw::ddss {
+
+class Segment {
+ public:
+  Segment(Neighbours& neighbours, const Descriptor& descriptor, const Link& data,
+          const Link& lock_link);
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  const Descriptor& descriptor() const { return descriptor_; }
+  Lock& lock() { return lock_; }
+  int check_key() const;
+  bool is_onesided() const;
+  Survey survey();
+
+  int get(std::size_t offset, std::span<std::byte> to, Which which, std::uint64_t* version);
+  int put(std::size_t offset, std::span<const std::byte> from);
+  int newest_version(std::uint64_t* version);
+
+  // Whether get (put) is nothing but access to the data, so that it can go on by itself.
+  bool is_plain_get() const;
+  bool is_plain_put() const;
+  const Link& data() const { return data_; }
+  std::size_t data_offset() const { return descriptor_.data_offset + sizeof(BlockHeader); }
+
+ private:
+  int get_plain(std::size_t offset, std::span<std::byte> to);
+  int put_plain(std::size_t offset, std::span<const std::byte> from);
+  int get_versioned(std::size_t offset, std::span<std::byte> to, Which which,
+                    std::uint64_t* version);
+  int put_versioned(std::size_t offset, std::span<const std::byte> from);
+  int get_slot(std::span<std::byte> to, Which which, std::uint64_t* version);
+  int put_slot(std::span<const std::byte> from);
+  int read_slot(std::uint64_t version, std::span<std::byte> to);
+  int newest_slot(std::uint64_t* version);
+  int get_copy(std::size_t offset, std::span<std::byte> to);
+  int under_lock(const std::function<int()>& access);
+  int pause(Patience* patience);
+  std::size_t slot_at(std::uint64_t version) const;
+  static int repair(void* segment, const Survey& found);
+
+  const Descriptor descriptor_;
+  const Link data_;
+  Lock lock_;
+  std::atomic<std::uint32_t> puts_in_flight_{0};
+
+  std::mutex copy_mutex_;  // of the rest
+  std::vector<std::byte> copy_;
+  fabric::Clock::time_point copied_{};
+  bool has_copy_ = false;
+};
+
+}  // namespace iw::ddss
