@@ -297,9 +297,11 @@ def entry_to_add(start: str, hours: str, title: str, options: argparse.Namespace
     if not 0 < number <= HOURS_MAX:
         raise Refused(f"'{hours}' is no number of hours from 0 to {HOURS_MAX}, like 1.5")
     for what, text, size_max in (("--room", options.room, ROOM_MAX), ("--who", options.who, PERSON_NAME_MAX),
-                                 ("the title", title, TITLE_MAX)):
-        if len(text.encode()) > size_max:
+                                 ("the title", title, TITLE_MAX), ("--notes", options.notes, None)):
+        if size_max is not None and len(os.fsencode(text)) > size_max:
             raise Refused(f"{what} '{text}' is longer than {size_max} bytes")
+        if any(c < " " or c == "\x7f" for c in text):  # lists and feeds are lines, which go to terminals
+            raise Refused(f"{what} has a control character; write it in one line")
     return Entry(0, minutes_of(start), number, options.room, options.who, title, options.notes)
 
 
@@ -368,6 +370,8 @@ def obey(options: argparse.Namespace) -> int:
 
 def main() -> int:
     options = arguments()
+    for channel in (sys.stdin, sys.stdout, sys.stderr):  # strings may be no UTF-8; they pass as they are
+        channel.reconfigure(errors="surrogateescape")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return obey(options)

@@ -25,11 +25,11 @@ def program(variable: str, default: str) -> str:
 
 
 class Server:
-    """`interweave serve`, its store in memory."""
+    """`interweave serve`."""
 
-    def __init__(self, address: str = "127.0.0.1:0", *options: str) -> None:
+    def __init__(self, address: str = "127.0.0.1:0", *options: str, store: str = "memory") -> None:
         command = [program("IW_TEST_SERVER", "target/release/interweave"), "serve", "--listen", address,
-                   "--http", "none", "--store", "memory", *options]
+                   "--http", "none", "--store", store, *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -47,7 +47,8 @@ class Book:
 
     def start(self, language, *words, stdin=subprocess.PIPE):
         command = [*PROGRAMS[language], "--url", self.url, *map(str, words)]
-        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   errors="surrogateescape")
         self.running.append(process)
         return process
 
@@ -131,6 +132,7 @@ def test_what_cannot_be_done_is_said_with_what_can(book, language):
     assert book.list() == ["1 2026-11-21T10:30 1h B12 Ann: Review"]
     for words in (["add", "tomorrow", 1, "x"], ["add", "2026-02-29T10:00", 1, "x"], ["add", "2026-11-21T10:00", 0, "x"],
                   ["add", "2026-11-21T10:00", 1, "x" * 256], ["add", "2026-11-21T10:00", 1, "x", "--room", "B123"],
+                  ["add", "2026-11-21T10:00", 1, "two\nlines"], ["add", "2026-11-21T10:00", 1, "x", "--notes", "\x1b[2J"],
                   ["move", "one", "2026-11-21T10:00"], ["dance"], []):
         process = book.start(language, *words)
         _, complaint = process.communicate(timeout=30)
@@ -230,3 +232,29 @@ def test_killed_feeds_are_missed_by_nobody(book):
     for language in PROGRAMS:
         book.add(language, "2026-11-21T10:00", "Review")
     assert len(book.list()) == 2
+
+
+def test_a_title_that_is_no_text_passes_as_it_is(book):
+    title = os.fsdecode(b"r\xe9sum\xe9")
+    for language in PROGRAMS:
+        book.add(language, "2026-11-21T10:00", title)
+    assert book.list() == [f"{number} 2026-11-21T10:00 1h - Ann: {title}" for number in (1, 2)]
+
+
+def test_a_killed_server_comes_back_with_all_that_was_said(tmp_path):
+    server = Server("127.0.0.1:0", store=str(tmp_path / "store"))
+    book = Book(f"{server.address}/calendar")
+    try:
+        book.add("cpp", "2026-11-21T10:00", "Review")
+        feeds = [book.watch(language) for language in PROGRAMS]
+        server.kill()
+        for feed in feeds:
+            assert "still trying" in feed.stderr.readline()
+        server = Server(server.address, store=str(tmp_path / "store"))
+        for language, start in (("python", "2026-11-21T11:00"), ("cpp", "2026-11-21T12:00")):
+            added = book.add(language, start, "Lunch")
+            assert [feed.stdout.readline().rstrip("\n") for feed in feeds] == [added] * 2
+        assert [line.split()[0] for line in book.list()] == ["1", "2", "3"]
+    finally:
+        book.end()
+        server.kill()

@@ -1,5 +1,6 @@
 #include "cpp/options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -43,10 +44,16 @@ std::string who_by_default() {
   return user != nullptr && std::string_view(user).size() <= PERSON_NAME_MAX ? user : "nobody";
 }
 
-void check_size(const char* what, const std::string& text, std::size_t size_max) {
-  if (text.size() <= size_max) return;
-  throw Refused(std::string(what) + " '" + text + "' is longer than " + std::to_string(size_max) +
-                " bytes");
+// Lists and feeds are lines, which go to terminals.
+void check_text(const char* what, const std::string& text, std::size_t size_max) {
+  if (text.size() > size_max) {
+    throw Refused(std::string(what) + " '" + text + "' is longer than " + std::to_string(size_max) +
+                  " bytes");
+  }
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
+  if (std::any_of(text.begin(), text.end(), is_control)) {
+    throw Refused(std::string(what) + " has a control character; write it in one line");
+  }
 }
 
 unsigned number_of(const std::string& text) {
@@ -124,8 +131,9 @@ void read_words(int argc, char** argv, Options& options) {
       ++i;
     }
   }
-  check_size("--room", options.entry.room, ROOM_MAX);
-  check_size("--who", options.entry.who, PERSON_NAME_MAX);
+  check_text("--room", options.entry.room, ROOM_MAX);
+  check_text("--who", options.entry.who, PERSON_NAME_MAX);
+  check_text("--notes", options.entry.notes, options.entry.notes.size());
   read_command(words, options);
 }
 
@@ -139,7 +147,7 @@ void read_appointment(const std::string& start, const std::string& hours, const 
     throw Refused("'" + hours + "' is no number of hours from 0 to 1000, like 1.5");
   }
   entry.hours = *number;
-  check_size("the title", title, TITLE_MAX);
+  check_text("the title", title, TITLE_MAX);
   entry.title = title;
 }
 
