@@ -86,7 +86,7 @@ class Lock {
     State state = State::in_flight;
     bool must_ask_again = false;
     unsigned counted = 0;
-    Place place;
+    Place place = {};
   };
   enum class Asked : std::uint8_t { granted, queued, taken, being_recovered, failed };
 

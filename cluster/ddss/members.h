@@ -4,6 +4,7 @@
 // during a call of the fabric that may take the worker's lock.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>

@@ -186,7 +186,8 @@ int Node::open(Key key, std::shared_ptr<Segment>* segment) {
                         fits(found.data_offset, data_bytes(found), data) &&
                         fits(found.lock_offset, 0, lock);
   if (!is_sound) return DDSS_ENOKEY;
-  auto opened = std::make_shared<Segment>(*this, found, data, lock);
+  Neighbours& neighbours = *this;
+  auto opened = std::make_shared<Segment>(neighbours, found, data, lock);
   const std::unique_lock held(segments_mutex_);
   *segment = segments_.try_emplace(key, std::move(opened)).first->second;
   return 0;
@@ -267,14 +268,16 @@ int Node::survey(Key key, Survey* found) {
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
   for (const NodeNumber each : members_->present()) {
     Survey one;
-    do {
+    for (;;) {
       one = Survey{};
       const int error = each == number() ? 0 : ask(each, Question::survey, KeyAsked{key}, &one);
       if (each == number()) one = survey_here(key);
       if (error == DDSS_ENODE) break;  // it died meanwhile
       if (error != 0) return error;
-      if (one.is_busy != 0 && fabric::Clock::now() > deadline) return DDSS_ETIMEDOUT;
-    } while (one.is_busy != 0);
+      if (one.is_busy == 0) break;
+      if (fabric::Clock::now() > deadline) return DDSS_ETIMEDOUT;
+      std::this_thread::yield();
+    }
     found->add(one);
   }
   return 0;

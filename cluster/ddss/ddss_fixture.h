@@ -1,0 +1,78 @@
+// Tests of DDSS with real processes: the test's process founds a space, its children join it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cinttypes>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "interweave/ddss.h"
+#include "testing/children.h"
+
+namespace iw::ddss {
+
+using testing::Child;
+using testing::Line;
+
+inline constexpr std::size_t small_pool = 4 << 20;
+
+// Of a child: joins the space of the parent's address, and says its number.
+inline bool join(const Line& parent) {
+  const std::string address = parent.hear_text();
+  ddss_options_t options{};
+  options.join = address.c_str();
+  options.pool_bytes = small_pool;
+  const int error = ddss_init(&options);
+  parent.say_value(error == 0 ? ddss_node() : error);
+  return error == 0;
+}
+
+inline std::string text_of(ddss_key_t key) { return std::to_string(key); }
+inline ddss_key_t key_of(const std::string& text) { return std::stoull(text); }
+
+// A space of this process and its children, over the transport of the test's parameter.
+class Space : public ::testing::TestWithParam<const char*> {
+ protected:
+  Space() {
+    setenv("IW_FABRIC", GetParam(), 1);
+    ddss_options_t options{};
+    options.pool_bytes = small_pool;
+    EXPECT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
+  }
+  ~Space() override { ddss_finish(); }
+  // A child that joined; its number is its index + 1.
+  Child& add(const std::string& role) {
+    Child& child = children_.emplace_back(role);
+    child.line().say(std::string(ddss_address()));
+    EXPECT_EQ(child.line().hear_value<int>(), static_cast<int>(children_.size()));
+    EXPECT_EQ(ddss_await_nodes(ddss_nodes()), 0);
+    return child;
+  }
+  static bool is_shared_memory() { return std::string(GetParam()) != "tcp"; }
+  std::deque<Child> children_;
+};
+
+#define OVER_ALL_TRANSPORTS(suite)                                       \
+  INSTANTIATE_TEST_SUITE_P(Over, suite, ::testing::Values("shm", "tcp"), \
+                           [](const auto& each) { return std::string(each.param); })
+
+inline std::vector<std::uint8_t> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::uint8_t> bytes(size);
+  for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<std::uint8_t>(i * 31 + seed);
+  return bytes;
+}
+
+inline ddss_key_t allocate_on(int node, std::size_t size, ddss_model_t model) {
+  ddss_allocation_t how{};
+  how.placement = DDSS_NODE;
+  how.node = node;
+  const ddss_key_t key = ddss_allocate(size, model, &how);
+  EXPECT_NE(key, 0u) << ddss_error_text(ddss_errno());
+  return key;
+}
+
+}  // namespace iw::ddss

@@ -1,0 +1,365 @@
+// Segments of several processes: allocating, finding, reaching and releasing them; nodes that come
+// and go.
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "ddss/ddss_fixture.h"
+#include "ddss/heap.h"
+
+using namespace iw::ddss;
+
+// Takes part, and does nothing.
+ROLE(node) {
+  if (!join(parent)) return 1;
+  parent.hear();
+  return ddss_finish() == 0 ? 0 : 2;
+}
+
+// Gets what the key's segment holds, adds 1 to each byte, and puts that.
+ROLE(incrementer) {
+  if (!join(parent)) return 1;
+  const ddss_key_t key = key_of(parent.hear_text());
+  ddss_description_t is;
+  if (ddss_describe(key, &is) != 0) return 2;
+  std::vector<std::uint8_t> bytes(is.nbytes);
+  if (ddss_get(key, bytes.data(), bytes.size()) != 0) return 3;
+  for (std::uint8_t& each : bytes) each++;
+  return ddss_put(key, bytes.data(), bytes.size()) == 0 ? 0 : 4;
+}
+
+class Segments : public Space {};
+OVER_ALL_TRANSPORTS(Segments);
+
+TEST_P(Segments, WhatOneNodePutsAnotherGetsByTheKeyAsText) {
+  add("node");
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{8}, std::size_t{4097}, std::size_t{1} << 20}) {
+    const ddss_key_t key = allocate_on(1, size, DDSS_NULL);
+    auto bytes = pattern(size, 5);
+    ASSERT_EQ(ddss_put(key, bytes.data(), size), 0);
+    Child other("incrementer");
+    other.line().say(std::string(ddss_address()));
+    EXPECT_GT(other.line().hear_value<int>(), 1);
+    other.line().say(text_of(key));
+    ASSERT_EQ(other.wait_for_end(), 0) << size;
+    for (auto& each : bytes) each++;
+    std::vector<std::uint8_t> got(size);
+    ASSERT_EQ(ddss_get(key, got.data(), size), 0);
+    EXPECT_EQ(got, bytes) << size;
+    EXPECT_EQ(ddss_release(key), 0);
+  }
+}
+
+TEST_P(Segments, AreZeroAtFirstAlsoWhereAnotherLayBefore) {
+  add("node");
+  const auto bytes = pattern(1000, 1);
+  const ddss_key_t first = allocate_on(1, 1000, DDSS_NULL);
+  ddss_description_t before, after;
+  ASSERT_EQ(ddss_put(first, bytes.data(), bytes.size()), 0);
+  ASSERT_EQ(ddss_describe(first, &before), 0);
+  ASSERT_EQ(ddss_release(first), 0);
+  const ddss_key_t second = allocate_on(1, 1000, DDSS_NULL);
+  ASSERT_EQ(ddss_describe(second, &after), 0);
+  EXPECT_EQ(before.data_offset, after.data_offset);
+  EXPECT_NE(first, second);
+  std::vector<std::uint8_t> got(1000, 1);
+  ASSERT_EQ(ddss_get(second, got.data(), got.size()), 0);
+  EXPECT_EQ(got, std::vector<std::uint8_t>(1000));
+}
+
+TEST_P(Segments, AReleasedKeyIsRefusedByAllThreadsAndNodes) {
+  Child& other = add("user_of_a_released_key");
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  other.line().say(text_of(key));
+  EXPECT_EQ(other.line().hear_value<int>(), 0);
+  std::uint64_t value = 0;
+  int results[2] = {};
+  ASSERT_EQ(ddss_release(key), 0);
+  std::thread([&] {
+    results[0] = ddss_get(key, &value, 8), results[1] = ddss_put(key, &value, 8);
+  }).join();
+  EXPECT_EQ(results[0], DDSS_ENOKEY);
+  EXPECT_EQ(results[1], DDSS_ENOKEY);
+  EXPECT_EQ(ddss_release(key), DDSS_ENOKEY);
+  other.line().say("go");
+  EXPECT_EQ(other.line().hear_value<int>(), DDSS_ENOKEY);
+  EXPECT_EQ(other.line().hear_value<int>(), DDSS_ENOKEY);
+}
+
+ROLE(user_of_a_released_key) {
+  if (!join(parent)) return 1;
+  const ddss_key_t key = key_of(parent.hear_text());
+  std::uint64_t value = 0;
+  parent.say_value(ddss_get(key, &value, 8));
+  parent.hear();
+  parent.say_value(ddss_put(key, &value, 8));
+  parent.say_value(ddss_get(key, &value, 8));
+  parent.hear();
+  return 0;
+}
+
+TEST_P(Segments, LieWhereTheyAreWanted) {
+  for (int i = 0; i < 3; i++) add("node");
+  const auto data_node = [](ddss_key_t key) {
+    ddss_description_t is;
+    return ddss_describe(key, &is) == 0 ? is.data_node : -1;
+  };
+  std::map<int, int> round_robin, remote;
+  ddss_allocation_t how{};
+  for (int i = 0; i < 12; i++) round_robin[data_node(ddss_allocate(8, DDSS_NULL, nullptr))]++;
+  how.placement = DDSS_REMOTE;
+  for (int i = 0; i < 12; i++) remote[data_node(ddss_allocate(8, DDSS_NULL, &how))]++;
+  EXPECT_EQ(round_robin, (std::map<int, int>{{0, 3}, {1, 3}, {2, 3}, {3, 3}}));
+  EXPECT_EQ(remote, (std::map<int, int>{{1, 4}, {2, 4}, {3, 4}}));
+  how.placement = DDSS_LOCAL;
+  EXPECT_EQ(data_node(ddss_allocate(8, DDSS_NULL, &how)), 0);
+  EXPECT_EQ(data_node(allocate_on(2, 8, DDSS_NULL)), 2);
+  how.placement = DDSS_NODE;
+  how.node = 4;
+  EXPECT_EQ(ddss_allocate(8, DDSS_NULL, &how), 0u);
+  EXPECT_EQ(ddss_errno(), DDSS_ENODE);
+}
+
+TEST_P(Segments, DataLockAndHomeMayLieOnThreeNodes) {
+  for (int i = 0; i < 3; i++) add("node");
+  ddss_allocation_t how{};
+  how.placement = DDSS_NODE;
+  how.node = 1;
+  how.has_lock_node = how.has_home_node = 1;
+  how.lock_node = 2;
+  how.home_node = 3;
+  const ddss_key_t key = ddss_allocate(100, DDSS_STRICT, &how);
+  ASSERT_NE(key, 0u) << ddss_error_text(ddss_errno());
+  ddss_description_t is;
+  ASSERT_EQ(ddss_describe(key, &is), 0);
+  EXPECT_EQ(is.data_node, 1);
+  EXPECT_EQ(is.lock_node, 2);
+  EXPECT_EQ(is.home_node, 3);
+  auto bytes = pattern(100, 9), got = pattern(100, 0);
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  ASSERT_EQ(ddss_put(key, bytes.data(), 100), 0);
+  ASSERT_EQ(ddss_release_lock(key), 0);
+  ASSERT_EQ(ddss_get(key, got.data(), 100), 0);
+  EXPECT_EQ(got, bytes);
+  ASSERT_EQ(ddss_release(key), 0);
+  EXPECT_EQ(ddss_get(key, got.data(), 100), DDSS_ENOKEY);
+}
+
+TEST_P(Segments, PoolsAreFilledFirstFit) {
+  add("node");
+  const auto offset = [](ddss_key_t key) {
+    ddss_description_t is;
+    EXPECT_EQ(ddss_describe(key, &is), 0);
+    return is.data_offset;
+  };
+  const ddss_key_t a = allocate_on(1, 1000, DDSS_NULL), b = allocate_on(1, 2000, DDSS_NULL),
+                   c = allocate_on(1, 1000, DDSS_NULL);
+  const auto at_a = offset(a), at_b = offset(b), at_c = offset(c);
+  EXPECT_LT(at_a, at_b);
+  EXPECT_LT(at_b, at_c);
+  ASSERT_EQ(ddss_release(a), 0);
+  ASSERT_EQ(ddss_release(b), 0);
+  EXPECT_EQ(offset(allocate_on(1, 2500, DDSS_NULL)), at_a) << "neighbours unite";
+  EXPECT_LT(offset(allocate_on(1, 200, DDSS_NULL)), at_c) << "the rest of the hole";
+  ddss_allocation_t how{};
+  how.placement = DDSS_NODE;
+  how.node = 1;
+  EXPECT_EQ(ddss_allocate(small_pool, DDSS_NULL, &how), 0u);
+  EXPECT_EQ(ddss_errno(), DDSS_EMEMORY);
+}
+
+TEST_P(Segments, NothingIsReachedPastTheirEnd) {
+  const ddss_key_t key = ddss_allocate(16, DDSS_NULL, nullptr);
+  std::uint8_t bytes[32] = {};
+  EXPECT_EQ(ddss_put(key, bytes, 17), DDSS_ERANGE);
+  EXPECT_EQ(ddss_get_at(key, 16, bytes, 1), DDSS_ERANGE);
+  EXPECT_EQ(ddss_get_at(key, SIZE_MAX, bytes, 2), DDSS_ERANGE);
+  EXPECT_EQ(ddss_put_at(key, 12, bytes, 4), 0);
+  EXPECT_EQ(ddss_get(key, nullptr, 4), DDSS_EARGUMENT);
+  EXPECT_EQ(ddss_get(key + 1, bytes, 4), DDSS_ENOKEY);
+  EXPECT_EQ(ddss_get(0, bytes, 4), DDSS_ENOKEY);
+  EXPECT_EQ(ddss_get(~ddss_key_t{0}, bytes, 4), DDSS_ENODE);
+  EXPECT_EQ(ddss_allocate(0, DDSS_NULL, nullptr), 0u);
+}
+
+TEST_P(Segments, OfAStoppedNodeAreReachedExactlyWhereAccessIsOnesided) {
+  Child& other = add("node");
+  const ddss_key_t key = allocate_on(1, 4096, DDSS_NULL);
+  const auto bytes = pattern(4096, 2);
+  std::vector<std::uint8_t> got(4096);
+  ASSERT_EQ(ddss_get(key, got.data(), 4096), 0);
+  EXPECT_EQ(ddss_is_onesided(key), is_shared_memory() ? 1 : 0);
+  if (!is_shared_memory()) return;
+  other.stop();
+  EXPECT_EQ(ddss_put(key, bytes.data(), 4096), 0);
+  EXPECT_EQ(ddss_get(key, got.data(), 4096), 0);
+  EXPECT_EQ(got, bytes);
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  other.go_on();
+}
+
+TEST_P(Segments, OfADeadNodeSaySo) {
+  Child& other = add("node");
+  const ddss_key_t key = allocate_on(1, 8, DDSS_NULL), mine = allocate_on(0, 8, DDSS_NULL);
+  std::uint64_t value = 1;
+  ASSERT_EQ(ddss_put(key, &value, 8), 0);
+  other.kill();
+  while (ddss_nodes() == 2) std::this_thread::yield();
+  EXPECT_EQ(ddss_get(key, &value, 8), DDSS_ENODE);
+  EXPECT_EQ(ddss_put(key, &value, 8), DDSS_ENODE);
+  EXPECT_EQ(ddss_put(mine, &value, 8), 0);
+}
+
+// Says how many nodes it sees whenever it is asked to wait for so many.
+ROLE(counter_of_nodes) {
+  if (!join(parent)) return 1;
+  for (int count; (count = parent.hear_value<int>()) != 0;) {
+    while (ddss_nodes() > count) std::this_thread::yield();
+    parent.say_value(ddss_await_nodes(count) == 0 ? ddss_nodes() : -1);
+  }
+  return 0;
+}
+
+TEST_P(Segments, NodesJoinLateAndLeaveAndAllHearOfIt) {
+  Child& witness = add("counter_of_nodes");
+  const ddss_key_t early = allocate_on(1, 8, DDSS_NULL);
+  Child& late = add("node");
+  const auto seen = [&](int count) {
+    witness.line().say_value(count);
+    return witness.line().hear_value<int>();
+  };
+  EXPECT_EQ(seen(3), 3);
+  const ddss_key_t key = allocate_on(2, 8, DDSS_NULL);
+  std::uint64_t value = 7;
+  EXPECT_EQ(ddss_put(key, &value, 8), 0);
+  late.line().say("leave");
+  EXPECT_EQ(late.wait_for_end(), 0);
+  EXPECT_EQ(seen(2), 2);
+  while (ddss_nodes() > 2) std::this_thread::yield();
+  EXPECT_EQ(ddss_get(key, &value, 8), DDSS_ENODE);
+  EXPECT_EQ(ddss_put(early, &value, 8), 0);
+  add("node");
+  EXPECT_EQ(seen(3), 3) << "a number is not used again, but a place is";
+  EXPECT_EQ(ddss_put(allocate_on(3, 8, DDSS_NULL), &value, 8), 0);
+  witness.line().say_value(0);
+  EXPECT_EQ(witness.wait_for_end(), 0);
+}
+
+// 20 threads allocate with one name; says how many created, and the key if all had the same.
+ROLE(creators) {
+  if (!join(parent)) return 1;
+  const std::string name = parent.hear_text();
+  std::vector<std::thread> threads;
+  std::vector<ddss_key_t> keys(20);
+  std::vector<int> was_created(20);
+  for (std::size_t i = 0; i < keys.size(); i++) {
+    threads.emplace_back([&, i] {
+      ddss_allocation_t how{};
+      how.name = name.c_str();
+      how.was_created = &was_created[i];
+      keys[i] = ddss_allocate(8, DDSS_NULL, &how);
+    });
+  }
+  for (auto& each : threads) each.join();
+  parent.say_value(static_cast<int>(std::count(was_created.begin(), was_created.end(), 1)));
+  const bool are_equal = std::set(keys.begin(), keys.end()).size() == 1;
+  parent.say_value(are_equal ? keys[0] : 0);
+  parent.hear();
+  return 0;
+}
+
+TEST_P(Segments, OfAHundredWhoCreateANameOneDoes) {
+  for (int i = 0; i < 5; i++) add("creators");
+  for (const Child& each : children_) each.line().say("the name");
+  int created = 0;
+  std::set<ddss_key_t> keys;
+  for (const Child& each : children_) {
+    created += each.line().hear_value<int>();
+    keys.insert(each.line().hear_value<ddss_key_t>());
+  }
+  EXPECT_EQ(created, 1);
+  EXPECT_EQ(keys.size(), 1u);
+  EXPECT_NE(*keys.begin(), 0u);
+  ddss_allocation_t how{};
+  how.name = "the name";
+  EXPECT_EQ(ddss_allocate(8, DDSS_NULL, &how), *keys.begin());
+  EXPECT_EQ(ddss_release(*keys.begin()), 0);
+  int was_created = 0;
+  how.was_created = &was_created;
+  EXPECT_NE(ddss_allocate(8, DDSS_NULL, &how), *keys.begin());
+  EXPECT_EQ(was_created, 1) << "the name was free again";
+}
+
+TEST_P(Segments, ANameWhoseNodeDiedIsCreatedAnew) {
+  Child& other = add("node");
+  ddss_allocation_t how{};
+  how.name = "mortal";
+  how.placement = DDSS_NODE;
+  how.node = 1;
+  const ddss_key_t first = ddss_allocate(8, DDSS_NULL, &how);
+  ASSERT_NE(first, 0u);
+  other.kill();
+  while (ddss_nodes() == 2) std::this_thread::yield();
+  how.placement = DDSS_LOCAL;
+  int was_created = 0;
+  how.was_created = &was_created;
+  const ddss_key_t second = ddss_allocate(8, DDSS_NULL, &how);
+  EXPECT_NE(second, 0u);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(was_created, 1);
+}
+
+TEST_P(Segments, SixtyFourPutsGoOnAtOnce) {
+  for (int i = 0; i < 3; i++) add("node");
+  std::vector<ddss_key_t> keys;
+  std::vector<std::vector<std::uint8_t>> sent, got(64, std::vector<std::uint8_t>(1000));
+  std::vector<ddss_operation_t*> operations;
+  for (unsigned i = 0; i < 64; i++) {
+    keys.push_back(ddss_allocate(1000, i % 2 == 0 ? DDSS_NULL : DDSS_VERSION, nullptr));
+    sent.push_back(pattern(1000, i));
+  }
+  for (unsigned i = 0; i < 64; i++) {
+    operations.push_back(ddss_async_put(keys[i], sent[i].data(), 1000));
+  }
+  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
+  operations.clear();
+  for (unsigned i = 0; i < 64; i++) {
+    operations.push_back(ddss_async_get(keys[i], got[i].data(), 1000));
+  }
+  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
+  EXPECT_EQ(got, sent);
+  ASSERT_EQ(ddss_release(keys[0]), 0);
+  EXPECT_EQ(ddss_async_put(keys[0], sent[0].data(), 1000), nullptr);
+  EXPECT_EQ(ddss_wait(nullptr), DDSS_ENOKEY);
+}
+
+TEST(Ddss, CallsBeforeInitAndAfterFinishSaySo) {
+  EXPECT_EQ(ddss_nodes(), DDSS_ENOTINIT);
+  EXPECT_EQ(ddss_allocate(8, DDSS_NULL, nullptr), 0u);
+  EXPECT_EQ(ddss_errno(), DDSS_ENOTINIT);
+  ddss_options_t options{};
+  options.join = "nonsense";
+  EXPECT_EQ(ddss_init(&options), DDSS_EARGUMENT);
+  EXPECT_EQ(ddss_finish(), DDSS_ENOTINIT);
+}
+
+TEST(Heap, TakesTheFirstHoleThatFitsAndUnitesNeighbours) {
+  Heap heap(128, 128 + 640);
+  EXPECT_EQ(heap.take(64), 128u);
+  EXPECT_EQ(heap.take(65), 192u);
+  EXPECT_EQ(heap.take(1), 320u);
+  EXPECT_EQ(heap.take(1000), std::nullopt);
+  EXPECT_EQ(heap.take(SIZE_MAX), std::nullopt);
+  EXPECT_EQ(heap.give_back(128), 64u);
+  EXPECT_EQ(heap.give_back(128), 0u);
+  EXPECT_EQ(heap.take(100), 384u);
+  EXPECT_EQ(heap.give_back(192), 128u);
+  EXPECT_EQ(heap.take(192), 128u);
+  EXPECT_EQ(heap.give_back(128) + heap.give_back(320) + heap.give_back(384), 192u + 64 + 128);
+  EXPECT_EQ(heap.take(640), 128u) << "all is one hole again";
+}
