@@ -10,8 +10,7 @@
 
 namespace stock {
 
-// Called before a part is touched; throws if it is none. This one is for parts of the process's
-// own.
+// Called for each part of a walk; may throw. This one is for parts of the process's own.
 struct Unchecked {
   void operator()(const auto*) const {}
 };

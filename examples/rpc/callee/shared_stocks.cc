@@ -3,17 +3,11 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "traffic.h"
 #include "tree.h"
 
 namespace stock {
 namespace {
-
-IW_stats_t stats_of(const iw::Segment& segment) {
-  IW_stats_t stats{};
-  stats.size = sizeof stats;
-  if (IW_stats(segment.handle(), &stats) != 0) throw iw::Error::last();
-  return stats;
-}
 
 // The MIP came from outside: it must lead to a part. A lock is held.
 part* part_at(const iw::Segment& segment, const std::string& mip) {
@@ -60,8 +54,7 @@ receipt SharedStocks::restock(const std::string& root_mip, const restock_order& 
   iw::WriteLock lock(segment);
   receipt done = stock::restock(part_at(segment, root_mip), order, CircleCheck(segment));
   lock.release();
-  const IW_stats_t after = stats_of(segment);
-  done.traffic = after.bytes_sent + after.bytes_received;
+  done.traffic = traffic_of(segment);
   return done;
 }
 
@@ -81,8 +74,7 @@ receipt SharedStocks::introduce(const new_part& wanted) {
   (*place)->price = wanted.price;
   std::snprintf((*place)->name, sizeof(*place)->name, "%s", wanted.name);
   lock.release();
-  const IW_stats_t after = stats_of(segment);
-  return {0, 0, 0, after.bytes_sent + after.bytes_received};
+  return {0, 0, 0, traffic_of(segment)};
 }
 
 }  // namespace stock

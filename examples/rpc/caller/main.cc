@@ -1,8 +1,7 @@
 // rpc-caller: calls that carry a MIP, beside calls that carry the parts.
-#include <chrono>
 #include <cstdio>
 #include <exception>
-#include <memory>
+#include <string>
 
 #include "caller/callee.h"
 #include "caller/measured.h"
@@ -85,7 +84,7 @@ void obey(const Options& options) {
 
 int main(int argc, char** argv) {
   stock::Options options;
-  if (const int status = read_options(argc, argv, options); status != 0) return status - 1 ? 2 : 0;
+  if (const int status = read_options(argc, argv, options); status != 0) return status == 1 ? 0 : 2;
   try {
     obey(options);
   } catch (const std::exception& failure) {

@@ -1,17 +1,15 @@
 #include "caller/measured.h"
 
-#include <chrono>
 #include <stdexcept>
 #include <string>
 
+#include "traffic.h"
 #include "tree.h"
 
 namespace stock {
 namespace {
 
 constexpr restock_order kOrder{5, 20};
-
-using Clock = std::chrono::steady_clock;
 
 double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -31,32 +29,26 @@ void check(Part* root, std::size_t round, std::size_t parts, std::size_t sold,
 }  // namespace
 
 std::uint64_t ByReference::bytes_now(std::uint64_t callee_traffic) const {
-  return callee_.bytes() + stock_.traffic() + callee_traffic;
+  return callee_.bytes() + traffic_of(stock_.segment()) + callee_traffic;
 }
 
 Cost ByReference::first_call(std::size_t parts) {
   const std::uint64_t bytes_before = bytes_now(0);
   iw::WriteLock lock(stock_.segment());
   stock_.plant(parts);
-  part* const root = stock_.root();
-  const std::size_t sold = sell(root, parts, 0);
-  const auto begin = Clock::now();
-  lock.release();
-  const receipt done = callee_.restock(stock_.root_mip(), kOrder);
-  const iw::ReadLock seen = newest(stock_.segment());
-  Cost cost{0, us_since(begin)};
-  callee_traffic_ = done.traffic;
-  cost.bytes = bytes_now(callee_traffic_) - bytes_before;
-  check(root, 0, parts, sold, done);
-  return cost;
+  return call_after(std::move(lock), parts, 0, bytes_before, Clock::now());
 }
 
 Cost ByReference::call(std::size_t parts, std::size_t round) {
-  const std::string mip = stock_.root_mip();
   const std::uint64_t bytes_before = bytes_now(callee_traffic_);
   const auto begin = Clock::now();
-  iw::WriteLock lock(stock_.segment());
+  return call_after(iw::WriteLock(stock_.segment()), parts, round, bytes_before, begin);
+}
+
+Cost ByReference::call_after(iw::WriteLock lock, std::size_t parts, std::size_t round,
+                             std::uint64_t bytes_before, Clock::time_point begin) {
   part* const root = stock_.root();
+  const std::string mip = stock_.root_mip();
   const std::size_t sold = sell(root, parts, round);
   lock.release();
   const receipt done = callee_.restock(mip, kOrder);

@@ -3,6 +3,7 @@
 // something is sold; the callee orders it again.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "caller/sun_rpc_callee.h"
 
 namespace stock {
+
+using Clock = std::chrono::steady_clock;
 
 struct Cost {
   std::uint64_t bytes = 0;
@@ -29,7 +32,11 @@ class ByReference {
   Cost call(std::size_t parts, std::size_t round);
 
  private:
+  // What has travelled, with what the callee said of its own.
   std::uint64_t bytes_now(std::uint64_t callee_traffic) const;
+  // Sells and calls; `lock` is released in between.
+  Cost call_after(iw::WriteLock lock, std::size_t parts, std::size_t round,
+                  std::uint64_t bytes_before, Clock::time_point begin);
 
   StockSegment& stock_;
   Callee& callee_;

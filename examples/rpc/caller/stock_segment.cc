@@ -87,13 +87,6 @@ void StockSegment::each(const std::function<void(const part&)>& show) const {
   each_part(root(), show);
 }
 
-std::uint64_t StockSegment::traffic() const {
-  IW_stats_t stats{};
-  stats.size = sizeof stats;
-  if (IW_stats(segment_.handle(), &stats) != 0) throw iw::Error::last();
-  return stats.bytes_sent + stats.bytes_received;
-}
-
 PartCopy StockSegment::copied() const { return copy_of(root()); }
 
 void StockSegment::take_over(const part_copy& from) { store(&from, root()); }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <interweave.hpp>
 #include <string>
@@ -25,8 +24,6 @@ class StockSegment {
   void plant(std::size_t parts);
   // All parts in the order of their numbers, as of now: another process has just changed them.
   void each(const std::function<void(const part&)>& show) const;
-  // What this process and the server have exchanged about the segment.
-  [[nodiscard]] std::uint64_t traffic() const;
 
   // For calls by copy; under a lock, and under the writer lock.
   [[nodiscard]] PartCopy copied() const;
