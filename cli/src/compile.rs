@@ -12,6 +12,7 @@ Examples:
   interweave compile list.x --lang c              list.h and list.c beside you
   interweave compile geo/*.x --lang cpp --out gen -I geo
   interweave compile list.x --lang fortran        list.f90 beside list.h and list.c
+  interweave compile list.x --lang typescript     list.ts, types of the package interweave
 
 An error is FILE:LINE:COL: error: ..., and the exit status is 1; nothing is written then.";
 
@@ -48,10 +49,9 @@ enum Language {
     C,
     Cpp,
     Fortran,
-    // To come; asked for, they are said to be missing.
+    // To come; asked for, it is said to be missing.
     #[value(hide = true)]
     Java,
-    #[value(hide = true)]
     Typescript,
 }
 

@@ -131,7 +131,12 @@ fn outputs_are_as_kept() {
         "order",
         "constants_only",
     ] {
-        for language in [DataLanguage::C, DataLanguage::Cpp, DataLanguage::Fortran] {
+        for language in [
+            DataLanguage::C,
+            DataLanguage::Cpp,
+            DataLanguage::Fortran,
+            DataLanguage::TypeScript,
+        ] {
             for file in compile(&dialects.join(format!("{name}.x")), language, &[]) {
                 expected.compare(&tests_dir().join("golden").join(&file.path), &file.text);
             }

@@ -10,7 +10,7 @@ export { ReadLock, WriteLock } from "./client/locks.js";
 export { Block } from "./client/block.js";
 export { ArrayView, plain, type NumericArray, type RecordView } from "./client/values.js";
 export { mipOf } from "./client/mips.js";
-export { t, type Declared, type DeclaredArm } from "./types/declare.js";
+export { t, type Declared, type DeclaredArm, type DeclaredAs } from "./types/declare.js";
 export type { Type, Member, UnionMembers } from "./types/type.js";
 export { InterweaveError } from "./wire/error.js";
 export { ErrorCode } from "./wire/protocol/error.js";

@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { root } from "./vectors.js";
 
-const program = process.env["IW_TEST_SERVER"] ?? `${root}target/release/interweave`;
+export const program = process.env["IW_TEST_SERVER"] ?? `${root}target/release/interweave`;
 export const agentProgram =
   process.env["IW_TEST_AGENT"] ?? `${root}build/release/native/abi/test_agent`;
 

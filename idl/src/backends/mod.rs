@@ -11,6 +11,7 @@ mod limits;
 mod names;
 mod order;
 mod text;
+mod typescript;
 
 pub use limits::descriptor_limits;
 
@@ -42,17 +43,13 @@ pub(crate) fn generate(
         Output::Data(DataLanguage::C) => c::generate(unit, report),
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
-        Output::Data(language) => {
-            not_available(language, report);
+        Output::Data(DataLanguage::TypeScript) => typescript::generate(unit, report),
+        Output::Data(DataLanguage::Java) => {
+            let message = "--lang java is not available yet; c, cpp, fortran and typescript are";
+            report.error(Diagnostic::global(message));
             Vec::new()
         }
     }
-}
-
-fn not_available(language: DataLanguage, report: &mut Report) {
-    let name = format!("{language:?}").to_lowercase();
-    let message = format!("--lang {name} is not available yet; c, cpp and fortran are");
-    report.error(Diagnostic::global(message));
 }
 
 /// The first line of a generated file, without the comment mark.

@@ -260,6 +260,24 @@ pub fn rust_constant(name: &str) -> String {
     words(name).join("_").to_uppercase()
 }
 
+/// What the library calls a primitive type.
+pub fn primitive_word(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Char => "char",
+        Primitive::UChar => "uchar",
+        Primitive::Short => "short",
+        Primitive::UShort => "ushort",
+        Primitive::Int => "int",
+        Primitive::UInt => "uint",
+        Primitive::Hyper => "hyper",
+        Primitive::UHyper => "uhyper",
+        Primitive::Float => "float",
+        Primitive::Double => "double",
+        Primitive::Bool => "bool",
+        Primitive::Quadruple => unreachable!("described as an array of bytes"),
+    }
+}
+
 fn mangle(name: &str, taken: impl Fn(&str) -> bool) -> String {
     match taken(name) {
         true => format!("{name}_"),

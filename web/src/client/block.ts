@@ -2,18 +2,25 @@
 import type { CopiedBlock } from "../diff/copy.js";
 import type { Type } from "../types/type.js";
 import { checkReadable, mipOfPlace, PLACE, type Heap, type Place } from "./place.js";
-import { elementsAt, inside, read, write } from "./values.js";
+import { elementsAt, inside, read, write, type ArrayView, type NumericArray } from "./values.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
-function tooMany(count: number, block: Block): InterweaveError {
+function tooMany(count: number, block: { count: number; mip(): string }): InterweaveError {
   return new InterweaveError(
     ErrorCode.BAD_ARGUMENT,
     `${count} elements for ${block.mip()}, which has ${block.count}`,
   );
 }
 
-export class Block {
+/** Values side by side; of a type that is not known, what they happen to be. */
+type Elements<T> = unknown extends T
+  ? NumericArray | ArrayView
+  : [T] extends [number | bigint]
+    ? NumericArray
+    : ArrayView<T>;
+
+export class Block<T = unknown> {
   readonly [PLACE]: Place;
 
   constructor(
@@ -52,12 +59,12 @@ export class Block {
   }
 
   /** The one element, or all of them as an array. */
-  get value(): unknown {
+  get value(): T {
     checkReadable(this[PLACE]);
-    return this.count === 1 ? read(this[PLACE]) : this.elements;
+    return (this.count === 1 ? read(this[PLACE]) : this.elements) as T;
   }
 
-  set value(value: unknown) {
+  set value(value: T) {
     const values = this.count === 1 ? [value] : [...(value as Iterable<unknown>)];
     if (values.length > this.count) throw tooMany(values.length, this);
     const { type } = this;
@@ -67,7 +74,7 @@ export class Block {
   }
 
   /** All elements as an array, also if there is but one: numbers as a typed array on the copy. */
-  get elements(): ReturnType<typeof elementsAt> {
-    return elementsAt(this[PLACE], this.count);
+  get elements(): Elements<T> {
+    return elementsAt(this[PLACE], this.count) as Elements<T>;
   }
 }

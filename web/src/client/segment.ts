@@ -29,8 +29,8 @@ import {
 import { credit } from "../wire/protocol/notify.js";
 import type { Durability, SegmentOpened } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
-import type { Type } from "../types/type.js";
-import { intern, type Declared } from "../types/declare.js";
+import { isSameType, type Type } from "../types/type.js";
+import { declaredIn, intern, type Declared, type DeclaredAs } from "../types/declare.js";
 import { Block } from "./block.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
@@ -417,10 +417,13 @@ export class Segment implements Heap {
   }
 
   /** A new block, all zeros: of a type of the segment by name, or of a declared one. */
-  allocate(type: Declared | Type | string, options: { count?: number; name?: string } = {}): Block {
+  allocate<T = unknown>(
+    type: DeclaredAs<T> | Type | string,
+    options: { count?: number; name?: string } = {},
+  ): Block<T> {
     const changes = this.changes();
     const block = changes.allocate(this.typeFor(type), options.count ?? 1, options.name ?? "");
-    return new Block(this, block);
+    return new Block<T>(this, block);
   }
 
   private typeFor(type: Declared | Type | string): Type {
@@ -430,7 +433,7 @@ export class Segment implements Heap {
       throw new InterweaveError(ErrorCode.UNKNOWN_TYPE, `${this.url} has no type \`${type}\``);
     }
     if ("serial" in type && "descriptor" in type) return type;
-    const { serial, descriptors } = intern(this.copy.types, type);
+    const { serial, descriptors } = intern(this.copy.types, type as Declared);
     this.changes().addTypes(descriptors);
     return this.copy.types.get(serial) as Type;
   }
@@ -447,18 +450,30 @@ export class Segment implements Heap {
 
   // ---- blocks ----
 
-  /** By name or serial; NO_BLOCK. */
-  block(which: string | number): Block {
+  /** By name or serial; NO_BLOCK. With a declared type, which it must have; else TYPE_CONFLICT. */
+  block<T = unknown>(which: string | number, type?: DeclaredAs<T>): Block<T> {
     this.checkReadable();
     const { names, blocks } = this.copy;
     const found = typeof which === "number" ? blocks.get(which) : names.get(which);
-    if (found !== undefined) return new Block(this, found);
-    throw new InterweaveError(ErrorCode.NO_BLOCK, `${this.url} has no block \`${which}\``);
+    if (found === undefined)
+      throw new InterweaveError(ErrorCode.NO_BLOCK, `${this.url} has no block \`${which}\``);
+    if (type !== undefined) this.checkType(found, type);
+    return new Block<T>(this, found);
+  }
+
+  private checkType({ serial, type: has }: CopiedBlock, type: Declared): void {
+    const wanted = declaredIn(this.copy.types, type);
+    if (wanted !== undefined && isSameType(wanted, has)) return;
+    const name = ("name" in type && type.name) || "type";
+    throw new InterweaveError(
+      ErrorCode.TYPE_CONFLICT,
+      `${this.url}#${serial} is a \`${has.name}\`, not the \`${name}\` that is declared here`,
+    );
   }
 
   /** The value of a block; see `Block.value`. */
-  get(which: string | number): unknown {
-    return this.block(which).value;
+  get<T = unknown>(which: string | number, type?: DeclaredAs<T>): T {
+    return this.block(which, type).value;
   }
 
   has(which: string | number): boolean {

@@ -473,8 +473,8 @@ function defineUnion(
 }
 
 /** An array of anything but numbers: `view[i]`, `view.length`, iteration. */
-export class ArrayView implements Iterable<unknown> {
-  [index: number]: unknown;
+export class ArrayView<T = unknown> implements Iterable<T> {
+  [index: number]: T;
   readonly [PLACE]: Place;
 
   private constructor(
@@ -489,11 +489,11 @@ export class ArrayView implements Iterable<unknown> {
     return new Proxy(new ArrayView(place, count), indexed);
   }
 
-  get(index: number): unknown {
-    return read(this.placeAt(index));
+  get(index: number): T {
+    return read(this.placeAt(index)) as T;
   }
 
-  set(index: number, value: unknown): void {
+  set(index: number, value: T): void {
     write(this.placeAt(index), value);
   }
 
@@ -525,7 +525,7 @@ export class ArrayView implements Iterable<unknown> {
     return isNumeric(type) ? typedArray({ ...this[PLACE], type }, count) : undefined;
   }
 
-  *[Symbol.iterator](): Iterator<unknown> {
+  *[Symbol.iterator](): Iterator<T> {
     for (let i = 0; i < this.length; ++i) yield this.get(i);
   }
 }

@@ -16,6 +16,7 @@ import { ErrorCode } from "../wire/protocol/error.js";
 import { primitives } from "./construction.js";
 import { hashOf, type Referred } from "./signature.js";
 import type { TypeTable } from "./table.js";
+import type { Type } from "./type.js";
 
 export interface DeclaredArm {
   readonly name: string;
@@ -24,7 +25,10 @@ export interface DeclaredArm {
   readonly values: readonly number[];
 }
 
-/** A declared type. A pointer names its target, which may be declared later, or be null: `void *`. */
+/**
+ * A declared type. A pointer names its target, which may be declared later, or be null: `void *`. An
+ * array, string, pointer or sequence may have a name of its own, that of a typedef.
+ */
 export type Declared =
   | { readonly kind: "primitive"; readonly serial: Primitive }
   | {
@@ -32,8 +36,13 @@ export type Declared =
       readonly name: string;
       readonly members: Readonly<Record<string, number>>;
     }
-  | { readonly kind: "string" | "text"; readonly bound: number }
-  | { readonly kind: "array"; readonly element: Declared; readonly count: number }
+  | { readonly kind: "string" | "text"; readonly bound: number; readonly name?: string }
+  | {
+      readonly kind: "array";
+      readonly element: Declared;
+      readonly count: number;
+      readonly name?: string;
+    }
   | {
       readonly kind: "record";
       readonly name: string;
@@ -47,8 +56,25 @@ export type Declared =
       readonly arms: readonly DeclaredArm[];
       readonly otherwise: Omit<DeclaredArm, "values"> | null;
     }
-  | { readonly kind: "pointer"; readonly target: Declared | string | null }
-  | { readonly kind: "sequence"; readonly element: Declared | string; readonly bound: number };
+  | {
+      readonly kind: "pointer";
+      readonly target: Declared | string | null;
+      readonly name?: string;
+    }
+  | {
+      readonly kind: "sequence";
+      readonly element: Declared | string;
+      readonly bound: number;
+      readonly name?: string;
+    };
+
+declare const VALUE: unique symbol;
+
+/** A declared type whose values are `T` in TypeScript, as generated code has it. */
+export type DeclaredAs<T> = Declared & { readonly [VALUE]?: T };
+
+/** What a pointer or sequence leads to; a function names what is declared later. */
+type Later<T> = T | (() => Declared);
 
 function primitive(serial: Primitive): Declared {
   return { kind: "primitive", serial };
@@ -92,17 +118,31 @@ export const t = {
     arms: readonly DeclaredArm[],
     otherwise: Omit<DeclaredArm, "values"> | null = null,
   ): Declared => ({ kind: "union", name, discriminant, discriminantType, arms, otherwise }),
-  pointer: (target: Declared | string | null): Declared => ({ kind: "pointer", target }),
+  pointer: (target: Later<Declared | string | null>): Declared => ({
+    kind: "pointer",
+    get target() {
+      return typeof target === "function" ? target() : target;
+    },
+  }),
   /** `T x<bound>`, in a block that the field owns; 0: no bound. */
-  sequence: (element: Declared | string, bound = 0): Declared => ({
+  sequence: (element: Later<Declared | string>, bound = 0): Declared => ({
     kind: "sequence",
-    element,
+    get element() {
+      return typeof element === "function" ? element() : element;
+    },
     bound,
   }),
+  /** `typedef int row[3]`: the same type by a name of its own. */
+  named: (name: string, type: Declared): Declared =>
+    Object.defineProperties({} as Declared, {
+      // Not what they are now: targets may be declared later.
+      ...Object.getOwnPropertyDescriptors(type),
+      name: { value: name, enumerable: true },
+    }),
 } as const;
 
 function nameOf(type: Declared): string {
-  return "name" in type ? type.name : "";
+  return ("name" in type ? type.name : undefined) ?? "";
 }
 
 function unknown(name: string): InterweaveError {
@@ -338,4 +378,18 @@ export function intern(
   const interning = new Interning(table, type);
   const serial = interning.intern(type);
   return { serial, descriptors: interning.descriptors };
+}
+
+const found = new WeakMap<TypeTable, Map<Declared, Type>>();
+
+/** The type of a table that is the declared one; undefined: it has none. */
+export function declaredIn(table: TypeTable, type: Declared): Type | undefined {
+  let known = found.get(table);
+  if (known === undefined) found.set(table, (known = new Map<Declared, Type>()));
+  const before = known.get(type);
+  if (before !== undefined) return before;
+  const { serial, descriptors } = intern(table, type);
+  const now = descriptors.length === 0 ? table.get(serial) : undefined;
+  if (now !== undefined) known.set(type, now);
+  return now;
 }

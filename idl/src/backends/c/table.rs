@@ -204,7 +204,7 @@ impl Writer<'_> {
     fn reference(&mut self, ty: &Type) -> String {
         match ty {
             Type::Primitive(primitive) if *primitive != Primitive::Quadruple => {
-                format!("&IW_def_{}", short_name(*primitive))
+                format!("&IW_def_{}", names::primitive_word(*primitive))
             }
             Type::Named(id) => match (
                 self.backend.described(*id),
@@ -344,23 +344,6 @@ impl Backend<'_> {
         let mut parts: Vec<&str> = def.namespace.iter().flat_map(|n| n.split("::")).collect();
         parts.push(member);
         names::c_name(&parts.join("_"))
-    }
-}
-
-fn short_name(primitive: Primitive) -> &'static str {
-    match primitive {
-        Primitive::Char => "char",
-        Primitive::UChar => "uchar",
-        Primitive::Short => "short",
-        Primitive::UShort => "ushort",
-        Primitive::Int => "int",
-        Primitive::UInt => "uint",
-        Primitive::Hyper => "hyper",
-        Primitive::UHyper => "uhyper",
-        Primitive::Float => "float",
-        Primitive::Double => "double",
-        Primitive::Bool => "bool",
-        Primitive::Quadruple => unreachable!("described as an array of bytes"),
     }
 }
 

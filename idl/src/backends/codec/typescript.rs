@@ -8,68 +8,16 @@
 use super::Encodings;
 use crate::backends::names::{rust_constant, rust_type};
 use crate::backends::text::Text;
+use crate::backends::typescript::spelling::{self, Imports};
 use crate::backends::{first_line, order, stem};
 use crate::compile::{GeneratedFile, Unit, GENERATED_MARK};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::{Arm, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
 use crate::source::{FileId, Span};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 const RUNTIME: &str = "xdr";
-/// Numbers beyond are not exact in JavaScript.
-const MAX_EXACT: i128 = (1 << 53) - 1;
-/// Words that no variable may be named.
-const WORDS: &[&str] = &[
-    "await",
-    "break",
-    "case",
-    "catch",
-    "class",
-    "const",
-    "continue",
-    "debugger",
-    "default",
-    "delete",
-    "do",
-    "else",
-    "enum",
-    "export",
-    "extends",
-    "false",
-    "finally",
-    "for",
-    "function",
-    "if",
-    "implements",
-    "import",
-    "in",
-    "instanceof",
-    "interface",
-    "let",
-    "new",
-    "null",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "static",
-    "super",
-    "switch",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typeof",
-    "var",
-    "void",
-    "while",
-    "with",
-    "yield",
-    "xdr",
-];
-
 pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, GeneratedFile)> {
     check_names(unit.schema, report);
     let encodings = Encodings::new(unit.schema);
@@ -147,7 +95,7 @@ struct Generator<'a> {
 
 impl Generator<'_> {
     fn imports(&mut self, unit: &Unit<'_>, file: FileId) {
-        let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut used = Imports::default();
         let mut codes = false;
         for id in self.schema.of_file(file) {
             let def = self.schema.def(id);
@@ -157,21 +105,14 @@ impl Generator<'_> {
                     continue;
                 }
                 let module = stem(unit, self.schema.def(other).file);
-                let names = used.entry(module).or_default();
                 // An enum is also a value: its members.
                 let is_enum = matches!(self.schema.def(other).body, DefBody::Enum(_));
                 let kind = if is_enum { "" } else { "type " };
-                names.insert(self.codec_name(other));
-                names.insert(format!("{kind}{}", self.type_name(other)));
+                used.add(&module, self.codec_name(other));
+                used.add(&module, format!("{kind}{}", self.type_name(other)));
             }
         }
-        for (module, names) in used {
-            let names: Vec<String> = names.into_iter().collect();
-            self.text.line(format!(
-                "import {{ {} }} from \"./{module}.js\";",
-                names.join(", ")
-            ));
-        }
+        used.write(&mut self.text);
         if codes {
             self.text.line("import * as xdr from \"./xdr.js\";");
         }
@@ -185,7 +126,7 @@ impl Generator<'_> {
         let name = self.type_name(id);
         let (first, rest) = name.split_at(1);
         let name = first.to_ascii_lowercase() + rest;
-        match WORDS.contains(&name.as_str()) {
+        match name == RUNTIME || spelling::is_word(&name) {
             true => name + "_",
             false => name,
         }
@@ -197,11 +138,7 @@ impl Generator<'_> {
         self.text.block_comment(&def.doc);
         match &def.body {
             DefBody::Const(value) => {
-                let name = rust_constant(&def.name);
-                let exact = (-MAX_EXACT..=MAX_EXACT).contains(value);
-                let suffix = if exact { "" } else { "n" };
-                self.text
-                    .line(format!("export const {name} = {value}{suffix};"));
+                spelling::constant(&mut self.text, &rust_constant(&def.name), *value);
             }
             DefBody::Alias(ty) => {
                 let (shown, codec) = (self.shown(ty), self.codec(ty));
@@ -239,13 +176,9 @@ impl Generator<'_> {
 
     fn structure(&mut self, id: DefId, fields: &[Field]) {
         let name = self.type_name(id);
-        self.text.open(format!("export interface {name} {{"));
-        for field in fields {
-            self.text.block_comment(&field.doc);
-            let shown = self.shown(&field.ty);
-            self.text.line(format!("{}: {shown};", field.name));
-        }
-        self.text.close("}");
+        let member = |field: &Field| vec![format!("{}: {};", field.name, self.shown(&field.ty))];
+        let members = fields.iter().map(member).collect();
+        spelling::interface(&mut self.text, &name, fields, members);
         let codec_name = self.codec_name(id);
         let (nested, end) = self.nested(id);
         self.text.open(format!(
@@ -270,23 +203,9 @@ impl Generator<'_> {
     fn union(&mut self, id: DefId, union: &Union) {
         let name = self.type_name(id);
         let discriminant = &union.discriminant;
-        let mut arms: Vec<String> = Vec::new();
-        for arm in &union.arms {
-            let cases = arm.cases.iter().map(|c| self.case(union, c.value));
-            arms.push(self.arm_type(union, &cases.collect::<Vec<_>>().join(" | "), arm));
-        }
-        if let Some(arm) = &union.default {
-            let all = union.arms.iter().flat_map(|arm| &arm.cases);
-            let taken: Vec<String> = all.map(|c| self.case(union, c.value)).collect();
-            let shown = self.shown(&discriminant.ty);
-            let rest = format!("Exclude<{shown}, {}>", taken.join(" | "));
-            arms.push(self.arm_type(union, &rest, arm));
-        }
-        if let Some(last) = arms.last_mut() {
-            last.push(';');
-        }
-        self.text.line(format!("export type {name} ="));
-        self.text.lines(arms.iter().map(|arm| format!("  {arm}")));
+        let shown = |ty: &Type| self.shown(ty);
+        let lines = spelling::union_type(&name, union, shown, |value| self.case(union, value));
+        self.text.lines(lines);
         let codec_name = self.codec_name(id);
         let (nested, end) = self.nested(id);
         self.text.open(format!(
@@ -311,13 +230,6 @@ impl Generator<'_> {
         };
         self.text.line(otherwise);
         self.text.close(format!("){end};"));
-    }
-
-    fn arm_type(&self, union: &Union, cases: &str, arm: &Arm) -> String {
-        let payload = arm.field.as_ref().map_or(String::new(), |field| {
-            format!("; {}: {}", field.name, self.shown(&field.ty))
-        });
-        format!("| {{ {}: {cases}{payload} }}", union.discriminant.name)
     }
 
     /// What follows a case's values: the arm's member and its codec.
@@ -354,12 +266,7 @@ impl Generator<'_> {
 
     fn shown(&self, ty: &Type) -> String {
         match ty {
-            Type::Primitive(primitive) => match primitive {
-                Primitive::Hyper | Primitive::UHyper => "bigint".into(),
-                Primitive::Quadruple => "Uint8Array".into(),
-                Primitive::Bool => "boolean".into(),
-                _ => "number".into(),
-            },
+            Type::Primitive(primitive) => spelling::primitive_value(*primitive).into(),
             Type::Named(id) => self.type_name(*id),
             Type::AnyPointer => unreachable!("refused by check()"),
             Type::Opaque(_) | Type::OpaqueVar(_) => "Uint8Array".into(),
