@@ -25,7 +25,7 @@ def running(*command):
 
 def end(process):
     process.terminate()
-    assert process.wait() == 0, "the callee did not end well"
+    assert process.wait(timeout=30) == 0, "the callee did not end well"
     process.stdout.close()
 
 
@@ -49,7 +49,7 @@ def caller(url, request):
 
     def run(*words, status=0):
         command = [str(EXAMPLES / "rpc/rpc-caller"), "--url", url, "--callee", callee, *map(str, words)]
-        ended = subprocess.run(command, capture_output=True, text=True)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert ended.returncode == status, ended.stderr
         return (ended.stderr if status else ended.stdout).splitlines()
     return run
