@@ -259,10 +259,10 @@ TEST_P(Messages, AReplyThatIsRefusedComesBackToItsSender) {
   const int to = here_->map(other.line().hear_value<en_t>());
   ASSERT_EQ(AM_Request1(here_->ep, to, answer_wrongly, 31), AM_OK);
   std::uint64_t sent = 0, received = 0, before = 0;
-  AM_GetMessageCounts(here_->bundle, &sent, &before);
+  AM_GetMessageCounts(here_->bundle, &before, &received);
   ASSERT_TRUE(here_->poll_until([&] {
     AM_GetMessageCounts(here_->bundle, &sent, &received);
-    return received > before;
+    return sent > before;  // the reply was returned
   }));
   EXPECT_EQ(other.wait_for_end(), EBADHANDLER);
 }

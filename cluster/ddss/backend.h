@@ -49,6 +49,7 @@ class Backend {
 
   virtual int lock(Key key, Hold hold, bool may_wait) = 0;
   virtual int unlock(Key key) = 0;
+  virtual int lock_word(Key key, std::uint64_t* word) = 0;
 };
 
 }  // namespace iw::ddss

@@ -157,6 +157,12 @@ int ddss_release_lock(ddss_key_t key) {
   return with_backend([&](Backend& backend) { return backend.unlock(key); });
 }
 
+int ddss_lock_word(ddss_key_t key, uint64_t* word) {
+  return with_backend([&](Backend& backend) {
+    return word == nullptr ? int{DDSS_EARGUMENT} : backend.lock_word(key, word);
+  });
+}
+
 ddss_operation_t* ddss_async_get(ddss_key_t key, void* data, size_t nbytes) {
   return start(data, nbytes, [&](Backend& backend, std::unique_ptr<Operation>* started) {
     return backend.start_get(key, {static_cast<std::byte*>(data), nbytes}, started);

@@ -64,6 +64,7 @@ class Lock {
   int acquire(Hold hold, bool may_wait);
   int release();
   bool is_held_here() const;  // by this thread
+  int word(std::uint64_t* queue) const { return link_.get(offset_, queue); }
   // What this node's threads hold; whoever waits must ask again.
   Survey survey();
 

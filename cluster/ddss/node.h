@@ -49,6 +49,7 @@ class Node final : public Backend, private Neighbours {
                 std::unique_ptr<Operation>* started) override;
   int lock(Key key, Hold hold, bool may_wait) override;
   int unlock(Key key) override;
+  int lock_word(Key key, std::uint64_t* word) override;
   // Lets go of what the calling thread holds.
   void unlock_all();
 

@@ -253,6 +253,12 @@ int Node::unlock(Key key) {
   return error != 0 ? error : checked(key, segment->lock().release());
 }
 
+int Node::lock_word(Key key, std::uint64_t* word) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->lock().word(word));
+}
+
 void Node::unlock_all() {
   std::vector<std::shared_ptr<Segment>> all;
   {

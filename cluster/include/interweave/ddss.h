@@ -123,6 +123,10 @@ int ddss_acquire_shared_lock(ddss_key_t key);
 int ddss_try_lock(ddss_key_t key);
 int ddss_try_shared_lock(ddss_key_t key);
 int ddss_release_lock(ddss_key_t key);
+/* The lock's word as it is now. Bits 63-48: the node, plus 1, that asked last for the exclusive lock;
+ * 0xffff while the lock is recovered. 47-32: how often that was asked for. 31-0: how many asked to
+ * share it since. */
+int ddss_lock_word(ddss_key_t key, uint64_t *word);
 
 /* Start, and are over after ddss_wait; `data` is not touched until then. Where the model needs a
  * lock or counts versions all is done at the start. */
