@@ -1,0 +1,294 @@
+// Locks of several processes: exclusion, sharing, order; holders and waiters that die, stop or give
+// up.
+#include <signal.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "ddss/ddss_fixture.h"
+#include "ddss/lock_words.h"
+
+using namespace iw::ddss;
+
+// Takes part, and does nothing.
+ROLE(node) {
+  if (!join(parent)) return 1;
+  parent.hear();
+  return 0;
+}
+
+// Two threads; each adds 1 to an unprotected counter so often, under the lock.
+ROLE(counter) {
+  if (!join(parent)) return 1;
+  const ddss_key_t key = key_of(parent.hear_text());
+  const int times = parent.hear_value<int>();
+  std::atomic<int> failures{0};
+  const auto count = [&] {
+    for (int i = 0; i < times; i++) {
+      std::uint64_t value = 0;
+      failures += ddss_acquire_lock(key) != 0;
+      failures += ddss_get(key, &value, sizeof value) != 0;
+      value++;
+      failures += ddss_put(key, &value, sizeof value) != 0;
+      failures += ddss_release_lock(key) != 0;
+    }
+  };
+  std::thread other(count);
+  count();
+  other.join();
+  parent.say_value(failures.load());
+  parent.hear();  // the segment may lie here
+  return 0;
+}
+
+// Does with the lock what it is told: e(xclusive), s(hared), E and S to try, r(elease), g(et),
+// p(ut); answers each.
+ROLE(locker) {
+  if (!join(parent)) return 1;
+  const ddss_key_t key = key_of(parent.hear_text());
+  for (;;) {
+    const std::string order = parent.hear_text();
+    std::uint64_t value = 1;
+    int result = 0;
+    if (order == "e") result = ddss_acquire_lock(key);
+    if (order == "s") result = ddss_acquire_shared_lock(key);
+    if (order == "E") result = ddss_try_lock(key);
+    if (order == "S") result = ddss_try_shared_lock(key);
+    if (order == "r") result = ddss_release_lock(key);
+    if (order == "g") result = ddss_get(key, &value, sizeof value);
+    if (order == "p") result = ddss_put(key, &value, sizeof value);
+    if (order == "end") return 0;
+    parent.say_value(result);
+  }
+}
+
+class Locks : public Space {
+ protected:
+  Child& add_locker(ddss_key_t key) {
+    Child& child = add("locker");
+    child.line().say(text_of(key));
+    return child;
+  }
+  static int result(const Child& child) { return child.line().hear_value<int>(); }
+  static int tell(const Child& child, const char* order) {
+    child.line().say(std::string(order));
+    return result(child);
+  }
+  static Queue queue_of(ddss_key_t key) {
+    std::uint64_t word = 0;
+    EXPECT_EQ(ddss_lock_word(key, &word), 0);
+    return unpack_queue(word);
+  }
+  void count_together(ddss_key_t key, int times);
+};
+OVER_ALL_TRANSPORTS(Locks);
+
+void Locks::count_together(ddss_key_t key, int times) {
+  for (const Child& each : children_) {
+    each.line().say(text_of(key));
+    each.line().say_value(times);
+  }
+  for (const Child& each : children_) EXPECT_EQ(result(each), 0);
+  std::uint64_t value = 0;
+  ASSERT_EQ(ddss_get(key, &value, sizeof value), 0);
+  EXPECT_EQ(value, children_.size() * 2 * static_cast<unsigned>(times));
+}
+
+TEST_P(Locks, ExcludeThreadsAndProcesses) {
+  for (int i = 0; i < 3; i++) add("counter");
+  count_together(allocate_on(1, 8, DDSS_NULL), is_shared_memory() ? 300 : 40);
+}
+
+TEST_P(Locks, HeldByTheThreadTakeThePlaceOfImplicitOnes) {
+  for (int i = 0; i < 3; i++) add("counter");
+  count_together(allocate_on(0, 8, DDSS_STRICT), is_shared_memory() ? 300 : 40);
+}
+
+TEST_P(Locks, AreTriedWithoutWaiting) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  const Child& other = add_locker(key);
+  ASSERT_EQ(tell(other, "e"), 0);
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  EXPECT_EQ(ddss_try_shared_lock(key), DDSS_EBUSY);
+  ASSERT_EQ(tell(other, "r"), 0);
+  EXPECT_EQ(ddss_try_shared_lock(key), 0);
+  EXPECT_EQ(tell(other, "S"), 0) << "sharers do not exclude each other";
+  EXPECT_EQ(tell(other, "r"), 0);
+  EXPECT_EQ(tell(other, "E"), DDSS_EBUSY);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(tell(other, "E"), 0);
+  EXPECT_EQ(tell(other, "r"), 0);
+}
+
+TEST_P(Locks, AreTheThreadsThatTookThem) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  EXPECT_EQ(ddss_release_lock(key), DDSS_ENOTHELD);
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_acquire_lock(key), DDSS_EHELD);
+  std::thread([&] {
+    EXPECT_EQ(ddss_release_lock(key), DDSS_ENOTHELD);
+    EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  }).join();
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+TEST_P(Locks, WaitersComeInOrderAndSharersTogether) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  std::vector<Child*> all;
+  for (int i = 0; i < 4; i++) all.push_back(&add_locker(key));
+  const auto told = [&](std::size_t who, const char* order) {
+    all[who]->line().say(std::string(order));
+  };
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  // Each is in the queue before the next asks: its place there does not change any more.
+  const auto in_queue = [&](std::uint16_t asked, std::uint32_t sharers) {
+    for (;;) {
+      const Queue queue = queue_of(key);
+      if (queue.ticket == asked && queue.sharers == sharers) return;
+      std::this_thread::yield();
+    }
+  };
+  told(0, "s");
+  in_queue(1, 1);
+  told(1, "s");
+  in_queue(1, 2);
+  told(2, "e");
+  in_queue(2, 0);
+  told(3, "s");
+  in_queue(2, 1);
+  ASSERT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(result(*all[0]), 0);
+  EXPECT_EQ(result(*all[1]), 0);
+  EXPECT_EQ(tell(*all[0], "r"), 0);
+  EXPECT_EQ(ddss_try_shared_lock(key), DDSS_EBUSY) << "who waits for all comes before";
+  EXPECT_EQ(tell(*all[1], "r"), 0);
+  EXPECT_EQ(result(*all[2]), 0);
+  EXPECT_EQ(tell(*all[2], "r"), 0);
+  EXPECT_EQ(result(*all[3]), 0);
+  EXPECT_EQ(tell(*all[3], "r"), 0);
+  EXPECT_EQ(ddss_try_lock(key), 0);
+}
+
+TEST_P(Locks, OfADeadHolderAreRecovered) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_STRICT);
+  for (const char* order : {"e", "s"}) {
+    Child& holder = add_locker(key);
+    ASSERT_EQ(tell(holder, order), 0);
+    holder.kill();
+    EXPECT_EQ(ddss_acquire_lock(key), 0) << order;
+    std::uint64_t value = 3;
+    EXPECT_EQ(ddss_put(key, &value, 8), 0);
+    EXPECT_EQ(ddss_release_lock(key), 0);
+  }
+}
+
+TEST_P(Locks, OfADeadWaiterGoOn) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  Child& waiter = add_locker(key);
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  waiter.line().say(std::string("e"));
+  while (queue_of(key).ticket != 2) std::this_thread::yield();
+  waiter.kill();
+  ASSERT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  const Child& holder = add_locker(key);
+  Child& dead = add_locker(key);
+  for (const char* order : {"e", "s"}) {
+    ASSERT_EQ(tell(holder, order), 0);
+    if (*order == 's') {
+      Child& another = add_locker(key);
+      ASSERT_EQ(tell(another, "s"), 0);
+      another.kill();
+    } else {
+      dead.kill();
+    }
+    while (ddss_nodes() > 2) std::this_thread::yield();
+    // Recovers the lock, which stays taken.
+    EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+    EXPECT_EQ(tell(holder, "r"), 0);
+    EXPECT_EQ(ddss_acquire_lock(key), 0);
+    EXPECT_EQ(ddss_release_lock(key), 0);
+  }
+}
+
+TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {
+  ddss_finish();
+  ddss_options_t options{};
+  options.timeout_ms = 200;
+  options.pool_bytes = small_pool;
+  ASSERT_EQ(ddss_init(&options), 0);
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  Child& holder = add_locker(key);
+  ASSERT_EQ(tell(holder, "e"), 0);
+  holder.stop();
+  EXPECT_EQ(ddss_acquire_lock(key), DDSS_ETIMEDOUT);
+  holder.go_on();
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  EXPECT_EQ(tell(holder, "r"), 0);
+  EXPECT_EQ(ddss_acquire_lock(key), 0) << "who gave up holds nobody up";
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+// Counts under the lock, exclusively or together with those who look, until it is killed or told
+// the number of times; the counter is two words that must be equal.
+ROLE(worker) {
+  if (!join(parent)) return 1;
+  const ddss_key_t key = key_of(parent.hear_text());
+  const int times = parent.hear_value<int>();
+  std::mt19937 random(parent.hear_value<unsigned>());
+  for (int i = 0; i < times; i++) {
+    std::uint64_t words[2];
+    if (random() % 3 == 0) {
+      if (ddss_acquire_lock(key) != 0) return 2;
+      if (ddss_get(key, words, sizeof words) != 0) return 3;
+      words[0]++;
+      if (ddss_put(key, words, 8) != 0) return 4;
+      words[1] = words[0];
+      if (ddss_put(key, words, sizeof words) != 0) return 5;
+    } else {
+      if (ddss_acquire_shared_lock(key) != 0) return 6;
+      if (ddss_get(key, words, sizeof words) != 0) return 7;
+      // One that was killed between its puts leaves the first a step ahead.
+      if (words[0] - words[1] > 1) return 8;
+    }
+    if (ddss_release_lock(key) != 0) return 9;
+  }
+  parent.say("done");
+  parent.hear();
+  return 0;
+}
+
+TEST_P(Locks, SurviveWorkersThatAreKilledAndStoppedAtRandom) {
+  const unsigned seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  const ddss_key_t key = allocate_on(0, 16, DDSS_NULL);
+  constexpr int workers = 5;
+  for (int i = 0; i < workers; i++) {
+    Child& child = add("worker");
+    child.line().say(text_of(key));
+    child.line().say_value(i < 2 ? 1 << 30 : is_shared_memory() ? 2000 : 100);
+    child.line().say_value<unsigned>(random());
+  }
+  // The first two are killed, the others stopped and continued.
+  for (int i = 0; i < 20; i++) {
+    Child& child = children_[2 + random() % (workers - 2)];
+    child.stop();
+    std::uint64_t words[2];
+    EXPECT_EQ(ddss_get(key, words, sizeof words), 0);
+    child.go_on();
+    if (i == 7) children_[0].kill();
+    if (i == 13) children_[1].kill();
+  }
+  for (int i = 2; i < workers; i++) {
+    EXPECT_EQ(children_[static_cast<std::size_t>(i)].line().hear_text(), "done");
+  }
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
