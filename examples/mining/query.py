@@ -59,23 +59,25 @@ class Next(NamedTuple):
     step: int  # as lattice.x spells items
 
 
-def extensions(sequence: Any) -> Iterator[Any]:
-    at = sequence.extended_by
-    while at is not None:
-        yield at
-        at = at.next
-
-
 def support(lattice: Any, sequence: Any) -> int:
     row = sequence.row
-    return int(lattice.support_high[row]) * 256 + int(lattice.support_low[row])
+    return int(lattice.support_base[row]) + int(lattice.support_gain[row])
+
+
+def extensions(lattice: Any, sequence: Any) -> Iterator[Any]:
+    """The frequent ones."""
+    at = sequence.extended_by
+    while at is not None:
+        if support(lattice, at) >= lattice.minimum:
+            yield at
+        at = at.next
 
 
 def find(lattice: Any, steps: List[int]) -> Optional[Any]:
     at = lattice.root
     for step in steps:
         last = at.length
-        at = next((one for one in extensions(at) if one.items[last] == step), None)
+        at = next((one for one in extensions(lattice, at) if one.items[last] == step), None)
         if at is None:
             return None
     return at
@@ -83,7 +85,7 @@ def find(lattice: Any, steps: List[int]) -> Optional[Any]:
 
 def next_after(lattice: Any, sequence: Any) -> List[Next]:
     last = sequence.length
-    found = [Next(support(lattice, one), int(one.items[last])) for one in extensions(sequence)]
+    found = [Next(support(lattice, one), int(one.items[last])) for one in extensions(lattice, sequence)]
     return sorted(found, key=lambda one: -one.customers)
 
 

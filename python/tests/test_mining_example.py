@@ -50,15 +50,15 @@ def test_sequences_lead_to_those_that_they_extend_and_back(url):
     build(url, "--steps", "3")
     with interweave.open(url) as segment, segment.read():
         lattice = segment["lattice"]
-        low, high = lattice.support_low, lattice.support_high
+        base, gain = lattice.support_base, lattice.support_gain
 
         def walk(sequence, having):
             count, at = 0, sequence.extended_by
             while at is not None:
                 assert at.extends == sequence and at.length == sequence.length + 1
-                support = int(high[at.row]) * 256 + int(low[at.row])
-                assert lattice.minimum <= support <= having
-                count += 1 + walk(at, support)
+                support = int(base[at.row]) + int(gain[at.row])
+                assert 0 < support <= having
+                count += (support >= lattice.minimum) + walk(at, support)
                 at = at.next
             return count
 

@@ -27,19 +27,21 @@ Changes Miner::add(std::span<const Transaction> transactions) {
   const auto grown = append(transactions);
   // Customers only ever become more, so the minimum never falls: what was below it and gained
   // nothing stays below.
-  minimum_ = std::max<std::uint32_t>(
-      1, static_cast<std::uint32_t>(
-             std::ceil(static_cast<double>(customers()) * options_.minimum_percent / 100)));
+  const double minimum = static_cast<double>(customers()) * options_.minimum_percent / 100;
+  minimum_ = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(std::ceil(minimum)));
+  kept_from_ = static_cast<std::uint32_t>(std::ceil(minimum_ * options_.kept_share));
   candidates_.clear();
   for (const auto& [customer, size_before] : grown) {
     count_growth(root_, histories_[customer], kBeforeAll, size_before);
   }
+  sequences_ = 0;
   remove_rare(root_, changes);
   for (const Candidate& candidate : std::exchange(candidates_, {})) {
     Sequence path = spelled(*candidate.prefix);
     path.push_back(candidate.extension);
     add_sequence(*candidate.prefix, candidate.extension, project(path), changes);
   }
+  number_rows(changes);
   return changes;
 }
 
@@ -82,7 +84,8 @@ void Miner::count_growth(FrequentSequence& sequence, const History& history, con
 
 void Miner::remove_rare(FrequentSequence& sequence, Changes& changes) {
   for (auto at = sequence.extensions.begin(); at != sequence.extensions.end();) {
-    if (at->second->support >= minimum_) {
+    if (at->second->support >= kept_from_) {
+      if (at->second->support >= minimum_) ++sequences_;
       remove_rare(*at->second, changes);
       ++at;
       continue;
@@ -95,7 +98,6 @@ void Miner::remove_rare(FrequentSequence& sequence, Changes& changes) {
 
 void Miner::give_rows_back(const FrequentSequence& sequence) {
   free_rows_.push_back(sequence.row);
-  --sequences_;
   for (const auto& [extension, child] : sequence.extensions) give_rows_back(*child);
 }
 
@@ -123,11 +125,19 @@ Miner::Projection Miner::project(const Projection& prefix, Extension extension) 
   return longer;
 }
 
-std::uint32_t Miner::take_row() {
-  if (free_rows_.empty()) return static_cast<std::uint32_t>(rows_++);
-  const std::uint32_t row = free_rows_.back();
-  free_rows_.pop_back();
-  return row;
+void Miner::number_rows(Changes& changes) {
+  // A prefix is no rarer than what extends it, so it still comes first.
+  std::stable_sort(
+      changes.added.begin(), changes.added.end(),
+      [](const FrequentSequence* a, const FrequentSequence* b) { return a->support > b->support; });
+  for (FrequentSequence* sequence : changes.added) {
+    if (free_rows_.empty()) {
+      sequence->row = static_cast<std::uint32_t>(rows_++);
+    } else {
+      sequence->row = free_rows_.back();
+      free_rows_.pop_back();
+    }
+  }
 }
 
 void Miner::add_sequence(FrequentSequence& prefix, Extension extension,
@@ -138,7 +148,6 @@ void Miner::add_sequence(FrequentSequence& prefix, Extension extension,
   sequence.prefix = &prefix;
   sequence.last = extension;
   sequence.length = prefix.length + 1;
-  sequence.row = take_row();
   sequence.support = static_cast<std::uint32_t>(projection.customers.size());
   ++sequences_;
   changes.added.push_back(&sequence);

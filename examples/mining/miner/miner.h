@@ -7,8 +7,12 @@
 // the minimum becomes a sequence of its own, whose extensions are then counted once in the
 // histories of the customers who have it; nothing else is looked at again.
 //
-// Invariants between calls: a sequence is in the tree if and only if it has at most `longest` items
-// and its support is at least minimum(); all counts are exact.
+// The minimum is a share of the customers and rises with their number, so that many sequences fall
+// below it and come back soon. They stay in the tree until they are well below it.
+//
+// Invariants between calls: every sequence of at most `longest` items with a support of at least
+// minimum() is in the tree; others only if they had it once, and at least kept_from() since; all
+// counts are exact.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +32,7 @@ namespace mining {
 
 struct MiningOptions {
   double minimum_percent = 1;  // of the customers
+  double kept_share = 0.8;     // of the minimum: what was frequent is forgotten below it
   unsigned longest = 8;        // items of a sequence
 };
 
@@ -41,7 +46,8 @@ struct FrequentSequence {
   CountTable counts;
 };
 
-// What a step did to the tree; supports have changed beside.
+// What a step did to the tree; supports have grown beside. What was added is in the order of rows,
+// the most frequent first, since their supports grow most.
 struct Changes {
   std::vector<FrequentSequence*> added;                    // prefixes before what extends them
   std::vector<std::unique_ptr<FrequentSequence>> removed;  // with all that extend them
@@ -57,7 +63,8 @@ class Miner {
   std::size_t customers() const { return histories_.size(); }
   std::size_t transactions() const { return transactions_; }
   std::uint32_t minimum() const { return minimum_; }
-  std::size_t sequences() const { return sequences_; }  // without the empty one
+  std::uint32_t kept_from() const { return kept_from_; }
+  std::size_t sequences() const { return sequences_; }  // frequent ones, without the empty one
   std::size_t rows() const { return rows_; }            // all rows are less
 
  private:
@@ -76,11 +83,12 @@ class Miner {
   std::map<Customer, std::int32_t> append(std::span<const Transaction> transactions);
   void count_growth(FrequentSequence& sequence, const History& history, const Ends& ends,
                     std::int32_t size_before);
+  // Also counts the frequent ones.
   void remove_rare(FrequentSequence& sequence, Changes& changes);
   void give_rows_back(const FrequentSequence& sequence);
   Projection project(const Sequence& path) const;
   Projection project(const Projection& prefix, Extension extension) const;
-  std::uint32_t take_row();
+  void number_rows(Changes& changes);
   void add_sequence(FrequentSequence& prefix, Extension extension, const Projection& projection,
                     Changes& changes);
 
@@ -95,6 +103,7 @@ class Miner {
   std::size_t sequences_ = 0;
   std::size_t rows_ = 0;
   std::uint32_t minimum_ = 0;
+  std::uint32_t kept_from_ = 0;
 };
 
 }  // namespace mining

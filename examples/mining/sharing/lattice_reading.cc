@@ -35,7 +35,11 @@ Extension as_read(int stored) {
 }
 
 std::uint32_t support(const lattice_t& lattice, const pattern_t& pattern) {
-  return lattice.support_high[pattern.row] * 256 + lattice.support_low[pattern.row];
+  return lattice.support_base[pattern.row] + lattice.support_gain[pattern.row];
+}
+
+bool is_frequent(const lattice_t& lattice, const pattern_t& pattern) {
+  return pattern.length == 0 || support(lattice, pattern) >= lattice.minimum;
 }
 
 const pattern_t* find(const lattice_t& lattice, const Sequence& sequence) {
@@ -46,7 +50,7 @@ const pattern_t* find(const lattice_t& lattice, const Sequence& sequence) {
     while (at != nullptr && at->items[at->length - 1] != wanted) at = at->next;
     if (at == nullptr) return nullptr;
   }
-  return at;
+  return is_frequent(lattice, *at) ? at : nullptr;
 }
 
 std::vector<Next> next_after(const lattice_t& lattice, const pattern_t& pattern, std::size_t most) {
@@ -54,6 +58,7 @@ std::vector<Next> next_after(const lattice_t& lattice, const pattern_t& pattern,
   const double having = is_empty ? lattice.customers : support(lattice, pattern);
   std::vector<Next> all;
   for (const pattern_t* at = pattern.extended_by; at != nullptr; at = at->next) {
+    if (!is_frequent(lattice, *at)) continue;
     const std::uint32_t customers = support(lattice, *at);
     all.push_back({as_read(at->items[at->length - 1]), customers, customers / having});
   }

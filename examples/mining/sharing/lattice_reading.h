@@ -15,6 +15,9 @@ Extension as_read(int stored);
 
 std::uint32_t support(const lattice_t& lattice, const pattern_t& pattern);
 
+// Those that are not are in the lattice because they were.
+bool is_frequent(const lattice_t& lattice, const pattern_t& pattern);
+
 // The sequence, or null if it is not frequent.
 const pattern_t* find(const lattice_t& lattice, const Sequence& sequence);
 

@@ -34,16 +34,11 @@ void SharedLattice::publish(const Miner& miner, const Changes& changes, unsigned
   if (lattice_ == nullptr) make_lattice();
   make_room(miner.rows());
   // What goes comes first, since its rows may have been given to what comes.
-  std::set<const FrequentSequence*> extended;
   for (const auto& sequence : changes.removed) {
-    extended.insert(sequence->prefix);
+    unlink(block_of(*sequence));
     free_all(*sequence);
   }
-  for (const FrequentSequence* sequence : changes.added) {
-    extended.insert(sequence->prefix);
-    add(*sequence);
-  }
-  for (const FrequentSequence* sequence : extended) link_extensions(*sequence);
+  for (const FrequentSequence* sequence : changes.added) add(*sequence);
   store_supports(miner.root());
   set(lattice_->sequences, static_cast<unsigned>(miner.sequences()));
   set(lattice_->minimum, miner.minimum());
@@ -62,16 +57,16 @@ void SharedLattice::make_lattice() {
 void SharedLattice::make_room(std::size_t rows) {
   if (rows <= lattice_->rows) return;
   const std::size_t room = with_reserve(rows);
-  auto* const low = iw::make<unsigned char>(segment_, {}, room);
-  auto* const high = iw::make<unsigned>(segment_, {}, room);
+  auto* const base = iw::make<unsigned>(segment_, {}, room);
+  auto* const gain = iw::make<unsigned char>(segment_, {}, room);
   if (lattice_->rows != 0) {
-    std::copy_n(lattice_->support_low, lattice_->rows, low);
-    std::copy_n(lattice_->support_high, lattice_->rows, high);
-    segment_.free(lattice_->support_low);
-    segment_.free(lattice_->support_high);
+    std::copy_n(lattice_->support_base, lattice_->rows, base);
+    std::copy_n(lattice_->support_gain, lattice_->rows, gain);
+    segment_.free(lattice_->support_base);
+    segment_.free(lattice_->support_gain);
   }
-  lattice_->support_low = low;
-  lattice_->support_high = high;
+  lattice_->support_base = base;
+  lattice_->support_gain = gain;
   lattice_->rows = static_cast<unsigned>(room);
   blocks_.resize(room);
 }
@@ -88,6 +83,17 @@ void SharedLattice::add(const FrequentSequence& sequence) {
   block->length = sequence.length;
   std::copy_n(block->extends->items, sequence.length - 1, block->items);
   block->items[sequence.length - 1] = as_stored(sequence.last);
+  // In front: of all that come to one sequence, only its own block tells.
+  block->next = block->extends->extended_by;
+  block->extends->extended_by = block;
+  lattice_->support_base[sequence.row] = sequence.support;
+  lattice_->support_gain[sequence.row] = 0;
+}
+
+void SharedLattice::unlink(pattern_t* block) {
+  pattern_t** place = &block->extends->extended_by;
+  while (*place != block) place = &(*place)->next;
+  *place = block->next;
 }
 
 void SharedLattice::free_all(const FrequentSequence& sequence) {
@@ -95,20 +101,11 @@ void SharedLattice::free_all(const FrequentSequence& sequence) {
   for (const auto& [extension, child] : sequence.extensions) free_all(*child);
 }
 
-void SharedLattice::link_extensions(const FrequentSequence& sequence) {
-  pattern_t** place = &block_of(sequence)->extended_by;
-  for (const auto& [extension, child] : sequence.extensions) {
-    pattern_t* const block = blocks_[child->row];
-    set(*place, block);
-    place = &block->next;
-  }
-  set(*place, static_cast<pattern_t*>(nullptr));
-}
-
 void SharedLattice::store_supports(const FrequentSequence& sequence) {
   for (const auto& [extension, child] : sequence.extensions) {
-    set(lattice_->support_low[child->row], static_cast<unsigned char>(child->support % 256));
-    set(lattice_->support_high[child->row], child->support / 256);
+    unsigned& base = lattice_->support_base[child->row];
+    if (child->support - base > UINT8_MAX) base = child->support;
+    set(lattice_->support_gain[child->row], static_cast<unsigned char>(child->support - base));
     store_supports(*child);
   }
 }

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <interweave.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,7 +31,7 @@ class SharedLattice {
   void make_room(std::size_t rows);
   void add(const FrequentSequence& sequence);
   void free_all(const FrequentSequence& sequence);
-  void link_extensions(const FrequentSequence& sequence);
+  void unlink(pattern_t* block);
   void store_supports(const FrequentSequence& sequence);
   pattern_t* block_of(const FrequentSequence& sequence) const;
 
