@@ -5,7 +5,7 @@ import { h, setText } from "./dom.js";
 import { choicesOf, editedText, isEditable, isNumber, isWhole, Sharing } from "./editing.js";
 import { pinName, type Pin } from "./address.js";
 import { Slider, type Ends } from "./slider.js";
-import { findBlock, resolve, spotTypeText, type Spot } from "./spots.js";
+import { findBlock, pathText, resolve, spotTypeText, type Spot } from "./spots.js";
 
 /** What the panel asks of the page. */
 export interface Pinning {
@@ -39,7 +39,9 @@ class Steered {
       "aria-label": `Unpin ${name}`,
       onclick: () => pinning.unpin(pin),
     };
-    const link = h("a", { href: pinning.addressOf(pin) }, name);
+    // A field says enough; its block is in the title.
+    const label = typeof pin.steps[0] === "string" ? pathText(pin.steps) : name;
+    const link = h("a", { href: pinning.addressOf(pin), title: name }, label);
     this.element.append(link, this.place, h("button", unpin, "×"));
   }
 

@@ -224,13 +224,14 @@ export function arrayTable(
   steps: readonly Step[],
   ways: Ways,
 ): Table {
-  const table = h("table");
+  const table = h("table", { class: "array" });
   const shown = h("span", { class: "soft" });
   const jump = h("input", {
     type: "number",
     min: "0",
     "aria-label": "Go to element",
     title: "Go to element",
+    placeholder: "element",
     onchange: () => turn(Number(jump.value)),
   });
   let first = 0;
