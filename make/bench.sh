@@ -23,6 +23,13 @@ for name in update frame read_lock memory readers blocks granularity translate s
         --unit "million pointers a second" --title "Pointers on their way out and in (ICDCS'03, Figure 6)" ;;
   esac
 done
+# The cluster's messages, where its transport library is there.
+if [[ "$ONLY" =~ ^(am)?$ ]] && [ -x "$BUILD/release/bench/am/bench_am" ]; then
+  echo "== am"
+  "$BUILD/release/bench/am/bench_am"
+  make/plot.py bench/results/am.csv --x bytes --series transport,mode,system --y us --log xy --unit us \
+    --title "Round trips of Active Messages and of the bare transport library"
+fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.
 if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
   echo "== solver"

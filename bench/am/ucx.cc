@@ -1,0 +1,108 @@
+// The bare transport library: what a program that knows nothing but UCX would do.
+#include <poll.h>
+#include <ucp/api/ucp.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "am/peers.h"
+
+namespace bench {
+namespace {
+
+void check(ucs_status_t status, const char* what) {
+  if (status != UCS_OK) fail(std::string(what) + ": " + ucs_status_string(status));
+}
+
+class Bare {
+ public:
+  Bare(const Case& measured, const Line& line) : measured_(measured), block_(measured.bytes, 'x') {
+    setenv("UCX_TLS", measured.transport == "shm" ? "posix,cma" : "tcp", 1);
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    check(ucp_init(&params, nullptr, &context_), "ucp_init");
+    ucp_worker_params_t worker_params{};
+    worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    check(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create");
+    check(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd");
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                         UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = 1;
+    handler.cb = [](void* self, const void*, std::size_t, void*, std::size_t,
+                    const ucp_am_recv_param_t*) {
+      static_cast<Bare*>(self)->arrived_++;
+      return UCS_OK;
+    };
+    handler.arg = this;
+    check(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler");
+    connect(line);
+  }
+
+  void send() {
+    ucp_request_param_t param;
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+    const auto posted = ucp_am_send_nbx(peer_, 1, nullptr, 0, block_.data(), block_.size(), &param);
+    if (!UCS_PTR_IS_PTR(posted)) return check(UCS_PTR_STATUS(posted), "ucp_am_send_nbx");
+    while (ucp_request_check_status(posted) == UCS_INPROGRESS) ucp_worker_progress(worker_);
+    ucp_request_free(posted);
+  }
+
+  void wait_for(std::uint64_t count) {
+    while (arrived_ < count) {
+      if (ucp_worker_progress(worker_) > 0 || !measured_.is_blocking) continue;
+      if (ucp_worker_arm(worker_) != UCS_OK) continue;
+      pollfd one{event_fd_, POLLIN, 0};
+      poll(&one, 1, 1000);
+    }
+  }
+
+  std::uint64_t arrived() const { return arrived_; }
+
+ private:
+  void connect(const Line& line) {
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    check(ucp_worker_get_address(worker_, &address, &length), "ucp_worker_get_address");
+    const auto* begin = reinterpret_cast<const char*>(address);
+    line.say({begin, begin + length});
+    ucp_worker_release_address(worker_, address);
+    const auto other = line.hear();
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address = reinterpret_cast<const ucp_address_t*>(other.data());
+    check(ucp_ep_create(worker_, &params, &peer_), "ucp_ep_create");
+  }
+
+  const Case& measured_;
+  const std::vector<char> block_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h peer_ = nullptr;
+  int event_fd_ = -1;
+  std::uint64_t arrived_ = 0;
+};
+
+}  // namespace
+
+double ask_by_ucx(const Case& measured, const Line& line) {
+  Bare bare(measured, line);
+  return measure(measured, [&] {
+    const std::uint64_t next = bare.arrived() + 1;
+    bare.send();
+    bare.wait_for(next);
+  });
+}
+
+void answer_by_ucx(const Case& measured, const Line& line) {
+  Bare bare(measured, line);
+  for (std::uint64_t next = 1;; next++) {
+    bare.wait_for(next);
+    bare.send();
+  }
+}
+
+}  // namespace bench
