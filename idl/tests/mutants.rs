@@ -107,14 +107,22 @@ fn mutant(text: &str, numbers: &mut Numbers) -> String {
 
 /// The names of the C sources made for a mutant; none if it is refused.
 fn compile(dir: &Path, path: &Path) -> Vec<String> {
-    let options = CompileOptions {
-        files: vec![path.to_path_buf()],
-        output: Output::Data(DataLanguage::C),
-        include_dirs: Vec::new(),
-        defines: Vec::new(),
+    let made = |language: DataLanguage| {
+        run(CompileOptions {
+            files: vec![path.to_path_buf()],
+            output: Output::Data(language),
+            include_dirs: Vec::new(),
+            defines: Vec::new(),
+        })
     };
-    match run(options) {
+    match made(DataLanguage::C) {
         Ok(files) => {
+            // Whatever C can say, TypeScript can, but for names that it does not keep apart.
+            if let Err(diagnostics) = made(DataLanguage::TypeScript) {
+                assert!(diagnostics
+                    .to_string()
+                    .contains("is used twice in TypeScript"));
+            }
             files.iter().for_each(|file| file.write(dir).unwrap());
             let names = files
                 .iter()
