@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "ddss/client.h"
 #include "ddss/node.h"
 
 using iw::ddss::Backend;
@@ -55,22 +56,41 @@ ddss_operation_t* start(const void* data, size_t nbytes, Start start) {
   return error != 0 ? nullptr : new ddss_operation_t{std::move(started)};
 }
 
+// What is given instead of the default.
+template <typename Options>
+void apply(const ddss_options_t& given, Options* wanted) {
+  if (given.timeout_ms != 0) wanted->timeout = std::chrono::milliseconds(given.timeout_ms);
+  if (given.sleeps_at_once != 0) wanted->spin = std::chrono::microseconds(0);
+}
+
+std::unique_ptr<Backend> open_node(const ddss_options_t& given, int* error) {
+  iw::ddss::NodeOptions wanted;
+  apply(given, &wanted);
+  const char* join = given.join != nullptr ? given.join : std::getenv("IW_DDSS");
+  if (join != nullptr) wanted.join = join;
+  if (given.pool_bytes != 0) wanted.pool_bytes = given.pool_bytes;
+  return iw::ddss::Node::open(wanted, error);
+}
+
+std::unique_ptr<Backend> open_client(const ddss_options_t& given, const char* daemon, int* error) {
+  iw::ddss::ClientOptions wanted;
+  apply(given, &wanted);
+  wanted.path = daemon;
+  return iw::ddss::Client::open(wanted, error);
+}
+
 }  // namespace
 
 int ddss_init(const ddss_options_t* options) {
   const ddss_options_t given = options == nullptr ? ddss_options_t{} : *options;
   if (current != nullptr) return noted(DDSS_EARGUMENT);
-  iw::ddss::NodeOptions wanted;
-  const char* join = given.join != nullptr ? given.join : std::getenv("IW_DDSS");
-  if (join != nullptr) wanted.join = join;
-  if (given.pool_bytes != 0) wanted.pool_bytes = given.pool_bytes;
-  if (given.timeout_ms != 0) wanted.timeout = std::chrono::milliseconds(given.timeout_ms);
+  const char* daemon = given.daemon != nullptr ? given.daemon : std::getenv("IW_DDSS_DAEMON");
   int error = 0;
-  auto node = iw::ddss::Node::open(wanted, &error);
-  if (node == nullptr) return noted(error);
+  auto backend = daemon != nullptr ? open_client(given, daemon, &error) : open_node(given, &error);
+  if (backend == nullptr) return noted(error);
   Backend* none = nullptr;
-  if (!current.compare_exchange_strong(none, node.get())) return noted(DDSS_EARGUMENT);
-  node.release();
+  if (!current.compare_exchange_strong(none, backend.get())) return noted(DDSS_EARGUMENT);
+  backend.release();
   return 0;
 }
 

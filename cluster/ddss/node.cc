@@ -50,7 +50,9 @@ int Node::start() {
   constexpr std::size_t pool_bytes_max = std::size_t{1} << 40;
   if (options_.pool_bytes > pool_bytes_max) return DDSS_EARGUMENT;
   std::string why;
-  fabric_ = fabric::Fabric::open({}, &why);
+  fabric::Options wanted;
+  wanted.spin = options_.spin;
+  fabric_ = fabric::Fabric::open(wanted, &why);
   if (fabric_ == nullptr) return DDSS_EUNREACHABLE;
   Status status;
   pool_ = fabric_->allocate(heap_begin + options_.pool_bytes, &status);

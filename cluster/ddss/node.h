@@ -22,6 +22,7 @@ struct NodeOptions {
   std::string join;  // empty: meet the others of the job, or found a space alone
   std::size_t pool_bytes = 64 << 20;
   std::chrono::milliseconds timeout{10'000};
+  std::chrono::microseconds spin{20};
 };
 
 class Node final : public Backend, private Neighbours {

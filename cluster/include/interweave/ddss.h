@@ -62,13 +62,17 @@ typedef struct ddss_options {
                            space of their own, and a process that is in none founds one */
   size_t pool_bytes;    /* given to the space, at most 1 TiB; 64 MiB if 0. Committed when touched */
   unsigned timeout_ms;  /* how long a call waits for others; 10 s if 0 */
+  int sleeps_at_once;   /* not 0: waits do not poll for 20 us before they sleep */
+  const char *daemon;   /* the socket of a daemon (interweave-ddss) whose node is used, so that this
+                           process is none: join and pool_bytes do not count. NULL: the environment's
+                           IW_DDSS_DAEMON, if it is set. A call then moves at most 4 MiB */
 } ddss_options_t;
 
 int ddss_init(const ddss_options_t *options); /* NULL: all zero */
 /* Leaves the space: what lies in this node's pool is lost to all. The space goes on, without new
  * nodes and names when its founder left. */
 int ddss_finish(void);
-int ddss_node(void);                 /* this node's number; the founder's is 0 */
+int ddss_node(void);                 /* this (or the daemon's) node's number; the founder's is 0 */
 int ddss_nodes(void);                /* how many take part, as far as is known here */
 int ddss_await_nodes(int count);     /* until so many do */
 const char *ddss_address(void);      /* of this space, for others to join; lives until ddss_finish */

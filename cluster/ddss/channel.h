@@ -1,0 +1,109 @@
+// Between a thread of an application and the daemon of its machine: a ring of slots in memory that
+// both have mapped. The thread fills slots and counts `submitted` up; the daemon's thread that
+// serves it takes them in turn and counts `answered` up. Both poll for a while, then sleep on the
+// count (a futex), and are woken only if they say that they sleep.
+//
+// The socket over which the memory was handed over stays open: its end says that the other is gone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "ddss/backend.h"
+#include "ddss/questions.h"
+
+namespace iw::ddss {
+
+enum class Call : std::uint32_t {
+  hello,
+  nodes,
+  await_nodes,
+  allocate,
+  release,
+  describe,
+  is_onesided,
+  get,
+  put,
+  version,
+  lock,
+  unlock,
+  lock_word,
+};
+
+// What a call is about; which members count is for the call to say.
+struct Request {
+  Call call = Call::hello;
+  Which which = Which::current;
+  Hold hold = Hold::exclusive;
+  std::int32_t may_wait = 0;
+  Key key = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t nbytes = 0;  // of the slot's data, or of what is allocated
+  std::uint64_t version = 0;
+  std::int32_t count = 0;
+  ddss_model_t model = DDSS_NULL;
+  ddss_allocation_t how{};  // without its pointers
+  std::array<char, name_bytes_max + 1> name{};
+};
+
+struct Answer {
+  std::int32_t result = 0;
+  std::int32_t was_created = 0;
+  std::int32_t node = 0;
+  Key key = 0;
+  std::uint64_t word = 0;  // a version, or the lock's
+  ddss_description_t description{};
+};
+
+inline constexpr std::uint32_t slots_in_channel = 8;
+inline constexpr std::size_t slot_data_bytes = 4 << 20;  // committed when touched
+
+struct alignas(64) Channel {
+  alignas(64) std::atomic<std::uint32_t> submitted{0};
+  std::atomic<std::uint32_t> daemon_sleeps{0};
+  alignas(64) std::atomic<std::uint32_t> answered{0};
+  std::atomic<std::uint32_t> client_sleeps{0};
+  struct alignas(64) Slot {
+    Request request;
+    alignas(64) Answer answer;
+  };
+  std::array<Slot, slots_in_channel> slots;
+
+  Slot& slot(std::uint32_t number) { return slots[number % slots_in_channel]; }
+  std::byte* data(std::uint32_t number) {
+    return reinterpret_cast<std::byte*>(this + 1) + number % slots_in_channel * slot_data_bytes;
+  }
+};
+inline constexpr std::size_t channel_bytes = sizeof(Channel) + slots_in_channel * slot_data_bytes;
+
+// Counts up, and wakes the other if it sleeps.
+void count_up(std::atomic<std::uint32_t>& count, std::atomic<std::uint32_t>& other_sleeps);
+void wake(std::atomic<std::uint32_t>& count);
+// Until the count is not `seen`: polls for `spin`, then sleeps for some 50 ms at most. False: it
+// still is.
+bool await_change(std::atomic<std::uint32_t>& count, std::uint32_t seen,
+                  std::atomic<std::uint32_t>& sleeps, std::chrono::microseconds spin);
+
+// An end of the socket, and the channel, mapped.
+class ChannelEnd {
+ public:
+  // Takes the socket. Makes the memory and hands it over; nullptr if that fails.
+  static std::unique_ptr<ChannelEnd> offer(int socket);
+  // Takes the socket. Waits for the memory, and takes it if it is as it must be.
+  static std::unique_ptr<ChannelEnd> take(int socket);
+  ~ChannelEnd();
+  ChannelEnd(const ChannelEnd&) = delete;
+  ChannelEnd& operator=(const ChannelEnd&) = delete;
+  Channel& channel() const { return *channel_; }
+  int socket() const { return socket_; }
+  bool is_other_gone() const;
+
+ private:
+  ChannelEnd(int socket, Channel* channel) : socket_(socket), channel_(channel) {}
+  int socket_;
+  Channel* channel_;
+};
+
+}  // namespace iw::ddss

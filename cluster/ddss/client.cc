@@ -1,0 +1,265 @@
+#include "ddss/client.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace iw::ddss {
+namespace {
+
+int connect_to(const std::string& path) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  if (path.size() >= sizeof to.sun_path) return -1;
+  path.copy(to.sun_path, sizeof to.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+Request request_of(Call call, Key key) {
+  Request request;
+  request.call = call;
+  request.key = key;
+  return request;
+}
+
+Request request_of(Call call, Key key, std::size_t offset, std::size_t nbytes) {
+  Request request = request_of(call, key);
+  request.offset = offset;
+  request.nbytes = nbytes;
+  return request;
+}
+
+}  // namespace
+
+// Waits for the answer of what was started.
+class ChannelOperation final : public Operation {
+ public:
+  ChannelOperation(std::shared_ptr<ClientChannel> channel, ClientChannel::Kept pending)
+      : channel_(std::move(channel)), pending_(std::move(pending)) {}
+  // Nothing is written to the caller's memory any more.
+  ~ChannelOperation() override {
+    const std::lock_guard held(channel_->mutex_);
+    pending_->to = {};
+  }
+  int wait() override {
+    const std::lock_guard held(channel_->mutex_);
+    channel_->finish(*pending_);
+    return pending_->answer.result;
+  }
+
+ private:
+  const std::shared_ptr<ClientChannel> channel_;
+  const ClientChannel::Kept pending_;
+};
+
+int ClientChannel::call(const Request& request, std::span<const std::byte> data,
+                        std::span<std::byte> to, Answer* answer) {
+  const std::lock_guard held(mutex_);
+  const Kept pending = submit(request, data, to);
+  finish(*pending);
+  if (answer != nullptr) *answer = pending->answer;
+  return pending->answer.result;
+}
+
+std::unique_ptr<Operation> ClientChannel::start(const Request& request,
+                                                std::span<const std::byte> data,
+                                                std::span<std::byte> to) {
+  const std::lock_guard held(mutex_);
+  return std::make_unique<ChannelOperation>(shared_from_this(), submit(request, data, to));
+}
+
+ClientChannel::Kept ClientChannel::submit(const Request& request, std::span<const std::byte> data,
+                                          std::span<std::byte> to) {
+  Kept& place = pending_[submitted_ % slots_in_channel];
+  if (place != nullptr) finish(*place);
+  if (place == nullptr || place.use_count() > 1) place = std::make_shared<Pending>();
+  *place = Pending{};
+  if (is_broken_ || data.size() > slot_data_bytes || to.size() > slot_data_bytes) {
+    place->is_answered = true;
+    place->answer.result = is_broken_ ? DDSS_ENODE : DDSS_EARGUMENT;
+    return place;
+  }
+  place->to = to;
+  Channel& channel = end_->channel();
+  channel.slot(submitted_).request = request;
+  if (!data.empty()) std::memcpy(channel.data(submitted_), data.data(), data.size());
+  submitted_++;
+  count_up(channel.submitted, channel.daemon_sleeps);
+  return place;
+}
+
+// Until it is answered, or the daemon is gone, or does not answer in time; then no call on this
+// channel succeeds any more.
+void ClientChannel::finish(Pending& pending) {
+  std::chrono::steady_clock::time_point deadline{};
+  Channel& channel = end_->channel();
+  for (take_answers(); !pending.is_answered; take_answers()) {
+    if (await_change(channel.answered, taken_, channel.client_sleeps, spin_)) continue;
+    const auto now = std::chrono::steady_clock::now();
+    if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + timeout_;
+    const bool is_gone = end_->is_other_gone();
+    if (!is_gone && now < deadline) continue;
+    is_broken_ = true;
+    for (const Kept& each : pending_) {
+      if (each == nullptr || each->is_answered) continue;
+      each->is_answered = true;
+      each->answer.result = is_gone ? DDSS_ENODE : DDSS_ETIMEDOUT;
+    }
+  }
+}
+
+void ClientChannel::take_answers() {
+  Channel& channel = end_->channel();
+  while (!is_broken_ && taken_ != channel.answered.load(std::memory_order_acquire)) {
+    Pending& pending = *pending_[taken_ % slots_in_channel];
+    pending.answer = channel.slot(taken_).answer;
+    pending.is_answered = true;
+    if (pending.answer.result == 0 && !pending.to.empty()) {
+      std::memcpy(pending.to.data(), channel.data(taken_), pending.to.size());
+    }
+    taken_++;
+  }
+}
+
+// The daemon's own waits end after the same time, so its answer comes a little later.
+Client::Client(const ClientOptions& options)
+    : options_{options.path, options.timeout + std::chrono::seconds(1), options.spin}, serial_([] {
+        static std::atomic<std::uint64_t> last{0};
+        return ++last;
+      }()) {}
+
+std::unique_ptr<Client> Client::open(const ClientOptions& options, int* error) {
+  std::unique_ptr<Client> client(new Client(options));
+  std::array<std::byte, 256> address{};
+  const auto channel = client->channel();
+  Answer answer;
+  *error = DDSS_EUNREACHABLE;
+  if (channel == nullptr) return nullptr;
+  *error = channel->call(request_of(Call::hello, 0), {}, address, &answer);
+  if (*error != 0) return nullptr;
+  client->node_ = answer.node;
+  const auto* text = reinterpret_cast<const char*>(address.data());
+  client->address_.assign(text, strnlen(text, address.size()));
+  return client;
+}
+
+std::shared_ptr<ClientChannel> Client::channel() {
+  struct Mine {
+    std::uint64_t serial = 0;
+    std::shared_ptr<ClientChannel> channel;
+  };
+  static thread_local Mine mine;
+  if (mine.serial == serial_ && !mine.channel->is_broken()) return mine.channel;
+  mine = {};
+  const int socket = connect_to(options_.path);
+  if (socket < 0) return nullptr;
+  auto end = ChannelEnd::offer(socket);
+  if (end == nullptr) return nullptr;
+  mine = {serial_,
+          std::make_shared<ClientChannel>(std::move(end), options_.timeout, options_.spin)};
+  return mine.channel;
+}
+
+int Client::call(const Request& request, Answer* answer) {
+  const auto mine = channel();
+  return mine == nullptr ? DDSS_ENODE : mine->call(request, {}, {}, answer);
+}
+
+int Client::nodes() { return call(request_of(Call::nodes, 0), nullptr); }
+
+int Client::await_nodes(int count) {
+  Request request = request_of(Call::await_nodes, 0);
+  request.count = count;
+  return call(request, nullptr);
+}
+
+int Client::allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t& how, Key* key) {
+  Request request = request_of(Call::allocate, 0, 0, size);
+  request.model = model;
+  request.how = how;
+  request.how.name = nullptr;
+  request.how.was_created = nullptr;
+  const std::string name = how.name == nullptr ? "" : how.name;
+  const bool is_fit = name.size() <= name_bytes_max && (how.name == nullptr || !name.empty());
+  if (!is_fit) return DDSS_EARGUMENT;
+  name.copy(request.name.data(), name_bytes_max);
+  Answer answer;
+  const int error = call(request, &answer);
+  *key = answer.key;
+  if (error == 0 && how.was_created != nullptr) *how.was_created = answer.was_created;
+  return error;
+}
+
+int Client::release(Key key) { return call(request_of(Call::release, key), nullptr); }
+
+int Client::describe(Key key, ddss_description_t* description) {
+  Answer answer;
+  const int error = call(request_of(Call::describe, key), &answer);
+  if (error == 0) *description = answer.description;
+  return error;
+}
+
+int Client::is_onesided(Key key) { return call(request_of(Call::is_onesided, key), nullptr); }
+
+int Client::get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
+                std::uint64_t* version) {
+  const auto mine = channel();
+  if (mine == nullptr) return DDSS_ENODE;
+  Request request = request_of(Call::get, key, offset, to.size());
+  request.which = which;
+  if (version != nullptr) request.version = *version;
+  Answer answer;
+  const int error = mine->call(request, {}, to, &answer);
+  if (error >= 0 && version != nullptr) *version = answer.word;
+  return error;
+}
+
+int Client::put(Key key, std::size_t offset, std::span<const std::byte> from) {
+  const auto mine = channel();
+  if (mine == nullptr) return DDSS_ENODE;
+  return mine->call(request_of(Call::put, key, offset, from.size()), from, {}, nullptr);
+}
+
+int Client::word(Call what, Key key, std::uint64_t* word) {
+  Answer answer;
+  const int error = call(request_of(what, key), &answer);
+  if (error == 0) *word = answer.word;
+  return error;
+}
+
+int Client::version(Key key, std::uint64_t* version) { return word(Call::version, key, version); }
+
+int Client::lock_word(Key key, std::uint64_t* word) {
+  return this->word(Call::lock_word, key, word);
+}
+
+int Client::start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>* started) {
+  const auto mine = channel();
+  if (mine == nullptr) return DDSS_ENODE;
+  *started = mine->start(request_of(Call::get, key, 0, to.size()), {}, to);
+  return 0;
+}
+
+int Client::start_put(Key key, std::span<const std::byte> from,
+                      std::unique_ptr<Operation>* started) {
+  const auto mine = channel();
+  if (mine == nullptr) return DDSS_ENODE;
+  *started = mine->start(request_of(Call::put, key, 0, from.size()), from, {});
+  return 0;
+}
+
+int Client::lock(Key key, Hold hold, bool may_wait) {
+  Request request = request_of(Call::lock, key);
+  request.hold = hold;
+  request.may_wait = may_wait ? 1 : 0;
+  return call(request, nullptr);
+}
+
+int Client::unlock(Key key) { return call(request_of(Call::unlock, key), nullptr); }
+
+}  // namespace iw::ddss

@@ -1,0 +1,92 @@
+// A process that takes part through the daemon of its machine: each thread has a channel of its own
+// from its first call on.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "ddss/channel.h"
+
+namespace iw::ddss {
+
+// A thread's channel. What was started and not waited for keeps its slot, until that is needed.
+class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
+ public:
+  ClientChannel(std::unique_ptr<ChannelEnd> end, std::chrono::milliseconds timeout,
+                std::chrono::microseconds spin)
+      : end_(std::move(end)), timeout_(timeout), spin_(spin) {}
+
+  // Submits and waits. `data` goes with it, or `to` is what it is answered with.
+  int call(const Request& request, std::span<const std::byte> data, std::span<std::byte> to,
+           Answer* answer);
+  std::unique_ptr<Operation> start(const Request& request, std::span<const std::byte> data,
+                                   std::span<std::byte> to);
+  bool is_broken() const { return is_broken_; }
+
+ private:
+  friend class ChannelOperation;
+  struct Pending {
+    bool is_answered = false;
+    std::span<std::byte> to;
+    Answer answer;
+  };
+  using Kept = std::shared_ptr<Pending>;
+  Kept submit(const Request& request, std::span<const std::byte> data, std::span<std::byte> to);
+  void finish(Pending& pending);
+  void take_answers();
+
+  const std::unique_ptr<ChannelEnd> end_;
+  const std::chrono::milliseconds timeout_;
+  const std::chrono::microseconds spin_;
+  std::mutex mutex_;  // of the rest
+  std::atomic<bool> is_broken_{false};
+  std::uint32_t submitted_ = 0;
+  std::uint32_t taken_ = 0;  // answers
+  std::array<Kept, slots_in_channel> pending_;
+};
+
+struct ClientOptions {
+  std::string path;
+  std::chrono::milliseconds timeout{10'000};
+  std::chrono::microseconds spin{20};
+};
+
+class Client final : public Backend {
+ public:
+  // nullptr, and why in *error.
+  static std::unique_ptr<Client> open(const ClientOptions& options, int* error);
+
+  int node() const override { return node_; }
+  int nodes() override;
+  int await_nodes(int count) override;
+  const std::string& address() const override { return address_; }
+  int allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t& how,
+               Key* key) override;
+  int release(Key key) override;
+  int describe(Key key, ddss_description_t* description) override;
+  int is_onesided(Key key) override;
+  int get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
+          std::uint64_t* version) override;
+  int put(Key key, std::size_t offset, std::span<const std::byte> from) override;
+  int version(Key key, std::uint64_t* version) override;
+  int start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>* started) override;
+  int start_put(Key key, std::span<const std::byte> from,
+                std::unique_ptr<Operation>* started) override;
+  int lock(Key key, Hold hold, bool may_wait) override;
+  int unlock(Key key) override;
+  int lock_word(Key key, std::uint64_t* word) override;
+
+ private:
+  explicit Client(const ClientOptions& options);
+  std::shared_ptr<ClientChannel> channel();
+  int call(const Request& request, Answer* answer);
+  int word(Call call, Key key, std::uint64_t* word);
+
+  const ClientOptions options_;
+  const std::uint64_t serial_;  // tells a thread's channel of this from one of an earlier client
+  int node_ = -1;
+  std::string address_;
+};
+
+}  // namespace iw::ddss

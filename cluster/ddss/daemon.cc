@@ -1,0 +1,174 @@
+#include "ddss/daemon.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace iw::ddss {
+
+bool Daemon::open() {
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  if (options_.path.size() >= sizeof at.sun_path) return false;
+  options_.path.copy(at.sun_path, sizeof at.sun_path - 1);
+  stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  unlink(options_.path.c_str());
+  const mode_t mask = umask(077);  // for this user's processes only
+  const bool is_bound = bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;
+  umask(mask);
+  return stop_fd_ >= 0 && is_bound && listen(listener_, 128) == 0;
+}
+
+Daemon::~Daemon() {
+  for (Served& each : served_) {
+    each.is_over = true;
+    wake(each.end->channel().submitted);
+  }
+  for (Served& each : served_) each.thread.join();
+  if (listener_ >= 0) {
+    close(listener_);
+    unlink(options_.path.c_str());
+  }
+  if (stop_fd_ >= 0) close(stop_fd_);
+}
+
+void Daemon::stop() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof one);
+}
+
+void Daemon::run() {
+  for (;;) {
+    std::vector<pollfd> all{{stop_fd_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    for (const Served& each : served_) {
+      all.push_back({each.is_over ? -1 : each.end->socket(), POLLIN, 0});
+    }
+    if (poll(all.data(), all.size(), -1) < 0) continue;
+    if (all[0].revents != 0) return;
+    std::size_t i = 2;
+    for (Served& each : served_) {
+      // Nothing is ever said on it.
+      if (all[i++].revents == 0) continue;
+      each.is_over = true;
+      wake(each.end->channel().submitted);
+    }
+    reap();
+    if (all[1].revents != 0) accept_one();
+  }
+}
+
+void Daemon::accept_one() {
+  const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (socket < 0) return;
+  const timeval patience{1, 0};  // with one that says nothing
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  auto end = ChannelEnd::take(socket);
+  if (end == nullptr) return;
+  Served& served = served_.emplace_back();
+  served.end = std::move(end);
+  served.thread = std::thread([this, &served] { serve(served); });
+}
+
+void Daemon::reap() {
+  for (auto each = served_.begin(); each != served_.end();) {
+    const auto served = each++;
+    if (!served->is_done) continue;
+    served->thread.join();
+    served_.erase(served);
+  }
+}
+
+void Daemon::serve(Served& served) {
+  Channel& channel = served.end->channel();
+  for (std::uint32_t done = 0; !served.is_over;) {
+    if (!await_change(channel.submitted, done, channel.daemon_sleeps, options_.spin)) continue;
+    answer(channel, done++);
+    count_up(channel.answered, channel.client_sleeps);
+  }
+  node_.unlock_all();
+  served.is_done = true;
+}
+
+void Daemon::answer(Channel& channel, std::uint32_t number) {
+  Channel::Slot& slot = channel.slot(number);
+  const Request request = slot.request;
+  slot.answer = call(request, channel.data(number));
+}
+
+Answer Daemon::call(const Request& request, std::byte* data) {
+  Answer answer;
+  switch (request.call) {
+    case Call::hello:
+      answer.node = hello(data);
+      break;
+    case Call::nodes:
+      answer.result = node_.nodes();
+      break;
+    case Call::await_nodes:
+      answer.result = node_.await_nodes(request.count);
+      break;
+    case Call::allocate:
+      answer.result = allocate(request, &answer);
+      break;
+    case Call::release:
+      answer.result = node_.release(request.key);
+      break;
+    case Call::describe:
+      answer.result = node_.describe(request.key, &answer.description);
+      break;
+    case Call::is_onesided:
+      answer.result = node_.is_onesided(request.key);
+      break;
+    case Call::version:
+      answer.result = node_.version(request.key, &answer.word);
+      break;
+    case Call::lock:
+      answer.result = node_.lock(request.key, request.hold, request.may_wait != 0);
+      break;
+    case Call::unlock:
+      answer.result = node_.unlock(request.key);
+      break;
+    case Call::lock_word:
+      answer.result = node_.lock_word(request.key, &answer.word);
+      break;
+    default:
+      answer.result = call_with_data(request, data, &answer);
+  }
+  return answer;
+}
+
+int Daemon::call_with_data(const Request& request, std::byte* data, Answer* answer) {
+  if (request.nbytes > slot_data_bytes) return DDSS_EARGUMENT;
+  answer->word = request.version;
+  if (request.call == Call::get) {
+    return node_.get(request.key, request.offset, {data, request.nbytes}, request.which,
+                     &answer->word);
+  }
+  if (request.call == Call::put) {
+    return node_.put(request.key, request.offset, {data, request.nbytes});
+  }
+  return DDSS_EARGUMENT;
+}
+
+int Daemon::allocate(const Request& request, Answer* answer) {
+  const std::string name(request.name.data(), strnlen(request.name.data(), name_bytes_max));
+  ddss_allocation_t how = request.how;
+  how.name = name.empty() ? nullptr : name.c_str();
+  how.was_created = &answer->was_created;
+  return node_.allocate(request.nbytes, request.model, how, &answer->key);
+}
+
+// The node's number; and its address as text.
+int Daemon::hello(std::byte* data) {
+  const std::string& address = node_.address();
+  std::memcpy(data, address.c_str(), address.size() + 1);
+  return node_.node();
+}
+
+}  // namespace iw::ddss

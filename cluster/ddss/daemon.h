@@ -1,0 +1,57 @@
+// A node that works for the processes of its machine: each of their threads has a channel, and a
+// thread here that serves it, in whose name locks are held. Who ends, or is killed, lets go of
+// them.
+//
+// Everything in a channel may be changed at any time by its other end: it is copied, then checked,
+// then used.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <string>
+#include <thread>
+
+#include "ddss/channel.h"
+#include "ddss/node.h"
+
+namespace iw::ddss {
+
+struct DaemonOptions {
+  std::string path;  // of the socket
+  std::chrono::microseconds spin{20};
+};
+
+class Daemon {
+ public:
+  Daemon(Node& node, const DaemonOptions& options) : node_(node), options_(options) {}
+  ~Daemon();
+  // Opens the socket; false if that fails.
+  bool open();
+  // Until stop() was called, which a signal handler may do.
+  void run();
+  void stop();
+
+ private:
+  struct Served {
+    std::unique_ptr<ChannelEnd> end;
+    std::atomic<bool> is_over{false};  // its process is gone
+    std::atomic<bool> is_done{false};  // and the thread has noticed: it may have waited for a lock
+    std::thread thread;
+  };
+  void accept_one();
+  void reap();
+  void serve(Served& served);
+  void answer(Channel& channel, std::uint32_t number);
+  Answer call(const Request& request, std::byte* data);
+  int call_with_data(const Request& request, std::byte* data, Answer* answer);
+  int allocate(const Request& request, Answer* answer);
+  int hello(std::byte* data);
+
+  Node& node_;
+  const DaemonOptions options_;
+  int listener_ = -1;
+  int stop_fd_ = -1;
+  std::list<Served> served_;
+};
+
+}  // namespace iw::ddss

@@ -1,0 +1,267 @@
+// A daemon and processes that take part through it: what direct nodes can, they can; and what
+// becomes of both when the other is killed or stopped.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "ddss/ddss_fixture.h"
+
+using namespace iw::ddss;
+
+namespace {
+
+std::string line_from(int fd) {
+  std::string line;
+  for (char c; read(fd, &c, 1) == 1 && c != '\n';) line += c;
+  return line;
+}
+
+// The program, on a socket of its own.
+class DaemonProcess {
+ public:
+  explicit DaemonProcess(const std::string& join = "") {
+    static int count = 0;
+    path_ = std::filesystem::temp_directory_path() /
+            ("ddss-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      if (join.empty()) {
+        execl(DDSS_DAEMON, DDSS_DAEMON, "--socket", path_.c_str(), nullptr);
+      } else {
+        execl(DDSS_DAEMON, DDSS_DAEMON, "--socket", path_.c_str(), "--join", join.c_str(), nullptr);
+      }
+      _exit(70);
+    }
+    close(ends[1]);
+    EXPECT_EQ(line_from(ends[0]), "listening " + path_);
+    address_ = line_from(ends[0]).substr(sizeof "address");
+    close(ends[0]);
+  }
+  ~DaemonProcess() { end(SIGKILL); }
+  const std::string& path() const { return path_; }
+  const std::string& address() const { return address_; }
+  void signal(int number) const { ::kill(pid_, number); }
+  void stop() const {
+    signal(SIGSTOP);
+    waitpid(pid_, nullptr, WUNTRACED);
+  }
+  int end(int number) {
+    if (pid_ < 0) return 0;
+    signal(number);
+    signal(SIGCONT);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    std::filesystem::remove(path_);
+    return status;
+  }
+
+ private:
+  std::string path_, address_;
+  pid_t pid_ = -1;
+};
+
+int init_through(const std::string& path, unsigned timeout_ms = 0) {
+  ddss_options_t options{};
+  options.daemon = path.c_str();
+  options.timeout_ms = timeout_ms;
+  return ddss_init(&options);
+}
+
+}  // namespace
+
+// Eight threads, each of which counts so often under the lock, and under the implicit one puts and
+// gets.
+ROLE(threads) {
+  if (init_through(parent.hear_text()) != 0) return 1;
+  const ddss_key_t counter = key_of(parent.hear_text()), strict = key_of(parent.hear_text());
+  std::atomic<int> failures{0};
+  std::vector<std::thread> all;
+  for (int i = 0; i < 8; i++) {
+    all.emplace_back([&] {
+      for (int k = 0; k < 25; k++) {
+        std::uint64_t value = 0;
+        failures += ddss_acquire_lock(counter) != 0;
+        failures += ddss_get(counter, &value, 8) != 0;
+        value++;
+        failures += ddss_put(counter, &value, 8) != 0;
+        failures += ddss_release_lock(counter) != 0;
+        std::uint64_t words[4] = {value, value, value, value};
+        failures += ddss_put(strict, words, sizeof words) != 0;
+        failures += ddss_get(strict, words, sizeof words) != 0;
+        failures += words[0] != words[3];
+      }
+    });
+  }
+  for (std::thread& each : all) each.join();
+  return failures == 0 && ddss_finish() == 0 ? 0 : 2;
+}
+
+// Holds the lock until it is told otherwise.
+ROLE(holder) {
+  if (init_through(parent.hear_text()) != 0) return 1;
+  parent.say_value(ddss_acquire_lock(key_of(parent.hear_text())));
+  parent.hear();
+  return 0;
+}
+
+class Daemons : public ::testing::Test {
+ protected:
+  ~Daemons() override { ddss_finish(); }
+  DaemonProcess daemon_;
+};
+
+TEST_F(Daemons, ServeTwoProgramsOfEightThreads) {
+  ASSERT_EQ(init_through(daemon_.path()), 0) << ddss_error_text(ddss_errno());
+  EXPECT_EQ(ddss_node(), 0);
+  EXPECT_EQ(ddss_nodes(), 1);
+  EXPECT_EQ(std::string(ddss_address()), daemon_.address());
+  const ddss_key_t counter = ddss_allocate(8, DDSS_NULL, nullptr);
+  const ddss_key_t strict = ddss_allocate(32, DDSS_STRICT, nullptr);
+  ASSERT_NE(counter, 0u);
+  Child programs[] = {Child("threads"), Child("threads")};
+  for (const Child& each : programs) {
+    each.line().say(daemon_.path());
+    each.line().say(text_of(counter));
+    each.line().say(text_of(strict));
+  }
+  for (Child& each : programs) EXPECT_EQ(each.wait_for_end(), 0);
+  std::uint64_t value = 0;
+  ASSERT_EQ(ddss_get(counter, &value, 8), 0);
+  EXPECT_EQ(value, 2u * 8 * 25);
+}
+
+TEST_F(Daemons, DoAllThatANodeDoes) {
+  DaemonProcess second(daemon_.address());
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  ASSERT_EQ(ddss_await_nodes(2), 0);
+  ddss_allocation_t how{};
+  how.placement = DDSS_NODE;
+  how.node = 1;
+  how.name = "a name";
+  how.keep = 2;
+  int was_created = 0;
+  how.was_created = &was_created;
+  const ddss_key_t key = ddss_allocate(1 << 20, DDSS_DELTA, &how);
+  ASSERT_NE(key, 0u);
+  EXPECT_EQ(was_created, 1);
+  EXPECT_EQ(ddss_allocate(1 << 20, DDSS_DELTA, &how), key);
+  EXPECT_EQ(was_created, 0);
+  ddss_description_t is;
+  ASSERT_EQ(ddss_describe(key, &is), 0);
+  EXPECT_EQ(is.data_node, 1);
+  EXPECT_EQ(is.nbytes, std::size_t{1} << 20);
+  const auto first = pattern(1 << 20, 1), other = pattern(1 << 20, 2);
+  std::vector<std::uint8_t> got(1 << 20);
+  ASSERT_EQ(ddss_put(key, first.data(), first.size()), 0);
+  ASSERT_EQ(ddss_put(key, other.data(), other.size()), 0);
+  ASSERT_EQ(ddss_get(key, got.data(), got.size()), 0);
+  EXPECT_EQ(got, other);
+  ASSERT_EQ(ddss_get_version(key, got.data(), got.size(), 1), 0);
+  EXPECT_EQ(got, first);
+  std::uint64_t version = 1;
+  EXPECT_EQ(ddss_get_if_newer(key, got.data(), got.size(), &version), 0);
+  EXPECT_EQ(version, 2u);
+  EXPECT_EQ(ddss_get_if_newer(key, got.data(), got.size(), &version), DDSS_UNCHANGED);
+  EXPECT_EQ(ddss_try_lock(key), 0);
+  std::thread([&] { EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY); }).join();
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(ddss_release(key), 0);
+  EXPECT_EQ(ddss_get(key, got.data(), 1), DDSS_ENOKEY);
+}
+
+TEST_F(Daemons, TakeMoreAtOnceThanTheRingHolds) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  std::vector<ddss_key_t> keys;
+  std::vector<std::vector<std::uint8_t>> sent, got(20, std::vector<std::uint8_t>(100));
+  std::vector<ddss_operation_t*> operations;
+  for (unsigned i = 0; i < 20; i++) {
+    keys.push_back(ddss_allocate(100, DDSS_NULL, nullptr));
+    sent.push_back(pattern(100, i));
+    operations.push_back(ddss_async_put(keys[i], sent[i].data(), 100));
+  }
+  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
+  operations.clear();
+  for (unsigned i = 0; i < 20; i++) {
+    operations.push_back(ddss_async_get(keys[i], got[i].data(), 100));
+  }
+  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
+  EXPECT_EQ(got, sent);
+  std::vector<std::uint8_t> too_much((4 << 20) + 1);
+  EXPECT_EQ(ddss_put(keys[0], too_much.data(), too_much.size()), DDSS_EARGUMENT);
+}
+
+TEST_F(Daemons, LetGoOfTheLocksOfAProcessThatIsKilled) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  Child holder("holder");
+  holder.line().say(daemon_.path());
+  holder.line().say(text_of(key));
+  ASSERT_EQ(holder.line().hear_value<int>(), 0);
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  holder.stop();
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "one that is stopped may go on";
+  holder.kill();
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+TEST_F(Daemons, AreNotHeldUpByAProcessThatIsKilledWhileItWaits) {
+  ASSERT_EQ(init_through(daemon_.path(), 5000), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  Child holder("holder"), waiter("holder");
+  for (Child* each : {&holder, &waiter}) {
+    each->line().say(daemon_.path());
+    each->line().say(text_of(key));
+    if (each == &holder) {
+      ASSERT_EQ(holder.line().hear_value<int>(), 0);
+    }
+  }
+  for (std::uint64_t word = 0; (word >> 32 & 0xffff) != 2;) {
+    ASSERT_EQ(ddss_lock_word(key, &word), 0);
+  }
+  waiter.kill();
+  std::thread([&] { EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY); }).join();  // on a new channel
+  holder.kill();
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+TEST_F(Daemons, ThatAreKilledAreReported) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  std::uint64_t value = 0;
+  ASSERT_EQ(ddss_get(key, &value, 8), 0);
+  daemon_.end(SIGKILL);
+  EXPECT_EQ(ddss_get(key, &value, 8), DDSS_ENODE);
+  EXPECT_EQ(ddss_put(key, &value, 8), DDSS_ENODE);
+}
+
+TEST_F(Daemons, ThatAreStoppedAreWaitedForUntilTheTimeIsOver) {
+  ASSERT_EQ(init_through(daemon_.path(), 1), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  std::uint64_t value = 0;
+  daemon_.stop();
+  EXPECT_EQ(ddss_get(key, &value, 8), DDSS_ETIMEDOUT);
+  daemon_.signal(SIGCONT);
+  EXPECT_EQ(ddss_get(key, &value, 8), 0) << "on a new channel";
+}
+
+TEST_F(Daemons, EndWhenTheyAreTold) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  EXPECT_EQ(ddss_nodes(), 1);
+  const int status = daemon_.end(SIGTERM);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(init_through(daemon_.path()), DDSS_EARGUMENT) << "once a process";
+  ddss_finish();
+  EXPECT_EQ(init_through(daemon_.path()), DDSS_EUNREACHABLE) << "nobody is there";
+}
