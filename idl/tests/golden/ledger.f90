@@ -91,33 +91,33 @@ module ledger
 
 contains
 
-  function ledger_PublicKey_u_ed25519(whole) result(arm)
-    type(ledger_PublicKey), target, intent(in) :: whole
-    integer(c_signed_char), pointer :: arm(:)
-    call c_f_pointer(c_loc(whole%PublicKey_u), arm, (/ 32 /))
+  function ledger_PublicKey_u_ed25519(IW_whole) result(IW_arm)
+    type(ledger_PublicKey), target, intent(in) :: IW_whole
+    integer(c_signed_char), pointer :: IW_arm(:)
+    call c_f_pointer(c_loc(IW_whole%PublicKey_u), IW_arm, (/ 32 /))
   end function ledger_PublicKey_u_ed25519
 
-  function ledger_PublicKey_u_hash(whole) result(arm)
-    type(ledger_PublicKey), target, intent(in) :: whole
-    integer(c_signed_char), pointer :: arm(:)
-    call c_f_pointer(c_loc(whole%PublicKey_u), arm, (/ 32 /))
+  function ledger_PublicKey_u_hash(IW_whole) result(IW_arm)
+    type(ledger_PublicKey), target, intent(in) :: IW_whole
+    integer(c_signed_char), pointer :: IW_arm(:)
+    call c_f_pointer(c_loc(IW_whole%PublicKey_u), IW_arm, (/ 32 /))
   end function ledger_PublicKey_u_hash
 
-  function ledger_Asset_u_alphaNum4(whole) result(arm)
-    type(ledger_Asset), target, intent(in) :: whole
-    type(ledger_Asset_alphaNum4), pointer :: arm
-    call c_f_pointer(c_loc(whole%Asset_u), arm)
+  function ledger_Asset_u_alphaNum4(IW_whole) result(IW_arm)
+    type(ledger_Asset), target, intent(in) :: IW_whole
+    type(ledger_Asset_alphaNum4), pointer :: IW_arm
+    call c_f_pointer(c_loc(IW_whole%Asset_u), IW_arm)
   end function ledger_Asset_u_alphaNum4
 
-  function ledger_Asset_u_alphaNum12(whole) result(arm)
-    type(ledger_Asset), target, intent(in) :: whole
-    type(ledger_Asset_alphaNum12), pointer :: arm
-    call c_f_pointer(c_loc(whole%Asset_u), arm)
+  function ledger_Asset_u_alphaNum12(IW_whole) result(IW_arm)
+    type(ledger_Asset), target, intent(in) :: IW_whole
+    type(ledger_Asset_alphaNum12), pointer :: IW_arm
+    call c_f_pointer(c_loc(IW_whole%Asset_u), IW_arm)
   end function ledger_Asset_u_alphaNum12
 
-  function ledger_AccountEntry_ext_u_v1(whole) result(arm)
-    type(ledger_AccountEntry_ext), target, intent(in) :: whole
-    type(ledger_AccountEntry_ext_v1), pointer :: arm
-    call c_f_pointer(c_loc(whole%AccountEntry_ext_u), arm)
+  function ledger_AccountEntry_ext_u_v1(IW_whole) result(IW_arm)
+    type(ledger_AccountEntry_ext), target, intent(in) :: IW_whole
+    type(ledger_AccountEntry_ext_v1), pointer :: IW_arm
+    call c_f_pointer(c_loc(IW_whole%AccountEntry_ext_u), IW_arm)
   end function ledger_AccountEntry_ext_u_v1
 end module ledger

@@ -2,8 +2,8 @@
 //! with an underscore; arrays of more than seven dimensions; files that need each other's types whole.
 
 use super::spelling::spell;
-use super::{arm_name, descriptor_name, member_name, module_name, own_name, type_name, used_files};
-use crate::backends::c::{header::union_fields, Backend, Described};
+use super::{module_name, names_of, own_name, used_files};
+use crate::backends::c::{header::union_fields, Backend};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::check::embedded;
 use crate::ir::{DefBody, DefId, Field};
@@ -18,25 +18,8 @@ pub fn check(backend: &Backend<'_>, report: &mut Report) {
     let mut scope = Scope::default();
     for (index, def) in backend.schema.defs.iter().enumerate() {
         let own = def.file == backend.file;
-        match &def.body {
-            DefBody::Alias(_) => {}
-            DefBody::Enum(members) => {
-                for member in members {
-                    let name = member_name(def, &member.name);
-                    scope.add(name, member.span, own, report);
-                }
-            }
-            _ => scope.add(type_name(def), def.span, own, report),
-        }
-        if let DefBody::Union(union) = &def.body {
-            for arm in union_fields(union) {
-                scope.add(arm_name(def, &arm.name), arm.span, own, report);
-            }
-        }
-        let described = !matches!(backend.described(DefId(index)), Described::Not);
-        if described && !backend.is_predeclared(DefId(index)) {
-            let name = descriptor_name(&backend.variable(DefId(index)));
-            scope.add(name, def.span, own, report);
+        for (name, span) in names_of(backend, DefId(index)) {
+            scope.add(name, span, own, report);
         }
     }
     for id in backend.schema.of_file(backend.file) {
@@ -45,7 +28,7 @@ pub fn check(backend: &Backend<'_>, report: &mut Report) {
 }
 
 fn check_module(backend: &Backend<'_>, report: &mut Report) {
-    let name = module_name(backend.unit, backend.file);
+    let name = module_name(backend, backend.file);
     if name.len() > MAX_NAME {
         let message =
             format!("the module `{name}` would have a name longer than {MAX_NAME} characters");

@@ -13,12 +13,12 @@ mod layout;
 mod module;
 mod spelling;
 
-use super::c::{self, Backend};
+use super::c::{self, header::union_fields, Backend, Described};
 use super::stem;
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
 use crate::ir::{check, Def, DefBody, DefId, Schema};
-use crate::source::FileId;
+use crate::source::{FileId, Span};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
@@ -53,6 +53,7 @@ const TAKEN: &[&str] = &[
     "c_signed_char",
     "character",
     "complex",
+    "doublecomplex",
     "doubleprecision",
     "integer",
     "logical",
@@ -200,10 +201,20 @@ fn arm_name(def: &Def, arm: &str) -> String {
     format!("{}_u_{arm}", def.full_name("_"))
 }
 
+/// The modules of the library, beside those whose names [`own_name`] keeps clear of.
+const MODULES: &[&str] = &[
+    "interweave",
+    "interweave_arrays",
+    "interweave_c",
+    "interweave_constants",
+    "interweave_text",
+    "iso_c_binding",
+];
+
 /// The module of a file: named after it, with an underscore behind where something in it has the
-/// name, or the library's module.
-fn module_name(unit: &Unit<'_>, file: FileId) -> String {
-    let letters = stem(unit, file);
+/// name, or the library's modules or functions may.
+fn module_name(backend: &Backend<'_>, file: FileId) -> String {
+    let letters = stem(backend.unit, file);
     let letters = letters
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
@@ -211,26 +222,41 @@ fn module_name(unit: &Unit<'_>, file: FileId) -> String {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
         name.insert(0, 'x');
     }
+    let name = own_name(&name);
     let lower = name.to_lowercase();
-    let mut taken: HashSet<String> =
-        HashSet::from(["interweave", "iso_c_binding"].map(String::from));
-    for id in unit.schema.of_file(file) {
-        let def = unit.schema.def(id);
-        match &def.body {
-            DefBody::Alias(_) => {}
-            DefBody::Enum(members) => {
-                let names = members.iter().map(|member| member_name(def, &member.name));
-                taken.extend(names.map(|name| name.to_lowercase()));
-            }
-            _ => {
-                taken.insert(type_name(def).to_lowercase());
-            }
-        }
-    }
-    match taken.contains(&lower) {
+    let mut within = backend.schema.of_file(file);
+    let is_within = within.any(|id| {
+        let mut names = names_of(backend, id).into_iter();
+        names.any(|(name, _)| name.to_lowercase() == lower)
+    });
+    match is_within || MODULES.contains(&lower.as_str()) {
         true => format!("{name}_"),
         false => name,
     }
+}
+
+/// What a definition brings into the scope of its file's module, with where it is from.
+fn names_of(backend: &Backend<'_>, id: DefId) -> Vec<(String, Span)> {
+    let def = backend.schema.def(id);
+    let mut names = Vec::new();
+    match &def.body {
+        DefBody::Alias(_) => {}
+        DefBody::Enum(members) => names.extend(
+            members
+                .iter()
+                .map(|member| (member_name(def, &member.name), member.span)),
+        ),
+        _ => names.push((type_name(def), def.span)),
+    }
+    if let DefBody::Union(union) = &def.body {
+        let arms = union_fields(union).into_iter();
+        names.extend(arms.map(|arm| (arm_name(def, &arm.name), arm.span)));
+    }
+    let described = !matches!(backend.described(id), Described::Not);
+    if described && !backend.is_predeclared(id) {
+        names.push((descriptor_name(&backend.variable(id)), def.span));
+    }
+    names
 }
 
 /// The other files of which types are held by value: only their modules are used, because modules,

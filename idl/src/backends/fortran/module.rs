@@ -8,6 +8,9 @@ use crate::backends::text::Text;
 use crate::backends::{first_line, stem};
 use crate::ir::{Def, DefBody, DefId, Field, Member, Union};
 
+/// Of a line in free form.
+const MAX_COLUMNS: usize = 132;
+
 /// What a module may need of others; only what it names is imported, so that nothing is unused.
 const OF_ISO_C_BINDING: &[&str] = &[
     "c_char",
@@ -42,7 +45,7 @@ pub fn text(backend: &Backend<'_>) -> String {
     writer.descriptors();
     writer.arms();
     let body = writer.text.finish();
-    let name = module_name(backend.unit, backend.file);
+    let name = module_name(backend, backend.file);
     let mut text = Text::new("  ");
     text.line(format!("! {}", first_line(backend.unit, backend.file)));
     text.line(format!(
@@ -58,7 +61,7 @@ pub fn text(backend: &Backend<'_>) -> String {
     );
     imports(&mut text, "use interweave", OF_INTERWEAVE, &body);
     for file in used_files(backend.schema, backend.file) {
-        text.line(format!("use {}", module_name(backend.unit, file)));
+        text.line(format!("use {}", module_name(backend, file)));
     }
     text.line("implicit none");
     let end = format!("end module {name}\n");
@@ -201,31 +204,42 @@ impl Writer<'_> {
         arms.iter().for_each(|(def, field)| self.arm(def, field));
     }
 
-    /// A pointer into the storage; good as long as what it is asked of.
+    /// A pointer into the storage; good as long as what it is asked of. Its own names are of those that
+    /// no type has.
     fn arm(&mut self, def: &Def, field: &Field) {
         let name = arm_name(def, &field.name);
         let spelling = spell(self.backend.schema, &field.ty);
-        let storage = format!("whole%{}", self.backend.union_member(def));
+        let storage = format!("IW_whole%{}", self.backend.union_member(def));
         let shape = match spelling.dimensions.is_empty() {
             true => String::new(),
             false => format!(", (/ {} /)", extents(&spelling.dimensions)),
         };
         self.text.blank();
         self.indented_comment(1, &field.doc);
-        self.line(1, format!("function {name}(whole) result(arm)"));
+        self.line(1, format!("function {name}(IW_whole) result(IW_arm)"));
         self.line(
             2,
-            format!("type({}), target, intent(in) :: whole", type_name(def)),
+            format!("type({}), target, intent(in) :: IW_whole", type_name(def)),
         );
         let deferred = spelling.deferred();
-        self.line(2, format!("{}, pointer :: arm{deferred}", spelling.base));
-        self.line(2, format!("call c_f_pointer(c_loc({storage}), arm{shape})"));
+        self.line(2, format!("{}, pointer :: IW_arm{deferred}", spelling.base));
+        self.line(
+            2,
+            format!("call c_f_pointer(c_loc({storage}), IW_arm{shape})"),
+        );
         self.line(1, format!("end function {name}"));
     }
 
+    /// A line of code, which goes on below where it is longer than Fortran takes. Its strings have no
+    /// blanks, so that it may be broken at any.
     fn line(&mut self, depth: usize, line: impl AsRef<str>) {
-        self.text
-            .line(format!("{}{}", "  ".repeat(depth), line.as_ref()));
+        let mut rest = "  ".repeat(depth) + line.as_ref();
+        while rest.len() > MAX_COLUMNS {
+            let end = rest[..MAX_COLUMNS - 1].rfind(' ').expect("short words");
+            self.text.line(format!("{} &", &rest[..end]));
+            rest = "  ".repeat(depth + 1) + &rest[end + 1..];
+        }
+        self.text.line(rest);
     }
 
     fn indented_comment(&mut self, depth: usize, doc: &Option<String>) {
