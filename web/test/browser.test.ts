@@ -240,6 +240,15 @@ test("a number that is edited has a slider, and can be pinned with a range", asy
   await page.getByRole("slider", { name: "dial" }).press("End");
   await said(page, "version 3");
   assert.equal(await segment.read(() => segment.get("dial")), 1000);
+  // What is refused is not left to be seen.
+  const field = page.getByLabel("Value of dial");
+  await field.fill("half");
+  await field.press("Enter");
+  await page.locator("#notices .bad", { hasText: "is no int" }).waitFor();
+  await page.waitForFunction(
+    () =>
+      (document.querySelector("#steering .slider + input") as HTMLInputElement).value === "1000",
+  );
   await page.getByRole("button", { name: "Unpin dial" }).click();
   await page.locator("#steering").waitFor({ state: "hidden" });
   assert.ok(!page.url().includes("steer"));

@@ -6,9 +6,9 @@ import type { Client } from "../src/client/client.js";
 import { mipOfPlace } from "../src/client/place.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
-import { InterweaveError } from "../src/wire/error.js";
 import { addressOf, isSamePin, pinsText, type Pin, type Target } from "./address.js";
 import { copyButton, h, notice, setText } from "./dom.js";
+import { passing } from "./editing.js";
 import type { Figure } from "./figure.js";
 import { graph } from "./graph.js";
 import { heatMap } from "./heat_map.js";
@@ -382,11 +382,6 @@ class LivePage implements Page {
     this.updated = (now) => figure.update(this.segment.version, numbersOf(now));
     return figure.element;
   }
-}
-
-/** A lock that was not had in time is had with the next version. */
-function passing(error: unknown): void {
-  if (!(error instanceof InterweaveError)) throw error;
 }
 
 function firstBlock(segment: Segment): number | null {

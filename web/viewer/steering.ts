@@ -2,7 +2,15 @@
 import { read } from "../src/client/values.js";
 import type { Segment } from "../src/client/segment.js";
 import { h, setText } from "./dom.js";
-import { choicesOf, editedText, isEditable, isNumber, isWhole, Sharing } from "./editing.js";
+import {
+  choicesOf,
+  editedText,
+  isEditable,
+  isNumber,
+  isWhole,
+  passing,
+  Sharing,
+} from "./editing.js";
 import { pinName, type Pin } from "./address.js";
 import { Slider, type Ends } from "./slider.js";
 import { findBlock, pathText, resolve, spotTypeText, type Spot } from "./spots.js";
@@ -30,7 +38,12 @@ class Steered {
     private readonly pinning: Pinning,
   ) {
     const name = pinName(pin);
-    this.sharing = new Sharing(segment, () => this.serial, pin.steps);
+    this.sharing = new Sharing(
+      segment,
+      () => this.serial,
+      pin.steps,
+      () => void segment.read(() => this.update()).catch(passing),
+    );
     this.element.setAttribute("aria-label", name);
     const unpin = {
       class: "copy",
