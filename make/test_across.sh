@@ -12,8 +12,10 @@ export IW_RESERVATION_MIB=256
 # The list of Figure 1 for the machine NAME TRIPLET, built from outside the tree.
 build_list() {
   cmake --install "$build/machines/$1" --prefix "$work/$1" >/dev/null
-  "$2-gcc" -static -o "$work/list-$1" -std=c99 -I"$work" -I"$work/$1/include" \
-    "$root"/examples/list/*.c "$work/list.c" "$work/$1/lib/libinterweave.a" -lstdc++ -lm -pthread -latomic 2>"$work/list-$1.log" ||
+  local flags
+  flags=$(PKG_CONFIG_LIBDIR="$work/$1/lib/pkgconfig" pkg-config --static --cflags --libs interweave)
+  # shellcheck disable=SC2086
+  "$2-gcc" -static -o "$work/list-$1" -std=c99 -I"$work" "$root"/examples/list/*.c "$work/list.c" $flags 2>"$work/list-$1.log" ||
     fail "Figure 1's list does not build for $1"
 }
 

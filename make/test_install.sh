@@ -18,19 +18,22 @@ gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.
 mkdir project
 cat >project/CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.20)
-project(outside LANGUAGES C CXX)
+project(outside LANGUAGES C)
 find_package(interweave REQUIRED)
 file(GLOB sources ${CMAKE_SOURCE_DIR}/../*.c)
-add_executable(list ${sources} ${CMAKE_SOURCE_DIR}/../generated/list.c)
-target_include_directories(list PRIVATE ${CMAKE_SOURCE_DIR}/../generated)
-target_link_libraries(list PRIVATE interweave::interweave)
+foreach(library IN ITEMS interweave interweave_static)
+  add_executable(list-${library} ${sources} ${CMAKE_SOURCE_DIR}/../generated/list.c)
+  target_include_directories(list-${library} PRIVATE ${CMAKE_SOURCE_DIR}/../generated)
+  target_link_libraries(list-${library} PRIVATE interweave::${library})
+endforeach()
 CMAKE
 cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
 cmake --build project/build >project.log 2>&1 || { cat project.log; exit 1; }
 
 start_server "$prefix/bin/interweave"
 ./list-pkgconfig --url "$address/list" insert 7 11
-./project/build/list --url "$address/list" search 11
+./project/build/list-interweave --url "$address/list" search 11
+./project/build/list-interweave_static --url "$address/list" search 7
 kill -TERM "$server"
 wait "$server" || fail "the server did not stop cleanly"
 server=

@@ -20,8 +20,9 @@ find_program(_iw_cc "${IW_TARGET}-gcc${_iw_variant}")
 if(NOT _iw_cxx OR NOT _iw_cc)
   set(_iw_package "g++-${IW_TARGET}")
   if(IW_TARGET MATCHES "mingw")
-    set(_iw_package "g++-mingw-w64-x86-64-posix")
+    set(_iw_package "g++-mingw-w64-${CMAKE_SYSTEM_PROCESSOR}-posix")
   endif()
+  string(REPLACE "_" "-" _iw_package "${_iw_package}") # which no name of a package has
   message(FATAL_ERROR "There is no cross compiler ${IW_TARGET}-g++${_iw_variant}. "
                       "On Debian or Ubuntu: apt-get install ${_iw_package}")
 endif()
