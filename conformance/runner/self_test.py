@@ -16,7 +16,7 @@ def run(program, build, kind):
     liar = {"name": "liar", "command": [sys.executable, str(HERE / "agents/lying.py"), *kind["command"]]}
 
     def failures(kinds, gaps):
-        report = matrix.run(kinds, [NUMBERS, SAME], gaps, program, build, 1, say=lambda _: None)
+        report = matrix.run(matrix.pairs_of(kinds, True), [NUMBERS, SAME], gaps, program, build, 1, say=lambda _: None)
         return len(report.failures)
 
     def gap(agent, role):
@@ -29,6 +29,10 @@ def run(program, build, kind):
             return True
         return False
 
+    def pair_count(is_long):
+        content = [{"name": name, "beside": [kind["name"]]} for name in ("one", "other")]
+        return len(matrix.pairs_of([kind, *content], is_long))
+
     honest = kind["name"]
     checks = {
         "an honest pair passes": failures([kind], []) == 0,
@@ -38,6 +42,7 @@ def run(program, build, kind):
         "a gap that passes is one": failures([kind], gap(honest, "R")) == 1,
         "a liar is found among random edits": random_test.run([kind, liar], program, build, 1, 200, None,
                                                               lambda *_: None)[2] is not None,
+        "two that are content with a third meet in long runs only": (pair_count(False), pair_count(True)) == (7, 9),
         "a rule that does not exist is refused": refused(),
     }
     return [name for name, holds in checks.items() if not holds]

@@ -4,8 +4,8 @@ module header
   implicit none
 
   integer(c_int), bind(C) :: header_constant_count
-  integer(c_int), bind(C) :: header_constants(46)
-  integer(c_int), bind(C) :: header_sizes(5)
+  integer(c_int), bind(C) :: header_constants(66)
+  integer(c_int), bind(C) :: header_sizes(9)
 end module header
 
 program constants
@@ -14,8 +14,9 @@ program constants
   use header
   use interweave
   use interweave_c, only: c_open_options
+  use interweave_types
   implicit none
-  integer(c_int), parameter :: own(46) = (/ &
+  integer(c_int), parameter :: own(66) = (/ &
     IW_OK, IW_EUNIMPLEMENTED, IW_EMALFORMED, IW_EVERSION_MISMATCH, IW_ENOT_OPEN, IW_EDENIED, &
     IW_EBAD_URL, IW_ENO_SEGMENT, IW_ENO_BLOCK, IW_EUNKNOWN_TYPE, IW_ETYPE_CONFLICT, &
     IW_EBAD_NAME, IW_ENO_LOCK, IW_EWOULD_DEADLOCK, IW_ETIMED_OUT, IW_EUNREACHABLE, IW_EFENCED, &
@@ -23,12 +24,19 @@ program constants
     IW_EBAD_VALUE, IW_EBAD_ARGUMENT, IW_EFORKED, IW_ESTRAY_WRITE, IW_EREAD_ONLY, IW_ESTALE, &
     IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED, IW_EINTERNAL, IW_CREATE, &
     IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH, IW_FULL, IW_STRICT, IW_NULL, &
-    IW_DELTA, IW_TEMPORAL, IW_DIFF /)
+    IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_KIND_PRIMITIVE, IW_KIND_ENUM, IW_KIND_STRING, IW_KIND_ARRAY, &
+    IW_KIND_RECORD, IW_KIND_UNION, IW_KIND_POINTER, IW_KIND_SEQUENCE, IW_KIND_TEXT, IW_PRIMITIVE_CHAR, &
+    IW_PRIMITIVE_UCHAR, IW_PRIMITIVE_SHORT, IW_PRIMITIVE_USHORT, IW_PRIMITIVE_INT, IW_PRIMITIVE_UINT, &
+    IW_PRIMITIVE_HYPER, IW_PRIMITIVE_UHYPER, IW_PRIMITIVE_FLOAT, IW_PRIMITIVE_DOUBLE, IW_PRIMITIVE_BOOL /)
   type(IW_stats_t) :: stats
   type(IW_copy_state) :: copy
   type(c_open_options) :: options
   type(IW_sequence_t) :: sequence
   type(IW_block_t) :: block
+  type(IW_type_def) :: table
+  type(IW_enum_member) :: member
+  type(IW_field_def) :: field
+  type(IW_arm_def) :: arm
   character(len=1) :: bytes(1)
 
   call check(header_constant_count == size(own), 'all are compared')
@@ -38,4 +46,8 @@ program constants
   call check(size(transfer(options, bytes)) == header_sizes(3), 'IW_open_options')
   call check(size(transfer(sequence, bytes)) == header_sizes(4), 'IW_sequence_t')
   call check(size(transfer(block, bytes)) == header_sizes(5), 'IW_block_t')
+  call check(size(transfer(table, bytes)) == header_sizes(6), 'IW_type_def')
+  call check(size(transfer(member, bytes)) == header_sizes(7), 'IW_enum_member')
+  call check(size(transfer(field, bytes)) == header_sizes(8), 'IW_field_def')
+  call check(size(transfer(arm, bytes)) == header_sizes(9), 'IW_arm_def')
 end program constants
