@@ -43,6 +43,7 @@ run "client library on machines unlike this one" make/test_machines.sh
 run "programs across machines" make/test_across.sh
 run "every client and machine against every other" make/test_conformance.sh
 run "an installation, used from outside" make/test_install.sh
+run "the tutorial, command by command" make/test_tutorial.py
 run "the demo" make/test_demo.sh
 run "decoders under fuzz, briefly" make/fuzz.sh --short
 

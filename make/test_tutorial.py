@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Runs docs/tutorial.md as its reader would: every command in order, each file saved, every output compared.
+
+  ```sh                a shell's commands; the shell lives as long as the page
+  ```text              what the block before has printed, to the letter
+  ```sh NAME           a command in a terminal of its own, which stays; it has begun when it has printed a line
+  ```text NAME         what that terminal shows so far
+  ```LANG file=NAME    a file to save in the shell's folder
+
+$HOME is a folder of its own, and 127.0.0.1/ the address of the server, which takes whatever port is free. The
+clone's own build is what is installed: `make build` has nothing left to do.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+PAGE = REPOSITORY / "docs/tutorial.md"
+BLOCK = re.compile(r"^```(\w+)(?: +(?:file=(\S+)|(\w+)))?\n(.*?)^```$", re.S | re.M)
+END = "the block has ended"
+
+
+class Terminal:
+    """A command that stays: a server, a program that follows. It has begun when this is made."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+        self.lines = [self.process.stdout.readline()]
+
+    def first_lines(self, count):
+        while len(self.lines) < count:
+            self.lines.append(self.process.stdout.readline())
+        return "".join(self.lines)
+
+    def end(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.communicate()
+
+
+class Shell:
+    """Where the reader types, from the first block to the last."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["bash", "-euo", "pipefail"], cwd=REPOSITORY, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def run(self, commands):
+        self.process.stdin.write(f"{{\n{commands}}} </dev/null\necho '{END}'\n")
+        self.process.stdin.flush()
+        printed = ""
+        for line in self.process.stdout:
+            if line == END + "\n":
+                return printed
+            printed += line
+        raise Wrong(f"failed, after it printed:\n{printed}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class Wrong(Exception):
+    pass
+
+
+class Reader:
+    def __init__(self, home):
+        self.replaced = {"$HOME": home, "build/python/": os.environ.get("BUILD", "build") + "/python/"}
+        self.folder = pathlib.Path(home) / "todo"
+        self.shell = Shell()
+        self.terminals = {}
+        self.printed = ""
+
+    def does(self, language, file, terminal, text):
+        if language != "text":
+            for before, after in self.replaced.items():
+                text = text.replace(before, after)
+        if file:
+            (self.folder / file).write_text(text, encoding="utf-8")
+        elif language == "text":
+            printed = self.terminals[terminal].first_lines(text.count("\n")) if terminal else self.printed
+            if printed != text:
+                raise Wrong(f"what was printed is another text:\n{printed}")
+        elif language == "sh" and terminal:
+            self.begins(terminal, text)
+        elif language == "sh":
+            self.printed = self.shell.run(text)
+        else:
+            raise Wrong("neither a command, nor a file, nor what is printed")
+
+    def begins(self, terminal, command):
+        """A server listens wherever there is room: another one may have the usual place."""
+        elsewhere = " --listen 127.0.0.1:0 --http 127.0.0.1:0"
+        self.terminals[terminal] = Terminal(command.replace(" serve", " serve" + elsewhere))
+        word, _, address = self.terminals[terminal].lines[0].strip().partition(" ")
+        if word == "listening":
+            self.replaced["127.0.0.1/"] = address + "/"
+
+    def leaves(self):
+        self.shell.end()
+        for terminal in self.terminals.values():
+            terminal.end()
+
+
+def main():
+    page = PAGE.read_text(encoding="utf-8")
+    blocks = list(BLOCK.finditer(page))
+    if len(blocks) * 2 != page.count("```"):
+        sys.exit(f"{PAGE.name}: a fence that is none of those that this test knows")
+    with tempfile.TemporaryDirectory() as home:
+        reader = Reader(home)
+        try:
+            for block in blocks:
+                reader.does(*block.groups())
+        except Wrong as wrong:
+            line = page.count("\n", 0, block.start()) + 1
+            sys.exit(f"{PAGE.name}:{line}: {wrong}")
+        finally:
+            reader.leaves()
+    print(f"tutorial: all {len(blocks)} blocks do what they say")
+
+
+main()
