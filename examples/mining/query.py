@@ -76,16 +76,14 @@ def extensions(lattice: Any, sequence: Any) -> Iterator[Any]:
 def find(lattice: Any, steps: List[int]) -> Optional[Any]:
     at = lattice.root
     for step in steps:
-        last = at.length
-        at = next((one for one in extensions(lattice, at) if one.items[last] == step), None)
+        at = next((one for one in extensions(lattice, at) if one.item == step), None)
         if at is None:
             return None
     return at
 
 
 def next_after(lattice: Any, sequence: Any) -> List[Next]:
-    last = sequence.length
-    found = [Next(support(lattice, one), int(one.items[last])) for one in extensions(lattice, sequence)]
+    found = [Next(support(lattice, one), one.item) for one in extensions(lattice, sequence)]
     return sorted(found, key=lambda one: -one.customers)
 
 

@@ -55,7 +55,8 @@ def test_sequences_lead_to_those_that_they_extend_and_back(url):
         def walk(sequence, having):
             count, at = 0, sequence.extended_by
             while at is not None:
-                assert at.extends == sequence and at.length == sequence.length + 1
+                assert at.extends == sequence and at.text.startswith(sequence.text)
+                assert at.text.endswith(str(at.item if at.item >= 0 else -1 - at.item))
                 support = int(base[at.row]) + int(gain[at.row])
                 assert 0 < support <= having
                 count += (support >= lattice.minimum) + walk(at, support)

@@ -8,8 +8,8 @@
 namespace mining {
 
 using Item = std::uint32_t;
-inline constexpr Item kLargestItem = 0x3fffffff;
-using ItemSet = std::vector<Item>;  // ascending, each once
+inline constexpr Item kLargestItem = 9'999;  // the lattice spells them with four digits
+using ItemSet = std::vector<Item>;           // ascending, each once
 
 struct Transaction {
   std::uint32_t customer;

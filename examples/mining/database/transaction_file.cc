@@ -36,7 +36,7 @@ std::optional<std::string> read_transactions(const std::string& path, Database& 
     all.emplace_back();
     if (parse(line, all.back())) continue;
     return path + ":" + std::to_string(all.size()) +
-           ": not of the form `customer rank n item1 ... itemn` with ascending items";
+           ": not of the form `customer rank n item1 ... itemn` with ascending items below 10000";
   }
   if (all.empty()) return path + ": holds no transactions";
   std::stable_sort(all.begin(), all.end(),

@@ -80,7 +80,7 @@ void Query::answer(const lattice_t& lattice) {
   if (found == nullptr) {
     std::printf("fewer than %u customers bought %s\n", lattice.minimum, spelled().c_str());
   } else {
-    if (found->length != 0) {
+    if (!is_empty(*found)) {
       std::printf("%u customers bought %s; next they buy\n", support(lattice, *found),
                   spelled().c_str());
     }

@@ -5,16 +5,16 @@
 namespace mining {
 namespace {
 
-// FNV-1a, four bytes at a time.
+// FNV-1a, a value at a time.
 std::uint64_t mixed(std::uint64_t sum, std::uint32_t value) {
   return (sum ^ value) * 0x100000001B3;
 }
 
 std::uint64_t checksum(const lattice_t& lattice, const pattern_t& pattern, std::uint64_t sum) {
   for (const pattern_t* at = pattern.extended_by; at != nullptr; at = at->next) {
-    for (unsigned i = 0; i < at->length; ++i) {
-      sum = mixed(sum, static_cast<std::uint32_t>(at->items[i]));
-    }
+    sum = mixed(sum, static_cast<std::uint32_t>(at->item));
+    for (const char* c = at->text; *c != '\0'; ++c)
+      sum = mixed(sum, static_cast<unsigned char>(*c));
     // A pointer back that leads elsewhere is another lattice, too.
     sum = mixed(sum, at->extends == &pattern ? support(lattice, *at) : ~0U);
     sum = checksum(lattice, *at, sum);
@@ -39,7 +39,7 @@ std::uint32_t support(const lattice_t& lattice, const pattern_t& pattern) {
 }
 
 bool is_frequent(const lattice_t& lattice, const pattern_t& pattern) {
-  return pattern.length == 0 || support(lattice, pattern) >= lattice.minimum;
+  return is_empty(pattern) || support(lattice, pattern) >= lattice.minimum;
 }
 
 const pattern_t* find(const lattice_t& lattice, const Sequence& sequence) {
@@ -47,20 +47,19 @@ const pattern_t* find(const lattice_t& lattice, const Sequence& sequence) {
   for (const Extension extension : sequence) {
     const int wanted = as_stored(extension);
     at = at->extended_by;
-    while (at != nullptr && at->items[at->length - 1] != wanted) at = at->next;
+    while (at != nullptr && at->item != wanted) at = at->next;
     if (at == nullptr) return nullptr;
   }
   return is_frequent(lattice, *at) ? at : nullptr;
 }
 
 std::vector<Next> next_after(const lattice_t& lattice, const pattern_t& pattern, std::size_t most) {
-  const bool is_empty = pattern.length == 0;
-  const double having = is_empty ? lattice.customers : support(lattice, pattern);
+  const double having = is_empty(pattern) ? lattice.customers : support(lattice, pattern);
   std::vector<Next> all;
   for (const pattern_t* at = pattern.extended_by; at != nullptr; at = at->next) {
     if (!is_frequent(lattice, *at)) continue;
     const std::uint32_t customers = support(lattice, *at);
-    all.push_back({as_read(at->items[at->length - 1]), customers, customers / having});
+    all.push_back({as_read(at->item), customers, customers / having});
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Next& a, const Next& b) { return a.customers > b.customers; });

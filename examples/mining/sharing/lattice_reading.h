@@ -13,6 +13,9 @@ namespace mining {
 int as_stored(Extension extension);
 Extension as_read(int stored);
 
+// The one that all others extend.
+inline bool is_empty(const pattern_t& pattern) { return pattern.extends == nullptr; }
+
 std::uint32_t support(const lattice_t& lattice, const pattern_t& pattern);
 
 // Those that are not are in the lattice because they were.

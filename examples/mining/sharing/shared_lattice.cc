@@ -1,6 +1,7 @@
 #include "sharing/shared_lattice.h"
 
 #include <algorithm>
+#include <string>
 
 #include "sharing/lattice_reading.h"
 #include "sharing/lattice_segment.h"
@@ -13,6 +14,8 @@ template <typename T>
 void set(T& place, T value) {
   if (place != value) place = value;
 }
+
+static_assert(PATTERN_LARGEST_ITEM == kLargestItem);
 
 // Room for a lattice that grows: what is not used yet is zeros, which do not travel.
 std::size_t with_reserve(std::size_t rows) { return rows + rows / 2 + 64; }
@@ -80,9 +83,10 @@ void SharedLattice::add(const FrequentSequence& sequence) {
   blocks_[sequence.row] = block;
   block->extends = block_of(*sequence.prefix);
   block->row = sequence.row;
-  block->length = sequence.length;
-  std::copy_n(block->extends->items, sequence.length - 1, block->items);
-  block->items[sequence.length - 1] = as_stored(sequence.last);
+  block->item = as_stored(sequence.last);
+  const std::string between = sequence.length == 1 ? "" : sequence.last.with_last ? "+" : " ";
+  const std::string text = block->extends->text + (between + std::to_string(sequence.last.item));
+  text.copy(block->text, PATTERN_TEXT_MAX);  // the block is zeros, so the text ends
   // In front: of all that come to one sequence, only its own block tells.
   block->next = block->extends->extended_by;
   block->extends->extended_by = block;
