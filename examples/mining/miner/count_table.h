@@ -41,7 +41,8 @@ class CountTable {
   // There is always a free place.
   std::size_t find(Extension extension) const {
     const std::size_t mask = places_.size() - 1;
-    std::size_t at = (extension.code() * std::size_t{0x9E3779B97F4A7C15} >> 32) & mask;
+    const std::uint64_t mixed = extension.code() * std::uint64_t{0x9E3779B97F4A7C15};
+    std::size_t at = static_cast<std::size_t>(mixed >> 32) & mask;
     while (places_[at].count != 0 && places_[at].extension != extension) at = (at + 1) & mask;
     return at;
   }
