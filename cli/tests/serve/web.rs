@@ -45,7 +45,8 @@ fn the_viewer_and_what_it_asks_are_served() {
     let (_, status) = server.get("/status", "127.0.0.1");
     assert!(status.contains("\"listening\": [\"127.0.0.1:"), "{status}");
     assert!(status.contains("\"path\": \"/numbers\""), "{status}");
-    assert!(status.contains("\"behind\": 0}"), "{status}");
+    let reader = "\"version\": 1, \"behind\": 0, \"stale_ms\": 0}";
+    assert!(status.contains(reader), "{status}");
 }
 
 #[test]
