@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|optimisations|server_costs|solver|frames|rpc for one.
+# granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
 cmake --build "$BUILD/release" --parallel "${JOBS:-2}" -- --quiet
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
-for name in update frame read_lock memory readers blocks granularity translate swizzle optimisations; do
+for name in update frame read_lock memory readers blocks granularity translate swizzle optimisations mining; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   echo "== $name"
   "$BUILD/release/bench/bench_$name"
@@ -21,6 +21,9 @@ for name in update frame read_lock memory readers blocks granularity translate s
     swizzle)
       make/plot.py bench/results/swizzle.csv --x case --series system,operation --y million_per_s --bars --log y \
         --unit "million pointers a second" --title "Pointers on their way out and in (ICDCS'03, Figure 6)" ;;
+    mining)
+      make/plot.py bench/results/mining.csv --x mode --series dataset --y bytes --bars --log y \
+        --title "Bytes to follow a lattice through 50 updates of 1 % (ICDCS'03, Figure 7)" ;;
   esac
 done
 # The cluster's messages, where its transport library is there.
