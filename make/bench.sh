@@ -33,6 +33,21 @@ if [[ "$ONLY" =~ ^(am)?$ ]] && [ -x "$BUILD/release/bench/am/bench_am" ]; then
   make/plot.py bench/results/am.csv --x bytes --series transport,mode,system --y us --log xy --unit us \
     --title "Round trips of Active Messages and of the bare transport library"
 fi
+# Get and put among the nodes of a cluster: Figures 4a, 4b and 4c, and 5b.
+if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; then
+  echo "== ddss"
+  "$BUILD/release/bench/ddss/bench_ddss"
+  make/plot.py bench/results/ddss.csv --x bytes --series transport,system,model --y us --log xy --unit us \
+    --where operation=put --where mode=polling --title "Put by model and size (DDSS, HiPC'06, Figure 4a)"
+  for figure in 4b 4c; do
+    if [ $figure = 4b ]; then x=clients; else x=contention_percent; fi
+    make/plot.py bench/results/ddss_clients.csv --x $x --series model --y us,mean_us --log y --unit us \
+      --where figure=$figure --out bench/results/ddss_clients-$figure.svg \
+      --title "Clients of one node (DDSS, HiPC'06, Figure $figure)"
+  done
+  make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us --log y --unit us \
+    --title "Version check of a loaded node (DDSS, HiPC'06, Figure 5b)"
+fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.
 if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
   echo "== solver"

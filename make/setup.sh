@@ -9,7 +9,7 @@ packages=(
   g++ gcc make cmake ninja-build pkg-config git ca-certificates
   gfortran libgtest-dev clang-format python3 python3-dev python3-venv
   libpng-dev
-  redis-server libhiredis-dev
+  redis-server libhiredis-dev memcached
   libtirpc-dev rpcsvc-proto libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto libprotobuf-dev
   protobuf-compiler gnuplot-nox
   clang libclang-rt-14-dev

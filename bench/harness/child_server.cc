@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +58,16 @@ std::string wait_for_line(int output, const std::string& mark, const std::string
   give_up(program + " did not start; is it installed?");
 }
 
+bool listens(const std::string& path) {
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  path.copy(at.sun_path, sizeof at.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool is_there = connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;
+  close(fd);
+  return is_there;
+}
+
 std::string own_folder() {
   char name[] = "/tmp/interweave-bench.XXXXXX";
   if (mkdtemp(name) == nullptr) give_up("mkdtemp failed");
@@ -102,6 +114,23 @@ ChildServer ChildServer::redis() {
                        "--appendonly", "no", "--dir", server.folder_},
                       server.folder_ + "/log", &output);
   wait_for_line(output, "ready to accept connections", "redis-server");
+  return server;
+}
+
+// It says nothing when it is ready, unless it says everything.
+ChildServer ChildServer::memcached() {
+  ChildServer server;
+  server.folder_ = own_folder();
+  server.address_ = server.folder_ + "/socket";
+  int output = -1;
+  server.pid_ = start({"memcached", "-u", "root", "-I", "2m", "-s", server.address_},
+                      server.folder_ + "/log", &output);
+  while (!listens(server.address_)) {
+    if (waitpid(server.pid_, nullptr, WNOHANG) != 0) {
+      give_up("memcached did not start; is it installed?");
+    }
+    usleep(1000);
+  }
   return server;
 }
 

@@ -23,6 +23,8 @@ class ChildServer {
   static ChildServer listening(const std::vector<std::string>& command);
   // Listens on a Unix socket only, keeps nothing on disk; address() is the socket's path.
   static ChildServer redis();
+  // The same.
+  static ChildServer memcached();
 
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,7 +18,7 @@ namespace iw::ddss {
 namespace {
 
 constexpr timespec sleep_max{0, 50'000'000};
-constexpr int polls_a_clock = 16;
+constexpr int polls_a_clock = 64;
 
 Channel* map(int memory) {
   void* mapped = mmap(nullptr, channel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
@@ -84,7 +85,11 @@ bool await_change(std::atomic<std::uint32_t>& count, std::uint32_t seen,
                   std::atomic<std::uint32_t>& sleeps, std::chrono::microseconds spin) {
   const auto spin_until = std::chrono::steady_clock::now() + spin;
   for (int poll = 1; count.load(std::memory_order_acquire) == seen; poll++) {
-    if (poll % polls_a_clock != 0 || std::chrono::steady_clock::now() < spin_until) continue;
+    if (poll % polls_a_clock != 0) continue;
+    if (std::chrono::steady_clock::now() < spin_until) {
+      sched_yield();  // the other may have no processor but this one
+      continue;
+    }
     sleeps = 1;
     if (count == seen) {
       syscall(SYS_futex, &count, FUTEX_WAIT, seen, &sleep_max, nullptr, 0);

@@ -1,0 +1,72 @@
+// What the measurements of get and put share: the table, the clock, the other process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "harness/child_server.h"
+#include "harness/results.h"
+
+namespace bench {
+
+[[noreturn]] void fail(const std::string& what);
+
+struct Case {
+  std::string transport;  // shm or tcp
+  bool is_blocking;
+  const char* mode() const { return is_blocking ? "blocking" : "polling"; }
+};
+
+// ddss.csv and the table on the screen.
+class Table {
+ public:
+  void row(const char* operation, const char* model, std::size_t bytes, const Case& measured,
+           const char* system, double us);
+  void finish() { csv_.finish(); }
+
+ private:
+  Csv csv_{"ddss.csv", "operation,model,bytes,transport,mode,system,us"};
+};
+
+// This program in a role, over a transport.
+ChildServer target(const std::string& role, const std::string& transport,
+                   const std::string& argument = "");
+
+// The median over batches of a call's time, in us. Slow calls are made less often.
+template <typename Call>
+double measure(const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  using Microseconds = std::chrono::duration<double, std::micro>;
+  constexpr int batches = 31;
+  constexpr double batch_us = 1500;
+  for (int i = 0; i < 20; i++) call();  // warms up
+  const auto first = Clock::now();
+  for (int i = 0; i < 10; i++) call();
+  const double estimate = Microseconds(Clock::now() - first).count() / 10;
+  const int calls = std::max(1, static_cast<int>(batch_us / std::max(estimate, 0.01)));
+  std::vector<double> samples;
+  for (int batch = 0; batch < batches; batch++) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < calls; i++) call();
+    samples.push_back(Microseconds(Clock::now() - begin).count() / calls);
+  }
+  return median(samples);
+}
+
+inline const std::vector<std::size_t> sizes{1, 8, 64, 1024, 65536, 1 << 20};
+
+// The parts. Roles are run in a process of their own.
+void measure_models(const Case& measured, Table* table);
+void measure_ucx(const Case& measured, Table* table);
+void measure_redis(Table* table);
+void measure_memcached(Table* table);
+void measure_load();
+void measure_clients();
+int run_node();
+int run_loaded(int busy_threads);
+int run_client(int argc, char** argv);
+int run_ucx(const std::string& transport, bool is_blocking);
+
+}  // namespace bench

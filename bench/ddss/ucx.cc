@@ -1,0 +1,145 @@
+// The bare transport library: what a program that knows nothing but UCX would do. A put is flushed:
+// before that it need not be at its target.
+#include <poll.h>
+#include <ucp/api/ucp.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "ddss/measures.h"
+
+namespace bench {
+namespace {
+
+void check(ucs_status_t status, const char* what) {
+  if (status != UCS_OK) fail(std::string(what) + ": " + ucs_status_string(status));
+}
+
+class Bare {
+ public:
+  Bare(const std::string& transport, bool is_blocking) : is_blocking_(is_blocking) {
+    setenv("UCX_TLS", transport == "shm" ? "self,sysv,cma" : "self,tcp", 1);
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+    check(ucp_init(&params, nullptr, &context_), "ucp_init");
+    ucp_worker_params_t worker_params{};
+    worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    check(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create");
+    check(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd");
+  }
+
+  // The target's: what others need, as hexadecimal text.
+  std::string offer() {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+    params.length = sizes.back();
+    params.flags = UCP_MEM_MAP_ALLOCATE;
+    ucp_mem_h memory = nullptr;
+    check(ucp_mem_map(context_, &params, &memory), "ucp_mem_map");
+    ucp_mem_attr_t attributes{};
+    attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+    check(ucp_mem_query(memory, &attributes), "ucp_mem_query");
+    void* key = nullptr;
+    std::size_t key_bytes = 0, address_bytes = 0;
+    check(ucp_rkey_pack(context_, memory, &key, &key_bytes), "ucp_rkey_pack");
+    ucp_address_t* address = nullptr;
+    check(ucp_worker_get_address(worker_, &address, &address_bytes), "ucp_worker_get_address");
+    const Lengths lengths{reinterpret_cast<std::uintptr_t>(attributes.address), key_bytes};
+    std::string all(reinterpret_cast<const char*>(&lengths), sizeof lengths);
+    all.append(static_cast<const char*>(key), key_bytes);
+    all.append(reinterpret_cast<const char*>(address), address_bytes);
+    std::string text;
+    for (const unsigned char c : all) text += format("%02x", c);
+    return text;
+  }
+
+  void connect(const std::string& text) {
+    std::string all;
+    for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+      all += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+    }
+    Lengths lengths;
+    std::memcpy(&lengths, all.data(), sizeof lengths);
+    remote_ = lengths.address;
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address =
+        reinterpret_cast<const ucp_address_t*>(all.data() + sizeof lengths + lengths.key_bytes);
+    check(ucp_ep_create(worker_, &params, &endpoint_), "ucp_ep_create");
+    check(ucp_ep_rkey_unpack(endpoint_, all.data() + sizeof lengths, &key_), "ucp_ep_rkey_unpack");
+  }
+
+  void put(const std::vector<char>& from) {
+    ucp_request_param_t param{};
+    finish(ucp_put_nbx(endpoint_, from.data(), from.size(), remote_, key_, &param));
+    finish(ucp_ep_flush_nbx(endpoint_, &param));
+  }
+
+  void get(std::vector<char>* to) {
+    ucp_request_param_t param{};
+    finish(ucp_get_nbx(endpoint_, to->data(), to->size(), remote_, key_, &param));
+  }
+
+  void serve() {
+    for (;;) turn();
+  }
+
+ private:
+  struct Lengths {
+    std::uint64_t address;
+    std::uint64_t key_bytes;
+  };
+
+  void finish(ucs_status_ptr_t posted) {
+    if (!UCS_PTR_IS_PTR(posted)) return check(UCS_PTR_STATUS(posted), "put or get");
+    while (ucp_request_check_status(posted) == UCS_INPROGRESS) turn();
+    check(ucp_request_check_status(posted), "put or get");
+    ucp_request_free(posted);
+  }
+
+  void turn() {
+    if (ucp_worker_progress(worker_) > 0 || !is_blocking_) return;
+    if (ucp_worker_arm(worker_) != UCS_OK) return;
+    pollfd one{event_fd_, POLLIN, 0};
+    poll(&one, 1, 1000);
+  }
+
+  const bool is_blocking_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+  ucp_rkey_h key_ = nullptr;
+  std::uint64_t remote_ = 0;
+  int event_fd_ = -1;
+};
+
+}  // namespace
+
+int run_ucx(const std::string& transport, bool is_blocking) {
+  Bare bare(transport, is_blocking);
+  std::printf("listening %s\n", bare.offer().c_str());
+  std::fflush(stdout);
+  bare.serve();
+  return 0;
+}
+
+void measure_ucx(const Case& measured, Table* table) {
+  const std::string role = measured.is_blocking ? "ucx-blocking" : "ucx-polling";
+  const ChildServer other = ChildServer::listening({"/proc/self/exe", role, measured.transport});
+  Bare bare(measured.transport, measured.is_blocking);
+  bare.connect(other.address());
+  for (const std::size_t bytes : sizes) {
+    const std::vector<char> sent(bytes, 'x');
+    std::vector<char> got(bytes);
+    const double put_us = measure([&] { bare.put(sent); });
+    const double get_us = measure([&] { bare.get(&got); });
+    if (got != sent) fail("what was put is not what is got");
+    table->row("put", "null", bytes, measured, "ucx", put_us);
+    table->row("get", "null", bytes, measured, "ucx", get_us);
+  }
+}
+
+}  // namespace bench
