@@ -134,6 +134,11 @@ class Reader {
   std::uint64_t seen_ = 0;
 };
 
+std::uint64_t checksum_of(const mining::SharedLattice& shared) {
+  const iw::ReadLock lock(shared.segment());
+  return mining::checksum(shared.lattice());
+}
+
 // What the segment is made of, in this process's memory.
 struct Native {
   std::size_t bytes = 0, pointer_bytes = 0;
@@ -213,7 +218,7 @@ class Measurement {
       }
       shared.publish(miner_, changes, step, step == kGrowingSteps);
       if (step == 0) bytes_of_first = stats_of(shared.segment().handle()).diff_bytes_sent;
-      board_->checksums[step + 1] = mining::checksum(shared.lattice());
+      board_->checksums[step + 1] = checksum_of(shared);
       for (const auto& reader : readers) reader->go();
       for (const auto& reader : readers) reader->wait_had_it();
     }

@@ -61,7 +61,7 @@ int Builder::run() {
     if (!stop_.requested()) take_step(++step);
   }
   // Readers that wait for more need not.
-  if (!shared_.lattice().finished) shared_.publish(miner_, {}, step, true);
+  if (step < options_.steps) shared_.publish(miner_, {}, step, true);
   if (stop_.requested() && !options_.quiet) std::printf("stopped after step %u\n", step);
   return 0;
 }

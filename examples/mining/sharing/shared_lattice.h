@@ -14,7 +14,8 @@ namespace mining {
 
 class SharedLattice {
  public:
-  // Failures of the library are exceptions here and below (iw::Error).
+  // Failures of the library are exceptions here and below (iw::Error). After one the segment is as
+  // before the call, and this object of no use any more.
   explicit SharedLattice(iw::Segment segment) : segment_(std::move(segment)) {}
 
   // Frees a lattice that was left in the segment. False: the segment holds something else.
