@@ -163,7 +163,7 @@ contains
     call check(seconds >= 0, 'the copy was confirmed')
   end subroutine coherence_is_chosen
 
-  ! Another process's release would be told of; here the calls are made and taken back.
+  ! That another process's release is told of is seen by changes.f90; here the calls are made and taken back.
   subroutine changes_are_told()
     integer(c_int64_t), target :: told(2)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fortran and C++ share segments of a real server:
-#   exchange_test.sh INTERWEAVE FORTRAN-EXCHANGE CPP-EXCHANGE FORTRAN-CALLS
+#   exchange_test.sh INTERWEAVE FORTRAN-EXCHANGE CPP-EXCHANGE FORTRAN-CALLS FORTRAN-CHANGES
 set -eu
 work=$(mktemp -d)
 server=
@@ -22,4 +22,22 @@ test -n "$address" || { cat "$work/server.log" >&2; exit 1; }
 "$3" check "$address/cpp"
 "$2" check "$address/cpp"
 "$4" "$address"
+
+# hears_of VERSION: the next line of the process that hears of changes.
+hears_of() {
+  read -r line <&5
+  test "$line" = "$1" || { echo "'$line', not '$1'" >&2; exit 1; }
+}
+mkfifo "$work/said" "$work/told"
+"$5" hear "$address" <"$work/told" >"$work/said" &
+hearer=$!
+exec 4>"$work/told" 5<"$work/said"
+hears_of "hearing from 0"
+"$5" tell "$address"
+hears_of "heard of 1"
+echo >&4
+hears_of "hearing from 1"
+"$5" tell "$address"
+hears_of "heard of 2"
+wait "$hearer"
 echo "Fortran and C++ see the same"

@@ -10,7 +10,7 @@ cat >"$work/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.20)
 project(outside LANGUAGES C Fortran)
 find_package(interweave REQUIRED)
-foreach(program exchange calls)
+foreach(program exchange calls changes)
   add_executable(${program} ${TESTS}/checks.f90 ${TESTS}/${program}.f90 ${TYPES}/exchange.f90
     ${TYPES}/exchange.c)
   target_link_libraries(${program} PRIVATE interweave::fortran)
@@ -31,4 +31,4 @@ gcc -c $flags "$3/exchange.c" -o types.o
 # shellcheck disable=SC2046,SC2086
 gfortran -std=f2003 $flags "$3/exchange.f90" "$tests/checks.f90" "$tests/exchange.f90" types.o \
   $(pkg-config --libs interweave_fortran) "-Wl,-rpath,$work/prefix/lib" -o exchange
-"$tests/exchange_test.sh" "$4" "$work/build/exchange" "$work/exchange" "$work/build/calls"
+"$tests/exchange_test.sh" "$4" "$work/build/exchange" "$work/exchange" "$work/build/calls" "$work/build/changes"

@@ -18,7 +18,7 @@ strict_in() {
 strict_in "$root/fortran/src" constants text arrays c_interface interweave types
 strict_in "$root/fortran/conformance" json numbers declarations units commands agent
 strict_in "$2" exchange
-strict_in "$root/fortran/tests" checks alone calls constants exchange
+strict_in "$root/fortran/tests" checks alone calls changes constants exchange
 strict_in "$3" astroflow
 strict_in "$root/examples/astroflow/fortran" kernels solver problems run arguments plain shared steps \
   process options segment summary simulator
