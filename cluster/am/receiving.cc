@@ -270,7 +270,7 @@ void Bundle::take_reply(Connection& connection, const HeadAndWords& got,
   if (got.head.handler == no_handler) return;
   if (connection.replies_handled++ == connection.replies_handled_said) {
     unsaid_.push_back(&connection);
-    has_unsaid_ = true;
+    has_unsaid_.store(true, std::memory_order_relaxed);
   }
   const int status = refuse(*connection.endpoint, got.head, block.size());
   if (status != 0) {

@@ -45,7 +45,7 @@ Head Bundle::head_for(Connection& to, Kind kind) {
 
 void Bundle::forget_unsaid(Connection& connection) {
   std::erase(unsaid_, &connection);
-  has_unsaid_ = !unsaid_.empty();
+  has_unsaid_.store(!unsaid_.empty(), std::memory_order_relaxed);
 }
 
 fabric::Status Bundle::post(fabric::PeerId to, Record* record) {

@@ -15,7 +15,11 @@ namespace {
 
 constexpr std::chrono::milliseconds sleep_max{250};  // see service.cc
 constexpr int polls_a_clock = 8;                     // reading the clock costs as much as a poll
+constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
+// The library's fastest way is for one piece of about this size.
+constexpr std::size_t one_piece_bytes_max = 128;
+static_assert(one_piece_bytes_max <= sizeof(Op::header));
 
 }  // namespace
 
@@ -81,30 +85,37 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
                                    std::size_t header_length, void* data, std::size_t length,
                                    const ucp_am_recv_param_t* param) {
   const auto& slot = *static_cast<HandlerSlot*>(slot_pointer);
-  const bool is_ours = header_length >= sizeof(PeerId) && header_length <= sizeof(Op::header) &&
-                       (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
-  if (!is_ours) return UCS_OK;
-  const Bytes whole(static_cast<const std::byte*>(header), header_length);
-  const Bytes payload(static_cast<const std::byte*>(data), length);
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
+  Bytes begin(static_cast<const std::byte*>(header), header_length);
+  Bytes payload(static_cast<const std::byte*>(data), length);
+  const bool is_one_piece = header_length == 0;
+  if (is_one_piece) std::swap(begin, payload);
+  Prefix prefix;
+  if (begin.size() < sizeof prefix) return UCS_OK;
+  std::memcpy(&prefix, begin.data(), sizeof prefix);
+  begin = begin.subspan(sizeof prefix);
+  if (prefix.header_bytes > begin.size() || prefix.header_bytes > header_bytes_max) return UCS_OK;
+  if (is_one_piece) payload = begin.subspan(prefix.header_bytes);
+  begin = begin.first(prefix.header_bytes);
   UcxWorker& self = *slot.worker;
   if (self.is_progressing_) {
-    self.deliver(slot, whole, payload);
+    self.deliver(slot, prefix.from, begin, payload);
     return UCS_OK;
   }
   // To itself: the library delivers it inside the call that sends it.
-  self.after_progress_.emplace_back(
-      [&self, &slot, header = std::vector(whole.begin(), whole.end()),
-       kept = std::vector(payload.begin(), payload.end())] { self.deliver(slot, header, kept); });
+  self.after_progress_.emplace_back([&self, &slot, from = prefix.from,
+                                     kept_header = std::vector(begin.begin(), begin.end()),
+                                     kept = std::vector(payload.begin(), payload.end())] {
+    self.deliver(slot, from, kept_header, kept);
+  });
   self.fabric_.service().nudge_if_asleep();
   return UCS_OK;
 }
 
-void UcxWorker::deliver(const HandlerSlot& slot, Bytes header, Bytes payload) const {
-  PeerId from;
-  std::memcpy(&from, header.data(), sizeof from);
+void UcxWorker::deliver(const HandlerSlot& slot, PeerId from, Bytes header, Bytes payload) const {
   const Peer* peer = find(from);
   if (peer == nullptr || peer->state == PeerState::dead) return;
-  slot.handler(slot.context, Message{from, header.subspan(sizeof from), payload, is_service_});
+  slot.handler(slot.context, Message{from, header, payload, is_service_});
 }
 
 Op* UcxWorker::take_op(Completion* done) {
@@ -147,11 +158,18 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
     return peer->state == PeerState::dead ? peer->why : Status::bad_argument;
   }
   Op* op = take_op(done);
-  std::memcpy(op->header.data(), &peer->own_index_there, sizeof(PeerId));
-  if (!header.empty())
-    std::memcpy(op->header.data() + sizeof(PeerId), header.data(), header.size());
-  return send_on(peer->endpoint, id, Bytes(op->header).first(sizeof(PeerId) + header.size()),
-                 payload, op);
+  const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header.size())};
+  std::byte* at = op->header.data();
+  std::memcpy(at, &prefix, sizeof prefix);
+  at += sizeof prefix;
+  if (!header.empty()) std::memcpy(at, header.data(), header.size());
+  const std::size_t begin_bytes = sizeof prefix + header.size();
+  if (begin_bytes + payload.size() > one_piece_bytes_max) {
+    return send_on(peer->endpoint, id, Bytes(op->header).first(begin_bytes), payload, op);
+  }
+  if (!payload.empty()) std::memcpy(at + header.size(), payload.data(), payload.size());
+  const auto piece = Bytes(op->header).first(begin_bytes + payload.size());
+  return send_on(peer->endpoint, id, {}, piece, op);
 }
 
 // Never by rendezvous: an eager message cannot overtake another.
@@ -188,7 +206,8 @@ bool UcxWorker::arm_held() {
 unsigned UcxWorker::progress() {
   if (lock_.is_mine() || !lock_.try_lock()) return 0;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const unsigned handled = progress_held();
+  unsigned handled = 0;
+  for (int look = 0; look < looks_a_poll && handled == 0; look++) handled = progress_held();
   lock_.unlock();
   if (handled > 0) tell_sleepers();
   lock_.let_others_in();

@@ -35,11 +35,18 @@ struct Peer {
   Status why = Status::peer_dead;  // of one that is dead
 };
 
+// Before a message's header. A small message travels in one piece, a large one as header and
+// payload.
+struct Prefix {
+  PeerId from;  // as its receiver knows the sender
+  std::uint32_t header_bytes;
+};
+
 // What the transport is at: kept until it calls back.
 struct Op {
   UcxWorker* worker = nullptr;
   Completion* done = nullptr;
-  std::array<std::byte, 4 + header_bytes_max> header;
+  std::array<std::byte, sizeof(Prefix) + header_bytes_max> header;
 };
 
 class UcxWindow final : public Window {
@@ -144,7 +151,7 @@ class UcxWorker final : public Worker {
                                  const ucp_am_recv_param_t*);
   static void on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status);
 
-  void deliver(const HandlerSlot& slot, Bytes header, Bytes payload) const;
+  void deliver(const HandlerSlot& slot, PeerId from, Bytes header, Bytes payload) const;
 
   // Operations. All with the lock held.
   Op* take_op(Completion* done);

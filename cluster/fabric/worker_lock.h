@@ -5,10 +5,14 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 namespace iw::fabric {
 
+// Taken and given back twice a message, nearly always by the same thread: one atomic exchange and
+// one plain store. Who must wait yields, then sleeps a little at a time; nobody is woken.
 class WorkerLock {
  public:
   bool is_mine() const { return owner_.load(std::memory_order_relaxed) == me(); }
@@ -18,19 +22,14 @@ class WorkerLock {
       depth_++;
       return;
     }
-    if (!mutex_.try_lock()) {
-      waiting_.fetch_add(1, std::memory_order_relaxed);
-      mutex_.lock();
-      waiting_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    owner_.store(me(), std::memory_order_relaxed);
+    if (!try_lock()) wait();
   }
 
   // Not for the thread that holds it.
   bool try_lock() {
-    if (!mutex_.try_lock()) return false;
-    owner_.store(me(), std::memory_order_relaxed);
-    return true;
+    const void* nobody = nullptr;
+    return owner_.compare_exchange_strong(nobody, me(), std::memory_order_acquire,
+                                          std::memory_order_relaxed);
   }
 
   void unlock() {
@@ -38,11 +37,10 @@ class WorkerLock {
       depth_--;
       return;
     }
-    owner_.store(nullptr, std::memory_order_relaxed);
-    mutex_.unlock();
+    owner_.store(nullptr, std::memory_order_release);
   }
 
-  // For threads that poll: lets those in who wait, since the mutex is not fair.
+  // For threads that poll: lets those in who wait, since the lock is not fair.
   void let_others_in() const {
     if (waiting_.load(std::memory_order_relaxed) > 0) sched_yield();
   }
@@ -52,7 +50,21 @@ class WorkerLock {
     static thread_local char mark;
     return &mark;
   }
-  std::mutex mutex_;
+
+  void wait() {
+    constexpr int yields = 100;
+    constexpr std::chrono::microseconds nap{50};
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    for (int i = 0; !try_lock(); i++) {
+      if (i < yields) {
+        sched_yield();
+      } else {
+        std::this_thread::sleep_for(nap);
+      }
+    }
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
   std::atomic<const void*> owner_{nullptr};
   int depth_ = 0;  // how often more its owner has taken it
   std::atomic<int> waiting_{0};
