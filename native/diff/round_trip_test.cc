@@ -344,6 +344,43 @@ TEST_F(DiffTest, ACompleteCopyKeepsThePlaceOfWhatStays) {
   expect_equal(anew, reader);
 }
 
+TEST_F(DiffTest, ACompleteCopyThatFindsNoMemoryTakesNoPlaceAway) {
+  Copy writer(registry);
+  Copy reader(registry);
+  memory::HeapOptions small;
+  small.url = url_of("localhost/test");
+  small.reservation_bytes = 0;
+  small.limit_bytes = 1000;
+  ASSERT_TRUE(memory::Heap::create(small, reader.heap).ok());
+  writer.begin(2);
+  const memory::Block stays = writer.allocate(type(IW_node_t), 2, "stays");
+  const memory::Block goes = writer.allocate(type(IW_int), 200, "goes");
+  ASSERT_TRUE(reader.apply(writer.release()).ok());
+  memory::Block before;
+  ASSERT_TRUE(reader.heap->find(stays.serial, before));
+  writer.begin();
+  (void)writer.allocate(type(IW_int), 1000, "large");
+  ASSERT_TRUE(writer.heap->free(goes.serial).ok());
+  (void)writer.release();
+  EXPECT_EQ(reader.apply(complete_diff(writer)).code, types::error_code::NO_MEMORY);
+  memory::Block after;
+  ASSERT_TRUE(reader.heap->find(stays.serial, after)) << "pointers lead there";
+  EXPECT_EQ(after.address, before.address);
+  EXPECT_FALSE(reader.heap->find(goes.serial, after));
+
+  // What goes makes room for what comes.
+  writer.begin(500);
+  memory::Block large;
+  ASSERT_TRUE(writer.heap->find("large", large));
+  ASSERT_TRUE(writer.heap->free(large.serial).ok());
+  (void)writer.allocate(type(IW_int), 220);
+  (void)writer.release();
+  ASSERT_TRUE(reader.apply(complete_diff(writer)).ok());
+  ASSERT_TRUE(reader.heap->find(stays.serial, after));
+  EXPECT_EQ(after.address, before.address);
+  expect_equal(writer, reader);
+}
+
 TEST_F(DiffTest, LiveRangesFreeTheRest) {
   Copy writer(registry);
   Copy reader(registry);

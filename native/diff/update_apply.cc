@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "diff/plain_numbers.h"
 #include "diff/unit_placer.h"
@@ -48,6 +49,7 @@ class UpdateWriter {
  private:
   Result free_blocks();
   Result make_way(const Update::NewBlock& block, std::string_view& name);
+  Result keep_blocks();
   Result create_blocks();
   Result change_blocks();
   Result change_block(const memory::Block& block, Reader changes);
@@ -91,9 +93,31 @@ Result UpdateWriter::make_way(const Update::NewBlock& block, std::string_view& n
   return holder.is_reserved ? heap_.erase(holder.serial) : Result{};
 }
 
+// Of a complete copy. What stays keeps its place, whether or not there is memory for the rest:
+// other segments' pointers lead there. What is left over goes before pointers are swizzled, so that
+// none leads there, and before more memory is asked for.
+Result UpdateWriter::keep_blocks() {
+  std::vector<const Update::NewBlock*> kept;
+  memory::Block here;
+  for (const Update::NewBlock& block : update_.new_blocks_) {
+    const bool stays = heap_.find(block.serial, here) && here.count == block.count &&
+                       types::same_type(*here.type, *block.type);
+    if (stays) kept.push_back(&block);
+  }
+  Result result = heap_.begin_full_copy();
+  if (!result.ok()) return result;
+  for (const Update::NewBlock* const block : kept) {
+    const auto& [serial, type, count, name, is_owned] = *block;
+    result = heap_.insert(serial, *type, count, name, is_owned, here);
+    if (!result.ok()) return result;
+  }
+  return heap_.end_full_copy();
+}
+
 Result UpdateWriter::create_blocks() {
   for (const Update::NewBlock& block : update_.new_blocks_) {
     memory::Block made;
+    if (update_.is_complete() && heap_.find(block.serial, made)) continue;  // it stays
     std::string_view name;
     Result result = make_way(block, name);
     if (!result.ok()) return result;
@@ -186,14 +210,9 @@ Result UpdateWriter::change_blocks() {
 
 Result UpdateWriter::write() {
   Result result;
-  if (update_.is_complete()) result = heap_.begin_full_copy();
+  if (update_.is_complete()) result = keep_blocks();
   if (result.ok()) result = free_blocks();
   if (result.ok()) result = create_blocks();
-  // What is left over goes before pointers are swizzled, so that none leads there.
-  if (update_.is_complete()) {
-    Result ended = heap_.end_full_copy();
-    if (result.ok()) result = std::move(ended);
-  }
   if (result.ok()) result = change_blocks();
   // Also after a failure, so that view and pristine copy agree.
   Result done = heap_.apply_done();
