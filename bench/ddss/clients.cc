@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <future>
+#include <latch>
 #include <numeric>
 
 #include "ddss/measures.h"
@@ -30,13 +31,17 @@ struct Spread {
   double median_us, mean_us;
 };
 
-// All at once.
+// All at once. A client goes with the thread that started it, so all threads stay until the last is
+// done: who comes late waits for all.
 Spread run_all(const std::string& address, const char* kind, int clients) {
   std::vector<std::future<std::string>> running;
+  std::latch are_done(clients);
   for (int i = 0; i < clients; i++) {
     const std::string argument = format("%s %s %d %d", address.c_str(), kind, i, clients);
-    running.push_back(std::async(std::launch::async, [argument] {
-      return ChildServer::listening({"/proc/self/exe", "client", argument}).address();
+    running.push_back(std::async(std::launch::async, [&are_done, argument] {
+      const ChildServer client = ChildServer::listening({"/proc/self/exe", "client", argument});
+      are_done.arrive_and_wait();
+      return client.address();
     }));
   }
   std::vector<double> medians;
@@ -105,7 +110,7 @@ int run_client(int argc, char** argv) {
   const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / operations;
   std::printf("listening %.4f %.4f\n", median(samples), mean);
   std::fflush(stdout);
-  pause();  // those who come late wait for all
+  pause();
   return 0;
 }
 

@@ -21,7 +21,8 @@ enum class Question : std::uint32_t {
   release,
   claim,
   settle,
-  survey
+  survey,
+  store
 };
 
 // Where an answer goes.

@@ -1,5 +1,6 @@
 #include "ddss/directory.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -123,6 +124,40 @@ int Directory::release(Key key, Descriptor* released) {
   // A serial that has come to its end would begin again.
   if (entries_[index].serial != UINT32_MAX) free_entries_.push_back(index);
   return 0;
+}
+
+int Directory::store(const Descriptor& what, std::uint64_t offset,
+                     std::span<const std::byte> from) {
+  const std::lock_guard held(mutex_);
+  const auto [begin, end] = blocks_.equal_range(what.key);
+  const bool is_here =
+      std::any_of(begin, end, [&](const auto& block) { return block.second == what.data_offset; });
+  if (!is_here) return DDSS_ENOKEY;
+  BlockHeader& header = header_at(what.data_offset);
+  const std::span<std::byte> data(pool_.data() + what.data_offset + sizeof header,
+                                  heap_.size_of(what.data_offset) - sizeof header);
+  if (data_bytes(what) > data.size()) return DDSS_EARGUMENT;
+  if (offset > what.size || from.size() > what.size - offset) return DDSS_ERANGE;
+  if (what.model == DDSS_DELTA) {
+    store_slot(what, header, data, from);
+    return 0;
+  }
+  const bool is_counted = what.model == DDSS_VERSION;
+  if (is_counted) std::atomic_ref(header.started).fetch_add(1);
+  if (!from.empty()) std::memcpy(data.data() + offset, from.data(), from.size());
+  if (is_counted) std::atomic_ref(header.version).fetch_add(1);
+  return 0;
+}
+
+void Directory::store_slot(const Descriptor& what, BlockHeader& header, std::span<std::byte> data,
+                           std::span<const std::byte> from) {
+  const std::uint64_t version = std::atomic_ref(header.version).fetch_add(1) + 1;
+  std::byte* at = data.data() + version % slots_of(what) * slot_bytes(what.size);
+  auto& slot = *reinterpret_cast<SlotHeader*>(at);
+  std::atomic_ref(slot.version).store(0);
+  slot.nbytes = from.size();
+  if (!from.empty()) std::memcpy(at + sizeof slot, from.data(), from.size());
+  std::atomic_ref(slot.version).store(version);
 }
 
 }  // namespace iw::ddss

@@ -24,20 +24,21 @@ class Directory {
   int reserve(Key key, std::size_t bytes, std::uint64_t* offset);
   // Of what was created here: *released says what it was. Of what was reserved here: every block.
   int release(Key key, Descriptor* released);
+  // A put to a block that lies here, for one who cannot reach it one-sidedly: checked and counted
+  // as others do it with several operations.
+  int store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from);
 
  private:
   struct Entry {
     std::uint32_t serial = 0;
     bool is_taken = false;
   };
-  struct Block {
-    Key key;
-    std::uint64_t offset;
-  };
   Descriptor& at(std::size_t index) const;
   BlockHeader& header_at(std::uint64_t offset) const;
   int take_block(Key key, std::size_t bytes, std::uint64_t* offset);
   bool give_back_blocks(Key key);
+  void store_slot(const Descriptor& what, BlockHeader& header, std::span<std::byte> data,
+                  std::span<const std::byte> from);
   int take_entry(std::size_t* index);
 
   std::span<std::byte> pool_;

@@ -22,6 +22,11 @@ std::optional<std::size_t> Heap::take(std::size_t bytes) {
   return offset;
 }
 
+std::size_t Heap::size_of(std::size_t offset) const {
+  const auto found = taken_.find(offset);
+  return found == taken_.end() ? 0 : found->second;
+}
+
 std::size_t Heap::give_back(std::size_t offset) {
   const auto found = taken_.find(offset);
   if (found == taken_.end()) return 0;

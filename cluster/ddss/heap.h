@@ -13,6 +13,7 @@ class Heap {
   Heap(std::size_t begin, std::size_t end);
   // The offset of so many bytes, a multiple of the grain.
   std::optional<std::size_t> take(std::size_t bytes);
+  std::size_t size_of(std::size_t offset) const;  // of what take gave; 0 if it did not
   // What take gave, once. How many bytes those were; 0 if none.
   std::size_t give_back(std::size_t offset);
 

@@ -29,7 +29,7 @@ struct Survey {
   void add(const Survey& other);
 };
 
-// The other nodes, as a lock sees them.
+// The other nodes, as a segment sees them.
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
@@ -38,6 +38,9 @@ class Neighbours {
   virtual bool is_present(NodeNumber number) const = 0;
   // Of all nodes together.
   virtual int survey(Key key, Survey* found) = 0;
+  // Has the node with the data do a put.
+  virtual int store(const Descriptor& what, std::uint64_t offset,
+                    std::span<const std::byte> from) = 0;
 };
 
 // Waiting by looking: at first as often as possible, then ever more seldom.

@@ -143,6 +143,7 @@ void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, 
   DescribeAsked describe;
   ReserveAsked reserve;
   KeyAsked key;
+  StoreAsked store;
   DescriptorAnswer answer;
   if (question == Question::join) {
     serve_join(asked, payload, caller);
@@ -164,6 +165,8 @@ void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, 
     calls_->answer(caller, answer);
   } else if (question == Question::survey && read(asked, &key)) {
     calls_->answer(caller, survey_here(key.key));
+  } else if (question == Question::store && read(asked, &store)) {
+    calls_->answer(caller, StoreAnswer{directory_->store(store.what, store.offset, payload)});
   }
 }
 

@@ -66,6 +66,7 @@ class Node final : public Backend, private Neighbours {
   std::uint64_t deaths() const override { return members_->deaths(); }
   bool is_present(NodeNumber number) const override;
   int survey(Key key, Survey* found) override;
+  int store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from) override;
 
   // Answers.
   void serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller);
@@ -80,7 +81,8 @@ class Node final : public Backend, private Neighbours {
 
   // Questions.
   template <typename Asked, typename Answer>
-  int ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer);
+  int ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer,
+          fabric::Bytes payload = {});
   int create(const Descriptor& wanted, NodeNumber home, Key* key);
   int reserve_elsewhere(NodeNumber home, Descriptor* made);
   int claim(const std::string& name, Key not_this, Key* key);

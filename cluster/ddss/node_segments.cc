@@ -16,12 +16,13 @@ bool is_dead(int error) { return error == DDSS_ENOKEY || error == DDSS_ENODE; }
 }  // namespace
 
 template <typename Asked, typename Answer>
-int Node::ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer) {
+int Node::ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer,
+              fabric::Bytes payload) {
   Link link;
   const int error = members_->link(whom, &link);
   if (error != 0) return error;
-  return error_of(
-      calls_->ask(link.peer, question, asked, answer, fabric::Clock::now() + options_.timeout));
+  const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
+  return error_of(calls_->ask(link.peer, question, asked, answer, deadline, payload));
 }
 
 int Node::number_of(int node, NodeNumber* number) const {
@@ -287,6 +288,12 @@ int Node::survey(Key key, Survey* found) {
     found->add(one);
   }
   return 0;
+}
+
+int Node::store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from) {
+  StoreAnswer answer{};
+  const int error = ask(what.data_node, Question::store, StoreAsked{what, offset}, &answer, from);
+  return error != 0 ? error : static_cast<int>(answer.error);
 }
 
 }  // namespace iw::ddss

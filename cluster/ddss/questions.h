@@ -59,6 +59,15 @@ struct KeyAsked {
   Key key;
 };
 
+// Question::store, with the bytes as payload.
+struct StoreAsked {
+  Descriptor what;
+  std::uint64_t offset;
+};
+struct StoreAnswer {
+  std::int64_t error;
+};
+
 // Question::claim: key is one that was found dead, or 0. Question::settle: what the name stands
 // for, or 0; without a name, a key whose name is to be forgotten.
 inline constexpr std::size_t name_bytes_max = 127;

@@ -10,7 +10,8 @@
 //   once.
 // - TEMPORAL: gets are from a copy of the whole segment that was fetched at most temporal_ms ago.
 //
-// The key word beside the data is looked at after each get and before each put.
+// The key word beside the data is looked at after each get and before each put. Where the other
+// node's processor must help anyway, a put is one message instead, and what it needs is done there.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ class Segment {
   const Descriptor& descriptor() const { return descriptor_; }
   Lock& lock() { return lock_; }
   int check_key() const;
-  bool is_onesided() const;
+  bool is_onesided() const { return is_onesided_; }
   Survey survey();
 
   int get(std::size_t offset, std::span<std::byte> to, Which which, std::uint64_t* version);
@@ -47,6 +48,7 @@ class Segment {
  private:
   int get_plain(std::size_t offset, std::span<std::byte> to);
   int put_plain(std::size_t offset, std::span<const std::byte> from);
+  bool is_to_be_sent(std::size_t bytes) const;
   int get_versioned(std::size_t offset, std::span<std::byte> to, Which which,
                     std::uint64_t* version);
   int put_versioned(std::size_t offset, std::span<const std::byte> from);
@@ -60,8 +62,10 @@ class Segment {
   std::size_t slot_at(std::uint64_t version) const;
   static int repair(void* segment, const Survey& found);
 
+  Neighbours& neighbours_;
   const Descriptor descriptor_;
   const Link data_;
+  const bool is_onesided_;
   Lock lock_;
   std::atomic<std::uint32_t> puts_in_flight_{0};
 
