@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 
 from . import _core
-from .coherence import FULL, NULL, STRICT, Coherence, Delta, Diff, Temporal
+from .coherence import FULL, NULL, STRICT, Coherence, CopyState, Delta, Diff, Model, Temporal
 from .declare import ANY_POINTER as AnyPointer
 from .declare import DEFAULT as Default
 from .declare import Case, struct, union
@@ -59,7 +59,7 @@ atexit.register(_core.end_callbacks)
 
 def open(url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
          token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
-         coherence: Coherence = FULL) -> Segment:
+         coherence: Model = FULL) -> Segment:
     """Opens a segment, `[iw://]host[:port]/path` or `unix:FILE:/path`, and makes it if it does not exist.
 
     `timeout`: seconds that a lock is waited for if the lock says nothing itself. `coherence`: of reader locks that say
@@ -81,8 +81,8 @@ def segment_of(value: Reference) -> Segment:
 
 __all__ = [
     "AnyPointer", "Array", "ArrayOf", "BadArgument", "BadName", "BadPointer", "BadUrl", "BadValue", "Block", "Bool",
-    "Cancelled", "Case", "Char", "Coherence", "Damaged", "Default", "Delta", "Denied", "Diff", "Double", "Error",
-    "FULL", "Fenced", "Float", "Forked", "Hyper", "Int", "Internal", "Malformed", "NULL", "NoBlock", "NoLock",
+    "Cancelled", "Case", "Char", "Coherence", "CopyState", "Damaged", "Default", "Delta", "Denied", "Diff", "Double", "Error",
+    "FULL", "Fenced", "Float", "Forked", "Hyper", "Int", "Internal", "Malformed", "Model", "NULL", "NoBlock", "NoLock",
     "NoMemory", "NoSegment", "NotOpen", "Pointer", "QuotaExceeded", "ReadOnly", "Removed", "RolledBack", "STRICT",
     "Segment", "Sequence", "Short", "Stale", "Stats", "Stopping", "StoreFull", "StrayWrite", "String", "Struct",
     "Temporal", "Text", "TimedOut", "TooLarge", "TypeConflict", "UChar", "UHyper", "UInt", "UShort", "Unimplemented",

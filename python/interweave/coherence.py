@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Callable, Union
 
 
 @dataclass(frozen=True)
@@ -34,3 +35,21 @@ def Temporal(seconds: float) -> Coherence:
 def Diff(percent: float) -> Coherence:
     """At most so many per cent of the units changed since."""
     return Coherence(6, float(percent))
+
+
+@dataclass(frozen=True)
+class CopyState:
+    """What a model of the program's own may look at."""
+
+    version: int
+    """Of the copy."""
+    newest_known: int
+    """The newest version that this process has heard of."""
+    seconds_confirmed: float
+    """How long ago the copy was last known to be the newest version; very large if it never was."""
+    subscribed: bool
+    """Whether the server tells of newer versions."""
+
+
+Model = Union[Coherence, Callable[[CopyState], bool]]
+"""A Coherence, or a function that says whether a copy is recent enough."""

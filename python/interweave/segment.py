@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Tuple, Type, Union as Either
@@ -12,7 +13,7 @@ import numpy as np
 
 from . import _core
 from ._core import Place
-from .coherence import FULL, Coherence
+from .coherence import FULL, Coherence, CopyState, Model
 from .declare import table_of
 from .errors import BadName, BadPointer, Error, NoBlock, NoLock, ReadOnly
 from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
@@ -94,15 +95,31 @@ class Block:
 class ReadLock:
     """A reader lock, for a `with`. May be entered again and again."""
 
-    def __init__(self, segment: "Segment", coherence: Optional[Coherence], timeout: Optional[float],
+    def __init__(self, segment: "Segment", coherence: Optional[Model], timeout: Optional[float],
                  fresh: bool) -> None:
         self._segment, self._coherence, self._timeout, self._fresh = segment, coherence, timeout, fresh
 
     def __enter__(self) -> "Segment":
         segment = self._segment
-        segment._use(self._coherence or segment.coherence)
-        segment._core.acquire_read(self._timeout, self._fresh)
+        model = self._coherence or segment.coherence
+        segment._use(model)
+        end = None if self._timeout is None else time.monotonic() + self._timeout
+        state = segment._core.acquire_read(self._timeout, self._fresh)
+        if state is not None and not isinstance(model, Coherence):
+            self._judge(model, CopyState(*state), end)
         return segment
+
+    def _judge(self, is_recent: Callable[[CopyState], bool], state: CopyState, end: Optional[float]) -> None:
+        """The program's own model, asked under the lock, which is taken anew if the copy is too old."""
+        core = self._segment._core
+        is_enough = False
+        try:
+            is_enough = is_recent(state)
+        finally:
+            if not is_enough:
+                core.release_read()
+        if not is_enough:
+            core.acquire_read(None if end is None else max(0.0, end - time.monotonic()), True)
 
     def __exit__(self, *_: object) -> None:
         if not self._segment._core.is_closed:
@@ -142,7 +159,7 @@ class Segment:
 
     def __init__(self, url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
                  token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
-                 coherence: Coherence = FULL) -> None:
+                 coherence: Model = FULL) -> None:
         if durability not in DURABILITY:
             raise ValueError(f"durability {durability!r} is none of memory, written, synced")
         if not timeout > 0:
@@ -180,7 +197,7 @@ class Segment:
 
     # ---- locks ----
 
-    def read(self, *, coherence: Optional[Coherence] = None, timeout: Optional[float] = None,
+    def read(self, *, coherence: Optional[Model] = None, timeout: Optional[float] = None,
              fresh: bool = False) -> ReadLock:
         """A reader lock: the copy is recent enough, and one whole version until the end of the `with`. `fresh`: the
         newest version now, whatever the coherence model accepts."""
@@ -207,19 +224,23 @@ class Segment:
         return self._core.holds_writer_lock()
 
     @property
-    def coherence(self) -> Coherence:
+    def coherence(self) -> Model:
         """Of reader locks that say nothing themselves."""
         return self._coherence
 
     @coherence.setter
-    def coherence(self, coherence: Coherence) -> None:
+    def coherence(self, coherence: Model) -> None:
         self._use(coherence)  # a bound that is none is refused here, and announcements obey it at once
         self._coherence = coherence
 
-    def _use(self, coherence: Coherence) -> None:
-        if _models.get(self.identity, FULL) != coherence:
-            self._core.set_coherence(coherence.model, coherence.bound)
-            _models[self.identity] = coherence
+    def _use(self, model: Model) -> None:
+        if (self._core.model or FULL) == model:
+            return
+        if isinstance(model, Coherence):
+            self._core.set_coherence(model.model, model.bound)
+        else:
+            self._core.set_own_coherence()
+        self._core.model = model
 
     def refresh(self) -> None:
         """Fetches the newest version now, for NULL coherence."""
@@ -387,8 +408,7 @@ class Changes(AsyncIterator[int]):
             end()
 
 
-# By segment, since every opening of a URL shares the copy, its coherence model and its callback.
-_models: Dict[int, Coherence] = {}
+# By segment, since every opening of a URL shares the copy and its callback.
 _hearers: Dict[int, List[Segment]] = {}
 _numbers = itertools.count()
 

@@ -61,6 +61,14 @@ bool is_want_of_time(int code) {
 
 std::thread::id main_thread;
 
+// Of the copy, at the calling thread's last acquire under a model of the program's own.
+thread_local std::optional<IW_copy_state> seen_copy;
+
+extern "C" int see_copy(const IW_copy_state* copy, void*) {
+  seen_copy = *copy;
+  return 1;
+}
+
 // Signals reach Python in its main thread only, and only between two slices of a wait.
 template <typename Acquire>
 void acquire(double seconds, Acquire&& take) {
@@ -149,7 +157,7 @@ Segment::Segment(const std::string& url, bool create, bool read_only, int durabi
 
 Segment::~Segment() {
   if (is_closed_) return;
-  state_->openings.fetch_sub(1);
+  count_closing();
   nb::gil_scoped_release others_run;
   IW_close_segment(state_->handle);
 }
@@ -158,7 +166,7 @@ void Segment::close() {
   if (is_closed_) return;
   waiting([this] { return IW_close_segment(state_->handle); });
   is_closed_ = true;
-  state_->openings.fetch_sub(1);
+  count_closing();
   state_->epoch.fetch_add(1);
   if (Holds* const holds = holds_of(state_); holds != nullptr) {
     // The library has given them back if that was the last opening.
@@ -170,13 +178,19 @@ void Segment::close() {
   }
 }
 
+// The library forgets the model with the last opening.
+void Segment::count_closing() {
+  if (state_->openings.fetch_sub(1) == 1) state_->model.reset();
+}
+
 IW_handle_t Segment::handle() const {
   if (is_closed_) throw Failure{IW_ENOT_OPEN, "the segment was closed [NOT_OPEN]"};
   return state_->handle;
 }
 
-void Segment::acquire_read(std::optional<double> seconds, bool fresh) {
+nb::object Segment::acquire_read(std::optional<double> seconds, bool fresh) {
   const IW_handle_t h = handle();
+  seen_copy.reset();
   const int flags = fresh ? IW_FRESH : 0;
   if (const Holds* const holds = holds_of(state_); holds == nullptr) {
     acquire(seconds.value_or(timeout_), [&](double s) { return IW_rl_acquire_for(h, s, flags); });
@@ -185,6 +199,9 @@ void Segment::acquire_read(std::optional<double> seconds, bool fresh) {
     waiting([&] { return IW_rl_acquire(h); });
   }
   ++make_holds(state_).reads;
+  if (!seen_copy || fresh) return nb::none();
+  return nb::make_tuple(seen_copy->version, seen_copy->newest_known, seen_copy->seconds_confirmed,
+                        seen_copy->subscribed != 0);
 }
 
 void Segment::release_read() {
@@ -238,6 +255,15 @@ void Segment::set_coherence(int model, double x) {
   const IW_handle_t h = handle();
   waiting([&] { return IW_set_coherence(h, static_cast<IW_coherence_t>(model), x); });
 }
+
+void Segment::set_own_coherence() {
+  const IW_handle_t h = handle();
+  waiting([&] { return IW_set_coherence_fn(h, see_copy, nullptr); });
+}
+
+nb::object Segment::model() const { return state_->model.is_valid() ? state_->model : nb::none(); }
+
+void Segment::set_model(nb::object model) { state_->model = std::move(model); }
 
 void Segment::refresh() {
   const IW_handle_t h = handle();
@@ -314,6 +340,8 @@ void bind_segment(nb::module_& module) {
       .def("holds_lock", &Segment::holds_lock)
       .def("holds_writer_lock", &Segment::holds_writer_lock)
       .def("set_coherence", &Segment::set_coherence, "model"_a, "x"_a)
+      .def("set_own_coherence", &Segment::set_own_coherence)
+      .def_prop_rw("model", &Segment::model, &Segment::set_model, nb::for_setter("model"_a.none()))
       .def("refresh", &Segment::refresh)
       .def("version", &Segment::version)
       .def("staleness", &Segment::staleness)

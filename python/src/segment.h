@@ -25,6 +25,7 @@ struct State {
   std::atomic<std::uint64_t> epoch{1};
   std::atomic<std::uint32_t> openings{0};
   nb::object on_change;  // called with the version, on the library's thread
+  nb::object model;      // of coherence, as the package told the library; null: the first one, Full
 };
 
 // What the calling thread holds of a segment.
@@ -53,7 +54,9 @@ class Segment {
   [[nodiscard]] State* state() const { return state_; }
   [[nodiscard]] std::uintptr_t identity() const { return reinterpret_cast<std::uintptr_t>(state_); }
 
-  void acquire_read(std::optional<double> seconds, bool fresh);
+  // What a model of the program's own is to judge: (version, newest known, seconds confirmed, is
+  // subscribed) of the copy when the lock was taken; None if there is nothing to judge.
+  nb::object acquire_read(std::optional<double> seconds, bool fresh);
   void release_read();
   void acquire_write(std::optional<double> seconds);
   void release_write();
@@ -62,6 +65,12 @@ class Segment {
   [[nodiscard]] bool holds_writer_lock() const;
 
   void set_coherence(int model, double x);
+  // Lets acquire_read tell the copy's state. Whatever the copy is, it is recent enough then: the
+  // program's function is asked by the package when the lock is held, since the library calls with
+  // its mutex held, behind which a thread with the interpreter's lock may be waiting.
+  void set_own_coherence();
+  [[nodiscard]] nb::object model() const;
+  void set_model(nb::object model);
   void refresh();
   [[nodiscard]] std::uint64_t version() const;
   [[nodiscard]] double staleness() const;
@@ -70,6 +79,7 @@ class Segment {
 
  private:
   [[nodiscard]] IW_handle_t handle() const;
+  void count_closing();
 
   State* state_ = nullptr;
   bool is_closed_ = false;

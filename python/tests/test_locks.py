@@ -281,3 +281,52 @@ def test_views_of_a_section_lose_the_right_to_write_with_it(segment):
         second[1] = 5
         assert np.shares_memory(first, second)
     assert not second.flags.writeable and first[0] == 1000
+
+
+def test_a_model_of_the_programs_own_judges_the_copy(segment, agent):
+    asked = []
+
+    def two_behind_will_do(copy):
+        asked.append(copy)
+        return copy.newest_known - copy.version <= 2
+
+    def make_and_look(**how):
+        agent.do("add n 0 1")
+        with segment.read(**how):
+            return segment["n"][0]
+
+    agent.do("wl")
+    agent.do("make n 1")
+    agent.do("release")
+    with segment.read():
+        pass
+    segment.coherence = two_behind_will_do
+    assert make_and_look() == 0 and asked[-1].version == 1 and asked[-1].seconds_confirmed < 60
+    with segment.read(), segment.read():
+        assert len(asked) == 2  # a nested lock is not judged
+    assert make_and_look(fresh=True) == 2 and len(asked) == 2
+    assert make_and_look(coherence=lambda copy: False) == 3
+    assert make_and_look(coherence=lambda copy: True) == 3
+    with pytest.raises(ZeroDivisionError):
+        make_and_look(coherence=lambda copy: 1 / 0)
+    assert not segment.is_locked
+    assert make_and_look(coherence=interweave.FULL) == 6
+
+
+def test_a_model_ends_with_the_last_opening_and_begins_anew_with_the_next(url, agent):
+    agent.do("wl")
+    agent.do("make n 1")
+    agent.do("release")
+    for number in range(2):
+        with interweave.open(url, coherence=interweave.NULL) as segment:
+            with segment.read():
+                assert segment["n"][0] == number
+            agent.do("add n 0 1")
+            with segment.read():
+                assert segment["n"][0] == number
+
+
+def test_a_bound_that_is_none_is_refused_when_it_is_set(segment):
+    with pytest.raises(interweave.BadArgument):
+        segment.coherence = interweave.Delta(-1)
+    assert segment.coherence == interweave.FULL
