@@ -1,7 +1,7 @@
 /** The pinned values: each with its name, and a slider, a text field or a choice that steers it. */
 import { read } from "../src/client/values.js";
 import type { Segment } from "../src/client/segment.js";
-import { h, setText } from "./dom.js";
+import { h } from "./dom.js";
 import {
   choicesOf,
   editedText,
@@ -24,6 +24,7 @@ export interface Pinning {
 
 class Steered {
   readonly element = h("div", { class: "steered", role: "group" });
+  private readonly link: HTMLAnchorElement;
   private readonly place = h("span");
   private readonly sharing: Sharing;
   private slider: Slider | null = null;
@@ -54,8 +55,8 @@ class Steered {
     };
     // A field says enough; its block is in the title.
     const label = typeof pin.steps[0] === "string" ? pathText(pin.steps) : name;
-    const link = h("a", { href: pinning.addressOf(pin), title: name }, label);
-    this.element.append(link, this.place, h("button", unpin, "×"));
+    this.link = h("a", { title: name }, label);
+    this.element.append(this.link, this.place, h("button", unpin, "×"));
   }
 
   private get serial(): number | null {
@@ -63,7 +64,9 @@ class Steered {
   }
 
   update(): void {
-    const { serial } = this;
+    const { serial, link } = this;
+    const address = this.pinning.addressOf(this.pin);
+    if (link.getAttribute("href") !== address) link.href = address;
     const spot = serial === null ? null : resolve(this.segment, serial, this.pin.steps);
     const canSteer = spot !== null && !spot.isArray && isEditable(spot.place.type);
     const wanted = canSteer ? spotTypeText(spot) : "";
