@@ -1,6 +1,7 @@
 // What the measurements of get and put share: the table, the clock, the other process.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -34,23 +35,28 @@ class Table {
 ChildServer target(const std::string& role, const std::string& transport,
                    const std::string& argument = "");
 
-// The median over batches of a call's time, in us. Slow calls are made less often.
+// The median over batches of a call's time, in us. A batch takes as long whatever is called, and
+// the whole comes to an end where others leave it no processor.
 template <typename Call>
 double measure(const Call& call) {
   using Clock = std::chrono::steady_clock;
   using Microseconds = std::chrono::duration<double, std::micro>;
-  constexpr int batches = 31;
-  constexpr double batch_us = 1500;
-  for (int i = 0; i < 20; i++) call();  // warms up
-  const auto first = Clock::now();
-  for (int i = 0; i < 10; i++) call();
-  const double estimate = Microseconds(Clock::now() - first).count() / 10;
-  const int calls = std::max(1, static_cast<int>(batch_us / std::max(estimate, 0.01)));
-  std::vector<double> samples;
-  for (int batch = 0; batch < batches; batch++) {
+  constexpr int batches = 31, batches_min = 7;
+  constexpr double batch_us = 1500, whole_us = 400'000;
+  const auto time = [&](int calls) {
     const auto begin = Clock::now();
     for (int i = 0; i < calls; i++) call();
-    samples.push_back(Microseconds(Clock::now() - begin).count() / calls);
+    return Microseconds(Clock::now() - begin).count() / calls;
+  };
+  double us = time(20);  // warms up
+  double spent_us = 0;
+  std::vector<double> samples;
+  for (int batch = 0; batch < batches; batch++) {
+    if (batch >= batches_min && spent_us > whole_us) break;
+    const int calls = std::max(1, static_cast<int>(batch_us / std::max(us, 0.01)));
+    us = time(calls);
+    spent_us += us * calls;
+    samples.push_back(us);
   }
   return median(samples);
 }

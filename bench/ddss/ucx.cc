@@ -1,6 +1,7 @@
 // The bare transport library: what a program that knows nothing but UCX would do. A put is flushed:
 // before that it need not be at its target.
 #include <poll.h>
+#include <sched.h>
 #include <ucp/api/ucp.h>
 
 #include <cstdio>
@@ -101,7 +102,11 @@ class Bare {
   }
 
   void turn() {
-    if (ucp_worker_progress(worker_) > 0 || !is_blocking_) return;
+    if (ucp_worker_progress(worker_) > 0) return;
+    if (!is_blocking_) {
+      sched_yield();  // the other may have no processor but this one
+      return;
+    }
     if (ucp_worker_arm(worker_) != UCS_OK) return;
     pollfd one{event_fd_, POLLIN, 0};
     poll(&one, 1, 1000);

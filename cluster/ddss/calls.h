@@ -48,7 +48,7 @@ class Calls {
   // Before the worker's address is known to anyone.
   Calls(fabric::Worker& worker, Serve serve);
 
-  // Waits. The answer's error goes before transport errors: *answer is set if ok comes back.
+  // Waits. ok: *answer is set.
   template <typename Asked, typename Answer>
   fabric::Status ask(fabric::PeerId peer, Question question, const Asked& asked, Answer* answer,
                      fabric::Deadline deadline, fabric::Bytes payload = {}) {
