@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
+#include <sstream>
 
 #include "testing/children.h"
 
@@ -257,6 +260,44 @@ TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) {
   std::vector<std::byte> got(8);
   EXPECT_EQ(here.worker->get(*seen.window, 0, got, soon()), Status::peer_dead);
   EXPECT_EQ(here.worker->flush(seen.peer, soon()), Status::peer_dead);
+}
+
+namespace {
+
+// How many shared segments a process has made that are still there.
+int segments_of(pid_t pid) {
+  std::ifstream list("/proc/sysvipc/shm");
+  int count = 0;
+  for (std::string line; std::getline(list, line);) {
+    long key = 0, id = 0, mode = 0, size = 0, creator = 0;
+    std::istringstream(line) >> key >> id >> mode >> size >> creator;
+    count += creator == pid;
+  }
+  return count;
+}
+
+std::size_t transport_files() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    count += entry.path().filename().string().starts_with("ucx");
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_P(Fabrics, NothingIsLeftOfAKilledProcess) {
+  const std::size_t files = transport_files();
+  Child target("target");
+  const pid_t pid = target.pid();
+  {
+    const Process here;
+    const Seen seen(target, here);
+    EXPECT_EQ(segments_of(pid) > 0, std::string(GetParam()) != "tcp");
+    target.kill();
+  }
+  EXPECT_EQ(segments_of(pid), 0);
+  EXPECT_EQ(transport_files(), files);
 }
 
 TEST_P(Fabrics, WhoDiedBeforeIsNotConnectedWith) {
