@@ -26,7 +26,7 @@ typedef enum ddss_model {
   DDSS_READ,     /* gets exclude each other */
   DDSS_WRITE,    /* puts exclude each other */
   DDSS_STRICT,   /* gets and puts exclude each other */
-  DDSS_VERSION,  /* each put counts; a get sees no part of a put, ddss_get_if_newer moves only news */
+  DDSS_VERSION,  /* each put counts; gets see no part of a put, ddss_get_if_newer moves only news */
   DDSS_DELTA,    /* the same, and the last `keep` versions can still be got */
   DDSS_TEMPORAL, /* a get may give what this node got at most temporal_ms ago */
 } ddss_model_t;
@@ -57,43 +57,43 @@ enum {
 
 /* All members may be zero. */
 typedef struct ddss_options {
-  const char *join;     /* what ddss_address gave on a node of the space. NULL: the environment's
-                           IW_DDSS; without it the processes of a job (mpirun, IW_RENDEZVOUS) form a
-                           space of their own, and a process that is in none founds one */
-  size_t pool_bytes;    /* given to the space, at most 1 TiB; 64 MiB if 0. Committed when touched */
-  unsigned timeout_ms;  /* how long a call waits for others; 10 s if 0 */
-  int sleeps_at_once;   /* not 0: waits do not poll for 20 us before they sleep */
-  const char *daemon;   /* the socket of a daemon (interweave-ddss) whose node is used, so that this
-                           process is none: join and pool_bytes do not count. NULL: the environment's
-                           IW_DDSS_DAEMON, if it is set. A call then moves at most 4 MiB */
+  const char* join;    /* what ddss_address gave on a node of the space. NULL: the environment's
+                          IW_DDSS; without it the processes of a job (mpirun, IW_RENDEZVOUS) form a
+                          space of their own, and a process that is in none founds one */
+  size_t pool_bytes;   /* given to the space, at most 1 TiB; 64 MiB if 0. Committed when touched */
+  unsigned timeout_ms; /* how long a call waits for others; 10 s if 0 */
+  int sleeps_at_once;  /* not 0: waits do not poll for 20 us before they sleep */
+  const char* daemon;  /* the socket of a daemon (interweave-ddss) whose node is used, so that this
+                          process is none: join and pool_bytes do not count. NULL: the environment's
+                          IW_DDSS_DAEMON, if it is set. A call then moves at most 4 MiB */
 } ddss_options_t;
 
-int ddss_init(const ddss_options_t *options); /* NULL: all zero */
+int ddss_init(const ddss_options_t* options); /* NULL: all zero */
 /* Leaves the space: what lies in this node's pool is lost to all. The space goes on, without new
  * nodes and names when its founder left. */
 int ddss_finish(void);
-int ddss_node(void);                 /* this (or the daemon's) node's number; the founder's is 0 */
-int ddss_nodes(void);                /* how many take part, as far as is known here */
-int ddss_await_nodes(int count);     /* until so many do */
-const char *ddss_address(void);      /* of this space, for others to join; lives until ddss_finish */
+int ddss_node(void);             /* this (or the daemon's) node's number; the founder's is 0 */
+int ddss_nodes(void);            /* how many take part, as far as is known here */
+int ddss_await_nodes(int count); /* until so many do */
+const char* ddss_address(void);  /* of this space, for others to join; lives until ddss_finish */
 
 typedef struct ddss_allocation {
-  const char *name;           /* NULL, or a text of at most 127 bytes: of all who allocate with the same
-                                 name one creates the segment and the others get its key */
+  const char* name; /* NULL, or a text of at most 127 bytes: of all who allocate with the same
+                       name one creates the segment and the others get its key */
   ddss_placement_t placement; /* of the data */
   int node;                   /* for DDSS_NODE */
   int has_lock_node;          /* not 0: the lock lies on lock_node; else beside the data */
   int lock_node;
-  int has_home_node;          /* not 0: what others ask to find the segment lies on home_node; else
-                                 beside the data */
+  int has_home_node; /* not 0: what others ask to find the segment lies on home_node; else
+                        beside the data */
   int home_node;
-  unsigned keep;              /* for DDSS_DELTA: how many old versions; 1 if 0 */
-  unsigned temporal_ms;       /* for DDSS_TEMPORAL */
-  int *was_created;           /* not NULL: set to 1 by the creator, to 0 by the others */
+  unsigned keep;        /* for DDSS_DELTA: how many old versions; 1 if 0 */
+  unsigned temporal_ms; /* for DDSS_TEMPORAL */
+  int* was_created;     /* not NULL: set to 1 by the creator, to 0 by the others */
 } ddss_allocation_t;
 
 /* Zeroes. 0 on failure: see ddss_errno. `how` may be NULL. */
-ddss_key_t ddss_allocate(size_t nbytes, ddss_model_t model, const ddss_allocation_t *how);
+ddss_key_t ddss_allocate(size_t nbytes, ddss_model_t model, const ddss_allocation_t* how);
 /* From then on its key is refused everywhere, and the memory given to others. */
 int ddss_release(ddss_key_t key);
 
@@ -103,22 +103,23 @@ typedef struct ddss_description {
   int home_node, data_node, lock_node;
   uint64_t data_offset; /* in the data node's pool */
 } ddss_description_t;
-int ddss_describe(ddss_key_t key, ddss_description_t *description);
+int ddss_describe(ddss_key_t key, ddss_description_t* description);
 
 /* From the segment's beginning. If the model needs a lock and the thread does not hold it, it is
  * taken and let go. */
-int ddss_get(ddss_key_t key, void *data, size_t nbytes);
-int ddss_put(ddss_key_t key, const void *data, size_t nbytes);
+int ddss_get(ddss_key_t key, void* data, size_t nbytes);
+int ddss_put(ddss_key_t key, const void* data, size_t nbytes);
 /* From anywhere in it; not under DDSS_DELTA, where a put is a whole version. */
-int ddss_get_at(ddss_key_t key, size_t offset, void *data, size_t nbytes);
-int ddss_put_at(ddss_key_t key, size_t offset, const void *data, size_t nbytes);
+int ddss_get_at(ddss_key_t key, size_t offset, void* data, size_t nbytes);
+int ddss_put_at(ddss_key_t key, size_t offset, const void* data, size_t nbytes);
 
 /* DDSS_VERSION and DDSS_DELTA count from 0, nothing put yet. */
-int ddss_version(ddss_key_t key, uint64_t *version);
-/* Gets if the version is not *version, which is set; else DDSS_UNCHANGED, and 8 bytes were moved. */
-int ddss_get_if_newer(ddss_key_t key, void *data, size_t nbytes, uint64_t *version);
+int ddss_version(ddss_key_t key, uint64_t* version);
+/* Gets if the version is not *version, which is set; else DDSS_UNCHANGED, and 8 bytes were moved.
+ */
+int ddss_get_if_newer(ddss_key_t key, void* data, size_t nbytes, uint64_t* version);
 /* DDSS_DELTA: what the version-th put wrote; zeroes after its end. */
-int ddss_get_version(ddss_key_t key, void *data, size_t nbytes, uint64_t version);
+int ddss_get_version(ddss_key_t key, void* data, size_t nbytes, uint64_t version);
 
 /* First come, first served; sharers that follow each other hold it together. The locks of a node
  * that dies, or of a thread that waited in vain, are recovered by those who wait. */
@@ -127,24 +128,24 @@ int ddss_acquire_shared_lock(ddss_key_t key);
 int ddss_try_lock(ddss_key_t key);
 int ddss_try_shared_lock(ddss_key_t key);
 int ddss_release_lock(ddss_key_t key);
-/* The lock's word as it is now. Bits 63-48: the node, plus 1, that asked last for the exclusive lock;
- * 0xffff while the lock is recovered. 47-32: how often that was asked for. 31-0: how many asked to
- * share it since. */
-int ddss_lock_word(ddss_key_t key, uint64_t *word);
+/* The lock's word as it is now. Bits 63-48: the node, plus 1, that asked last for the exclusive
+ * lock; 0xffff while the lock is recovered. 47-32: how often that was asked for. 31-0: how many
+ * asked to share it since. */
+int ddss_lock_word(ddss_key_t key, uint64_t* word);
 
 /* Start, and are over after ddss_wait; `data` is not touched until then. Where the model needs a
  * lock or counts versions all is done at the start. */
 typedef struct ddss_operation ddss_operation_t;
-ddss_operation_t *ddss_async_get(ddss_key_t key, void *data, size_t nbytes);
-ddss_operation_t *ddss_async_put(ddss_key_t key, const void *data, size_t nbytes);
-int ddss_wait(ddss_operation_t *operation); /* and forgets it. NULL: how the start failed */
+ddss_operation_t* ddss_async_get(ddss_key_t key, void* data, size_t nbytes);
+ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes);
+int ddss_wait(ddss_operation_t* operation); /* and forgets it. NULL: how the start failed */
 
 /* 1 if get and put of this segment reach it without the help of its node's processor, else 0. */
 int ddss_is_onesided(ddss_key_t key);
 
 /* Of the calling thread's last call that failed. */
 int ddss_errno(void);
-const char *ddss_error_text(int error);
+const char* ddss_error_text(int error);
 
 #ifdef __cplusplus
 }
