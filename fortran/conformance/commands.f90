@@ -16,7 +16,7 @@ module agent_commands
     type(IW_handle_t) :: handle
   end type segment_t
 
-  ! A name that is free has no name.
+  ! A place that is free has no name.
   type(segment_t), target, save :: segments(32)
   type(segment_t), target, save :: nobody
 

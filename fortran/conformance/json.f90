@@ -4,8 +4,8 @@
 module agent_json
   implicit none
   private
-  public :: parse, is_text, is_list, is_null, text_of, key_of, first, next, member, item, length
-  public :: answer, begin_answer, add, add_quoted, add_number, decimal
+  public :: parse, is_text, is_null, text_of, first, next, member, item, length
+  public :: answer, begin_answer, add, add_quoted, decimal
   public :: refuse, is_refused, refusal
 
   integer, parameter :: NULL_KIND = 1, NUMBER_KIND = 2, TEXT_KIND = 3, LIST_KIND = 4, OBJECT_KIND = 5
@@ -105,12 +105,6 @@ contains
     call add('"')
   end subroutine add_quoted
 
-  subroutine add_number(value)
-    integer, intent(in) :: value
-
-    call add(decimal(value))
-  end subroutine add_number
-
   function decimal(value) result(text)
     integer, intent(in) :: value
     character(len=:), allocatable :: text
@@ -128,13 +122,6 @@ contains
 
     answer = nodes(node)%kind == TEXT_KIND
   end function is_text
-
-  function is_list(node) result(answer)
-    integer, intent(in) :: node
-    logical :: answer
-
-    answer = nodes(node)%kind == LIST_KIND
-  end function is_list
 
   function is_null(node) result(answer)
     integer, intent(in) :: node
