@@ -45,7 +45,7 @@ if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; 
       --where figure=$figure --out bench/results/ddss_clients-$figure.svg \
       --title "Clients of one node (DDSS, HiPC'06, Figure $figure)"
   done
-  make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us --log y --unit us \
+  make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us,p99_us --log y --unit us \
     --title "Version check of a loaded node (DDSS, HiPC'06, Figure 5b)"
 fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.

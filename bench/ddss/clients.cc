@@ -16,7 +16,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t bytes = 1024;
-constexpr int operations = 2000;
+constexpr int operations = 200'000;  // so that those of all overlap
 
 ddss_key_t allocate(const std::string& name, ddss_model_t model) {
   ddss_allocation_t how{};

@@ -1,5 +1,6 @@
 // Is a cached version still the newest? Asked of a process whose threads are busy: by DDSS, and by
-// a request over TCP that one of its threads answers. Writes ddss_load.csv: busy_threads,system,us.
+// a request over TCP that one of its threads answers. Writes ddss_load.csv:
+// busy_threads,system,us,p99_us.
 #include <arpa/inet.h>
 #include <interweave/ddss.h>
 #include <netinet/in.h>
@@ -7,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -16,7 +18,7 @@
 namespace bench {
 namespace {
 
-constexpr int checks = 400;
+constexpr int checks = 4000;
 
 int no_delay(int fd) {
   const int on = 1;
@@ -24,9 +26,13 @@ int no_delay(int fd) {
   return fd;
 }
 
-// The median of single checks: what most of them take when some are interrupted.
+struct Times {
+  double median_us, p99_us;
+};
+
+// Of single checks.
 template <typename Check>
-double median_check(const Check& check) {
+Times time_checks(const Check& check) {
   std::vector<double> samples;
   for (int i = 0; i < checks; i++) {
     const auto begin = std::chrono::steady_clock::now();
@@ -34,7 +40,8 @@ double median_check(const Check& check) {
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
     samples.push_back(took.count());
   }
-  return median(samples);
+  std::sort(samples.begin(), samples.end());
+  return {samples[checks / 2], samples[checks * 99 / 100]};
 }
 
 void answer_versions(int listener, std::uint64_t version) {
@@ -86,7 +93,7 @@ int run_loaded(int busy_threads) {
 }
 
 void measure_load() {
-  Csv csv("ddss_load.csv", "busy_threads,system,us");
+  Csv csv("ddss_load.csv", "busy_threads,system,us,p99_us");
   for (const int threads : {0, 1, 2, 4, 8, 16}) {
     const ChildServer loaded = target("loaded", "shm", std::to_string(threads));
     int port = 0, begin = 0;
@@ -98,21 +105,23 @@ void measure_load() {
     if (ddss_init(&options) != 0) fail("ddss_init");
     std::vector<char> data(4096);
     std::uint64_t version = 0;
-    const double ddss_us = median_check([&] {
+    const Times ddss = time_checks([&] {
       if (ddss_get_if_newer(key, data.data(), data.size(), &version) < 0) fail("version check");
     });
     ddss_finish();
     const int fd = connect_to(port);
-    const double tcp_us = median_check([&] {
+    const Times tcp = time_checks([&] {
       if (write(fd, &version, sizeof version) < 0 || read(fd, &version, sizeof version) < 0) {
         fail("version check");
       }
     });
     close(fd);
-    std::printf("%2d busy threads: version check by ddss %.3f us, by a TCP request %.1f us\n",
-                threads, ddss_us, tcp_us);
-    csv.row(format("%d,interweave,%.4f", threads, ddss_us));
-    csv.row(format("%d,tcp,%.4f", threads, tcp_us));
+    std::printf(
+        "%2d busy threads: version check by ddss %.3f us (p99 %.3f), by a TCP request %.1f us (p99 "
+        "%.1f)\n",
+        threads, ddss.median_us, ddss.p99_us, tcp.median_us, tcp.p99_us);
+    csv.row(format("%d,interweave,%.4f,%.4f", threads, ddss.median_us, ddss.p99_us));
+    csv.row(format("%d,tcp,%.4f,%.4f", threads, tcp.median_us, tcp.p99_us));
   }
   csv.finish();
 }
