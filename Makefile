@@ -32,9 +32,8 @@ test: setup  ## everything that must hold, about 25 minutes on 2 cores
 test-machines: build  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
 	@make/test_machines.sh --all
 
-test-long: build  ## the longer campaigns: 200 server kills, five minutes of fuzz a decoder
+test-long: build  ## the longer campaigns: 200 server kills, a million edits on ten machines, five minutes of fuzz a decoder
 	@make/test_long.sh
-	@make/python.sh sdist
 
 bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory|translate for one
 	@make/bench.sh

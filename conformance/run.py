@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Every client and machine against every other: cases as data, and random edits.
 
-  run.py cases [--only WORD]             all cases over ordered pairs (writer, reader); --long: over all
+  run.py cases [--only WORD]             all cases over ordered pairs (writer, reader)
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
   run.py self-test                       whether the runner notices what it should, with the first agent
   run.py list                            the agents and the cases
-Ends with 0 if all holds, 1 if something does not, 2 if it could not be tried.
+--long: on more machines and in every pair. Ends with 0 if all holds, 1 if something does not, 2 if it could not
+be tried.
 """
 
 import argparse
@@ -33,7 +34,8 @@ def arguments():
     parser.add_argument("--table", default=str(HERE / "agents.json"), help="the agents (default: %(default)s)")
     parser.add_argument("--agents", metavar="NAME,NAME", help="only these agents of the table")
     parser.add_argument("--only", metavar="WORD", default="", help="cases: those with WORD in their names")
-    parser.add_argument("--long", action="store_true", help="cases: every pair, whatever \"beside\" of the table says")
+    parser.add_argument("--long", action="store_true",
+                        help="also the agents of \"long\" in the table, and every pair, whatever its \"beside\" says")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases: pairs at a time (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="random: the seed (default: another each time; it is printed)")
     parser.add_argument("--edits", type=int, default=10000,
@@ -45,7 +47,7 @@ def arguments():
 def chosen_agents(options):
     table = json.loads(pathlib.Path(options.table).read_text(encoding="utf-8"))
     if not options.agents:
-        return table
+        return [kind for kind in table if options.long or not kind.get("long")]
     names = options.agents.split(",")
     for name in names:
         if name not in [kind["name"] for kind in table]:

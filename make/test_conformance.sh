@@ -2,17 +2,20 @@
 # Every client and machine against others (conformance/README.md): the cases over pairs of agents, then
 # random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
 #   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n
-#   make/test_conformance.sh --long       every pair, and a million edits
+#   make/test_conformance.sh --long       five machines more, every pair, and a million edits
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
 edits=${EDITS:-50000}
+machines="native s390x powerpc i686 aarch64"  # the agent in C++ on those of conformance/agents.json
 long=()
-[ "${1:-}" = --long ] && edits=1000000 long=(--long)
+if [ "${1:-}" = --long ]; then
+  edits=${EDITS:-1000000}
+  long=(--long)
+  machines="$machines sparc64 mips mipsel m68k alpha"
+fi
 BUILD=$(realpath -m "${BUILD:-build}")
 export BUILD
-
-machines="native s390x powerpc i686 aarch64"  # the agent in C++ on those of conformance/agents.json
 
 quietly() {  # LOG COMMAND...: shows what it says only if it fails
   local log=$1
@@ -54,4 +57,4 @@ make/python.sh agent
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
 conformance/run.py self-test "${server[@]}"
 conformance/run.py cases "${server[@]}" --jobs "$jobs" "${long[@]}"
-conformance/run.py random "${server[@]}" --edits "$edits" ${SEED:+--seed "$SEED"}
+conformance/run.py random "${server[@]}" --edits "$edits" "${long[@]}" ${SEED:+--seed "$SEED"}

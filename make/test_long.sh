@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, and every
-# decoder under fuzz for five minutes.
+# The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, all clients and
+# machines with a million random edits, Python's source distribution, every decoder under fuzz for five minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "== 200 kills of the server under a writer"
 IW_KILLS=200 cargo test --release --locked --quiet -p interweave-cli -- killed_under_a_writer
 echo "== blocks of up to 1 GiB, 1.5 GiB in all"
 IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" "$BUILD/release/native/abi/abi_test" --gtest_filter='Sizes.AB*'
+echo "== every client and machine against every other"
+make/test_conformance.sh --long
+echo "== the source distribution of the Python package"
+make/python.sh sdist
 echo "== fuzz"
 SECONDS_EACH=${SECONDS_EACH:-300} make/fuzz.sh
