@@ -16,7 +16,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t bytes = 1024;
-constexpr int operations = 200'000;  // so that those of all overlap
+constexpr int operations = 50'000;  // so that those of all overlap
 
 ddss_key_t allocate(const std::string& name, ddss_model_t model) {
   ddss_allocation_t how{};
@@ -66,6 +66,7 @@ void measure_clients() {
     const Spread took = run_all(node.address(), kind.c_str(), clients);
     std::printf("figure %s %-7s %2d clients, %3d %% common: median %.3f us, mean %.3f us\n", figure,
                 name, clients, contention, took.median_us, took.mean_us);
+    std::fflush(stdout);
     csv.row(format("%s,%s,%d,%d,%.4f,%.4f", figure, name, clients, contention, took.median_us,
                    took.mean_us));
   };

@@ -18,7 +18,7 @@
 namespace bench {
 namespace {
 
-constexpr int checks = 4000;
+constexpr int checks = 1000;
 
 int no_delay(int fd) {
   const int on = 1;
@@ -120,6 +120,7 @@ void measure_load() {
         "%2d busy threads: version check by ddss %.3f us (p99 %.3f), by a TCP request %.1f us (p99 "
         "%.1f)\n",
         threads, ddss.median_us, ddss.p99_us, tcp.median_us, tcp.p99_us);
+    std::fflush(stdout);
     csv.row(format("%d,interweave,%.4f,%.4f", threads, ddss.median_us, ddss.p99_us));
     csv.row(format("%d,tcp,%.4f,%.4f", threads, tcp.median_us, tcp.p99_us));
   }

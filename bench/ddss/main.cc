@@ -1,7 +1,7 @@
 // Get and put of DDSS under the seven models, directly and through the daemon, beside the bare
 // transport library, Redis and memcached (Figure 4a of the DDSS paper; writes ddss.csv); the same
 // with many clients (Figures 4b and 4c; ddss_clients.csv); and the version check of a loaded node
-// (Figure 5b; ddss_load.csv).
+// (Figure 5b; ddss_load.csv). An argument chooses one: models, clients or load.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,17 +30,7 @@ ChildServer target(const std::string& role, const std::string& transport,
   return ChildServer::listening({"/proc/self/exe", role, argument});
 }
 
-}  // namespace bench
-
-int main(int argc, char** argv) {
-  using namespace bench;
-  const std::string role = argc > 1 ? argv[1] : "";
-  if (role == "node") return run_node();
-  if (role == "loaded") return run_loaded(std::atoi(argv[2]));
-  if (role == "client") return run_client(argc, argv);
-  if (role == "ucx-polling" || role == "ucx-blocking") {
-    return run_ucx(argv[2], role == "ucx-blocking");
-  }
+void measure_all_models() {
   Table table;
   for (const char* transport : {"shm", "tcp"}) {
     for (const bool is_blocking : {false, true}) {
@@ -52,7 +42,21 @@ int main(int argc, char** argv) {
   measure_redis(&table);
   measure_memcached(&table);
   table.finish();
-  measure_load();
-  measure_clients();
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  using namespace bench;
+  const std::string role = argc > 1 ? argv[1] : "";
+  if (role == "node") return run_node();
+  if (role == "loaded") return run_loaded(std::atoi(argv[2]));
+  if (role == "client") return run_client(argc, argv);
+  if (role == "ucx-polling" || role == "ucx-blocking") {
+    return run_ucx(argv[2], role == "ucx-blocking");
+  }
+  if (role.empty() || role == "models") measure_all_models();
+  if (role.empty() || role == "load") measure_load();
+  if (role.empty() || role == "clients") measure_clients();
   return 0;
 }
