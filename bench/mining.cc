@@ -8,6 +8,7 @@
 //
 // The paper's delta reader is "updated every second version" with Delta 2; a reader under IW_DELTA
 // 2 may be 2 versions behind and so is updated every third one. The paper's Delta 4 is delta3 here.
+#include <poll.h>
 #include <sys/mman.h>
 
 #include <array>
@@ -92,18 +93,32 @@ class Reader {
     if (mode_.is_copied_whole) close();
     if (!segment_) open();
     if (IW_rl_acquire(segment_->handle()) != 0) fail("reader lock");
-    if (segment_->version() + mode_.versions_behind < newest) {
-      // The announcement is still on its way: asked for, as by a reader who knows of the version.
+    while (segment_->version() + mode_.versions_behind < newest) {
       IW_rl_release(segment_->handle());
-      if (IW_rl_acquire_for(segment_->handle(), 30, IW_FRESH) != 0) fail("fresh reader lock");
+      wait_for_announcement();
+      if (IW_rl_acquire(segment_->handle()) != 0) fail("reader lock");
     }
     check(newest);
     IW_rl_release(segment_->handle());
+    if (events_.fd < 0 && !mode_.is_copied_whole) subscribe();
   }
 
   void open() {
     segment_.emplace(url_);
     segment_->set_coherence(mode_.versions_behind == 0 ? IW_FULL : IW_DELTA, mode_.versions_behind);
+  }
+
+  // To be told when the copy is too old. With a copy, or the first one would come twice: asked for
+  // and told of.
+  void subscribe() {
+    events_.fd = IW_event_fd();
+    if (IW_on_change(segment_->handle(), bench::note_change, nullptr) != 0) fail("on_change");
+  }
+
+  void wait_for_announcement() {
+    constexpr int kPatience_ms = 30'000;
+    if (poll(&events_, 1, kPatience_ms) != 1) give_up(mode_.name, "not told of a version");
+    if (IW_dispatch() != 0) fail("dispatch");
   }
 
   void close() {
@@ -131,6 +146,7 @@ class Reader {
   Board& board_;
   Cost& cost_;
   std::optional<iw::Segment> segment_;
+  pollfd events_{-1, POLLIN, 0};
   std::uint64_t seen_ = 0;
 };
 
