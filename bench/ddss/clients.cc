@@ -16,7 +16,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t bytes = 1024;
-constexpr int operations = 50'000;  // so that those of all overlap
+constexpr std::chrono::milliseconds run_time{150};  // so that those of all overlap
 
 ddss_key_t allocate(const std::string& name, ddss_model_t model) {
   ddss_allocation_t how{};
@@ -98,17 +98,20 @@ int run_client(int argc, char** argv) {
   if (ddss_await_nodes(clients + 1) != 0) fail("the others did not come");
   std::vector<char> data(bytes);
   std::vector<double> samples;
-  for (int i = 0; i < operations; i++) {
+  auto begin_of_last = std::chrono::steady_clock::now();
+  const auto end = begin_of_last + run_time;
+  for (int i = 0; begin_of_last < end; i = (i + 1) % 100) {
     // Spread evenly: of each hundred so many go to the common one.
     const ddss_key_t key = i * 37 % 100 < contention ? common : mine;
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = begin_of_last = std::chrono::steady_clock::now();
     const int result =
         is_put != 0 ? ddss_put(key, data.data(), bytes) : ddss_get(key, data.data(), bytes);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
     if (result != 0) fail(ddss_error_text(result));
     samples.push_back(took.count());
   }
-  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / operations;
+  const double mean =
+      std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
   std::printf("listening %.4f %.4f\n", median(samples), mean);
   std::fflush(stdout);
   pause();
