@@ -15,6 +15,14 @@ export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.c \
   $(pkg-config --libs interweave) "-Wl,-rpath,$prefix/lib" -o list-pkgconfig
 
+# The cluster's library, by the program of docs/am.md.
+if [ -e "$prefix/lib/pkgconfig/interweave-cluster.pc" ]; then
+  awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$OLDPWD/docs/am.md" >messages.c
+  # shellcheck disable=SC2046
+  gcc -std=c99 messages.c $(pkg-config --cflags --libs interweave-cluster) -o messages
+  [ "$(timeout 60 ./messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
+fi
+
 mkdir project
 cat >project/CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.20)

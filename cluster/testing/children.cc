@@ -135,4 +135,8 @@ int run(int argc, char** argv) {
 
 }  // namespace iw::testing
 
+// PMIx keeps a few bytes for ever.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libpmix\n"; }
+
 int main(int argc, char** argv) { return iw::testing::run(argc, argv); }
