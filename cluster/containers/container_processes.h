@@ -1,0 +1,106 @@
+// What the containers' tests have in common: a name server, containers to share, and processes that
+// read or write one and do what they are told.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <numeric>
+#include <sstream>
+#include <thread>
+
+#include "containers/paper_string.h"
+#include "testing/children.h"
+
+namespace iw::containers_test {
+
+using iw::testing::Child;
+using Numbers = Vector<std::int64_t>;
+
+// A container of objects, by the paper's three functions. Counts the copies that are alive.
+struct Bag : StandardContainer {
+  OBJ_RETURN Insert(Ref first, Ref) override {
+    objects.push_back(std::dynamic_pointer_cast<aString>(first));
+    return OBJ_RETURN_SUCCESS;
+  }
+  OBJ_RETURN Delete(Ref first, Ref) override {
+    const auto text = std::dynamic_pointer_cast<aString>(first)->text();
+    objects.remove_if([&](const auto& each) { return each->text() == text; });
+    return OBJ_RETURN_SUCCESS;
+  }
+  OBJ_RETURN Clear() override {
+    objects.clear();
+    return OBJ_RETURN_SUCCESS;
+  }
+  OBJ_RETURN Marshal(MarshalStream* stream) override {
+    bool is_good = marshal(*stream, static_cast<std::uint32_t>(objects.size()));
+    for (const auto& each : objects) is_good = is_good && marshal(*stream, *each);
+    return is_good ? OBJ_RETURN_SUCCESS : OBJ_RETURN_FAIL;
+  }
+  OBJ_RETURN DeMarshal(DeMarshalStream* stream) override {
+    std::size_t count = 0;
+    objects.clear();
+    if (!demarshal_count(*stream, &count)) return OBJ_RETURN_FAIL;
+    for (; count > 0; count--) {
+      objects.push_back(std::make_shared<aString>());
+      if (!demarshal(*stream, objects.back().get())) return OBJ_RETURN_FAIL;
+    }
+    return OBJ_RETURN_SUCCESS;
+  }
+  std::list<std::shared_ptr<aString>> objects;
+};
+
+// Nobody is taken for dead that is only slow.
+inline Options quick() {
+  Options options;
+  options.ping_ms = 50;
+  options.life_ms = 20000;
+  options.gives_role = true;
+  return options;
+}
+// A test sees the end of those that are.
+inline Options mortal() {
+  Options options = quick();
+  options.life_ms = 1000;
+  return options;
+}
+
+inline std::string summary(const Numbers& numbers) {
+  const auto& value = numbers.value();
+  const auto sum = std::accumulate(value.begin(), value.end(), std::int64_t{0});
+  return std::to_string(value.size()) + ":" + std::to_string(sum);
+}
+
+// Until it is so; false after half a minute.
+template <typename Condition>
+bool eventually(Condition is_so) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // others need the cores
+  }
+  return true;
+}
+
+// A name server in a process of its own, and this process's factory.
+class Containers : public ::testing::Test {
+ protected:
+  Containers() : server_("containers_names") {
+    setenv("IW_AMNS", server_.line().hear_text().c_str(), 1);
+    factory.emplace();
+  }
+  static std::string ask(const Child& child, const std::string& what) {
+    child.line().say(what);
+    return child.line().hear_text();
+  }
+
+ private:
+  Child server_;
+
+ protected:
+  std::optional<Factory> factory;
+};
+
+}  // namespace iw::containers_test

@@ -1,0 +1,122 @@
+// The processes of the containers' tests.
+#include "am/name_server.h"
+#include "containers/container_processes.h"
+#include "interweave/am.h"
+
+using namespace iw::containers_test;
+
+namespace {
+
+std::string word_after(const std::string& command, const std::string& name) {
+  return command.starts_with(name + " ") ? command.substr(name.size() + 1) : "";
+}
+
+std::string statistics_of(const ReaderContainer<Numbers>& reader) {
+  const auto is = reader.statistics();
+  std::ostringstream text;
+  text << is.updates_evaluated << " " << is.objects_evaluated << " " << is.recoveries << " "
+       << is.queued;
+  return text.str();
+}
+
+std::unique_ptr<WriterContainer<Numbers>> writer;
+std::unique_ptr<ReaderContainer<Numbers>> reader;
+
+std::string wait_for_tie(Tie tie) {
+  return eventually([&] { return reader->tie() == tie; }) ? "so" : "not so";
+}
+
+std::string obey(Factory& factory, const std::string& command) {
+  if (const auto count = word_after(command, "push"); !count.empty()) {
+    for (int i = std::stoi(count); i > 0; i--) writer->call<&Numbers::push_back>(i);
+    return summary(*writer->read());
+  }
+  if (const auto size = word_after(command, "until"); !size.empty()) {
+    const bool is_so = eventually([&] {
+      return reader->read()->value().size() >= static_cast<std::size_t>(std::stoul(size));
+    });
+    return is_so ? summary(*reader->read()) : "never";
+  }
+  if (command == "readers") return std::to_string(writer->statistics().readers);
+  if (command == "queued") return std::to_string(reader->statistics().queued);
+  if (command == "read") return summary(*reader->read());
+  if (command == "statistics") return statistics_of(*reader);
+  if (command == "ended") return wait_for_tie(Tie::ended);
+  if (command == "broken") return wait_for_tie(Tie::broken);
+  if (command == "joined") return wait_for_tie(Tie::joined);
+  if (command == "take") {
+    writer = factory.take_role(reader, quick());
+    return writer != nullptr ? "taken" : "not taken";
+  }
+  if (command == "delete") {
+    reader.reset();
+    writer.reset();
+    return "deleted";
+  }
+  return "what?";
+}
+
+int obey_all(const iw::testing::Line& parent, Factory& factory) {
+  parent.say("ready");
+  for (;;) {
+    const std::string command = parent.hear_text();
+    if (command == "end") break;
+    parent.say(obey(factory, command));
+  }
+  reader.reset();
+  writer.reset();
+  return 0;
+}
+
+Options options_of_environment() {
+  Options options = std::getenv("MORTAL") != nullptr ? mortal() : quick();
+  if (const char* length = std::getenv("QUEUE")) options.queue_length = std::stoul(length);
+  options.evaluates_in_background = std::getenv("BACKGROUND") != nullptr;
+  return options;
+}
+
+}  // namespace
+
+ROLE(containers_names) {
+  if (AM_Init() != AM_OK) return 1;
+  iw::am::NameServer server;
+  en_t name;
+  if (server.start(&name) != AM_OK) return 1;
+  char text[AM_NAME_CARRIED_BYTES];
+  AM_NameToCarried(name, text);
+  parent.say(std::string(text));
+  parent.hear();
+  return 0;
+}
+
+ROLE(numbers_reader) {
+  Factory factory;
+  reader = factory.make_reader<Numbers>("numbers", std::make_shared<Numbers>(),
+                                        options_of_environment());
+  return obey_all(parent, factory);
+}
+
+ROLE(numbers_writer) {
+  Factory factory;
+  writer = factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(),
+                                        options_of_environment());
+  return obey_all(parent, factory);
+}
+
+// Has all kinds of containers; says what it read when it is asked.
+ROLE(kinds_reader) {
+  Factory factory;
+  register_object<aString>("aString");
+  auto bag = factory.make_reader<Bag>("bag");
+  auto map = factory.make_reader<Map<std::string, double>>("map");
+  auto queue = factory.make_reader<Queue<std::string>>("queue");
+  auto text = factory.make_reader<Text>("text");
+  parent.say("ready");
+  parent.hear();
+  std::ostringstream all;
+  for (const auto& each : bag->read()->objects) all << each->text() << ",";
+  for (const auto& [key, value] : map->read()->value()) all << key << "=" << value << ",";
+  for (const auto& each : queue->read()->value()) all << each << ",";
+  parent.say(all.str() + text->read()->value());
+  return 0;
+}

@@ -1,0 +1,208 @@
+#include "containers/reader.h"
+
+#include <algorithm>
+#include <random>
+
+namespace iw::containers {
+namespace {
+
+constexpr int attempts_max = 3;  // to get a whole object that can be read
+constexpr std::chrono::milliseconds name_retry{10};
+
+int random_link() {
+  std::random_device device;
+  return std::uniform_int_distribution<int>(1)(device);
+}
+
+bool apply_standard(int kind, StandardContainer& to, DeMarshalStream& arguments) {
+  Ref first, second;
+  if (!demarshal(arguments, &first) || !demarshal(arguments, &second) || arguments.left() != 0) {
+    return false;
+  }
+  if (kind == insert_number.number) {
+    to.Insert(first, second);
+  } else if (kind == delete_number.number) {
+    to.Delete(first, second);
+  } else if (kind == clear_number.number) {
+    to.Clear();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Reader::Reader(std::string name, std::shared_ptr<StandardContainer> copy,
+               const FunctionTable& functions, const Options& options)
+    : name_(std::move(name)),
+      copy_(std::move(copy)),
+      functions_(functions),
+      options_(options),
+      inbox_(std::make_shared<ReaderInbox>(options)),
+      endpoint_(inbox_, options.join_ms / 1000.0) {
+  if (!join(patience_end(), false)) {
+    throw ContainerError("no writer of the container " + name_ + " answers");
+  }
+  watcher_ = std::thread(&Reader::watch, this);
+}
+
+Reader::~Reader() {
+  inbox_->stop();
+  watcher_.join();
+  if (inbox_->tie() != Tie::joined) return;
+  Answer answer;
+  ask(leave, Clock::now() + std::chrono::milliseconds(inbox_->life_ms()), &answer);
+}
+
+Clock::time_point Reader::patience_end() const {
+  return Clock::now() + std::chrono::milliseconds(options_.join_ms);
+}
+
+bool Reader::join(Clock::time_point deadline, bool waits_for_name) {
+  while (!inbox_->is_stopped()) {
+    en_t writer;
+    const int found = AMNS_Lookup(name_.c_str(), &writer);
+    if (found == AM_OK && try_join(writer, deadline)) return true;
+    const bool may_appear = found == AM_OK || waits_for_name;
+    if (!may_appear || Clock::now() > deadline) return false;
+    inbox_->wait_until_stopped(Clock::now() + name_retry);
+  }
+  return false;
+}
+
+bool Reader::try_join(const en_t& writer, Clock::time_point deadline) {
+  const int index = endpoint_.map(writer);
+  if (index < 0) return false;
+  Head head;
+  head.link = random_link();
+  head.kind = containers::join;
+  inbox_->start(head.link);
+  const bool is_joined =
+      endpoint_.send(index, head, std::as_bytes(std::span(&endpoint_.name(), 1))) &&
+      inbox_->wait_for_object(deadline);
+  const int old = is_joined ? writer_index_.exchange(index) : index;
+  if (old >= 0) endpoint_.unmap(old);
+  return is_joined;
+}
+
+bool Reader::ask(Kind kind, Clock::time_point deadline, Answer* answer) {
+  Head head;
+  head.link = inbox_->link();
+  head.kind = kind;
+  inbox_->expect_answer();
+  return endpoint_.send(writer_index_, head, {}) && inbox_->wait_for_answer(deadline, answer);
+}
+
+// False: it does not come any more.
+bool Reader::fetch_object() {
+  if (inbox_->tie() != Tie::joined) return false;
+  const auto deadline = patience_end();
+  Answer answer;
+  if (!ask(want_object, deadline, &answer)) return false;
+  if (answer != Answer::ok && inbox_->tie() == Tie::joined) inbox_->set_tie(Tie::broken);
+  return answer == Answer::ok && inbox_->wait_for_object(deadline);
+}
+
+void Reader::evaluate() {
+  for (int attempt = 0; attempt < attempts_max; attempt++) {
+    const bool is_last = inbox_->is_behind() && !fetch_object();
+    if (run(inbox_->take_batch())) break;
+    inbox_->fall_behind();
+    statistics_.recoveries++;
+    if (is_last) break;
+  }
+  if (!is_whole_) throw ContainerError("there is no whole copy of the container " + name_);
+}
+
+bool Reader::run(const ReaderInbox::Batch& batch) {
+  if (batch.object && !run_object(*batch.object)) return false;
+  return std::ranges::all_of(batch.updates, [&](const Item& each) { return run_update(each); });
+}
+
+bool Reader::run_object(const Item& item) {
+  if (!item.is_undamaged()) return false;
+  is_whole_ = false;
+  try {
+    DeMarshalStream stream(item.buffers);
+    is_whole_ = copy_->DeMarshal(&stream) == OBJ_RETURN_SUCCESS;
+  } catch (const std::exception&) {
+    return false;
+  }
+  statistics_.objects_evaluated++;
+  return is_whole_;
+}
+
+bool Reader::run_update(const Item& item) {
+  if (!item.is_undamaged()) return false;
+  try {
+    DeMarshalStream stream(item.buffers);
+    const bool is_run = item.head.kind < 0
+                            ? apply_standard(item.head.kind, *copy_, stream)
+                            : functions_.apply(item.head.kind, item.head.signature, *copy_, stream);
+    statistics_.updates_evaluated += is_run;
+    return is_run;
+  } catch (const std::exception&) {
+    is_whole_ = false;  // how far it came nobody knows
+    return false;
+  }
+}
+
+ReaderStatistics Reader::statistics() const {
+  const std::lock_guard held(mutex_);
+  ReaderStatistics result = statistics_;
+  result.queued = inbox_->queued();
+  return result;
+}
+
+void Reader::evaluate_in_background() {
+  const std::lock_guard held(mutex_);
+  if (inbox_->tie() == Tie::moving) return;
+  try {
+    evaluate();
+  } catch (const ContainerError&) {
+    // Who reads is told.
+  }
+}
+
+// A thread that was itself stopped (a signal, a busy machine) has not listened for that long:
+// silence counts from then.
+void Reader::watch() {
+  auto last = Clock::now();
+  while (!inbox_->is_stopped()) {
+    const auto life = std::chrono::milliseconds(inbox_->life_ms());
+    inbox_->wait_for_news(Clock::now() + life / 8);
+    if (inbox_->tie() == Tie::moving && !inbox_->is_stopped()) {
+      if (!join(patience_end(), true)) inbox_->set_tie(Tie::broken);
+    }
+    if (options_.evaluates_in_background) evaluate_in_background();
+    const auto now = Clock::now();
+    if (now - last > life / 2) inbox_->hear();
+    if (inbox_->is_writer_silent(now)) inbox_->set_tie(Tie::broken);
+    last = now;
+  }
+}
+
+std::unique_ptr<ActiveWriter> Reader::take_role(const Options& options) {
+  Answer answer;
+  if (inbox_->tie() != Tie::joined || !ask(want_role, patience_end(), &answer)) return nullptr;
+  if (answer != Answer::ok || !inbox_->wait_for_role(patience_end())) return nullptr;
+  const std::lock_guard held(mutex_);
+  try {
+    evaluate();
+    auto writer = start_writer(name_, copy_, options);
+    ask(role_taken, Clock::now() + std::chrono::milliseconds(inbox_->life_ms()), &answer);
+    return writer;
+  } catch (const ContainerError&) {
+    inbox_->set_tie(Tie::moving);  // who gave the role has taken it back
+    return nullptr;
+  }
+}
+
+std::unique_ptr<ActiveReader> start_reader(const std::string& name,
+                                           std::shared_ptr<StandardContainer> copy,
+                                           const FunctionTable& functions, const Options& options) {
+  return std::make_unique<Reader>(name, std::move(copy), functions, options);
+}
+
+}  // namespace iw::containers

@@ -1,0 +1,53 @@
+// A reader container: the copy, what brings it up, and a thread that watches the writer.
+//
+// The copy's mutex is locked before the inbox's, and by no handler. What is queued is checked
+// before it is run, so a damaged or unknown item costs a whole object and no more.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "containers/reader_inbox.h"
+
+namespace iw::containers {
+
+class Reader final : public ActiveReader {
+ public:
+  // Joins. Throws ContainerError.
+  Reader(std::string name, std::shared_ptr<StandardContainer> copy, const FunctionTable& functions,
+         const Options& options);
+  ~Reader() override;
+
+  void evaluate() override;
+  std::mutex& mutex() override { return mutex_; }
+  Tie tie() const override { return inbox_->tie(); }
+  ReaderStatistics statistics() const override;
+  std::unique_ptr<ActiveWriter> take_role(const Options& options) override;
+  ReaderInbox& inbox() { return *inbox_; }
+
+ private:
+  bool join(Clock::time_point deadline, bool waits_for_name);
+  bool try_join(const en_t& writer, Clock::time_point deadline);
+  bool fetch_object();
+  bool run(const ReaderInbox::Batch& batch);
+  bool run_object(const Item& item);
+  bool run_update(const Item& item);
+  bool ask(Kind kind, Clock::time_point deadline, Answer* answer);
+  void evaluate_in_background();
+  void watch();
+  Clock::time_point patience_end() const;
+
+  const std::string name_;
+  const std::shared_ptr<StandardContainer> copy_;
+  const FunctionTable& functions_;
+  const Options options_;
+  const std::shared_ptr<ReaderInbox> inbox_;
+  Endpoint endpoint_;
+  std::atomic<int> writer_index_{-1};
+  mutable std::mutex mutex_;  // of the copy, and of what follows
+  bool is_whole_ = false;
+  ReaderStatistics statistics_;
+  std::thread watcher_;
+};
+
+}  // namespace iw::containers

@@ -1,0 +1,238 @@
+#include "containers/reader_inbox.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace iw::containers {
+namespace {
+
+// An update of more bytes is not kept; an object of more is none.
+constexpr std::size_t update_bytes_max = 16 << 20;
+constexpr std::size_t object_bytes_max = std::size_t{1} << 30;
+constexpr int life_ms_max = 3'600'000;
+
+}  // namespace
+
+bool Item::is_undamaged() const {
+  for (std::size_t part = 0; part < buffers.size(); part++) {
+    const auto sum =
+        checksum_of(head.kind, head.signature, static_cast<std::uint32_t>(part), buffers[part]);
+    if (sum != checksums[part]) return false;
+  }
+  return true;
+}
+
+Answer ReaderInbox::take(const Head& head, std::span<const std::byte> block) {
+  const std::lock_guard held(mutex_);
+  if (head.link != link_ || (tie_ != Tie::joined && tie_ != Tie::joining)) return Answer::gone;
+  heard_ = Clock::now();
+  life_ms_ = std::clamp(head.life_ms, 1, life_ms_max);
+  switch (head.kind) {
+    case ping:
+      return Answer::ok;
+    case writer_ended:
+      tie_ = Tie::ended;
+      break;
+    case writer_moved:
+      tie_ = Tie::moving;
+      break;
+    case role_is_yours:
+      has_role_ = true;
+      break;
+    default:
+      return take_part(head, block);
+  }
+  changed_.notify_all();
+  return Answer::ok;
+}
+
+void ReaderInbox::lose_incoming() {
+  incoming_.reset();
+  is_behind_ = true;
+}
+
+Answer ReaderInbox::take_part(const Head& head, std::span<const std::byte> block) {
+  const bool is_object = head.kind == whole_object;
+  if (head.part == 0) {
+    incoming_.reset();
+    if (!is_object && is_behind_) return Answer::ok;
+    if (!is_object && head.sequence != expected_) {
+      is_behind_ = true;
+      return Answer::queue_full;
+    }
+    incoming_ = Item{head, {}, {}};
+    incoming_bytes_ = 0;
+  }
+  if (!incoming_) return Answer::ok;  // the rest of what is dropped
+  incoming_bytes_ += block.size();
+  if (head.sequence != incoming_->head.sequence || head.kind != incoming_->head.kind ||
+      head.part != incoming_->buffers.size() ||
+      incoming_bytes_ > (is_object ? object_bytes_max : update_bytes_max)) {
+    lose_incoming();
+    return Answer::queue_full;
+  }
+  incoming_->buffers.emplace_back(block.begin(), block.end());
+  incoming_->checksums.push_back(head.checksum);
+  if (block.size() == MarshalStream::buffer_bytes) return Answer::ok;
+  return take_whole(*std::exchange(incoming_, std::nullopt));
+}
+
+Answer ReaderInbox::take_whole(Item item) {
+  expected_ = item.head.sequence + 1;
+  if (item.head.kind == whole_object) {
+    queue_.clear();
+    object_ = std::move(item);
+    is_behind_ = false;
+    if (tie_ == Tie::joining) tie_ = Tie::joined;
+    changed_.notify_all();
+    return Answer::ok;
+  }
+  if (queue_.size() >= options_.queue_length) {
+    is_behind_ = true;
+    return Answer::queue_full;
+  }
+  queue_.push_back(std::move(item));
+  if (options_.evaluates_in_background) changed_.notify_all();
+  return Answer::ok;
+}
+
+void ReaderInbox::answered(int link, Answer answer, std::uint32_t) {
+  const std::lock_guard held(mutex_);
+  if (link != link_) return;
+  answer_ = answer;
+  changed_.notify_all();
+}
+
+void ReaderInbox::came_back(int link) {
+  const std::lock_guard held(mutex_);
+  if (link != link_) return;
+  answer_ = Answer::gone;
+  if (tie_ == Tie::joined) tie_ = Tie::broken;
+  changed_.notify_all();
+}
+
+void ReaderInbox::start(int link) {
+  const std::lock_guard held(mutex_);
+  link_ = link;
+  tie_ = Tie::joining;
+  is_behind_ = true;
+  has_role_ = false;
+  incoming_.reset();
+  answer_.reset();
+  heard_ = Clock::now();
+}
+
+ReaderInbox::Batch ReaderInbox::take_batch() {
+  const std::lock_guard held(mutex_);
+  return {std::exchange(object_, std::nullopt), std::exchange(queue_, {})};
+}
+
+void ReaderInbox::fall_behind() {
+  const std::lock_guard held(mutex_);
+  queue_.clear();
+  object_.reset();
+  is_behind_ = true;
+}
+
+bool ReaderInbox::is_behind() const {
+  const std::lock_guard held(mutex_);
+  return is_behind_;
+}
+
+Tie ReaderInbox::tie() const {
+  const std::lock_guard held(mutex_);
+  return tie_;
+}
+
+void ReaderInbox::set_tie(Tie tie) {
+  const std::lock_guard held(mutex_);
+  tie_ = tie;
+  changed_.notify_all();
+}
+
+int ReaderInbox::link() const {
+  const std::lock_guard held(mutex_);
+  return link_;
+}
+
+std::size_t ReaderInbox::queued() const {
+  const std::lock_guard held(mutex_);
+  return queue_.size();
+}
+
+int ReaderInbox::life_ms() const {
+  const std::lock_guard held(mutex_);
+  return life_ms_;
+}
+
+void ReaderInbox::hear() {
+  const std::lock_guard held(mutex_);
+  heard_ = Clock::now();
+}
+
+bool ReaderInbox::is_writer_silent(Clock::time_point now) const {
+  const std::lock_guard held(mutex_);
+  return tie_ == Tie::joined && now - heard_ > std::chrono::milliseconds(life_ms_);
+}
+
+void ReaderInbox::expect_answer() {
+  const std::lock_guard held(mutex_);
+  answer_.reset();
+}
+
+bool ReaderInbox::wait_for_answer(Clock::time_point deadline, Answer* answer) {
+  std::unique_lock held(mutex_);
+  if (!changed_.wait_until(held, deadline, [&] { return answer_.has_value(); })) return false;
+  *answer = *answer_;
+  return true;
+}
+
+bool ReaderInbox::wait_for_object(Clock::time_point deadline) {
+  std::unique_lock held(mutex_);
+  changed_.wait_until(held, deadline, [&] {
+    const bool may_come = tie_ == Tie::joined || tie_ == Tie::joining;
+    return !is_behind_ || !may_come || is_stopped_ || answer_ == Answer::gone;
+  });
+  return !is_behind_;
+}
+
+bool ReaderInbox::wait_for_role(Clock::time_point deadline) {
+  std::unique_lock held(mutex_);
+  changed_.wait_until(held, deadline, [&] { return has_role_ || tie_ != Tie::joined; });
+  return has_role_;
+}
+
+bool ReaderInbox::has_news() const {
+  const bool has_work = object_.has_value() || !queue_.empty();
+  return is_stopped_ || tie_ == Tie::moving || (options_.evaluates_in_background && has_work);
+}
+
+void ReaderInbox::wait_for_news(Clock::time_point until) {
+  std::unique_lock held(mutex_);
+  changed_.wait_until(held, until, [&] { return has_news(); });
+}
+
+void ReaderInbox::stop() {
+  const std::lock_guard held(mutex_);
+  is_stopped_ = true;
+  changed_.notify_all();
+}
+
+bool ReaderInbox::is_stopped() const {
+  const std::lock_guard held(mutex_);
+  return is_stopped_;
+}
+
+void ReaderInbox::wait_until_stopped(Clock::time_point until) {
+  std::unique_lock held(mutex_);
+  changed_.wait_until(held, until, [&] { return is_stopped_; });
+}
+
+bool ReaderInbox::flip_a_bit() {
+  const std::lock_guard held(mutex_);
+  if (queue_.empty() || queue_.back().buffers.back().empty()) return false;
+  queue_.back().buffers.back().back() ^= std::byte{1};
+  return true;
+}
+
+}  // namespace iw::containers

@@ -1,0 +1,97 @@
+// What has come to a reader: its queue, a whole object, how its tie to the writer stands.
+//
+// The handler puts parts together and answers; it evaluates nothing. Invariants: the queue has at
+// most queue_length items, in the order of the writer's calls with none missing between the copy
+// and the last of them. Once one is missing (`is_behind`), updates are dropped until a whole object
+// came; the queue is kept till then, as it is right as far as it goes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "containers/endpoint.h"
+#include "interweave/containers/active.hpp"
+
+namespace iw::containers {
+
+using Clock = std::chrono::steady_clock;
+
+// An update or a whole object.
+struct Item {
+  Head head;  // of its first part
+  DeMarshalStream::Buffers buffers;
+  std::vector<std::uint32_t> checksums;
+  bool is_undamaged() const;
+};
+
+class ReaderInbox : public Receiver {
+ public:
+  explicit ReaderInbox(const Options& options) : options_(options) {}
+
+  Answer take(const Head& head, std::span<const std::byte> block) override;
+  void answered(int link, Answer answer, std::uint32_t sequence) override;
+  void came_back(int link) override;
+
+  // A new link begins.
+  void start(int link);
+  // What is to be evaluated: the object first, if there is one.
+  struct Batch {
+    std::optional<Item> object;
+    std::deque<Item> updates;
+  };
+  Batch take_batch();
+  // Something was wrong with a batch: the whole object is needed.
+  void fall_behind();
+  bool is_behind() const;
+  Tie tie() const;
+  void set_tie(Tie tie);
+  int link() const;
+  std::size_t queued() const;
+  int life_ms() const;
+  // Silence counts from now.
+  void hear();
+  // Joined, and nothing came for the writer's life_ms.
+  bool is_writer_silent(Clock::time_point now) const;
+  // The next answer, whatever came before. False: none by then.
+  void expect_answer();
+  bool wait_for_answer(Clock::time_point deadline, Answer* answer);
+  // Until an object is there, or none will come.
+  bool wait_for_object(Clock::time_point deadline);
+  bool wait_for_role(Clock::time_point deadline);
+  // For the thread that watches: until there is something for it, or then.
+  void wait_for_news(Clock::time_point until);
+  void stop();
+  bool is_stopped() const;
+  void wait_until_stopped(Clock::time_point until);
+
+  // For tests of recovery: a bit of the last item in the queue flips. False: there is none.
+  bool flip_a_bit();
+
+ private:
+  Answer take_part(const Head& head, std::span<const std::byte> block);
+  Answer take_whole(Item item);
+  void lose_incoming();
+  bool has_news() const;
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  int link_ = 0;
+  Tie tie_ = Tie::joining;
+  int life_ms_ = 0;
+  Clock::time_point heard_{};
+  std::deque<Item> queue_;
+  std::optional<Item> object_;
+  std::optional<Item> incoming_;
+  std::size_t incoming_bytes_ = 0;
+  std::uint32_t expected_ = 0;  // the next item's number
+  bool is_behind_ = true;
+  bool has_role_ = false;
+  bool is_stopped_ = false;
+  std::optional<Answer> answer_;
+};
+
+}  // namespace iw::containers

@@ -1,0 +1,97 @@
+#include "containers/reader_link.h"
+
+namespace iw::containers {
+
+void Parcel::add(std::vector<std::byte> buffer) {
+  const auto part = static_cast<std::uint32_t>(buffers.size());
+  checksums.push_back(checksum_of(kind, signature, part, buffer));
+  buffers.push_back(std::move(buffer));
+}
+
+std::shared_ptr<const Parcel> Parcel::empty(int kind) {
+  auto parcel = std::make_shared<Parcel>();
+  parcel->kind = kind;
+  parcel->add({});
+  return parcel;
+}
+
+void ReaderLink::add(std::shared_ptr<const Parcel> parcel) {
+  outbox_.push_back({std::move(parcel), next_sequence_++});
+}
+
+void ReaderLink::add_update(std::shared_ptr<const Parcel> parcel, std::size_t outbox_max) {
+  if (is_suspended_ || wants_object_) return;
+  add(std::move(parcel));
+  if (outbox_.size() <= outbox_max) return;
+  forget_waiting();
+  wants_object_ = true;
+}
+
+// What has begun is finished, so that its parts stay together.
+void ReaderLink::forget_waiting() {
+  while (!outbox_.empty() && outbox_.back().next_part == 0) outbox_.pop_back();
+}
+
+void ReaderLink::add_object(std::shared_ptr<const Parcel> object) {
+  object_sequence_ = next_sequence_;
+  wants_object_ = is_suspended_ = false;
+  add(std::move(object));
+}
+
+void ReaderLink::want_object() { wants_object_ = true; }
+
+void ReaderLink::suspend(std::uint32_t sequence) {
+  // An object that was sent later mends it.
+  if (static_cast<std::int32_t>(sequence - object_sequence_) < 0) return;
+  is_suspended_ = true;
+  forget_waiting();
+}
+
+bool ReaderLink::send(Endpoint& endpoint, const Head& head, std::span<const std::byte> block) {
+  is_refused_ = !endpoint.send(index_, head, block);
+  if (is_refused_) return false;
+  sent_++;
+  last_sent_ = Clock::now();
+  return true;
+}
+
+std::uint64_t ReaderLink::push(Endpoint& endpoint) {
+  std::uint64_t bytes = 0;
+  for (; !outbox_.empty(); outbox_.pop_front()) {
+    Sending& sending = outbox_.front();
+    const Parcel& parcel = *sending.parcel;
+    for (; sending.next_part < parcel.buffers.size(); sending.next_part++) {
+      const std::size_t part = sending.next_part;
+      const Head head{0,
+                      number_,
+                      parcel.kind,
+                      sending.sequence,
+                      static_cast<std::uint32_t>(part),
+                      parcel.signature,
+                      parcel.checksums[part],
+                      life_ms_};
+      if (!send(endpoint, head, parcel.buffers[part])) return bytes;
+      bytes += parcel.buffers[part].size();
+    }
+  }
+  return bytes;
+}
+
+void ReaderLink::ping_if_quiet(Endpoint& endpoint, Clock::time_point now, int ping_ms) {
+  if (has_outbox() || now - last_sent_ < std::chrono::milliseconds(ping_ms)) return;
+  Head head;
+  head.link = number_;
+  head.kind = ping;
+  head.life_ms = life_ms_;
+  send(endpoint, head, {});
+}
+
+bool ReaderLink::is_dead(std::uint64_t answers, Clock::time_point now) {
+  if (answers != answers_seen_ || (answers >= sent_ && !is_refused_)) {
+    answers_seen_ = answers;
+    waits_since_ = now;
+  }
+  return now - waits_since_ > std::chrono::milliseconds(life_ms_);
+}
+
+}  // namespace iw::containers

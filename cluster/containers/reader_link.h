@@ -1,0 +1,72 @@
+// One reader as its writer sees it: what is still to be sent to it, and whether it answers.
+//
+// Nothing here waits for a reader: what the window of Active Messages does not take now stays in
+// the outbox; when that is as long as a reader's queue may be, it is given up for the whole object.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "containers/endpoint.h"
+#include "containers/writer_inbox.h"
+
+namespace iw::containers {
+
+// Marshalled once, sent to every reader.
+struct Parcel {
+  int kind = 0;
+  std::uint32_t signature = 0;
+  std::vector<std::vector<std::byte>> buffers;
+  std::vector<std::uint32_t> checksums;
+  void add(std::vector<std::byte> buffer);
+  // Of a message without a body.
+  static std::shared_ptr<const Parcel> empty(int kind);
+};
+
+class ReaderLink {
+ public:
+  ReaderLink(int number, int index, int life_ms)
+      : number_(number), index_(index), life_ms_(life_ms) {}
+  int number() const { return number_; }
+  int index() const { return index_; }
+
+  // An update: dropped if a whole object will come instead.
+  void add_update(std::shared_ptr<const Parcel> parcel, std::size_t outbox_max);
+  void add(std::shared_ptr<const Parcel> parcel);
+  void add_object(std::shared_ptr<const Parcel> object);
+  // What there is room for. How many bytes.
+  std::uint64_t push(Endpoint& endpoint);
+  void ping_if_quiet(Endpoint& endpoint, Clock::time_point now, int ping_ms);
+
+  void want_object();
+  bool needs_object_now() const { return wants_object_ && outbox_.empty(); }
+  // Its queue is full since that item: nothing more until it wants an object.
+  void suspend(std::uint32_t sequence);
+  bool is_suspended() const { return is_suspended_; }
+  bool lacks_object() const { return wants_object_ || is_suspended_; }
+  bool has_outbox() const { return !outbox_.empty(); }
+  bool is_settled(std::uint64_t answers) const { return outbox_.empty() && answers >= sent_; }
+  // To be asked again and again: for life_ms a message has had no answer, or none could be sent.
+  bool is_dead(std::uint64_t answers, Clock::time_point now);
+  void forgive(Clock::time_point now) { waits_since_ = now; }
+
+ private:
+  struct Sending {
+    std::shared_ptr<const Parcel> parcel;
+    std::uint32_t sequence;
+    std::size_t next_part = 0;
+  };
+  void forget_waiting();
+  bool send(Endpoint& endpoint, const Head& head, std::span<const std::byte> block);
+
+  const int number_, index_, life_ms_;
+  std::deque<Sending> outbox_;
+  std::uint32_t next_sequence_ = 0, object_sequence_ = 0;
+  bool is_suspended_ = false, wants_object_ = true, is_refused_ = false;
+  std::uint64_t sent_ = 0, answers_seen_ = 0;
+  Clock::time_point last_sent_{}, waits_since_ = Clock::now();
+};
+
+}  // namespace iw::containers

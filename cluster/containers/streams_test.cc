@@ -1,0 +1,84 @@
+// Marshalling, and the table of functions: no processes.
+#include "containers/container_processes.h"
+
+using namespace iw::containers_test;
+
+namespace {
+
+DeMarshalStream::Buffers buffers_of(const std::function<void(MarshalStream&)>& write) {
+  DeMarshalStream::Buffers buffers;
+  MarshalStream stream(
+      [&](std::vector<std::byte> buffer) { buffers.push_back(std::move(buffer)); });
+  write(stream);
+  stream.finish();
+  return buffers;
+}
+
+}  // namespace
+
+TEST(Streams, AnObjectEndsWithABufferThatIsNotFull) {
+  constexpr auto full = static_cast<long>(MarshalStream::buffer_bytes);
+  for (const long bytes : {1L, full - 1, full, full + 1, 3 * full - 1, 3 * full, 3 * full + 1}) {
+    std::vector<std::byte> value(static_cast<std::size_t>(bytes));
+    for (std::size_t i = 0; i < value.size(); i++) value[i] = static_cast<std::byte>(i * 7);
+    const auto buffers =
+        buffers_of([&](auto& stream) { EXPECT_EQ(stream.WriteBytes(value.data(), bytes), bytes); });
+    ASSERT_EQ(buffers.size(), static_cast<std::size_t>(bytes / full + 1));
+    EXPECT_EQ(buffers.back().size(), static_cast<std::size_t>(bytes % full));
+    DeMarshalStream stream(buffers);
+    std::vector<std::byte> read(value.size());
+    EXPECT_EQ(stream.ReadBytes(read.data(), 1), 1);  // so that reads cross the borders
+    EXPECT_EQ(stream.ReadBytes(read.data() + 1, bytes), bytes - 1);
+    EXPECT_EQ(read, value);
+    EXPECT_EQ(stream.ReadBytes(read.data(), 1), 0);
+  }
+}
+
+TEST(Streams, ThePapersStringIsWhatItWas) {
+  aString here("as printed"), there;
+  const auto buffers =
+      buffers_of([&](auto& stream) { EXPECT_EQ(here.Marshal(&stream), OBJ_RETURN_SUCCESS); });
+  DeMarshalStream stream(buffers);
+  EXPECT_EQ(there.DeMarshal(&stream), OBJ_RETURN_SUCCESS);
+  EXPECT_EQ(there.text(), "as printed");
+  EXPECT_EQ(there.DeMarshal(&stream), OBJ_RETURN_FAIL);  // nothing is left
+}
+
+TEST(Streams, CountsThatAreMoreThanWhatCameAreRefused) {
+  const auto buffers =
+      buffers_of([](auto& stream) { marshal(stream, std::uint32_t{4'000'000'000}); });
+  std::string text;
+  std::vector<std::int64_t> numbers;
+  std::map<int, int> map;
+  DeMarshalStream first(buffers), second(buffers), third(buffers);
+  EXPECT_FALSE(demarshal(first, &text));
+  EXPECT_FALSE(demarshal(second, &numbers));
+  EXPECT_FALSE(demarshal(third, &map));
+  EXPECT_EQ(DeMarshalStream(buffers).ReadBytes(&map, -1), 0);
+}
+
+TEST(Streams, OtherThingsThanBytesThatAreLeftAreNoArguments) {
+  const auto buffers = buffers_of([](auto& stream) { marshal(stream, std::int32_t{1}); });
+  Numbers numbers;
+  DeMarshalStream stream(buffers);
+  const auto& table = Functions<Numbers>::all().table();
+  const auto* push = table.find(&identity_of<&Numbers::push_back>);
+  ASSERT_NE(push, nullptr);
+  EXPECT_FALSE(table.apply(push->number, push->signature, numbers, stream));
+  EXPECT_FALSE(table.apply(push->number, push->signature + 1, numbers, stream));
+  EXPECT_FALSE(table.apply(99, push->signature, numbers, stream));
+  EXPECT_TRUE(numbers.value().empty());
+}
+
+TEST(Streams, AFunctionHasOneNumberOfItsOwn) {
+  struct Own : Numbers {
+    void one(int) {}
+    void two(int) {}
+  };
+  auto& functions = Functions<Own>::all();
+  // Inherited: Numbers' own list is in the way, with numbers 1 to 5 of its functions.
+  EXPECT_THROW(functions.add<&Own::one>(0), std::invalid_argument);
+  functions.add<&Own::one>(11);
+  EXPECT_THROW(functions.add<&Own::one>(12), std::invalid_argument);
+  EXPECT_THROW(functions.add<&Own::two>(11), std::invalid_argument);
+}
