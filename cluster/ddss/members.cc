@@ -50,7 +50,15 @@ int Members::find(NodeNumber number, Link* link, Introduction* introduction) con
   return 0;
 }
 
+bool Members::is_known(NodeNumber number) const {
+  const std::lock_guard held(mutex_);
+  return members_.contains(number);
+}
+
 int Members::link(NodeNumber number, Link* link) {
+  if (number < nodes_max && !is_known(number)) {
+    worker_.wait([&] { return is_known(number); }, fabric::Clock::now() + timeout_);
+  }
   Introduction introduction;
   const int error = find(number, link, &introduction);
   if (error != 0 || link->window != nullptr) return error;

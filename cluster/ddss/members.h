@@ -25,7 +25,8 @@ class Members {
   bool note_gone(NodeNumber number);
   std::optional<NodeNumber> number_of(const fabric::Address& address) const;
 
-  // Connects if need be, so not from a handler. 0 or an error.
+  // Connects if need be, so not from a handler. 0 or an error. A number that is not known is waited
+  // for: a key may come faster than the news of the node that it names.
   int link(NodeNumber number, Link* link);
 
   std::vector<NodeNumber> present() const;  // in rising order
@@ -52,6 +53,7 @@ class Members {
     std::unique_ptr<fabric::Window> window;
     fabric::PeerId peer = 0;
   };
+  bool is_known(NodeNumber number) const;
   int find(NodeNumber number, Link* link, Introduction* introduction) const;
 
   fabric::Worker& worker_;
