@@ -73,6 +73,11 @@ inline std::string summary(const Numbers& numbers) {
   return std::to_string(value.size()) + ":" + std::to_string(sum);
 }
 
+// A function of its own, so that no view is held while a test waits for a reader.
+inline std::string summary(const WriterContainer<Numbers>& writer) {
+  return summary(*writer.read());
+}
+
 // Until it is so; false after half a minute.
 template <typename Condition>
 bool eventually(Condition is_so) {

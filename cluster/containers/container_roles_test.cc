@@ -29,7 +29,7 @@ std::string wait_for_tie(Tie tie) {
 std::string obey(Factory& factory, const std::string& command) {
   if (const auto count = word_after(command, "push"); !count.empty()) {
     for (int i = std::stoi(count); i > 0; i--) writer->call<&Numbers::push_back>(i);
-    return summary(*writer->read());
+    return summary(*writer);
   }
   if (const auto size = word_after(command, "until"); !size.empty()) {
     const bool is_so = eventually([&] {

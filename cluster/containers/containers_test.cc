@@ -21,7 +21,7 @@ TEST_F(Containers, AReaderInAnotherProcessHasWhatTheWriterCalled) {
   writer->call<&Numbers::set>(0u, 1000);
   writer->call<&Numbers::insert>(99u, -1);
   writer->call<&Numbers::push_back>(7);
-  EXPECT_EQ(ask(reader, "until 101"), summary(*writer->read()));
+  EXPECT_EQ(ask(reader, "until 101"), summary(*writer));
 }
 
 TEST_F(Containers, AContainerOfThePapersStringsAndTheReadyMadeOnesReachAReader) {
@@ -80,8 +80,8 @@ TEST_F(Containers, ALateReaderEqualsAnEarlyOne) {
   const Child late("numbers_reader");
   ASSERT_EQ(late.line().hear_text(), "ready");
   writer->call<&Numbers::push_back>(7);
-  EXPECT_EQ(ask(late, "until 20001"), summary(*writer->read()));
-  EXPECT_EQ(ask(early, "until 20001"), summary(*writer->read()));
+  EXPECT_EQ(ask(late, "until 20001"), summary(*writer));
+  EXPECT_EQ(ask(early, "until 20001"), summary(*writer));
 }
 
 TEST_F(Containers, BytesOfAnInsertDoNotDependOnTheContainersSize) {
@@ -97,7 +97,7 @@ TEST_F(Containers, BytesOfAnInsertDoNotDependOnTheContainersSize) {
   };
   EXPECT_EQ(bytes_of_insert(), 8u);
   for (int i = 0; i < 5000; i++) writer->call<&Numbers::push_back>(i);
-  EXPECT_EQ(ask(reader, "until 5001"), summary(*writer->read()));
+  EXPECT_EQ(ask(reader, "until 5001"), summary(*writer));
   // Whatever it was sent is answered: what is sent now is the insert.
   ASSERT_EQ(ask(reader, "queued"), "0");
   EXPECT_EQ(bytes_of_insert(), 8u);
