@@ -1,6 +1,8 @@
 #include "abi/copy.h"
 
+#include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "memory/subsegment.h"
@@ -125,13 +127,21 @@ bool Copy::has_serials() {
   return heap_->has_serials();
 }
 
-Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out) {
+Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name,
+                      std::uint64_t quota_bytes, void*& out) {
   const std::lock_guard lock(mutex_);
   Result why;
   const types::Type* const registered = types::Registry::program().find(type, why);
   if (registered == nullptr) return why;
   const types::Type* const own = types_.add(*registered, why);
   if (own == nullptr) return why;
+  if (quota_bytes > 0 && count > quota_bytes / std::max<std::uint64_t>(own->slot_bytes, 1)) {
+    return {error_code::QUOTA, "a block of " + std::to_string(count) + " values of " +
+                                   std::to_string(own->slot_bytes) +
+                                   " bytes is more than the segment may hold, whose quota is " +
+                                   std::to_string(quota_bytes) +
+                                   " bytes; make the segment with a larger quota"};
+  }
   memory::Block block;
   if (Result made = heap_->allocate(*own, count, name, false, block); !made) return made;
   out = block.address;

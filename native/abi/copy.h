@@ -77,7 +77,10 @@ class Copy {
   Result begin_write(const memory::SerialRange& serials);
   Result add_serials(const memory::SerialRange& range);
   [[nodiscard]] bool has_serials();
-  Result allocate(IW_type_t type, std::uint64_t count, std::string_view name, void*& out);
+  // Refused with QUOTA if the block alone is more than a segment of that quota may hold; 0: no
+  // quota.
+  Result allocate(IW_type_t type, std::uint64_t count, std::string_view name,
+                  std::uint64_t quota_bytes, void*& out);
   // What its fields own goes at the release.
   Result free(void* block);
   // `field`: of type `T x<>` or `string s<>`; its value becomes a copy of `count` values, or

@@ -37,7 +37,7 @@ Result Segment::allocate(IW_type_t type, std::size_t count, const char* name, vo
   if (!copy_->has_serials()) {
     if (Result granted = ask_for_serials(); !granted) return granted;
   }
-  return copy_->allocate(type, count, name == nullptr ? "" : name, out);
+  return copy_->allocate(type, count, name == nullptr ? "" : name, quota_bytes_, out);
 }
 
 // The grant's serials are used up: a further range, twice as large as the last [LOCK-6].

@@ -118,6 +118,18 @@ std::size_t largest_block_bytes() {
   return (given == nullptr ? 64 : std::strtoul(given, nullptr, 10)) << 20;
 }
 
+// Not found out only when it has been filled and is released, nor by tables made for it.
+TEST_F(Sizes, ABlockBeyondTheSegmentsQuotaIsRefusedAtOnce) {
+  begin();
+  constexpr std::size_t most = (std::size_t{8} << 30) / sizeof(double);
+  for (const std::size_t count : {most + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
+    EXPECT_EQ(IW_malloc_array(segment_, IW_double, count, nullptr), nullptr);
+    EXPECT_EQ(IW_errno(), IW_EQUOTA) << IW_strerror();
+  }
+  EXPECT_NE(IW_malloc_array(segment_, IW_double, 10, "small"), nullptr) << IW_strerror();
+  commit();
+}
+
 TEST_F(Sizes, ABlockMayHaveOneByteOrAsManyAsFit) {
   std::vector<std::size_t> sizes;
   for (std::size_t size = 1; size <= largest_block_bytes(); size *= 8) {
