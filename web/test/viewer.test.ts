@@ -1,7 +1,9 @@
-/** What the viewer computes without a browser: addresses, and the ends and steps of sliders. */
+/** What the viewer computes without a browser: addresses, sliders, and how numbers become pictures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf, parseAddress } from "../viewer/address.js";
+import { colourTable, paint, rangeOf } from "../viewer/colours.js";
+import { line } from "../viewer/plot.js";
 import { endsAround, stepBetween } from "../viewer/slider.js";
 
 test("an address says what is looked at and what is pinned, and is written as it is read", () => {
@@ -51,4 +53,42 @@ test("a slider leaves room on both sides of the value, and moves by round steps"
   assert.equal(stepBetween({ low: 0.05, high: 0.8 }, false), 0.005);
   assert.equal(stepBetween({ low: 0, high: 10 }, true), 1);
   assert.equal(stepBetween({ low: 0, high: 1e6 }, true), 5000);
+});
+
+test("a range is that of the finite numbers, and what is beyond it has the colour of its end", () => {
+  assert.deepEqual(rangeOf([NaN, 2, Infinity, -1, -Infinity]), [-1, 2]);
+  assert.deepEqual(rangeOf([NaN, Infinity]), [0, 0]);
+  const colours = colourTable("viridis");
+  const [first, middle, last] = [colours[0], colours[128], colours[255]];
+  const painted = (values: number[], low: number, high: number) => {
+    const pixels = new Uint32Array(values.length);
+    paint(values, pixels, low, high, colours);
+    return [...pixels];
+  };
+  const values = [-Infinity, 0, 128, 255, Infinity, 300, -1];
+  assert.deepEqual(painted(values, 0, 255), [first, first, middle, last, last, last, first]);
+  // Also where all finite values are the same; and what is no number has a colour of its own.
+  const [least, same, most, nothing] = painted([-Infinity, 3, Infinity, NaN], 3, 3);
+  assert.deepEqual([least, same, most], [first, first, last]);
+  assert.ok(nothing !== 0 && !colours.includes(nothing!));
+});
+
+test("a plot has a point for every finite value, whatever is beside it", () => {
+  const points = (values: number[], width: number) => {
+    const found: [number, number, boolean][] = [];
+    line(Float32Array.from(values), width, (...point) => found.push(point));
+    return found;
+  };
+  assert.deepEqual(points([NaN, 1, Infinity, 2], 3), [
+    [1, 1, true],
+    [3, 2, false],
+  ]);
+  // Of more values than pixels the least and the most of each column, if it has any.
+  const many = [NaN, -Infinity, NaN, 1, NaN, 3, -Infinity, 2, Infinity];
+  assert.deepEqual(points(many, 3), [
+    [1, 1, true],
+    [1, 3, false],
+    [2, 2, false],
+    [2, 2, false],
+  ]);
 });

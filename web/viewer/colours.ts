@@ -71,7 +71,7 @@ export function colourTable(name: string): Uint32Array {
 /** What is no number. */
 const NOTHING = 0xff8080ff;
 
-/** Puts values into pixels, low to high over the table. */
+/** Puts values into pixels, low to high over the table; what is beyond has the colour of its end. */
 export function paint(
   values: ArrayLike<number>,
   pixels: Uint32Array,
@@ -82,16 +82,18 @@ export function paint(
   const scale = high > low ? 255 / (high - low) : 0;
   for (let i = 0; i < pixels.length; ++i) {
     const value = values[i] as number;
-    const index = Math.max(0, Math.min(255, Math.round((value - low) * scale)));
+    // Beyond the ends nothing is scaled: infinity times zero is no index.
+    const index = value <= low ? 0 : value >= high ? 255 : Math.round((value - low) * scale);
     pixels[i] = Number.isNaN(value) ? NOTHING : (colours[index] as number);
   }
 }
 
-/** The least and the largest number. */
+/** The least and the largest finite number: an infinite range shows nothing. */
 export function rangeOf(values: ArrayLike<number>): [number, number] {
   let [low, high] = [Infinity, -Infinity];
   for (let i = 0; i < values.length; ++i) {
     const value = values[i] as number;
+    if (!Number.isFinite(value)) continue;
     if (value < low) low = value;
     if (value > high) high = value;
   }

@@ -57,24 +57,33 @@ export function plot(length: number): Figure {
   };
 }
 
-function line(
+/** The points of the line over so many pixels; what is not finite has no point. */
+export function line(
   values: Float32Array,
   width: number,
   to: (x: number, value: number, isFirst: boolean) => void,
 ): void {
+  let isFirst = true;
+  const point = (x: number, value: number) => {
+    if (!Number.isFinite(value)) return;
+    to(x, value, isFirst);
+    isFirst = false;
+  };
   const last = Math.max(1, values.length - 1);
   if (values.length <= 2 * width) {
-    values.forEach((value, index) => to((index / last) * width, value, index === 0));
+    values.forEach((value, index) => point((index / last) * width, value));
     return;
   }
   for (let x = 0; x < width; ++x) {
     const end = Math.floor(((x + 1) / width) * values.length);
     let [low, high] = [Infinity, -Infinity];
     for (let i = Math.floor((x / width) * values.length); i < end; ++i) {
-      low = Math.min(low, values[i] as number);
-      high = Math.max(high, values[i] as number);
+      const value = values[i] as number;
+      if (!Number.isFinite(value)) continue;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
     }
-    to(x, low, x === 0);
-    to(x, high, false);
+    point(x, low);
+    point(x, high);
   }
 }
