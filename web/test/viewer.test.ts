@@ -1,7 +1,7 @@
 /** What the viewer computes without a browser: addresses, sliders, and how numbers become pictures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressOf, parseAddress } from "../viewer/address.js";
+import { addressOf, parseAddress, pinLabel, segmentAddress } from "../viewer/address.js";
 import { colourTable, paint, rangeOf } from "../viewer/colours.js";
 import { line } from "../viewer/plot.js";
 import { endsAround, stepBetween } from "../viewer/slider.js";
@@ -26,11 +26,35 @@ test("an address says what is looked at and what is pinned, and is written as it
   assert.equal(parseAddress(""), null);
 });
 
-test("whatever a block is called, its address leads back to it", () => {
-  for (const block of ["a&b=c", "50 %", "x+y", "naïve", "#1?"]) {
-    const target = { path: "/odd name", block, steps: [], view: null, pins: [] };
-    assert.deepEqual(parseAddress(addressOf(target).slice(1)), target);
+const oddNames = ["a&b=c", "50 %", "x+y", "naïve", "#1?", "100%25", "a.b,c:d[0]", "a b/c?d#e%"];
+
+test("whatever segments, blocks and fields are called, their address leads back to them", () => {
+  for (const name of oddNames) {
+    const path = `/odd name/${name}`;
+    const pins = [
+      { block: name, steps: [name, 3, name], ends: { low: 0, high: 1 } },
+      { block: name, steps: [], ends: null },
+    ];
+    const target = { path, block: name, steps: [name, 2], view: null, pins };
+    const address = addressOf(target);
+    assert.deepEqual(parseAddress(address.slice(1)), target);
+    // As the browser has it, which escapes what stands in no URL.
+    assert.deepEqual(parseAddress(new URL(address, "http://localhost/").hash.slice(1)), target);
+    assert.equal(parseAddress(segmentAddress(path).slice(1))?.path, path);
   }
+});
+
+test("a pin is labelled by its whole place, as people call it", () => {
+  const [pin] = parseAddress("/a?steer=rec%252Etwo.a[1]:0:1")!.pins;
+  assert.equal(pinLabel(pin!), "rec.two.a[1]");
+});
+
+test("what is typed and is no escape is taken as it is", () => {
+  const target = parseAddress("/100%?block=50%&steer=9%.x,%zz")!;
+  assert.deepEqual(
+    [target.path, target.block, target.pins.map(({ block }) => block)],
+    ["/100%", "50%", ["9%", "%zz"]],
+  );
 });
 
 test("pins that make no sense are passed over, and ends the wrong way round", () => {

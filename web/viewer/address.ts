@@ -3,6 +3,9 @@
  * in sight beside whatever is looked at, to be steered:
  *
  *     /astroflow?block=density&steer=header.want_cfl:0.05:0.8,header.want_pause
+ *
+ * Segments, blocks and fields are called anything: what has a meaning in an address is escaped in names.
+ * People type addresses, too: a text that is no escape is taken as it is.
  */
 import { parsePath, pathText, type Step } from "./spots.js";
 import type { Ends } from "./slider.js";
@@ -25,7 +28,33 @@ export interface Target {
   readonly pins: readonly Pin[];
 }
 
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** `field.sub[3]` of any names, and back: dots, brackets, and what stands between pins are escaped. */
+function placeText(steps: readonly Step[]): string {
+  const escape = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
+  const legible = (step: Step) =>
+    typeof step === "number" ? step : step.replace(/[%.,:[\]]/g, escape);
+  return pathText(steps.map(legible));
+}
+
+function parsePlace(text: string): Step[] {
+  return parsePath(text).map((step) => (typeof step === "number" ? step : unescaped(step)));
+}
+
+/** In addresses, where each place has another one. */
 export function pinName({ block, steps }: Pin): string {
+  return placeText([block, ...steps]);
+}
+
+/** For people. */
+export function pinLabel({ block, steps }: Pin): string {
   return pathText([block, ...steps]);
 }
 
@@ -36,7 +65,7 @@ export function isSamePin(a: Pin, b: Pin): boolean {
 function parsePins(text: string): Pin[] {
   return text.split(",").flatMap((one) => {
     const [path = "", low = NaN, high = NaN] = one.split(":");
-    const [block, ...steps] = parsePath(path);
+    const [block, ...steps] = parsePlace(path);
     if (block === undefined) return [];
     const ends = { low: Number(low), high: Number(high) };
     return [{ block: String(block), steps, ends: ends.low < ends.high ? ends : null }];
@@ -54,27 +83,32 @@ function escaped(text: string): string {
   return encodeURIComponent(text).replace(/%(3A|5B|5D|2C)/g, decodeURIComponent);
 }
 
+/** Of a segment's page. */
+export function segmentAddress(path: string): string {
+  return `#${path.split("/").map(encodeURIComponent).join("/")}`;
+}
+
 export function addressOf({ path, block, steps, view, pins }: Target): string {
   const parameters: [string, string][] = [
     ["block", block ?? ""],
-    ["at", pathText(steps)],
+    ["at", placeText(steps)],
     ["view", view ?? ""],
     ["steer", pinsText(pins)],
   ];
   const given = parameters.filter(([, value]) => value !== "");
   const query = given.map(([name, value]) => `${name}=${escaped(value)}`).join("&");
-  return `#${encodeURI(path)}${query === "" ? "" : `?${query}`}`;
+  return `${segmentAddress(path)}${query === "" ? "" : `?${query}`}`;
 }
 
 /** null: the list of segments. */
 export function parseAddress(text: string): Target | null {
-  const [path = "", query = ""] = text.split("?");
+  const [path = ""] = text.split("?", 1);
   if (!path.startsWith("/")) return null;
-  const parameters = new URLSearchParams(query);
+  const parameters = new URLSearchParams(text.slice(path.length));
   return {
-    path: decodeURI(path),
+    path: unescaped(path),
     block: parameters.get("block"),
-    steps: parsePath(parameters.get("at") ?? ""),
+    steps: parsePlace(parameters.get("at") ?? ""),
     view: parameters.get("view"),
     pins: parsePins(parameters.get("steer") ?? ""),
   };

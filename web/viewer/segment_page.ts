@@ -42,8 +42,6 @@ const MOST_MAP_CELLS = 4 << 20;
 const MOST_LISTED = 2000;
 /** As viewer.css has it: there the list of blocks is folded away. */
 const NARROW_PIXELS = 760;
-/** Of a block: goes into addresses as it is. */
-const LEGIBLE_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 
 /** Until the browser is about to paint; hidden pages are not painted, and look once a second. */
 function nextFrame(): Promise<void> {
@@ -190,8 +188,7 @@ class LivePage implements Page {
     },
     pin: (serial, steps) => {
       const name = this.segment.copy.blocks.get(serial)?.name ?? "";
-      const block = LEGIBLE_NAME.test(name) ? name : String(serial);
-      const pin = { block, steps, ends: null };
+      const pin = { block: name || String(serial), steps, ends: null };
       this.setPins([...this.pinsBut(pin), pin]);
     },
   };

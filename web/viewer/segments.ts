@@ -1,6 +1,7 @@
 /** The server's segments, asked for once a second: what they are, how quickly they change, who reads. */
 import type { Client } from "../src/client/client.js";
 import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
+import { segmentAddress } from "./address.js";
 import { bytesText, copyButton, durationText, h, setText } from "./dom.js";
 import { readerText, type Reader, type SegmentStatus, type Status } from "./status.js";
 
@@ -156,7 +157,7 @@ function rowOf(client: Client, info: SegmentInfo): HTMLTableCellElement[] {
   const link = h(
     "a",
     {
-      href: `#${encodeURI(path)}`,
+      href: segmentAddress(path),
       title: `${durabilities[durable] ?? ""}, at most ${bytesText(Number(quota_bytes))}`,
     },
     path,

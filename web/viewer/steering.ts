@@ -11,9 +11,9 @@ import {
   passing,
   Sharing,
 } from "./editing.js";
-import { pinName, type Pin } from "./address.js";
+import { pinLabel, pinName, type Pin } from "./address.js";
 import { Slider, type Ends } from "./slider.js";
-import { findBlock, pathText, resolve, spotTypeText, type Spot } from "./spots.js";
+import { findBlock, resolve, spotTypeText, type Spot } from "./spots.js";
 
 /** What the panel asks of the page. */
 export interface Pinning {
@@ -38,24 +38,22 @@ class Steered {
     readonly pin: Pin,
     private readonly pinning: Pinning,
   ) {
-    const name = pinName(pin);
+    const label = pinLabel(pin);
     this.sharing = new Sharing(
       segment,
       () => this.serial,
       pin.steps,
       () => void segment.read(() => this.update()).catch(passing),
     );
-    this.element.setAttribute("aria-label", name);
+    this.element.setAttribute("aria-label", label);
     const unpin = {
       class: "copy",
       type: "button",
       title: "Do not keep it here",
-      "aria-label": `Unpin ${name}`,
+      "aria-label": `Unpin ${label}`,
       onclick: () => pinning.unpin(pin),
     };
-    // A field says enough; its block is in the title.
-    const label = typeof pin.steps[0] === "string" ? pathText(pin.steps) : name;
-    this.link = h("a", { title: name }, label);
+    this.link = h("a", {}, label);
     this.element.append(this.link, this.place, h("button", unpin, "×"));
   }
 
@@ -87,29 +85,29 @@ class Steered {
       return;
     }
     const { type } = spot.place;
-    const name = pinName(this.pin);
+    const label = pinLabel(this.pin);
     const choices = choicesOf(type);
     const typing = (isTyped: boolean) => () => (this.isTyped = isTyped);
     const onchange = () => {
       this.isTyped = false;
       this.sharing.give(this.field?.value ?? "");
     };
-    const how = { "aria-label": `Value of ${name}`, onchange };
+    const how = { "aria-label": `Value of ${label}`, onchange };
     this.field =
       choices === null
         ? h("input", { type: "text", ...how, oninput: typing(true), onblur: typing(false) })
         : h("select", how, ...choices.map((choice) => h("option", {}, choice)));
-    if (isNumber(type)) this.slider = this.sliderFor(name, isWhole(type));
+    if (isNumber(type)) this.slider = this.sliderFor(label, isWhole(type));
     this.element.classList.toggle("long", this.slider !== null);
     this.place.replaceChildren(...(this.slider === null ? [] : [this.slider.element]), this.field);
   }
 
-  private sliderFor(name: string, whole: boolean): Slider {
+  private sliderFor(label: string, whole: boolean): Slider {
     const moved = (text: string) => {
       if (this.field !== null) this.field.value = text;
       this.sharing.give(text);
     };
-    return new Slider(name, whole, this.pin.ends, moved, (ends) =>
+    return new Slider(label, whole, this.pin.ends, moved, (ends) =>
       this.pinning.setEnds(this.pin, ends),
     );
   }
