@@ -242,6 +242,36 @@ TEST_F(Coherence, CallbacksRunOnTheLibrarysThread) {
   ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
 }
 
+TEST_F(Coherence, Not1AnEmptySegmentIsNotAnnounced) {
+  const std::string url = server_.url("/empty");
+  const IW_handle_t empty = IW_open_segment(url.c_str());
+  ASSERT_NE(empty, nullptr) << IW_strerror();
+  struct First {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<std::uint64_t> version;
+  } first;
+  const auto keep = [](IW_handle_t, std::uint64_t version, void* arg) {
+    auto& kept = *static_cast<First*>(arg);
+    const std::lock_guard lock(kept.mutex);
+    if (!kept.version) kept.version = version;
+    kept.changed.notify_all();
+  };
+  ASSERT_EQ(IW_on_change(empty, keep, &first), 0) << IW_strerror();
+  Agent other;
+  ASSERT_EQ(other.tell("open " + url), "ok");
+  for (const char* const command : {"wl", "make numbers 1", "release"}) {
+    ASSERT_EQ(other.tell(command), "ok") << command;
+  }
+  {
+    std::unique_lock lock(first.mutex);
+    ASSERT_TRUE(first.changed.wait_for(lock, std::chrono::seconds(20),
+                                       [&first] { return first.version.has_value(); }));
+    EXPECT_EQ(*first.version, 1u);
+  }
+  EXPECT_EQ(IW_close_segment(empty), 0) << IW_strerror();
+}
+
 // The server says once that a copy is behind [NOT-1]; one that is read on under Temporal comes of
 // age without another word from it [COH-5].
 TEST_F(Coherence, ACopyThatIsReadOnIsAnnouncedWhenItsTimeIsOver) {

@@ -151,9 +151,11 @@ impl Watch {
         }
     }
 
-    /// Whether the client is to be told now.
+    /// Whether the client is to be told now. That a segment is empty is no news to a client without
+    /// a copy of it [NOT-1].
     pub fn is_due(&self, known: &Known, newest: &Newest) -> bool {
-        !self.told && !self.bound.allows(known, newest)
+        let is_news = newest.stamp.number > 0 || known.stamp != NO_COPY;
+        is_news && !self.told && !self.bound.allows(known, newest)
     }
 
     /// Whether a diff of so many bytes may be pushed [NOT-3].

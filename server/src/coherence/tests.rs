@@ -142,6 +142,18 @@ fn not_1_one_announcement_until_the_copy_moves_on() {
 }
 
 #[test]
+fn not_1_an_empty_segment_is_no_news_to_who_has_no_copy() {
+    let watch = watch(0);
+    assert!(!watch.is_due(&Known::at(NO_COPY), &newest(0)));
+    assert!(watch.is_due(&Known::at(NO_COPY), &newest(1)));
+    let of_another_incarnation = Version {
+        incarnation: 7,
+        number: 3,
+    };
+    assert!(watch.is_due(&Known::at(of_another_incarnation), &newest(0)));
+}
+
+#[test]
 fn not_3_pushed_bytes_never_exceed_the_credit() {
     let mut watch = watch(100);
     assert!(watch.can_push(100));
