@@ -271,6 +271,56 @@ test("a killed server shows as lost, and recovers", async () => {
   assert.equal(await page.locator("body.is-lost").count(), 0);
 });
 
+test("a segment that ends is not left standing as if it were live, and is shown when it is there again", async () => {
+  await start();
+  await grid("/fleeting");
+  const page = await view("/fleeting");
+  await said(page, "connected · version 1");
+  // The memory of a server that was killed is gone.
+  await server.kill();
+  await said(page, "Connection lost");
+  await server.restart();
+  await page.getByText("There is no segment /fleeting yet").waitFor();
+  await page.locator("#notices .bad", { hasText: "/fleeting" }).waitFor();
+  await page.locator("#connection", { hasText: /^connected$/ }).waitFor();
+  assert.equal(await page.locator("canvas.map").count(), 0);
+  // A program makes it again, and somebody removes it.
+  await client.close();
+  client = await connect(server.url);
+  await fill(await grid("/fleeting"), (row) => row);
+  await page.locator("canvas.map").waitFor();
+  await said(page, "connected · version 2");
+  await client.remove("/fleeting");
+  await page.getByText("There is no segment /fleeting yet").waitFor();
+  assert.equal(await page.locator("canvas.map").count(), 0);
+});
+
+test("whatever a segment and its blocks are called, they can be opened from the list, and pinned", async () => {
+  await start();
+  const [path, name] = ["/100%?/a b", "rec.a,b:c[0]"];
+  const segment = await client.open(path);
+  const record = t.record("dials_t", { dial: t.int });
+  await segment.write(() => void segment.allocate(record, { name }));
+  // Typed by hand, before there is one of that name.
+  const page = await view("/100%");
+  await page.getByText("There is no segment /100% yet").waitFor();
+  await page.evaluate(() => void (location.hash = ""));
+  await page.getByRole("link", { name: path }).click();
+  await page.getByRole("button", { name: "0", exact: true }).click();
+  await page.getByRole("button", { name: "Pin" }).click();
+  const pinned = page.locator("#steering a", { hasText: `${name}.dial` });
+  await pinned.waitFor();
+  // The address leads other people to the same.
+  const address = await page.evaluate(() => location.hash.slice(1));
+  const other = await view(address);
+  const field = other.getByLabel(`Value of ${name}.dial`);
+  await field.fill("7");
+  await field.press("Enter");
+  await said(page, "version 2");
+  assert.equal(await segment.read(() => (segment.get(name) as RecordView)["dial"]), 7);
+  assert.deepEqual(complaints, []);
+});
+
 /** The segment "/many" with a wave, and what writes another one: as one version, as quickly as it can. */
 async function waves() {
   const segment = await client.open("/many");

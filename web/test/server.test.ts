@@ -504,7 +504,11 @@ test("the server's list, and a segment that is removed", async () => {
     (await here.list()).map(({ path }) => path),
     ["/gone", "/stays"],
   );
+  const versions = segment[Symbol.asyncIterator]();
+  await versions.next();
+  const ends = assert.rejects(versions.next(), fails("REMOVED"));
   await here.remove("/gone");
+  await ends;
   await assert.rejects(
     segment.read(() => undefined, { fresh: true }),
     fails("REMOVED"),

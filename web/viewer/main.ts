@@ -9,6 +9,7 @@ import { askStatus, serverUrlOf, type Status } from "./status.js";
 
 const LOOK_MS = 1000;
 const AGE_MS = 200;
+const AWAITED: number[] = [ErrorCode.NO_SEGMENT, ErrorCode.REMOVED];
 
 const main = document.getElementById("main") as HTMLElement;
 const connection = document.getElementById("connection") as HTMLElement;
@@ -64,15 +65,32 @@ class Viewer {
       if (turn !== this.turn) return page.close();
       this.page = page;
       main.replaceChildren(page.element);
+      void this.follow(page);
       void this.look();
     } catch (error) {
       if (turn === this.turn) this.cannotShow(target.path, error as Error);
     }
   }
 
+  /**
+   * A segment may end while it is looked at: it is removed, or the server comes back without it. What
+   * was shown of it is not left standing as if it were live.
+   */
+  private async follow(page: Page): Promise<void> {
+    try {
+      await page.run();
+    } catch (error) {
+      if (page !== this.page) return;
+      page.close();
+      this.page = null;
+      notice((error as Error).message, true);
+      this.cannotShow(page.segment.path, error as Error);
+    }
+  }
+
   /** A segment that is not there may come: a program that is about to make it says where to look. */
   private cannotShow(path: string, error: Error): void {
-    const isAwaited = error instanceof InterweaveError && error.code === ErrorCode.NO_SEGMENT;
+    const isAwaited = error instanceof InterweaveError && AWAITED.includes(error.code);
     const text = isAwaited
       ? `There is no segment ${path} yet. It is shown as soon as there is.`
       : error.message;

@@ -7,7 +7,7 @@ import { mipOfPlace } from "../src/client/place.js";
 import type { Segment } from "../src/client/segment.js";
 import { TypeKind } from "../src/wire/protocol/descriptor.js";
 import { addressOf, isSamePin, pinsText, type Pin, type Target } from "./address.js";
-import { copyButton, h, notice, setText } from "./dom.js";
+import { copyButton, h, setText } from "./dom.js";
 import { passing } from "./editing.js";
 import type { Figure } from "./figure.js";
 import { graph } from "./graph.js";
@@ -31,6 +31,8 @@ import { arrayTable, recordTable, type Table, type Ways } from "./tables.js";
 export interface Page {
   readonly element: HTMLElement;
   readonly segment: Segment;
+  /** Follows the segment until the page is closed; fails when that is not possible any more. */
+  run(): Promise<void>;
   show(target: Target): void;
   toggle(): void;
   /** What the server says beside the protocol. */
@@ -76,10 +78,7 @@ const viewNames: Record<string, string> = {
 };
 
 export async function segmentPage(client: Client, first: Target): Promise<Page> {
-  const segment = await client.open(first.path, { create: false });
-  const page = new LivePage(segment, first);
-  void page.run();
-  return page;
+  return new LivePage(await client.open(first.path, { create: false }), first);
 }
 
 class LivePage implements Page {
@@ -134,16 +133,12 @@ class LivePage implements Page {
   }
 
   async run(): Promise<void> {
-    try {
-      for await (const version of this.segment) {
-        await nextFrame();
-        if (this.isClosed) return;
-        await this.segment
-          .read(() => this.update(this.segment.version || version), { timeoutMs: 2000 })
-          .catch(passing);
-      }
-    } catch (error) {
-      if (!this.isClosed) notice((error as Error).message, true);
+    for await (const version of this.segment) {
+      await nextFrame();
+      if (this.isClosed) return;
+      await this.segment
+        .read(() => this.update(this.segment.version || version), { timeoutMs: 2000 })
+        .catch(passing);
     }
   }
 

@@ -488,7 +488,10 @@ export class Segment implements Heap {
 
   // ---- changes ----
 
-  /** Versions as they come: the copy is at each when it is given; a slow reader leaves some out. */
+  /**
+   * Versions as they come: the copy is at each when it is given; a slow reader leaves some out. Ends when
+   * the segment is closed, fails when it is removed.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<number, void, void> {
     this.watchers += 1;
     try {
@@ -507,6 +510,7 @@ export class Segment implements Heap {
   private async nextVersion(last: { incarnation: bigint; number: bigint } | null) {
     for (;;) {
       if (this.conversation.isClosed) return null;
+      this.conversation.check();
       const isNews =
         last === null ||
         this.conversation.isElsewhere ||
