@@ -3,6 +3,7 @@
 # pkg-config and once with CMake; both then share a list through an installed server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+root=$PWD
 . make/real_server.sh
 prefix="$work/prefix"
 PREFIX="$prefix" make/install.sh >/dev/null
@@ -16,12 +17,11 @@ gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.
   $(pkg-config --libs interweave) "-Wl,-rpath,$prefix/lib" -o list-pkgconfig
 
 # The cluster's library, by the program of docs/am.md.
-if [ -e "$prefix/lib/pkgconfig/interweave-cluster.pc" ]; then
-  awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$OLDPWD/docs/am.md" >messages.c
-  # shellcheck disable=SC2046
-  gcc -std=c99 messages.c $(pkg-config --cflags --libs interweave-cluster) -o messages
-  [ "$(timeout 60 ./messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
-fi
+mkdir cluster
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/am.md" >cluster/messages.c
+# shellcheck disable=SC2046
+gcc -std=c99 cluster/messages.c $(pkg-config --cflags --libs interweave-cluster) -o cluster/messages
+[ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
 
 mkdir project
 cat >project/CMakeLists.txt <<'CMAKE'
