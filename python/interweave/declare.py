@@ -223,10 +223,11 @@ def as_declared(annotation: Any) -> Declared:
         return _declared.setdefault(annotation, made)
     if isinstance(annotation, type) and annotation in _python_types:
         return _python_types[annotation]
-    try:
-        return PRIMITIVES[_by_dtype[np.dtype(annotation).str[1:]]]
-    except (TypeError, KeyError):
-        raise UnknownType(f"{annotation!r} is no type of InterWeave's [UNKNOWN_TYPE]") from None
+    is_numpys = isinstance(annotation, np.dtype) or isinstance(annotation, type) and issubclass(annotation, np.generic)
+    primitive = _by_dtype.get(np.dtype(annotation).str[1:]) if is_numpys else None
+    if primitive is None:
+        raise UnknownType(f"{annotation!r} is no type of InterWeave's [UNKNOWN_TYPE]")
+    return PRIMITIVES[primitive]
 
 
 def settle() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _core
 from ._core import Place
+from .casting import numbers_for, require_row
 from .errors import BadPointer, BadValue
 from .objects import Array, Reference, Struct, Union, snapshot
 from .views import address_of_view, view
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     from .segment import Segment
 
 Numbers = Tuple["np.dtype[Any]", Tuple[int, ...]]
-
-
-def _numbers(values: Any, dtype: "np.dtype[Any]") -> Any:
-    """Bytes are numbers for an array of bytes (XDR's opaque), alone and in lists."""
-    if dtype.itemsize != 1:
-        return values
-    if isinstance(values, (bytes, bytearray)):
-        return np.frombuffer(values, dtype)
-    return [_numbers(one, dtype) for one in values] if isinstance(values, (list, tuple)) else values
 
 
 class Layout:
@@ -96,7 +88,12 @@ class Layout:
 
     def store_row(self, segment: "Segment", place: Place, count: int, values: Any) -> None:
         if self.numbers is not None:
-            self.row(segment, place, count)[...] = _numbers(values, self.numbers[0])
+            dtype, shape = self.numbers
+            numbers = numbers_for(dtype, values)
+            require_row(numbers, self.spelled)
+            if numbers.shape != (count, *shape):
+                raise ValueError(f"numbers of shape {numbers.shape} for {(count, *shape)}")
+            self.row(segment, place, count)[...] = numbers
             return
         given = list(values)
         if len(given) != count:
@@ -488,7 +485,9 @@ class SequenceLayout(Layout):
     def store(self, segment: "Segment", place: Place, offset: int, value: Any) -> None:
         if self.element.numbers is not None:
             dtype, shape = self.element.numbers
-            array = np.ascontiguousarray(_numbers(value, dtype), dtype).reshape((-1, *shape))
+            numbers = numbers_for(dtype, value)
+            require_row(numbers, self.element.spelled)
+            array = np.ascontiguousarray(numbers, dtype).reshape((-1, *shape))
             place.assign(offset, array if array.size else None, len(array))
             return
         values = [self.element_value(one) for one in value]

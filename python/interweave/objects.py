@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, Un
 import numpy as np
 
 from ._core import Place
+from .casting import numbers_for
 from .errors import BadValue
 from .views import view
 
@@ -43,6 +44,9 @@ class Reference:
 
     def __hash__(self) -> int:
         return hash((self._place.address, self._place.serial))
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self._layout.spelled} lives in a segment: to copy or pickle it, use interweave.snapshot(x)")
 
     def _described(self, values: str) -> str:
         return f"<{self._layout.spelled} {values}>" if values else f"<{self._layout.spelled}>"
@@ -163,7 +167,8 @@ class Array(Reference):
 
     def __setitem__(self, index: Either[int, slice, str], value: Any) -> None:
         if isinstance(index, str):
-            self._column(index)[...] = value
+            column = self._column(index)
+            column[...] = numbers_for(column.dtype, value)
         elif isinstance(index, slice):
             places = range(*index.indices(self._count))
             values = list(value)

@@ -6,8 +6,9 @@ import asyncio
 import itertools
 import time
 from dataclasses import dataclass, fields
+from operator import index
 from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Tuple, Type, Union as Either
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple, Type, Union as Either
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from . import _core
 from ._core import Place
 from .coherence import FULL, Coherence, CopyState, Model
 from .declare import table_of
-from .errors import BadName, BadPointer, Error, NoBlock, NoLock, ReadOnly
+from .errors import BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, UnknownType
 from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
 from .objects import Reference
 from .views import end_writing
@@ -81,7 +82,8 @@ class Block:
 
     @value.setter
     def value(self, value: Any) -> None:
-        if self.count > 1 or isinstance(self.layout, (PrimitiveLayout, EnumLayout)):
+        is_number = isinstance(self.layout, (PrimitiveLayout, EnumLayout))
+        if self.count > 1 or is_number and (isinstance(value, (bytes, bytearray)) or np.ndim(value) > 0):
             self._place.check_writable()
             self.layout.store_row(self.segment, self._place, self.count, value)
         else:
@@ -169,6 +171,7 @@ class Segment:
         self.identity: int = self._core.identity
         self._coherence = coherence
         self._listeners: Dict[int, Callable[[int], None]] = {}
+        self._followers: Set["Changes"] = set()
 
     # ---- opening and closing ----
 
@@ -177,8 +180,14 @@ class Segment:
         if not self._core.is_closed:
             self._listeners.clear()
             _tell_changes(self)
+            for changes in list(self._followers):
+                changes._end_soon()
             self._core.close()
             end_writing(self.identity)
+
+    def _need_open(self) -> None:
+        if self._core.is_closed:
+            raise NotOpen(f"{self.url} was closed [NOT_OPEN]")
 
     def __enter__(self) -> "Segment":
         return self
@@ -280,6 +289,7 @@ class Segment:
             return self._block_at(begin)
         if isinstance(key, str) and ("#" in key or not key or key[0].isdigit()):
             raise BadName(f"'{key}' is no block name [BAD_NAME]")
+        self._need_open()
         if not self.is_locked:
             raise NoLock(f"looking into {self.url} needs a lock: with segment.read(): [NO_LOCK]")
         return self._block_at(_core.address_of_mip(f"{self.url}#{key}"))
@@ -315,13 +325,24 @@ class Segment:
 
     def new(self, type: Any, *, name: Optional[str] = None, count: int = 1, value: Any = None) -> Any:
         """A new block, all zeros or of the given value: a declared class, a type (interweave.Double), int, float, str,
-        a numpy dtype, or the layout of another block."""
-        table = type.table if isinstance(type, Layout) else table_of(type)
+        a numpy dtype, the layout of another block, or the name of the type of one."""
+        layout = self._layout_named(type) if isinstance(type, str) else type
+        table = layout.table if isinstance(layout, Layout) else table_of(layout)
+        if not 0 <= index(count) < 2**64:
+            raise BadArgument(f"a block of {count} values: their number is none [BAD_ARGUMENT]")
         address = _core.allocate(self._core, table, count, name)
         block = self._block_at(address)
         if value is not None:
             Block.value.__set__(block, value)  # type: ignore[attr-defined]
         return block.value
+
+    def _layout_named(self, name: str) -> Layout:
+        """Of a block that is here. Thrown: UnknownType."""
+        for block in self:
+            if block.type == name:
+                return block.layout
+        raise UnknownType(f"no block of {self.url} has the type '{name}': give the declared class, a type such as "
+                          "interweave.Double or a numpy dtype (np.dtype('f8')) [UNKNOWN_TYPE]")
 
     def free(self, value: Either[Reference, "np.ndarray[Any, Any]", Block]) -> None:
         """Frees the block that the object or view lies in."""
@@ -350,6 +371,7 @@ class Segment:
         """Calls `call(version)` when the server announces a version that makes the copy not recent enough, on a thread
         of the library's that holds no lock. Gives a function that ends it. What was announced before is not again:
         look at the segment once after this call, then wait."""
+        self._need_open()
         number = next(_numbers)
         self._listeners[number] = call
         _tell_changes(self)
@@ -366,46 +388,56 @@ class Segment:
 
 
 class Changes(AsyncIterator[int]):
-    """The newest versions, as they are announced."""
+    """The newest versions, as they are announced, until aclose() or the end of the segment."""
 
     def __init__(self, segment: Segment) -> None:
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
+        self._news = asyncio.Event()  # stays set from the end on
         self._newest = 0
+        self._segment = segment
         self._end: Optional[Callable[[], None]] = segment.on_change(self._tell)
+        segment._followers.add(self)
         known = segment.stats
         if known.newest_known > known.version:  # announced before anybody asked: it will not be again
             self._take(known.newest_known)
 
     def _tell(self, version: int) -> None:
+        self._soon(lambda: self._take(version))
+
+    def _end_soon(self) -> None:
+        self._soon(self._finish)
+
+    def _soon(self, call: Callable[[], None]) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._take, version)
+            self._loop.call_soon_threadsafe(call)
         except RuntimeError:  # the loop was closed
             pass
 
     def _take(self, version: int) -> None:
+        if version == 0:  # the empty segment that everybody begins with
+            return
         self._newest = version
         self._news.set()
+
+    def _finish(self) -> None:
+        if self._end is not None:
+            self._end()
+            self._end = None
+            self._segment._followers.discard(self)
+            self._news.set()
 
     def __aiter__(self) -> "Changes":
         return self
 
     async def __anext__(self) -> int:
+        await self._news.wait()
         if self._end is None:
             raise StopAsyncIteration
-        await self._news.wait()
         self._news.clear()
         return self._newest
 
     async def aclose(self) -> None:
-        if self._end is not None:
-            self._end()
-            self._end = None
-
-    def __del__(self) -> None:
-        end = getattr(self, "_end", None)
-        if end is not None:
-            end()
+        self._finish()
 
 
 # By segment, since every opening of a URL shares the copy and its callback.

@@ -3,7 +3,8 @@
 A view shows the copy itself. Under a reader lock it is read-only; under the writer lock it may be written to, until the
 lock is given back: then the arrays handed out become read-only again. An array derived from one of them (a slice, a
 reshape) keeps numpy's flag of its own: a store through it after the section is a store without a lock, which the
-library undoes and reports at the next acquire. Whatever happens, the memory stays mapped as long as an array lives.
+library undoes and reports at the next writer lock or fetch, unless a writer section of this process is open then.
+Whatever happens, the memory stays mapped as long as an array lives.
 """
 
 from __future__ import annotations

@@ -255,6 +255,10 @@ void Place::store(std::size_t offset, int primitive, nb::handle value) {
     case IW_PRIMITIVE_DOUBLE:
       return store_number<double>(to, value);
     case IW_PRIMITIVE_BOOL: {
+      if (PyNumber_Check(value.ptr()) == 0 || PyFloat_Check(value.ptr()) != 0) {
+        PyErr_Format(PyExc_TypeError, "a bool was expected, not %R", value.ptr());
+        throw nb::python_error();
+      }
       const int is_true = PyObject_IsTrue(value.ptr());
       if (is_true < 0) throw nb::python_error();
       const IW_bool_t stored = is_true;
@@ -348,7 +352,7 @@ void bind_place(nb::module_& module) {
       .def_prop_ro("address", &Place::address)
       .def_prop_ro("serial", &Place::serial)
       .def("load", &Place::load, "offset"_a, "primitive"_a)
-      .def("store", &Place::store, "offset"_a, "primitive"_a, "value"_a)
+      .def("store", &Place::store, "offset"_a, "primitive"_a, "value"_a.none())
       .def("load_string", &Place::load_string, "offset"_a, "bytes"_a)
       .def("store_string", &Place::store_string, "offset"_a, "bytes"_a, "text"_a)
       .def("clear", &Place::clear, "offset"_a, "bytes"_a)

@@ -102,6 +102,10 @@ extern "C" void changed(IW_handle_t, std::uint64_t version, void* arg) {
   }
 }
 
+void need_open(const State* state) {
+  if (state->openings.load() == 0) throw Failure{IW_ENOT_OPEN, "the segment was closed [NOT_OPEN]"};
+}
+
 }  // namespace
 
 Holds* holds_of(const State* state) {
@@ -113,7 +117,7 @@ Holds* holds_of(const State* state) {
 
 void need_lock(const State* state) {
   if (holds_of(state) != nullptr) return;
-  if (state->openings.load() == 0) throw Failure{IW_ENOT_OPEN, "the segment was closed [NOT_OPEN]"};
+  need_open(state);
   throw Failure{IW_ENO_LOCK,
                 "this thread holds no lock of the segment: use it inside of `with segment.read():` "
                 "or `with segment.write():` [NO_LOCK]"};
@@ -122,6 +126,7 @@ void need_lock(const State* state) {
 void need_writer_lock(const State* state) {
   const Holds* const holds = holds_of(state);
   if (holds != nullptr && holds->writes > 0) return;
+  need_open(state);
   throw Failure{IW_ENO_LOCK,
                 "changes need the segment's writer lock: make them inside of `with "
                 "segment.write():` [NO_LOCK]"};

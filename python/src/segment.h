@@ -37,7 +37,7 @@ struct Holds {
 
 // Null: nothing.
 Holds* holds_of(const State* state);
-// Thrown: NO_LOCK.
+// Thrown: NO_LOCK; NOT_OPEN if nobody has the segment open any more.
 void need_lock(const State* state);
 void need_writer_lock(const State* state);
 

@@ -110,3 +110,46 @@ def test_what_was_announced_before_is_not_missed(segment, agent):
             return await segment.changes().__anext__()
 
         assert asyncio.run(asyncio.wait_for(first(), 30)) == 2 and segment.version == 1
+
+
+def end_of_wait(segment, end):
+    """What a task that waits for changes has at the end, which comes when it waits."""
+    async def follow():
+        changes = segment.changes()
+        waiting = asyncio.ensure_future(anext(changes, "ended"))
+        await asyncio.sleep(0)  # the task runs up to its wait
+        await end(changes)
+        return await waiting, await anext(changes, "ended")
+
+    return asyncio.run(asyncio.wait_for(follow(), 30))
+
+
+def test_aclose_ends_a_wait(segment):
+    with segment.write():
+        pass
+    assert end_of_wait(segment, lambda changes: changes.aclose()) == ("ended", "ended")
+
+
+def test_the_end_of_the_segment_ends_a_wait(segment):
+    async def close(changes):
+        await asyncio.get_running_loop().run_in_executor(None, segment.close)
+
+    assert end_of_wait(segment, close) == ("ended", "ended")
+
+
+def test_the_empty_segment_is_no_news(segment, agent):
+    async def first():
+        changes = segment.changes()
+        changes._tell(0)  # as the library may, to whom has no copy yet
+        waiting = asyncio.ensure_future(anext(changes))
+        await asyncio.sleep(0)  # the task runs up to its wait
+        assert not waiting.done()
+        agent.do("wl")
+        agent.do("make n 1")
+        agent.do("release")
+        with segment.read():
+            assert segment.version == 1
+        agent.do("add n 0 1")
+        return await waiting
+
+    assert asyncio.run(asyncio.wait_for(first(), 30)) in (1, 2)

@@ -1,6 +1,8 @@
 """What is in a segment, as Python sees it: every kind of type, read and written."""
 
+import copy
 import enum
+import pickle
 from typing import Annotated
 
 import numpy as np
@@ -347,3 +349,70 @@ def test_bytes_are_stored_in_lists_of_byte_arrays_too(segment):
         lists = segment.new(interweave.Sequence[keys], count=2, value=[[b"ab", bytearray(b"cd"), [1, 2]], []])
         assert rows.tolist() == [[97, 98], [255, 0]]
         assert lists[0].tolist() == [[97, 98], [99, 100], [1, 2]] and len(lists[1]) == 0
+
+
+@pytest.mark.parametrize("field, value, failure", [
+    ("marks", [1.5], TypeError), ("marks", np.array([1.0]), TypeError), ("marks", ["1"], TypeError),
+    ("marks", [None], TypeError), ("marks", [2**31], OverflowError), ("marks", [2**70], OverflowError),
+    ("marks", [2**63, -1], OverflowError), ("marks", np.array([2**40]), OverflowError), ("marks", 5, TypeError),
+    ("grid", 5, TypeError), ("grid", [[1, 2, 3]], ValueError), ("grid", [["1", 2, 3], [4, 5, 6]], TypeError),
+    ("is_on", "x", TypeError), ("is_on", None, TypeError), ("is_on", 0.5, TypeError),
+    ("key", None, TypeError), ("place", {"x": None}, TypeError)])
+def test_what_a_field_cannot_hold_is_refused_and_changes_nothing(one, field, value, failure):
+    one.marks, one.grid, one.is_on, one.key = [7], np.ones((2, 3)), True, 3
+    with pytest.raises(failure) as refused:
+        one[field] = value
+    assert "incompatible function arguments" not in str(refused.value)
+    assert one.marks.tolist() == [7] and one.grid.sum() == 6 and one.is_on is True and one.key == 3
+
+
+def test_numbers_of_other_types_are_stored_if_they_fit(one, segment):
+    one.marks = np.array([1, 2], np.uint64)
+    assert one.marks.tolist() == [1, 2]
+    one.marks = [True, np.int8(-3)]
+    assert one.marks.tolist() == [1, -3]
+    one.grid = [[1, 2, 3], [2**70, np.float32(0.5), True]]
+    assert one.grid[1].tolist() == [2.0**70, 0.5, 1]
+    one.is_on = np.bool_(False)
+    assert one.is_on is False
+    assert segment.new(interweave.UHyper, count=2, value=[2**64 - 1, 0]).tolist() == [2**64 - 1, 0]
+    assert segment.new(interweave.Int, value=9).tolist() == [9]
+    points = segment.new(Everything, count=2)
+    points["key"] = 4
+    assert [point.key for point in points] == [4, 4]
+    with pytest.raises(TypeError):
+        points["key"] = [1.5, 2]
+
+
+def test_the_name_of_a_type_is_that_of_a_block_here_and_no_code_of_numpys(segment):
+    @interweave.struct
+    class B:
+        x: interweave.Int
+
+    with segment.write():
+        with pytest.raises(interweave.UnknownType, match="no block of .* has the type 'B'"):
+            segment.new("B")
+        segment.new(B)
+        assert segment.new("B", value={"x": 3}).x == 3
+        assert segment.new(np.float32, count=2).dtype == segment.new(np.dtype("f4"), count=2).dtype == np.float32
+        with pytest.raises(interweave.UnknownType):
+            segment.new(np.dtype("M8[s]"))
+
+
+def test_mistakes_are_named(one, segment):
+    for count in (-1, 2**64):
+        with pytest.raises(interweave.BadArgument, match="their number"):
+            segment.new(interweave.Int, count=count)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        for value in (one, one.extra, one.path):
+            with pytest.raises(TypeError, match="interweave.snapshot"):
+                copied(value)
+
+
+def test_a_closed_segment_says_that_it_is_closed(url):
+    segment = interweave.open(url)
+    segment.close()
+    for look in (lambda: segment["x"], lambda: segment.new(interweave.Int), lambda: list(segment),
+                 lambda: segment.on_change(print), segment.abort):
+        with pytest.raises(interweave.NotOpen):
+            look()
