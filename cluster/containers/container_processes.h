@@ -63,7 +63,7 @@ inline Options quick() {
 // A test sees the end of those that are.
 inline Options mortal() {
   Options options = quick();
-  options.life_ms = 1000;
+  options.life_ms = 700;
   return options;
 }
 
@@ -89,11 +89,13 @@ bool eventually(Condition is_so) {
   return true;
 }
 
-// A name server in a process of its own, and this process's factory.
-class Containers : public ::testing::Test {
+// A name server in a process of its own, and this process's factory, over a way of the fabric.
+class Containers : public ::testing::TestWithParam<const char*> {
  protected:
-  Containers() : server_("containers_names") {
-    setenv("IW_AMNS", server_.line().hear_text().c_str(), 1);
+  Containers() {
+    setenv("IW_FABRIC", GetParam(), 1);
+    server.emplace("containers_names");
+    setenv("IW_AMNS", server->line().hear_text().c_str(), 1);
     factory.emplace();
   }
   static std::string ask(const Child& child, const std::string& what) {
@@ -101,10 +103,7 @@ class Containers : public ::testing::Test {
     return child.line().hear_text();
   }
 
- private:
-  Child server_;
-
- protected:
+  std::optional<Child> server;
   std::optional<Factory> factory;
 };
 

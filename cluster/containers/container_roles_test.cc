@@ -1,6 +1,7 @@
 // The processes of the containers' tests.
 #include "am/name_server.h"
 #include "containers/container_processes.h"
+#include "containers/endpoint.h"
 #include "interweave/am.h"
 
 using namespace iw::containers_test;
@@ -70,6 +71,7 @@ int obey_all(const iw::testing::Line& parent, Factory& factory) {
 
 Options options_of_environment() {
   Options options = std::getenv("MORTAL") != nullptr ? mortal() : quick();
+  if (const char* life = std::getenv("LIFE_MS")) options.life_ms = std::stoi(life);
   if (const char* length = std::getenv("QUEUE")) options.queue_length = std::stoul(length);
   options.evaluates_in_background = std::getenv("BACKGROUND") != nullptr;
   return options;
@@ -101,6 +103,20 @@ ROLE(numbers_writer) {
   writer = factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(),
                                         options_of_environment());
   return obey_all(parent, factory);
+}
+
+// Answers every message.
+ROLE(containers_answerer) {
+  struct All : Receiver {
+    Answer take(const Head&, std::span<const std::byte>) override { return Answer::ok; }
+    void answered(int, Answer, std::uint32_t) override {}
+    void came_back(int) override {}
+  };
+  Factory factory;
+  Endpoint endpoint(std::make_shared<All>(), 0);
+  parent.say_value(endpoint.name());
+  parent.hear();
+  return 0;
 }
 
 // Has all kinds of containers; says what it read when it is asked.

@@ -3,6 +3,7 @@
 
 #include "containers/container_processes.h"
 #include "containers/reader.h"
+#include "containers/reader_link.h"
 
 using namespace iw::containers_test;
 
@@ -22,8 +23,8 @@ FunctionTable& table() { return Functions<Counter>::all().table(); }
 
 }  // namespace
 
-TEST_F(Containers, AWriterThatIsKilledIsNoticedAndTheLastStateStays) {
-  Child writer("numbers_writer");
+TEST_P(Containers, AWriterThatIsKilledIsNoticedAndTheLastStateStays) {
+  Child writer("numbers_writer", {{"MORTAL", "1"}});
   ASSERT_EQ(writer.line().hear_text(), "ready");
   const Child reader("numbers_reader");
   ASSERT_EQ(reader.line().hear_text(), "ready");
@@ -34,7 +35,7 @@ TEST_F(Containers, AWriterThatIsKilledIsNoticedAndTheLastStateStays) {
   EXPECT_EQ(ask(reader, "read"), "10:55");
 }
 
-TEST_F(Containers, AReaderThatIsKilledIsDropped) {
+TEST_P(Containers, AReaderThatIsKilledIsDropped) {
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), mortal());
   Child reader("numbers_reader");
   ASSERT_EQ(reader.line().hear_text(), "ready");
@@ -42,7 +43,50 @@ TEST_F(Containers, AReaderThatIsKilledIsDropped) {
   EXPECT_TRUE(eventually([&] { return writer->statistics().readers == 0; }));
 }
 
-TEST_F(Containers, BothSidesAgreeThatAStoppedReaderIsGone) {
+TEST_P(Containers, OnlyARefusalWithNothingUnderWayCutsALinkOff) {
+  const auto inbox = std::make_shared<WriterInbox>();
+  Endpoint here(inbox, 0);
+  Child there("containers_answerer");
+  ReaderLink link(1, here.map(there.line().hear_value<en_t>()), 1000);
+  inbox->open(1);
+  const auto push = [&](int messages) {
+    for (int i = 0; i < messages; i++) link.add(Parcel::empty(ping));
+    link.note_answers(inbox->answers(1));
+    link.push(here);
+  };
+  there.stop();
+  push(1000);  // more than there is room for
+  EXPECT_TRUE(link.has_outbox());
+  EXPECT_FALSE(link.is_cut_off());
+  there.go_on();
+  ASSERT_TRUE(eventually([&] {
+    push(0);
+    return link.is_settled(inbox->answers(1));
+  }));
+  EXPECT_EQ(inbox->answers(1), 1000u);
+  EXPECT_FALSE(link.is_cut_off());
+  there.kill();
+  // What was still taken after that comes back; once nothing is, the first refusal says it.
+  ASSERT_TRUE(eventually([&] {
+    push(1);
+    return link.has_outbox();
+  }));
+  const auto came_back = inbox->take_news(Clock::now(), false).gone.size();
+  EXPECT_EQ(link.is_cut_off(), came_back == 0);
+}
+
+TEST_P(Containers, AWritersEndDoesNotWaitForAReaderThatWasKilled) {
+  const Child writer("numbers_writer", {{"LIFE_MS", "3600000"}});
+  ASSERT_EQ(writer.line().hear_text(), "ready");
+  Child reader("numbers_reader");
+  ASSERT_EQ(reader.line().hear_text(), "ready");
+  EXPECT_EQ(ask(writer, "push 10"), "10:55");
+  ASSERT_EQ(ask(reader, "until 10"), "10:55");
+  reader.kill();
+  EXPECT_EQ(ask(writer, "delete"), "deleted");  // and not after that hour
+}
+
+TEST_P(Containers, BothSidesAgreeThatAStoppedReaderIsGone) {
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), mortal());
   const Child reader("numbers_reader");
   ASSERT_EQ(reader.line().hear_text(), "ready");
@@ -54,7 +98,7 @@ TEST_F(Containers, BothSidesAgreeThatAStoppedReaderIsGone) {
   EXPECT_EQ(ask(reader, "broken"), "so");
 }
 
-TEST_F(Containers, BothSidesAgreeThatAStoppedWriterIsGone) {
+TEST_P(Containers, BothSidesAgreeThatAStoppedWriterIsGone) {
   const Child writer("numbers_writer", {{"MORTAL", "1"}});
   ASSERT_EQ(writer.line().hear_text(), "ready");
   const Child reader("numbers_reader");
@@ -65,7 +109,7 @@ TEST_F(Containers, BothSidesAgreeThatAStoppedWriterIsGone) {
   EXPECT_TRUE(eventually([&] { return ask(writer, "readers") == "0"; }));
 }
 
-TEST_F(Containers, ADamagedQueueIsMendedByTheWholeObject) {
+TEST_P(Containers, ADamagedQueueIsMendedByTheWholeObject) {
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), quick());
   const auto copy = std::make_shared<Numbers>();
   Reader reader("numbers", copy, Functions<Numbers>::all().table(), quick());
@@ -78,7 +122,7 @@ TEST_F(Containers, ADamagedQueueIsMendedByTheWholeObject) {
   EXPECT_EQ(writer->statistics().objects_sent, 2u);
 }
 
-TEST_F(Containers, AFunctionThatAReaderDoesNotKnowCostsTheWholeObject) {
+TEST_P(Containers, AFunctionThatAReaderDoesNotKnowCostsTheWholeObject) {
   if (table().find(&identity_of<&Counter::add>) == nullptr) {
     Functions<Counter>::all().add<&Counter::add>(1).add<&Counter::add_twice>(2);
   }
@@ -100,7 +144,7 @@ TEST_F(Containers, AFunctionThatAReaderDoesNotKnowCostsTheWholeObject) {
   EXPECT_EQ(reader.statistics().updates_evaluated, 0u);
 }
 
-TEST_F(Containers, AFunctionWithoutANumberAndOneThatThrowsShipTheWholeObject) {
+TEST_P(Containers, AFunctionWithoutANumberAndOneThatThrowsShipTheWholeObject) {
   auto writer = factory->make_writer<Counter>("counter", std::make_shared<Counter>(), quick());
   auto reader = factory->make_reader<Counter>("counter", std::make_shared<Counter>(), quick());
   EXPECT_THROW(writer->call<&Counter::fail>(), std::runtime_error);
@@ -109,7 +153,7 @@ TEST_F(Containers, AFunctionWithoutANumberAndOneThatThrowsShipTheWholeObject) {
   EXPECT_EQ(writer->statistics().updates, 0u);
 }
 
-TEST_F(Containers, ReadersCopiesGoWhenTheWriterRemovesWhatItKeeps) {
+TEST_P(Containers, ReadersCopiesGoWhenTheWriterRemovesWhatItKeeps) {
   ASSERT_TRUE(register_object<aString>("aString"));
   auto writer = factory->make_writer<Bag>("bag", std::make_shared<Bag>(), quick());
   auto reader = factory->make_reader<Bag>("bag", std::make_shared<Bag>(), quick());
@@ -128,7 +172,7 @@ TEST_F(Containers, ReadersCopiesGoWhenTheWriterRemovesWhatItKeeps) {
   EXPECT_EQ(kept->text(), "kept");
 }
 
-TEST_F(Containers, ATakerThatDiesLeavesTheRoleWhereItWas) {
+TEST_P(Containers, ATakerThatDiesLeavesTheRoleWhereItWas) {
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), mortal());
   Child taker("numbers_reader");
   ASSERT_EQ(taker.line().hear_text(), "ready");
@@ -152,11 +196,12 @@ TEST_F(Containers, ATakerThatDiesLeavesTheRoleWhereItWas) {
   EXPECT_EQ(ask(follower, "until 1"), "1:3");
 }
 
-TEST_F(Containers, ReadersThatStopAndGoOnAreRightInTheEnd) {
+TEST_P(Containers, ReadersThatStopAndGoOnAreRightInTheEnd) {
   const char* given = std::getenv("IW_SEED");
   const unsigned seed =
       given != nullptr ? static_cast<unsigned>(std::atol(given)) : std::random_device()();
   std::printf("IW_SEED=%u\n", seed);
+  std::fflush(stdout);
   std::mt19937 random(seed);
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), quick());
   std::list<Child> readers;

@@ -187,9 +187,11 @@ std::unique_ptr<ActiveWriter> Reader::take_role(const Options& options) {
   Answer answer;
   if (inbox_->tie() != Tie::joined || !ask(want_role, patience_end(), &answer)) return nullptr;
   if (answer != Answer::ok || !inbox_->wait_for_role(patience_end())) return nullptr;
-  const std::lock_guard held(mutex_);
   try {
-    evaluate();
+    {
+      const std::lock_guard held(mutex_);
+      evaluate();
+    }
     auto writer = start_writer(name_, copy_, options);
     ask(role_taken, Clock::now() + std::chrono::milliseconds(inbox_->life_ms()), &answer);
     return writer;

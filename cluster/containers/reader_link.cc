@@ -49,7 +49,10 @@ void ReaderLink::suspend(std::uint32_t sequence) {
 
 bool ReaderLink::send(Endpoint& endpoint, const Head& head, std::span<const std::byte> block) {
   is_refused_ = !endpoint.send(index_, head, block);
-  if (is_refused_) return false;
+  if (is_refused_) {
+    is_cut_off_ = is_cut_off_ || answers_ >= sent_;
+    return false;
+  }
   sent_++;
   last_sent_ = Clock::now();
   return true;

@@ -36,6 +36,8 @@ class ReaderLink {
   void add_update(std::shared_ptr<const Parcel> parcel, std::size_t outbox_max);
   void add(std::shared_ptr<const Parcel> parcel);
   void add_object(std::shared_ptr<const Parcel> object);
+  // How many messages were answered: to be told before what follows.
+  void note_answers(std::uint64_t answers) { answers_ = answers; }
   // What there is room for. How many bytes.
   std::uint64_t push(Endpoint& endpoint);
   void ping_if_quiet(Endpoint& endpoint, Clock::time_point now, int ping_ms);
@@ -48,6 +50,9 @@ class ReaderLink {
   bool lacks_object() const { return wants_object_ || is_suspended_; }
   bool has_outbox() const { return !outbox_.empty(); }
   bool is_settled(std::uint64_t answers) const { return outbox_.empty() && answers >= sent_; }
+  // A message was refused though all before it had been answered, so that there was room: nobody
+  // is there, and nothing will come back that says so.
+  bool is_cut_off() const { return is_cut_off_; }
   // To be asked again and again: for life_ms a message has had no answer, or none could be sent.
   bool is_dead(std::uint64_t answers, Clock::time_point now);
   void forgive(Clock::time_point now) { waits_since_ = now; }
@@ -64,8 +69,8 @@ class ReaderLink {
   const int number_, index_, life_ms_;
   std::deque<Sending> outbox_;
   std::uint32_t next_sequence_ = 0, object_sequence_ = 0;
-  bool is_suspended_ = false, wants_object_ = true, is_refused_ = false;
-  std::uint64_t sent_ = 0, answers_seen_ = 0;
+  bool is_suspended_ = false, wants_object_ = true, is_refused_ = false, is_cut_off_ = false;
+  std::uint64_t sent_ = 0, answers_ = 0, answers_seen_ = 0;
   Clock::time_point last_sent_{}, waits_since_ = Clock::now();
 };
 

@@ -1,6 +1,7 @@
 #include "containers/writer.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace iw::containers {
 namespace {
@@ -50,8 +51,10 @@ void Writer::say_goodbye() {
 
 // Until every reader has answered all it was sent, or then.
 void Writer::settle(Clock::time_point deadline) {
-  while (!is_settled() && Clock::now() < deadline) {
+  for (;;) {
     for (ReaderLink& link : links_) send_to(link);
+    drop_if(std::mem_fn(&ReaderLink::is_cut_off));
+    if (is_settled() || Clock::now() >= deadline) return;
     note(inbox_->take_news(deadline, true));
   }
 }
@@ -131,6 +134,7 @@ std::shared_ptr<const Parcel> Writer::snapshot() {
 
 void Writer::send_to(ReaderLink& link) {
   const bool had_outbox = link.has_outbox();
+  link.note_answers(inbox_->answers(link.number()));
   statistics_.bytes_sent += link.push(endpoint_);
   if (link.needs_object_now()) {
     link.add_object(snapshot());
@@ -158,8 +162,9 @@ void Writer::serve() {
   bool wants_answers = false;
   while (!inbox_->is_stopped()) {
     const auto news = inbox_->take_news(Clock::now() + tick, wants_answers);
+    hear(news);
     const std::lock_guard held(mutex_);
-    pass(news, Clock::now());
+    pass(Clock::now());
     wants_answers = has_outbox();
   }
 }
@@ -175,10 +180,18 @@ void Writer::note(const WriterInbox::News& news) {
   }
 }
 
-void Writer::pass(const WriterInbox::News& news, Clock::time_point now) {
+// The name server is asked without the mutex: it may let one wait for long.
+void Writer::hear(const WriterInbox::News& news) {
+  std::unique_lock held(mutex_);
   note(news);
-  if (news.role_wanted_by != 0) give_role(news.role_wanted_by);
-  settle_role(news.is_role_taken, now);
+  const bool is_left = is_role_left(news.is_role_taken, Clock::now());
+  const bool gives = begin_giving(news.role_wanted_by);
+  held.unlock();
+  if (is_left) take_role_back();
+  if (gives) give_role(news.role_wanted_by);
+}
+
+void Writer::pass(Clock::time_point now) {
   for (ReaderLink& link : links_) {
     send_to(link);
     link.ping_if_quiet(endpoint_, now, options_.ping_ms);
@@ -190,12 +203,18 @@ void Writer::pass(const WriterInbox::News& news, Clock::time_point now) {
 void Writer::drop_the_dead(Clock::time_point now) {
   const bool was_away = now - last_pass_ > std::chrono::milliseconds(options_.life_ms) / 2;
   last_pass_ = now;
-  std::vector<int> dead;
-  for (ReaderLink& link : links_) {
+  drop_if([&](ReaderLink& link) {
     if (was_away) link.forgive(now);
-    if (link.is_dead(inbox_->answers(link.number()), now)) dead.push_back(link.number());
+    return link.is_cut_off() || link.is_dead(inbox_->answers(link.number()), now);
+  });
+}
+
+void Writer::drop_if(const std::function<bool(ReaderLink&)>& is_gone) {
+  std::vector<int> gone;
+  for (ReaderLink& link : links_) {
+    if (is_gone(link)) gone.push_back(link.number());
   }
-  for (const int number : dead) drop(number);
+  for (const int number : gone) drop(number);
 }
 
 void Writer::let_in() {
@@ -210,24 +229,35 @@ void Writer::let_in() {
   }
 }
 
-void Writer::give_role(int taker) {
-  if (role_ != Role::kept || find(taker) == nullptr) return;
+// Whether that reader may have the role: calls are refused from now on.
+bool Writer::begin_giving(int taker) {
+  if (taker == 0 || role_ != Role::kept || find(taker) == nullptr) return false;
   role_ = Role::being_given;
-  role_deadline_ = Clock::now() + 2 * std::chrono::milliseconds(options_.life_ms);
   inbox_->set_joining(false);
   inbox_->set_giving(false);
+  return true;
+}
+
+void Writer::give_role(int taker) {
   AMNS_Unregister(name_.c_str());
+  const std::lock_guard held(mutex_);
+  role_deadline_ = Clock::now() + 2 * std::chrono::milliseconds(options_.life_ms);
   for (ReaderLink& link : links_) {
     if (link.number() == taker) link.add_object(snapshot());
     link.add(Parcel::empty(link.number() == taker ? role_is_yours : writer_moved));
   }
 }
 
-void Writer::settle_role(bool is_taken, Clock::time_point now) {
-  if (role_ != Role::being_given) return;
+// Whether who was to have the role has let its time pass.
+bool Writer::is_role_left(bool is_taken, Clock::time_point now) {
+  if (role_ != Role::being_given) return false;
   if (is_taken) role_ = Role::given;
-  if (is_taken || now < role_deadline_) return;
+  return !is_taken && now >= role_deadline_;
+}
+
+void Writer::take_role_back() {
   const bool is_kept = AMNS_Register(name_.c_str(), endpoint_.name()) == AM_OK;
+  const std::lock_guard held(mutex_);
   role_ = is_kept ? Role::kept : Role::given;
   inbox_->set_joining(is_kept);
   inbox_->set_giving(is_kept && options_.gives_role);

@@ -1,7 +1,8 @@
 // A writer container: the object, its readers, a thread that serves them and one that lets them in.
 //
 // A call is made and handed to Active Messages by who makes it; what did not fit is sent by the
-// thread when answers come. The mutex is locked before the inbox's, and by no handler.
+// thread when answers come. The mutex is locked before the inbox's, and by no handler; nobody holds
+// it who waits for another process.
 //
 // The role is given away in steps of which each can fail: calls are refused from now on; the name
 // is unregistered; the reader that wants the role is sent the whole object, and then the role; it
@@ -9,6 +10,7 @@
 // the name server allows to one of the two: so there are never two writers.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <thread>
 
@@ -33,16 +35,20 @@ class Writer final : public ActiveWriter {
 
   void serve();
   void let_in();
-  void pass(const WriterInbox::News& news, Clock::time_point now);
+  void hear(const WriterInbox::News& news);
+  void pass(Clock::time_point now);
   void note(const WriterInbox::News& news);
   void want_objects();
   void send_to(ReaderLink& link);
   std::shared_ptr<const Parcel> snapshot();
   ReaderLink* find(int number);
   void drop(int number);
+  void drop_if(const std::function<bool(ReaderLink&)>& is_gone);
   void drop_the_dead(Clock::time_point now);
+  bool begin_giving(int taker);
   void give_role(int taker);
-  void settle_role(bool is_taken, Clock::time_point now);
+  bool is_role_left(bool is_taken, Clock::time_point now);
+  void take_role_back();
   bool has_outbox() const;
   bool is_settled() const;
   void settle(Clock::time_point deadline);
