@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 import time
+import weakref
 from dataclasses import dataclass, fields
 from operator import index
 from types import TracebackType
@@ -16,7 +18,8 @@ from . import _core
 from ._core import Place
 from .coherence import FULL, Coherence, CopyState, Model
 from .declare import table_of
-from .errors import BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, UnknownType
+from .errors import (
+    BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, UnknownType, WouldDeadlock)
 from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
 from .objects import Reference
 from .views import end_writing
@@ -94,6 +97,30 @@ class Block:
         return f"<block {self.serial}{name}: {self.count} of {self.type}>"
 
 
+class _WritingTasks(threading.local):
+    """Of the calling thread: by segment, the asyncio task that began its newest writer section, if one did."""
+
+    def __init__(self) -> None:
+        self.tasks: "weakref.WeakValueDictionary[int, asyncio.Task[Any]]" = weakref.WeakValueDictionary()
+
+
+_writing = _WritingTasks()
+
+
+def _running_task() -> "Optional[asyncio.Task[Any]]":
+    return None if asyncio._get_running_loop() is None else asyncio.current_task()
+
+
+def _refuse_other_task(segment: "Segment") -> None:
+    """A thread's locks nest, so a section of another task would become part of the one that a task has open."""
+    if not segment._core.holds_writer_lock():
+        return
+    owner = _writing.tasks.get(segment.identity)
+    if owner is not None and owner is not _running_task():
+        raise WouldDeadlock(f"another asyncio task of this thread is inside of a writer section of {segment.url}: "
+                            "nothing may await in one [WOULD_DEADLOCK]")
+
+
 class ReadLock:
     """A reader lock, for a `with`. May be entered again and again."""
 
@@ -104,6 +131,7 @@ class ReadLock:
     def __enter__(self) -> "Segment":
         segment = self._segment
         model = self._coherence or segment.coherence
+        _refuse_other_task(segment)
         segment._use(model)
         end = None if self._timeout is None else time.monotonic() + self._timeout
         state = segment._core.acquire_read(self._timeout, self._fresh)
@@ -135,8 +163,15 @@ class WriteLock:
         self._segment, self._timeout = segment, timeout
 
     def __enter__(self) -> "Segment":
-        self._segment._core.acquire_write(self._timeout)
-        return self._segment
+        segment = self._segment
+        _refuse_other_task(segment)
+        segment._core.acquire_write(self._timeout)
+        task = _running_task()
+        if task is None:
+            _writing.tasks.pop(segment.identity, None)
+        else:
+            _writing.tasks[segment.identity] = task
+        return segment
 
     def __exit__(self, kind: Optional[Type[BaseException]], raised: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:

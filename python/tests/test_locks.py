@@ -1,5 +1,6 @@
 """Locks: what they guard, what ends them, who waits."""
 
+import asyncio
 import threading
 
 import numpy as np
@@ -330,3 +331,21 @@ def test_a_bound_that_is_none_is_refused_when_it_is_set(segment):
     with pytest.raises(interweave.BadArgument):
         segment.coherence = interweave.Delta(-1)
     assert segment.coherence == interweave.FULL
+
+
+def test_a_task_takes_no_lock_inside_of_anothers_writer_section(segment):
+    async def ask(lock):
+        with pytest.raises(interweave.WouldDeadlock, match="another asyncio task"):
+            with lock:
+                pass
+
+    async def write():
+        with segment.write(), segment.write(), segment.read():
+            segment.new(interweave.Int, name="x")
+            await asyncio.create_task(ask(segment.write()))
+            await asyncio.create_task(ask(segment.read()))
+        with segment.read():
+            assert segment["x"][0] == 0
+
+    asyncio.run(write())
+    assert not segment.is_locked and segment.version == 1
