@@ -1,0 +1,13 @@
+#!/bin/sh
+# The program of docs/containers.md with a name server. Usage: guide_test.sh PROGRAM NAME_SERVER
+set -eu
+folder=$(mktemp -d)
+mkfifo "$folder/said"
+"$2" --file "$folder/amns" >"$folder/said" &
+server=$!
+trap 'kill $server 2>/dev/null; rm -rf "$folder"' EXIT
+exec 3<"$folder/said"
+read -r said <&3
+case $said in "listening "*) ;; *) echo "the name server said: $said"; exit 1 ;; esac
+printed=$(IW_AMNS="file:$folder/amns" "$1")
+[ "$printed" = "shipped 3 times" ] || { echo "printed: $printed"; exit 1; }
