@@ -120,14 +120,21 @@ std::size_t largest_block_bytes() {
 
 // Not found out only when it has been filled and is released, nor by tables made for it.
 TEST_F(Sizes, ABlockBeyondTheSegmentsQuotaIsRefusedAtOnce) {
-  begin();
-  constexpr std::size_t most = (std::size_t{8} << 30) / sizeof(double);
-  for (const std::size_t count : {most + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
-    EXPECT_EQ(IW_malloc_array(segment_, IW_double, count, nullptr), nullptr);
+  constexpr std::size_t most = (std::size_t{1} << 20) / sizeof(double);
+  IW_open_options options{};
+  options.size = sizeof options;
+  options.flags = IW_CREATE;
+  options.quota = most * sizeof(double);
+  const IW_handle_t small = IW_open_segment_with(server_.url("/small").c_str(), &options);
+  ASSERT_NE(small, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_wl_acquire(small), 0) << IW_strerror();
+  for (const std::size_t count : {most + 1, ~std::size_t{0}}) {
+    EXPECT_EQ(IW_malloc_array(small, IW_double, count, nullptr), nullptr);
     EXPECT_EQ(IW_errno(), IW_EQUOTA) << IW_strerror();
   }
-  EXPECT_NE(IW_malloc_array(segment_, IW_double, 10, "small"), nullptr) << IW_strerror();
-  commit();
+  EXPECT_NE(IW_malloc_array(small, IW_double, 10, "fits"), nullptr) << IW_strerror();
+  EXPECT_EQ(IW_wl_release(small), 0) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(small), 0) << IW_strerror();
 }
 
 TEST_F(Sizes, ABlockMayHaveOneByteOrAsManyAsFit) {
