@@ -38,6 +38,11 @@ def book(quick_server):
     one.end()
 
 
+def heed_ctrl_c():
+    """In the child: a shell that starts the tests with & has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Book:
     """A calendar, and the programs that are at it."""
 
@@ -48,7 +53,7 @@ class Book:
     def start(self, language, *words, stdin=subprocess.PIPE):
         command = [*PROGRAMS[language], "--url", self.url, *map(str, words)]
         process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   errors="surrogateescape")
+                                   errors="surrogateescape", preexec_fn=heed_ctrl_c)
         self.running.append(process)
         return process
 
