@@ -26,7 +26,7 @@ python: build  ## the Python package: wheel and source distribution in build/pyt
 demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh, SIMULATOR=fortran|cpp
 	@make/demo.sh
 
-test: setup  ## everything that must hold, about 25 minutes on 2 cores
+test: setup  ## everything that must hold, about half an hour on 2 cores
 	@make/test.sh
 
 test-machines: build  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
