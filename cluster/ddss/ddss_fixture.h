@@ -52,6 +52,17 @@ class Space : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(ddss_await_nodes(ddss_nodes()), 0);
     return child;
   }
+  // One that plays the test's role `locker` on the segment, and obeys orders.
+  Child& add_locker(ddss_key_t key) {
+    Child& child = add("locker");
+    child.line().say(text_of(key));
+    return child;
+  }
+  static int result(const Child& child) { return child.line().hear_value<int>(); }
+  static int tell(const Child& child, const char* order) {
+    child.line().say(std::string(order));
+    return result(child);
+  }
   static bool is_shared_memory() { return std::string(GetParam()) != "tcp"; }
   std::deque<Child> children_;
 };

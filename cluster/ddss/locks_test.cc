@@ -65,16 +65,6 @@ ROLE(locker) {
 
 class Locks : public Space {
  protected:
-  Child& add_locker(ddss_key_t key) {
-    Child& child = add("locker");
-    child.line().say(text_of(key));
-    return child;
-  }
-  static int result(const Child& child) { return child.line().hear_value<int>(); }
-  static int tell(const Child& child, const char* order) {
-    child.line().say(std::string(order));
-    return result(child);
-  }
   static Queue queue_of(ddss_key_t key) {
     std::uint64_t word = 0;
     EXPECT_EQ(ddss_lock_word(key, &word), 0);

@@ -27,15 +27,6 @@ ROLE(locker) {
 
 class Models : public Space {
  protected:
-  Child& add_locker(ddss_key_t key) {
-    Child& child = add("locker");
-    child.line().say(text_of(key));
-    return child;
-  }
-  static int tell(const Child& child, const char* order) {
-    child.line().say(std::string(order));
-    return child.line().hear_value<int>();
-  }
   static std::uint16_t locks_taken(ddss_key_t key) {
     std::uint64_t word = 0;
     EXPECT_EQ(ddss_lock_word(key, &word), 0);

@@ -94,6 +94,21 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
                 op);
 }
 
+// `before` is where the transport puts the old value; a swap takes the new one from there.
+Status UcxWorker::post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
+                              std::uint64_t operand, std::uint64_t* before, Completion* done) {
+  const Held held(lock_);
+  auto& window = of_this_room(at);
+  Op* op = take_op(done);
+  auto param = callback_param(op, &on_done);
+  param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+  param.datatype = ucp_dt_make_contig(sizeof operand);
+  param.reply_buffer = before;
+  return settle(ucp_atomic_op_nbx(window.peer_state->endpoint, operation, &operand, 1,
+                                  window.remote_address + offset, window.rkey, &param),
+                op);
+}
+
 Status UcxWorker::fetch_add(Window& at, std::size_t offset, std::uint64_t add,
                             std::uint64_t* before, Completion* done) {
   const Status checked = check(at, offset, sizeof add, true);
@@ -102,16 +117,7 @@ Status UcxWorker::fetch_add(Window& at, std::size_t offset, std::uint64_t add,
     *before = word_at(at, offset).fetch_add(add);
     return Status::ok;
   }
-  const Held held(lock_);
-  auto& window = of_this_room(at);
-  Op* op = take_op(done);
-  auto param = callback_param(op, &on_done);
-  param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
-  param.datatype = ucp_dt_make_contig(sizeof add);
-  param.reply_buffer = before;
-  return settle(ucp_atomic_op_nbx(window.peer_state->endpoint, UCP_ATOMIC_OP_ADD, &add, 1,
-                                  window.remote_address + offset, window.rkey, &param),
-                op);
+  return post_atomic(UCP_ATOMIC_OP_ADD, at, offset, add, before, done);
 }
 
 Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t expected,
@@ -123,17 +129,8 @@ Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t exp
     word_at(at, offset).compare_exchange_strong(*before, desired);
     return Status::ok;
   }
-  const Held held(lock_);
-  auto& window = of_this_room(at);
-  Op* op = take_op(done);
-  auto param = callback_param(op, &on_done);
-  param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
-  param.datatype = ucp_dt_make_contig(sizeof expected);
-  *before = desired;  // the library takes it from where it puts the old value
-  param.reply_buffer = before;
-  return settle(ucp_atomic_op_nbx(window.peer_state->endpoint, UCP_ATOMIC_OP_CSWAP, &expected, 1,
-                                  window.remote_address + offset, window.rkey, &param),
-                op);
+  *before = desired;
+  return post_atomic(UCP_ATOMIC_OP_CSWAP, at, offset, expected, before, done);
 }
 
 Status UcxWorker::flush(PeerId peer, Completion* done) {
