@@ -58,8 +58,9 @@ void keep_alive(int fd) {
 
 }  // namespace
 
-Door::Door(const ProcessName& me, bool this_machine_only, Calls calls)
-    : me_(me), calls_(std::move(calls)) {
+Door::Door(const ProcessName& me, bool this_machine_only, Calls calls,
+           std::chrono::milliseconds patience)
+    : me_(me), calls_(std::move(calls)), patience_(patience) {
   place_.ip4 = this_machine_only ? htonl(INADDR_LOOPBACK) : own_ip4();
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -88,6 +89,13 @@ bool Door::watch_fd(int fd) const {
   event.events = EPOLLIN;
   event.data.fd = fd;
   return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Door::watch_listener(bool is_watched) const {
+  epoll_event event{};
+  event.events = is_watched ? EPOLLIN : 0;
+  event.data.fd = listener_;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, listener_, &event);
 }
 
 bool Door::wants_lifeline(const ProcessName& process) {
@@ -123,7 +131,7 @@ Status Door::ask(const AddressParts& whom, Deadline deadline,
   if (status == Status::ok && transport_address->empty()) status = Status::peer_dead;
   if (status == Status::ok && question.is_lifeline != 0) {
     keep_alive(fd);
-    watch(fd, Caller{{}, whom.process, true});
+    watch(fd, Caller{.name = whom.process, .is_lifeline = true});
   } else if (fd >= 0) {
     close(fd);
   }
@@ -140,24 +148,44 @@ void Door::handle() {
       read(events[i].data.fd);
     }
   }
+  if (is_full_) put_out_the_silent();
+  if (is_full_) listen_again();
 }
 
 void Door::accept_all() {
   for (;;) {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
-    bool is_one_too_many;
     {
       const std::lock_guard held(mutex_);
-      is_one_too_many = strangers_ >= strangers_max;
-      if (!is_one_too_many) strangers_++;
+      is_full_ = strangers_ >= strangers_max;
     }
-    if (is_one_too_many) {
-      close(fd);
-      continue;
+    if (is_full_) return watch_listener(false);
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return;
+    {
+      const std::lock_guard held(mutex_);
+      strangers_++;
     }
-    watch(fd, Caller{});
+    watch(fd, Caller{.speaks_until = Clock::now() + patience_});
   }
+}
+
+void Door::listen_again() {
+  const std::lock_guard held(mutex_);
+  if (strangers_ >= strangers_max) return;
+  is_full_ = false;
+  watch_listener(true);
+}
+
+void Door::put_out_the_silent() {
+  std::vector<int> silent;
+  {
+    const std::lock_guard held(mutex_);
+    const auto now = Clock::now();
+    for (const auto& [fd, caller] : callers_) {
+      if (!caller.is_lifeline && caller.speaks_until <= now) silent.push_back(fd);
+    }
+  }
+  for (const int fd : silent) hang_up(fd);
 }
 
 void Door::read(int fd) {

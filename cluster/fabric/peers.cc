@@ -66,27 +66,40 @@ Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* pee
   const auto parts = decode(address);
   if (!parts) return Status::bad_argument;
   const PeerKey key{parts->process.nonce, parts->worker};
-  const auto known = [&] {
-    const Held held(lock_);
-    const auto found = peer_of_.find(key);
-    return found == peer_of_.end() ? nullptr : find(*peer = found->second);
+  // Of several threads that want the same peer one asks for it.
+  bool must_ask = false;
+  const auto is_asked_for = [&] {
+    must_ask = !peer_of_.contains(key) && asked_for_.insert(key).second;
+    return must_ask || peer_of_.contains(key);
   };
-  Peer* found = known();
-  if (found == nullptr) {
-    std::vector<std::byte> transport_address;
-    Status status = fabric_.door().ask(*parts, deadline, &transport_address);
-    if (status != Status::ok) return status;
-    const Held held(lock_);
-    if (!peer_of_.contains(key)) {
-      *peer = add_peer(*parts, transport_address, &status);
-      if (status == Status::ok) status = say_hello(*peer, peers_[*peer].endpoint);
-      if (status != Status::ok && status != Status::pending) return status;
-    }
+  Status status = wait(is_asked_for, deadline);
+  if (status == Status::ok && must_ask) status = ask_for(*parts, key, deadline);
+  if (status != Status::ok) return status;
+  const Peer* found = nullptr;
+  const auto is_settled = [&] {
     found = find(*peer = peer_of_.at(key));
-  }
-  const Status waited = wait([&] { return found->state != PeerState::connecting; }, deadline);
-  if (waited != Status::ok) return waited;
+    return found->state != PeerState::connecting;
+  };
+  status = wait(is_settled, deadline);
+  if (status != Status::ok) return status;
   return found->state == PeerState::connected ? Status::ok : found->why;
+}
+
+// Leaves the peer in the table, connecting, or fails.
+Status UcxWorker::ask_for(const AddressParts& parts, const PeerKey& key, Deadline deadline) {
+  std::vector<std::byte> transport_address;
+  Status status = fabric_.door().ask(parts, deadline, &transport_address);
+  {
+    const Held held(lock_);
+    asked_for_.erase(key);
+    if (status == Status::ok && !peer_of_.contains(key)) {  // it may have said hello meanwhile
+      const PeerId peer = add_peer(parts, transport_address, &status);
+      if (status == Status::ok) status = say_hello(peer, peers_[peer].endpoint);
+      if (status == Status::pending) status = Status::ok;
+    }
+  }
+  wake();
+  return status;
 }
 
 PeerId UcxWorker::add_peer(const AddressParts& parts, Bytes transport_address, Status* status) {

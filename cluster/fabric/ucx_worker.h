@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "fabric/fabric.h"
 #include "fabric/process_name.h"
@@ -132,10 +133,10 @@ class UcxWorker final : public Worker {
 
   // Peers (peers.cc). All with the lock held.
   Peer* find(PeerId peer) const;
+  Status ask_for(const AddressParts& parts, const PeerKey& key, Deadline deadline);  // takes it
   PeerId add_peer(const AddressParts& parts, Bytes transport_address, Status* status);
   Status say_hello(PeerId peer, ucp_ep_h endpoint);
   void take_hello(Bytes header, Bytes transport_address);
-  void take_welcome(Bytes header);
   void fail(PeerId peer, Status why);
   void close_endpoint(Peer& peer, bool by_force);
   void say_goodbye_to_all();
@@ -184,6 +185,7 @@ class UcxWorker final : public Worker {
 
   std::deque<Peer> peers_;
   std::map<PeerKey, PeerId> peer_of_;
+  std::set<PeerKey> asked_for_;                        // at their doors
   std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
   std::size_t closing_ = 0;
   std::array<HandlerSlot, message_ids> handlers_;
