@@ -14,7 +14,8 @@ using protocol::error_code;
 
 struct Waiter {
   Listener* segment = nullptr;
-  bool is_late = false;  // nobody waits (any more)
+  bool is_late = false;      // nobody waits (any more)
+  bool is_arriving = false;  // the segment is taking the answer in: too late to be late or lost
   bool is_done = false;
   bool is_lost = false;
   session::Incoming answer;
@@ -191,8 +192,11 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
           : deadline_ns;
   std::unique_lock lock(mutex_);
   while (!waiter->is_done) {
-    if (now_ns() >= patience_ns) return give_up(live, request, waiter, lock);
-    if (live->is_reading_) {
+    if (waiter->is_arriving) {
+      waiter->done.wait(lock);
+    } else if (now_ns() >= patience_ns) {
+      return give_up(live, request, waiter, lock);
+    } else if (live->is_reading_) {
       wait_until(waiter->done, lock, patience_ns);
     } else {
       lead(live, *waiter, lock, patience_ns);
@@ -321,6 +325,7 @@ void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns
 void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
   Listener* segment = nullptr;
   std::shared_ptr<Waiter> waiter;
+  bool is_late = false;
   {
     const std::lock_guard lock(mutex_);
     if (live->is_lost()) return;
@@ -336,9 +341,11 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
       if (found == live->waiters_.end()) return;
       waiter = found->second;
       segment = waiter->segment;
+      is_late = waiter->is_late;
+      waiter->is_arriving = true;
     }
   }
-  if (segment != nullptr) segment->absorb(incoming, waiter != nullptr && waiter->is_late);
+  if (segment != nullptr) segment->absorb(incoming, is_late);
   if (waiter == nullptr) return;
   const std::lock_guard lock(mutex_);
   live->waiters_.erase(incoming.tag);
@@ -353,6 +360,7 @@ void Link::lose(const std::shared_ptr<Live>& live, const std::string& why) {
     const std::lock_guard lock(mutex_);
     if (live->is_lost_.exchange(true)) return;
     for (const auto& [tag, waiter] : live->waiters_) {
+      if (waiter->is_arriving) continue;  // has its answer in a moment
       waiter->is_lost = true;
       waiter->is_done = true;
       waiter->done.notify_one();

@@ -34,7 +34,8 @@ using types::Result;
 class Listener {
  public:
   // Every message about the segment, in order, on the reading thread; may not call the link.
-  // Takes the diff out of the message. `is_late`: nobody waits for this answer any more.
+  // Takes the diff out of the message. `is_late`: nobody waits for this answer any more; otherwise
+  // whoever asked is given it, even if the deadline passes or the connection is lost meanwhile.
   virtual void absorb(session::Incoming& incoming, bool is_late) = 0;
   virtual void connection_lost() = 0;
 

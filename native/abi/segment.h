@@ -150,6 +150,7 @@ class Segment : public Listener {
 
   // segment_writer.cc
   Result ask_for_writer(const Wish& wish);
+  void give_back_late(Lock& lock);
   Result begin_writing(Lock& lock, const Wish& wish);
   Result become_newest(Lock& lock, const Wish& wish);
   Result send_release(const CollectedDiff& diff);
@@ -190,8 +191,9 @@ class Segment : public Listener {
   std::uint32_t strict_readers_ = 0;
   bool exclusive_ = false;
   std::uint32_t waiting_exclusive_ = 0;
-  bool asking_ = false;       // one thread asks the server at a time
-  bool writer_slot_ = false;  // one thread has or wants the writer lock
+  bool asking_ = false;          // one thread asks the server at a time
+  bool writer_slot_ = false;     // one thread has or wants the writer lock
+  bool is_giving_back_ = false;  // the library's thread gives a late grant back; the slot is free
 
   std::atomic<bool> is_usable_{false};
   std::uint32_t open_count_ = 0;
@@ -211,7 +213,7 @@ class Segment : public Listener {
   std::uint32_t serials_asked_ = 0;     // the last range's, in this section
   std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
   protocol::session_id release_session_{};
-  std::uint64_t late_fence_ = 0;    // of a grant that nobody waits for any more; 0: none
+  std::uint64_t late_fence_ = 0;    // of a grant that nobody waited for; see segment_writer.cc
   bool has_unused_strict_ = false;  // the server keeps a Strict reader's lock that nobody took
   bool asked_strict_ = false;       // an answer that nobody waits for may bring one
 

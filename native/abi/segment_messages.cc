@@ -124,6 +124,7 @@ void Segment::absorb_grant(session::Incoming& incoming, bool is_late) {
     runtime_.wake();
     return;
   }
+  late_fence_ = 0;  // there is one holder at a time: an earlier grant has ended
   granted_ = granted;
   grant_.granted(granted, incoming.sent_ns, now_ns());
 }
@@ -292,10 +293,11 @@ void Segment::set_change_fn(IW_change_fn function, void* arg) {
 std::int64_t Segment::run_timers(std::int64_t now) {
   Lock lock(mutex_);
   if (live_ == nullptr || live_->is_lost()) return platform::never_ns;
-  if (const std::uint64_t fence = std::exchange(late_fence_, 0); fence != 0) {
-    lock.unlock();
-    abort_on_server(fence);
-    lock.lock();
+  if (late_fence_ != 0 && !writer_slot_) {
+    is_giving_back_ = true;
+    give_back_late(lock);
+    is_giving_back_ = false;
+    changed_.notify_all();
   }
   give_back_strict(lock);
   if (grant_.renewal_due_ns() <= now) {

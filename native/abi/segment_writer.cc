@@ -1,5 +1,20 @@
 // The writer lock: asking, catching up, release, abort, and what became of a release whose answer
 // was lost.
+//
+// Late grants. A request that times out is cancelled, but the server may have granted it before it
+// heard so; that grant (late_fence_) is given back. Until then the server answers the process's
+// next request with WOULD_DEADLOCK. The invariant: only the owner of the writer slot asks for the
+// lock, and a late grant is given back only by that owner or, while the slot is free (and kept so by
+// is_giving_back_), by the library's thread. Hence no ABORT_WRITER is sent behind a request that it
+// had to precede without the request's sender knowing:
+//   - The grant is read before the next request is sent: its sender gives it back first, or has
+//     waited until the library's thread had done so.
+//   - It is read later: then it comes before the answer to that request, WOULD_DEADLOCK, so that
+//     whoever gets this answer sees the late grant, gives it back and asks again.
+//   - The next request times out, too: its sender frees the slot and wakes the library's thread.
+//   - The connection is lost: the server gives the lock to the same session's next request on
+//     another connection [SES-2]; an ABORT_WRITER of an old fence does nothing.
+// Whether a grant is late is decided once, before it is taken in (Link::handle).
 #include "abi/log.h"
 #include "abi/runtime.h"
 #include "abi/segment.h"
@@ -25,8 +40,9 @@ Result Segment::acquire_writer(const Wish& wish) {
   if (wish_.read_only) {
     return {error_code::READ_ONLY, "the segment was opened read-only; open it for writing"};
   }
-  while (writer_slot_) {
-    if (wait(lock, wish)) continue;
+  while (writer_slot_ || is_giving_back_) {
+    // The library's thread is done in a moment, so it is waited for even by who would not wait.
+    if (wait(lock, {wish.deadline_ns, wish.may_wait || is_giving_back_})) continue;
     return {error_code::TIMED_OUT,
             "another thread of this process kept the writer lock beyond the deadline"};
   }
@@ -38,23 +54,42 @@ Result Segment::acquire_writer(const Wish& wish) {
   if (!result) {
     writer_slot_ = false;
     changed_.notify_all();
+    if (late_fence_ != 0) runtime_.wake();
   }
   return result;
 }
 
+// By the slot's owner.
 Result Segment::ask_for_writer(const Wish& wish) {
-  Request request;
-  request.type = message_type::ACQUIRE_WRITER;
-  request.waits_for_others = true;
   // The mutex is held when the body is made.
   const auto body = [this, &wish](std::uint32_t number) {
     const std::uint32_t deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
     return session::encoded(protocol::acquire_writer{number, state_.reach(), deadline_ms});
   };
-  if (Result called = converse(request, body, wish.deadline_ns, wish.may_wait); !called) {
-    return called;
+  while (true) {
+    Lock lock(mutex_);
+    give_back_late(lock);
+    lock.unlock();
+    Request request;
+    request.type = message_type::ACQUIRE_WRITER;
+    request.waits_for_others = true;
+    if (Result called = converse(request, body, wish.deadline_ns, wish.may_wait); !called) {
+      return called;
+    }
+    Result answered = session::check_answer(request.answer, message_type::WRITER_ACQUIRED);
+    lock.lock();
+    if (answered.code != error_code::WOULD_DEADLOCK || late_fence_ == 0) return answered;
   }
-  return session::check_answer(request.answer, message_type::WRITER_ACQUIRED);
+}
+
+// By the slot's owner, or the library's thread with is_giving_back_. The mutex is given up
+// meanwhile.
+void Segment::give_back_late(Lock& lock) {
+  const std::uint64_t fence = std::exchange(late_fence_, 0);
+  if (fence == 0) return;
+  lock.unlock();
+  abort_on_server(fence);
+  lock.lock();
 }
 
 // The server has granted the lock. On failure it is given back there.
