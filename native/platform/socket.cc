@@ -25,13 +25,6 @@ Status wait_writable(int fd, std::int64_t deadline_ns) {
   return {};
 }
 
-std::string host_without_brackets(const std::string& host) {
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    return host.substr(1, host.size() - 2);
-  }
-  return host;
-}
-
 Status Socket::send(std::span<const Slice> slices, std::int64_t deadline_ns) {
   std::size_t first = 0;
   std::size_t skip_bytes = 0;  // already sent of slices[first]

@@ -51,7 +51,7 @@ class Socket {
 };
 
 // `host` is a name or an address, IPv6 with or without brackets; every address of a name is tried.
-// Looking the name up is the system's business and does not know the deadline.
+// ETIMEDOUT at the deadline, also while the name is being looked up.
 Status connect_tcp(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
                    Socket& out);
 // A path that begins with '@' is an abstract name (Linux).

@@ -91,22 +91,26 @@ constexpr int send_flags = 0;  // SO_NOSIGPIPE is set
 
 }  // namespace
 
-Status connect_tcp(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
-                   Socket& out) {
+Status look_up_without_deadline(const std::string& host, std::uint16_t port, bool may_ask,
+                                std::vector<SocketAddress>& out) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_NUMERICSERV;
+  wanted.ai_flags = AI_NUMERICSERV | (may_ask ? 0 : AI_NUMERICHOST);
   addrinfo* found = nullptr;
-  const int result = getaddrinfo(host_without_brackets(host).c_str(), std::to_string(port).c_str(),
-                                 &wanted, &found);
+  const int result = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
   if (result != 0) return failed_look_up(result);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  Status status{ENOENT, "no such host"};
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    status = connect_to(one->ai_family, one->ai_addr, one->ai_addrlen, deadline_ns, out);
-    if (status.ok() || status.code == ETIMEDOUT) break;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(one->ai_addr);
+    out.push_back({one->ai_family, {bytes, bytes + one->ai_addrlen}});
   }
-  return status;
+  return out.empty() ? Status{ENOENT, "no such host"} : Status{};
+}
+
+Status connect_to(const SocketAddress& address, std::int64_t deadline_ns, Socket& out) {
+  const auto size = static_cast<socklen_t>(address.bytes.size());
+  return connect_to(address.family, reinterpret_cast<const sockaddr*>(address.bytes.data()), size,
+                    deadline_ns, out);
 }
 
 Status connect_unix(const std::string& path, std::int64_t deadline_ns, Socket& out) {

@@ -78,19 +78,6 @@ Status wait_connected(SOCKET socket, std::int64_t deadline_ns) {
   return {};
 }
 
-Status connect_to(const addrinfo& address, std::int64_t deadline_ns, Socket& out) {
-  FileDescriptor fd;
-  if (Status bad = open_socket(address.ai_family, SOCK_STREAM, IPPROTO_TCP, fd); !bad) return bad;
-  set_option(socket_of(fd), IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(socket_of(fd), SOL_SOCKET, SO_KEEPALIVE, 1);
-  if (connect(socket_of(fd), address.ai_addr, static_cast<int>(address.ai_addrlen)) != 0) {
-    if (WSAGetLastError() != WSAEWOULDBLOCK) return last_failure("connect");
-    if (Status bad = wait_connected(socket_of(fd), deadline_ns); !bad) return bad;
-  }
-  out = Socket(std::move(fd));
-  return {};
-}
-
 Status failed_look_up(int result) {
   switch (result) {
     case EAI_MEMORY:
@@ -104,23 +91,36 @@ Status failed_look_up(int result) {
 
 }  // namespace
 
-Status connect_tcp(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
-                   Socket& out) {
+Status look_up_without_deadline(const std::string& host, std::uint16_t port, bool may_ask,
+                                std::vector<SocketAddress>& out) {
   if (Status bad = start_winsock(); !bad) return bad;
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_protocol = IPPROTO_TCP;
+  wanted.ai_flags = may_ask ? 0 : AI_NUMERICHOST;
   addrinfo* found = nullptr;
-  const int result = getaddrinfo(host_without_brackets(host).c_str(), std::to_string(port).c_str(),
-                                 &wanted, &found);
+  const int result = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
   if (result != 0) return failed_look_up(result);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  Status status{ENOENT, "no such host"};
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    status = connect_to(*one, deadline_ns, out);
-    if (status.ok() || status.code == ETIMEDOUT) break;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(one->ai_addr);
+    out.push_back({one->ai_family, {bytes, bytes + one->ai_addrlen}});
   }
-  return status;
+  return out.empty() ? Status{ENOENT, "no such host"} : Status{};
+}
+
+Status connect_to(const SocketAddress& address, std::int64_t deadline_ns, Socket& out) {
+  FileDescriptor fd;
+  if (Status bad = open_socket(address.family, SOCK_STREAM, IPPROTO_TCP, fd); !bad) return bad;
+  set_option(socket_of(fd), IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket_of(fd), SOL_SOCKET, SO_KEEPALIVE, 1);
+  const auto* const bytes = reinterpret_cast<const sockaddr*>(address.bytes.data());
+  if (connect(socket_of(fd), bytes, static_cast<int>(address.bytes.size())) != 0) {
+    if (WSAGetLastError() != WSAEWOULDBLOCK) return last_failure("connect");
+    if (Status bad = wait_connected(socket_of(fd), deadline_ns); !bad) return bad;
+  }
+  out = Socket(std::move(fd));
+  return {};
 }
 
 Status connect_unix(const std::string&, std::int64_t, Socket&) {

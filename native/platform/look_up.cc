@@ -1,0 +1,88 @@
+// Names of hosts, by a deadline. The systems' name services know none: they may take a minute over
+// a name whose server does not answer, and cannot be called off. So one is asked by a thread of its
+// own, which is left to itself when the deadline has passed; it ends when the system gives up.
+// There are never more of them than calls in the time that the system allows itself.
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "platform/socket_waits.h"
+
+namespace iw::platform {
+
+namespace {
+
+// Shared by who asks and the thread that asks the system; the last of them frees it.
+struct LookUp {
+  std::mutex mutex;
+  std::condition_variable answered;
+  bool is_answered = false;
+  Status status;
+  std::vector<SocketAddress> addresses;
+};
+
+// "[::1]" is "::1" for the name service.
+std::string host_without_brackets(const std::string& host) {
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    return host.substr(1, host.size() - 2);
+  }
+  return host;
+}
+
+Status begin(const std::string& host, std::uint16_t port, const std::shared_ptr<LookUp>& asked) {
+  try {
+    std::thread([host, port, asked] {
+      std::vector<SocketAddress> found;
+      const Status status = look_up_without_deadline(host, port, true, found);
+      const std::lock_guard lock(asked->mutex);
+      asked->status = status;
+      asked->addresses = std::move(found);
+      asked->is_answered = true;
+      asked->answered.notify_one();
+    }).detach();
+  } catch (const std::system_error&) {
+    return {EAGAIN, "no thread is left to look the host name up"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status look_up(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
+               std::vector<SocketAddress>& out) {
+  const std::string plain = host_without_brackets(host);
+  if (look_up_without_deadline(plain, port, false, out)) return {};
+  const auto asked = std::make_shared<LookUp>();
+  if (Status bad = begin(plain, port, asked); !bad) return bad;
+  std::unique_lock lock(asked->mutex);
+  while (!asked->is_answered) {
+    const int left_ms = milliseconds_until(deadline_ns);
+    if (left_ms == 0) return {ETIMEDOUT, "the name service does not answer"};
+    if (left_ms < 0) {
+      asked->answered.wait(lock);
+    } else {
+      asked->answered.wait_for(lock, std::chrono::milliseconds(left_ms));
+    }
+  }
+  out = std::move(asked->addresses);
+  return asked->status;
+}
+
+Status connect_tcp(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
+                   Socket& out) {
+  std::vector<SocketAddress> addresses;
+  if (Status bad = look_up(host, port, deadline_ns, addresses); !bad) return bad;
+  Status status;
+  for (const SocketAddress& one : addresses) {
+    status = connect_to(one, deadline_ns, out);
+    if (status.ok() || status.code == ETIMEDOUT) break;
+  }
+  return status;
+}
+
+}  // namespace iw::platform
