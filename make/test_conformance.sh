@@ -2,26 +2,34 @@
 # Every client and machine against others (conformance/README.md): the cases over pairs of agents, then
 # random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
 #   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n
-#   make/test_conformance.sh --long       five machines more, every pair, and a million edits
+#   make/test_conformance.sh --long       five machines and Windows more, every pair, and a million edits
+#   MACHINES="alpha windows" ...          only these beside this machine
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
 edits=${EDITS:-50000}
 machines="native s390x powerpc i686 aarch64"  # the agent in C++ on those of conformance/agents.json
-long=()
+chosen=()
 if [ "${1:-}" = --long ]; then
   edits=${EDITS:-1000000}
-  long=(--long)
-  machines="$machines sparc64 mips mipsel m68k alpha"
+  chosen=(--long)
+  machines="$machines sparc64 mips mipsel m68k alpha windows"
+fi
+if [ -n "${MACHINES:-}" ]; then
+  machines="native $MACHINES"
+  chosen+=(--agents "${machines// /,}")
 fi
 BUILD=$(realpath -m "${BUILD:-build}")
 export BUILD
+export PATH=$PATH:/usr/lib/wine  # where Debian has wine64
 
 quietly() {  # LOG COMMAND...: shows what it says only if it fails
   local log=$1
   shift
   "$@" >"$log" 2>&1 || { cat "$log"; return 1; }
 }
+
+triplet_of() { [ "$1" = windows ] && echo x86_64-w64-mingw32 || echo "$1-linux-gnu"; }
 
 # The library of another machine, configured as test_machines.sh does.
 library() {
@@ -42,8 +50,9 @@ for machine in $machines; do
   else
     folder=$BUILD/machines/$machine
     archive=$folder/abi/libinterweave.a
-    cross=(--toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$machine-linux-gnu")
-    library "$folder" "$machine-linux-gnu"
+    triplet=$(triplet_of "$machine")
+    cross=(--toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet")
+    library "$folder" "$triplet"
   fi
   mkdir -p "$folder/conformance"
   quietly "$folder/conformance/configure.log" \
@@ -51,10 +60,12 @@ for machine in $machines; do
   quietly "$folder/conformance/build.log" cmake --build "$folder/conformance" --parallel "$jobs"
 done
 
-make/web.sh agent
-make/python.sh agent
+if [ -z "${MACHINES:-}" ]; then
+  make/web.sh agent
+  make/python.sh agent
+fi
 
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
 conformance/run.py self-test "${server[@]}"
-conformance/run.py cases "${server[@]}" --jobs "$jobs" "${long[@]}"
-conformance/run.py random "${server[@]}" --edits "$edits" "${long[@]}" ${SEED:+--seed "$SEED"}
+conformance/run.py cases "${server[@]}" --jobs "$jobs" "${chosen[@]}"
+conformance/run.py random "${server[@]}" --edits "$edits" "${chosen[@]}" ${SEED:+--seed "$SEED"}

@@ -23,25 +23,14 @@ awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/am
 gcc -std=c99 cluster/messages.c $(pkg-config --cflags --libs interweave-cluster) -o cluster/messages
 [ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
 
-mkdir project
-cat >project/CMakeLists.txt <<'CMAKE'
-cmake_minimum_required(VERSION 3.20)
-project(outside LANGUAGES C)
-find_package(interweave REQUIRED)
-file(GLOB sources ${CMAKE_SOURCE_DIR}/../*.c)
-foreach(library IN ITEMS interweave interweave_static)
-  add_executable(list-${library} ${sources} ${CMAKE_SOURCE_DIR}/../generated/list.c)
-  target_include_directories(list-${library} PRIVATE ${CMAKE_SOURCE_DIR}/../generated)
-  target_link_libraries(list-${library} PRIVATE interweave::${library})
-endforeach()
-CMAKE
-cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
-cmake --build project/build >project.log 2>&1 || { cat project.log; exit 1; }
+cmake -S "$root/make/outside" -B project -DLIST="$work" -DGENERATED="$work/generated" \
+  -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
+cmake --build project >project.log 2>&1 || { cat project.log; exit 1; }
 
 start_server "$prefix/bin/interweave"
 ./list-pkgconfig --url "$address/list" insert 7 11
-./project/build/list-interweave --url "$address/list" search 11
-./project/build/list-interweave_static --url "$address/list" search 7
+./project/list-interweave --url "$address/list" search 11
+./project/list-interweave_static --url "$address/list" search 7
 kill -TERM "$server"
 wait "$server" || fail "the server did not stop cleanly"
 server=

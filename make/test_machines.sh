@@ -57,4 +57,5 @@ for machine in $machines; do
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" --timeout 900 --quiet \
     -O "$folder/tests.log" || { cat "$folder/tests.log"; echo "test-machines: FAILED on $name"; exit 1; }
   echo "$name: $(grep -c ' Passed ' "$folder/tests.log") test programs passed (built in $((built - begin)) s, run in $((SECONDS - built)) s)"
+  [ "$name" != windows ] || make/test_windows.sh
 done

@@ -110,7 +110,8 @@ class Agent(Lines):
 
     def __init__(self, kind, build):
         command = [word.replace("{build}", build) for word in kind["command"]]
-        super().__init__(kind["name"], command, kind.get("environment"))
+        environment = {name: value.replace("{build}", build) for name, value in kind.get("environment", {}).items()}
+        super().__init__(kind["name"], command, environment)
         self.kind = kind
 
     def ask(self, command):
