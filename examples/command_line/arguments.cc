@@ -30,4 +30,16 @@ int refuse_argument(const char* program, const char* option, const char* text,
   return 2;
 }
 
+std::optional<int> take_options(
+    const char* program, int argc, char** argv, const option* options,
+    const std::function<std::optional<int>(int option, const char* text)>& take) {
+  optind = 0;  // start afresh
+  for (int found; (found = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
+    if (const auto exit_status = take(found, optarg)) return exit_status;
+  }
+  if (optind == argc) return std::nullopt;
+  std::fprintf(stderr, "%s: unexpected argument '%s'; try --help\n", program, argv[optind]);
+  return 2;
+}
+
 }  // namespace command_line

@@ -26,6 +26,7 @@ std::optional<CoherenceChoice> coherence_named(std::string_view text) {
   if (!x) return std::nullopt;
   const std::string_view name = text.substr(0, colon);
   if (name == "temporal") return CoherenceChoice{Model::kTemporal, *x};
+  if (name == "diff" && *x <= 100) return CoherenceChoice{Model::kDiff, *x};
   if (name == "delta" && std::floor(*x) == *x) return CoherenceChoice{Model::kDelta, *x};
   return std::nullopt;
 }

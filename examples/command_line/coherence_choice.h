@@ -1,4 +1,5 @@
-// A coherence model as written on the command line: full, strict, delta:3, temporal:0.2.
+// A coherence model as written on the command line: full, strict, delta:3, temporal:0.2,
+// diff:5.
 #pragma once
 
 #include <optional>
@@ -7,9 +8,9 @@
 namespace command_line {
 
 struct CoherenceChoice {
-  enum class Model { kFull, kStrict, kDelta, kTemporal };
+  enum class Model { kFull, kStrict, kDelta, kTemporal, kDiff };
   Model model = Model::kTemporal;
-  double x = 0.2;  // versions (delta) or seconds (temporal)
+  double x = 0.2;  // versions (delta), seconds (temporal) or per cent (diff)
   bool operator==(const CoherenceChoice&) const = default;
 };
 

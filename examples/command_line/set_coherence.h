@@ -16,6 +16,8 @@ inline IW_coherence_t library_model(CoherenceChoice::Model model) {
       return IW_STRICT;
     case CoherenceChoice::Model::kDelta:
       return IW_DELTA;
+    case CoherenceChoice::Model::kDiff:
+      return IW_DIFF;
     case CoherenceChoice::Model::kTemporal:
       break;
   }

@@ -96,15 +96,9 @@ std::optional<int> take_option(int option, const char* text, SimulatorOptions& o
 
 SimulatorCommand parse_simulator_command(int argc, char** argv) {
   SimulatorCommand command;
-  optind = 0;  // start afresh, also for the second command line of one process
-  for (int option; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
-    command.exit_status = take_option(option, optarg, command.options);
-    if (command.exit_status) return command;
-  }
-  if (optind < argc) {
-    std::fprintf(stderr, "%s: unexpected argument '%s'; try --help\n", kProgram, argv[optind]);
-    command.exit_status = 2;
-  }
+  command.exit_status = command_line::take_options(
+      kProgram, argc, argv, kOptions,
+      [&](int option, const char* text) { return take_option(option, text, command.options); });
   return command;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "command_line/terminal_size.h"
 #include "viewer/colour_map.h"
 #include "viewer/picture.h"
 
@@ -23,10 +24,7 @@ ColourMode colour_mode_for(bool is_terminal, const char* term, const char* color
                            const char* no_color);
 std::optional<ColourMode> colour_mode_named(std::string_view name);
 
-struct TerminalSize {
-  int columns = 80;
-  int rows = 24;
-};
+using command_line::TerminalSize;
 
 // Lines of characters, for a log.
 std::string as_text(const Picture& picture, const ColourMap& colours);

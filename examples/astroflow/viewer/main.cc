@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "command_line/stop_signal.h"
+#include "command_line/terminal.h"
 #include "exact/reference_error.h"
 #include "solver/problems.h"
 #include "viewer/frame_reader.h"
@@ -13,10 +14,11 @@
 #include "viewer/png_file.h"
 #include "viewer/status_line.h"
 #include "viewer/steering.h"
-#include "viewer/terminal.h"
 
 namespace astroflow {
 namespace {
+
+using command_line::Terminal;
 
 constexpr int kLook_ms = 50;          // the longest wait between looks at the segment and the keys
 constexpr double kDraw_s = 1.0 / 30;  // between drawings: no terminal shows more

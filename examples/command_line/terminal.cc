@@ -1,4 +1,4 @@
-#include "viewer/terminal.h"
+#include "command_line/terminal.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -9,7 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 
-namespace astroflow {
+namespace command_line {
 namespace {
 
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";  // other screen, no cursor
@@ -44,7 +44,7 @@ bool take_keys() {
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
-  raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a stopped viewer would leave the drawing screen behind
+  raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a stopped program would leave the drawing screen behind
   settings_changed = 1;
   return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
@@ -102,4 +102,4 @@ std::optional<char> Terminal::key() {
   return std::nullopt;
 }
 
-}  // namespace astroflow
+}  // namespace command_line

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "viewer/canvas.h"
+#include "command_line/terminal_size.h"
 
-namespace astroflow {
+namespace command_line {
 
 class Terminal {
  public:
@@ -37,4 +37,4 @@ class Terminal {
   bool gone_ = false;
 };
 
-}  // namespace astroflow
+}  // namespace command_line
