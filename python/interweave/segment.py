@@ -182,13 +182,13 @@ class WriteLock:
             return
         if not segment.is_write_locked:
             raise NoLock("the writer lock was given up inside of the section: nothing of it was kept [NO_LOCK]")
+        if segment._core.ends_writing_at_release():
+            end_writing(segment.identity)
         try:
             segment._core.release_write()
         except BaseException:
             segment.abort()
             raise
-        if not segment.is_write_locked:
-            end_writing(segment.identity)
 
 
 class Segment:
@@ -217,8 +217,9 @@ class Segment:
             _tell_changes(self)
             for changes in list(self._followers):
                 changes._end_soon()
+            if self._core.ends_writing_at_close():
+                end_writing(self.identity)
             self._core.close()
-            end_writing(self.identity)
 
     def _need_open(self) -> None:
         if self._core.is_closed:
@@ -253,10 +254,9 @@ class Segment:
 
     def abort(self) -> None:
         """Gives the writer lock back and undoes everything since it was taken."""
-        try:
-            self._core.abort_write()
-        finally:
+        if self.is_write_locked:
             end_writing(self.identity)
+        self._core.abort_write()
 
     @property
     def is_locked(self) -> bool:

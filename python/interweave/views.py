@@ -41,7 +41,8 @@ def view(identity: int, place: Place, offset: int, dtype: "np.dtype[Any]", shape
 
 
 def end_writing(identity: int) -> None:
-    """The writer section is over: its views are read-only from here on."""
+    """The writer section ends: its views are read-only from here on. By the thread that has the writer lock, before it
+    gives it back: afterwards the views may be those of another thread's section."""
     for reference in list(_written.pop(identity, {}).values()):
         array = reference()
         if array is not None:

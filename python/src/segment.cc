@@ -256,6 +256,15 @@ bool Segment::holds_writer_lock() const {
   return holds != nullptr && holds->writes > 0;
 }
 
+bool Segment::ends_writing_at_release() const {
+  const Holds* const holds = holds_of(state_);
+  return holds != nullptr && holds->writes == 1;
+}
+
+bool Segment::ends_writing_at_close() const {
+  return holds_writer_lock() && state_->openings.load() == 1;
+}
+
 void Segment::set_coherence(int model, double x) {
   const IW_handle_t h = handle();
   waiting([&] { return IW_set_coherence(h, static_cast<IW_coherence_t>(model), x); });
@@ -344,6 +353,8 @@ void bind_segment(nb::module_& module) {
       .def("abort_write", &Segment::abort_write)
       .def("holds_lock", &Segment::holds_lock)
       .def("holds_writer_lock", &Segment::holds_writer_lock)
+      .def("ends_writing_at_release", &Segment::ends_writing_at_release)
+      .def("ends_writing_at_close", &Segment::ends_writing_at_close)
       .def("set_coherence", &Segment::set_coherence, "model"_a, "x"_a)
       .def("set_own_coherence", &Segment::set_own_coherence)
       .def_prop_rw("model", &Segment::model, &Segment::set_model, nb::for_setter("model"_a.none()))

@@ -63,6 +63,9 @@ class Segment {
   void abort_write();
   [[nodiscard]] bool holds_lock() const;
   [[nodiscard]] bool holds_writer_lock() const;
+  // Whether the next release_write(), or close(), of this thread ends its writer section.
+  [[nodiscard]] bool ends_writing_at_release() const;
+  [[nodiscard]] bool ends_writing_at_close() const;
 
   void set_coherence(int model, double x);
   // Lets acquire_read tell the copy's state. Whatever the copy is, it is recent enough then: the

@@ -349,3 +349,78 @@ def test_a_task_takes_no_lock_inside_of_anothers_writer_section(segment):
 
     asyncio.run(write())
     assert not segment.is_locked and segment.version == 1
+
+
+class Handover:
+    """A segment's core that, when a method has given the writer lock back, lets another thread begin a section and take
+    a view before it returns; the section lasts until end()."""
+
+    def __init__(self, segment, ending):
+        self._core, self._ending, self._segment = segment._core, ending, segment
+        self._has_view, self._may_end = threading.Event(), threading.Event()
+        self._other = interweave.open(segment.url)
+        self._thread = threading.Thread(target=self._write)
+        self.is_writable = None
+        segment._core = self
+
+    def __getattr__(self, name):
+        method = getattr(self._core, name)
+        return self._hand_over if name == self._ending else method
+
+    def _hand_over(self):
+        getattr(self._core, self._ending)()
+        self._segment._core = self._core
+        self._thread.start()
+        assert self._has_view.wait(20)
+
+    def _write(self):
+        with self._other.write():
+            view = self._other["numbers"]
+            self._has_view.set()
+            assert self._may_end.wait(20)
+            self.is_writable = view.flags.writeable
+            if self.is_writable:
+                view[0] = 5
+
+    def end(self):
+        self._may_end.set()
+        self._thread.join()
+        self._other.close()
+
+
+@pytest.mark.parametrize("ending", ["release_write", "abort_write"])
+def test_the_end_of_a_section_leaves_the_views_of_the_next_thread_writable(segment, ending):
+    with segment.write():
+        segment.new(interweave.Int, name="numbers", count=3)
+    try:
+        with segment.write():
+            mine = segment["numbers"]
+            handover = Handover(segment, ending)
+            if ending == "abort_write":
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    handover.end()
+    assert handover.is_writable and not mine.flags.writeable
+    with segment.read():
+        assert segment["numbers"][0] == 5
+
+
+def test_nothing_that_another_thread_does_without_the_lock_ends_a_section(segment):
+    refused = []
+
+    def intrude():
+        interweave.open(segment.url).close()
+        with pytest.raises(interweave.NoLock):
+            segment.abort()
+        refused.append(True)
+
+    with segment.write():
+        numbers = segment.new(interweave.Int, name="numbers", count=3)
+        intruder = threading.Thread(target=intrude)
+        intruder.start()
+        intruder.join()
+        numbers[0] = 3
+    assert refused
+    with segment.read():
+        assert segment["numbers"].tolist() == [3, 0, 0]

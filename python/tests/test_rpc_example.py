@@ -1,5 +1,6 @@
 """examples/rpc: a MIP through plain HTTP to a Python program, and through Sun RPC to a C++ program."""
 
+import json
 import os
 import subprocess
 import sys
@@ -71,6 +72,27 @@ def test_a_new_part_is_linked_into_the_callers_tree(caller):
     assert caller("restock", 1, 2) == ["6 parts visited, 1 ordered for 19.00"]
 
 
+def test_a_call_by_copy_ends_with_the_same_parts(caller, url):
+    ended = []
+    for way in ([], ["--copy"]):
+        at = ["--url", url + "".join(way)]
+        caller(*at, "plant", 300)
+        ended.append((caller(*at, "restock", 11, 25, *way), caller(*at, "show")))
+    assert ended[0] == ended[1]
+    assert ended[0][0] == ["300 parts visited, 300 ordered for 213750.00"]
+
+
+def test_what_each_call_moves_is_counted(caller):
+    """By copy every part there and back; by reference, what a call is and what changed."""
+    caller("plant", 2000)
+    assert caller("restock", 5, 6) == ["2000 parts visited, 0 ordered for 0.00"]
+    head, _, *calls = caller("compare", 3)
+    assert head == "2000 parts" and len(calls) == 3
+    for line in calls[1:]:
+        reference, _, copy, _ = map(int, line.split()[1:])
+        assert 500 < reference < copy / 20 and copy > 2000 * 2 * 36
+
+
 def test_what_cannot_be_done_is_said_and_changes_nothing(caller, segment, url):
     caller("plant", 6)
     assert "NO_SEGMENT" in caller("restock", 1, 2, "--root", f"{url}/nothing#1", status=1)[0]
@@ -84,7 +106,6 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(caller, segment, url):
         assert segment["root"].in_stock == 10 and segment["root"].lower.in_stock == 10
 
 
-@pytest.mark.parametrize("caller", ["web_server"], indirect=True)
 def test_a_tree_with_a_freed_part_does_not_end_the_callee(caller, segment, url):
     caller("plant", 6)
     with segment.write():
@@ -94,6 +115,23 @@ def test_a_tree_with_a_freed_part_does_not_end_the_callee(caller, segment, url):
         assert segment["root"].in_stock == 10
         segment["root"].lower = None
     assert caller("restock", 11, 20) == ["3 parts visited, 3 ordered for 382.50"]
+
+
+PART = {"number": 1, "in_stock": 1, "price": 1.5, "name": "x", "lower": None, "higher": None}
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "{}", '{"below": 1, "up_to": 2}', '{"below": 1, "up_to": 2, "parts": 7}',
+    json.dumps({"below": "many", "up_to": 2, "parts": PART}), json.dumps({"below": 1, "up_to": 2, "parts": {}}),
+    '{"below": 1, "up_to": 2, "parts": ' + '{"lower":' * 100_000])
+def test_json_that_is_no_stock_is_refused(web_server, text):
+    with pytest.raises(HTTPError) as refused:
+        urlopen(web_server + "/restock_copy", data=text.encode(), timeout=30)
+    assert refused.value.code == 400 and refused.value.read() != b""
+    refused.value.close()
+    good = json.dumps({"below": 2, "up_to": 4, "parts": PART}).encode()
+    with urlopen(web_server + "/restock_copy", data=good, timeout=30) as answer:
+        assert json.load(answer) == {"visited": 1, "ordered": 1, "cost": 4.5, "parts": {**PART, "in_stock": 4}}
 
 
 @pytest.mark.parametrize("path, form", [
