@@ -127,7 +127,7 @@ Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t d
     live_ = live;
     number_ = opened.segment;
     quota_bytes_ = opened.quota_bytes;
-    subscribe_pending_ = false;
+    subscription_.settled();
     if (!live->is_resumed() && grant_.is_held()) grant_.lost(grant_.fence());
     state_.newest_is(opened.newest, request.answer.sent_ns);
     stats_.bytes_sent += request.frame_bytes;

@@ -31,6 +31,7 @@
 #include "interweave.h"
 #include "platform/clock.h"
 #include "session/copy_state.h"
+#include "session/subscription.h"
 #include "session/writer_grant.h"
 #include "types/mip.h"
 
@@ -173,6 +174,7 @@ class Segment : public Listener {
   void watch_time();
   void bound_changed(Lock& lock);
   void wait_for_callback(Lock& lock);
+  [[nodiscard]] session::Watch wanted_watch() const;
   [[nodiscard]] bool lacks_subscription() const;
   [[nodiscard]] bool is_subscription_unwanted() const;
   void follow_bound(Lock& lock);
@@ -220,8 +222,7 @@ class Segment : public Listener {
   coherence::Bound bound_;
   IW_recent_fn recent_fn_ = nullptr;
   void* recent_arg_ = nullptr;
-  bool subscribe_pending_ = false;
-  coherence::Bound wanted_promise_;  // of the subscription that is pending
+  session::Subscription subscription_;
 
   IW_change_fn change_fn_ = nullptr;
   void* change_arg_ = nullptr;

@@ -81,10 +81,10 @@ void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
       return;
     }
     case message_type::SUBSCRIBE: {
-      subscribe_pending_ = false;
+      subscription_.settled();
       protocol::subscribed subscribed;
       if (body_of(incoming, message_type::SUBSCRIBED, subscribed)) {
-        state_.subscribed(wanted_promise_);
+        state_.subscribed(subscription_.asked().promise);
         state_.newest_is(subscribed.now, incoming.sent_ns);
         // The model may have changed meanwhile.
         if (is_subscription_unwanted() || lacks_subscription()) runtime_.wake();
@@ -195,16 +195,24 @@ void Segment::connection_lost() {
   const Lock lock(mutex_);
   state_.connection_lost();
   grant_.connection_lost();
-  subscribe_pending_ = false;
+  subscription_.settled();
 }
 
 // ---- subscriptions [POLL-1] ----
 
+// Readers that are content with old copies would be sent diffs that they never use. And where there
+// is no copy yet, the first acquire asks for it: pushed, too, it would come twice.
+session::Watch Segment::wanted_watch() const {
+  const bool has_some = state_.reach() != protocol::version_stamp{};
+  const bool uses_all =
+      recent_fn_ == nullptr && (bound_.model == Model::FULL || bound_.model == Model::DELTA);
+  return {coherence::promise_for(bound_), has_some && uses_all};
+}
+
 bool Segment::lacks_subscription() const {
   const bool is_wanted = change_fn_ != nullptr || (state_.adaptation.wants_subscription() &&
                                                    coherence::can_subscribe(bound_.model));
-  if (!is_wanted || subscribe_pending_) return false;
-  return state_.subscription() != coherence::promise_for(bound_);
+  return is_wanted && subscription_.lacks(wanted_watch(), state_.subscription());
 }
 
 bool Segment::is_subscription_unwanted() const {
@@ -212,7 +220,8 @@ bool Segment::is_subscription_unwanted() const {
   return !state_.adaptation.wants_subscription() || !coherence::can_subscribe(bound_.model);
 }
 
-// Under a stricter promise than is needed the server would go on sending every change.
+// Under a stricter promise than is needed the server would go on sending every change; where there
+// was no copy, it does not yet push.
 void Segment::follow_bound(Lock& lock) {
   if (is_subscription_unwanted()) {
     unsubscribe(lock);
@@ -222,37 +231,34 @@ void Segment::follow_bound(Lock& lock) {
 }
 
 void Segment::subscribe(Lock& lock) {
-  subscribe_pending_ = true;
+  const session::Watch watch = wanted_watch();
+  subscription_.subscribing(watch);
   // The server may act on the new promise before we hear so: the old one does not count any more.
   state_.unsubscribed();
-  wanted_promise_ = coherence::promise_for(bound_);
   protocol::subscribe wanted;
   wanted.have = state_.reach();
-  wanted.model = wanted_promise_.model;
-  wanted.x = wanted_promise_.x;
-  // Readers that are content with old copies would be sent diffs that they never use.
-  wanted.push =
-      recent_fn_ == nullptr && (bound_.model == Model::FULL || bound_.model == Model::DELTA);
-  wanted.push_bytes = wanted.push ? push_window_bytes : 0;
+  wanted.model = watch.promise.model;
+  wanted.x = watch.promise.x;
+  wanted.push = watch.push;
+  wanted.push_bytes = watch.push ? push_window_bytes : 0;
   lock.unlock();
   const Result posted = post(message_type::SUBSCRIBE, [&wanted](std::uint32_t number) {
     wanted.segment = number;
     return session::encoded(wanted);
   });
   lock.lock();
-  if (!posted) subscribe_pending_ = false;
+  if (!posted) subscription_.settled();
 }
 
 void Segment::unsubscribe(Lock& lock) {
-  // Another thread may want a subscription again before this is on the wire: its SUBSCRIBE must not
-  // overtake, or the copy would count as watched and the server would watch nothing.
-  subscribe_pending_ = true;
+  // Another thread may want a subscription again before this is on the wire.
+  subscription_.unsubscribing();
   state_.unsubscribed();
   lock.unlock();
   (void)post(message_type::UNSUBSCRIBE,
              [](std::uint32_t number) { return session::encoded(protocol::unsubscribe{number}); });
   lock.lock();
-  subscribe_pending_ = false;
+  subscription_.settled();
   if (lacks_subscription()) runtime_.wake();
 }
 

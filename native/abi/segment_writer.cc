@@ -4,9 +4,9 @@
 // Late grants. A request that times out is cancelled, but the server may have granted it before it
 // heard so; that grant (late_fence_) is given back. Until then the server answers the process's
 // next request with WOULD_DEADLOCK. The invariant: only the owner of the writer slot asks for the
-// lock, and a late grant is given back only by that owner or, while the slot is free (and kept so by
-// is_giving_back_), by the library's thread. Hence no ABORT_WRITER is sent behind a request that it
-// had to precede without the request's sender knowing:
+// lock, and a late grant is given back only by that owner or, while the slot is free (and kept so
+// by is_giving_back_), by the library's thread. Hence no ABORT_WRITER is sent behind a request that
+// it had to precede without the request's sender knowing:
 //   - The grant is read before the next request is sent: its sender gives it back first, or has
 //     waited until the library's thread had done so.
 //   - It is read later: then it comes before the answer to that request, WOULD_DEADLOCK, so that

@@ -6,6 +6,7 @@
 
 #include "session/connection.h"
 #include "session/copy_state.h"
+#include "session/subscription.h"
 #include "session/writer_grant.h"
 
 namespace iw::session {
@@ -360,6 +361,37 @@ protocol::writer_acquired grant() {
   grant.lease_ms = 9000;
   grant.max_hold_ms = 60000;
   return grant;
+}
+
+constexpr coherence::Bound full;
+constexpr coherence::Bound behind_by_two{coherence::Model::DELTA, 2};
+
+TEST(Subscription, IsAskedForOnceAndAgainOnlyForAnotherPromiseOrForTheDiffs) {
+  Subscription one;
+  EXPECT_TRUE(one.lacks({full, false}, std::nullopt));
+  one.subscribing({full, false});
+  EXPECT_FALSE(one.lacks({full, false}, std::nullopt)) << "it is on its way";
+  EXPECT_FALSE(one.lacks({behind_by_two, true}, std::nullopt));
+  one.settled();
+  EXPECT_FALSE(one.lacks({full, false}, full));
+  EXPECT_TRUE(one.lacks({full, true}, full)) << "the diffs are wanted, too";
+  EXPECT_TRUE(one.lacks({behind_by_two, false}, full));
+  EXPECT_TRUE(one.lacks({full, false}, std::nullopt)) << "the server refused";
+  one.subscribing({full, true});
+  one.settled();
+  EXPECT_FALSE(one.lacks({full, true}, full));
+  EXPECT_FALSE(one.lacks({full, false}, full)) << "diffs that come need no other subscription";
+}
+
+// One thread ends it, another wants it again before the end is on the wire.
+TEST(Subscription, Not5NothingOvertakesItsEnd) {
+  Subscription one;
+  one.subscribing({full, true});
+  one.settled();
+  one.unsubscribing();
+  EXPECT_FALSE(one.lacks({full, true}, std::nullopt)) << "its SUBSCRIBE would be undone";
+  one.settled();
+  EXPECT_TRUE(one.lacks({full, true}, std::nullopt));
 }
 
 TEST(WriterGrant, Lock3TheRenewalCountsFromTheRequestsSending) {

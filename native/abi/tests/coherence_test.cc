@@ -242,6 +242,32 @@ TEST_F(Coherence, CallbacksRunOnTheLibrarysThread) {
   ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
 }
 
+// The server comes to see the subscription and the first acquire's question one after the other:
+// only one of them may bring the copy.
+TEST_F(Coherence, TheFirstCopyOfAListenerComesOnce) {
+  Seen seen;
+  server_.suspend();
+  ASSERT_EQ(IW_on_change(segment_, note, &seen), 0) << IW_strerror();
+  const std::uint64_t messages = stats().messages_sent;
+  std::thread first([this] { EXPECT_EQ(read(), 0); });
+  while (stats().messages_sent == messages) std::this_thread::yield();  // it asks without a copy
+  server_.resume();
+  first.join();
+  // Whatever the server sent before comes before the answer to this.
+  ASSERT_EQ(IW_rl_acquire_for(segment_, 20, IW_FRESH), 0) << IW_strerror();
+  ASSERT_EQ(IW_rl_release(segment_), 0);
+  EXPECT_EQ(stats().diffs_received, 1u);
+  EXPECT_EQ(stats().full_copies, 1u);
+  // From now on what changes is pushed.
+  const IW_stats_t before = stats();
+  write_versions(1);
+  while (stats().newest_known < 2) std::this_thread::yield();
+  EXPECT_EQ(read(), 1);
+  EXPECT_EQ(stats().messages_sent, before.messages_sent);
+  EXPECT_EQ(stats().diffs_received, 2u);
+  ASSERT_EQ(IW_on_change(segment_, nullptr, nullptr), 0);
+}
+
 TEST_F(Coherence, Not1AnEmptySegmentIsNotAnnounced) {
   const std::string url = server_.url("/empty");
   const IW_handle_t empty = IW_open_segment(url.c_str());
@@ -296,10 +322,12 @@ TEST_F(Coherence, ACopyThatIsReadOnIsAnnouncedWhenItsTimeIsOver) {
 }
 
 // A subscription that nobody wants ends when the next notification comes, on the library's thread,
-// while this one begins another. [NOT-1]
+// while this one begins another [NOT-1]. That neither overtakes the other is decided in
+// session/subscription.h, whose test drives every order; here are the real threads, whose order
+// nobody can choose without halting one of them between two lines of the library.
 TEST_F(Coherence, ListeningAgainAtOnceIsListening) {
   std::uint64_t version = 1;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 20; ++round) {
     Seen seen;
     std::atomic<bool> is_written{false};
     std::thread writer([&] {
