@@ -1,0 +1,46 @@
+// What the server is asked to watch for a copy, one change at a time: while a SUBSCRIBE has no
+// answer, or an UNSUBSCRIBE is not yet on the wire, no other is sent. It could overtake, and the
+// copy would count as watched while the server watches nothing [NOT-5].
+//
+// What the server has promised is CopyState's to know. Guarded by the segment's mutex.
+#pragma once
+
+#include <optional>
+
+#include "coherence/freshness.h"
+
+namespace iw::session {
+
+// What a SUBSCRIBE asks for.
+struct Watch {
+  coherence::Bound promise;
+  bool push = false;  // the diffs, too
+};
+
+class Subscription {
+ public:
+  // A SUBSCRIBE is to be sent.
+  [[nodiscard]] bool lacks(const Watch& wanted,
+                           const std::optional<coherence::Bound>& promised) const {
+    if (is_changing_) return false;
+    return promised != wanted.promise || (wanted.push && !asked_.push);
+  }
+  // It is about to be sent.
+  void subscribing(const Watch& wanted) {
+    asked_ = wanted;
+    is_changing_ = true;
+  }
+  // UNSUBSCRIBE is about to be sent.
+  void unsubscribing() { is_changing_ = true; }
+  // SUBSCRIBE has been answered, UNSUBSCRIBE is on the wire, or neither will be: the connection is
+  // another.
+  void settled() { is_changing_ = false; }
+
+  [[nodiscard]] const Watch& asked() const { return asked_; }
+
+ private:
+  Watch asked_;
+  bool is_changing_ = false;
+};
+
+}  // namespace iw::session
