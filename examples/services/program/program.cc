@@ -9,6 +9,16 @@
 #include "command_line/arguments.h"
 
 namespace services {
+namespace {
+
+std::uint64_t number_in(const std::string& text, std::uint64_t min, std::uint64_t max) {
+  const auto value = command_line::whole_number(text);
+  if (value && *value >= min && *value <= max) return *value;
+  throw Misuse{"'" + text + "' is no number from " + std::to_string(min) + " to " +
+               std::to_string(max)};
+}
+
+}  // namespace
 
 Arguments::Arguments(int argc, char** argv, const std::vector<std::string>& known) {
   for (int i = 1; i < argc; ++i) {
@@ -33,13 +43,12 @@ std::string Arguments::text(const std::string& option, const std::string& otherw
 std::uint64_t Arguments::number(const std::string& option, std::uint64_t otherwise,
                                 std::uint64_t min, std::uint64_t max) const {
   const auto found = options_.find(option);
-  if (found == options_.end()) return otherwise;
-  const auto value = command_line::whole_number(found->second);
-  if (!value || *value < min || *value > max) {
-    throw Misuse{option + ": '" + found->second + "' is no number from " + std::to_string(min) +
-                 " to " + std::to_string(max)};
-  }
-  return *value;
+  return found == options_.end() ? otherwise : number_in(found->second, min, max);
+}
+
+std::uint64_t Arguments::word_as_number(std::size_t word, std::uint64_t min,
+                                        std::uint64_t max) const {
+  return number_in(words_.at(word), min, max);
 }
 
 int run(const Program& program, int argc, char** argv) {

@@ -21,6 +21,7 @@ class Arguments {
   std::string text(const std::string& option, const std::string& otherwise = "") const;
   std::uint64_t number(const std::string& option, std::uint64_t otherwise, std::uint64_t min,
                        std::uint64_t max) const;
+  std::uint64_t word_as_number(std::size_t word, std::uint64_t min, std::uint64_t max) const;
 
  private:
   std::vector<std::string> words_;
