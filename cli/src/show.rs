@@ -3,7 +3,7 @@
 use clap::Args;
 use interweave_wire::json::{self, Json};
 use interweave_wire::protocol::{TypeBody, TypeDescriptor};
-use interweave_wire::value_tree::type_text;
+use interweave_wire::value_tree::{body_text, type_text};
 use interweave_wire::TypeTable;
 
 use crate::failure::Failure;
@@ -115,7 +115,7 @@ fn type_declaration(types: &TypeTable, descriptor: &TypeDescriptor) -> String {
         TypeBody::Record(fields) => {
             let fields: Vec<String> = fields
                 .iter()
-                .map(|field| declaration(types, field.type_, &field.name))
+                .map(|field| declaration(&type_text(types, field.type_), &field.name))
                 .collect();
             format!("struct {name} {{ {}; }};\n", fields.join("; "))
         }
@@ -133,14 +133,17 @@ fn type_declaration(types: &TypeTable, descriptor: &TypeDescriptor) -> String {
                 choice.discriminant
             )
         }
-        _ => format!("typedef {};\n", declaration(types, descriptor.serial, name)),
+        _ => format!(
+            "typedef {};\n",
+            declaration(&body_text(types, descriptor), name)
+        ),
     }
 }
 
-/// `double x[256]`, `node_t *next`
-fn declaration(types: &TypeTable, serial: u32, name: &str) -> String {
-    let whole = type_text(types, serial);
-    match whole.find('[') {
+/// `double x[256]`, `int x<>`, `node_t *next`
+fn declaration(whole: &str, name: &str) -> String {
+    let bound = || whole.find('<').filter(|_| whole.ends_with('>'));
+    match whole.find('[').or_else(bound) {
         Some(bracket) => format!("{} {name}{}", &whole[..bracket], &whole[bracket..]),
         None => format!("{whole} {name}").replace("* ", "*"),
     }

@@ -4,7 +4,9 @@ use crate::clients::{connect, open, write, PATIENT};
 use crate::program::{call, refused};
 use crate::server::{Directory, Server};
 use interweave_server::client::Client;
-use interweave_wire::protocol::{Durability, Field, Primitive, TypeBody, TypeDescriptor};
+use interweave_wire::protocol::{
+    ArrayBody, Durability, Field, Primitive, SequenceBody, TypeBody, TypeDescriptor,
+};
 use interweave_wire::{DiffBuilder, TypeTable};
 
 #[test]
@@ -71,6 +73,51 @@ fn make_pairs(client: &mut Client) {
     diff.add_block(lock.grant.first_serial + 1, 65, 1, "");
     copy.release(client, &lock, diff.finish())
         .expect("a version");
+}
+
+#[test]
+fn show_declares_types_as_an_x_file_does() {
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    let (int, double) = (Primitive::Int as u32, Primitive::Double as u32);
+    let array = |element, count| TypeBody::Array(ArrayBody { element, count });
+    let sequence = TypeBody::Sequence(SequenceBody {
+        element: int,
+        bound: 0,
+    });
+    let mut types = TypeTable::new();
+    described(&mut types, 64, "", array(double, 4));
+    described(&mut types, 65, "plane", array(64, 2));
+    described(&mut types, 66, "word", TypeBody::String(16));
+    described(&mut types, 67, "numbers", sequence);
+    let fields = vec![field("at", 65), field("name", 66), field("all", 67)];
+    described(&mut types, 68, "record", TypeBody::Record(fields));
+    described(&mut types, 69, "link", TypeBody::Pointer(68));
+    let mut copy = open(&mut client, "/types", Durability::Memory);
+    let lock = copy.lock(&mut client, PATIENT, 1).expect("the lock");
+    let mut diff = DiffBuilder::new(0, 1);
+    types
+        .described()
+        .iter()
+        .for_each(|ty| diff.add_type(&ty.descriptor));
+    diff.add_block(lock.grant.first_serial, 69, 1, "first");
+    copy.release(&mut client, &lock, diff.finish())
+        .expect("a version");
+    let shown = call(&[
+        "show",
+        "--types",
+        &format!("127.0.0.1:{}/types", server.port),
+    ]);
+    assert!(shown.success, "{}", shown.err);
+    for declaration in [
+        "typedef double plane[2][4];",
+        "typedef string word<16>;",
+        "typedef int numbers<>;",
+        "struct record { plane at; word name; numbers all; };",
+        "typedef record *link;",
+    ] {
+        assert!(shown.out.contains(declaration), "{}", shown.out);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod type_text;
 pub use parse::Reader;
 pub use place::{is_begun_at, place_of_path, place_of_unit, Place};
 pub use render::Renderer;
-pub use type_text::type_text;
+pub use type_text::{body_text, type_text};
 
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,16 @@ pub fn type_text(types: &TypeTable, type_serial: u32) -> String {
     let Some(ty) = types.get(type_serial) else {
         return "void".to_string();
     };
-    let descriptor: &TypeDescriptor = &ty.descriptor;
-    if !descriptor.name.is_empty() {
-        return descriptor.name.clone();
+    if ty.descriptor.name.is_empty() {
+        body_text(types, &ty.descriptor)
+    } else {
+        ty.descriptor.name.clone()
     }
+}
+
+/// What is behind the name of a type that has one: of `typedef double plane[256][256]`
+/// "double[256][256]".
+pub fn body_text(types: &TypeTable, descriptor: &TypeDescriptor) -> String {
     let bounded = |bound: u32| match bound {
         0 => "<>".to_string(),
         bound => format!("<{bound}>"),
