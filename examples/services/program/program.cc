@@ -63,6 +63,9 @@ int run(const Program& program, int argc, char** argv) {
   } catch (const Misuse& misuse) {
     std::fprintf(stderr, "%s: %s; try --help\n", program.name, misuse.text.c_str());
     return 2;
+  } catch (const Interrupted&) {
+    std::fprintf(stderr, "%s: interrupted\n", program.name);
+    return 130;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "%s: %s\n", program.name, failure.what());
     return 1;

@@ -33,6 +33,9 @@ struct Misuse {
   std::string text;
 };
 
+// Ctrl-C before the work was done: status 130.
+struct Interrupted {};
+
 struct Program {
   const char* name;
   const char* help;

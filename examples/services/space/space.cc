@@ -48,16 +48,20 @@ Space Space::found(std::size_t pool_bytes) {
   return Space(options);
 }
 
+Space Space::join_or_found(const std::string& address, std::size_t pool_bytes) {
+  ddss_options_t options{};
+  options.pool_bytes = pool_bytes;
+  if (!address.empty()) options.join = address.c_str();
+  return Space(options);
+}
+
 Space Space::join(const std::string& address, std::size_t pool_bytes) {
   const bool is_elsewhere =
       std::getenv("IW_DDSS") != nullptr || std::getenv("IW_DDSS_DAEMON") != nullptr;
   if (address.empty() && !is_elsewhere) {
     throw Failure("which space? Give --join ADDRESS (or set IW_DDSS): its founder printed it");
   }
-  ddss_options_t options{};
-  options.pool_bytes = pool_bytes;
-  if (!address.empty()) options.join = address.c_str();
-  return Space(options);
+  return join_or_found(address, pool_bytes);
 }
 
 ddss_key_t named(const std::string& name, std::size_t nbytes, ddss_model_t model) {

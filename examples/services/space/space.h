@@ -32,6 +32,8 @@ class Space {
   static Space found(std::size_t pool_bytes = pool_bytes_default);
   // `address` may be empty if the environment's IW_DDSS or IW_DDSS_DAEMON says where to.
   static Space join(const std::string& address, std::size_t pool_bytes = pool_bytes_default);
+  static Space join_or_found(const std::string& address,
+                             std::size_t pool_bytes = pool_bytes_default);
   ~Space() { ddss_finish(); }
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;

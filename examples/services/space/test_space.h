@@ -11,6 +11,11 @@ namespace services {
 class Founder {
  public:
   explicit Founder(const std::string& role) : child_(role), address_(child_.line().hear_text()) {}
+  // One that is told something first.
+  Founder(const std::string& role, const std::string& told) : child_(role) {
+    child_.line().say(told);
+    address_ = child_.line().hear_text();
+  }
   ~Founder() {
     child_.line().say(std::string("end"));
     child_.wait_for_end();

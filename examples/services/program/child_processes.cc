@@ -1,0 +1,65 @@
+#include "program/child_processes.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "space/patience.h"
+#include "space/space.h"
+
+namespace services {
+
+ChildProcesses::~ChildProcesses() {
+  for (const pid_t child : children_) {
+    if (child == 0) continue;
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+void ChildProcesses::start(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<char*> words{const_cast<char*>(program.c_str())};
+  for (const std::string& each : arguments) words.push_back(const_cast<char*>(each.c_str()));
+  words.push_back(nullptr);
+  std::fflush(nullptr);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) throw Failure("no process could be started; end others");
+  if (child > 0) {
+    children_.push_back(child);
+    return;
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == parent) execv(program.c_str(), words.data());
+  std::_Exit(127);
+}
+
+void ChildProcesses::reap_one(pid_t* child) const {
+  int status = 0;
+  if (*child == 0 || waitpid(*child, &status, WNOHANG) != *child) return;
+  const pid_t ended = *child;
+  *child = 0;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  throw Failure("process " + std::to_string(ended) + " that worked for this one " +
+                (WIFSIGNALED(status) ? "was killed" : "failed"));
+}
+
+void ChildProcesses::check_alive() {
+  for (pid_t& child : children_) reap_one(&child);
+}
+
+void ChildProcesses::await_end(const command_line::StopSignal& stop) {
+  for (Patience patience;; patience.pause()) {
+    if (stop.requested()) throw Interrupted();
+    check_alive();
+    if (std::all_of(children_.begin(), children_.end(), [](pid_t each) { return each == 0; }))
+      return;
+  }
+}
+
+}  // namespace services

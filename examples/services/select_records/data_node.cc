@@ -1,0 +1,60 @@
+#include "select_records/data_node.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+
+#include "select_records/sockets.h"
+
+namespace select_records {
+
+DataNode::DataNode(std::size_t part, std::uint64_t records, const std::string& host)
+    : part_(part),
+      key_(services::allocate_here(records * sizeof(Record), DDSS_NULL)),
+      listener_(listen_on_any_port(host)) {
+  for (std::uint64_t i = 0; i < records; i++) records_.push_back(record_of(part * records + i));
+  services::check(ddss_put(key_, records_.data(), records * sizeof(Record)), "sharing the records");
+  Part published{};
+  published.key = key_;
+  published.records = records;
+  published.port = port_of(listener_);
+  host.copy(published.host.data(), host_bytes_max);
+  accepting_ = std::jthread([this] { accept_all(); });
+  data_set_.publish(part, published);
+}
+
+DataNode::~DataNode() {
+  try {
+    data_set_.withdraw(part_, key_);
+  } catch (const services::Failure&) {
+    // The founder is gone, and the catalogue with it.
+  }
+  shutdown(listener_, SHUT_RDWR);  // ends the accepting thread
+  accepting_.join();
+  for (const Connection& each : connections_) shutdown(each.fd, SHUT_RDWR);
+  for (Connection& each : connections_) {
+    each.thread.join();
+    close(each.fd);
+  }
+  close(listener_);
+}
+
+void DataNode::accept_all() {
+  for (int fd; (fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+    send_at_once(fd);
+    connections_.push_back({fd, std::jthread([this, fd] { serve(fd); })});
+  }
+}
+
+void DataNode::serve(int fd) const {
+  for (RecordRequest request; receive_all(fd, std::as_writable_bytes(std::span(&request, 1)));) {
+    if (request.first > records_.size() || request.count > records_.size() - request.first) break;
+    const std::span asked = std::span(records_).subspan(request.first, request.count);
+    if (!send_all(fd, std::as_bytes(asked))) break;
+  }
+  shutdown(fd, SHUT_RDWR);
+}
+
+}  // namespace select_records

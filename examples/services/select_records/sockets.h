@@ -1,0 +1,21 @@
+// The few socket calls that shipping records over TCP takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace select_records {
+
+// Throw services::Failure.
+int listen_on_any_port(const std::string& host);
+int connect_to(const std::string& host, std::uint64_t port);
+
+std::uint64_t port_of(int fd);
+void send_at_once(int fd);
+// Whether all bytes went.
+bool send_all(int fd, std::span<const std::byte> bytes);
+bool receive_all(int fd, std::span<std::byte> bytes);
+
+}  // namespace select_records
