@@ -4,22 +4,22 @@
 // calls and counts the bytes of all connections that take part. Writes rpc.csv:
 // structure_nodes,system,bytes,us.
 //
-// Systems: sunrpc-copy, by rpcgen's routines; sunrpc-reference, with a copy cached at the callee
-// from the call before, and -first, with a structure that was not shared so far; http-reference,
-// where the callee is a Python program ($IW_PYTHON is a Python that has the package; without it
-// these are left out).
+// Systems, for sunrpc (rpcgen's routines, a callee in C++) and http (a callee in Python): -copy (by
+// HTTP, as JSON); -reference, with a copy cached at the callee from the call before; and
+// -reference-first, with a structure that was not shared so far. $IW_PYTHON is a Python that has
+// the package; without it http is left out. IW_BENCH_NODES_MAX bounds the structures.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "caller/callee.h"
 #include "caller/measured.h"
 #include "caller/stock_segment.h"
-#include "caller/sun_rpc_callee.h"
 #include "harness/child_server.h"
 #include "harness/placement.h"
 #include "harness/results.h"
@@ -71,21 +71,51 @@ class Table {
   bench::Csv csv_{"rpc.csv", "structure_nodes,system,bytes,us"};
 };
 
-// The calls by reference to one callee. Gives what repeated ones cost.
-Cost by_reference(const std::string& server, const std::string& system, stock::Callee& callee,
-                  std::size_t nodes, Table& table) {
-  const std::string url = server + "/" + system + "/" + std::to_string(nodes) + "/";
+// A way to call, with a callee at its other end.
+struct Way {
+  std::string name;
+  std::unique_ptr<bench::ChildServer> process;
+  std::unique_ptr<stock::Callee> callee;
+};
+
+Way way(const std::string& name, const std::vector<std::string>& callee, const char* prefix) {
+  auto process = std::make_unique<bench::ChildServer>(bench::ChildServer::listening(callee));
+  auto connected = stock::connect(prefix + process->address());
+  return {name, std::move(process), std::move(connected)};
+}
+
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  all.push_back(way("sunrpc", {SUN_RPC_CALLEE, "--port", "0"}, ""));
+  if (const char* python = std::getenv("IW_PYTHON")) {
+    all.push_back(way("http", {python, HTTP_CALLEE, "--port", "0"}, "http://"));
+  } else {
+    std::printf("IW_PYTHON is not set: no calls by HTTP\n");
+  }
+  return all;
+}
+
+Cost by_copy(const Way& way, std::size_t nodes, Table& table) {
+  stock::ByCopy calls(*way.callee, stock::planted_copy(nodes));
+  const Cost cost = repeated([&](std::size_t round) { return calls.call(nodes, round); });
+  table.add(nodes, way.name + "-copy", cost);
+  return cost;
+}
+
+// Gives what repeated calls cost.
+Cost by_reference(const std::string& server, const Way& way, std::size_t nodes, Table& table) {
+  const std::string url = server + "/" + way.name + "/" + std::to_string(nodes) + "/";
   std::vector<Cost> first;
   for (int i = 0; i < kFirstCalls; ++i) {
     stock::StockSegment parts(url + std::to_string(i));
-    first.push_back(stock::ByReference(parts, callee).first_call(nodes));
+    first.push_back(stock::ByReference(parts, *way.callee).first_call(nodes));
   }
-  table.add(nodes, system + "-first", median_of(first));
+  table.add(nodes, way.name + "-reference-first", median_of(first));
   stock::StockSegment parts(url + "repeated");
-  stock::ByReference calls(parts, callee);
+  stock::ByReference calls(parts, *way.callee);
   (void)calls.first_call(nodes);
   const Cost cost = repeated([&](std::size_t round) { return calls.call(nodes, round); });
-  table.add(nodes, system, cost);
+  table.add(nodes, way.name + "-reference", cost);
   return cost;
 }
 
@@ -102,39 +132,39 @@ std::string nodes_text(std::size_t from) {
   return from == 0 ? "at no size" : bench::format("from %zu nodes on", from);
 }
 
+// The largest structure; smaller ones for those who only want to see it work.
+std::size_t nodes_max() {
+  const char* const text = std::getenv("IW_BENCH_NODES_MAX");
+  return text == nullptr ? kLargest : std::strtoul(text, nullptr, 10);
+}
+
+void compare(const std::string& server, const Way& way, Table& table) {
+  Crossing crossing;
+  Cost copy, reference;
+  std::size_t last = 0;
+  for (std::size_t nodes = kSmallest; nodes <= nodes_max(); nodes *= kGrowth) {
+    copy = by_copy(way, nodes, table);
+    reference = by_reference(server, way, nodes, table);
+    Crossing::note(crossing.bytes, reference.bytes < copy.bytes, nodes);
+    Crossing::note(crossing.us, reference.us < copy.us, nodes);
+    last = nodes;
+  }
+  std::printf(
+      "verdict: %s: repeated calls by reference: fewer bytes than by copy %s, less time %s; at %zu "
+      "nodes %.0f times fewer bytes, %.2f of the time\n",
+      way.name.c_str(), nodes_text(crossing.bytes).c_str(), nodes_text(crossing.us).c_str(), last,
+      static_cast<double>(copy.bytes) /
+          static_cast<double>(std::max<std::uint64_t>(1, reference.bytes)),
+      reference.us / copy.us);
+}
+
 void run() {
   // Where a wake-up on another processor would come now and then, in one system or the other.
   bench::place(bench::Placement::one_core);
   const bench::ChildServer server = bench::ChildServer::interweave();
-  const bench::ChildServer sun_rpc = bench::ChildServer::listening({SUN_RPC_CALLEE, "--port", "0"});
-  std::unique_ptr<bench::ChildServer> http;
-  std::unique_ptr<stock::Callee> http_callee;
-  if (const char* python = std::getenv("IW_PYTHON")) {
-    http = std::make_unique<bench::ChildServer>(
-        bench::ChildServer::listening({python, HTTP_CALLEE, "--port", "0"}));
-    http_callee = stock::connect("http://" + http->address());
-  }
-  stock::SunRpcCallee callee(sun_rpc.address());
+  const std::vector<Way> all = ways();
   Table table;
-  Crossing crossing;
-  Cost copy, reference;
-  for (std::size_t nodes = kSmallest; nodes <= kLargest; nodes *= kGrowth) {
-    stock::ByCopy calls(callee, stock::planted_copy(nodes));
-    copy = repeated([&](std::size_t round) { return calls.call(nodes, round); });
-    table.add(nodes, "sunrpc-copy", copy);
-    reference = by_reference(server.address(), "sunrpc-reference", callee, nodes, table);
-    Crossing::note(crossing.bytes, reference.bytes < copy.bytes, nodes);
-    Crossing::note(crossing.us, reference.us < copy.us, nodes);
-    if (http_callee) by_reference(server.address(), "http-reference", *http_callee, nodes, table);
-  }
-  std::printf(
-      "verdict: repeated calls by reference: fewer bytes than by copy %s, less time %s; at %zu "
-      "nodes %.0f times fewer bytes, %.2f of the time\n",
-      nodes_text(crossing.bytes).c_str(), nodes_text(crossing.us).c_str(), kLargest,
-      static_cast<double>(copy.bytes) /
-          static_cast<double>(std::max<std::uint64_t>(1, reference.bytes)),
-      reference.us / copy.us);
-  if (!http_callee) std::printf("IW_PYTHON is not set: no calls by HTTP\n");
+  for (const Way& one : all) compare(server.address(), one, table);
   table.finish();
 }
 

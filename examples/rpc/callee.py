@@ -3,24 +3,28 @@
 
 A form is posted to /restock (root, below, up_to) or /introduce (root, number, price, name). `root` is the MIP of the
 caller's tree of parts: its segment is opened and the parts are changed where they are. No type is declared here,
-since segments describe themselves.
+since segments describe themselves. By copy, JSON is posted to /restock_copy (below, up_to, parts), and the parts
+travel back.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 import threading
 from collections import OrderedDict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 from urllib.parse import parse_qsl, urlencode
 
 import interweave
 
 OPEN_MAX = 16  # segments: a caller can name any number of them
 FORM_BYTES_MAX = 8192
+COPY_BYTES_MAX = 64 << 20
+FORM, JSON, LINE = "application/x-www-form-urlencoded", "application/json", "text/plain; charset=utf-8"
 NO_TREE = "these parts are no tree: one comes twice"
 
 EXAMPLES = """\
@@ -92,6 +96,25 @@ class Stocks:
         return {"visited": 0, "ordered": 0, "cost": 0, "traffic": traffic(segment)}
 
 
+def restock_copy(stock: Dict[str, Any]) -> Dict[str, Any]:
+    """The same order, in parts that came with the call. They go back changed."""
+    lowest, highest = stock["below"], stock["up_to"]
+    visited = ordered = 0
+    cost = 0.0
+    left = [stock["parts"]]
+    while left:
+        part = left.pop()
+        if part is None:
+            continue
+        visited += 1
+        if part["in_stock"] < lowest:
+            cost += (highest - part["in_stock"]) * part["price"]
+            part["in_stock"] = highest
+            ordered += 1
+        left += [part["lower"], part["higher"]]
+    return {"visited": visited, "ordered": ordered, "cost": cost, "parts": stock["parts"]}
+
+
 def part_at(segment: interweave.Segment, mip: str) -> Any:
     """The MIP came from outside: it must lead to a part."""
     place = interweave.at(mip)
@@ -112,27 +135,36 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         size = self.headers.get("Content-Length", "")
-        if not size.isdecimal() or int(size) > FORM_BYTES_MAX:
+        size_max = COPY_BYTES_MAX if self.path == "/restock_copy" else FORM_BYTES_MAX
+        if not size.isdecimal() or int(size) > size_max:
             self.close_connection = True
-            self.answer(413, f"a form has a Content-Length, of at most {FORM_BYTES_MAX}")
+            self.answer(413, LINE, f"a call has a Content-Length, of at most {size_max}")
             return
+        body = self.rfile.read(int(size))
         try:
-            form = dict(parse_qsl(self.rfile.read(int(size)).decode(), strict_parsing=True))
-            with self.server.turn:
-                self.answer(200, urlencode(self.call(form)))
-        except (Refused, interweave.Error, TypeError, ValueError) as failure:
-            self.answer(409 if isinstance(failure, (Refused, interweave.Error)) else 400, str(failure))
+            kind, text = self.call(body.decode())
+        except (Refused, interweave.Error) as failure:
+            self.answer(409, LINE, str(failure))
+        except (KeyError, RecursionError, TypeError, ValueError) as failure:
+            self.answer(400, LINE, f"{type(failure).__name__}: {failure}")
+        else:
+            self.answer(200, kind, text)
 
-    def call(self, form: Dict[str, str]) -> Dict[str, Any]:
+    def call(self, body: str) -> Tuple[str, str]:
+        """The kind of the answer, and the answer."""
+        if self.path == "/restock_copy":
+            return JSON, json.dumps(restock_copy(json.loads(body)), separators=(",", ":"))
         calls = {"/restock": self.server.stocks.restock, "/introduce": self.server.stocks.introduce}
         if self.path not in calls:
-            raise Refused(f"'{self.path}' is none of {', '.join(calls)}")
-        return calls[self.path](**form)
+            raise Refused(f"'{self.path}' is none of /restock_copy, {', '.join(calls)}")
+        form = dict(parse_qsl(body, strict_parsing=True))
+        with self.server.turn:
+            return FORM, urlencode(calls[self.path](**form))
 
-    def answer(self, status: int, text: str) -> None:
+    def answer(self, status: int, kind: str, text: str) -> None:
         body = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", "text/plain" if status != 200 else "application/x-www-form-urlencoded")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -1,7 +1,7 @@
 // The callee's side of a call by reference: finds the caller's parts by their MIP, and changes them
 // where they are, under the writer lock. Segments stay open between calls: the copy is what makes
-// the next call on the same structure cheap. The MIP is checked; from there on the tree is walked
-// by loads alone, which for a pointer that leads nowhere end the process with its MIP on stderr.
+// the next call on the same structure cheap. A caller's data must not end the callee: before a part
+// is looked at, its address is checked.
 #pragma once
 
 #include <interweave.hpp>

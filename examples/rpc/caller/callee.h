@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "caller/part_copy.h"
 #include "service.h"
 
 namespace stock {
@@ -21,6 +22,8 @@ class Callee {
   virtual receipt restock(const std::string& root_mip, const restock_order& order) = 0;
   virtual receipt introduce(const std::string& root_mip, int number, double price,
                             const std::string& name) = 0;
+  // By copy: all parts travel there and back. `parts` becomes what came back.
+  virtual receipt restock_copy(PartCopy& parts, const restock_order& order) = 0;
   // On the connection, both ways, from its beginning; what TCP adds is not counted.
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;
 };

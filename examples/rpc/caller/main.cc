@@ -7,7 +7,6 @@
 #include "caller/measured.h"
 #include "caller/options.h"
 #include "caller/stock_segment.h"
-#include "caller/sun_rpc_callee.h"
 
 namespace {
 
@@ -32,20 +31,20 @@ void show(const StockSegment& stock) {
 
 // Around the call are a copying out and a copying in, which the callee's changes in place spare.
 void restock_by_copy(const Options& options, StockSegment& stock) {
-  SunRpcCallee callee(options.callee);
+  const auto callee = connect(options.callee);
   iw::WriteLock lock(stock.segment());
   PartCopy parts = stock.copied();
-  say(callee.restock_copy(parts, options.order));
+  say(callee->restock_copy(parts, options.order));
   stock.take_over(*parts);
   lock.release();
 }
 
 void compare(const Options& options, StockSegment& stock) {
-  SunRpcCallee callee(options.callee);
+  const auto callee = connect(options.callee);
   std::size_t parts = 0;
   stock.each([&](const part&) { ++parts; });
-  ByReference by_reference(stock, callee);
-  ByCopy by_copy(callee, planted_copy(parts));
+  ByReference by_reference(stock, *callee);
+  ByCopy by_copy(*callee, planted_copy(parts));
   std::printf("%zu parts\n%5s %14s %10s %14s %10s\n", parts, "call", "reference: B", "us",
               "copy: B", "us");
   for (std::size_t call = 1; call <= options.count; ++call) {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "caller/callee.h"
+#include "caller/part_copy.h"
 #include "caller/stock_segment.h"
-#include "caller/sun_rpc_callee.h"
 
 namespace stock {
 
@@ -45,12 +45,12 @@ class ByReference {
 
 class ByCopy {
  public:
-  ByCopy(SunRpcCallee& callee, PartCopy parts) : callee_(callee), parts_(std::move(parts)) {}
+  ByCopy(Callee& callee, PartCopy parts) : callee_(callee), parts_(std::move(parts)) {}
 
   Cost call(std::size_t parts, std::size_t round);
 
  private:
-  SunRpcCallee& callee_;
+  Callee& callee_;
   PartCopy parts_;
 };
 

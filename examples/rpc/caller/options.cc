@@ -26,7 +26,8 @@ constexpr char kHelp[] =
     "where\n"
     "                                 1 % of the parts are sold between one and the next\n"
     "\n"
-    "  --copy             restock: the parts travel, there and back\n"
+    "  --copy             restock: the parts travel, there and back, by rpcgen's routines or as "
+    "JSON\n"
     "  --root MIP         restock: of the tree from this part on, in any segment\n"
     "  --url URL          another segment\n"
     "  --callee ADDRESS   HOST:PORT of rpc-callee (127.0.0.1:7790), or http://HOST:PORT of "
@@ -140,11 +141,7 @@ int read_options(int argc, char** argv, Options& options) {
       words.push_back(word);
     }
   }
-  const bool is_http = options.callee.starts_with("http://");
   if (const int status = read_command(words, options); status != 0) return status;
-  if (is_http && (options.by_copy || options.command == Options::Command::kCompare)) {
-    return refuse(options.callee, "takes no parts by copy; give HOST:PORT of rpc-callee");
-  }
   if (options.by_copy && !options.root.empty()) return refuse("--root", "does not go with --copy");
   return 0;
 }

@@ -6,7 +6,7 @@
 #include <interweave.hpp>
 #include <string>
 
-#include "caller/sun_rpc_callee.h"
+#include "caller/part_copy.h"
 #include "stock.hpp"
 
 namespace stock {

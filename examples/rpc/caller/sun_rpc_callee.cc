@@ -1,16 +1,17 @@
 #include "caller/sun_rpc_callee.h"
 
-#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <new>
+#include <memory>
 #include <stdexcept>
+
+#include "caller/stream_bytes.h"
 
 namespace stock {
 namespace {
@@ -47,18 +48,6 @@ int connected_socket(const std::string& address) {
 char* text(const std::string& value) { return const_cast<char*>(value.c_str()); }
 
 }  // namespace
-
-void FreePartCopy::operator()(part_copy* root) const {
-  xdr_free(reinterpret_cast<xdrproc_t>(xdr_part_copy), root);
-  std::free(root);
-}
-
-PartCopy make_part_copy(int number, int in_stock, double price, const char* name) {
-  auto* const one = static_cast<part_copy*>(std::calloc(1, sizeof(part_copy)));
-  if (one == nullptr) throw std::bad_alloc();
-  *one = {number, in_stock, price, ::strdup(name), nullptr, nullptr};
-  return PartCopy(one);
-}
 
 SunRpcCallee::SunRpcCallee(const std::string& address)
     : address_(address), fd_(connected_socket(address)) {
@@ -111,11 +100,6 @@ receipt SunRpcCallee::restock_copy(PartCopy& parts, const restock_order& order) 
   return got.done_receipt;
 }
 
-std::uint64_t SunRpcCallee::bytes() const {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
-  return info.tcpi_bytes_sent + info.tcpi_bytes_received;
-}
+std::uint64_t SunRpcCallee::bytes() const { return stream_bytes(fd_); }
 
 }  // namespace stock

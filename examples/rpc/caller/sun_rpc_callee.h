@@ -5,13 +5,6 @@
 
 namespace stock {
 
-// A copy made by rpcgen's routines or by malloc: freed as rpcgen frees.
-struct FreePartCopy {
-  void operator()(part_copy* root) const;
-};
-using PartCopy = std::unique_ptr<part_copy, FreePartCopy>;
-PartCopy make_part_copy(int number, int in_stock, double price, const char* name);
-
 class SunRpcCallee final : public Callee {
  public:
   explicit SunRpcCallee(const std::string& address);
@@ -20,10 +13,8 @@ class SunRpcCallee final : public Callee {
   receipt restock(const std::string& root_mip, const restock_order& order) override;
   receipt introduce(const std::string& root_mip, int number, double price,
                     const std::string& name) override;
+  receipt restock_copy(PartCopy& parts, const restock_order& order) override;
   [[nodiscard]] std::uint64_t bytes() const override;
-
-  // By copy: all parts travel there and back. `parts` becomes what came back.
-  receipt restock_copy(PartCopy& parts, const restock_order& order);
 
  private:
   template <typename Argument>
