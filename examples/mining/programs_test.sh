@@ -1,15 +1,20 @@
 #!/bin/sh
 # The miner's programs as their users run them, against a real server:
-#   programs_test.sh INTERWEAVE MINING-BUILDER MINING-QUERY
+#   programs_test.sh INTERWEAVE MINING-BUILDER MINING-QUERY MINING-LATTICE-TEST
 # Waits only for lines that programs print and for programs to end.
 set -eu
 
 interweave=$1
 builder=$2
 query=$3
+lattice_test=$4
 here=$(dirname "$0")
 . "$here/../../make/real_server.sh"
 data=$here/data/online_retail_seq.txt
+
+readers_see_what_mining_from_scratch_finds_after_every_step() {
+  MINING_TEST_SERVER="$address" "$lattice_test" --gtest_brief=1 >"$work/lattice.log" 2>&1 || fail "the lattice"
+}
 
 # Begins a query that follows the lattice at $url; its process is $follower.
 follow() {
@@ -67,11 +72,34 @@ a_builder_replaces_a_lattice_and_nothing_else() {
   "$builder" --url "$url" --quest --customers 1000 --steps 0 --quiet || fail "a second builder"
   "$query" --url "$url" | grep -q ': [45][0-9][0-9] customers' || fail "the lattice was not replaced"
   "$interweave" get "$url#lattice#finished" >"$work/finished.log" || fail "get"
+  if "$builder" --url "$address/retail" --data "$here/data/SOURCES.md" >"$work/refused.log" 2>&1; then
+    fail "a file of something else"
+  fi
+  "$query" --url "$address/retail" --top 2 1 | cmp -s - "$work/now.log" || fail "what was there is gone"
+}
+
+a_builder_whose_lattice_is_replaced_leaves_the_other_ones_alone() {
+  url="$address/both"
+  mkfifo "$work/first"
+  "$builder" --url "$url" --quest --customers 1000 --pause 3600 >"$work/first" 2>"$work/first.log" & first=$!
+  others=$first
+  exec 4<"$work/first"
+  while read -r word rest <&4; do if [ "$word" = step ]; then break; fi; done
+  "$builder" --url "$url" --quest --customers 2000 --steps 0 --quiet || fail "a second builder"
+  "$query" --url "$url" >"$work/second.log" || fail "a query"
+  kill -INT "$first"  # it would publish a last time
+  if wait "$first"; then fail "a builder without a lattice is content"; fi
+  exec 4<&-
+  others=
+  grep -q "another builder has replaced the lattice" "$work/first.log" || fail "the reason is not given"
+  "$query" --url "$url" | cmp -s - "$work/second.log" || fail "the second builder's lattice has changed"
 }
 
 start_server "$interweave"
+readers_see_what_mining_from_scratch_finds_after_every_step
 queries_follow_a_lattice_that_grows
 sequences_are_named_as_customers_bought_them
 ctrl_c_ends_the_builder_and_leaves_a_whole_lattice
 a_builder_replaces_a_lattice_and_nothing_else
+a_builder_whose_lattice_is_replaced_leaves_the_other_ones_alone
 echo "all well"

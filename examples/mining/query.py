@@ -27,8 +27,9 @@ def coherence_named(text: str) -> interweave.Coherence:
     name, _, bound = text.partition(":")
     if text in ("full", "strict"):
         return {"full": interweave.FULL, "strict": interweave.STRICT}[text]
-    if name in ("delta", "temporal"):
-        return {"delta": interweave.Delta, "temporal": interweave.Temporal}[name](float(bound))
+    bounded = {"delta": interweave.Delta, "temporal": interweave.Temporal, "diff": interweave.Diff}
+    if name in bounded:
+        return bounded[name](float(bound))
     raise ValueError(text)
 
 
@@ -40,6 +41,12 @@ def purchase(text: str) -> List[int]:
     return items[:1] + [-1 - item for item in items[1:]]
 
 
+def how_many(text: str) -> int:
+    if int(text) <= 0:
+        raise ValueError(text)
+    return int(text)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Tells what customers who made these purchases, one after another, buy next; from the lattice "
@@ -48,9 +55,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("purchases", nargs="*", type=purchase, metavar="PURCHASE")
     parser.add_argument("--url", default="127.0.0.1:7747/mining")
     parser.add_argument("--coherence", type=coherence_named, default=interweave.FULL,
-                        help="full, strict, delta:VERSIONS or temporal:SECONDS (full)")
+                        help="full, strict, delta:VERSIONS, temporal:SECONDS or diff:PERCENT of the lattice changed (full)")
     parser.add_argument("--follow", action="store_true", help="answers again until the lattice is finished")
-    parser.add_argument("--top", type=int, default=10, help="so many answers, the most frequent first (10)")
+    parser.add_argument("--top", type=how_many, default=10, help="so many answers, the most frequent first (10)")
     return parser.parse_args()
 
 
@@ -100,6 +107,12 @@ def how_bought(step: int, is_first: bool) -> str:
     return str(step) if is_first else f"{step} later"
 
 
+def find_lattice(segment: interweave.Segment) -> Optional[Any]:
+    if "lattice" not in segment or segment.block("lattice").type != "lattice_t":
+        return None
+    return segment["lattice"]
+
+
 def answer(version: int, lattice: Any, steps: List[int], top: int) -> None:
     print(f"version {version}: {lattice.customers} customers, {lattice.sequences} sequences")
     found = find(lattice, steps)
@@ -125,7 +138,7 @@ def main() -> int:
         while True:
             changed.clear()
             with segment.read():
-                lattice = segment["lattice"] if "lattice" in segment else None
+                lattice = find_lattice(segment)
                 if lattice is not None and segment.version != answered:
                     answered = segment.version
                     answer(answered, lattice, steps, options.top)

@@ -3,6 +3,7 @@
 // wait for the stores alone.
 #include <chrono>
 #include <cstdio>
+#include <exception>
 
 #include "builder/options.h"
 #include "command_line/stop_signal.h"
@@ -46,12 +47,8 @@ class Builder {
 };
 
 int Builder::run() {
+  shared_.check_segment();  // before the long work
   if (!read_database()) return 1;
-  if (!shared_.clear()) {
-    std::fprintf(stderr, "%s: %s: it holds something else than a lattice; choose another path\n",
-                 kProgram, options_.url.c_str());
-    return 1;
-  }
   unsigned step = 0;
   take_step(step);
   while (step < options_.steps && !stop_.requested()) {
@@ -107,7 +104,7 @@ int main(int argc, char** argv) {
   if (command.exit_status) return *command.exit_status;
   try {
     return mining::Builder(command.options).run();
-  } catch (const iw::Error& error) {
+  } catch (const std::exception& error) {  // iw::Error, NotOurs
     std::fprintf(stderr, "%s: %s: %s\n", mining::kProgram, command.options.url.c_str(),
                  error.what());
     return 1;

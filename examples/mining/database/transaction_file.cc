@@ -16,6 +16,7 @@ struct Ranked {
 bool parse(const std::string& line, Ranked& ranked) {
   std::istringstream words(line);
   std::size_t count = 0;
+  if (line.find('-') != std::string::npos) return false;  // the stream would wrap a negative number
   ItemSet& items = ranked.transaction.items;
   if (!(words >> ranked.transaction.customer >> ranked.rank >> count)) return false;
   for (Item item; words >> item;) {

@@ -8,9 +8,9 @@
 
 #include "database/replay.h"
 #include "database/transaction_file.h"
+#include "miner/random_case.h"
 #include "miner/simple_miner.h"
 #include "quest/quest.h"
-#include "quest/random.h"
 
 namespace mining {
 namespace {
@@ -91,20 +91,8 @@ TEST(Miner, EqualsMiningFromScratchInRandomDatabases) {
   Random random(1);
   Traffic all;
   for (int round = 0; round < 60 && !HasFailure(); ++round) {
-    const std::size_t items = 2 + random.below(5);
-    const double customers_a_transaction = 0.02 + 0.4 * random.uniform();
-    Database database;
-    for (unsigned i = 0; i < 150; ++i) {
-      std::set<Item> chosen{static_cast<Item>(random.below(items))};
-      while (random.uniform() < 0.5) chosen.insert(static_cast<Item>(random.below(items)));
-      const double customers = 1 + customers_a_transaction * i;
-      database.push_back({static_cast<std::uint32_t>(customers * random.uniform()),
-                          {chosen.begin(), chosen.end()}});
-    }
-    MiningOptions options{.minimum_percent = 20 + 60 * random.uniform()};
-    options.kept_share = 0.7 + 0.3 * random.uniform();
-    options.longest = 1 + random.poisson(2);
-    const Traffic traffic = expect_equal_after_every_step(database, options);
+    const RandomCase one = random_case(random);
+    const Traffic traffic = expect_equal_after_every_step(one.database, one.options);
     all.came += traffic.came;
     all.went += traffic.went;
   }

@@ -21,8 +21,8 @@ Tells what customers who made these purchases, one after another, buy next; from
 mining-builder keeps. A purchase is one item, or some that were bought together: ITEM,ITEM. Without
 purchases: what customers buy at all.
 
-  --coherence MODEL  how recent is recent enough: full, strict, delta:VERSIONS or
-                     temporal:SECONDS (full)
+  --coherence MODEL  how recent is recent enough: full, strict, delta:VERSIONS,
+                     temporal:SECONDS or diff:PERCENT of the lattice changed (full)
   --follow           answers again whenever the lattice has changed, until it is finished
   --top N            so many answers, the most frequent first (10)
   --items FILE       items are called by their codes in this file, not by number
@@ -52,7 +52,7 @@ std::optional<int> take_coherence(const char* text, QueryOptions& options) {
   const auto choice = command_line::coherence_named(text);
   if (!choice) {
     return refuse_argument(kProgram, "coherence", text,
-                           "one of full, strict, delta:VERSIONS, temporal:SECONDS");
+                           "one of full, strict, delta:VERSIONS, temporal:SECONDS, diff:PERCENT");
   }
   options.coherence = *choice;
   return std::nullopt;

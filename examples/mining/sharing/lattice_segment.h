@@ -9,13 +9,19 @@ namespace mining {
 
 inline constexpr char kLatticeName[] = "lattice";  // the block's
 
+// Of the block that `p` points into. Under a lock of the segment.
+inline IW_block_t description_of(const iw::Segment& segment, const void* p) {
+  IW_block_t block{};
+  block.size = sizeof block;
+  if (IW_describe_block(segment.handle(), p, &block) != 0) throw iw::Error::last();
+  return block;
+}
+
 // Null if there is none. Under a lock of the segment.
 inline lattice_t* find_lattice(const iw::Segment& segment) {
   auto* const found = segment.find<lattice_t>(kLatticeName);
   if (found == nullptr) return nullptr;
-  IW_block_t block{};
-  block.size = sizeof block;
-  if (IW_describe_block(segment.handle(), found, &block) != 0) throw iw::Error::last();
+  const IW_block_t block = description_of(segment, found);
   return block.type == IW_lattice_t && block.is_reserved == 0 ? found : nullptr;
 }
 

@@ -20,21 +20,32 @@ static_assert(PATTERN_LARGEST_ITEM == kLargestItem);
 // Room for a lattice that grows: what is not used yet is zeros, which do not travel.
 std::size_t with_reserve(std::size_t rows) { return rows + rows / 2 + 64; }
 
+void check_that_it_can_be_replaced(const iw::Segment& segment) {
+  if (IW_next_block(segment.handle(), nullptr) == nullptr) return;
+  if (find_lattice(segment) == nullptr) {
+    throw NotOurs("it holds something else than a lattice; choose another path");
+  }
+}
+
+std::uint64_t serial_of(const iw::Segment& segment, const lattice_t* lattice) {
+  return description_of(segment, lattice).serial;
+}
+
 }  // namespace
 
-bool SharedLattice::clear() {
-  iw::WriteLock lock(segment_);
-  if (IW_next_block(segment_.handle(), nullptr) == nullptr) return true;
-  if (find_lattice(segment_) == nullptr) return false;
-  while (void* block = IW_next_block(segment_.handle(), nullptr)) segment_.free(block);
-  lock.release();
-  return true;
+void SharedLattice::check_segment() const {
+  const iw::ReadLock lock(segment_);
+  check_that_it_can_be_replaced(segment_);
 }
 
 void SharedLattice::publish(const Miner& miner, const Changes& changes, unsigned step,
                             bool finished) {
   iw::WriteLock lock(segment_);
-  if (lattice_ == nullptr) make_lattice();
+  if (lattice_ == nullptr) {
+    replace_lattice();
+  } else {
+    check_that_it_is_ours();
+  }
   make_room(miner.rows());
   // What goes comes first, since its rows may have been given to what comes.
   for (const auto& sequence : changes.removed) {
@@ -52,9 +63,21 @@ void SharedLattice::publish(const Miner& miner, const Changes& changes, unsigned
   lock.release();
 }
 
-void SharedLattice::make_lattice() {
+void SharedLattice::replace_lattice() {
+  check_that_it_can_be_replaced(segment_);
+  while (void* block = IW_next_block(segment_.handle(), nullptr)) segment_.free(block);
   lattice_ = iw::make<lattice_t>(segment_, kLatticeName);
+  serial_ = serial_of(segment_, lattice_);
   lattice_->root = iw::make<pattern_t>(segment_);
+}
+
+// Another builder's first step frees all that the pointers here lead to.
+void SharedLattice::check_that_it_is_ours() const {
+  const lattice_t* const found = find_lattice(segment_);
+  if (found == nullptr || serial_of(segment_, found) != serial_) {
+    throw NotOurs(
+        "another builder has replaced the lattice; choose another segment for one of them");
+  }
 }
 
 void SharedLattice::make_room(std::size_t rows) {

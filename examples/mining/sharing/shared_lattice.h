@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <interweave.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,23 +14,31 @@
 
 namespace mining {
 
+// The segment holds something else, or another builder's lattice by now.
+struct NotOurs : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
 class SharedLattice {
  public:
-  // Failures of the library are exceptions here and below (iw::Error). After one the segment is as
-  // before the call, and this object of no use any more.
+  // Failures of the library are exceptions here and below (iw::Error), as is a segment that is not
+  // ours (NotOurs). After one the segment is as before the call, and this object of no use any
+  // more.
   explicit SharedLattice(iw::Segment segment) : segment_(std::move(segment)) {}
 
-  // Frees a lattice that was left in the segment. False: the segment holds something else.
-  bool clear();
+  // Throws NotOurs if the segment holds something else than a lattice, as publish() would.
+  void check_segment() const;
 
-  // `changes` since the last call; `step` is what readers are told.
+  // `changes` since the last call; `step` is what readers are told. The first call replaces a
+  // lattice that was left in the segment: readers see the one or the other.
   void publish(const Miner& miner, const Changes& changes, unsigned step, bool finished);
 
   const iw::Segment& segment() const { return segment_; }
   const lattice_t& lattice() const { return *lattice_; }  // under a lock
 
  private:
-  void make_lattice();
+  void replace_lattice();
+  void check_that_it_is_ours() const;
   void make_room(std::size_t rows);
   void add(const FrequentSequence& sequence);
   void free_all(const FrequentSequence& sequence);
@@ -38,6 +48,7 @@ class SharedLattice {
 
   iw::Segment segment_;
   lattice_t* lattice_ = nullptr;
+  std::uint64_t serial_ = 0;        // the lattice's; never another block's
   std::vector<pattern_t*> blocks_;  // by row
 };
 
