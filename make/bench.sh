@@ -7,9 +7,14 @@ cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
 cmake --build "$BUILD/release" --parallel "${JOBS:-2}" -- --quiet
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
+begun=
+begin() {
+  begun=$1
+  echo "== $1"
+}
 for name in update frame read_lock memory readers blocks granularity translate swizzle optimisations mining; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
-  echo "== $name"
+  begin "$name"
   "$BUILD/release/bench/bench_$name"
   case $name in
     granularity)
@@ -28,14 +33,14 @@ for name in update frame read_lock memory readers blocks granularity translate s
 done
 # The cluster's messages, where its transport library is there.
 if [[ "$ONLY" =~ ^(am)?$ ]] && [ -x "$BUILD/release/bench/am/bench_am" ]; then
-  echo "== am"
+  begin am
   "$BUILD/release/bench/am/bench_am"
   make/plot.py bench/results/am.csv --x bytes --series transport,mode,system --y us --log xy --unit us \
     --title "Round trips of Active Messages and of the bare transport library"
 fi
 # Get and put among the nodes of a cluster: Figures 4a, 4b and 4c, and 5b.
 if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; then
-  echo "== ddss"
+  begin ddss
   "$BUILD/release/bench/ddss/bench_ddss"
   make/plot.py bench/results/ddss.csv --x bytes --series transport,system,model --y us --log xy --unit us \
     --where operation=put --where mode=polling --title "Put by model and size (DDSS, HiPC'06, Figure 4a)"
@@ -50,13 +55,13 @@ if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; 
 fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.
 if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
-  echo "== solver"
+  begin solver
   bench/solver.py "$BUILD/release/examples/astroflow" "$IW_PROGRAM" "$BENCH_RESULTS"
 fi
 # The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff, as
 # the client keeps its own: what fresh pages cost is the system's, not the translation's.
 if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
-  echo "== server_costs"
+  begin server_costs
   cargo build --release --locked --quiet -p interweave-master --example server_costs
   releases=$(mktemp -d)
   trap 'rm -rf "$releases"' EXIT
@@ -66,7 +71,7 @@ if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
 fi
 # Calls by reference beside calls by deep copy. One of the callees is a Python program.
 if [[ "$ONLY" =~ ^(rpc)?$ ]]; then
-  echo "== rpc"
+  begin rpc
   make/python.sh agent
   IW_PYTHON="$BUILD/python/venv/bin/python" "$BUILD/release/bench/bench_rpc"
   for y in bytes us; do
@@ -76,6 +81,7 @@ if [[ "$ONLY" =~ ^(rpc)?$ ]]; then
 fi
 # From Python to Python. The rivals come from the Python package index.
 if [[ "$ONLY" =~ ^(frames)?$ ]]; then
-  echo "== frames"
+  begin frames
   make/python.sh bench
 fi
+[ -n "$begun" ] || { echo "bench: there is no figure '$ONLY' here; the first lines of make/bench.sh name them" >&2; exit 1; }
