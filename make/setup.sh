@@ -16,7 +16,7 @@ packages=(
   libucx-dev openmpi-bin libpmix-dev
   googletest qemu-user-static g++-s390x-linux-gnu g++-powerpc-linux-gnu g++-i686-linux-gnu g++-aarch64-linux-gnu
   chromium
-  libcurl4-gnutls-dev
+  libcurl4-gnutls-dev nlohmann-json3-dev
 )
 # The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.
 rust_minor_min=95
