@@ -25,26 +25,31 @@ LOOK_AGAIN_S = 1  # whatever the model, the wait for a change ends
 
 def coherence_named(text: str) -> interweave.Coherence:
     name, _, bound = text.partition(":")
-    if text in ("full", "strict"):
-        return {"full": interweave.FULL, "strict": interweave.STRICT}[text]
     bounded = {"delta": interweave.Delta, "temporal": interweave.Temporal, "diff": interweave.Diff}
-    if name in bounded:
-        return bounded[name](float(bound))
-    raise ValueError(text)
+    try:
+        if text in ("full", "strict"):
+            return {"full": interweave.FULL, "strict": interweave.STRICT}[text]
+        return bounded[name](int(bound) if name == "delta" else float(bound))
+    except (KeyError, ValueError):
+        raise refused(text, "one of full, strict, delta:VERSIONS, temporal:SECONDS, diff:PERCENT") from None
 
 
 def purchase(text: str) -> List[int]:
     """Items as the lattice spells them (lattice.x): -1 - ITEM is bought with the one before."""
-    items = sorted({int(word) for word in text.split(",")})
+    items = sorted({int(word) if word.isdecimal() else -1 for word in text.split(",")})
     if items[0] < 0:
-        raise ValueError(text)
+        raise refused(text, "an item, or items with commas between")
     return items[:1] + [-1 - item for item in items[1:]]
 
 
 def how_many(text: str) -> int:
-    if int(text) <= 0:
-        raise ValueError(text)
+    if not text.isdecimal() or int(text) == 0:
+        raise refused(text, "a whole number above 0")
     return int(text)
+
+
+def refused(text: str, expected: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"'{text}' is not {expected}")
 
 
 def arguments() -> argparse.Namespace:

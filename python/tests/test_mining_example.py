@@ -46,6 +46,37 @@ def test_a_query_follows_until_the_lattice_is_finished(url):
     assert rest.count("version ") == 1 and "version 3: " in rest
 
 
+@pytest.mark.parametrize("coherence", ["full", "strict", "delta:3", "temporal:0.05", "diff:1"])
+@pytest.mark.parametrize("query", [[str(PROGRAMS / "mining-query")], QUERY], ids=["cpp", "python"])
+def test_a_query_follows_under_each_model(url, query, coherence):
+    """What it last answers is the finished lattice, which every model demands after enough changes."""
+    build(url, "--steps", "0")
+    with interweave.open(url) as segment:
+        with segment.write():
+            segment["lattice"].finished = False
+        follower = subprocess.Popen([*query, "--url", url, "--follow", "--coherence", coherence, "1"],
+                                    stdout=subprocess.PIPE, text=True)
+        assert follower.stdout.readline().startswith("version 2: ")
+        for step in range(1, 5):
+            with segment.write():
+                lattice = segment["lattice"]
+                lattice.step, lattice.finished = step, True
+                lattice.support_gain[:] += 1
+        rest, _ = follower.communicate(timeout=60)
+    assert follower.returncode == 0
+    answered = [int(line.split()[1].rstrip(":")) for line in rest.splitlines() if line.startswith("version ")]
+    assert answered == sorted(set(answered)) and 3 <= answered[0] <= answered[-1] <= 6
+
+
+@pytest.mark.parametrize("words", [["--top", "0"], ["--top", "x"], ["--coherence", "delta"], ["--coherence", "delta:2.5"],
+                                   ["--coherence", "diff:x"], ["--coherence", "null"], ["1,,2"], ["x"], [","]])
+def test_words_that_make_no_sense_are_refused(words):
+    for query in ([str(PROGRAMS / "mining-query")], QUERY):
+        refused = subprocess.run([*query, *words], stderr=subprocess.PIPE, text=True)
+        assert refused.returncode == 2
+        assert f"'{words[-1]}' is not " in refused.stderr and "invalid" not in refused.stderr
+
+
 def test_sequences_lead_to_those_that_they_extend_and_back(url):
     build(url, "--steps", "3")
     with interweave.open(url) as segment, segment.read():
@@ -67,5 +98,11 @@ def test_sequences_lead_to_those_that_they_extend_and_back(url):
 
 
 def test_a_segment_without_a_lattice_is_refused(url):
+    @interweave.struct
+    class other:
+        x: interweave.Int
+
+    with interweave.open(url) as segment, segment.write():
+        segment.new(other, name="lattice")
     refused = subprocess.run([*QUERY, "--url", url, "1"], stderr=subprocess.PIPE, text=True)
     assert refused.returncode == 1 and url in refused.stderr
