@@ -66,7 +66,10 @@ std::shared_ptr<Live> Link::current() {
 Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out) {
   out = current();
   if (out != nullptr) return {};
-  const std::lock_guard one_at_a_time(connecting_);
+  if (!connecting_.take(deadline_ns)) {
+    return unreachable(name_, "it has not answered another thread of this process yet");
+  }
+  const TakenTurn one_at_a_time(connecting_);
   std::int64_t pause_ns = first_pause_ns;
   while (true) {
     out = current();

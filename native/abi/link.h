@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "abi/waiting.h"
 #include "platform/socket.h"
 #include "session/connection.h"
 #include "types/mip.h"
@@ -116,7 +117,7 @@ class Link {
   const types::Url server_;  // path unused
   const std::string name_;
   const platform::WakeUp& library_thread_;
-  std::mutex connecting_;  // held while a connection is made
+  Turn connecting_;  // of making a connection
   std::mutex mutex_;
   session::SessionIdentity identity_;
   std::uint64_t sequence_ = 0;

@@ -94,7 +94,12 @@ Result Segment::live_and_open(std::int64_t deadline_ns, bool keep_trying,
     if (Result result = link_.connected(deadline_ns, keep_trying, out); !result) return result;
     // One that was there already may have died unseen: then a new one is tried in any case.
     const bool may_be_dead = out == before;
-    const std::lock_guard one_at_a_time(opening_mutex_);
+    if (!opening_turn_.take(deadline_ns)) {
+      return {error_code::TIMED_OUT,
+              "the server has not answered another thread that opens the segment before the "
+              "deadline"};
+    }
+    const TakenTurn one_at_a_time(opening_turn_);
     {
       const Lock lock(mutex_);
       if (live_ == out && !out->is_lost()) return {};

@@ -27,6 +27,7 @@
 #include "abi/copy.h"
 #include "abi/holds.h"
 #include "abi/link.h"
+#include "abi/waiting.h"
 #include "coherence/freshness.h"
 #include "interweave.h"
 #include "platform/clock.h"
@@ -203,7 +204,7 @@ class Segment : public Listener {
   std::uint64_t opening_ = 0;  // counts openings
   OpenWish wish_;
   bool is_removed_ = false;
-  std::mutex opening_mutex_;       // held while the segment is opened on a connection
+  Turn opening_turn_;              // of opening the segment on a connection
   std::shared_ptr<Live> live_;     // the connection on which it is open, perhaps lost
   std::uint32_t number_ = 0;       // on that connection
   std::uint64_t quota_bytes_ = 0;  // as the server said when it was opened

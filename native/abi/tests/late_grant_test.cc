@@ -131,6 +131,28 @@ TEST_F(LateGrant, OfALostConnectionIsNoHindrance) {
   EXPECT_TRUE(segment_->release_writer().ok());
 }
 
+// Each thread waits until its own deadline, whoever else waits longer for the same answer.
+TEST_F(LateGrant, AThreadThatConnectsHoldsNoOtherUpBeyondItsDeadline) {
+  EXPECT_TRUE(segment_->close().ok());
+  Link other(segment_->url(), {}, nobody_);
+  server_.suspend();
+  std::future<Result> patient = std::async(std::launch::async, [&other] {
+    std::shared_ptr<Live> live;
+    return other.connected(platform::now_ns() + 60 * second_ns, false, live);
+  });
+  // One of them finds the other at it.
+  for (int i = 0; i < 20; ++i) {
+    std::shared_ptr<Live> live;
+    EXPECT_EQ(other.connected(platform::now_ns() + second_ns / 50, false, live).code,
+              error_code::UNREACHABLE);
+  }
+  EXPECT_EQ(patient.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  server_.resume();
+  const Result connected = patient.get();
+  EXPECT_TRUE(connected.ok()) << connected.text;
+  segment_ = nullptr;
+}
+
 // Takes so long over the answer that whoever asked could give up meanwhile.
 class SlowListener final : public abi::Listener {
  public:
