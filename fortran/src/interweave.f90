@@ -35,9 +35,14 @@ module interweave
   public :: IW_on_i386, IW_handle_t, IW_sequence_t, IW_stats_t, IW_block_t, IW_copy_state, IW_char, IW_uchar
   public :: IW_short, IW_ushort, IW_int, IW_uint, IW_hyper, IW_uhyper, IW_float, IW_double, IW_bool
 
+  ! Counts are of kind c_int or, beyond 2**31, c_int64_t.
+  interface IW_malloc_array
+    module procedure malloc_array, malloc_long_array
+  end interface IW_malloc_array
+
   ! IW_assign(h, field, text), IW_assign(h, field, source, count)
   interface IW_assign
-    module procedure assign_text, assign_elements
+    module procedure assign_text, assign_elements, assign_many_elements
   end interface IW_assign
 
 contains
@@ -209,22 +214,42 @@ contains
     block = c_malloc_named(h%address, t, c_string(name))
   end function IW_malloc_named
 
-  function IW_malloc_array(h, t, count, name) result(block)
+  function malloc_array(h, t, count, name) result(block)
     type(IW_handle_t), intent(in) :: h
     type(c_ptr), intent(in) :: t
-    integer, intent(in) :: count
+    integer(c_int), intent(in) :: count
+    character(len=*), intent(in), optional :: name
+    type(c_ptr) :: block
+
+    block = malloc_long_array(h, t, int(count, c_int64_t), name)
+  end function malloc_array
+
+  function malloc_long_array(h, t, count, name) result(block)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: t
+    integer(c_int64_t), intent(in) :: count
     character(len=*), intent(in), optional :: name
     type(c_ptr) :: block
     character(kind=c_char), allocatable, target :: characters(:)
 
     if (.not. present(name)) then
-      block = c_malloc_array(h%address, t, int(count, c_size_t), c_null_ptr)
+      block = c_malloc_array(h%address, t, c_count(count), c_null_ptr)
       return
     end if
     allocate (characters(len_trim(name) + 1))
     characters = c_string(name)
-    block = c_malloc_array(h%address, t, int(count, c_size_t), c_loc(characters))
-  end function IW_malloc_array
+    block = c_malloc_array(h%address, t, c_count(count), c_loc(characters))
+  end function malloc_long_array
+
+  ! More than this machine's memory can hold, or less than nothing, is C's largest number: the library
+  ! refuses it.
+  pure function c_count(count)
+    integer(c_int64_t), intent(in) :: count
+    integer(c_size_t) :: c_count
+
+    c_count = -1
+    if (count >= 0 .and. count <= huge(c_count)) c_count = int(count, c_size_t)
+  end function c_count
 
   function IW_free(h, block) result(status)
     type(IW_handle_t), intent(in) :: h
@@ -251,11 +276,20 @@ contains
   function assign_elements(h, field, source, count) result(status)
     type(IW_handle_t), intent(in) :: h
     type(c_ptr), intent(in) :: field, source
-    integer, intent(in) :: count
+    integer(c_int), intent(in) :: count
     integer(c_int) :: status
 
-    status = c_assign(h%address, field, source, int(count, c_size_t))
+    status = assign_many_elements(h, field, source, int(count, c_int64_t))
   end function assign_elements
+
+  function assign_many_elements(h, field, source, count) result(status)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: field, source
+    integer(c_int64_t), intent(in) :: count
+    integer(c_int) :: status
+
+    status = c_assign(h%address, field, source, c_count(count))
+  end function assign_many_elements
 
   ! Without `after`: the first block.
   function IW_next_block(h, after) result(block)

@@ -183,6 +183,20 @@ int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
   return absent();
 }
 
+/* Which memory is a block's is not known here, so that only what no block has is refused. */
+int IW_check_extents(const void* p, size_t element_bytes, const int64_t* extents, int rank) {
+  uint64_t bytes = element_bytes;
+  if (p == NULL) return fail(IW_EBAD_POINTER, "no block was given");
+  for (int i = 0; i < rank; ++i) {
+    const uint64_t extent = (uint64_t)extents[i];
+    if (extents[i] < 0 || (extent > 0 && bytes > SIZE_MAX / extent)) {
+      return fail(IW_EBAD_ARGUMENT, "an extent of the array is less than 0, or too large");
+    }
+    bytes *= extent;
+  }
+  return IW_OK;
+}
+
 IW_pin_t IW_pin(IW_handle_t h, const void* p) {
   (void)h;
   (void)p;

@@ -48,6 +48,8 @@ program calls
   call check(IW_is_open(segment), 'open')
   call blocks_are_allocated_named_iterated_and_freed()
   call arrays_are_pointers_of_every_rank()
+  call arrays_lie_in_their_blocks()
+  call long_counts_are_counted()
   call pointers_have_mips()
   call an_abort_undoes()
   call coherence_is_chosen()
@@ -119,6 +121,59 @@ contains
     call check(.not. associated(row), 'a null block is a null pointer')
     call check(IW_wl_release(segment) == IW_OK, 'release')
   end subroutine arrays_are_pointers_of_every_rank
+
+  subroutine arrays_lie_in_their_blocks()
+    real(c_double), pointer :: row(:), plane(:, :), cube(:, :, :)
+    integer(c_int), pointer :: numbers(:)
+    integer(c_int64_t), parameter :: many = 2_c_int64_t**40
+    integer, parameter :: fifth = 5
+    real(c_double), target :: own(24)
+    type(c_ptr) :: block
+
+    call check(IW_rl_acquire(segment) == IW_OK, 'reader lock')
+    block = IW_mip_to_ptr(trim(address) // '/calls#three')
+    call IW_array(block, plane, (/ 4, 7 /))
+    call check(.not. associated(plane), 'more than the block has')
+    call check(IW_errno() == IW_EBAD_ARGUMENT, 'its error')
+    call check(index(IW_strerror(), '4 x 7') > 0, 'the text names the shape')
+    call IW_array(block, cube, (/ 4, -3, -2 /))
+    call check(.not. associated(cube), 'extents below zero')
+    call IW_array(block, cube, (/ many, many, many /))
+    call check(.not. associated(cube), 'more than can be counted')
+    call IW_array(block, plane, (/ 4_c_int64_t, 6_c_int64_t /))
+    call check(associated(plane) .and. size(plane) == 24, 'long extents')
+    call IW_array(c_loc(plane(fifth - 4, 2)), row, (/ 20 /))
+    call check(associated(row), 'the rest of a block')
+    call IW_array(c_loc(plane(fifth - 4, 2)), row, (/ 21 /))
+    call check(.not. associated(row), 'more than the rest')
+    call IW_array(block, numbers, (/ 48 /))
+    call check(associated(numbers), 'as many bytes')
+    call IW_array(block, numbers, (/ 49 /))
+    call check(.not. associated(numbers), 'one more')
+    call IW_array(block, row, (/ 0 /))
+    call check(associated(row) .and. size(row) == 0, 'nothing')
+    call IW_array(c_loc(own(1)), row, (/ 24 /))
+    call check(.not. associated(row), 'in no block')
+    call check(IW_errno() == IW_EBAD_POINTER, 'its error')
+    call check(IW_rl_release(segment) == IW_OK, 'release')
+  end subroutine arrays_lie_in_their_blocks
+
+  ! Beyond 2**31 a count is not wrapped: such a block is refused for the segment's quota, not made small.
+  subroutine long_counts_are_counted()
+    integer(c_int64_t), parameter :: too_many = 2_c_int64_t**32 + 1
+    type(c_ptr) :: three
+    integer(c_int) :: why
+
+    call check(IW_wl_acquire(segment) == IW_OK, 'writer lock')
+    three = IW_malloc_array(segment, IW_int, 3_c_int64_t)
+    call check(c_associated(three), 'a long count')
+    call check(.not. c_associated(IW_malloc_array(segment, IW_double, too_many)), 'too many')
+    why = IW_errno()
+    call check(why == IW_EQUOTA .or. why == IW_ENO_MEMORY .or. why == IW_ETOO_LARGE, 'their error')
+    call check(.not. c_associated(IW_malloc_array(segment, IW_int, -1_c_int64_t)), 'less than none')
+    call check(IW_free(segment, three) == IW_OK, 'free')
+    call check(IW_wl_release(segment) == IW_OK, 'release')
+  end subroutine long_counts_are_counted
 
   subroutine pointers_have_mips()
     type(item), pointer :: two

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
+#include <string>
 
 #include "abi/log.h"
 #include "abi/runtime.h"
@@ -91,6 +93,32 @@ Result read_options(const IW_open_options* given, IW_open_options& options,
   wish.quota_bytes = options.quota;
   if (options.timeout > 0) wish.timeout_s = options.timeout;
   return {};
+}
+
+// Whether an array of this shape lies in one block from `p` on.
+Result check_extents(const void* p, std::size_t element_bytes,
+                     std::span<const std::int64_t> extents) {
+  iw::memory::FoundBlock found;
+  if (!iw::memory::find_block(p, found)) {
+    return {error_code::BAD_POINTER, "the address is in no block of an open segment"};
+  }
+  const std::uint64_t here_bytes = found.block.size_bytes - found.offset_bytes;
+  std::uint64_t needed_bytes = element_bytes;
+  bool is_good = true;
+  std::string shape;
+  for (const std::int64_t extent : extents) {
+    shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
+    is_good = is_good && extent >= 0;
+    const auto times = static_cast<std::uint64_t>(extent);
+    // Beyond what any block has it does not matter by how much.
+    const bool is_huge = times > 0 && needed_bytes > UINT64_MAX / times;
+    needed_bytes = is_huge ? UINT64_MAX : needed_bytes * times;
+  }
+  if (is_good && needed_bytes <= here_bytes) return {};
+  return {error_code::BAD_ARGUMENT,
+          "an array of " + shape + " elements of " + std::to_string(element_bytes) +
+              " bytes does not fit: block " + std::to_string(found.block.serial) + " has " +
+              std::to_string(here_bytes) + " bytes from the address on"};
 }
 
 iw::coherence::Model model_of(IW_coherence_t model) {
@@ -244,6 +272,18 @@ int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
     if (result.ok()) std::memcpy(out, &found, out->size);
     return result;
   });
+}
+
+int IW_check_extents(const void* p, size_t element_bytes, const int64_t* extents, int rank) {
+  try {
+    if (element_bytes == 0 || extents == nullptr || rank < 1) {
+      return fail({error_code::BAD_ARGUMENT, "an array has elements, and at least one extent"});
+    }
+    const Result fits = check_extents(p, element_bytes, {extents, static_cast<std::size_t>(rank)});
+    return fits ? 0 : fail(fits);
+  } catch (const std::bad_alloc&) {
+    return fail({error_code::NO_MEMORY, "no memory is left"});
+  }
 }
 
 IW_pin_t IW_pin(IW_handle_t h, const void* p) {

@@ -246,6 +246,11 @@ typedef struct IW_block {
 /* The block of the segment that `p` points into. Needs a lock. IW_EBAD_POINTER: into none. */
 IW_API int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out);
 
+/* Whether extents[0] x ... x extents[rank - 1] elements of so many bytes lie in one block from `p`
+ * on. For front ends that make arrays of addresses. IW_EBAD_ARGUMENT: they do not, or an extent is
+ * less than 0; IW_EBAD_POINTER: `p` points into no block of an open segment. */
+IW_API int IW_check_extents(const void* p, size_t element_bytes, const int64_t* extents, int rank);
+
 /* Keeps the memory that `p` points into readable until IW_unpin, even when its block is freed or
  * the segment closed meanwhile; what it then shows means nothing. For front ends whose references
  * outlive the lock that they were made under. IW_pin needs a lock; IW_unpin takes NULL, too. */

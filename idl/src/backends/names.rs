@@ -126,6 +126,7 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "bool_t",
     "change_fn",
     "char",
+    "check_extents",
     "check_types",
     "close_segment",
     "coherence",

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "abi/tests/server_process.h"
 #include "interweave.h"
@@ -128,6 +129,31 @@ TEST_F(Describe, PinnedMemoryOutlivesItsBlockAndItsSegment) {
   segment_ = IW_open_segment(server_.url("/described").c_str());
   ASSERT_EQ(IW_wl_acquire(segment_), 0) << IW_strerror();
   IW_unpin(nullptr);
+}
+
+TEST_F(Describe, AnArrayOfAnyShapeLiesInItsBlockOrNot) {
+  auto* const numbers = static_cast<double*>(IW_malloc_array(segment_, IW_double, 24, "numbers"));
+  ASSERT_NE(numbers, nullptr) << IW_strerror();
+  const auto fits = [](const void* p, std::size_t element_bytes, std::vector<std::int64_t> shape) {
+    return IW_check_extents(p, element_bytes, shape.data(), static_cast<int>(shape.size()));
+  };
+  EXPECT_EQ(fits(numbers, 8, {4, 6}), 0) << IW_strerror();
+  EXPECT_EQ(fits(numbers, 4, {48}), 0) << IW_strerror();
+  EXPECT_EQ(fits(numbers + 4, 8, {20}), 0) << IW_strerror();
+  EXPECT_EQ(fits(numbers, 8, {0, 1000}), 0) << IW_strerror();
+  constexpr std::int64_t large = std::int64_t{1} << 40;
+  for (const std::vector<std::int64_t>& shape : std::vector<std::vector<std::int64_t>>{
+           {25}, {5, 5}, {-1}, {-4, -6}, {large, large, large}, {-1, 0}}) {
+    EXPECT_EQ(fits(numbers, 8, shape), IW_EBAD_ARGUMENT) << shape[0];
+  }
+  EXPECT_EQ(fits(numbers + 4, 8, {21}), IW_EBAD_ARGUMENT);
+  EXPECT_NE(std::string(IW_strerror()).find("160 bytes"), std::string::npos) << IW_strerror();
+  EXPECT_EQ(fits(numbers, 0, {1}), IW_EBAD_ARGUMENT);
+  EXPECT_EQ(fits(numbers, 8, {}), IW_EBAD_ARGUMENT);
+  const double outside = 0;
+  EXPECT_EQ(fits(&outside, 8, {1}), IW_EBAD_POINTER);
+  EXPECT_EQ(fits(nullptr, 8, {1}), IW_EBAD_POINTER);
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
 }
 
 TEST_F(Describe, WrongQuestionsSayWhy) {
