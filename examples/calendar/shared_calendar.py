@@ -80,7 +80,10 @@ def minutes_of(text: str) -> int:
 
 
 def moment_text(minutes: int) -> str:
-    return (EPOCH + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
+    try:
+        return (EPOCH + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M")
+    except OverflowError:  # another program's, or the end of what begins in 9999
+        return f"minute {minutes}"
 
 
 def end_of(starts_min: int, hours: float) -> int:
@@ -307,13 +310,17 @@ def entry_to_add(start: str, hours: str, title: str, options: argparse.Namespace
 
 def add_lines(shared: SharedCalendar, options: argparse.Namespace) -> int:
     status = 0
-    for line in sys.stdin:
-        try:
-            start, hours, title = (*line.strip().split(None, 2), "", "", "")[:3]
-            say(f"+ {shared.add(entry_to_add(start, hours, title, options))}")
-        except Refused as refused:
-            complain(str(refused))
-            status = 1
+    try:
+        for line in sys.stdin:
+            try:
+                start, hours, title = (*line.strip().split(None, 2), "", "", "")[:3]
+                say(f"+ {shared.add(entry_to_add(start, hours, title, options))}")
+            except Refused as refused:
+                complain(str(refused))
+                status = 1
+    except KeyboardInterrupt:
+        complain("interrupted; what it said it added stays")
+        return INTERRUPTED
     return status
 
 

@@ -194,6 +194,25 @@ def test_a_held_section_goes_on_or_is_undone_by_ctrl_c(book, language):
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
+def test_ctrl_c_among_lines_keeps_those_that_were_added(book, language):
+    adding = book.start(language, "add", "-")
+    adding.stdin.write("2026-11-21T10:00 1 Review\n")
+    adding.stdin.flush()
+    said = adding.stdout.readline()
+    adding.send_signal(signal.SIGINT)
+    adding.wait(timeout=30)  # its input does not end
+    assert adding.returncode == 130 and "what it said it added stays" in adding.stderr.read()
+    assert book.list() == [said[2:].rstrip("\n")]
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_appointments_at_the_end_of_time_are_those_of_any_day(book, language):
+    book.add(language, "9999-12-31T23:59", "Party", "--room", "B12")
+    taken = book.run(language, "add", "9999-12-31T23:59", 1, "Another", "--room", "B12", status=1)
+    assert "room B12 is taken until" in taken[0] and "by 1 'Party'" in taken[0]
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
 def test_a_program_that_waits_for_the_lock_leaves_at_ctrl_c(book, language):
     holder = book.start(OTHER[language], "--hold", "locked", "add", "2026-11-21T10:00", 1, "Review", "--who", "Ann")
     assert holder.stdout.readline().startswith("held at locked")

@@ -41,8 +41,9 @@ void at(Point point, const Options& options, const StopSignal& stop) {
   if (stop.requested()) throw Interrupted();
 }
 
-int add_lines(const Options& options, const StopSignal& stop, SharedCalendar& calendar) {
-  int status = 0;
+// One appointment a line. False: a line was refused.
+bool add_lines(const Options& options, const StopSignal& stop, SharedCalendar& calendar) {
+  bool all_added = true;
   for (std::string line; !stop.requested() && std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string start, hours, title;
@@ -54,10 +55,11 @@ int add_lines(const Options& options, const StopSignal& stop, SharedCalendar& ca
       say("+ " + calendar.add(entry).text());
     } catch (const Refused& refused) {
       std::fprintf(stderr, "shared-calendar: %s\n", refused.what());
-      status = 1;
+      all_added = false;
     }
   }
-  return stop.requested() ? kInterrupted : status;
+  if (stop.requested()) throw Interrupted();
+  return all_added;
 }
 
 // Whether the calendar could be read; a failure is said once.
@@ -96,7 +98,7 @@ int obey(const Options& options, const StopSignal& stop) {
       say("+ " + calendar.add(entry).text());
       break;
     case Options::Command::kAddLines:
-      return add_lines(options, stop, calendar);
+      return add_lines(options, stop, calendar) ? 0 : 1;
     case Options::Command::kMove:
       say("~ " + calendar.move(entry.number, entry.starts_min).text());
       break;
@@ -122,7 +124,9 @@ int main(int argc, char** argv) {
     const StopSignal stop;
     return obey(options, stop);
   } catch (const Interrupted&) {
-    std::fputs("shared-calendar: interrupted; nothing was changed\n", stderr);
+    const bool is_one = options.command != Options::Command::kAddLines;
+    std::fprintf(stderr, "shared-calendar: interrupted; %s\n",
+                 is_one ? "nothing was changed" : "what it said it added stays");
     return kInterrupted;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "shared-calendar: %s\n", failure.what());
