@@ -153,6 +153,20 @@ TEST_F(LateGrant, AThreadThatConnectsHoldsNoOtherUpBeyondItsDeadline) {
   segment_ = nullptr;
 }
 
+TEST_F(LateGrant, AThreadThatOpensASegmentHoldsNoOtherUpBeyondItsDeadline) {
+  EXPECT_TRUE(segment_->close().ok());
+  server_.suspend();
+  std::future<Result> patient =
+      std::async(std::launch::async, [this] { return segment_->open({.timeout_s = 60}); });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(segment_->open({.timeout_s = 0.02}).code, error_code::TIMED_OUT);
+  }
+  EXPECT_EQ(patient.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  server_.resume();
+  const Result opened = patient.get();
+  EXPECT_TRUE(opened.ok()) << opened.text;
+}
+
 // Takes so long over the answer that whoever asked could give up meanwhile.
 class SlowListener final : public abi::Listener {
  public:
