@@ -102,6 +102,11 @@ class Containers : public ::testing::TestWithParam<const char*> {
     child.line().say(what);
     return child.line().hear_text();
   }
+  // That its writer pings it from now on.
+  static bool is_pinged(const Child& reader) {
+    const auto before = std::stoul(ask(reader, "pings"));
+    return eventually([&] { return std::stoul(ask(reader, "pings")) >= before + 5; });
+  }
 
   std::optional<Child> server;
   std::optional<Factory> factory;

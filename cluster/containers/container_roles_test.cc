@@ -1,4 +1,8 @@
 // The processes of the containers' tests.
+#include <dirent.h>
+#include <linux/filter.h>
+#include <sys/socket.h>
+
 #include "am/name_server.h"
 #include "containers/container_processes.h"
 #include "containers/endpoint.h"
@@ -27,6 +31,33 @@ std::string wait_for_tie(Tie tie) {
   return eventually([&] { return reader->tie() == tie; }) ? "so" : "not so";
 }
 
+// From now on nothing that is sent to this process over TCP arrives: whatever has content is lost
+// on its way in, again and again; that it sends is not. How many connections that concerns.
+int deafen() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 12),  // the TCP header's length, in the upper half
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 4),
+      BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, 2),
+      BPF_STMT(BPF_MISC | BPF_TAX, 0),
+      BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),  // an acknowledgement only
+      BPF_STMT(BPF_RET | BPF_K, 0),
+  };
+  const sock_fprog filter{std::size(program), program};
+  int count = 0;
+  DIR* const files = opendir("/proc/self/fd");
+  while (const dirent* file = readdir(files)) {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    const int fd = std::atoi(file->d_name);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_INET) continue;
+    count += setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0;
+  }
+  closedir(files);
+  return count;
+}
+
 std::string obey(Factory& factory, const std::string& command) {
   if (const auto count = word_after(command, "push"); !count.empty()) {
     for (int i = std::stoi(count); i > 0; i--) writer->call<&Numbers::push_back>(i);
@@ -39,9 +70,11 @@ std::string obey(Factory& factory, const std::string& command) {
     return is_so ? summary(*reader->read()) : "never";
   }
   if (command == "readers") return std::to_string(writer->statistics().readers);
+  if (command == "pings") return std::to_string(reader->statistics().pings);
   if (command == "queued") return std::to_string(reader->statistics().queued);
   if (command == "read") return summary(*reader->read());
   if (command == "statistics") return statistics_of(*reader);
+  if (command == "deafen") return std::to_string(deafen());
   if (command == "ended") return wait_for_tie(Tie::ended);
   if (command == "broken") return wait_for_tie(Tie::broken);
   if (command == "joined") return wait_for_tie(Tie::joined);
@@ -105,10 +138,12 @@ ROLE(numbers_writer) {
   return obey_all(parent, factory);
 }
 
-// Answers every message.
+// Answers every message; of updates, that its queue is full.
 ROLE(containers_answerer) {
   struct All : Receiver {
-    Answer take(const Head&, std::span<const std::byte>) override { return Answer::ok; }
+    Answer take(const Head& head, std::span<const std::byte>) override {
+      return head.kind > 0 ? Answer::queue_full : Answer::ok;
+    }
     void answered(int, Answer, std::uint32_t) override {}
     void came_back(int) override {}
   };

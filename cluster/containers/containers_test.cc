@@ -6,11 +6,51 @@ using namespace iw::containers_test;
 
 namespace {
 
+// A container of containers.
+struct Shelf : ValueContainer<std::vector<Ref>> {
+  void put(Ref container) { value_.push_back(std::move(container)); }
+  void fill(std::uint64_t at, std::int64_t number) { at_place(at)->push_back(number); }
+  const Numbers* at_place(std::uint64_t at) const {
+    return dynamic_cast<const Numbers*>(value_.at(at).get());
+  }
+  Numbers* at_place(std::uint64_t at) { return dynamic_cast<Numbers*>(value_.at(at).get()); }
+  static void list(Functions<Shelf>& functions) {
+    functions.add<&Shelf::put>(1).add<&Shelf::fill>(2);
+  }
+};
+
+struct Peeked : ValueContainer<std::int64_t> {
+  std::int64_t peek() { return value_; }
+  static void list(Functions<Peeked>& functions) { functions.add<&Peeked::peek>(1); }
+};
+
+// An argument that counts how often it is read from a stream.
+struct Cargo {
+  std::string bytes;
+};
+std::atomic<int> cargoes_read = 0;
+struct Hold : ValueContainer<std::int64_t> {
+  void load(Cargo cargo) { value_ += static_cast<std::int64_t>(cargo.bytes.size()); }
+  static void list(Functions<Hold>& functions) { functions.add<&Hold::load>(1); }
+};
+
 auto make_numbers(Factory& factory, Options options = quick()) {
   return factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(), options);
 }
 
 }  // namespace
+
+template <>
+struct iw::containers::Marshalled<Cargo> {
+  static std::string signature() { return "cargo"; }
+  static bool write(MarshalStream& stream, const Cargo& value) {
+    return marshal(stream, value.bytes);
+  }
+  static bool read(DeMarshalStream& stream, Cargo* value) {
+    cargoes_read++;
+    return demarshal(stream, &value->bytes);
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Over, Containers, ::testing::Values("shm", "tcp"),
                          [](const auto& each) { return std::string(each.param); });
@@ -52,6 +92,40 @@ TEST_P(Containers, AContainerOfThePapersStringsAndTheReadyMadeOnesReachAReader) 
   EXPECT_EQ(ask(reader, "read"), "early,one,three,y=2,second,whole functions");
 }
 
+TEST_P(Containers, ContainersNest) {
+  ASSERT_TRUE(register_object<Numbers>("Numbers"));
+  // One that is itself shared travels as what it is at that moment: a reader has a plain copy.
+  ASSERT_TRUE(register_object("SharedNumbers", typeid(WriterContainer<Numbers>),
+                              [] { return std::make_shared<Numbers>(); }));
+  auto inner = make_numbers(*factory);
+  inner->call<&Numbers::push_back>(5);
+  auto shelf = factory->make_writer<Shelf>("shelf");
+  auto early = factory->make_reader<Shelf>("shelf");
+  shelf->call<&Shelf::put>(std::make_shared<Numbers>());
+  shelf->call<&Shelf::fill>(0u, 7);
+  shelf->call<&Shelf::put>(std::move(inner));
+  ASSERT_TRUE(eventually([&] { return early->read()->value().size() == 2; }));
+  auto late = factory->make_reader<Shelf>("shelf");
+  for (const auto& reader : {early.get(), late.get()}) {
+    const auto view = reader->read();
+    ASSERT_EQ(view->value().size(), 2u);
+    EXPECT_EQ(summary(*view->at_place(0)), "1:7");
+    EXPECT_EQ(summary(*view->at_place(1)), "1:5");
+  }
+}
+
+TEST_P(Containers, CallsThatChangeNothingAreShippedAndCounted) {
+  auto writer = factory->make_writer<Peeked>("peeked");
+  auto reader = factory->make_reader<Peeked>("peeked");
+  EXPECT_EQ(writer->call<&Peeked::peek>(), 0);
+  EXPECT_EQ(writer->read()->value(), 0);  // is not
+  EXPECT_EQ(writer->statistics().updates, 1u);
+  EXPECT_TRUE(eventually([&] {
+    reader->read();
+    return reader->statistics().updates_evaluated == 1;
+  }));
+}
+
 TEST_P(Containers, NothingIsEvaluatedBeforeARead) {
   auto writer = make_numbers(*factory);
   const Child reader("numbers_reader");
@@ -61,6 +135,39 @@ TEST_P(Containers, NothingIsEvaluatedBeforeARead) {
   EXPECT_EQ(ask(reader, "statistics"), "0 0 0 50");
   EXPECT_EQ(ask(reader, "read"), "50:1225");
   EXPECT_EQ(ask(reader, "statistics"), "50 1 0 0");
+}
+
+TEST_P(Containers, AHandlerReadsNoArgumentsOfWhateverSize) {
+  cargoes_read = 0;
+  auto writer = factory->make_writer<Hold>("hold");
+  auto reader = factory->make_reader<Hold>("hold");
+  for (const std::size_t bytes : {8, 1000, 16000, 100000}) {
+    writer->call<&Hold::load>(Cargo{std::string(bytes, 'x')});
+  }
+  // Each is answered, so each is in the queue.
+  ASSERT_TRUE(eventually([&] { return writer->statistics().readers_waited_for == 0; }));
+  EXPECT_EQ(reader->statistics().queued, 4u);
+  EXPECT_EQ(cargoes_read, 0);
+  EXPECT_EQ(reader->read()->value(), 117008);
+  EXPECT_EQ(cargoes_read, 4);
+}
+
+TEST_P(Containers, ALongerQueueKeepsMoreUpdatesAndSavesTheWholeObject) {
+  Options patient = quick();
+  patient.queue_length = 1000;
+  auto writer = make_numbers(*factory, patient);
+  for (const std::size_t length : {1u, 64u, 500u}) {
+    Options options = quick();
+    options.queue_length = length;
+    auto reader = factory->make_reader<Numbers>("numbers", std::make_shared<Numbers>(), options);
+    const auto objects = writer->statistics().objects_sent;
+    for (int i = 0; i < 500; i++) writer->call<&Numbers::push_back>(i);
+    ASSERT_TRUE(eventually([&] { return writer->statistics().readers_waited_for == 0; }));
+    EXPECT_EQ(reader->statistics().queued, length);
+    const std::string read = summary(*reader->read());
+    EXPECT_EQ(read, summary(*writer));
+    EXPECT_EQ(writer->statistics().objects_sent - objects, length < 500 ? 1u : 0u);
+  }
 }
 
 TEST_P(Containers, AFullQueueCostsOneWholeObjectWhenItIsRead) {
@@ -165,22 +272,44 @@ TEST_P(Containers, TheWritersRoleGoesToAReadersProcessAndTheOthersFollow) {
   EXPECT_EQ(ask(follower, "until 16"), "16:61");
 }
 
-TEST_P(Containers, AWriterThatGivesItsRoleIsReadWhileTheNameServerIsSilent) {
+TEST_P(Containers, AWriterThatGivesItsRoleIsReadAndPingsWhileTheNameServerIsSilent) {
   auto writer = make_numbers(*factory);
-  const Child next("numbers_reader");
+  const Child next("numbers_reader"), follower("numbers_reader");
   ASSERT_EQ(next.line().hear_text(), "ready");
+  ASSERT_EQ(follower.line().hear_text(), "ready");
   writer->call<&Numbers::push_back>(7);
   ASSERT_EQ(ask(next, "until 1"), "1:7");
   const auto before = writer->statistics().bytes_sent;
   server->stop();
   next.line().say("take");
-  // The role's next step, which sends the object, needs the name server's answer.
   EXPECT_TRUE(eventually([&] { return !writer->is_writer(); }));
+  EXPECT_TRUE(is_pinged(follower));
   EXPECT_EQ(summary(*writer), "1:7");
+  // The role's next step, which sends the object, needs the name server's answer.
   EXPECT_EQ(writer->statistics().bytes_sent, before);
   server->go_on();
   EXPECT_EQ(next.line().hear_text(), "taken");
   EXPECT_EQ(ask(next, "push 1"), "2:8");
+}
+
+TEST_P(Containers, ADeletedWriterPingsWhileTheNameServerIsSilent) {
+  auto writer = make_numbers(*factory);
+  const Child reader("numbers_reader");
+  ASSERT_EQ(reader.line().hear_text(), "ready");
+  server->stop();
+  std::thread deleting([&] { writer.reset(); });
+  EXPECT_TRUE(is_pinged(reader));
+  server->go_on();
+  deleting.join();
+  EXPECT_EQ(ask(reader, "ended"), "so");
+}
+
+TEST_P(Containers, AViewThatIsHeldStopsNoPings) {
+  auto writer = make_numbers(*factory);
+  const Child reader("numbers_reader");
+  ASSERT_EQ(reader.line().hear_text(), "ready");
+  const auto view = writer->read();
+  EXPECT_TRUE(is_pinged(reader));
 }
 
 TEST_P(Containers, ARoleThatIsNotGivenStays) {

@@ -45,11 +45,15 @@ Reader::Reader(std::string name, std::shared_ptr<StandardContainer> copy,
     throw ContainerError("no writer of the container " + name_ + " answers");
   }
   watcher_ = std::thread(&Reader::watch, this);
+  if (options_.evaluates_in_background) {
+    evaluator_ = std::thread(&Reader::evaluate_in_background, this);
+  }
 }
 
 Reader::~Reader() {
   inbox_->stop();
   watcher_.join();
+  if (evaluator_.joinable()) evaluator_.join();
   if (inbox_->tie() != Tie::joined) return;
   Answer answer;
   ask(leave, Clock::now() + std::chrono::milliseconds(inbox_->life_ms()), &answer);
@@ -87,10 +91,11 @@ bool Reader::try_join(const en_t& writer, Clock::time_point deadline) {
 }
 
 bool Reader::ask(Kind kind, Clock::time_point deadline, Answer* answer) {
+  const std::lock_guard held(asking_);
   Head head;
   head.link = inbox_->link();
   head.kind = kind;
-  inbox_->expect_answer();
+  head.sequence = inbox_->expect_answer();
   return endpoint_.send(writer_index_, head, {}) && inbox_->wait_for_answer(deadline, answer);
 }
 
@@ -152,16 +157,18 @@ ReaderStatistics Reader::statistics() const {
   const std::lock_guard held(mutex_);
   ReaderStatistics result = statistics_;
   result.queued = inbox_->queued();
+  result.pings = inbox_->pings();
   return result;
 }
 
 void Reader::evaluate_in_background() {
-  const std::lock_guard held(mutex_);
-  if (inbox_->tie() == Tie::moving) return;
-  try {
-    evaluate();
-  } catch (const ContainerError&) {
-    // Who reads is told.
+  while (inbox_->wait_for_work()) {
+    const std::lock_guard held(mutex_);
+    try {
+      evaluate();
+    } catch (const ContainerError&) {
+      // Who reads is told.
+    }
   }
 }
 
@@ -171,16 +178,16 @@ void Reader::watch() {
   auto last = Clock::now();
   while (!inbox_->is_stopped()) {
     const auto life = std::chrono::milliseconds(inbox_->life_ms());
-    inbox_->wait_for_news(Clock::now() + life / 8);
-    if (inbox_->tie() == Tie::moving && !inbox_->is_stopped()) {
-      if (!join(patience_end(), true)) inbox_->set_tie(Tie::broken);
-    }
-    if (options_.evaluates_in_background) evaluate_in_background();
+    if (inbox_->wait_for_move(Clock::now() + life / 8)) follow_role();
     const auto now = Clock::now();
     if (now - last > life / 2) inbox_->hear();
     if (inbox_->is_writer_silent(now)) inbox_->set_tie(Tie::broken);
     last = now;
   }
+}
+
+void Reader::follow_role() {
+  if (!join(patience_end(), true)) inbox_->set_tie(Tie::broken);
 }
 
 std::unique_ptr<ActiveWriter> Reader::take_role(const Options& options) {

@@ -1,4 +1,5 @@
-// A reader container: the copy, what brings it up, and a thread that watches the writer.
+// A reader container: the copy, what brings it up, a thread that watches the writer and, if it is
+// asked for, one that evaluates: so that the program's code keeps nobody from noticing a death.
 //
 // The copy's mutex is locked before the inbox's, and by no handler. What is queued is checked
 // before it is run, so a damaged or unknown item costs a whole object and no more.
@@ -35,6 +36,7 @@ class Reader final : public ActiveReader {
   bool ask(Kind kind, Clock::time_point deadline, Answer* answer);
   void evaluate_in_background();
   void watch();
+  void follow_role();
   Clock::time_point patience_end() const;
 
   const std::string name_;
@@ -44,10 +46,11 @@ class Reader final : public ActiveReader {
   const std::shared_ptr<ReaderInbox> inbox_;
   Endpoint endpoint_;
   std::atomic<int> writer_index_{-1};
+  std::mutex asking_;         // one question at a time; locked after mutex_
   mutable std::mutex mutex_;  // of the copy, and of what follows
   bool is_whole_ = false;
   ReaderStatistics statistics_;
-  std::thread watcher_;
+  std::thread watcher_, evaluator_;
 };
 
 }  // namespace iw::containers

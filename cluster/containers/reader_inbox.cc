@@ -29,6 +29,7 @@ Answer ReaderInbox::take(const Head& head, std::span<const std::byte> block) {
   life_ms_ = std::clamp(head.life_ms, 1, life_ms_max);
   switch (head.kind) {
     case ping:
+      pings_++;
       return Answer::ok;
     case writer_ended:
       tie_ = Tie::ended;
@@ -96,9 +97,9 @@ Answer ReaderInbox::take_whole(Item item) {
   return Answer::ok;
 }
 
-void ReaderInbox::answered(int link, Answer answer, std::uint32_t) {
+void ReaderInbox::answered(int link, Answer answer, std::uint32_t question) {
   const std::lock_guard held(mutex_);
-  if (link != link_) return;
+  if (link != link_ || question != asked_) return;
   answer_ = answer;
   changed_.notify_all();
 }
@@ -119,6 +120,7 @@ void ReaderInbox::start(int link) {
   has_role_ = false;
   incoming_.reset();
   answer_.reset();
+  asked_ = 0;
   heard_ = Clock::now();
 }
 
@@ -160,6 +162,11 @@ std::size_t ReaderInbox::queued() const {
   return queue_.size();
 }
 
+std::uint64_t ReaderInbox::pings() const {
+  const std::lock_guard held(mutex_);
+  return pings_;
+}
+
 int ReaderInbox::life_ms() const {
   const std::lock_guard held(mutex_);
   return life_ms_;
@@ -175,9 +182,10 @@ bool ReaderInbox::is_writer_silent(Clock::time_point now) const {
   return tie_ == Tie::joined && now - heard_ > std::chrono::milliseconds(life_ms_);
 }
 
-void ReaderInbox::expect_answer() {
+std::uint32_t ReaderInbox::expect_answer() {
   const std::lock_guard held(mutex_);
   answer_.reset();
+  return ++asked_;
 }
 
 bool ReaderInbox::wait_for_answer(Clock::time_point deadline, Answer* answer) {
@@ -202,14 +210,19 @@ bool ReaderInbox::wait_for_role(Clock::time_point deadline) {
   return has_role_;
 }
 
-bool ReaderInbox::has_news() const {
-  const bool has_work = object_.has_value() || !queue_.empty();
-  return is_stopped_ || tie_ == Tie::moving || (options_.evaluates_in_background && has_work);
+bool ReaderInbox::wait_for_move(Clock::time_point until) {
+  std::unique_lock held(mutex_);
+  changed_.wait_until(held, until, [&] { return is_stopped_ || tie_ == Tie::moving; });
+  return !is_stopped_ && tie_ == Tie::moving;
 }
 
-void ReaderInbox::wait_for_news(Clock::time_point until) {
+bool ReaderInbox::wait_for_work() {
   std::unique_lock held(mutex_);
-  changed_.wait_until(held, until, [&] { return has_news(); });
+  changed_.wait(held, [&] {
+    const bool has_work = object_.has_value() || !queue_.empty();
+    return is_stopped_ || (has_work && tie_ != Tie::moving);
+  });
+  return !is_stopped_;
 }
 
 void ReaderInbox::stop() {

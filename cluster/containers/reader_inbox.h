@@ -50,19 +50,22 @@ class ReaderInbox : public Receiver {
   void set_tie(Tie tie);
   int link() const;
   std::size_t queued() const;
+  std::uint64_t pings() const;
   int life_ms() const;
   // Silence counts from now.
   void hear();
   // Joined, and nothing came for the writer's life_ms.
   bool is_writer_silent(Clock::time_point now) const;
-  // The next answer, whatever came before. False: none by then.
-  void expect_answer();
+  // A question's number, which its answer has. False: none by then.
+  std::uint32_t expect_answer();
   bool wait_for_answer(Clock::time_point deadline, Answer* answer);
   // Until an object is there, or none will come.
   bool wait_for_object(Clock::time_point deadline);
   bool wait_for_role(Clock::time_point deadline);
-  // For the thread that watches: until there is something for it, or then.
-  void wait_for_news(Clock::time_point until);
+  // For the thread that watches: whether the writer's role moves. False: stopped, or not by then.
+  bool wait_for_move(Clock::time_point until);
+  // For the thread that evaluates: until there is something to evaluate. False: stopped.
+  bool wait_for_work();
   void stop();
   bool is_stopped() const;
   void wait_until_stopped(Clock::time_point until);
@@ -74,7 +77,6 @@ class ReaderInbox : public Receiver {
   Answer take_part(const Head& head, std::span<const std::byte> block);
   Answer take_whole(Item item);
   void lose_incoming();
-  bool has_news() const;
 
   const Options options_;
   mutable std::mutex mutex_;
@@ -91,6 +93,8 @@ class ReaderInbox : public Receiver {
   bool is_behind_ = true;
   bool has_role_ = false;
   bool is_stopped_ = false;
+  std::uint64_t pings_ = 0;
+  std::uint32_t asked_ = 0;  // the last question's number
   std::optional<Answer> answer_;
 };
 

@@ -89,9 +89,9 @@ void ReaderLink::ping_if_quiet(Endpoint& endpoint, Clock::time_point now, int pi
   send(endpoint, head, {});
 }
 
-bool ReaderLink::is_dead(std::uint64_t answers, Clock::time_point now) {
-  if (answers != answers_seen_ || (answers >= sent_ && !is_refused_)) {
-    answers_seen_ = answers;
+bool ReaderLink::is_dead(Clock::time_point now) {
+  if (answers_ != answers_seen_ || (answers_ >= sent_ && !is_refused_)) {
+    answers_seen_ = answers_;
     waits_since_ = now;
   }
   return now - waits_since_ > std::chrono::milliseconds(life_ms_);

@@ -36,7 +36,7 @@ class ReaderLink {
   void add_update(std::shared_ptr<const Parcel> parcel, std::size_t outbox_max);
   void add(std::shared_ptr<const Parcel> parcel);
   void add_object(std::shared_ptr<const Parcel> object);
-  // How many messages were answered: to be told before what follows.
+  // How many messages were answered so far, and what the answers said was told.
   void note_answers(std::uint64_t answers) { answers_ = answers; }
   // What there is room for. How many bytes.
   std::uint64_t push(Endpoint& endpoint);
@@ -49,12 +49,12 @@ class ReaderLink {
   bool is_suspended() const { return is_suspended_; }
   bool lacks_object() const { return wants_object_ || is_suspended_; }
   bool has_outbox() const { return !outbox_.empty(); }
-  bool is_settled(std::uint64_t answers) const { return outbox_.empty() && answers >= sent_; }
+  bool is_settled() const { return outbox_.empty() && answers_ >= sent_; }
   // A message was refused though all before it had been answered, so that there was room: nobody
   // is there, and nothing will come back that says so.
   bool is_cut_off() const { return is_cut_off_; }
   // To be asked again and again: for life_ms a message has had no answer, or none could be sent.
-  bool is_dead(std::uint64_t answers, Clock::time_point now);
+  bool is_dead(Clock::time_point now);
   void forgive(Clock::time_point now) { waits_since_ = now; }
 
  private:

@@ -18,7 +18,7 @@ Answer WriterInbox::take_join(const Head& head, std::span<const std::byte> block
   }
   std::memcpy(&joiner.name, block.data(), sizeof joiner.name);
   joiners_.push_back(joiner);
-  joined_.notify_all();
+  knocked_.notify_all();
   return Answer::ok;
 }
 
@@ -34,12 +34,14 @@ Answer WriterInbox::take(const Head& head, std::span<const std::byte> block) {
       news_.wanting.push_back(head.link);
       break;
     case want_role:
-      if (!may_take_role_ || news_.role_wanted_by != 0) return Answer::refused;
-      news_.role_wanted_by = head.link;
-      break;
+      if (!may_take_role_ || role_wanted_by_ != 0) return Answer::refused;
+      role_wanted_by_ = head.link;
+      knocked_.notify_all();
+      return Answer::ok;
     case role_taken:
-      news_.is_role_taken = true;
-      break;
+      is_role_taken_ = true;
+      knocked_.notify_all();
+      return Answer::ok;
     default:
       return Answer::refused;
   }
@@ -78,37 +80,66 @@ void WriterInbox::close(int link) {
   answers_.erase(link);
 }
 
-std::uint64_t WriterInbox::answers(int link) const {
-  const std::lock_guard held(mutex_);
-  const auto found = answers_.find(link);
-  return found == answers_.end() ? 0 : found->second;
-}
-
 void WriterInbox::set_joining(bool is_allowed) {
   const std::lock_guard held(mutex_);
-  may_join_ = is_allowed;
+  may_join_ = is_allowed && !is_door_closed_;
 }
 
 void WriterInbox::set_giving(bool is_allowed) {
   const std::lock_guard held(mutex_);
-  may_take_role_ = is_allowed;
+  may_take_role_ = is_allowed && !is_door_closed_;
 }
 
 bool WriterInbox::wait_for_joiner(Joiner* joiner) {
   std::unique_lock held(mutex_);
-  joined_.wait(held, [&] { return is_stopped_ || !joiners_.empty(); });
-  if (is_stopped_) return false;
+  knocked_.wait(held, [&] { return is_door_closed_ || !joiners_.empty(); });
+  if (is_door_closed_) return false;
   *joiner = joiners_.front();
   joiners_.pop_front();
   return true;
 }
 
-WriterInbox::News WriterInbox::take_news(Clock::time_point until, bool wants_answers) {
+bool WriterInbox::wait_for_taker(int* taker) {
+  std::unique_lock held(mutex_);
+  knocked_.wait(held, [&] { return is_door_closed_ || role_wanted_by_ != 0; });
+  if (is_door_closed_) return false;
+  *taker = std::exchange(role_wanted_by_, 0);
+  is_role_taken_ = false;
+  return true;
+}
+
+bool WriterInbox::wait_for_role_taken(Clock::time_point until) {
+  std::unique_lock held(mutex_);
+  knocked_.wait_until(held, until, [&] { return is_door_closed_ || is_role_taken_; });
+  return is_role_taken_;
+}
+
+void WriterInbox::close_door() {
+  const std::lock_guard held(mutex_);
+  may_join_ = may_take_role_ = false;
+  is_door_closed_ = true;
+  knocked_.notify_all();
+}
+
+bool WriterInbox::is_door_closed() const {
+  const std::lock_guard held(mutex_);
+  return is_door_closed_;
+}
+
+void WriterInbox::wait_for_news(Clock::time_point until, bool wants_answers) {
   std::unique_lock held(mutex_);
   wants_answers_ = wants_answers;
-  changed_.wait_until(held, until, [&] { return has_news_ || (wants_answers && has_answers_); });
-  has_news_ = has_answers_ = wants_answers_ = false;
-  return std::exchange(news_, {});
+  changed_.wait_until(held, until,
+                      [&] { return is_stopped_ || has_news_ || (wants_answers && has_answers_); });
+  wants_answers_ = false;
+}
+
+WriterInbox::News WriterInbox::take_news() {
+  const std::lock_guard held(mutex_);
+  has_news_ = has_answers_ = false;
+  News news = std::exchange(news_, {});
+  news.answers = answers_;
+  return news;
 }
 
 void WriterInbox::wake() {
@@ -119,9 +150,8 @@ void WriterInbox::wake() {
 
 void WriterInbox::stop() {
   const std::lock_guard held(mutex_);
-  is_stopped_ = has_news_ = true;
+  is_stopped_ = true;
   changed_.notify_all();
-  joined_.notify_all();
 }
 
 bool WriterInbox::is_stopped() const {

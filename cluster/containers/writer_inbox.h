@@ -1,4 +1,5 @@
 // What has come to a writer: readers that join, what they ask for, how many messages each answered.
+// What the answers said is taken together with how many there were: who has all answers knows all.
 // Only links that the writer has opened count; the others are told that they are gone.
 #pragma once
 
@@ -23,7 +24,6 @@ class WriterInbox : public Receiver {
 
   void open(int link);
   void close(int link);
-  std::uint64_t answers(int link) const;
   // Whether readers may join, and whether one may take the writer's role.
   void set_joining(bool is_allowed);
   void set_giving(bool is_allowed);
@@ -32,17 +32,22 @@ class WriterInbox : public Receiver {
     int link;
     en_t name;
   };
-  // False: stopped.
+  // False: the door is closed.
   bool wait_for_joiner(Joiner* joiner);
+  bool wait_for_taker(int* taker);
+  // False: closed, or the time is up.
+  bool wait_for_role_taken(Clock::time_point until);
+  void close_door();
+  bool is_door_closed() const;
 
   struct News {
     std::vector<int> leaving, wanting, gone;
     std::vector<std::pair<int, std::uint32_t>> full;  // and at which item
-    int role_wanted_by = 0;
-    bool is_role_taken = false;
+    std::map<int, std::uint64_t> answers;             // of each open link, so far
   };
-  // Waits for something, or until then. With `wants_answers` an answer is something, too.
-  News take_news(Clock::time_point until, bool wants_answers);
+  // For something, or until then. With `wants_answers` an answer is something, too.
+  void wait_for_news(Clock::time_point until, bool wants_answers);
+  News take_news();
   void wake();
   void stop();
   bool is_stopped() const;
@@ -52,9 +57,11 @@ class WriterInbox : public Receiver {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::condition_variable joined_;
-  bool may_join_ = true, may_take_role_ = false, is_stopped_ = false;
+  std::condition_variable knocked_;  // who joins, wants the role or has taken it
+  bool may_join_ = true, may_take_role_ = false, is_door_closed_ = false, is_stopped_ = false;
   bool has_news_ = false, has_answers_ = false, wants_answers_ = false;
+  int role_wanted_by_ = 0;
+  bool is_role_taken_ = false;
   std::map<int, std::uint64_t> answers_;  // of the open links
   std::deque<Joiner> joiners_;
   News news_;

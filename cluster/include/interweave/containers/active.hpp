@@ -17,7 +17,7 @@
 // wrong first.
 //
 // Threads: all of it may be called from any thread. Functions run with the container's mutex held
-// and must not call the same container.
+// and must not call the same container. Neither they nor views keep anybody from being pinged.
 #pragma once
 
 #include <optional>
@@ -54,16 +54,17 @@ enum class Tie {
 
 struct WriterStatistics {
   std::size_t readers = 0;
-  std::size_t readers_behind = 0;  // with full queues: sent nothing until they are read
-  std::uint64_t updates = 0;       // calls that were shipped, whatever they changed
-  std::uint64_t objects_sent = 0;  // each to one reader
+  std::size_t readers_behind = 0;      // with full queues: sent nothing until they are read
+  std::size_t readers_waited_for = 0;  // have not answered all: 0 and none behind: all is queued
+  std::uint64_t updates = 0;           // calls that were shipped, whatever they changed
+  std::uint64_t objects_sent = 0;      // each to one reader
   std::uint64_t bytes_sent = 0;
 };
 struct ReaderStatistics {
   std::uint64_t updates_evaluated = 0;
   std::uint64_t objects_evaluated = 0;
-  std::uint64_t recoveries =
-      0;  // of a queue that was damaged, or had what the reader does not know
+  std::uint64_t recoveries = 0;  // of a damaged queue, or one with what the reader does not know
+  std::uint64_t pings = 0;
   std::size_t queued = 0;
 };
 
@@ -78,7 +79,7 @@ class ActiveWriter {
                     const std::function<void()>& call) = 0;
   virtual std::mutex& mutex() = 0;  // of the object
   virtual bool is_writer() const = 0;
-  virtual WriterStatistics statistics() const = 0;
+  virtual WriterStatistics statistics() = 0;
 };
 
 class ActiveReader {

@@ -1,0 +1,190 @@
+#include "containers/readership.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace iw::containers {
+
+Readership::Readership(std::shared_ptr<WriterInbox> inbox, Endpoint& endpoint,
+                       const Options& options)
+    : inbox_(std::move(inbox)), endpoint_(endpoint), options_(options) {}
+
+void Readership::ship(const std::shared_ptr<const Parcel>& update) {
+  const std::lock_guard held(mutex_);
+  statistics_.updates++;
+  for (ReaderLink& link : links_) {
+    link.add_update(update, options_.queue_length);
+    send_to(link);
+  }
+}
+
+void Readership::want_objects() {
+  const std::lock_guard held(mutex_);
+  for (ReaderLink& link : links_) {
+    if (!link.is_suspended()) link.want_object();
+    send_to(link);
+  }
+}
+
+void Readership::send_object(const std::shared_ptr<const Parcel>& object) {
+  const std::lock_guard held(mutex_);
+  for (ReaderLink& link : links_) {
+    if (!link.needs_object_now()) continue;
+    link.add_object(object);
+    statistics_.objects_sent++;
+    send_to(link);
+  }
+}
+
+void Readership::hand_over(int taker, const std::shared_ptr<const Parcel>& object) {
+  const std::lock_guard held(mutex_);
+  for (ReaderLink& link : links_) {
+    const bool takes = link.number() == taker;
+    if (takes) link.add_object(object);
+    link.add(Parcel::empty(takes ? role_is_yours : writer_moved));
+    send_to(link);
+  }
+}
+
+void Readership::end(const std::shared_ptr<const Parcel>& object) {
+  const std::lock_guard held(mutex_);
+  for (ReaderLink& link : links_) {
+    if (object != nullptr && link.lacks_object()) link.add_object(object);
+    link.add(Parcel::empty(writer_ended));
+    send_to(link);
+  }
+}
+
+void Readership::send_to(ReaderLink& link) {
+  const bool had_outbox = link.has_outbox();
+  statistics_.bytes_sent += link.push(endpoint_);
+  if (link.has_outbox() && !had_outbox) inbox_->wake();
+  if (link.needs_object_now()) changed_.notify_all();
+}
+
+bool Readership::is_object_wanted() const {
+  return std::ranges::any_of(links_, &ReaderLink::needs_object_now);
+}
+
+bool Readership::wants_object_now() const {
+  const std::lock_guard held(mutex_);
+  return is_object_wanted();
+}
+
+bool Readership::wait_until_object_wanted() {
+  std::unique_lock held(mutex_);
+  changed_.wait(held, [&] { return is_stopped_ || is_object_wanted(); });
+  return !is_stopped_;
+}
+
+void Readership::stop() {
+  const std::lock_guard held(mutex_);
+  is_stopped_ = true;
+  changed_.notify_all();
+}
+
+bool Readership::lacks_objects() const {
+  const std::lock_guard held(mutex_);
+  return std::ranges::any_of(links_, &ReaderLink::lacks_object);
+}
+
+bool Readership::has(int link) const {
+  const std::lock_guard held(mutex_);
+  return std::ranges::find(links_, link, &ReaderLink::number) != links_.end();
+}
+
+void Readership::let_in(int link, int index) {
+  const std::lock_guard held(mutex_);
+  inbox_->open(link);
+  links_.emplace_back(link, index, options_.life_ms);
+  send_to(links_.back());
+}
+
+void Readership::note(const WriterInbox::News& news) {
+  for (const int number : news.gone) drop(number);
+  for (const int number : news.leaving) drop(number);
+  for (const auto& [number, sequence] : news.full) {
+    if (ReaderLink* link = find(number)) link->suspend(sequence);
+  }
+  for (const int number : news.wanting) {
+    if (ReaderLink* link = find(number)) link->want_object();
+  }
+  for (const auto& [number, answers] : news.answers) {
+    if (ReaderLink* link = find(number)) link->note_answers(answers);
+  }
+}
+
+void Readership::catch_up() {
+  note(inbox_->take_news());
+  for (ReaderLink& link : links_) send_to(link);
+  if (is_settling_ && is_settled()) changed_.notify_all();
+}
+
+void Readership::pass(Clock::time_point now) {
+  const std::lock_guard held(mutex_);
+  catch_up();
+  for (ReaderLink& link : links_) link.ping_if_quiet(endpoint_, now, options_.ping_ms);
+  drop_the_dead(now);
+}
+
+// If the thread that serves was itself stopped, answers wait unread: nobody is judged by that time.
+void Readership::drop_the_dead(Clock::time_point now) {
+  const bool was_away = now - last_pass_ > std::chrono::milliseconds(options_.life_ms) / 2;
+  last_pass_ = now;
+  drop_if([&](ReaderLink& link) {
+    if (was_away) link.forgive(now);
+    return link.is_cut_off() || link.is_dead(now);
+  });
+}
+
+void Readership::drop_if(const std::function<bool(ReaderLink&)>& is_gone) {
+  std::vector<int> gone;
+  for (ReaderLink& link : links_) {
+    if (is_gone(link)) gone.push_back(link.number());
+  }
+  for (const int number : gone) drop(number);
+}
+
+ReaderLink* Readership::find(int number) {
+  const auto found = std::ranges::find(links_, number, &ReaderLink::number);
+  return found == links_.end() ? nullptr : &*found;
+}
+
+void Readership::drop(int number) {
+  const ReaderLink* link = find(number);
+  if (link == nullptr) return;
+  endpoint_.unmap(link->index());
+  inbox_->close(number);
+  std::erase_if(links_, [&](const ReaderLink& each) { return each.number() == number; });
+}
+
+bool Readership::awaits_answers() const {
+  const std::lock_guard held(mutex_);
+  return is_settling_ || std::ranges::any_of(links_, &ReaderLink::has_outbox);
+}
+
+bool Readership::is_settled() const { return std::ranges::all_of(links_, &ReaderLink::is_settled); }
+
+void Readership::settle(Clock::time_point deadline) {
+  std::unique_lock held(mutex_);
+  is_settling_ = true;
+  inbox_->wake();
+  catch_up();
+  changed_.wait_until(held, deadline, [&] { return is_settled(); });
+  is_settling_ = false;
+}
+
+WriterStatistics Readership::statistics() {
+  const std::lock_guard held(mutex_);
+  catch_up();
+  const auto count = [&](const auto& is_so) {
+    return static_cast<std::size_t>(std::ranges::count_if(links_, is_so));
+  };
+  WriterStatistics result = statistics_;
+  result.readers = links_.size();
+  result.readers_behind = count(&ReaderLink::is_suspended);
+  result.readers_waited_for = links_.size() - count(&ReaderLink::is_settled);
+  return result;
+}
+
+}  // namespace iw::containers
