@@ -115,6 +115,11 @@ def test_a_tree_with_a_freed_part_does_not_end_the_callee(caller, segment, url):
         assert segment["root"].in_stock == 10
         segment["root"].lower = None
     assert caller("restock", 11, 20) == ["3 parts visited, 3 ordered for 382.50"]
+    with segment.write():  # as many blocks as before
+        root = segment["root"]
+        gone, root.higher = root.higher, segment.new(segment.block(root).layout)
+        segment.free(gone)
+    assert caller("restock", 21, 22) == ["2 parts visited, 2 ordered for 20.50"]
 
 
 PART = {"number": 1, "in_stock": 1, "price": 1.5, "name": "x", "lower": None, "higher": None}

@@ -9,69 +9,62 @@
 namespace stock {
 namespace {
 
-// Whether a part of the copy's version is there. `p` may lead anywhere; a lock is held.
-bool is_part(const iw::Segment& segment, const void* p) {
-  IW_block_t block{};
-  block.size = sizeof block;
-  if (IW_describe_block(segment.handle(), p, &block) != 0) return false;
-  const auto offset = static_cast<const char*>(p) - static_cast<const char*>(block.address);
-  return block.type == IW_part && block.is_reserved == 0 && offset % sizeof(part) == 0;
-}
-
 // The MIP came from outside: it must lead to a part. A lock is held.
-part* part_at(const iw::Segment& segment, const std::string& mip) {
+part* part_at(const KnownParts& parts, const std::string& mip) {
   void* const place = IW_mip_to_ptr(mip.c_str());
   if (place == nullptr) throw iw::Error::last();
-  if (!is_part(segment, place)) {
+  auto* const found = static_cast<part*>(place);
+  if (!parts.has(found)) {
     throw std::runtime_error(mip + " leads to no part; give the MIP of a stock's root");
   }
-  return static_cast<part*>(place);
+  return found;
 }
 
 // The pointers came from outside, too. Ends a walk that leads out of the segment or to a part that
-// was freed, and one in a circle: a tree has no more parts than the segment has blocks.
+// was freed, and one in a circle.
 class WalkCheck {
  public:
-  explicit WalkCheck(const iw::Segment& segment)
-      : segment_(segment), left_(stats_of(segment).blocks) {}
+  explicit WalkCheck(const KnownParts& parts) : parts_(parts), left_(parts.count()) {}
   void operator()(const part* one) {
-    if (!is_part(segment_, one)) throw std::runtime_error("these parts are no tree: one is gone");
+    if (!parts_.has(one)) throw std::runtime_error("these parts are no tree: one is gone");
     if (left_-- == 0) throw std::runtime_error("these parts are no tree: one comes twice");
   }
 
  private:
-  const iw::Segment& segment_;
-  std::uint64_t left_;
+  const KnownParts& parts_;
+  std::size_t left_;
 };
 
 }  // namespace
 
-const iw::Segment& SharedStocks::segment_of(const std::string& mip) {
+SharedStocks::Open& SharedStocks::open(const std::string& mip) {
   const std::string url = mip.substr(0, mip.find('#'));
   for (auto one = open_.begin(); one != open_.end(); ++one) {
-    if (one->first != url) continue;
+    if (one->url != url) continue;
     open_.splice(open_.begin(), open_, one);
-    return open_.front().second;
+    return open_.front();
   }
-  open_.emplace_front(url, iw::Segment(url, IW_open_options{}));  // not made if it is not there
+  open_.push_front({url, iw::Segment(url, IW_open_options{}), {}});  // not made if it is not there
   if (open_.size() > kOpenMax) open_.pop_back();
-  return open_.front().second;
+  return open_.front();
 }
 
 receipt SharedStocks::restock(const std::string& root_mip, const restock_order& order) {
-  const iw::Segment& segment = segment_of(root_mip);
+  auto& [url, segment, parts] = open(root_mip);
   iw::WriteLock lock(segment);
-  receipt done = stock::restock(part_at(segment, root_mip), order, WalkCheck(segment));
+  parts.update(segment);
+  receipt done = stock::restock(part_at(parts, root_mip), order, WalkCheck(parts));
   lock.release();
   done.traffic = traffic_of(segment);
   return done;
 }
 
 receipt SharedStocks::introduce(const new_part& wanted) {
-  const iw::Segment& segment = segment_of(wanted.root);
+  auto& [url, segment, parts] = open(wanted.root);
   iw::WriteLock lock(segment);
-  part* root = part_at(segment, wanted.root);
-  part** const place = place_of(&root, wanted.number, WalkCheck(segment));
+  parts.update(segment);
+  part* root = part_at(parts, wanted.root);
+  part** const place = place_of(&root, wanted.number, WalkCheck(parts));
   if (*place != nullptr) {
     throw std::runtime_error("part " + std::to_string(wanted.number) + " is there already ('" +
                              (*place)->name + "'); take another number");

@@ -7,8 +7,8 @@
 #include <interweave.hpp>
 #include <list>
 #include <string>
-#include <utility>
 
+#include "callee/known_parts.h"
 #include "service.h"
 #include "stock.hpp"
 
@@ -22,10 +22,15 @@ class SharedStocks {
 
  private:
   static constexpr std::size_t kOpenMax = 16;  // a caller can name any number of segments
+  struct Open {
+    std::string url;
+    iw::Segment segment;
+    KnownParts parts;
+  };
 
-  const iw::Segment& segment_of(const std::string& mip);
+  Open& open(const std::string& mip);
 
-  std::list<std::pair<std::string, iw::Segment>> open_;  // by URL, the last used first
+  std::list<Open> open_;  // the last used first
 };
 
 }  // namespace stock
