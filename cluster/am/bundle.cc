@@ -39,7 +39,7 @@ Bundle::~Bundle() {
     const fabric::Exclusion excluded(*worker_);
     while (!endpoints_.empty()) free_endpoint(endpoints_.begin()->second.get());
   }
-  worker_.reset();
+  fabric::close_worker(&worker_);
 }
 
 iw_am_endpoint* Bundle::add_endpoint() { return add_endpoint(next_endpoint_++); }

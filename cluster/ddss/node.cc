@@ -86,7 +86,7 @@ int Node::start() {
 Node::~Node() {
   segments_.clear();
   if (members_ != nullptr) members_->close_links();
-  worker_.reset();
+  fabric::close_worker(&worker_);
 }
 
 int Node::meet() {

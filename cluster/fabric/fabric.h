@@ -185,6 +185,13 @@ class Worker {
   virtual bool in_handler() const = 0;
 };
 
+// Destroys the worker. Its handlers run until it is closed, and may use it by this pointer, which
+// reset() would clear first.
+inline void close_worker(std::unique_ptr<Worker>* worker) {
+  delete worker->get();
+  worker->release();
+}
+
 class Exclusion {
  public:
   explicit Exclusion(Worker& worker) : worker_(worker) { worker_.enter(); }

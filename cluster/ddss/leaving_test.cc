@@ -1,0 +1,49 @@
+// Nodes that leave while others do: each hears of the others' end while it closes itself.
+#include "ddss/ddss_fixture.h"
+
+namespace iw::ddss {
+namespace {
+
+constexpr int nodes = 6, rounds = 8;
+
+}  // namespace
+
+// Knows all others by a segment of each, and leaves with them.
+ROLE(leaver) {
+  if (!join(parent)) return 1;
+  ddss_allocation_t how{};
+  how.placement = DDSS_LOCAL;
+  parent.say(text_of(ddss_allocate(8, DDSS_NULL, &how)));
+  std::uint64_t value = 0;
+  for (int i = 0; i < nodes; i++) {
+    if (ddss_get(key_of(parent.hear_text()), &value, sizeof value) != 0) return 2;
+  }
+  parent.say_value(0);
+  parent.hear_text();
+  return ddss_finish();
+}
+
+class Leaving : public Space {};
+
+TEST_P(Leaving, AtTheSameTimeIsNobodysEnd) {
+  for (int round = 0; round < rounds; round++) {
+    std::deque<Child> leavers;
+    std::vector<std::string> keys;
+    for (int i = 0; i < nodes; i++) {
+      Child& leaver = leavers.emplace_back("leaver");
+      leaver.line().say(std::string(ddss_address()));
+      ASSERT_GT(leaver.line().hear_value<int>(), 0);
+      keys.push_back(leaver.line().hear_text());
+    }
+    for (const Child& leaver : leavers) {
+      for (const std::string& key : keys) leaver.line().say(key);
+    }
+    for (const Child& leaver : leavers) EXPECT_EQ(result(leaver), 0);
+    for (const Child& leaver : leavers) leaver.line().say(std::string("leave"));
+    for (Child& leaver : leavers) EXPECT_EQ(leaver.wait_for_end(), 0);
+  }
+}
+
+OVER_ALL_TRANSPORTS(Leaving);
+
+}  // namespace iw::ddss
