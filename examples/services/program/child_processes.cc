@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "space/patience.h"
 #include "space/space.h"
@@ -46,19 +47,23 @@ void ChildProcesses::reap_one(pid_t* child) const {
   *child = 0;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   throw Failure("process " + std::to_string(ended) + " that worked for this one " +
-                (WIFSIGNALED(status) ? "was killed" : "failed"));
+                (WIFSIGNALED(status) ? std::string("ended: ") + strsignal(WTERMSIG(status))
+                                     : std::string("failed")));
 }
 
 void ChildProcesses::check_alive() {
   for (pid_t& child : children_) reap_one(&child);
 }
 
-void ChildProcesses::await_end(const command_line::StopSignal& stop) {
+void ChildProcesses::await_end(const command_line::StopSignal& stop,
+                               const std::function<void()>& meanwhile) {
+  const auto is_ended = [](pid_t child) { return child == 0; };
   for (Patience patience;; patience.pause()) {
     if (stop.requested()) throw Interrupted();
     check_alive();
-    if (std::all_of(children_.begin(), children_.end(), [](pid_t each) { return each == 0; }))
-      return;
+    const bool is_over = std::all_of(children_.begin(), children_.end(), is_ended);
+    meanwhile();
+    if (is_over) return;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ class ChildProcesses {
   void start(const std::string& program, const std::vector<std::string>& arguments);
   // Throws Failure if one has ended, unless it ended well.
   void check_alive();
-  // Until all have ended; throws Failure if one did not end well, or Interrupted.
-  void await_end(const command_line::StopSignal& stop);
+  // Until all have ended, and `meanwhile` was called once more; throws Failure if one did not end
+  // well, or Interrupted.
+  void await_end(
+      const command_line::StopSignal& stop, const std::function<void()>& meanwhile = [] {});
 
  private:
   void reap_one(pid_t* child) const;
