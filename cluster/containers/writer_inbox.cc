@@ -129,9 +129,10 @@ bool WriterInbox::is_door_closed() const {
 void WriterInbox::wait_for_news(Clock::time_point until, bool wants_answers) {
   std::unique_lock held(mutex_);
   wants_answers_ = wants_answers;
-  changed_.wait_until(held, until,
-                      [&] { return is_stopped_ || has_news_ || (wants_answers && has_answers_); });
-  wants_answers_ = false;
+  changed_.wait_until(held, until, [&] {
+    return is_stopped_ || is_woken_ || has_news_ || (wants_answers && has_answers_);
+  });
+  wants_answers_ = is_woken_ = false;
 }
 
 WriterInbox::News WriterInbox::take_news() {
@@ -144,7 +145,7 @@ WriterInbox::News WriterInbox::take_news() {
 
 void WriterInbox::wake() {
   const std::lock_guard held(mutex_);
-  has_news_ = true;
+  is_woken_ = true;
   changed_.notify_all();
 }
 

@@ -45,7 +45,7 @@ class WriterInbox : public Receiver {
     std::vector<std::pair<int, std::uint32_t>> full;  // and at which item
     std::map<int, std::uint64_t> answers;             // of each open link, so far
   };
-  // For something, or until then. With `wants_answers` an answer is something, too.
+  // For news, for wake(), or until then. With `wants_answers` an answer is news, too.
   void wait_for_news(Clock::time_point until, bool wants_answers);
   News take_news();
   void wake();
@@ -59,7 +59,7 @@ class WriterInbox : public Receiver {
   std::condition_variable changed_;
   std::condition_variable knocked_;  // who joins, wants the role or has taken it
   bool may_join_ = true, may_take_role_ = false, is_door_closed_ = false, is_stopped_ = false;
-  bool has_news_ = false, has_answers_ = false, wants_answers_ = false;
+  bool has_news_ = false, has_answers_ = false, wants_answers_ = false, is_woken_ = false;
   int role_wanted_by_ = 0;
   bool is_role_taken_ = false;
   std::map<int, std::uint64_t> answers_;  // of the open links
