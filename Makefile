@@ -9,13 +9,16 @@ PROBLEM ?= lw3
 TARGET ?=
 export BUILD PREFIX ONLY FRAMES PROBLEM TARGET
 
-.PHONY: help setup build python demo test test-machines test-long bench fuzz tidy format generate install clean
+.PHONY: help setup setup-rdma build python demo test test-machines test-rdma test-long bench fuzz tidy format generate install clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 setup:  ## install what building and testing need (as root or with sudo); nothing if it is there
 	@make/setup.sh
+
+setup-rdma:  ## and what test-rdma needs: an emulator of a PC, and a kernel for its guest
+	@make/setup.sh rdma
 
 build: setup  ## build the interweave program, the client library and the examples
 	@make/build.sh
@@ -31,6 +34,9 @@ test: setup  ## everything that must hold, about half an hour on 2 cores
 
 test-machines: build  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
 	@make/test_machines.sh --all
+
+test-rdma: setup-rdma build  ## the cluster's tests over verbs: soft RoCE in an emulated PC (no root; some minutes)
+	@make/test_rdma.sh
 
 test-long: build  ## the longer campaigns: 200 server kills, a million edits on ten machines, five minutes of fuzz a decoder
 	@make/test_long.sh

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need: packages of Debian or Ubuntu, and the crates that
 # Cargo.lock names (fetched by cargo itself). Does nothing when everything is there.
+#   make/setup.sh rdma    also what `make test-rdma` needs: an emulator of a PC, and a kernel for its guest in
+#                         $BUILD/rdma
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,6 +20,11 @@ packages=(
   chromium
   libcurl4-gnutls-dev nlohmann-json3-dev
 )
+case "${1:-}" in
+  '') ;;
+  rdma) packages+=(qemu-system-x86 rdma-core ibverbs-providers iproute2 busybox-static kmod cpio) ;;
+  *) echo "setup: there is no set '$1'" >&2; exit 2 ;;
+esac
 # The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.
 rust_minor_min=95
 
@@ -58,3 +65,16 @@ rust_is_new_enough || {
   echo "setup: Rust 1.$rust_minor_min or newer with rustfmt and clippy is needed; found: $(rustc --version 2>/dev/null || echo none)" >&2
   exit 1
 }
+
+# The guest's kernel is only unpacked, never installed.
+guest_kernel() {
+  local folder package
+  folder=${BUILD:-build}/rdma
+  ls "$folder"/linux-image-*.deb >/dev/null 2>&1 && return
+  package=$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" { found = $2 } END { print found }')
+  [ -n "$package" ] || { echo "setup: no linux-image-amd64 among this distribution's packages" >&2; exit 1; }
+  mkdir -p "$folder"
+  echo "setup: fetching $package"
+  (cd "$folder" && apt-get -qq -o APT::Sandbox::User=root download "$package")
+}
+[ "${1:-}" != rdma ] || guest_kernel

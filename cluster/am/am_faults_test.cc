@@ -94,7 +94,7 @@ ROLE(victim) {
 }
 
 class Faults : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Over, Faults, ::testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Over, Faults, ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Faults, EveryRequestIsAnsweredOrComesBackOnce) {

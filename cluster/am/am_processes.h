@@ -12,6 +12,7 @@
 
 #include "interweave/am.h"
 #include "testing/children.h"
+#include "testing/transports.h"
 
 namespace iw::am_test {
 

@@ -125,7 +125,8 @@ class Messages : public ::testing::TestWithParam<const char*> {
   en_t there_name_{};
   int to_ = -1;
 };
-INSTANTIATE_TEST_SUITE_P(Over, Messages, ::testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Over, Messages,
+                         ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Messages, WordsGoThereAndBack) {

@@ -12,6 +12,7 @@
 
 #include "interweave/ddss.h"
 #include "testing/children.h"
+#include "testing/transports.h"
 
 namespace iw::ddss {
 
@@ -63,12 +64,15 @@ class Space : public ::testing::TestWithParam<const char*> {
     child.line().say(std::string(order));
     return result(child);
   }
-  static bool is_shared_memory() { return std::string(GetParam()) != "tcp"; }
+  static bool is_shared_memory() { return std::string(GetParam()) == "shm"; }
+  // The adapters put and get by themselves, but do not do the locks' atomics.
+  static bool is_verbs() { return std::string(GetParam()) == "verbs"; }
   std::deque<Child> children_;
 };
 
-#define OVER_ALL_TRANSPORTS(suite)                                       \
-  INSTANTIATE_TEST_SUITE_P(Over, suite, ::testing::Values("shm", "tcp"), \
+#define OVER_ALL_TRANSPORTS(suite)                                                       \
+  INSTANTIATE_TEST_SUITE_P(Over, suite,                                                  \
+                           ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})), \
                            [](const auto& each) { return std::string(each.param); })
 
 inline std::vector<std::uint8_t> pattern(std::size_t size, unsigned seed) {

@@ -1,8 +1,6 @@
 #include "fabric/door.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -13,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fabric/own_addresses.h"
 #include "fabric/stream.h"
 
 namespace iw::fabric {
@@ -31,22 +30,6 @@ struct Question {
 };
 static_assert(std::is_trivially_copyable_v<Question>);
 
-// The first address by which another machine may reach this one; loopback if there is none.
-std::uint32_t own_ip4() {
-  std::uint32_t found = htonl(INADDR_LOOPBACK);
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
-    const bool is_usable = each->ifa_addr != nullptr && each->ifa_addr->sa_family == AF_INET &&
-                           (each->ifa_flags & IFF_LOOPBACK) == 0 && (each->ifa_flags & IFF_UP) != 0;
-    if (!is_usable) continue;
-    found = reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr;
-    break;
-  }
-  freeifaddrs(list);
-  return found;
-}
-
 void keep_alive(int fd) {
   const int on = 1, idle_s = 5, interval_s = 2, probes = 5;
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -61,7 +44,7 @@ void keep_alive(int fd) {
 Door::Door(const ProcessName& me, bool this_machine_only, Calls calls,
            std::chrono::milliseconds patience)
     : me_(me), calls_(std::move(calls)), patience_(patience) {
-  place_.ip4 = this_machine_only ? htonl(INADDR_LOOPBACK) : own_ip4();
+  place_.ip4 = this_machine_only ? htonl(INADDR_LOOPBACK) : own_ip4s().front();
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   sockaddr_in at{};

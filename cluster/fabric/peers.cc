@@ -17,7 +17,6 @@ namespace {
 
 constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
                    goodbye_id = message_ids + 2;
-constexpr std::size_t peers_max = 65536;
 
 template <typename T>
 bool read_header(const void* header, std::size_t length, T* value) {
@@ -93,31 +92,37 @@ Status UcxWorker::ask_for(const AddressParts& parts, const PeerKey& key, Deadlin
     const Held held(lock_);
     asked_for_.erase(key);
     if (status == Status::ok && !peer_of_.contains(key)) {  // it may have said hello meanwhile
-      const PeerId peer = add_peer(parts, transport_address, &status);
-      if (status == Status::ok) status = say_hello(peer, peers_[peer].endpoint);
-      if (status == Status::pending) status = Status::ok;
+      ucp_ep_h endpoint = nullptr;
+      status = open_endpoint(parts, transport_address, &endpoint);
+      if (status == Status::ok) status = introduce(add_peer(parts, endpoint));
     }
   }
   wake();
   return status;
 }
 
-PeerId UcxWorker::add_peer(const AddressParts& parts, Bytes transport_address, Status* status) {
-  if (peers_.size() >= peers_max) {
-    *status = Status::no_memory;
-    return 0;
-  }
+ucp_ep_params_t UcxWorker::endpoint_params(ucp_err_handling_mode_t mode) {
   ucp_ep_params_t param{};
-  param.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                     UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  param.address = reinterpret_cast<const ucp_address_t*>(transport_address.data());
-  const bool is_own_process = parts.process == fabric_.name();
-  param.err_mode = is_own_process ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+  param.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  param.err_mode = mode;
   param.err_handler.cb = &UcxWorker::on_endpoint_error;
   param.err_handler.arg = this;
-  ucp_ep_h endpoint = nullptr;
-  *status = to_status(ucp_ep_create(worker_, &param, &endpoint));
-  if (*status != Status::ok) return 0;
+  return param;
+}
+
+Status UcxWorker::open_endpoint(const AddressParts& parts, Bytes transport_address,
+                                ucp_ep_h* endpoint) {
+  if (peers_.size() >= peers_max) return Status::no_memory;
+  if (fabric_.transport() == Transport::verbs) return call(transport_address, endpoint);
+  const bool is_own_process = parts.process == fabric_.name();
+  auto param =
+      endpoint_params(is_own_process ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER);
+  param.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  param.address = reinterpret_cast<const ucp_address_t*>(transport_address.data());
+  return to_status(ucp_ep_create(worker_, &param, endpoint));
+}
+
+PeerId UcxWorker::add_peer(const AddressParts& parts, ucp_ep_h endpoint) {
   const auto id = static_cast<PeerId>(peers_.size());
   Peer& peer = peers_.emplace_back();
   peer.endpoint = endpoint;
@@ -127,11 +132,36 @@ PeerId UcxWorker::add_peer(const AddressParts& parts, Bytes transport_address, S
   return id;
 }
 
-Status UcxWorker::say_hello(PeerId peer, ucp_ep_h endpoint) {
+// Says hello once there is a connection: a flush is done then. With one that is sent before, the
+// transport library sends a request of its own, and if this process dies while the other's answer
+// to that waits for a connection back, the other is ended by an assertion (UCX 1.13.1,
+// ucp_request.c: "got REP message").
+Status UcxWorker::introduce(PeerId peer) {
+  struct Connected : Completion {
+    UcxWorker* worker;
+    PeerId peer;
+  };
+  auto* connected = new Connected{{}, this, peer};
+  connected->done = [](Completion& self, Status status) {
+    const std::unique_ptr<Connected> its(static_cast<Connected*>(&self));
+    if (status == Status::ok) its->worker->say_hello(its->peer);
+  };
+  const Status flushed = flush(peer, connected);
+  if (flushed == Status::pending) return Status::ok;
+  delete connected;
+  if (flushed != Status::ok) return flushed;
+  const Status said = say_hello(peer);
+  return said == Status::pending ? Status::ok : said;
+}
+
+Status UcxWorker::say_hello(PeerId peer) {
   const Hello hello{address_, peer, 0};
   Op* op = take_op(nullptr);
   std::memcpy(op->header.data(), &hello, sizeof hello);
-  return send_on(endpoint, hello_id, Bytes(op->header).first(sizeof hello), transport_address_, op);
+  // On verbs the other end speaks on the way that the hello came by.
+  const unsigned flags = listener_ != nullptr ? UCP_AM_SEND_FLAG_REPLY : 0;
+  return send_on(peers_[peer].endpoint, hello_id, Bytes(op->header).first(sizeof hello),
+                 transport_address_, op, flags);
 }
 
 ucs_status_t UcxWorker::on_hello(void* worker, const void* header, std::size_t header_length,
@@ -142,24 +172,33 @@ ucs_status_t UcxWorker::on_hello(void* worker, const void* header, std::size_t h
   if (!is_sound) return UCS_OK;
   const auto* from = static_cast<const std::byte*>(header);
   const auto* address = static_cast<const std::byte*>(data);
+  const bool is_called = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0 &&
+                         self.called_by_.contains(param->reply_ep);
   self.after_progress_.emplace_back(
       [&self, hello = std::vector<std::byte>(from, from + header_length),
-       transport_address = std::vector<std::byte>(address, address + length)] {
-        self.take_hello(hello, transport_address);
+       transport_address = std::vector<std::byte>(address, address + length),
+       came_by = is_called ? param->reply_ep : nullptr] {
+        self.take_hello(hello, transport_address, came_by);
       });
   return UCS_OK;
 }
 
-void UcxWorker::take_hello(Bytes header, Bytes transport_address) {
+void UcxWorker::take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by) {
   Hello hello;
   std::memcpy(&hello, header.data(), sizeof hello);
   const auto parts = decode(hello.address);
   if (!parts) return;
   const auto known = peer_of_.find({parts->process.nonce, parts->worker});
-  Status status = Status::ok;
-  const PeerId id =
-      known != peer_of_.end() ? known->second : add_peer(*parts, transport_address, &status);
-  if (status != Status::ok) return;  // the one that connects will time out
+  PeerId id = 0;
+  if (known != peer_of_.end()) {
+    id = known->second;
+  } else {
+    ucp_ep_h endpoint = came_by;
+    const bool must_open = called_by_.erase(came_by) == 0;
+    // The one that connects will time out.
+    if (must_open && open_endpoint(*parts, transport_address, &endpoint) != Status::ok) return;
+    id = add_peer(*parts, endpoint);
+  }
   Peer& peer = peers_[id];
   if (peer.state == PeerState::dead) return;
   peer.own_index_there = hello.index_of_receiver;
@@ -198,6 +237,10 @@ ucs_status_t UcxWorker::on_goodbye(void* worker, const void* header, std::size_t
 
 void UcxWorker::on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status) {
   auto& self = *static_cast<UcxWorker*>(worker);
+  if (self.called_by_.erase(endpoint) > 0) {
+    self.after_progress_.emplace_back([&self, endpoint] { self.close_endpoint(endpoint, true); });
+    return;
+  }
   const auto found = std::find_if(self.peers_.begin(), self.peers_.end(),
                                   [&](const Peer& each) { return each.endpoint == endpoint; });
   if (found == self.peers_.end()) return;
@@ -240,20 +283,31 @@ void UcxWorker::fail(PeerId id, Status why) {
 
 void UcxWorker::close_endpoint(Peer& peer, bool by_force) {
   if (peer.endpoint == nullptr) return;
+  const bool may_force =
+      fabric_.transport() == Transport::verbs || !(peer.parts.process == fabric_.name());
+  close_endpoint(std::exchange(peer.endpoint, nullptr), by_force && may_force);
+}
+
+void UcxWorker::close_endpoint(ucp_ep_h endpoint, bool by_force) {
+  ucp_request_param_t param = closing_param();
+  param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = by_force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  if (UCS_PTR_IS_PTR(ucp_ep_close_nbx(endpoint, &param))) closing_++;
+}
+
+ucp_request_param_t UcxWorker::closing_param() {
   ucp_request_param_t param;
-  param.op_attr_mask =
-      UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  const bool may_force = !(peer.parts.process == fabric_.name());
-  param.flags = by_force && may_force ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.user_data = this;
   param.cb.send = [](void* request, ucs_status_t, void* self) {
     ucp_request_free(request);
     static_cast<UcxWorker*>(self)->closing_--;
   };
-  if (UCS_PTR_IS_PTR(ucp_ep_close_nbx(std::exchange(peer.endpoint, nullptr), &param))) closing_++;
+  return param;
 }
 
-// Those that stay hear it, and need not wait for the process's end to know.
+// Those that stay hear it, and need not wait for the process's end to know. Flushed, not closed: on
+// verbs a close that is not by force waits for the other end, which may be stopped.
 void UcxWorker::say_goodbye_to_all() {
   for (Peer& peer : peers_) {
     if (peer.state != PeerState::connected || peer.address == address_) continue;
@@ -261,7 +315,8 @@ void UcxWorker::say_goodbye_to_all() {
     std::memcpy(op->header.data(), &peer.own_index_there, sizeof(PeerId));
     send_on(peer.endpoint, goodbye_id, Bytes(op->header).first(sizeof(PeerId)), {}, op);
     peer.state = PeerState::dead;
-    close_endpoint(peer, false);
+    const ucp_request_param_t param = closing_param();
+    if (UCS_PTR_IS_PTR(ucp_ep_flush_nbx(peer.endpoint, &param))) closing_++;
   }
 }
 

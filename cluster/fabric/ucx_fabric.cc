@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
 
 #include <cstdlib>
@@ -49,7 +50,7 @@ const char* transports(Transport transport) {
     case Transport::tcp:
       return "self,tcp";
     case Transport::verbs:
-      return "self,rc_v,ud_v";
+      return "rc";
     default:
       return "^posix";
   }
@@ -60,6 +61,7 @@ ucs_status_t make_context(Transport transport, ucp_context_h* context) {
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
   ucp_config_modify(config, "TLS", transports(transport));
+  if (transport == Transport::verbs) ucp_config_modify(config, "SOCKADDR_TLS_PRIORITY", "rdmacm");
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
@@ -82,9 +84,17 @@ void leave_signals_alone() {
   }
 }
 
-// What the library takes from the environment only. Without the first it would pass shared memory
-// over, since its ends could not be told of a peer's death.
-void set_environment() { setenv("UCX_SYSV_ERROR_HANDLING", "y", 0); }
+// What the library takes from the environment only. Without it it would pass shared memory over,
+// since its ends could not be told of a peer's death.
+constexpr const char* tells_of_death = "UCX_SYSV_ERROR_HANDLING";
+
+// A process that inherited the above may have no use for it, which the library would warn of.
+void be_silent_about_unused_environment() {
+  const bool is_users_choice = std::getenv("UCX_WARN_UNUSED_ENV_VARS") != nullptr;
+  if (std::getenv(tells_of_death) != nullptr && !is_users_choice) {
+    ucs_global_opts_set_value("WARN_UNUSED_ENV_VARS", "n");
+  }
+}
 
 }  // namespace
 
@@ -96,7 +106,10 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
     return nullptr;
   }
   leave_signals_alone();
-  if (transport == Transport::shm || transport == Transport::automatic) set_environment();
+  if (transport == Transport::shm || transport == Transport::automatic) {
+    setenv(tells_of_death, "y", 0);
+  }
+  be_silent_about_unused_environment();
   ucp_context_h context = nullptr;
   const ucs_status_t status = make_context(transport, &context);
   if (status != UCS_OK) {

@@ -42,15 +42,21 @@ UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worke
 }
 
 Status UcxWorker::start() {
-  ucp_worker_attr_t attributes{};
-  attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
-  ucs_status_t status = ucp_worker_query(worker_, &attributes);
-  if (status != UCS_OK) return to_status(status);
-  const auto* begin = reinterpret_cast<const std::byte*>(attributes.address);
-  transport_address_.assign(begin, begin + attributes.address_length);
-  ucp_worker_release_address(worker_, attributes.address);
+  if (fabric_.transport() == Transport::verbs) {
+    const Held held(lock_);
+    const Status listening = listen();
+    if (listening != Status::ok) return listening;
+  } else {
+    ucp_worker_attr_t attributes{};
+    attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
+    const ucs_status_t status = ucp_worker_query(worker_, &attributes);
+    if (status != UCS_OK) return to_status(status);
+    const auto* begin = reinterpret_cast<const std::byte*>(attributes.address);
+    transport_address_.assign(begin, begin + attributes.address_length);
+    ucp_worker_release_address(worker_, attributes.address);
+  }
   if (transport_address_.size() > transport_address_bytes_max) return Status::failed;
-  status = ucp_worker_get_efd(worker_, &event_fd_);
+  ucs_status_t status = ucp_worker_get_efd(worker_, &event_fd_);
   if (status == UCS_OK) status = set_internal_handlers();
   return to_status(status);
 }
@@ -60,12 +66,17 @@ UcxWorker::~UcxWorker() {
   {
     const Held held(lock_);
     say_goodbye_to_all();
-    const Deadline deadline = Clock::now() + farewell_max;
-    while (closing_ > 0 && Clock::now() < deadline) progress_held();
+    progress_until_closed();
+    close_listener();
     for (Peer& peer : peers_) close_endpoint(peer, true);
-    while (closing_ > 0 && Clock::now() < deadline) progress_held();
+    progress_until_closed();
   }
   ucp_worker_destroy(worker_);
+}
+
+void UcxWorker::progress_until_closed() {
+  const Deadline deadline = Clock::now() + farewell_max;
+  while (closing_ > 0 && Clock::now() < deadline) progress_held();
 }
 
 void UcxWorker::set_handler(MessageId id, Handler handler, void* context) {
@@ -173,11 +184,12 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
 }
 
 // Never by rendezvous: an eager message cannot overtake another.
-Status UcxWorker::send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op) {
+Status UcxWorker::send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
+                          unsigned flags) {
   ucp_request_param_t param;
   param.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  param.flags = UCP_AM_SEND_FLAG_EAGER | flags;
   param.cb.send = &UcxWorker::on_done;
   param.user_data = op;
   return settle(ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(),

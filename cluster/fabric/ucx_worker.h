@@ -25,6 +25,8 @@ namespace iw::fabric {
 class UcxFabric;
 class UcxWorker;
 
+inline constexpr std::size_t peers_max = 65536;
+
 enum class PeerState : std::uint8_t { connecting, connected, dead };
 
 struct Peer {
@@ -134,12 +136,17 @@ class UcxWorker final : public Worker {
   // Peers (peers.cc). All with the lock held.
   Peer* find(PeerId peer) const;
   Status ask_for(const AddressParts& parts, const PeerKey& key, Deadline deadline);  // takes it
-  PeerId add_peer(const AddressParts& parts, Bytes transport_address, Status* status);
-  Status say_hello(PeerId peer, ucp_ep_h endpoint);
-  void take_hello(Bytes header, Bytes transport_address);
+  PeerId add_peer(const AddressParts& parts, ucp_ep_h endpoint);
+  Status open_endpoint(const AddressParts& parts, Bytes transport_address, ucp_ep_h* endpoint);
+  Status introduce(PeerId peer);
+  Status say_hello(PeerId peer);
+  void take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by);
   void fail(PeerId peer, Status why);
   void close_endpoint(Peer& peer, bool by_force);
+  void close_endpoint(ucp_ep_h endpoint, bool by_force);
+  ucp_request_param_t closing_param();
   void say_goodbye_to_all();
+  void progress_until_closed();
   void bury_the_dead();
   ucs_status_t set_internal_handlers();
   static ucs_status_t on_hello(void*, const void*, std::size_t, void*, std::size_t,
@@ -152,6 +159,13 @@ class UcxWorker final : public Worker {
                                  const ucp_am_recv_param_t*);
   static void on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status);
 
+  // How workers meet on verbs (calls.cc). All with the lock held.
+  Status listen();
+  Status call(Bytes place, ucp_ep_h* endpoint);
+  void close_listener();
+  ucp_ep_params_t endpoint_params(ucp_err_handling_mode_t mode);
+  static void on_call(ucp_conn_request_h request, void* worker);
+
   void deliver(const HandlerSlot& slot, PeerId from, Bytes header, Bytes payload) const;
 
   // Operations. All with the lock held.
@@ -161,7 +175,8 @@ class UcxWorker final : public Worker {
   Status check(const Window& window, std::size_t offset, std::size_t bytes, bool is_word) const;
   Status post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
                      std::uint64_t operand, std::uint64_t* before, Completion* done);
-  Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op);
+  Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
+                 unsigned flags = 0);
 
   // Waiting.
   struct Waited;
@@ -187,7 +202,10 @@ class UcxWorker final : public Worker {
   std::map<PeerKey, PeerId> peer_of_;
   std::set<PeerKey> asked_for_;                        // at their doors
   std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
-  std::size_t closing_ = 0;
+  std::size_t closing_ = 0;  // endpoints whose last words are under way, or that are being closed
+  ucp_listener_h listener_ = nullptr;  // on verbs
+  // That others opened: of those who have not said hello yet, or whom this worker has called too.
+  std::set<ucp_ep_h> called_by_;
   std::array<HandlerSlot, message_ids> handlers_;
   std::function<void(PeerId)> on_connect_, on_death_;
   std::deque<Op> ops_;
