@@ -52,6 +52,7 @@ sequences_are_named_as_customers_bought_them() {
   grep -q '^fewer than ' "$work/rare.log" || fail "a rare sequence is not said to be one"
   if "$query" --url "$url" 6, x >"$work/refused.log" 2>&1; then fail "an item that is none"; fi
   if "$query" --url "$address/empty" 6 >"$work/refused.log" 2>&1; then fail "a segment without a lattice"; fi
+  if "$interweave" ls "$address" | grep -q empty; then fail "a query has made a segment"; fi
 }
 
 ctrl_c_ends_the_builder_and_leaves_a_whole_lattice() {

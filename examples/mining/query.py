@@ -60,7 +60,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("purchases", nargs="*", type=purchase, metavar="PURCHASE")
     parser.add_argument("--url", default="127.0.0.1:7747/mining")
     parser.add_argument("--coherence", type=coherence_named, default=interweave.FULL,
-                        help="full, strict, delta:VERSIONS, temporal:SECONDS or diff:PERCENT of the lattice changed (full)")
+                        help="full, strict, delta:VERSIONS, temporal:SECONDS, or diff:PERCENT of the lattice (full)")
     parser.add_argument("--follow", action="store_true", help="answers again until the lattice is finished")
     parser.add_argument("--top", type=how_many, default=10, help="so many answers, the most frequent first (10)")
     return parser.parse_args()
@@ -136,7 +136,8 @@ def main() -> int:
     options = arguments()
     steps = [step for one in options.purchases for step in one]
     answered = 0
-    with interweave.open(options.url, coherence=options.coherence) as segment:
+    # One who follows may be there before the builder; others must not make a segment by a slip of the pen.
+    with interweave.open(options.url, coherence=options.coherence, create=options.follow) as segment:
         changed = threading.Event()
         if options.follow:
             segment.on_change(lambda version: changed.set())

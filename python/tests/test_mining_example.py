@@ -68,8 +68,9 @@ def test_a_query_follows_under_each_model(url, query, coherence):
     assert answered == sorted(set(answered)) and 3 <= answered[0] <= answered[-1] <= 6
 
 
-@pytest.mark.parametrize("words", [["--top", "0"], ["--top", "x"], ["--coherence", "delta"], ["--coherence", "delta:2.5"],
-                                   ["--coherence", "diff:x"], ["--coherence", "null"], ["1,,2"], ["x"], [","]])
+@pytest.mark.parametrize("words", [
+    ["--top", "0"], ["--top", "x"], ["--coherence", "delta"], ["--coherence", "delta:2.5"], ["--coherence", "diff:x"],
+    ["--coherence", "null"], ["1,,2"], ["x"], [","]])
 def test_words_that_make_no_sense_are_refused(words):
     for query in ([str(PROGRAMS / "mining-query")], QUERY):
         refused = subprocess.run([*query, *words], stderr=subprocess.PIPE, text=True)
@@ -106,3 +107,11 @@ def test_a_segment_without_a_lattice_is_refused(url):
         segment.new(other, name="lattice")
     refused = subprocess.run([*QUERY, "--url", url, "1"], stderr=subprocess.PIPE, text=True)
     assert refused.returncode == 1 and url in refused.stderr
+
+
+def test_a_query_makes_no_segment(url):
+    for query in ([str(PROGRAMS / "mining-query")], QUERY):
+        refused = subprocess.run([*query, "--url", url, "1"], stderr=subprocess.PIPE, text=True)
+        assert refused.returncode == 1 and "NO_SEGMENT" in refused.stderr
+        with pytest.raises(interweave.Error):
+            interweave.open(url, create=False)

@@ -13,12 +13,18 @@ namespace {
 
 constexpr char kProgram[] = "mining-query";
 
+// One who follows may be there before the builder; others must not make a segment by a slip of the
+// pen.
+iw::Segment opened(const QueryOptions& options) {
+  return options.follow ? iw::Segment(options.url) : iw::Segment(options.url, IW_open_options{});
+}
+
 // Asked for only so that the event descriptor wakes this program.
 void on_change(IW_handle_t, std::uint64_t, void*) {}
 
 class Query {
  public:
-  explicit Query(const QueryOptions& options) : options_(options), segment_(options.url) {
+  explicit Query(const QueryOptions& options) : options_(options), segment_(opened(options)) {
     if (!command_line::set_coherence(segment_.handle(), options.coherence)) {
       throw iw::Error::last();
     }
