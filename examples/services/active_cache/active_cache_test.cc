@@ -84,6 +84,8 @@ TEST(ActiveCache, AnswersKeptPagesWhileTheBackEndIsStopped) {
   const Space space = Space::join(back_end.address());
   FrontEnd front_end;
   const std::string text = front_end.answer("a+b").text;
+  if (ddss_is_onesided(Items().find("a").key()) != 1)
+    GTEST_SKIP() << "over this transport it helps";
   back_end.child().stop();
   const Answer kept = front_end.answer("a+b");
   back_end.child().go_on();
