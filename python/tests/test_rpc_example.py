@@ -2,6 +2,8 @@
 
 import json
 import os
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -120,6 +122,27 @@ def test_a_tree_with_a_freed_part_does_not_end_the_callee(caller, segment, url):
         gone, root.higher = root.higher, segment.new(segment.block(root).layout)
         segment.free(gone)
     assert caller("restock", 21, 22) == ["2 parts visited, 2 ordered for 20.50"]
+
+
+def copied_tree(depth):
+    """In XDR, as service.x has it."""
+    if depth == 0:
+        return struct.pack(">I", 0)
+    below = copied_tree(depth - 1)
+    return struct.pack(">IiidI", 1, 1, 1, 1.5, 0) + below + below
+
+
+@pytest.mark.parametrize("caller", ["sun_rpc_server"], indirect=True)
+def test_a_caller_that_leaves_before_its_answer_does_not_end_the_callee(caller, sun_rpc_server):
+    call = struct.pack(">10I", 1, 0, 2, 0x20000777, 1, 2, 0, 0, 0, 0)
+    call += copied_tree(18) + struct.pack(">ii", 5, 20)  # 7 MB: more than waits in sockets
+    host, port = sun_rpc_server.split(":")
+    with socket.create_connection((host, int(port))) as leaving:
+        leaving.sendall(struct.pack(">I", 1 << 31 | len(call)) + call)
+        leaving.shutdown(socket.SHUT_WR)
+        assert leaving.recv(4) != b""  # the answer has begun
+    caller("plant", 6)
+    assert caller("restock", 11, 20) == ["6 parts visited, 6 ordered for 540.00"]
 
 
 PART = {"number": 1, "in_stock": 1, "price": 1.5, "name": "x", "lower": None, "higher": None}

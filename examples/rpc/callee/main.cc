@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -88,6 +89,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const command_line::StopSignal stop;
+  std::signal(SIGPIPE, SIG_IGN);  // callers that leave before they have their answer
   const int fd = listen_on(port);
   if (fd < 0) {
     return fail("port " + std::to_string(port) + ": " + std::strerror(errno) +
