@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc|am|ddss for one.
+# granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc|am|containers|ddss for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
@@ -37,6 +37,16 @@ if [[ "$ONLY" =~ ^(am)?$ ]] && [ -x "$BUILD/release/bench/am/bench_am" ]; then
   "$BUILD/release/bench/am/bench_am"
   make/plot.py bench/results/am.csv --x bytes --series transport,mode,system --y us --log xy --unit us \
     --title "Round trips of Active Messages and of the bare transport library"
+fi
+# Function shipping: an update's way into readers' queues beside a plain Active Message's.
+if [[ "$ONLY" =~ ^(containers)?$ ]] && [ -x "$BUILD/release/bench/containers/bench_containers" ]; then
+  begin containers
+  "$BUILD/release/bench/containers/bench_containers"
+  make/plot.py bench/results/containers.csv --x readers --series transport,operation,system --y us --log xy --unit us \
+    --title "An update on its way into the queues of readers, beside an Active Message"
+  make/plot.py bench/results/containers_queue.csv --x queue_length --series read_every \
+    --y bytes_an_update,kept,read_us --log xy --unit "bytes, updates, us" \
+    --title "What a longer queue saves and keeps, 10,000 numbers read once in 64 updates"
 fi
 # Get and put among the nodes of a cluster: Figures 4a, 4b and 4c, and 5b.
 if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; then
