@@ -49,6 +49,14 @@ Status Calls::post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId 
   return status;
 }
 
+Status Calls::send(fabric::PeerId peer, std::uint64_t call, Question question, fabric::Bytes asked,
+                   fabric::Bytes payload) {
+  const QuestionHeader first{call, question, 0};
+  Header header;
+  if (!header.add(bytes_of(first)) || !header.add(asked)) return Status::bad_argument;
+  return post(worker_, peer, question_id, header.bytes(), payload);
+}
+
 Status Calls::ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes asked,
                         fabric::Bytes payload, Bytes* answer, fabric::Deadline deadline) {
   if (worker_.in_handler()) return Status::in_handler;
@@ -57,11 +65,7 @@ Status Calls::ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes as
     const std::lock_guard held(mutex_);
     waiting_[call = ++last_call_] = answer;
   }
-  const QuestionHeader first{call, question, 0};
-  Header header;
-  Status status = header.add(bytes_of(first)) && header.add(asked)
-                      ? post(worker_, peer, question_id, header.bytes(), payload)
-                      : Status::bad_argument;
+  Status status = send(peer, call, question, asked, payload);
   if (status == Status::ok || status == Status::pending) {
     const auto is_over = [&] { return answer->is_there || !worker_.is_alive(peer); };
     status = worker_.wait(is_over, deadline);

@@ -22,7 +22,8 @@ enum class Question : std::uint32_t {
   claim,
   settle,
   survey,
-  store
+  store,
+  renounce
 };
 
 // Where an answer goes.
@@ -58,6 +59,11 @@ class Calls {
     return read(fabric::Bytes(bytes.data).first(bytes.size), answer) ? status
                                                                      : fabric::Status::failed;
   }
+  // Does not wait; there is no answer.
+  template <typename Asked>
+  void tell(fabric::PeerId peer, Question question, const Asked& asked) {
+    send(peer, 0, question, bytes_of(asked), {});
+  }
   template <typename Answer>
   void answer(Caller caller, const Answer& answer) {
     answer_bytes(caller, bytes_of(answer));
@@ -80,6 +86,8 @@ class Calls {
   };
   fabric::Status ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes asked,
                            fabric::Bytes payload, Bytes* answer, fabric::Deadline deadline);
+  fabric::Status send(fabric::PeerId peer, std::uint64_t call, Question question,
+                      fabric::Bytes asked, fabric::Bytes payload);
   void answer_bytes(Caller caller, fabric::Bytes answer);
   void take_question(const fabric::Message& message);
   void take_answer(const fabric::Message& message);

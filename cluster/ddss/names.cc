@@ -1,54 +1,105 @@
 #include "ddss/names.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace iw::ddss {
 
-void Names::claim(const std::string& name, Key not_this, Caller caller) {
+bool Names::is_over(const Finding& found) const {
+  if (found.what == Finding::What::released) return true;
+  return found.what == Finding::What::unreachable &&
+         !std::ranges::all_of(found.lies_on, is_present_);
+}
+
+void Names::claim(const std::string& name, std::uint64_t number, const Finding& found,
+                  Caller caller) {
   const std::lock_guard held(mutex_);
-  const auto [found, is_new] = names_.try_emplace(name);
-  Name& known = found->second;
-  if (is_new || (known.key != 0 && known.key == not_this)) {
-    known.key = 0;
-    known.creator = caller;
-    answer_(caller, 0);
-  } else if (known.key != 0) {
-    answer_(caller, known.key);
+  const auto [known, is_new] = names_.try_emplace(name);
+  const Claim claim{number, found, caller};
+  if (is_new) {
+    make_creator(known->second, claim);
   } else {
-    known.waiting.push_back(caller);
+    take(known->second, claim);
   }
+}
+
+void Names::take(Name& name, const Claim& claim) {
+  if (name.key == 0) {
+    name.waiting.push_back(claim);
+  } else if (name.key != claim.found.key) {
+    answer_(claim.caller, name.key);
+  } else if (is_over(claim.found)) {
+    make_creator(name, claim);
+  } else {
+    name.doubting.push_back(claim);
+  }
+}
+
+void Names::make_creator(Name& name, const Claim& claim) {
+  name.key = 0;
+  name.creator = claim;
+  answer_(claim.caller, 0);
+}
+
+void Names::renounce(const std::string& name, std::uint64_t number, fabric::PeerId peer) {
+  const std::lock_guard held(mutex_);
+  const auto known = names_.find(name);
+  if (known == names_.end()) return;
+  const auto is_it = [&](const Claim& each) { return each.is_of(number, peer); };
+  std::erase_if(known->second.waiting, is_it);
+  std::erase_if(known->second.doubting, is_it);
+  if (known->second.key == 0 && is_it(known->second.creator)) pass_on(known);
 }
 
 void Names::settle(const std::string& name, Key key) {
   const std::lock_guard held(mutex_);
-  const auto found = names_.find(name);
-  if (found == names_.end() || found->second.key != 0) return;
-  if (key == 0) return pass_on(found);
-  found->second.key = key;
-  for (const Caller& each : found->second.waiting) answer_(each, key);
-  found->second.waiting.clear();
+  const auto known = names_.find(name);
+  if (known == names_.end() || known->second.key != 0) return;
+  if (key == 0) return pass_on(known);
+  known->second.key = key;
+  for (const Claim& each : std::exchange(known->second.waiting, {})) take(known->second, each);
+  reconsider(known->second);
 }
 
 // The one who waits longest is to create it.
 void Names::pass_on(Table::iterator name) {
-  if (name->second.waiting.empty()) {
+  auto& waiting = name->second.waiting;
+  auto& doubting = name->second.doubting;
+  waiting.insert(waiting.end(), doubting.begin(), doubting.end());
+  doubting.clear();
+  if (waiting.empty()) {
     names_.erase(name);
     return;
   }
-  name->second.creator = name->second.waiting.front();
-  name->second.waiting.pop_front();
-  answer_(name->second.creator, 0);
+  const Claim next = waiting.front();
+  waiting.pop_front();
+  make_creator(name->second, next);
+}
+
+void Names::reconsider(Name& name) {
+  for (const Claim& each : std::exchange(name.doubting, {})) take(name, each);
 }
 
 void Names::drop(Key key) {
   const std::lock_guard held(mutex_);
-  std::erase_if(names_, [&](const auto& each) { return key != 0 && each.second.key == key; });
+  for (auto each = names_.begin(); each != names_.end();) {
+    const auto name = each++;
+    if (key != 0 && name->second.key == key) pass_on(name);
+  }
 }
 
 void Names::note_death(fabric::PeerId peer) {
   const std::lock_guard held(mutex_);
+  const auto is_its = [&](const Claim& each) { return each.caller.peer == peer; };
   for (auto each = names_.begin(); each != names_.end();) {
     const auto name = each++;
-    std::erase_if(name->second.waiting, [&](const Caller& caller) { return caller.peer == peer; });
-    if (name->second.key == 0 && name->second.creator.peer == peer) pass_on(name);
+    std::erase_if(name->second.waiting, is_its);
+    std::erase_if(name->second.doubting, is_its);
+    if (name->second.key == 0 && is_its(name->second.creator)) {
+      pass_on(name);
+    } else {
+      reconsider(name->second);
+    }
   }
 }
 

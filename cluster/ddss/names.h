@@ -1,42 +1,74 @@
 // The names of segments, kept by the founder. Who claims a name first is its creator; the others
-// wait until it has settled what the name stands for. If it dies, or fails, the next is the
-// creator.
+// wait until it has settled what the name stands for. If it dies, fails or renounces, the next is
+// the creator.
+//
+// A name stands for one segment: who could not reach that one's nodes is its next creator only when
+// one of them is gone, and waits for that news. Not reaching a node is no proof of its end.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "ddss/calls.h"
 #include "ddss/layout.h"
 
 namespace iw::ddss {
 
+// What a claimer has found out about the segment that the name stood for.
+struct Finding {
+  enum class What : std::uint64_t { nothing, released, unreachable };
+  Key key = 0;
+  What what = What::nothing;
+  std::array<NodeNumber, 4> lies_on{};  // its home and those of its data and lock; the home again
+};
+
 class Names {
  public:
   // key 0: the caller is to create it.
   using Answer = std::function<void(Caller, Key)>;
-  explicit Names(Answer answer) : answer_(std::move(answer)) {}
+  using IsPresent = std::function<bool(NodeNumber)>;
+  Names(Answer answer, IsPresent is_present)
+      : answer_(std::move(answer)), is_present_(std::move(is_present)) {}
 
-  // `not_this`: a key that the caller found dead, or 0.
-  void claim(const std::string& name, Key not_this, Caller caller);
+  // `number`: the calling node's, of this claim.
+  void claim(const std::string& name, std::uint64_t number, const Finding& found, Caller caller);
+  // The claim's answer will not be used.
+  void renounce(const std::string& name, std::uint64_t number, fabric::PeerId peer);
   // 0: it came to nothing.
   void settle(const std::string& name, Key key);
   void drop(Key key);
+  // After is_present says so.
   void note_death(fabric::PeerId peer);
 
  private:
+  struct Claim {
+    std::uint64_t number = 0;
+    Finding found;
+    Caller caller;
+    bool is_of(std::uint64_t its_number, fabric::PeerId peer) const {
+      return number == its_number && caller.peer == peer;
+    }
+  };
   struct Name {
     Key key = 0;  // 0: being created, by:
-    Caller creator;
-    std::deque<Caller> waiting;
+    Claim creator;
+    std::deque<Claim> waiting;    // for what the name will stand for
+    std::vector<Claim> doubting;  // whether what it stands for is still there
   };
   using Table = std::map<std::string, Name>;
+  bool is_over(const Finding& found) const;
+  void take(Name& name, const Claim& claim);
+  void make_creator(Name& name, const Claim& claim);
   void pass_on(Table::iterator name);
+  void reconsider(Name& name);
 
   Answer answer_;
+  IsPresent is_present_;
   std::mutex mutex_;
   Table names_;
 };

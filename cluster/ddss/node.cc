@@ -61,7 +61,8 @@ int Node::start() {
   if (worker_ == nullptr) return error_of(status);
   directory_ = std::make_unique<Directory>(pool_->bytes());
   names_ = std::make_unique<Names>(
-      [this](Caller caller, Key key) { calls_->answer(caller, NameAnswer{key}); });
+      [this](Caller caller, Key key) { calls_->answer(caller, NameAnswer{key}); },
+      [this](NodeNumber number) { return members_->is_present(number); });
   members_ = std::make_unique<Members>(*worker_, options_.timeout);
   worker_->on_death([this](fabric::PeerId peer) { note_death(peer); });
   worker_->set_handler(
@@ -147,8 +148,10 @@ void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, 
   DescriptorAnswer answer;
   if (question == Question::join) {
     serve_join(asked, payload, caller);
-  } else if (question == Question::claim || question == Question::settle) {
-    serve_names(question, asked, caller);
+  } else if (question == Question::claim || question == Question::renounce) {
+    serve_claims(question, asked, caller);
+  } else if (question == Question::settle) {
+    serve_names(asked, caller);
   } else if (question == Question::create && read(asked, &create)) {
     answer.error =
         directory_->create(static_cast<NodeNumber>(create.home), create.wanted, &answer.descriptor);
@@ -226,11 +229,21 @@ void Node::note_gone(NodeNumber number) {
   }
 }
 
-void Node::serve_names(Question question, fabric::Bytes asked, Caller caller) {
+void Node::serve_claims(Question question, fabric::Bytes asked, Caller caller) {
+  ClaimAsked claim;
+  if (number_ != 0 || !read(asked, &claim)) return;
+  const std::string text = name_of(claim.name);
+  if (question == Question::claim) {
+    names_->claim(text, claim.claim, claim.found, caller);
+  } else {
+    names_->renounce(text, claim.claim, caller.peer);
+  }
+}
+
+void Node::serve_names(fabric::Bytes asked, Caller caller) {
   NameAsked name;
   if (number_ != 0 || !read(asked, &name)) return;
-  const std::string text = name_of(name);
-  if (question == Question::claim) return names_->claim(text, name.key, caller);
+  const std::string text = name_of(name.name);
   if (text.empty()) {
     names_->drop(name.key);
   } else {

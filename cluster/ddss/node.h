@@ -71,7 +71,8 @@ class Node final : public Backend, private Neighbours {
   // Answers.
   void serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller);
   void serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller);
-  void serve_names(Question question, fabric::Bytes asked, Caller caller);
+  void serve_claims(Question question, fabric::Bytes asked, Caller caller);
+  void serve_names(fabric::Bytes asked, Caller caller);
   void take_member(const fabric::Message& message);
   void take_gone(const fabric::Message& message);
   void note_death(fabric::PeerId peer);
@@ -85,17 +86,19 @@ class Node final : public Backend, private Neighbours {
           fabric::Bytes payload = {});
   int create(const Descriptor& wanted, NodeNumber home, Key* key);
   int reserve_elsewhere(NodeNumber home, Descriptor* made);
-  int claim(const std::string& name, Key not_this, Key* key);
+  int claim(const std::string& name, const Finding& found, Key* key);
   int settle(const std::string& name, Key key);
   int drop_name(Key key);
   int create_named(const std::string& name, const Descriptor& wanted, NodeNumber home, Key* key,
                    bool* was_created);
+  int examine(Key key, Finding* found);
   int place(const ddss_allocation_t& how, NodeNumber* node);
   int number_of(int node, NodeNumber* number) const;
 
   std::shared_ptr<Segment> known(Key key) const;
   int find(Key key, std::shared_ptr<Segment>* segment);
   int open(Key key, std::shared_ptr<Segment>* segment);
+  int read_descriptor(Key key, Descriptor* found);
   int checked(Key key, int error);
   void forget(Key key);
 
@@ -114,6 +117,7 @@ class Node final : public Backend, private Neighbours {
   int next_number_ = 1;                          // of the founder's handlers
   std::map<NodeNumber, fabric::PeerId> joined_;  // the same
   std::atomic<unsigned> next_place_{0};
+  std::atomic<std::uint64_t> last_claim_{0};
 
   mutable std::shared_mutex segments_mutex_;
   std::unordered_map<Key, std::shared_ptr<Segment>> segments_;

@@ -105,37 +105,60 @@ int Node::reserve_elsewhere(NodeNumber home, Descriptor* made) {
   return error != 0 ? error : static_cast<int>(block.error);
 }
 
-int Node::claim(const std::string& name, Key not_this, Key* key) {
+// Whoever does not wait any longer says so, else the name would wait for him.
+int Node::claim(const std::string& name, const Finding& found, Key* key) {
+  const ClaimAsked asked{text_of_name(name), ++last_claim_, found};
   NameAnswer answer{};
-  const int error = ask(0, Question::claim, name_asked(name, not_this), &answer);
+  const int error = ask(0, Question::claim, asked, &answer);
   *key = answer.key;
+  Link founder;
+  if (error == DDSS_ETIMEDOUT && members_->link(0, &founder) == 0) {
+    calls_->tell(founder.peer, Question::renounce, asked);
+  }
   return error;
 }
 
 int Node::settle(const std::string& name, Key key) {
   NameAnswer answer{};
-  return ask(0, Question::settle, name_asked(name, key), &answer);
+  return ask(0, Question::settle, NameAsked{text_of_name(name), key}, &answer);
 }
 
 int Node::drop_name(Key key) { return settle("", key); }
 
 int Node::create_named(const std::string& name, const Descriptor& wanted, NodeNumber home, Key* key,
                        bool* was_created) {
-  int error = claim(name, 0, key);
+  Finding found;
+  int error = claim(name, found, key);
   if (error == 0 && *key != 0) {
-    std::shared_ptr<Segment> segment;
-    error = find(*key, &segment);
-    if (error == 0) error = segment->check_key();
-    if (error == 0) *was_created = false;
-    if (error == 0 || !is_dead(error)) return error;
-    error = claim(name, *key, key);
-    *was_created = *key == 0;
-    if (!*was_created) return error;
+    *was_created = false;
+    error = examine(*key, &found);
+    if (!is_dead(error)) return error;
+    error = claim(name, found, key);
   }
-  if (error != 0) return error;
+  if (error != 0 || *key != 0) return error;
+  *was_created = true;
   error = create(wanted, home, key);
   const int settled = settle(name, error == 0 ? *key : 0);
   return error != 0 ? error : settled;
+}
+
+// Whether the segment is there; else what the founder is to know when the name is claimed again.
+int Node::examine(Key key, Finding* found) {
+  std::shared_ptr<Segment> segment;
+  int error = find(key, &segment);
+  if (error == 0) error = segment->check_key();
+  *found = {key, Finding::What::released, {}};
+  if (error != DDSS_ENODE) return error;
+  found->what = Finding::What::unreachable;
+  found->lies_on.fill(home_of(key));
+  Descriptor is;
+  const bool is_known = segment != nullptr;
+  if (is_known) is = segment->descriptor();
+  if (is_known || read_descriptor(key, &is) == 0) {
+    found->lies_on[1] = is.data_node;
+    found->lies_on[2] = is.lock_node;
+  }
+  return error;
 }
 
 int Node::release(Key key) {
@@ -168,14 +191,19 @@ int Node::find(Key key, std::shared_ptr<Segment>* segment) {
   return *segment != nullptr ? 0 : open(key, segment);
 }
 
-int Node::open(Key key, std::shared_ptr<Segment>* segment) {
-  Link home, data, lock;
+int Node::read_descriptor(Key key, Descriptor* found) {
+  Link home;
   int error = members_->link(home_of(key), &home);
-  Descriptor found;
-  if (error == 0) error = home.get(descriptor_offset(key), &found);
+  if (error == 0) error = home.get(descriptor_offset(key), found);
   if (error != 0) return error;
-  if (key == 0 || found.key != key) return DDSS_ENOKEY;
-  error = members_->link(found.data_node, &data);
+  return key == 0 || found->key != key ? DDSS_ENOKEY : 0;
+}
+
+int Node::open(Key key, std::shared_ptr<Segment>* segment) {
+  Descriptor found;
+  int error = read_descriptor(key, &found);
+  Link data, lock;
+  if (error == 0) error = members_->link(found.data_node, &data);
   if (error == 0) error = members_->link(found.lock_node, &lock);
   if (error != 0) return error;
   const auto fits = [](std::uint64_t offset, std::size_t bytes, const Link& link) {

@@ -7,6 +7,7 @@
 
 #include "ddss/layout.h"
 #include "ddss/lock.h"
+#include "ddss/names.h"
 #include "fabric/fabric.h"
 
 namespace iw::ddss {
@@ -68,24 +69,30 @@ struct StoreAnswer {
   std::int64_t error;
 };
 
-// Question::claim: key is one that was found dead, or 0. Question::settle: what the name stands
-// for, or 0; without a name, a key whose name is to be forgotten.
+// Question::settle: what the name stands for, or 0; without a name, a key whose name is to be
+// forgotten. Question::claim and Question::renounce: ClaimAsked. The answer of all but the last is
+// a NameAnswer.
 inline constexpr std::size_t name_bytes_max = 127;
+using NameText = std::array<char, name_bytes_max + 1>;  // ends with zeroes
 struct NameAsked {
-  std::array<char, name_bytes_max + 1> name{};  // ends with zeroes
+  NameText name{};
   Key key = 0;
+};
+struct ClaimAsked {
+  NameText name{};
+  std::uint64_t claim = 0;  // the asking node's number of it
+  Finding found;
 };
 struct NameAnswer {
   Key key;
 };
-inline NameAsked name_asked(const std::string& name, Key key) {
-  NameAsked asked;
-  name.copy(asked.name.data(), name_bytes_max);
-  asked.key = key;
-  return asked;
+inline NameText text_of_name(const std::string& name) {
+  NameText text{};
+  name.copy(text.data(), name_bytes_max);
+  return text;
 }
-inline std::string name_of(const NameAsked& asked) {
-  return {asked.name.data(), strnlen(asked.name.data(), name_bytes_max)};
+inline std::string name_of(const NameText& text) {
+  return {text.data(), strnlen(text.data(), name_bytes_max)};
 }
 
 }  // namespace iw::ddss

@@ -1,0 +1,133 @@
+// Who creates what a name stands for, when claimers give up and nodes cannot be reached.
+#include "ddss/names.h"
+
+#include <set>
+#include <utility>
+
+#include "ddss/ddss_fixture.h"
+
+namespace iw::ddss {
+namespace {
+
+constexpr fabric::PeerId ann = 1, bob = 2, eve = 3;
+
+// The founder's names. Each claim's number is its claimer's, as is its call.
+class Founder {
+ public:
+  void claim(fabric::PeerId who, const Finding& found = {}) {
+    names.claim("name", who, found, Caller{who, who});
+  }
+  // What was answered since the last time, in order.
+  std::vector<std::pair<fabric::PeerId, Key>> answers() { return std::exchange(answers_, {}); }
+
+  std::set<NodeNumber> gone;
+  Names names{[this](Caller caller, Key key) { answers_.emplace_back(caller.peer, key); },
+              [this](NodeNumber number) { return !gone.contains(number); }};
+
+ private:
+  std::vector<std::pair<fabric::PeerId, Key>> answers_;
+};
+
+using Answers = std::vector<std::pair<fabric::PeerId, Key>>;
+constexpr Key first = Key{5} << 48 | 1, second = Key{6} << 48 | 1;
+constexpr Finding unreachable{first, Finding::What::unreachable, {5, 7, 5, 5}};
+constexpr Finding released{first, Finding::What::released, {}};
+
+}  // namespace
+
+TEST(Names, ACreatorThatGivesUpMakesRoomForTheNext) {
+  Founder founder;
+  founder.claim(ann);
+  founder.claim(bob);
+  EXPECT_EQ(founder.answers(), (Answers{{ann, 0}}));
+  founder.names.renounce("name", ann, ann);
+  EXPECT_EQ(founder.answers(), (Answers{{bob, 0}}));
+  founder.names.settle("name", first);
+  founder.claim(eve);
+  EXPECT_EQ(founder.answers(), (Answers{{eve, first}}));
+}
+
+TEST(Names, AClaimerThatGaveUpIsNotTheNextCreator) {
+  Founder founder;
+  founder.claim(ann);
+  founder.claim(bob);
+  founder.names.renounce("name", bob, bob);
+  founder.names.settle("name", 0);
+  founder.claim(eve);
+  EXPECT_EQ(founder.answers(), (Answers{{ann, 0}, {eve, 0}}));
+  founder.names.renounce("name", bob, bob);
+  founder.names.renounce("another name", bob, bob);
+  EXPECT_EQ(founder.answers(), Answers{});
+}
+
+TEST(Names, NobodyCreatesASecondSegmentForNotReachingTheFirst) {
+  Founder founder;
+  founder.claim(ann);
+  founder.names.settle("name", first);
+  founder.claim(bob, unreachable);
+  EXPECT_EQ(founder.answers(), (Answers{{ann, 0}}));
+  founder.claim(eve);
+  EXPECT_EQ(founder.answers(), (Answers{{eve, first}}));
+  founder.gone = {7};  // where the data lie
+  founder.names.note_death(77);
+  EXPECT_EQ(founder.answers(), (Answers{{bob, 0}}));
+  founder.claim(eve, unreachable);
+  founder.names.settle("name", second);
+  EXPECT_EQ(founder.answers(), (Answers{{eve, second}}));
+}
+
+TEST(Names, WhoDoubtsHearsOfTheReleaseAndOfTheNextSegment) {
+  Founder founder;
+  founder.claim(ann);
+  founder.names.settle("name", first);
+  founder.claim(bob, unreachable);
+  founder.claim(eve, unreachable);
+  founder.claim(ann, released);
+  EXPECT_EQ(founder.answers(), (Answers{{ann, 0}, {ann, 0}}));
+  founder.names.settle("name", second);
+  EXPECT_EQ(founder.answers(), (Answers{{bob, second}, {eve, second}}));
+  const Finding unreachable_too{second, Finding::What::unreachable, {6, 6, 6, 6}};
+  founder.claim(bob, unreachable_too);
+  founder.claim(eve, unreachable_too);
+  founder.names.note_death(bob);
+  founder.names.drop(second);
+  EXPECT_EQ(founder.answers(), (Answers{{eve, 0}}));
+}
+
+ROLE(founder) {
+  ddss_options_t options{};
+  options.pool_bytes = small_pool;
+  if (ddss_init(&options) != 0) return 1;
+  parent.say(std::string(ddss_address()));
+  parent.hear();
+  return ddss_finish() == 0 ? 0 : 2;
+}
+
+class Claims : public ::testing::TestWithParam<const char*> {};
+OVER_ALL_TRANSPORTS(Claims);
+
+// The founder makes it the creator when it does not listen any longer.
+TEST_P(Claims, ThatTimeOutHoldNoName) {
+  setenv("IW_FABRIC", GetParam(), 1);
+  Child founder("founder");
+  const std::string address = founder.line().hear_text();
+  ddss_options_t options{};
+  options.join = address.c_str();
+  options.pool_bytes = small_pool;
+  options.timeout_ms = 1500;
+  ASSERT_EQ(ddss_init(&options), 0);
+  ddss_allocation_t how{};
+  int was_created = 0;
+  how.name = "name";
+  how.placement = DDSS_LOCAL;
+  how.was_created = &was_created;
+  founder.stop();
+  EXPECT_EQ(ddss_allocate(8, DDSS_NULL, &how), 0u);
+  EXPECT_EQ(ddss_errno(), DDSS_ETIMEDOUT);
+  founder.go_on();
+  EXPECT_NE(ddss_allocate(8, DDSS_NULL, &how), 0u) << ddss_error_text(ddss_errno());
+  EXPECT_EQ(was_created, 1);
+  EXPECT_EQ(ddss_finish(), 0);
+}
+
+}  // namespace iw::ddss
