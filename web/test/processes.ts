@@ -73,6 +73,15 @@ export class Server {
     return end(this.child, "SIGTERM");
   }
 
+  /** It hears what is said meanwhile when it goes on. */
+  suspend(): void {
+    this.child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.child.kill("SIGCONT");
+  }
+
   /** On the same addresses. */
   async restart(): Promise<void> {
     this.child = (await begin(this.address, this.web, this.options)).child;

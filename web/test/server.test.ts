@@ -482,6 +482,18 @@ test("a writer whose server was killed is told, and its changes are undone [LOCK
   assert.equal(await segment.read(() => (segment.get("n") as Int32Array)[0]), 2);
 });
 
+test("a grant that came too late is no hindrance to the next request", async () => {
+  const writer = await (await client()).open("/late");
+  server.suspend();
+  await assert.rejects(writer.write({ timeoutMs: 10 }), fails("TIMED_OUT"));
+  const next = writer.write({ timeoutMs: 20_000 });
+  await new Promise((resolve) => setImmediate(resolve)); // it is sent, behind the first
+  server.resume();
+  await (await next).release();
+  const other = await (await client()).open("/late");
+  (await other.write({ timeoutMs: 0 })).abort();
+});
+
 test("a lock that was held too long is taken away [LOCK-5]", async () => {
   await server.kill();
   server = await Server.start("--store", "memory", "--lease", "1", "--max-hold", "1");

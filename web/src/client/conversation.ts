@@ -70,6 +70,8 @@ export class Conversation implements Listener {
   private opening: Promise<SegmentOpened> | null = null;
   private wantedPromise: Bound | null = null;
   private isSubscribing = false;
+  /** Grants of the writer lock that nobody waited for any more. */
+  private lateGrants = 0;
 
   constructor(
     readonly link: Link,
@@ -216,20 +218,33 @@ export class Conversation implements Listener {
     this.live?.tell(type, codec, body(this.number));
   }
 
+  /**
+   * The server refuses the lock to a session that has it, also by a grant that nobody waits for any
+   * more: that one is given back when it is read, before this request's answer, and it is asked again.
+   */
   async acquireWriter(deadline: number): Promise<WriterGrant> {
-    const answer = await this.ask(
-      MessageType.ACQUIRE_WRITER,
-      acquireWriter,
-      (segment) => ({
-        segment,
-        have: this.state.reach,
-        deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
-      }),
-      deadline + ANSWER_MS,
-      true,
-    );
-    expect(answer.message, MessageType.WRITER_ACQUIRED, writerAcquired);
-    return this.granted as WriterGrant;
+    for (;;) {
+      const lateBefore = this.lateGrants;
+      const { message } = await this.ask(
+        MessageType.ACQUIRE_WRITER,
+        acquireWriter,
+        (segment) => ({
+          segment,
+          have: this.state.reach,
+          deadline_ms: Math.max(0, Math.min(deadline - now(), 0x7fffffff)) | 0,
+        }),
+        deadline + ANSWER_MS,
+        true,
+      );
+      try {
+        expect(message, MessageType.WRITER_ACQUIRED, writerAcquired);
+        return this.granted as WriterGrant;
+      } catch (error) {
+        const isRefused =
+          error instanceof InterweaveError && error.code === ErrorCode.WOULD_DEADLOCK;
+        if (!isRefused || this.lateGrants === lateBefore) throw error;
+      }
+    }
   }
 
   abortWriter(fence: bigint): void {
@@ -279,8 +294,10 @@ export class Conversation implements Listener {
 
   private grantCame(granted: WriterAcquired, { message, sentAt }: Answer, isLate: boolean): void {
     this.diffCame(message, granted.now, granted.updated, sentAt);
-    if (isLate) this.abortWriter(granted.fence);
-    else this.granted = new WriterGrant(granted, sentAt, now());
+    if (isLate) {
+      this.lateGrants += 1;
+      this.abortWriter(granted.fence);
+    } else this.granted = new WriterGrant(granted, sentAt, now());
   }
 
   notified(message: Message): void {
