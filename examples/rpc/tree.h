@@ -10,6 +10,9 @@
 
 namespace stock {
 
+// Deeper than any tree of parts is that is one: bounds recursion over what others have made.
+inline constexpr int kDeepest = 10'000;
+
 // Called for each part of a walk; may throw. This one is for parts of the process's own.
 struct Unchecked {
   void operator()(const auto*) const {}

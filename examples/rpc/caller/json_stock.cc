@@ -3,13 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tree.h"
+
 namespace stock {
 namespace {
 
 using nlohmann::json;
-
-// Deeper than any tree of parts that is one; bounds the recursion over what came from outside.
-constexpr int kDeepest = 10'000;
 
 json as_json(const part_copy* one) {
   if (one == nullptr) return nullptr;

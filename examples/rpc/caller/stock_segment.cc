@@ -19,19 +19,25 @@ IW_open_options in_memory() {
   return options;
 }
 
-PartCopy copy_of(const part* from) {
+void check_depth(int depth) {
+  if (depth == kDeepest) throw std::runtime_error("these parts are no tree: they go too deep");
+}
+
+PartCopy copy_of(const part* from, int depth) {
   if (from == nullptr) return nullptr;
+  check_depth(depth);
   PartCopy to = make_part_copy(from->number, from->in_stock, from->price, from->name);
-  to->lower = copy_of(from->lower).release();
-  to->higher = copy_of(from->higher).release();
+  to->lower = copy_of(from->lower, depth + 1).release();
+  to->higher = copy_of(from->higher, depth + 1).release();
   return to;
 }
 
-void each_part(const part* one, const std::function<void(const part&)>& show) {
+void each_part(const part* one, const std::function<void(const part&)>& show, int depth) {
   if (one == nullptr) return;
-  each_part(one->lower, show);
+  check_depth(depth);
+  each_part(one->lower, show, depth + 1);
   show(*one);
-  each_part(one->higher, show);
+  each_part(one->higher, show, depth + 1);
 }
 
 // Numbers are equal, since both trees have the same shape; only the stock has changed.
@@ -84,10 +90,10 @@ void StockSegment::plant(std::size_t parts) {
 
 void StockSegment::each(const std::function<void(const part&)>& show) const {
   const iw::ReadLock lock = newest(segment_);
-  each_part(root(), show);
+  each_part(root(), show, 0);
 }
 
-PartCopy StockSegment::copied() const { return copy_of(root()); }
+PartCopy StockSegment::copied() const { return copy_of(root(), 0); }
 
 void StockSegment::take_over(const part_copy& from) { store(&from, root()); }
 
