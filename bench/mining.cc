@@ -8,6 +8,8 @@
 //
 // The paper's delta reader is "updated every second version" with Delta 2; a reader under IW_DELTA
 // 2 may be 2 versions behind and so is updated every third one. The paper's Delta 4 is delta3 here.
+//
+// IW_BENCH_CUSTOMERS, for those who only want to see it work, makes the synthetic database smaller.
 #include <poll.h>
 #include <sys/mman.h>
 
@@ -310,6 +312,15 @@ void print_readings(const mining::Database& quest) {
       megabytes(quest), megabytes(mining::make_quest_database(words)));
 }
 
+mining::QuestOptions quest_options() {
+  mining::QuestOptions options;
+  const char* const customers = std::getenv("IW_BENCH_CUSTOMERS");
+  if (customers != nullptr) {
+    options.customers = static_cast<std::uint32_t>(std::strtoul(customers, nullptr, 10));
+  }
+  return options;
+}
+
 }  // namespace
 
 int main() {
@@ -320,7 +331,8 @@ int main() {
     return 1;
   }
   measure(retail, csv);
-  const Dataset quest{"quest", mining::make_quest_database({}), {.minimum_percent = 0.25}};
+  const Dataset quest{
+      "quest", mining::make_quest_database(quest_options()), {.minimum_percent = 0.25}};
   print_readings(quest.database);
   const auto costs = measure(quest, csv);
   csv.finish();
