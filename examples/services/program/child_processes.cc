@@ -14,6 +14,21 @@
 #include "space/space.h"
 
 namespace services {
+namespace {
+
+// Notes the end of one that has ended; throws Failure if it did not end well.
+void reap_one(pid_t* child) {
+  int status = 0;
+  if (*child == 0 || waitpid(*child, &status, WNOHANG) != *child) return;
+  const pid_t ended = *child;
+  *child = 0;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  throw Failure("process " + std::to_string(ended) + " that worked for this one " +
+                (WIFSIGNALED(status) ? std::string("ended: ") + strsignal(WTERMSIG(status))
+                                     : std::string("failed")));
+}
+
+}  // namespace
 
 ChildProcesses::~ChildProcesses() {
   for (const pid_t child : children_) {
@@ -38,17 +53,6 @@ void ChildProcesses::start(const std::string& program, const std::vector<std::st
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() == parent) execv(program.c_str(), words.data());
   std::_Exit(127);
-}
-
-void ChildProcesses::reap_one(pid_t* child) const {
-  int status = 0;
-  if (*child == 0 || waitpid(*child, &status, WNOHANG) != *child) return;
-  const pid_t ended = *child;
-  *child = 0;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  throw Failure("process " + std::to_string(ended) + " that worked for this one " +
-                (WIFSIGNALED(status) ? std::string("ended: ") + strsignal(WTERMSIG(status))
-                                     : std::string("failed")));
 }
 
 void ChildProcesses::check_alive() {

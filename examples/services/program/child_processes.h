@@ -27,7 +27,6 @@ class ChildProcesses {
       const command_line::StopSignal& stop, const std::function<void()>& meanwhile = [] {});
 
  private:
-  void reap_one(pid_t* child) const;
   std::vector<pid_t> children_;  // 0: ended
 };
 

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <span>
 
 #include "select_records/sockets.h"
@@ -33,28 +32,35 @@ DataNode::~DataNode() {
   }
   shutdown(listener_, SHUT_RDWR);  // ends the accepting thread
   accepting_.join();
-  for (const Connection& each : connections_) shutdown(each.fd, SHUT_RDWR);
-  for (Connection& each : connections_) {
-    each.thread.join();
-    close(each.fd);
-  }
+  connections_.clear();
   close(listener_);
+}
+
+// Ends the thread, which may be sending.
+DataNode::Connection::~Connection() {
+  shutdown(fd, SHUT_RDWR);
+  if (thread.joinable()) thread.join();
+  close(fd);
 }
 
 void DataNode::accept_all() {
   for (int fd; (fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
     send_at_once(fd);
-    connections_.push_back({fd, std::jthread([this, fd] { serve(fd); })});
+    connections_.remove_if([](const Connection& each) { return each.is_over.load(); });
+    Connection& connection = connections_.emplace_back(fd);
+    connection.thread = std::jthread([this, &connection] { serve(&connection); });
   }
 }
 
-void DataNode::serve(int fd) const {
+void DataNode::serve(Connection* connection) const {
+  const int fd = connection->fd;
   for (RecordRequest request; receive_all(fd, std::as_writable_bytes(std::span(&request, 1)));) {
     if (request.first > records_.size() || request.count > records_.size() - request.first) break;
     const std::span asked = std::span(records_).subspan(request.first, request.count);
     if (!send_all(fd, std::as_bytes(asked))) break;
   }
   shutdown(fd, SHUT_RDWR);
+  connection->is_over = true;
 }
 
 }  // namespace select_records

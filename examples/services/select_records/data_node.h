@@ -2,8 +2,8 @@
 // comparison, sends them to whoever asks over TCP.
 #pragma once
 
+#include <atomic>
 #include <list>
-#include <memory>
 #include <string>
 #include <thread>
 
@@ -29,18 +29,21 @@ class DataNode {
 
  private:
   struct Connection {
-    int fd;
+    explicit Connection(int socket) : fd(socket) {}
+    ~Connection();
+    const int fd;
+    std::atomic<bool> is_over{false};
     std::jthread thread;
   };
   void accept_all();
-  void serve(int fd) const;
+  void serve(Connection* connection) const;
 
   const std::size_t part_;
   std::vector<Record> records_;
   const DataSet data_set_;
   ddss_key_t key_;
   int listener_;
-  std::list<Connection> connections_;  // of the accepting thread
+  std::list<Connection> connections_;  // the accepting thread's
   std::jthread accepting_;
 };
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <optional>
@@ -26,6 +27,12 @@ constexpr std::uint64_t plenty = 1'000'000'000;
 constexpr char over_name[] = "test: servers end";
 
 void rest() { poll(nullptr, 0, 1); }
+
+template <typename Condition>
+void await(const Condition& is_so) {
+  const auto deadline = std::chrono::steady_clock::now() + iw::testing::patience;
+  for (; !is_so(); rest()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+}
 
 // What a server took requests of: the site for each count of its place's moves, or "2" for two.
 using History = std::map<std::uint64_t, std::string>;
@@ -62,6 +69,17 @@ std::map<std::string, int> servers_of(const Shared& shared) {
     if (place.server != 0) counts[name_of(place.site)]++;
   }
   return counts;
+}
+
+// Whether each server's last request was of the site that it belongs to.
+bool do_all_obey(const Shared& shared) {
+  for (std::size_t i = 0; i < places_max; i++) {
+    const Place place = shared.place(i).get();
+    if (place.server != 0 && Segment<LoadRecord>(place.record).get().site != place.site) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Looks at all places again and again: no server has two, and each belongs to a site.
@@ -120,7 +138,7 @@ ROLE(site_server) {
   History history;
   std::uint64_t served = 0;
   while (over.get() == 0) {
-    const auto one = server.serve_one(50);
+    const auto one = server.serve_one(0);
     if (!one) {
       rest();
       continue;
@@ -179,6 +197,7 @@ TEST_F(TwoSites, ServersGoWhereTheLoadIsAndServeOneSiteAtATime) {
       EXPECT_EQ(event.kind + event.site, std::string("moved") + to);
       assigned[event.place][event.moves] = event.site;
     }
+    await([&] { return do_all_obey(shared_); });
   };
   shared_.add_requests(Site::kA, plenty);
   hear_moves(1, "A");
@@ -209,16 +228,16 @@ TEST_F(TwoSites, AKilledServerIsNoticedAndItsPlaceTakenByTheNext) {
   EXPECT_EQ(shared_.place(0).get().server, 0u);
   const std::uint64_t taken = shared_.queue(Site::kA).get().taken;
   EXPECT_EQ(add_server("A"), lost.place);
-  while (shared_.queue(Site::kA).get().taken < taken + 10) rest();
+  await([&] { return shared_.queue(Site::kA).get().taken >= taken + 10; });
   end_servers();
   end_manager();
 }
 
 TEST_F(TwoSites, EachRequestIsTakenOnce) {
   for (int i = 0; i < 3; i++) add_server("A");
-  constexpr std::uint64_t count = 500;
+  constexpr std::uint64_t count = 5000;
   shared_.add_requests(Site::kA, count);
-  while (shared_.queue(Site::kA).get().waiting() > 0) rest();
+  await([&] { return shared_.queue(Site::kA).get().waiting() == 0; });
   std::uint64_t served = 0;
   for (const Ended& server : end_servers()) served += server.served;
   EXPECT_EQ(served, count);
