@@ -1,0 +1,66 @@
+// Processes that wait use next to no processor time, whatever they wait for.
+#include <sys/resource.h>
+
+#include "am/am_processes.h"
+#include "testing/transports.h"
+
+using namespace iw::am_test;
+using iw::testing::Child;
+
+namespace {
+
+constexpr double wait_seconds = 1;
+// One that polls would use all of it.
+constexpr double used_seconds_max = 0.1 * wait_seconds;
+
+// Of all the process's threads.
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+int echoes = 0;
+void on_echo(void*, int, int, int, int) { echoes++; }
+
+}  // namespace
+
+// As `echo`, and says what it has used when it is asked.
+ROLE(idle_echo) {
+  const Library library;
+  const Endpoint endpoint(AM_PAR);
+  set_echo_handlers(endpoint);
+  parent.say_value(endpoint.name);
+  while (parent.hear_text() != "end") parent.say_value(processor_seconds());
+  return 0;
+}
+
+class Idle : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Over, Idle, ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST_P(Idle, ProcessesUseNextToNoProcessorTime) {
+  setenv("IW_FABRIC", GetParam(), 1);
+  const Library library;
+  const Endpoint here;
+  here.set(1, handler(&on_echo));
+  Child there("idle_echo");
+  const int to = here.map(there.line().hear_value<en_t>());
+  const auto use_of_the_other = [&] {
+    there.line().say(std::string("used"));
+    return there.line().hear_value<double>();
+  };
+  echoes = 0;
+  ASSERT_EQ(AM_Request4(here.ep, to, echo_words, 1, 2, 3, 4), AM_OK);
+  ASSERT_TRUE(here.poll_until([] { return echoes == 1; }));
+  ASSERT_EQ(AM_SetEventMask(here.bundle, AM_NOTEMPTY), AM_OK);
+  const double used_there = use_of_the_other(), used_here = processor_seconds();
+  EXPECT_EQ(AM_WaitFor(here.bundle, wait_seconds), AM_ERR_NOT_SENT);  // this one asks for it
+  EXPECT_LT(processor_seconds() - used_here, used_seconds_max);
+  EXPECT_LT(use_of_the_other() - used_there, used_seconds_max);  // its library's thread waits
+  there.line().say(std::string("end"));
+  EXPECT_EQ(there.wait_for_end(), 0);
+}
