@@ -38,7 +38,7 @@ test-machines: build  ## the client library's tests on nine emulated machines an
 test-rdma: setup-rdma build  ## the cluster's tests over verbs: soft RoCE in an emulated PC (no root; some minutes)
 	@make/test_rdma.sh
 
-test-long: build  ## the longer campaigns: 200 server kills, a million edits on ten machines, five minutes of fuzz a decoder
+test-long: build  ## the longer campaigns: 200 server kills, a million edits on ten machines and Windows, five minutes of fuzz a decoder
 	@make/test_long.sh
 
 bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory|translate for one
