@@ -1,0 +1,54 @@
+// A job under mpirun whose processes find each other by the name server.
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+
+#include "am/am_processes.h"
+
+using namespace iw::am_test;
+using iw::testing::Child;
+
+namespace {
+
+constexpr int processes = 4;
+enum : handler_t { question = 1, answer };
+
+std::atomic<int> questions = 0, answers = 0;
+void on_question(void* token) {
+  questions++;
+  AM_Reply0(token, answer);
+}
+void on_answer(void*) { answers++; }
+
+std::string name_of(int rank) { return "job/" + std::to_string(rank); }
+
+}  // namespace
+
+// Asks the next in the circle, and is asked by the one before.
+ROLE(job_member) {
+  const char* rank_text = std::getenv("PMIX_RANK");
+  if (rank_text == nullptr) return 1;
+  const int rank = std::atoi(rank_text);
+  const Library library;
+  const Endpoint here(AM_PAR);
+  here.set(question, handler(&on_question));
+  here.set(answer, handler(&on_answer));
+  if (AMNS_Init(nullptr) != AM_OK) return 2;
+  if (AMNS_Register(name_of(rank).c_str(), here.name) != AM_OK) return 3;
+  en_t next;
+  const std::string next_name = name_of((rank + 1) % processes);
+  if (!here.poll_until([&] { return AMNS_Lookup(next_name.c_str(), &next) == AM_OK; })) return 4;
+  if (AM_Request0(here.ep, here.map(next), question) != AM_OK) return 5;
+  return here.poll_until([] { return answers == 1 && questions == 1; }) ? 0 : 6;
+}
+
+TEST(Jobs, OfFourUnderMpirunTalkInACircle) {
+  const Child server("name_server");
+  setenv("IW_AMNS", server.line().hear_text().c_str(), 1);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string command = "timeout 60 mpirun -np " + std::to_string(processes) +
+                              " --allow-run-as-root --oversubscribe '" + self +
+                              "' --role job_member";
+  EXPECT_EQ(system(command.c_str()), 0);
+  unsetenv("IW_AMNS");
+}
