@@ -15,9 +15,13 @@ IW_block_t described(const iw::Segment& segment, const void* p) {
 }  // namespace
 
 void KnownParts::update(const iw::Segment& segment) {
-  if (is_up_to_date(segment)) return;
-  *this = {};
+  const bool is_same = is_up_to_date(segment);
+  version_ = segment.version();
+  if (is_same) return;
+  places_.assign(kFewest, nullptr);
+  count_ = 0;
   blocks_ = stats_of(segment).blocks;
+  newest_ = nullptr;
   for (const void* at = nullptr; (at = IW_next_block(segment.handle(), at)) != nullptr;) {
     const IW_block_t block = described(segment, at);
     if (block.type == IW_part && block.is_reserved == 0) add_block(block);
@@ -27,7 +31,8 @@ void KnownParts::update(const iw::Segment& segment) {
 }
 
 bool KnownParts::is_up_to_date(const iw::Segment& segment) const {
-  if (newest_ == nullptr || stats_of(segment).blocks != blocks_) return false;
+  if (newest_ == nullptr || segment.version() < version_) return false;
+  if (stats_of(segment).blocks != blocks_) return false;
   IW_block_t block{};
   block.size = sizeof block;
   return IW_describe_block(segment.handle(), newest_, &block) == 0 &&

@@ -25,6 +25,7 @@ class KnownParts {
 
  private:
   // A serial is never given twice: blocks are the same if there are as many and none is newer.
+  // Unless the segment has begun anew, with a lower version.
   [[nodiscard]] bool is_up_to_date(const iw::Segment& segment) const;
   void add_block(const IW_block_t& block);
   void add(const part* one);
@@ -42,6 +43,7 @@ class KnownParts {
   std::vector<const part*> places_ = std::vector<const part*>(kFewest);  // null: free; half are
   std::size_t count_ = 0;
   std::uint64_t blocks_ = 0;
+  std::uint64_t version_ = 0;
   const void* newest_ = nullptr;  // block
   std::uint64_t newest_serial_ = 0;
 };
