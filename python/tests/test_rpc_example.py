@@ -66,6 +66,12 @@ def test_the_callee_changes_the_callers_parts_in_place(caller, segment):
         assert segment["root"].lower.in_stock == 20
 
 
+def test_a_proxy_of_the_environment_is_not_asked(caller, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    caller("plant", 6)
+    assert caller("restock", 11, 20) == ["6 parts visited, 6 ordered for 540.00"]
+
+
 def test_a_new_part_is_linked_into_the_callers_tree(caller):
     caller("plant", 5)
     caller("introduce", 42, 9.5, "sprocket")

@@ -53,6 +53,7 @@ std::string HttpCallee::post(const std::string& path, const char* content_type,
   std::string got;
   char why[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(curl_, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl_, CURLOPT_PROXY, "");  // none, whatever the environment says
   curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
   curl_easy_setopt(curl_, CURLOPT_POSTFIELDS, body.c_str());
