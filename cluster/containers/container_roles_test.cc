@@ -31,8 +31,25 @@ std::string wait_for_tie(Tie tie) {
   return eventually([&] { return reader->tie() == tie; }) ? "so" : "not so";
 }
 
+std::vector<int> tcp_sockets() {
+  std::vector<int> sockets;
+  DIR* const files = opendir("/proc/self/fd");
+  while (const dirent* file = readdir(files)) {
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    const int fd = std::atoi(file->d_name);
+    const bool is_socket = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0;
+    if (is_socket && domain == AF_INET) sockets.push_back(fd);
+  }
+  closedir(files);
+  return sockets;
+}
+
+// The transport library's stay open in processes that are started: they are the parent's.
+const std::vector<int> inherited = tcp_sockets();
+
 // From now on nothing that is sent to this process over TCP arrives: whatever has content is lost
-// on its way in, again and again; that it sends is not. How many connections that concerns.
+// on its way in, again and again; what it sends is not. How many connections that concerns.
 int deafen() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 12),  // the TCP header's length, in the upper half
@@ -46,15 +63,10 @@ int deafen() {
   };
   const sock_fprog filter{std::size(program), program};
   int count = 0;
-  DIR* const files = opendir("/proc/self/fd");
-  while (const dirent* file = readdir(files)) {
-    int domain = 0;
-    socklen_t size = sizeof domain;
-    const int fd = std::atoi(file->d_name);
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_INET) continue;
+  for (const int fd : tcp_sockets()) {
+    if (std::ranges::find(inherited, fd) != inherited.end()) continue;
     count += setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0;
   }
-  closedir(files);
   return count;
 }
 
