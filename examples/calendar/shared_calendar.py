@@ -109,7 +109,8 @@ class Entry:
 
 
 def entry_of(one: Any) -> Entry:
-    return Entry(one.number, one.starts_min, one.hours, one.room, one.who.name, one.title, one.notes)
+    who = one.who.name if one.who is not None else ""
+    return Entry(one.number, one.starts_min, one.hours, one.room, who, one.title, one.notes)
 
 
 class SharedCalendar:

@@ -249,6 +249,15 @@ def test_a_program_killed_anywhere_loses_nothing_that_it_said_it_did(book, tmp_p
     assert sum("other" in line for line in listed) == 60
 
 
+def test_an_appointment_of_nobody_is_listed(book):
+    """Whoever has the types can write what neither program would."""
+    book.add("python", "2026-11-21T10:00", "Review")
+    with interweave.open(book.url) as segment, segment.write():
+        segment["calendar"].first.who = None
+    for language in PROGRAMS:
+        assert book.run(language, "list") == ["1 2026-11-21T10:00 1h - : Review"]
+
+
 def test_killed_feeds_are_missed_by_nobody(book):
     feeds = [book.watch(language) for language in PROGRAMS]
     for feed in feeds:
