@@ -125,6 +125,10 @@ std::variant<int, LauncherOptions, MemberOptions> options_from(int argc, char** 
   if (status) return *status;
   const LauncherOptions& options = taken.launcher;
   if (!taken.member) return options;
+  if (*taken.member >= options.processes) {
+    return command_line::refuse_argument(kProgram, "member", std::to_string(*taken.member).c_str(),
+                                         "one of them");
+  }
   return MemberOptions{*taken.member, options.processes, options.rows, options.columns};
 }
 
