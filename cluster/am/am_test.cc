@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-int replies_refused = 0;
+std::atomic<int> replies_refused = 0;
 
 void note(int result) { replies_refused += result != AM_OK; }
 

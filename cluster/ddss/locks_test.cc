@@ -70,11 +70,12 @@ class Locks : public Space {
     EXPECT_EQ(ddss_lock_word(key, &word), 0);
     return unpack_queue(word);
   }
-  void count_together(ddss_key_t key, int times);
+  void count_together(ddss_key_t key);
 };
 OVER_ALL_TRANSPORTS(Locks);
 
-void Locks::count_together(ddss_key_t key, int times) {
+void Locks::count_together(ddss_key_t key) {
+  const int times = is_shared_memory() ? 300 : is_verbs() ? 8 : 40;
   for (const Child& each : children_) {
     each.line().say(text_of(key));
     each.line().say_value(times);
@@ -87,12 +88,12 @@ void Locks::count_together(ddss_key_t key, int times) {
 
 TEST_P(Locks, ExcludeThreadsAndProcesses) {
   for (int i = 0; i < 3; i++) add("counter");
-  count_together(allocate_on(1, 8, DDSS_NULL), is_shared_memory() ? 300 : 40);
+  count_together(allocate_on(1, 8, DDSS_NULL));
 }
 
 TEST_P(Locks, HeldByTheThreadTakeThePlaceOfImplicitOnes) {
   for (int i = 0; i < 3; i++) add("counter");
-  count_together(allocate_on(0, 8, DDSS_STRICT), is_shared_memory() ? 300 : 40);
+  count_together(allocate_on(0, 8, DDSS_STRICT));
 }
 
 TEST_P(Locks, AreTriedWithoutWaiting) {

@@ -19,6 +19,36 @@ std::atomic_ref<std::uint64_t> word_at(const Window& window, std::size_t offset)
       *reinterpret_cast<std::uint64_t*>(window.direct() + offset));
 }
 
+// A few words are moved one by one: they may be words that others change by atomics meanwhile.
+constexpr std::size_t words_bytes_max = 64;
+
+bool is_words(std::size_t offset, std::size_t bytes) {
+  return bytes <= words_bytes_max && (offset | bytes) % sizeof(std::uint64_t) == 0;
+}
+
+void store(const Window& to, std::size_t offset, Bytes from) {
+  if (!is_words(offset, from.size())) {
+    std::memcpy(to.direct() + offset, from.data(), from.size());
+    return;
+  }
+  for (std::size_t at = 0; at < from.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, from.data() + at, sizeof word);
+    word_at(to, offset + at).store(word, std::memory_order_relaxed);
+  }
+}
+
+void load(const Window& from, std::size_t offset, std::span<std::byte> to) {
+  if (!is_words(offset, to.size())) {
+    std::memcpy(to.data(), from.direct() + offset, to.size());
+    return;
+  }
+  for (std::size_t at = 0; at < to.size(); at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = word_at(from, offset + at).load(std::memory_order_relaxed);
+    std::memcpy(to.data() + at, &word, sizeof word);
+  }
+}
+
 ucp_request_param_t callback_param(Op* op, ucp_send_nbx_callback_t call) {
   ucp_request_param_t param;
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -64,7 +94,7 @@ Status UcxWorker::put(Window& to, std::size_t offset, Bytes from, Completion* do
   const Status checked = check(to, offset, from.size(), false);
   if (checked != Status::ok || from.empty()) return checked;
   if (to.direct() != nullptr) {
-    std::memcpy(to.direct() + offset, from.data(), from.size());
+    store(to, offset, from);
     std::atomic_thread_fence(std::memory_order_release);
     return Status::ok;
   }
@@ -82,7 +112,7 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
   if (checked != Status::ok || to.empty()) return checked;
   if (from.direct() != nullptr) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    std::memcpy(to.data(), from.direct() + offset, to.size());
+    load(from, offset, to);
     return Status::ok;
   }
   const Held held(lock_);

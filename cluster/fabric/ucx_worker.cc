@@ -215,6 +215,12 @@ bool UcxWorker::arm_held() {
   return after_progress_.empty() && !has_dead_ && ucp_worker_arm(worker_) == UCS_OK;
 }
 
+// For a thread that is about to sleep. UCX's adapters tell of what arrived before the arming as
+// well; soft RoCE tells only of what arrives after it.
+bool UcxWorker::arm_to_sleep() {
+  return arm_held() && (fabric_.transport() != Transport::verbs || progress_held() == 0);
+}
+
 unsigned UcxWorker::progress() {
   if (lock_.is_mine() || !lock_.try_lock()) return 0;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -269,7 +275,7 @@ void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, b
   while (progress_held() > 0) {
   }
   *is_over = is_done();
-  const bool is_armed = !*is_over && arm_held();
+  const bool is_armed = !*is_over && arm_to_sleep();
   lock_.unlock();
   if (is_armed) {
     const auto left = std::max(Clock::duration::zero(), until - Clock::now());
@@ -313,10 +319,10 @@ UcxWorker::Served UcxWorker::serve() {
     if (now == 0) break;
     handled += now;
   }
+  const bool is_armed = arm_to_sleep();
   is_service_ = false;
-  const bool is_armed = arm_held();
   lock_.unlock();
-  if (handled > 0) tell_sleepers();
+  if (handled > 0 || !is_armed) tell_sleepers();
   return is_armed ? Served::armed : Served::busy;
 }
 

@@ -184,6 +184,7 @@ class UcxWorker final : public Worker {
   Status await(Waited* waited, Deadline deadline, Post post);
   unsigned progress_held();
   bool arm_held();
+  bool arm_to_sleep();
   void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
   void tell_sleepers();
 
