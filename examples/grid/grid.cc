@@ -122,8 +122,9 @@ OBJ_RETURN Grid::DeMarshal(DeMarshalStream* stream) {
   for (Cell& each : cells) {
     if (!demarshal_cell(*stream, &each)) return OBJ_RETURN_FAIL;
   }
+  if (stream->left() != 0) return OBJ_RETURN_FAIL;
   stamp_ = stamp, rows_ = rows, columns_ = columns, cells_ = std::move(cells);
-  return result(stream->left() == 0);
+  return OBJ_RETURN_SUCCESS;
 }
 
 void register_objects() {
