@@ -17,12 +17,14 @@ unpack_kernel() {
   package=$(ls "$rdma"/linux-image-*.deb 2>/dev/null | tail -1)
   [ -n "$package" ] || { echo "test-rdma: the guest's kernel is missing: make setup-rdma" >&2; exit 1; }
   [ "$rdma/kernel" -nt "$package" ] && return
-  rm -rf "$rdma/kernel"
-  mkdir "$rdma/kernel"
+  rm -rf "$rdma/kernel" "$rdma/unpacking"
+  mkdir "$rdma/unpacking"
   # Of its 400 MB: the kernel, and what these modules may need.
-  dpkg-deb --fsys-tarfile "$package" | tar -x -C "$rdma/kernel" --wildcards './boot/vmlinuz-*' \
+  dpkg-deb --fsys-tarfile "$package" | tar -x -C "$rdma/unpacking" --wildcards './boot/vmlinuz-*' \
     './lib/modules/*/modules.*' './lib/modules/*/kernel/drivers/infiniband/*' './lib/modules/*/kernel/drivers/net/dummy.ko' \
     './lib/modules/*/kernel/*crc32*' './lib/modules/*/kernel/net/*udp_tunnel.ko' './lib/modules/*/kernel/fs/configfs/*'
+  touch "$rdma/unpacking"
+  mv "$rdma/unpacking" "$rdma/kernel"
 }
 
 # A file and the libraries that it names, at their places in the guest.
@@ -35,7 +37,7 @@ put_closure() {
 
 put_programs() {
   local program path
-  for program in $programs interweave-ddss interweave-amns; do
+  for program in $programs interweave-ddss; do  # the latter is a child of a test
     path=$(find "$built" -name "$program" -type f)
     mkdir -p "$root$(dirname "$(realpath "$path")")"
     strip -o "$root$(realpath "$path")" "$path"
@@ -44,7 +46,7 @@ put_programs() {
 }
 
 put_modules() {
-  local release=$1 module file
+  local release=$1
   mkdir -p "$root/lib/modules/$release"
   cp "$rdma/kernel/lib/modules/$release"/modules.{builtin,builtin.modinfo,order} "$root/lib/modules/$release"
   cp -r "$rdma/kernel/lib/modules/$release/kernel" "$root/lib/modules/$release"

@@ -211,7 +211,7 @@ TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
 TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {
   ddss_finish();
   ddss_options_t options{};
-  options.timeout_ms = 200;
+  options.timeout_ms = is_verbs() ? 5000 : 200;  // see timeout_ms()
   options.pool_bytes = small_pool;
   ASSERT_EQ(ddss_init(&options), 0);
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);

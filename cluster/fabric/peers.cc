@@ -144,7 +144,8 @@ Status UcxWorker::introduce(PeerId peer) {
   auto* connected = new Connected{{}, this, peer};
   connected->done = [](Completion& self, Status status) {
     const std::unique_ptr<Connected> its(static_cast<Connected*>(&self));
-    if (status == Status::ok) its->worker->say_hello(its->peer);
+    const bool is_awaited = its->worker->peers_[its->peer].state != PeerState::dead;
+    if (status == Status::ok && is_awaited) its->worker->say_hello(its->peer);
   };
   const Status flushed = flush(peer, connected);
   if (flushed == Status::pending) return Status::ok;
