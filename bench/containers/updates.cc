@@ -62,9 +62,6 @@ void measure_updates(Factory& factory, const std::string& transport, Table* tabl
     table->row("oneway", count, transport, "containers", median(shipped));
     std::printf("%s, %d readers: update to queue %.2fx of an AM one way\n", transport.c_str(),
                 count, median(shipped) / plain_us);
-    const double call_us = measure(31, 20, [&] { writer->call<&Numbers::push_back>(1); });
-    await_answers(*writer);
-    table->row("call", count, transport, "containers", call_us);
   }
 }
 
