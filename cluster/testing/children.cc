@@ -127,7 +127,9 @@ int run(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--role") == 0) {
     const auto found = roles().find(argv[2]);
     if (found == roles().end()) give_up("no such role");
-    return found->second(Line(line_fd));
+    const int status = found->second(Line(line_fd));
+    if (status != 0) std::fprintf(stderr, "role %s ends with %d\n", argv[2], status);
+    return status;
   }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
