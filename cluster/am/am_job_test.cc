@@ -4,13 +4,14 @@
 #include <filesystem>
 
 #include "am/am_processes.h"
+#include "fabric/rendezvous.h"
 
 using namespace iw::am_test;
 using iw::testing::Child;
 
 namespace {
 
-constexpr int processes = 4;
+constexpr unsigned processes = 4;
 enum : handler_t { question = 1, answer };
 
 std::atomic<int> questions = 0, answers = 0;
@@ -20,15 +21,17 @@ void on_question(void* token) {
 }
 void on_answer(void*) { answers++; }
 
-std::string name_of(int rank) { return "job/" + std::to_string(rank); }
+std::string name_of(unsigned rank) { return "job/" + std::to_string(rank); }
 
 }  // namespace
 
 // Asks the next in the circle, and is asked by the one before.
 ROLE(job_member) {
-  const char* rank_text = std::getenv("PMIX_RANK");
-  if (rank_text == nullptr) return 1;
-  const int rank = std::atoi(rank_text);
+  const auto deadline = iw::fabric::Clock::now() + std::chrono::seconds(30);
+  std::string error;
+  const auto job = iw::fabric::Rendezvous::open(deadline, &error);
+  if (job == nullptr || job->size() != processes) return 1;
+  const unsigned rank = job->rank();
   const Library library;
   const Endpoint here(AM_PAR);
   here.set(question, handler(&on_question));
@@ -39,7 +42,10 @@ ROLE(job_member) {
   const std::string next_name = name_of((rank + 1) % processes);
   if (!here.poll_until([&] { return AMNS_Lookup(next_name.c_str(), &next) == AM_OK; })) return 4;
   if (AM_Request0(here.ep, here.map(next), question) != AM_OK) return 5;
-  return here.poll_until([] { return answers == 1 && questions == 1; }) ? 0 : 6;
+  if (!here.poll_until([] { return answers == 1 && questions == 1; })) return 6;
+  // Who left now might take its answer along: that question would come back.
+  std::vector<std::vector<std::byte>> all;
+  return job->exchange({}, deadline, &all) == iw::fabric::Status::ok ? 0 : 7;
 }
 
 TEST(Jobs, OfFourUnderMpirunTalkInACircle) {
