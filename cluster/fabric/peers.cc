@@ -193,6 +193,12 @@ void UcxWorker::take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_
   PeerId id = 0;
   if (known != peer_of_.end()) {
     id = known->second;
+    // Both called. What the hello came by is connected, the other is not yet: UCX 1.13 ends the
+    // process if a put has to wait for that.
+    Peer& caller = peers_[id];
+    if (caller.state == PeerState::connecting && called_by_.erase(came_by) > 0) {
+      called_by_.insert(std::exchange(caller.endpoint, came_by));
+    }
   } else {
     ucp_ep_h endpoint = came_by;
     const bool must_open = called_by_.erase(came_by) == 0;
