@@ -191,3 +191,23 @@ TEST_F(NameServer, AServerThatDiedIsNoticed) {
   en_t name;
   EXPECT_EQ(AMNS_Lookup("anything", &name), AM_ERR_NOT_SENT);
 }
+
+// What it answers when it goes on is not taken for the answer to a later question.
+TEST_F(NameServer, AnAnswerThatComesTooLateIsNobodys) {
+  setenv("IW_AMNS_TIMEOUT_MS", "100", 1);
+  EXPECT_EQ(AMNS_Init(nullptr), AM_OK);
+  unsetenv("IW_AMNS_TIMEOUT_MS");
+  const Endpoint here;
+  server_.stop();
+  EXPECT_EQ(AMNS_Register("late", here.name), AM_ERR_NOT_SENT);
+  server_.go_on();
+  en_t name;
+  const auto looked_up = [&](const char* string) {
+    int result;
+    while ((result = AMNS_Lookup(string, &name)) == AM_ERR_NOT_SENT) {
+    }
+    return result;
+  };
+  EXPECT_EQ(looked_up("nobody's"), AM_ERR_RESOURCE);
+  EXPECT_EQ(looked_up("late"), AM_OK) << "it was asked, and is done";
+}

@@ -1,4 +1,5 @@
-// The name server's clients: AMNS_*. One call at a time asks and waits for the answer.
+// The name server's clients: AMNS_*. One call at a time asks and waits for the answer. Answers come
+// in the order of the questions, one to each, also to those that nobody waits for any more.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -14,14 +15,14 @@ using namespace iw::am;
 
 namespace {
 
-constexpr std::chrono::seconds answer_wait{10};
-
 struct Client {
   std::mutex mutex;  // of calls
   eb_t bundle = nullptr;
   ep_t endpoint = nullptr;
+  std::chrono::milliseconds patience{};
+  std::uint64_t asked = 0;
   // Of the bundle's Exclusion.
-  bool is_answered = false;
+  std::uint64_t answered = 0;
   int result = AM_OK;
   en_t name{};
 };
@@ -33,13 +34,13 @@ Client& client() {
 
 void on_answer(void*, void* block, std::size_t nbytes, int result) {
   Client& self = client();
-  self.is_answered = true;
+  self.answered++;
   self.result = result;
   if (nbytes == sizeof self.name) std::memcpy(&self.name, block, nbytes);
 }
 
 void on_returned(int, op_t, const am_returned_t*) {
-  client().is_answered = true;
+  client().answered++;
   client().result = AM_ERR_NOT_SENT;
 }
 
@@ -47,18 +48,24 @@ int ask(handler_t what, const std::string& block, en_t* name) {
   Client& self = client();
   const std::lock_guard held(self.mutex);
   if (self.bundle == nullptr) return AM_ERR_NOT_INIT;
-  {
-    const iw::fabric::Exclusion excluded(self.bundle->worker());
-    self.is_answered = false;
-  }
+  // Waits while the answer to the last question, which was given up, has not come.
   const int sent = AM_RequestI0(self.endpoint, 0, what, block.data(), block.size());
   if (sent != AM_OK) return sent;
-  const auto status = self.bundle->worker().wait([&] { return self.is_answered; },
-                                                 iw::fabric::Clock::now() + answer_wait);
+  self.asked++;
+  const auto status = self.bundle->worker().wait([&] { return self.answered == self.asked; },
+                                                 iw::fabric::Clock::now() + self.patience);
   const iw::fabric::Exclusion excluded(self.bundle->worker());
   if (status != iw::fabric::Status::ok) return AM_ERR_NOT_SENT;
   if (self.result == AM_OK && name != nullptr) *name = self.name;
   return self.result;
+}
+
+// IW_AMNS_TIMEOUT_MS, or 10 s.
+std::chrono::milliseconds patience_by_environment() {
+  constexpr long most_ms = 86'400'000;
+  const char* set = std::getenv("IW_AMNS_TIMEOUT_MS");
+  const long ms = set == nullptr ? 0 : std::strtol(set, nullptr, 10);
+  return std::chrono::milliseconds(ms > 0 && ms <= most_ms ? ms : 10'000);
 }
 
 int parse_server(const char* server, en_t* name) {
@@ -73,6 +80,8 @@ int parse_server(const char* server, en_t* name) {
 }
 
 int make_endpoint(Client& self, const en_t& server) {
+  self.asked = self.answered = 0;
+  self.patience = patience_by_environment();
   int result = AM_AllocateBundle(AM_PAR, &self.bundle);
   if (result != AM_OK) return result;
   result = AM_AllocateEndpoint(self.bundle, &self.endpoint, nullptr);
@@ -80,6 +89,7 @@ int make_endpoint(Client& self, const en_t& server) {
     AM_SetHandler(self.endpoint, 0, reinterpret_cast<am_handler_fn>(&on_returned));
     AM_SetHandler(self.endpoint, take_answer, reinterpret_cast<am_handler_fn>(&on_answer));
     result = AM_SetExpectedResources(self.endpoint, 1, 1);
+    AM_SetRequestWait(self.bundle, std::chrono::duration<double>(self.patience).count());
   }
   if (result == AM_OK) result = AM_Map(self.endpoint, 0, server, name_service_tag);
   if (result != AM_OK) AM_FreeBundle(std::exchange(self.bundle, nullptr));
