@@ -197,12 +197,15 @@ int Bundle::refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t
   const bool is_tag_right =
       endpoint.tag != AM_NONE && (endpoint.tag == AM_ALL || endpoint.tag == head.tag);
   if (is_request && !is_tag_right) return EBADTAG;
-  const bool is_for_library = head.category == Category::get || head.handler == no_handler;
-  if (!is_for_library && (head.handler == 0 || head.handler >= endpoint.handlers.size() ||
-                          endpoint.handlers[head.handler] == nullptr)) {
+  const bool is_get = is_request && head.category == Category::get;  // its handler is the reply's
+  if (!is_get && (head.category < Category::words || head.category > Category::xfer)) {
+    return EBADARGS;
+  }
+  if (!is_get && (head.handler == 0 || head.handler >= endpoint.handlers.size() ||
+                  endpoint.handlers[head.handler] == nullptr)) {
     return EBADHANDLER;
   }
-  if (head.category != Category::xfer && head.category != Category::get) return 0;
+  if (head.category != Category::xfer && !is_get) return 0;
   if (endpoint.segment == nullptr || head.offset > endpoint.segment_bytes) return EBADSEGOFF;
   return nbytes > endpoint.segment_bytes - head.offset ? EBADLENGTH : 0;
 }

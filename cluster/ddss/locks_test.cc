@@ -74,6 +74,26 @@ class Locks : public Space {
 };
 OVER_ALL_TRANSPORTS(Locks);
 
+// Nodes that differ about who is gone would make the lock anew by turns.
+TEST_P(Locks, AreMadeAnewAlsoByNodesThatCameAfterADeath) {
+  constexpr std::uint16_t tickets_a_recovery = 0x4000;
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  Child& early = add_locker(key);
+  early.line().say(std::string("end"));
+  EXPECT_EQ(early.wait_for_end(), 0);
+  while (ddss_nodes() > 1) std::this_thread::yield();
+  const Child& late = add_locker(key);
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  late.line().say(std::string("e"));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(9);
+  while (queue_of(key).ticket < tickets_a_recovery && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_GE(queue_of(key).ticket, tickets_a_recovery) << "it has waited, and found no death";
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(result(late), 0);
+}
+
 void Locks::count_together(ddss_key_t key) {
   const int times = is_shared_memory() ? 300 : is_verbs() ? 8 : 40;
   for (const Child& each : children_) {

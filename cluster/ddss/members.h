@@ -21,6 +21,8 @@ class Members {
       : worker_(worker), timeout_(timeout) {}
 
   void add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key);
+  // Of those that were gone before this node came.
+  void add_deaths(std::uint64_t deaths) { deaths_ += deaths; }
   // False if it was not there, or gone before.
   bool note_gone(NodeNumber number);
   std::optional<NodeNumber> number_of(const fabric::Address& address) const;
@@ -32,7 +34,8 @@ class Members {
   std::vector<NodeNumber> present() const;  // in rising order
   bool is_present(NodeNumber number) const;
   std::size_t count() const;
-  // Stands for the set of all that are gone; 0: none is.
+  // Stands for the set of all that are gone, equal at all nodes once they have heard of them; 0:
+  // none is.
   std::uint64_t deaths() const { return deaths_.load(std::memory_order_relaxed); }
 
   // Before the worker is closed.

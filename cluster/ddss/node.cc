@@ -85,7 +85,10 @@ int Node::start() {
 
 // Handlers run until the worker is closed, and windows go before it.
 Node::~Node() {
-  segments_.clear();
+  {
+    const std::unique_lock held(segments_mutex_);
+    segments_.clear();
+  }
   if (members_ != nullptr) members_->close_links();
   fabric::close_worker(&worker_);
 }
@@ -128,8 +131,10 @@ int Node::join() {
                          pool_->key());
   }
   if (status != Status::ok) return error_of(status);
-  if (answer.error == 0) number_ = static_cast<int>(answer.number);
-  return answer.error;
+  if (answer.error != 0) return answer.error;
+  members_->add_deaths(answer.deaths);
+  number_ = static_cast<int>(answer.number);
+  return 0;
 }
 
 int Node::await_nodes(int count) {
@@ -180,7 +185,7 @@ void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller)
                       join.address == worker_->peer_address(caller.peer) &&
                       payload.size() <= fabric::key_bytes_max && next_number_ < nodes_max &&
                       !members_->number_of(join.address);
-  if (!is_fit) return calls_->answer(caller, JoinAnswer{DDSS_EARGUMENT, 0});
+  if (!is_fit) return calls_->answer(caller, JoinAnswer{DDSS_EARGUMENT, 0, 0});
   const auto number = static_cast<NodeNumber>(next_number_++);
   members_->add(number, join.address, payload);
   joined_[number] = caller.peer;
@@ -191,7 +196,7 @@ void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller)
       if (other != number) introduce(peer, each);
     }
   }
-  calls_->answer(caller, JoinAnswer{0, number});
+  calls_->answer(caller, JoinAnswer{0, number, members_->deaths()});
 }
 
 void Node::introduce(fabric::PeerId to, const Members::Introduction& whom) {

@@ -19,6 +19,7 @@ struct JoinAsked {
 struct JoinAnswer {
   std::int32_t error;
   std::uint32_t number;
+  std::uint64_t deaths;  // of nodes that the newcomer will not hear of
 };
 
 // A node that joined, to all, from the founder; with the key of its memory as payload.

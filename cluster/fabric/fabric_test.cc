@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "testing/children.h"
 #include "testing/transports.h"
@@ -271,6 +273,31 @@ TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) {
   std::vector<std::byte> got(8);
   EXPECT_EQ(here.worker->get(*seen.window, 0, got, soon()), Status::peer_dead);
   EXPECT_EQ(here.worker->flush(seen.peer, soon()), Status::peer_dead);
+}
+
+TEST_P(Fabrics, APeerMayDieWhileThreadsAreAboutToReachIt) {
+  for (int round = 0; round < 8; round++) {
+    Child target("target");
+    const Process here;
+    const Seen seen(target, here);
+    std::atomic<int> reading{0};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 4; i++) {
+      readers.emplace_back([&] {
+        std::uint64_t word = 0;
+        Status status = here.worker->fetch_add(*seen.window, 0, 1, &word, soon());
+        reading++;
+        while (status == Status::ok) {
+          status = here.worker->get(*seen.window, 0, std::as_writable_bytes(std::span(&word, 1)),
+                                    soon());
+        }
+        EXPECT_EQ(status, Status::peer_dead);
+      });
+    }
+    while (reading < 4) std::this_thread::yield();
+    target.kill();
+    for (auto& each : readers) each.join();
+  }
 }
 
 namespace {

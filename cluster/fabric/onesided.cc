@@ -86,6 +86,11 @@ Status UcxWorker::check(const Window& window, std::size_t offset, std::size_t by
                         bool is_word) const {
   if (offset > window.size() || bytes > window.size() - offset) return Status::bad_argument;
   if (is_word && offset % sizeof(std::uint64_t) != 0) return Status::bad_argument;
+  return reach(window);
+}
+
+// What is posted asks this with the lock held: the endpoint goes with the peer.
+Status UcxWorker::reach(const Window& window) {
   const Peer& peer = *static_cast<const UcxWindow&>(window).peer_state;
   return peer.state.load(std::memory_order_acquire) == PeerState::dead ? peer.why : Status::ok;
 }
@@ -99,6 +104,7 @@ Status UcxWorker::put(Window& to, std::size_t offset, Bytes from, Completion* do
     return Status::ok;
   }
   const Held held(lock_);
+  if (const Status reached = reach(to); reached != Status::ok) return reached;
   auto& window = of_this_room(to);
   Op* op = take_op(done);
   const auto param = callback_param(op, &on_done);
@@ -116,6 +122,7 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
     return Status::ok;
   }
   const Held held(lock_);
+  if (const Status reached = reach(from); reached != Status::ok) return reached;
   auto& window = of_this_room(from);
   Op* op = take_op(done);
   const auto param = callback_param(op, &on_done);
@@ -128,6 +135,7 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
 Status UcxWorker::post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
                               std::uint64_t operand, std::uint64_t* before, Completion* done) {
   const Held held(lock_);
+  if (const Status reached = reach(at); reached != Status::ok) return reached;
   auto& window = of_this_room(at);
   Op* op = take_op(done);
   auto param = callback_param(op, &on_done);

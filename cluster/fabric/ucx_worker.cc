@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds sleep_max{250};  // see service.cc
 constexpr int polls_a_clock = 8;                     // reading the clock costs as much as a poll
+constexpr int messages_a_turn = 256;                 // then deadlines are looked at
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
 // The library's fastest way is for one piece of about this size.
@@ -272,9 +273,11 @@ void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, b
   has_leader_ = true;
   sleeping.unlock();
   lock_.lock();
-  while (progress_held() > 0) {
+  unsigned handled = 1;
+  for (int i = 0; i < messages_a_turn && handled > 0 && !*is_over; i++) {
+    handled = progress_held();
+    *is_over = is_done();
   }
-  *is_over = is_done();
   const bool is_armed = !*is_over && arm_to_sleep();
   lock_.unlock();
   if (is_armed) {
@@ -310,7 +313,6 @@ bool UcxWorker::arm() {
 }
 
 UcxWorker::Served UcxWorker::serve() {
-  constexpr int messages_a_turn = 256;
   if (!lock_.try_lock()) return Served::busy;
   is_service_ = true;
   unsigned handled = 0;

@@ -173,6 +173,7 @@ class UcxWorker final : public Worker {
   Status settle(ucs_status_ptr_t posted, Op* op);
   static void on_done(void* request, ucs_status_t status, void* op);
   Status check(const Window& window, std::size_t offset, std::size_t bytes, bool is_word) const;
+  static Status reach(const Window& window);
   Status post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
                      std::uint64_t operand, std::uint64_t* before, Completion* done);
   Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
