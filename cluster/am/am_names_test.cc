@@ -103,10 +103,13 @@ TEST(Names, AChosenNumberIsGivenOnce) {
   const Endpoint here;
   ep_t ep = nullptr;
   ASSERT_EQ(AM_AllocateKnownEndpoint(here.bundle, &ep, 7), AM_OK);
-  EXPECT_EQ(AM_AllocateKnownEndpoint(here.bundle, &ep, 7), AM_ERR_IN_USE);
+  ep_t another = nullptr;
+  EXPECT_EQ(AM_AllocateKnownEndpoint(here.bundle, &another, 7), AM_ERR_IN_USE);
   en_t name;
   AM_GetEndpointName(ep, &name);
   EXPECT_TRUE(text_of(name).ends_with(":00000007")) << text_of(name);
+  EXPECT_EQ(AM_FreeEndpoint(ep), AM_OK);
+  EXPECT_EQ(AM_AllocateKnownEndpoint(here.bundle, &another, 7), AM_ERR_IN_USE) << "it was taken";
 }
 
 // ---- the name server

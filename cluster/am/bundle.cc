@@ -42,10 +42,13 @@ Bundle::~Bundle() {
   fabric::close_worker(&worker_);
 }
 
-iw_am_endpoint* Bundle::add_endpoint() { return add_endpoint(next_endpoint_++); }
+iw_am_endpoint* Bundle::add_endpoint() { return make_endpoint(next_endpoint_++); }
 
 iw_am_endpoint* Bundle::add_endpoint(std::uint32_t number) {
-  if (endpoints_.contains(number)) return nullptr;
+  return chosen_.insert(number).second ? make_endpoint(number) : nullptr;
+}
+
+iw_am_endpoint* Bundle::make_endpoint(std::uint32_t number) {
   auto made = std::make_unique<iw_am_endpoint>();
   made->bundle = this;
   made->number = number;

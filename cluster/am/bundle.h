@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "am/wire.h"
@@ -144,6 +145,7 @@ class Bundle {
   int wait(fabric::Deadline deadline);
 
  private:
+  iw_am_endpoint* make_endpoint(std::uint32_t number);
   using ConnectionKey = std::array<std::uint32_t, 3>;  // endpoint, peer, endpoint there
   Connection* find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there);
   Connection* connection_of(fabric::PeerId from, const Head& head) const;
@@ -187,6 +189,7 @@ class Bundle {
   std::unique_ptr<fabric::Worker> worker_;
   const int type_;
   std::uint32_t next_endpoint_ = 0x10000;  // below are those that are chosen
+  std::set<std::uint32_t> chosen_;         // ever: a name is not given twice
   std::map<std::uint32_t, std::unique_ptr<iw_am_endpoint>> endpoints_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::map<ConnectionKey, Connection*> connection_of_;

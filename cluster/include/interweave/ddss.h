@@ -115,8 +115,8 @@ int ddss_put_at(ddss_key_t key, size_t offset, const void* data, size_t nbytes);
 
 /* DDSS_VERSION and DDSS_DELTA count from 0, nothing put yet. */
 int ddss_version(ddss_key_t key, uint64_t* version);
-/* Gets if the version is not *version, which is set; else DDSS_UNCHANGED, and 8 bytes were moved.
- */
+/* Gets if the version is not *version, which is set; else DDSS_UNCHANGED, and 16 bytes were
+ * moved: key and version. */
 int ddss_get_if_newer(ddss_key_t key, void* data, size_t nbytes, uint64_t* version);
 /* DDSS_DELTA: what the version-th put wrote; zeroes after its end. */
 int ddss_get_version(ddss_key_t key, void* data, size_t nbytes, uint64_t version);
