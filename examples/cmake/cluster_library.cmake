@@ -1,0 +1,16 @@
+# Sets CLUSTER_LIBRARY to the cluster's library: its target in the tree, alone this machine's installed
+# one, else nothing.
+set(CLUSTER_LIBRARY "")
+if(TARGET interweave_cluster)
+  set(CLUSTER_LIBRARY interweave_cluster)
+else()
+  find_package(PkgConfig QUIET)
+  if(PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING)
+    pkg_check_modules(INTERWEAVE_CLUSTER QUIET IMPORTED_TARGET interweave-cluster)
+  endif()
+  if(INTERWEAVE_CLUSTER_FOUND)
+    set(CLUSTER_LIBRARY PkgConfig::INTERWEAVE_CLUSTER)
+  else()
+    message(STATUS "examples: no cluster library: grid and services left out")
+  endif()
+endif()
