@@ -67,13 +67,18 @@ Status Calls::ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes as
   }
   Status status = send(peer, call, question, asked, payload);
   if (status == Status::ok || status == Status::pending) {
-    const auto is_over = [&] { return answer->is_there || !worker_.is_alive(peer); };
+    const auto is_over = [&] { return answer->is_there || is_over_ || !worker_.is_alive(peer); };
     status = worker_.wait(is_over, deadline);
   }
   const std::lock_guard held(mutex_);  // from here on no answer is written
   waiting_.erase(call);
-  if (status == Status::ok && !answer->is_there) status = Status::peer_dead;
-  return status;
+  if (status != Status::ok || answer->is_there) return status;
+  return is_over_ ? Status::failed : Status::peer_dead;
+}
+
+void Calls::end() {
+  is_over_ = true;
+  worker_.wake();
 }
 
 void Calls::answer_bytes(Caller caller, fabric::Bytes answer) {

@@ -59,6 +59,8 @@ class Calls {
     return read(fabric::Bytes(bytes.data).first(bytes.size), answer) ? status
                                                                      : fabric::Status::failed;
   }
+  // Those who wait give up, and later ones do not begin to.
+  void end();
   // Does not wait; there is no answer.
   template <typename Asked>
   void tell(fabric::PeerId peer, Question question, const Asked& asked) {
@@ -97,6 +99,7 @@ class Calls {
   std::mutex mutex_;
   std::uint64_t last_call_ = 0;
   std::map<std::uint64_t, Bytes*> waiting_;
+  std::atomic<bool> is_over_{false};
 };
 
 inline constexpr fabric::MessageId first_free_message_id = 2;

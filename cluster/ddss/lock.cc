@@ -51,24 +51,17 @@ void Lock::set_state(State state) {
 
 int Lock::look(LockWords* words) const { return link_.get(offset_, words); }
 
-int Lock::acquire(Hold hold, bool may_wait) {
+int Lock::acquire(Hold hold) {
   if (!enter(hold)) return DDSS_EHELD;
   Patience patience(link_);
-  bool may_recover = true;
   for (;;) {
     Place place;
     int error = 0;
-    Asked asked = ask(hold, may_wait, &place, &error);
+    Asked asked =
+        hold == Hold::exclusive ? ask_exclusive(&place, &error) : ask_shared(&place, &error);
     if (asked == Asked::queued) asked = await_turn(hold, place, &patience, &error);
     if (asked == Asked::granted) return hold_at(place);
     if (asked == Asked::failed) return give_up(error);
-    if (asked == Asked::taken) {
-      leave();
-      if (!may_recover || recover_if_needed() != 0) return DDSS_EBUSY;
-      may_recover = false;
-      enter(hold);
-      continue;
-    }
     set_state(State::waiting);
     error = pause_while_waiting(&patience);
     if (error != 0) return give_up(error);
@@ -78,29 +71,60 @@ int Lock::acquire(Hold hold, bool may_wait) {
   }
 }
 
-Lock::Asked Lock::ask(Hold hold, bool may_wait, Place* place, int* error) {
-  if (hold == Hold::exclusive) return ask_exclusive(may_wait, place, error);
-  return may_wait ? ask_shared(place, error) : try_shared(place, error);
+// Looks before it enters: who tries again and again is not always in flight.
+int Lock::try_acquire(Hold hold) {
+  if (is_held_here()) return DDSS_EHELD;
+  for (;;) {
+    LockWords words;
+    int error = look(&words);
+    if (error != 0) return error;
+    const Queue queue = unpack_queue(words.queue);
+    const bool is_free = queue.tail != frozen && queue.ticket == unpack_turn(words.turn).ticket() &&
+                         (hold == Hold::shared || queue.sharers == 0);
+    if (!is_free) {
+      const bool is_dead_ones = is_to_be_recovered(words);
+      if (is_dead_ones && !is_recovery_ordered_.exchange(true)) neighbours_.order_recovery(key_);
+      return DDSS_EBUSY;
+    }
+    enter(hold);
+    Place place;
+    bool is_in = false;
+    error = swap_in(hold, words, &place, &is_in);
+    if (error != 0) return give_up(error);
+    if (is_in) return hold_at(place);
+    leave();
+  }
 }
 
-Lock::Asked Lock::ask_exclusive(bool may_wait, Place* place, int* error) {
+// Takes the next place in the queue, unless that is not as it was seen any more. So nobody had this
+// ticket, and its turn cannot be over.
+int Lock::swap_in(Hold hold, const LockWords& words, Place* place, bool* is_in) {
+  Queue queue = unpack_queue(words.queue);
+  *place = {queue.ticket, unpack_turn(words.turn).epoch,
+            hold == Hold::exclusive ? queue.sharers : 0};
+  if (hold == Hold::exclusive) {
+    const auto next = static_cast<std::uint16_t>(queue.ticket + 1);
+    queue = {static_cast<std::uint16_t>(neighbours_.number() + 1), next, 0};
+  } else {
+    queue.sharers++;
+  }
+  std::uint64_t before = 0;
+  const int error = link_.swap(offset_ + queue_at, words.queue, pack(queue), &before);
+  *is_in = error == 0 && before == words.queue;
+  return error;
+}
+
+Lock::Asked Lock::ask_exclusive(Place* place, int* error) {
   for (;;) {
     LockWords words;
     if ((*error = look(&words)) != 0) return Asked::failed;
     const Queue queue = unpack_queue(words.queue);
-    const Turn turn = unpack_turn(words.turn);
     if (queue.tail == frozen) return Asked::being_recovered;
-    const bool is_free = queue.ticket == turn.ticket() && queue.sharers == 0;
-    if (!is_free && !may_wait) return Asked::taken;
-    const Queue mine{static_cast<std::uint16_t>(neighbours_.number() + 1),
-                     static_cast<std::uint16_t>(queue.ticket + 1), 0};
-    std::uint64_t before = 0;
-    *error = link_.swap(offset_ + queue_at, words.queue, pack(mine), &before);
+    bool is_in = false;
+    *error = swap_in(Hold::exclusive, words, place, &is_in);
     if (*error != 0) return Asked::failed;
-    if (before != words.queue) continue;
-    // The queue had not changed, so nobody had this ticket, and its turn cannot be over.
-    *place = {queue.ticket, turn.epoch, queue.sharers};
-    return is_free ? Asked::granted : Asked::queued;
+    const bool is_free = queue.ticket == unpack_turn(words.turn).ticket() && queue.sharers == 0;
+    if (is_in) return is_free ? Asked::granted : Asked::queued;
   }
 }
 
@@ -115,23 +139,6 @@ Lock::Asked Lock::ask_shared(Place* place, int* error) {
   if (queue.tail == frozen) return Asked::being_recovered;  // which will set the queue anew
   *place = {queue.ticket, turn.epoch, 0};
   return queue.ticket == turn.ticket() ? Asked::granted : Asked::queued;
-}
-
-Lock::Asked Lock::try_shared(Place* place, int* error) {
-  for (;;) {
-    LockWords words;
-    if ((*error = look(&words)) != 0) return Asked::failed;
-    const Queue queue = unpack_queue(words.queue);
-    const Turn turn = unpack_turn(words.turn);
-    if (queue.tail == frozen) return Asked::being_recovered;
-    if (queue.ticket != turn.ticket()) return Asked::taken;
-    std::uint64_t before = 0;
-    *error = link_.swap(offset_ + queue_at, words.queue, words.queue + 1, &before);
-    if (*error != 0) return Asked::failed;
-    if (before != words.queue) continue;
-    *place = {queue.ticket, turn.epoch, 0};
-    return Asked::granted;
-  }
 }
 
 Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, int* error) {

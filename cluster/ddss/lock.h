@@ -2,14 +2,16 @@
 // lock_words.h describes, and waiting by looking at them, so that nobody's processor is needed.
 //
 // What this node's threads hold and wait for is noted here, for one purpose: when a node died, or a
-// thread waited in vain, somebody who waits recovers the lock (lock_recovery.cc). It freezes the
-// queue, asks all nodes who holds the lock, and makes the words anew; who waited asks again.
+// thread waited in vain, somebody who waits recovers the lock (lock_recovery.cc), or, for one who
+// only tries, a thread that works behind. It freezes the queue, asks all nodes who holds the lock,
+// and makes the words anew; who waited asks again.
 //
 // Invariants: while a holding is in_flight the words may just be changing for it, and a survey says
 // busy; a survey that counts a holding keeps it from being let go until the lock is made anew. A
 // waiting holding that was surveyed must ask again, whatever it saw since.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -38,6 +40,8 @@ class Neighbours {
   virtual bool is_present(NodeNumber number) const = 0;
   // Of all nodes together.
   virtual int survey(Key key, Survey* found) = 0;
+  // Has the lock's recover_as_ordered() called soon, by another thread.
+  virtual void order_recovery(Key key) = 0;
   // Has the node with the data do a put.
   virtual int store(const Descriptor& what, std::uint64_t offset,
                     std::span<const std::byte> from) = 0;
@@ -64,7 +68,9 @@ class Lock {
   Lock(Neighbours& neighbours, Key key, const Link& link, std::uint64_t offset)
       : neighbours_(neighbours), key_(key), link_(link), offset_(offset) {}
 
-  int acquire(Hold hold, bool may_wait);
+  int acquire(Hold hold);
+  // DDSS_EBUSY at once if it is taken or being recovered.
+  int try_acquire(Hold hold);
   int release();
   bool is_held_here() const;  // by this thread
   int word(std::uint64_t* queue) const { return link_.get(offset_, queue); }
@@ -73,6 +79,7 @@ class Lock {
 
   // If there is reason to: a node died that the lock does not know of.
   int recover_if_needed();
+  void recover_as_ordered();
   // What a recovery does besides, with what it found. DDSS_EBUSY: it must be done once more, later.
   using Repair = int (*)(void* segment, const Survey& found);
   void on_recovery(Repair repair, void* segment) { repair_ = repair, segment_ = segment; }
@@ -92,17 +99,16 @@ class Lock {
     unsigned counted = 0;
     Place place = {};
   };
-  enum class Asked : std::uint8_t { granted, queued, taken, being_recovered, failed };
+  enum class Asked : std::uint8_t { granted, queued, being_recovered, failed };
 
   Holding* mine();
   const Holding* mine() const { return const_cast<Lock*>(this)->mine(); }
   bool enter(Hold hold);
   void leave();
   void set_state(State state);
-  Asked ask(Hold hold, bool may_wait, Place* place, int* error);
-  Asked ask_exclusive(bool may_wait, Place* place, int* error);
+  Asked ask_exclusive(Place* place, int* error);
   Asked ask_shared(Place* place, int* error);
-  Asked try_shared(Place* place, int* error);
+  int swap_in(Hold hold, const LockWords& words, Place* place, bool* is_in);
   Asked await_turn(Hold hold, const Place& place, Patience* patience, int* error);
   int hold_at(const Place& place);
   int pause_while_waiting(Patience* patience);
@@ -111,6 +117,7 @@ class Lock {
   int release_shared(const Place& place);
 
   int look(LockWords* words) const;
+  bool is_to_be_recovered(const LockWords& words) const;
   int recover();
   int make_anew(const Survey& found, std::uint64_t deaths);
   int set_word(std::size_t member, std::uint64_t value) const;
@@ -121,6 +128,7 @@ class Lock {
   const std::uint64_t offset_;  // of the words
   Repair repair_ = nullptr;
   void* segment_ = nullptr;
+  std::atomic<bool> is_recovery_ordered_{false};
   mutable std::mutex mutex_;  // never held during a call of the fabric
   std::vector<Holding> holdings_;
 };

@@ -25,13 +25,22 @@ Survey Lock::survey() {
   return found;
 }
 
+bool Lock::is_to_be_recovered(const LockWords& words) const {
+  const Queue queue = unpack_queue(words.queue);
+  if (queue.tail == frozen) return !neighbours_.is_present(queue.ticket);
+  return words.deaths_known != neighbours_.deaths();
+}
+
 int Lock::recover_if_needed() {
   LockWords words;
   const int error = look(&words);
-  if (error != 0) return error;
-  const Queue queue = unpack_queue(words.queue);
-  if (queue.tail == frozen) return neighbours_.is_present(queue.ticket) ? 0 : recover();
-  return words.deaths_known == neighbours_.deaths() ? 0 : recover();
+  return error != 0 || !is_to_be_recovered(words) ? error : recover();
+}
+
+// If it fails, whoever tries next orders it again.
+void Lock::recover_as_ordered() {
+  recover_if_needed();
+  is_recovery_ordered_ = false;
 }
 
 int Lock::recover() {

@@ -220,12 +220,37 @@ TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
       dead.kill();
     }
     while (ddss_nodes() > 2) std::this_thread::yield();
-    // Recovers the lock, which stays taken.
+    // Begins the lock's recovery; it stays taken.
     EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
     EXPECT_EQ(tell(holder, "r"), 0);
     EXPECT_EQ(ddss_acquire_lock(key), 0);
     EXPECT_EQ(ddss_release_lock(key), 0);
   }
+}
+
+// The recovery has to wait for a node that is stopped; whoever tries does not.
+TEST_P(Locks, OfADeadHolderAreTriedWithoutWaitingForTheirRecovery) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  Child& holder = add_locker(key);
+  Child& stopped = add_locker(key);
+  ASSERT_EQ(tell(holder, "e"), 0);
+  stopped.stop();
+  holder.kill();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(9);
+  bool is_being_recovered = false;
+  while (!is_being_recovered && std::chrono::steady_clock::now() < deadline) {
+    ASSERT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+    is_being_recovered = queue_of(key).tail == frozen;
+  }
+  EXPECT_TRUE(is_being_recovered) << "whoever tried has waited for the node";
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  EXPECT_EQ(ddss_try_shared_lock(key), DDSS_EBUSY);
+  EXPECT_EQ(queue_of(key).tail, frozen) << "and was not held up until the node went on";
+  stopped.go_on();
+  int result = DDSS_EBUSY;
+  while (result == DDSS_EBUSY) result = ddss_try_lock(key);
+  EXPECT_EQ(result, 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
 }
 
 TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {

@@ -1,6 +1,7 @@
 #include "ddss/members.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace iw::ddss {
 namespace {
@@ -17,16 +18,20 @@ std::uint64_t sign_of(NodeNumber number) {
 
 void Members::add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key) {
   const std::lock_guard held(mutex_);
-  Member& member = members_[number];
-  member.address = address;
-  member.memory_key.assign(memory_key.begin(), memory_key.end());
+  const auto [found, is_new] = members_.try_emplace(number);
+  if (!is_new) return;
+  found->second.address = address;
+  found->second.memory_key.assign(memory_key.begin(), memory_key.end());
 }
 
 bool Members::note_gone(NodeNumber number) {
   const std::lock_guard held(mutex_);
-  const auto found = members_.find(number);
-  if (found == members_.end() || found->second.is_gone) return false;
-  found->second.is_gone = true;
+  // A lower number that is not known was gone before this node came. A higher one is of a node that
+  // was gone before the news of its coming were here.
+  const bool is_late = members_.empty() || number < members_.rbegin()->first;
+  if (is_late && !members_.contains(number)) return false;
+  Member& member = members_[number];
+  if (std::exchange(member.is_gone, true)) return false;
   deaths_ += sign_of(number);
   return true;
 }
@@ -55,16 +60,16 @@ bool Members::is_known(NodeNumber number) const {
   return members_.contains(number);
 }
 
-int Members::link(NodeNumber number, Link* link) {
+int Members::link(NodeNumber number, std::chrono::milliseconds timeout, Link* link) {
   if (number < nodes_max && !is_known(number)) {
-    worker_.wait([&] { return is_known(number); }, fabric::Clock::now() + timeout_);
+    worker_.wait([&] { return is_known(number); }, fabric::Clock::now() + timeout);
   }
   Introduction introduction;
   const int error = find(number, link, &introduction);
   if (error != 0 || link->window != nullptr) return error;
   fabric::PeerId peer = 0;
   fabric::Status status =
-      worker_.connect(introduction.address, fabric::Clock::now() + timeout_, &peer);
+      worker_.connect(introduction.address, fabric::Clock::now() + timeout, &peer);
   if (status != fabric::Status::ok) return error_of(status);
   auto window = worker_.open(peer, introduction.memory_key, &status);
   if (window == nullptr) return error_of(status);
@@ -77,13 +82,26 @@ int Members::link(NodeNumber number, Link* link) {
   return find(number, link, &introduction);
 }
 
-std::vector<NodeNumber> Members::present() const {
+std::vector<NodeNumber> Members::numbers(bool that_are_gone) const {
   const std::lock_guard held(mutex_);
-  std::vector<NodeNumber> numbers;
+  std::vector<NodeNumber> found;
   for (const auto& [number, member] : members_) {
-    if (!member.is_gone) numbers.push_back(number);
+    if (member.is_gone == that_are_gone) found.push_back(number);
   }
-  return numbers;
+  return found;
+}
+
+std::vector<NodeNumber> Members::present() const { return numbers(false); }
+std::vector<NodeNumber> Members::gone() const { return numbers(true); }
+
+NodeNumber Members::first_present() const {
+  const auto all = present();
+  return all.empty() ? nodes_max : all.front();
+}
+
+NodeNumber Members::newest() const {
+  const std::lock_guard held(mutex_);
+  return members_.empty() ? NodeNumber{0} : members_.rbegin()->first;
 }
 
 bool Members::is_present(NodeNumber number) const {

@@ -20,18 +20,24 @@ class Members {
   Members(fabric::Worker& worker, std::chrono::milliseconds timeout)
       : worker_(worker), timeout_(timeout) {}
 
+  // Nothing if it is known.
   void add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key);
   // Of those that were gone before this node came.
   void add_deaths(std::uint64_t deaths) { deaths_ += deaths; }
-  // False if it was not there, or gone before.
+  // False if it was gone before.
   bool note_gone(NodeNumber number);
   std::optional<NodeNumber> number_of(const fabric::Address& address) const;
 
   // Connects if need be, so not from a handler. 0 or an error. A number that is not known is waited
   // for: a key may come faster than the news of the node that it names.
-  int link(NodeNumber number, Link* link);
+  int link(NodeNumber number, Link* link) { return this->link(number, timeout_, link); }
+  int link(NodeNumber number, std::chrono::milliseconds timeout, Link* link);
 
   std::vector<NodeNumber> present() const;  // in rising order
+  NodeNumber first_present() const;         // nodes_max: nobody is
+  std::vector<NodeNumber> gone() const;     // that were known here before
+  NodeNumber newest() const;                // 0: none is known
+  bool is_known(NodeNumber number) const;
   bool is_present(NodeNumber number) const;
   std::size_t count() const;
   // Stands for the set of all that are gone, equal at all nodes once they have heard of them; 0:
@@ -56,7 +62,7 @@ class Members {
     std::unique_ptr<fabric::Window> window;
     fabric::PeerId peer = 0;
   };
-  bool is_known(NodeNumber number) const;
+  std::vector<NodeNumber> numbers(bool that_are_gone) const;
   int find(NodeNumber number, Link* link, Introduction* introduction) const;
 
   fabric::Worker& worker_;

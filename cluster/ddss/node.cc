@@ -1,4 +1,4 @@
-// A node's birth and end, and its answers to the other nodes.
+// A node's birth and end, and its answers to the other nodes. Who takes part: node_members.cc.
 #include "ddss/node.h"
 
 #include <algorithm>
@@ -10,8 +10,6 @@ namespace {
 
 using fabric::Status;
 using fabric::Worker;
-
-constexpr fabric::MessageId member_id = first_free_message_id, gone_id = first_free_message_id + 1;
 
 std::string to_text(const fabric::Address& address) {
   std::string text;
@@ -64,19 +62,7 @@ int Node::start() {
       [this](Caller caller, Key key) { calls_->answer(caller, NameAnswer{key}); },
       [this](NodeNumber number) { return members_->is_present(number); });
   members_ = std::make_unique<Members>(*worker_, options_.timeout);
-  worker_->on_death([this](fabric::PeerId peer) { note_death(peer); });
-  worker_->set_handler(
-      member_id,
-      [](void* self, const fabric::Message& message) {
-        static_cast<Node*>(self)->take_member(message);
-      },
-      this);
-  worker_->set_handler(
-      gone_id,
-      [](void* self, const fabric::Message& message) {
-        static_cast<Node*>(self)->take_gone(message);
-      },
-      this);
+  hear_of_members();
   calls_ = std::make_unique<Calls>(
       *worker_, [this](Question question, fabric::Bytes asked, fabric::Bytes payload,
                        Caller caller) { serve(question, asked, payload, caller); });
@@ -85,6 +71,10 @@ int Node::start() {
 
 // Handlers run until the worker is closed, and windows go before it.
 Node::~Node() {
+  is_leaving_ = true;
+  if (calls_ != nullptr) calls_->end();
+  recoveries_.end();
+  meetings_.end();
   {
     const std::unique_lock held(segments_mutex_);
     segments_.clear();
@@ -134,6 +124,9 @@ int Node::join() {
   if (answer.error != 0) return answer.error;
   members_->add_deaths(answer.deaths);
   number_ = static_cast<int>(answer.number);
+  // The founder may have gone with his answer.
+  const fabric::Exclusion held(*worker_);
+  if (!unmet().empty()) meetings_.run([this] { meet_after_loss(); });
   return 0;
 }
 
@@ -175,62 +168,6 @@ void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, 
     calls_->answer(caller, survey_here(key.key));
   } else if (question == Question::store && read(asked, &store)) {
     calls_->answer(caller, StoreAnswer{directory_->store(store.what, store.offset, payload)});
-  }
-}
-
-// The founder's: the newcomer hears of all before it has its answer.
-void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
-  JoinAsked join;
-  const bool is_fit = number_ == 0 && read(asked, &join) &&
-                      join.address == worker_->peer_address(caller.peer) &&
-                      payload.size() <= fabric::key_bytes_max && next_number_ < nodes_max &&
-                      !members_->number_of(join.address);
-  if (!is_fit) return calls_->answer(caller, JoinAnswer{DDSS_EARGUMENT, 0, 0});
-  const auto number = static_cast<NodeNumber>(next_number_++);
-  members_->add(number, join.address, payload);
-  joined_[number] = caller.peer;
-  for (const auto& each : members_->introductions()) {
-    introduce(caller.peer, each);
-    if (each.number != number) continue;
-    for (const auto& [other, peer] : joined_) {
-      if (other != number) introduce(peer, each);
-    }
-  }
-  calls_->answer(caller, JoinAnswer{0, number, members_->deaths()});
-}
-
-void Node::introduce(fabric::PeerId to, const Members::Introduction& whom) {
-  const MemberNews news{whom.address, whom.number};
-  Calls::post(*worker_, to, member_id, bytes_of(news), whom.memory_key);
-}
-
-void Node::take_member(const fabric::Message& message) {
-  MemberNews news;
-  const bool is_fit = worker_->peer_address(message.from) == founder_ &&
-                      read(message.header, &news) && news.number < nodes_max &&
-                      message.payload.size() <= fabric::key_bytes_max;
-  if (is_fit) members_->add(static_cast<NodeNumber>(news.number), news.address, message.payload);
-}
-
-void Node::take_gone(const fabric::Message& message) {
-  GoneNews news;
-  const bool is_fit = worker_->peer_address(message.from) == founder_ &&
-                      read(message.header, &news) && news.number < nodes_max;
-  if (is_fit) note_gone(static_cast<NodeNumber>(news.number));
-}
-
-void Node::note_death(fabric::PeerId peer) {
-  const auto number = members_->number_of(worker_->peer_address(peer));
-  if (number) note_gone(*number);
-  names_->note_death(peer);
-}
-
-// The founder, to whom all are connected, tells the others.
-void Node::note_gone(NodeNumber number) {
-  if (!members_->note_gone(number) || number_ != 0) return;
-  joined_.erase(number);
-  for (const auto& [other, peer] : joined_) {
-    Calls::post(*worker_, peer, gone_id, bytes_of(GoneNews{number}), {});
   }
 }
 

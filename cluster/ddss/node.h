@@ -11,6 +11,7 @@
 #include "ddss/backend.h"
 #include "ddss/calls.h"
 #include "ddss/directory.h"
+#include "ddss/errands.h"
 #include "ddss/members.h"
 #include "ddss/names.h"
 #include "ddss/segment.h"
@@ -66,6 +67,7 @@ class Node final : public Backend, private Neighbours {
   std::uint64_t deaths() const override { return members_->deaths(); }
   bool is_present(NodeNumber number) const override;
   int survey(Key key, Survey* found) override;
+  void order_recovery(Key key) override;
   int store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from) override;
 
   // Answers.
@@ -73,12 +75,26 @@ class Node final : public Backend, private Neighbours {
   void serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller);
   void serve_claims(Question question, fabric::Bytes asked, Caller caller);
   void serve_names(fabric::Bytes asked, Caller caller);
+  Survey survey_here(Key key);
+
+  // Who takes part. As handlers, but for the last two.
+  void hear_of_members();
+  template <void (Node::*take)(const fabric::Message&)>
+  void hear(fabric::MessageId id);
+  void introduce(fabric::PeerId to, const Members::Introduction& whom);
+  void introduce_to_all(const Members::Introduction& whom);
+  bool is_from_member(const fabric::Message& message) const;
   void take_member(const fabric::Message& message);
   void take_gone(const fabric::Message& message);
+  void take_report(const fabric::Message& message);
   void note_death(fabric::PeerId peer);
   void note_gone(NodeNumber number);
-  void introduce(fabric::PeerId to, const Members::Introduction& whom);
-  Survey survey_here(Key key);
+  void tell_gone(fabric::PeerId to, NodeNumber number);
+  void tell_all_gone(fabric::PeerId to);
+  void greet(NodeNumber whom, fabric::PeerId peer);
+  std::vector<NodeNumber> unmet() const;
+  void meet_after_loss();
+  void meet(NodeNumber whom);
 
   // Questions.
   template <typename Asked, typename Answer>
@@ -114,13 +130,18 @@ class Node final : public Backend, private Neighbours {
   std::string address_;
   std::atomic<int> number_{-1};
   fabric::Address founder_;
-  int next_number_ = 1;                          // of the founder's handlers
-  std::map<NodeNumber, fabric::PeerId> joined_;  // the same
+  int next_number_ = 1;  // of the founder's handlers
+  // Of handlers: who is told of those that come and go, and who tells this node.
+  std::map<NodeNumber, fabric::PeerId> listeners_;
+  NodeNumber listens_to_ = 0;
+  std::atomic<bool> is_leaving_{false};
   std::atomic<unsigned> next_place_{0};
   std::atomic<std::uint64_t> last_claim_{0};
 
   mutable std::shared_mutex segments_mutex_;
   std::unordered_map<Key, std::shared_ptr<Segment>> segments_;
+
+  Errands recoveries_, meetings_;
 };
 
 }  // namespace iw::ddss

@@ -273,7 +273,9 @@ int Node::lock(Key key, Hold hold, bool may_wait) {
   std::shared_ptr<Segment> segment;
   int error = find(key, &segment);
   if (error == 0) error = checked(key, segment->check_key());
-  return error != 0 ? error : checked(key, segment->lock().acquire(hold, may_wait));
+  if (error != 0) return error;
+  Lock& lock = segment->lock();
+  return checked(key, may_wait ? lock.acquire(hold) : lock.try_acquire(hold));
 }
 
 int Node::unlock(Key key) {
@@ -316,6 +318,12 @@ int Node::survey(Key key, Survey* found) {
     found->add(one);
   }
   return 0;
+}
+
+void Node::order_recovery(Key key) {
+  recoveries_.run([this, key] {
+    if (const auto segment = known(key)) segment->lock().recover_as_ordered();
+  });
 }
 
 int Node::store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from) {

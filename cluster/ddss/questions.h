@@ -30,6 +30,13 @@ struct MemberNews {
 struct GoneNews {
   std::uint64_t number;
 };
+// To the one who takes the founder's place: who listens to him, and the highest number that he
+// knows; with the key of his memory as payload.
+struct ReportNews {
+  fabric::Address address;
+  std::uint64_t number;
+  std::uint64_t newest;
+};
 
 // Question::create.
 struct CreateAsked {

@@ -87,7 +87,7 @@ int Segment::put(std::size_t offset, std::span<const std::byte> from) {
 
 int Segment::under_lock(const std::function<int()>& access) {
   if (lock_.is_held_here()) return access();
-  int error = lock_.acquire(Hold::exclusive, true);
+  int error = lock_.acquire(Hold::exclusive);
   if (error != 0) return error;
   error = access();
   const int released = lock_.release();

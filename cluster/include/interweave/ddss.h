@@ -125,7 +125,7 @@ int ddss_get_version(ddss_key_t key, void* data, size_t nbytes, uint64_t version
  * that dies, or of a thread that waited in vain, are recovered by those who wait. */
 int ddss_acquire_lock(ddss_key_t key);
 int ddss_acquire_shared_lock(ddss_key_t key);
-int ddss_try_lock(ddss_key_t key);
+int ddss_try_lock(ddss_key_t key); /* at once; DDSS_EBUSY also while a dead holder's is recovered */
 int ddss_try_shared_lock(ddss_key_t key);
 int ddss_release_lock(ddss_key_t key);
 /* The lock's word as it is now. Bits 63-48: the node, plus 1, that asked last for the exclusive
