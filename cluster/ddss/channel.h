@@ -3,6 +3,9 @@
 // serves it takes them in turn and counts `answered` up. Both poll for a while, then sleep on the
 // count (a futex), and are woken only if they say that they sleep.
 //
+// Who waited in vain gives the call up: what it comes to is undone where that can be (Daemon), and
+// its answer dropped. Its slot stays the daemon's until it is counted.
+//
 // The socket over which the memory was handed over stays open: its end says that the other is gone.
 #pragma once
 
@@ -57,6 +60,8 @@ struct Answer {
   ddss_description_t description{};
 };
 
+enum class SlotState : std::uint32_t { asked, answered, given_up };
+
 inline constexpr std::uint32_t slots_in_channel = 8;
 inline constexpr std::size_t slot_data_bytes = 4 << 20;  // committed when touched
 
@@ -66,6 +71,7 @@ struct alignas(64) Channel {
   alignas(64) std::atomic<std::uint32_t> answered{0};
   std::atomic<std::uint32_t> client_sleeps{0};
   struct alignas(64) Slot {
+    std::atomic<SlotState> state{SlotState::asked};  // from the one to one of the others
     Request request;
     alignas(64) Answer answer;
   };

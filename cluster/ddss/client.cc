@@ -75,54 +75,74 @@ std::unique_ptr<Operation> ClientChannel::start(const Request& request,
 
 ClientChannel::Kept ClientChannel::submit(const Request& request, std::span<const std::byte> data,
                                           std::span<std::byte> to) {
-  Kept& place = pending_[submitted_ % slots_in_channel];
-  if (place != nullptr) finish(*place);
-  if (place == nullptr || place.use_count() > 1) place = std::make_shared<Pending>();
-  *place = Pending{};
-  if (is_broken_ || data.size() > slot_data_bytes || to.size() > slot_data_bytes) {
-    place->is_answered = true;
-    place->answer.result = is_broken_ ? DDSS_ENODE : DDSS_EARGUMENT;
-    return place;
+  const bool is_fit = data.size() <= slot_data_bytes && to.size() <= slot_data_bytes;
+  int error = is_fit ? 0 : DDSS_EARGUMENT;
+  if (error == 0) error = await([this] { return unanswered() < slots_in_channel; });
+  if (error != 0) {
+    auto refused = std::make_shared<Pending>();
+    refused->is_answered = true;
+    refused->answer.result = error;
+    return refused;
   }
-  place->to = to;
+  Kept& place = pending_[submitted_ % slots_in_channel];
+  if (place == nullptr || place.use_count() > 1) place = std::make_shared<Pending>();
+  *place = Pending{submitted_, false, to, {}};
   Channel& channel = end_->channel();
-  channel.slot(submitted_).request = request;
+  Channel::Slot& slot = channel.slot(submitted_);
+  slot.state.store(SlotState::asked, std::memory_order_relaxed);
+  slot.request = request;
   if (!data.empty()) std::memcpy(channel.data(submitted_), data.data(), data.size());
   submitted_++;
   count_up(channel.submitted, channel.daemon_sleeps);
   return place;
 }
 
-// Until it is answered, or the daemon is gone, or does not answer in time; then no call on this
-// channel succeeds any more.
 void ClientChannel::finish(Pending& pending) {
+  const int error = await([&] { return pending.is_answered; });
+  if (error != 0 && !pending.is_answered) give_up(pending, error);
+}
+
+// Takes answers until it is so. An error: the daemon is gone, or does not answer in time.
+template <typename Condition>
+int ClientChannel::await(Condition is_over) {
   std::chrono::steady_clock::time_point deadline{};
   Channel& channel = end_->channel();
-  for (take_answers(); !pending.is_answered; take_answers()) {
+  for (take_answers(); !is_over(); take_answers()) {
+    if (is_broken_) return DDSS_ENODE;
     if (await_change(channel.answered, taken_, channel.client_sleeps, spin_)) continue;
     const auto now = std::chrono::steady_clock::now();
     if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + timeout_;
-    const bool is_gone = end_->is_other_gone();
-    if (!is_gone && now < deadline) continue;
-    is_broken_ = true;
-    for (const Kept& each : pending_) {
-      if (each == nullptr || each->is_answered) continue;
-      each->is_answered = true;
-      each->answer.result = is_gone ? DDSS_ENODE : DDSS_ETIMEDOUT;
-    }
+    if (end_->is_other_gone()) is_broken_ = true;
+    if (!is_broken_ && now >= deadline) return DDSS_ETIMEDOUT;
   }
+  return 0;
+}
+
+// Unless it was answered just now, and with it all before it.
+void ClientChannel::give_up(Pending& pending, int error) {
+  auto state = SlotState::asked;
+  auto& its_state = end_->channel().slot(pending.number).state;
+  if (!its_state.compare_exchange_strong(state, SlotState::given_up)) {
+    return take_answers_before(pending.number + 1);
+  }
+  pending.is_answered = true;
+  pending.answer.result = error;
 }
 
 void ClientChannel::take_answers() {
+  take_answers_before(end_->channel().answered.load(std::memory_order_acquire));
+}
+
+void ClientChannel::take_answers_before(std::uint32_t number) {
   Channel& channel = end_->channel();
-  while (!is_broken_ && taken_ != channel.answered.load(std::memory_order_acquire)) {
+  for (; static_cast<std::int32_t>(number - taken_) > 0; taken_++) {
     Pending& pending = *pending_[taken_ % slots_in_channel];
+    if (pending.is_answered) continue;  // given up
     pending.answer = channel.slot(taken_).answer;
     pending.is_answered = true;
     if (pending.answer.result == 0 && !pending.to.empty()) {
       std::memcpy(pending.to.data(), channel.data(taken_), pending.to.size());
     }
-    taken_++;
   }
 }
 

@@ -10,7 +10,8 @@
 
 namespace iw::ddss {
 
-// A thread's channel. What was started and not waited for keeps its slot, until that is needed.
+// A thread's channel, as long as the daemon lives: the thread's locks are the channel's. What was
+// started and not waited for keeps its slot, until that is needed.
 class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
  public:
   ClientChannel(std::unique_ptr<ChannelEnd> end, std::chrono::milliseconds timeout,
@@ -27,6 +28,7 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
  private:
   friend class ChannelOperation;
   struct Pending {
+    std::uint32_t number = 0;
     bool is_answered = false;
     std::span<std::byte> to;
     Answer answer;
@@ -34,13 +36,18 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
   using Kept = std::shared_ptr<Pending>;
   Kept submit(const Request& request, std::span<const std::byte> data, std::span<std::byte> to);
   void finish(Pending& pending);
+  template <typename Condition>
+  int await(Condition is_over);
+  void give_up(Pending& pending, int error);
   void take_answers();
+  void take_answers_before(std::uint32_t number);
+  std::uint32_t unanswered() const { return submitted_ - taken_; }
 
   const std::unique_ptr<ChannelEnd> end_;
   const std::chrono::milliseconds timeout_;
   const std::chrono::microseconds spin_;
-  std::mutex mutex_;  // of the rest
-  std::atomic<bool> is_broken_{false};
+  std::mutex mutex_;                    // of the rest
+  std::atomic<bool> is_broken_{false};  // the daemon is gone
   std::uint32_t submitted_ = 0;
   std::uint32_t taken_ = 0;  // answers
   std::array<Kept, slots_in_channel> pending_;

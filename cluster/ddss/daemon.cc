@@ -98,7 +98,18 @@ void Daemon::serve(Served& served) {
 void Daemon::answer(Channel& channel, std::uint32_t number) {
   Channel::Slot& slot = channel.slot(number);
   const Request request = slot.request;
-  slot.answer = call(request, channel.data(number));
+  if (slot.state == SlotState::given_up) return;
+  const Answer given = call(request, channel.data(number));
+  slot.answer = given;
+  auto asked = SlotState::asked;
+  if (!slot.state.compare_exchange_strong(asked, SlotState::answered)) undo(request, given);
+}
+
+// What nobody knows that he has.
+void Daemon::undo(const Request& request, const Answer& answer) {
+  if (answer.result != 0) return;
+  if (request.call == Call::lock) node_.unlock(request.key);
+  if (request.call == Call::allocate && request.name[0] == '\0') node_.release(answer.key);
 }
 
 Answer Daemon::call(const Request& request, std::byte* data) {

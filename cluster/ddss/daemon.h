@@ -42,6 +42,7 @@ class Daemon {
   void reap();
   void serve(Served& served);
   void answer(Channel& channel, std::uint32_t number);
+  void undo(const Request& request, const Answer& answer);
   Answer call(const Request& request, std::byte* data);
   int call_with_data(const Request& request, std::byte* data, Answer* answer);
   int allocate(const Request& request, Answer* answer);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <latch>
 #include <thread>
 
 #include "ddss/ddss_fixture.h"
@@ -247,12 +248,56 @@ TEST_F(Daemons, ThatAreKilledAreReported) {
 
 TEST_F(Daemons, ThatAreStoppedAreWaitedForUntilTheTimeIsOver) {
   ASSERT_EQ(init_through(daemon_.path(), 1), 0);
-  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr), other = allocate_on(0, 8, DDSS_NULL);
   std::uint64_t value = 0;
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
   daemon_.stop();
   EXPECT_EQ(ddss_get(key, &value, 8), DDSS_ETIMEDOUT);
+  EXPECT_EQ(ddss_acquire_lock(other), DDSS_ETIMEDOUT);
   daemon_.signal(SIGCONT);
-  EXPECT_EQ(ddss_get(key, &value, 8), 0) << "on a new channel";
+  EXPECT_EQ(ddss_get(key, &value, 8), 0);
+  std::thread([&] {
+    EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "the thread still has it";
+    EXPECT_EQ(ddss_try_lock(other), 0) << "this one it never got";
+  }).join();
+  EXPECT_EQ(ddss_release_lock(other), DDSS_ENOTHELD);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+TEST_F(Daemons, StoppedForLongerThanTheRingHoldsSayThatTheTimeIsOver) {
+  ASSERT_EQ(init_through(daemon_.path(), 1), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  std::vector<ddss_operation_t*> operations;
+  std::uint64_t value = 1, got = 0;
+  daemon_.stop();
+  for (int i = 0; i < 8; i++) operations.push_back(ddss_async_put(key, &value, 8));
+  EXPECT_EQ(ddss_put(key, &value, 8), DDSS_ETIMEDOUT);
+  daemon_.signal(SIGCONT);
+  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
+  EXPECT_EQ(ddss_get(key, &got, 8), 0);
+  EXPECT_EQ(got, 1u);
+}
+
+TEST_F(Daemons, LetGoOfALockThatComesTooLate) {
+  ASSERT_EQ(init_through(daemon_.path(), 500), 0);
+  const ddss_key_t late = allocate_on(0, 8, DDSS_NULL), kept = allocate_on(0, 8, DDSS_NULL);
+  ASSERT_EQ(ddss_acquire_lock(late), 0);
+  std::latch gave_up(1), is_free(1);
+  std::thread impatient([&] {
+    EXPECT_EQ(ddss_acquire_lock(kept), 0);
+    EXPECT_EQ(ddss_acquire_lock(late), DDSS_ETIMEDOUT);
+    gave_up.count_down();
+    is_free.wait();
+    EXPECT_EQ(ddss_release_lock(late), DDSS_ENOTHELD);
+    EXPECT_EQ(ddss_release_lock(kept), 0);
+  });
+  gave_up.wait();
+  EXPECT_EQ(ddss_try_lock(kept), DDSS_EBUSY) << "held by a thread whose call timed out";
+  EXPECT_EQ(ddss_release_lock(late), 0);
+  EXPECT_EQ(ddss_acquire_lock(late), 0) << "the daemon got it for one who did not wait any longer";
+  EXPECT_EQ(ddss_release_lock(late), 0);
+  is_free.count_down();
+  impatient.join();
 }
 
 TEST_F(Daemons, EndWhenTheyAreTold) {
