@@ -52,6 +52,13 @@ every_program_has_help_and_says_what_is_wrong() {
     refused 2 'try --help' $program --nonsense
     refused 2 'try --help' $program nonsense
   done
+  for command in 'active-cache back-end' 'active-cache front-end' 'active-cache check page' 'active-cache set a b' \
+    'two-sites manager' 'two-sites server A' 'two-sites load A 1' 'two-sites show' 'select-records data' \
+    'select-records select'; do
+    refused 2 "'more' is not expected there" $command more
+  done
+  refused 2 'which command' two-sites
+  refused 2 "--busy-threads: 'x'" active-cache back-end --busy-threads x
   refused 1 '--join ADDRESS' active-cache set a b
   refused 1 'copy the one' two-sites show --join 12
   refused 2 'value<0.25' select-records select --where value
@@ -94,6 +101,21 @@ records_are_selected() {
   unset IW_DDSS
 }
 
+# Two at once, where the environment names a third program's space: each has a space of its own.
+runs_do_not_meet() {
+  begin 'address ' active-cache back-end
+  back_end=$begun
+  export IW_DDSS="$said"
+  begin 'held at step 5' checkpointed-run --cells 1000 --steps 10 --hold-at 5 --folder "$work/held"
+  "$programs/checkpointed-run" --cells 500 --steps 10 --folder "$work/beside" >"$work/beside.log" || fail "beside"
+  interrupted 130
+  unset IW_DDSS
+  "$programs/checkpointed-run" --cells 500 --steps 10 --folder "$work/alone" >"$work/alone.log" || fail "alone"
+  test "$(grep ^result "$work/beside.log")" = "$(grep ^result "$work/alone.log")" || fail "they met"
+  begun=$back_end
+  interrupted 0
+}
+
 an_interrupted_run_goes_on() {
   begin 'checkpoint at ' checkpointed-run --cells 1000 --steps 100000000 --every 5 --folder "$work/checkpoints"
   interrupted 130
@@ -108,4 +130,5 @@ pages_are_new_then_kept_until_data_changes
 servers_come_and_leave
 records_are_selected
 an_interrupted_run_goes_on
+runs_do_not_meet
 echo "all well"

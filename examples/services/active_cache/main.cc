@@ -14,7 +14,6 @@ namespace {
 using namespace active_cache;
 using command_line::StopSignal;
 using services::Arguments;
-using services::Misuse;
 using services::say;
 using services::Space;
 
@@ -41,6 +40,7 @@ constexpr char kHelp[] =
     "  active-cache check news --count 100000\n";
 
 int run_back_end(const Arguments& arguments, const StopSignal& stop) {
+  arguments.expect_words(1, "");
   const auto count = arguments.number("--busy-threads", 0, 0, 1024);
   const Space space = Space::found();
   const Items items;
@@ -65,7 +65,7 @@ void set_one(Items& items, const std::string& name, const std::string& text) {
 int run_set(const Arguments& arguments, const StopSignal& stop) {
   const auto& words = arguments.words();
   const bool is_of_input = words.size() == 2 && words[1] == "-";
-  if (!is_of_input && words.size() != 3) throw Misuse{"set needs NAME and TEXT, or -"};
+  if (!is_of_input) arguments.expect_words(3, "set needs NAME and TEXT, or -");
   const Space space = Space::join(arguments.text("--join"));
   Items items;
   if (!is_of_input) {
@@ -81,6 +81,7 @@ int run_set(const Arguments& arguments, const StopSignal& stop) {
 }
 
 int run_front_end(const Arguments& arguments, const StopSignal& stop) {
+  arguments.expect_words(1, "");
   const Space space = Space::join(arguments.text("--join"));
   FrontEnd front_end;
   services::InputLines lines(stop);
@@ -97,7 +98,7 @@ int run_front_end(const Arguments& arguments, const StopSignal& stop) {
 }
 
 int run_check(const Arguments& arguments, const StopSignal& stop) {
-  if (arguments.words().size() != 2) throw Misuse{"check needs a PAGE"};
+  arguments.expect_words(2, "check needs a PAGE");
   const auto count = arguments.number("--count", 10'000, 1, 10'000'000);
   const Space space = Space::join(arguments.text("--join"));
   FrontEnd front_end;
@@ -123,7 +124,7 @@ int obey(const Arguments& arguments, const StopSignal& stop) {
   if (command == "set") return run_set(arguments, stop);
   if (command == "front-end") return run_front_end(arguments, stop);
   if (command == "check") return run_check(arguments, stop);
-  throw Misuse{"'" + command + "' is no command"};
+  throw services::no_command(arguments);
 }
 
 }  // namespace

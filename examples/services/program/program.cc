@@ -11,10 +11,12 @@
 namespace services {
 namespace {
 
-std::uint64_t number_in(const std::string& text, std::uint64_t min, std::uint64_t max) {
+// `what` it is for, like "--count: ".
+std::uint64_t number_in(const std::string& what, const std::string& text, std::uint64_t min,
+                        std::uint64_t max) {
   const auto value = command_line::whole_number(text);
   if (value && *value >= min && *value <= max) return *value;
-  throw Misuse{"'" + text + "' is no number from " + std::to_string(min) + " to " +
+  throw Misuse{what + "'" + text + "' is no number from " + std::to_string(min) + " to " +
                std::to_string(max)};
 }
 
@@ -43,12 +45,23 @@ std::string Arguments::text(const std::string& option, const std::string& otherw
 std::uint64_t Arguments::number(const std::string& option, std::uint64_t otherwise,
                                 std::uint64_t min, std::uint64_t max) const {
   const auto found = options_.find(option);
-  return found == options_.end() ? otherwise : number_in(found->second, min, max);
+  if (found == options_.end()) return otherwise;
+  return number_in(option + ": ", found->second, min, max);
 }
 
 std::uint64_t Arguments::word_as_number(std::size_t word, std::uint64_t min,
                                         std::uint64_t max) const {
-  return number_in(words_.at(word), min, max);
+  return number_in("", words_.at(word), min, max);
+}
+
+void Arguments::expect_words(std::size_t count, const char* missing) const {
+  if (words_.size() < count) throw Misuse{missing};
+  if (words_.size() > count) throw Misuse{"'" + words_[count] + "' is not expected there"};
+}
+
+Misuse no_command(const Arguments& arguments) {
+  if (arguments.words().empty()) return {"which command?"};
+  return {"'" + arguments.command() + "' is no command"};
 }
 
 int run(const Program& program, int argc, char** argv) {

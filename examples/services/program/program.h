@@ -22,6 +22,8 @@ class Arguments {
   std::uint64_t number(const std::string& option, std::uint64_t otherwise, std::uint64_t min,
                        std::uint64_t max) const;
   std::uint64_t word_as_number(std::size_t word, std::uint64_t min, std::uint64_t max) const;
+  // Throws Misuse if there are more words, the command among them, or fewer: what is missing.
+  void expect_words(std::size_t count, const char* missing) const;
 
  private:
   std::vector<std::string> words_;
@@ -32,6 +34,9 @@ class Arguments {
 struct Misuse {
   std::string text;
 };
+
+// What there is to say of a command that the program does not have.
+Misuse no_command(const Arguments& arguments);
 
 // Ctrl-C before the work was done: status 130.
 struct Interrupted {};

@@ -20,8 +20,8 @@ DataNode::DataNode(std::size_t part, std::uint64_t records, const std::string& h
   published.records = records;
   published.port = port_of(listener_);
   host.copy(published.host.data(), host_bytes_max);
-  accepting_ = std::jthread([this] { accept_all(); });
   data_set_.publish(part, published);
+  accepting_ = std::jthread([this] { accept_all(); });
 }
 
 DataNode::~DataNode() {

@@ -6,10 +6,26 @@ namespace select_records {
 
 using services::Lock;
 
+namespace {
+
+// Whether the data node that published it has left or died. One that is only stopped has not.
+bool is_gone(const Part& part) {
+  ddss_description_t is;
+  const int error = ddss_describe(part.key, &is);
+  return error == DDSS_ENODE || error == DDSS_ENOKEY;
+}
+
+}  // namespace
+
 void DataSet::publish(std::size_t number, const Part& part) const {
   const Lock lock(shared_.key());
   Parts all = shared_.get();
-  all.at(number) = part;
+  Part& place = all.at(number);
+  if (place.key != 0 && !is_gone(place)) {
+    throw services::Failure("another data node has part " + std::to_string(number) +
+                            "; give --part another number");
+  }
+  place = part;
   shared_.put(all);
 }
 

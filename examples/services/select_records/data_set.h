@@ -28,7 +28,7 @@ struct Block {
 class DataSet {
  public:
   DataSet() : shared_(services::Segment<Parts>::named("select-records parts", DDSS_VERSION)) {}
-  // In place of what this part was before.
+  // In place of what this part was before. Throws services::Failure: a data node has it.
   void publish(std::size_t number, const Part& part) const;
   // Unless somebody else published that part since.
   void withdraw(std::size_t number, ddss_key_t key) const;

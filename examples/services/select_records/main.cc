@@ -44,6 +44,7 @@ constexpr char kHelp[] =
     "  select-records select --where 'value<0.25' --by both --repeat 21\n";
 
 int run_data(const Arguments& arguments, const StopSignal& stop) {
+  arguments.expect_words(1, "");
   const auto records = arguments.number("--records", 10'000, 1, 100'000'000);
   const auto part = arguments.number("--part", 0, 0, parts_max - 1);
   const std::string host = arguments.text("--host", "127.0.0.1");
@@ -96,6 +97,7 @@ std::vector<Record> select_repeatedly(Selection* selection, const Condition& con
 }
 
 int run_select(const Arguments& arguments, const StopSignal& stop) {
+  arguments.expect_words(1, "");
   std::string why;
   const auto condition = Condition::parse(arguments.text("--where"), &why);
   if (!condition) throw Misuse{"--where: " + why};
@@ -117,7 +119,7 @@ int obey(const Arguments& arguments, const StopSignal& stop) {
   const std::string command = arguments.command();
   if (command == "data") return run_data(arguments, stop);
   if (command == "select") return run_select(arguments, stop);
-  if (command != "worker") throw Misuse{"'" + command + "' is no command"};
+  if (command != "worker") throw services::no_command(arguments);
   const WorkerTask task = WorkerTask::read(arguments);
   const Space space = Space::join(arguments.text("--join"));
   run_worker(task);

@@ -1,11 +1,13 @@
 // Selections over data nodes and workers that are processes of their own give what looking at all
 // records gives.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <deque>
+#include <memory>
 
 #include "select_records/data_node.h"
 #include "select_records/selection.h"
+#include "select_records/sockets.h"
 #include "space/test_space.h"
 
 namespace select_records {
@@ -81,6 +83,65 @@ TEST(Conditions, AreRefusedWithWhatIsWrong) {
     EXPECT_FALSE(Condition::parse(text, &why)) << text;
     EXPECT_FALSE(why.empty()) << text;
   }
+}
+
+ROLE(data_node_of_part_0) {
+  const Space space = Space::join(parent.hear_text());
+  parent.say(std::string("joined"));
+  parent.hear_text();
+  try {
+    const DataNode node(0, 500, "127.0.0.1");
+    parent.say(std::string("ready"));
+    parent.hear_text();
+  } catch (const services::Failure& failure) {
+    parent.say(std::string(failure.what()));
+  }
+  return 0;
+}
+
+static std::unique_ptr<iw::testing::Child> join_as_data_node(const std::string& address) {
+  auto child = std::make_unique<iw::testing::Child>("data_node_of_part_0");
+  child->line().say(address);
+  EXPECT_EQ(child->line().hear_text(), "joined");
+  return child;
+}
+
+TEST(DataNodes, TakeNoPartThatALivingOneHas) {
+  const Founder data("data_nodes", "1000");
+  const Space space = Space::join(data.address());
+  const auto second = join_as_data_node(data.address());
+  second->line().say(std::string("begin"));
+  EXPECT_EQ(second->line().hear_text(), "another data node has part 0; give --part another number");
+  EXPECT_EQ(records_of(DataSet().parts()), 1000u);
+}
+
+TEST(DataNodes, TakeThePartOfOneThatWasKilled) {
+  iw::testing::Child founder("founder_of_no_records");
+  const std::string address = founder.line().hear_text();
+  const Space space = Space::join(address);
+  const auto first = join_as_data_node(address), second = join_as_data_node(address);
+  first->line().say(std::string("begin"));
+  ASSERT_EQ(first->line().hear_text(), "ready");
+  first->kill();
+  second->line().say(std::string("begin"));
+  EXPECT_EQ(second->line().hear_text(), "ready");
+  EXPECT_EQ(records_of(DataSet().parts()), 500u);
+}
+
+ROLE(founder_of_no_records) {
+  const Space space = Space::found();
+  parent.say(std::string(ddss_address()));
+  parent.hear_text();
+  return 0;
+}
+
+TEST(Sockets, GiveUpWhoDoesNotAnswer) {
+  const int silent = listen_on_any_port("127.0.0.1");
+  const int fd = connect_to("127.0.0.1", port_of(silent), std::chrono::milliseconds(1));
+  std::byte byte;
+  EXPECT_FALSE(receive_all(fd, std::span(&byte, 1)));
+  close(fd);
+  close(silent);
 }
 
 TEST(Selections, FailWhenAWorkerCannotWork) {

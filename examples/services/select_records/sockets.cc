@@ -40,8 +40,15 @@ int listen_on_any_port(const std::string& host) {
   });
 }
 
-int connect_to(const std::string& host, std::uint64_t port) {
-  const int fd = open_socket(host, std::to_string(port), "connecting with ", connect);
+int connect_to(const std::string& host, std::uint64_t port, std::chrono::milliseconds patience) {
+  const auto connect_patiently = [&](int fd, const sockaddr* at, socklen_t length) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(patience);
+    const timeval most{seconds.count(), std::chrono::microseconds(patience - seconds).count()};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    return connect(fd, at, length);
+  };
+  const int fd = open_socket(host, std::to_string(port), "connecting with ", connect_patiently);
   send_at_once(fd);
   return fd;
 }

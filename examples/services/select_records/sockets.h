@@ -1,6 +1,7 @@
 // The few socket calls that shipping records over TCP takes.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,7 +11,8 @@ namespace select_records {
 
 // Throw services::Failure.
 int listen_on_any_port(const std::string& host);
-int connect_to(const std::string& host, std::uint64_t port);
+// Sending and receiving on it fails, too, when the other end does nothing for so long.
+int connect_to(const std::string& host, std::uint64_t port, std::chrono::milliseconds patience);
 
 std::uint64_t port_of(int fd);
 void send_at_once(int fd);

@@ -16,8 +16,9 @@ void SegmentSource::read(const Block& block, std::span<Record> to) {
 }
 
 SocketSource::SocketSource(const std::vector<Part>& parts) {
+  constexpr std::chrono::seconds patience{10};  // segments are waited for as long
   for (const Part& part : parts) {
-    fds_.push_back(part.records == 0 ? -1 : connect_to(part.host.data(), part.port));
+    fds_.push_back(part.records == 0 ? -1 : connect_to(part.host.data(), part.port, patience));
   }
 }
 
@@ -38,7 +39,7 @@ void SocketSource::announce(std::span<const Block> blocks) {
 
 void SocketSource::read(const Block& block, std::span<Record> to) {
   if (!receive_all(fds_.at(block.part), std::as_writable_bytes(to))) {
-    throw services::Failure("a data node ended; start it again");
+    throw services::Failure("a data node ended, or did not answer in time; start it again");
   }
 }
 

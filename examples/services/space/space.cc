@@ -43,6 +43,9 @@ Space::Space(const ddss_options_t& options) {
 }
 
 Space Space::found(std::size_t pool_bytes) {
+  // Also in a terminal that was told of another space: what is shared here would meet what is there
+  // under the same names.
+  for (const char* elsewhere : {"IW_DDSS", "IW_DDSS_DAEMON"}) unsetenv(elsewhere);
   ddss_options_t options{};
   options.pool_bytes = pool_bytes;
   return Space(options);

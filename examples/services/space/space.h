@@ -29,6 +29,7 @@ int check(int result, const char* what);
 class Space {
  public:
   static constexpr std::size_t pool_bytes_default = 16 << 20;
+  // A space of its own, whatever the environment says.
   static Space found(std::size_t pool_bytes = pool_bytes_default);
   // `address` may be empty if the environment's IW_DDSS or IW_DDSS_DAEMON says where to.
   static Space join(const std::string& address, std::size_t pool_bytes = pool_bytes_default);

@@ -54,7 +54,8 @@ void say_change(const Change& change) {
   }
 }
 
-int run_manager(const Arguments&, const StopSignal& stop) {
+int run_manager(const Arguments& arguments, const StopSignal& stop) {
+  arguments.expect_words(1, "");
   const Space space = Space::found();
   const Shared shared;
   Manager manager(shared);
@@ -75,7 +76,7 @@ int run_manager(const Arguments&, const StopSignal& stop) {
 }
 
 int run_server(const Arguments& arguments, const StopSignal& stop) {
-  if (arguments.words().size() != 2) throw Misuse{"server needs a SITE"};
+  arguments.expect_words(2, "server needs a SITE");
   const Site first = site_named(arguments.words()[1]);
   const auto cost_us = static_cast<unsigned>(arguments.number("--cost-us", 100, 0, 1'000'000));
   const Space space = Space::join(arguments.text("--join"));
@@ -98,7 +99,7 @@ int run_server(const Arguments& arguments, const StopSignal& stop) {
 }
 
 int run_load(const Arguments& arguments, const StopSignal&) {
-  if (arguments.words().size() != 3) throw Misuse{"load needs SITE and COUNT"};
+  arguments.expect_words(3, "load needs SITE and COUNT");
   const Site site = site_named(arguments.words()[1]);
   const std::uint64_t count = arguments.word_as_number(2, 0, requests_max);
   const Space space = Space::join(arguments.text("--join"));
@@ -108,6 +109,7 @@ int run_load(const Arguments& arguments, const StopSignal&) {
 }
 
 int run_show(const Arguments& arguments, const StopSignal&) {
+  arguments.expect_words(1, "");
   const Space space = Space::join(arguments.text("--join"));
   const Shared shared;
   for (const Site site : sites) {
@@ -129,7 +131,7 @@ int obey(const Arguments& arguments, const StopSignal& stop) {
   if (command == "server") return run_server(arguments, stop);
   if (command == "load") return run_load(arguments, stop);
   if (command == "show") return run_show(arguments, stop);
-  throw Misuse{"'" + command + "' is no command"};
+  throw services::no_command(arguments);
 }
 
 }  // namespace
