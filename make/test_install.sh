@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs into an empty prefix and builds the paper's Figure 1 from outside the tree, once with
-# pkg-config and once with CMake; both then share a list through an installed server.
+# pkg-config and once with CMake; both then share a list through an installed server. So it is with
+# the cluster's library: every name, and what its guides print as programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -16,12 +17,23 @@ export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.c \
   $(pkg-config --libs interweave) "-Wl,-rpath,$prefix/lib" -o list-pkgconfig
 
-# The cluster's library, by the program of docs/am.md.
+# The cluster's library: its names, and the programs of its guides.
+flags=$(pkg-config --cflags --libs interweave-cluster)
+program_of() { awk -v begin="\`\`\`$2" '$0 == begin { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/$1.md"; }
 mkdir cluster
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/am.md" >cluster/messages.c
-# shellcheck disable=SC2046
-gcc -std=c99 cluster/messages.c $(pkg-config --cflags --libs interweave-cluster) -o cluster/messages
+program_of am c >cluster/messages.c
+program_of ddss c >cluster/visits.c
+program_of containers cpp >cluster/tally.cc
+# shellcheck disable=SC2086
+for program in messages visits; do gcc -std=c99 cluster/$program.c $flags -o cluster/$program; done
+# shellcheck disable=SC2086
+gcc -std=c99 "$root/make/outside/cluster_names.c" $flags -o cluster/names
+# shellcheck disable=SC2086
+g++ -std=c++20 cluster/tally.cc $flags -o cluster/tally
+[ "$(cluster/names)" = "all there" ] || fail "the cluster's library does not have all of its names"
 [ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
+timeout 60 "$root/cluster/ddss/guide_test.sh" cluster/visits "$prefix/bin/interweave-ddss" || fail "docs/ddss.md"
+timeout 60 "$root/cluster/containers/guide_test.sh" cluster/tally "$prefix/bin/interweave-amns" || fail "docs/containers.md"
 
 cmake -S "$root/make/outside" -B project -DLIST="$work" -DGENERATED="$work/generated" \
   -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
