@@ -56,12 +56,20 @@ const char* transports(Transport transport) {
   }
 }
 
+// Over the adapter that the connection manager found, and no others: with all of them, the library
+// (UCX 1.13) settles on its ways anew by messages when the first is in use already, and a one-sided
+// operation that waits meanwhile ends the process ("rkey->cache.ep_cfg_index == ep->cfg_index").
+void set_how_to_call(ucp_config_t* config) {
+  ucp_config_modify(config, "SOCKADDR_TLS_PRIORITY", "rdmacm");
+  ucp_config_modify(config, "CM_USE_ALL_DEVICES", "n");
+}
+
 ucs_status_t make_context(Transport transport, ucp_context_h* context) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
   ucp_config_modify(config, "TLS", transports(transport));
-  if (transport == Transport::verbs) ucp_config_modify(config, "SOCKADDR_TLS_PRIORITY", "rdmacm");
+  if (transport == Transport::verbs) set_how_to_call(config);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
