@@ -165,7 +165,7 @@ struct Forger {
     connection = endpoint.ep->translations[to_itself].connection;
   }
   void send(iw::am::Head head) {
-    head.connection = connection->index_there;
+    head.connection = connection->id_there;
     head.tag = right_tag;
     const auto bytes = std::as_bytes(std::span(&head, 1));
     endpoint.bundle->worker().send(connection->peer, 0, bytes, {}, nullptr);

@@ -119,7 +119,7 @@ int AM_MoveEndpoint(ep_t endpoint, eb_t from, eb_t to) {
   if (endpoint == nullptr || to == nullptr || endpoint->bundle != from) return AM_ERR_BAD_ARG;
   // In one order, so that two that move in opposite directions do not wait for each other.
   const Exclusion first(std::min(from, to)->worker()), second(std::max(from, to)->worker());
-  if (from->is_connected(endpoint)) return AM_ERR_IN_USE;
+  if (endpoint->was_connected) return AM_ERR_IN_USE;
   if (from != to) to->move_in(endpoint);
   return AM_OK;
 }
@@ -192,7 +192,10 @@ int AM_Map(ep_t endpoint, int index, en_t name, tag_t tag) {
   const int result = bundle.connect(endpoint, name, &connection);
   if (result != AM_OK) return result;
   const Exclusion excluded(bundle.worker());
-  if (mapped(endpoint, index) != nullptr) return AM_ERR_IN_USE;
+  if (!is_index(endpoint, index) || mapped(endpoint, index) != nullptr) {
+    Bundle::unpin(*connection);
+    return AM_ERR_IN_USE;
+  }
   endpoint->translations[static_cast<std::size_t>(index)] = {connection, name, tag};
   return AM_OK;
 }
@@ -212,6 +215,7 @@ int AM_UnMap(ep_t endpoint, int index) {
   const Exclusion excluded(endpoint->bundle->worker());
   Translation* found = mapped(endpoint, index);
   if (found == nullptr) return AM_ERR_BAD_ARG;
+  Bundle::unpin(*found->connection);
   *found = {};
   return AM_OK;
 }

@@ -17,10 +17,15 @@ std::span<const std::byte> bytes_of(const void* block, std::size_t nbytes) {
   return {static_cast<const std::byte*>(block), nbytes};
 }
 
-bool is_sound(const Bundle::Outgoing& message, std::size_t block_bytes_max, int n_args,
-              const int* args) {
-  return message.handler > 0 && message.handler < iw::am::handlers_max && n_args >= 0 &&
-         n_args <= iw::am::words_max && (n_args == 0 || args != nullptr) &&
+// A negative number of words becomes one that is_sound() refuses.
+std::span<const int> words_of(int n_args, const int* args) {
+  return {args, static_cast<std::size_t>(n_args)};
+}
+
+bool is_sound(const Bundle::Outgoing& message, std::size_t block_bytes_max) {
+  return message.handler > 0 && message.handler < iw::am::handlers_max &&
+         message.words.size() <= iw::am::words_max &&
+         (message.words.data() != nullptr || message.words.empty()) &&
          message.block.size() <= block_bytes_max &&
          (message.block.data() != nullptr || message.block.empty());
 }
@@ -39,21 +44,21 @@ int look_up(ep_t endpoint, int destination, Connection** connection, tag_t* tag)
   return AM_OK;
 }
 
-// Waits until the connection has room, handling what arrives.
-int wait_for_room(Bundle& bundle, const Connection& to, Clock::time_point deadline) {
+// Waits until the connection, which is pinned, has room, handling what arrives.
+int wait_for_room(Bundle& bundle, Connection& to, Clock::time_point deadline) {
   const auto has_room = [&] {
     bundle.run_arrivals();
     return !to.free_slots.empty() || to.link == Link::dead;
   };
   const auto status = bundle.worker().wait(has_room, deadline);
+  const Exclusion excluded(bundle.worker());
+  Bundle::unpin(to);
   return status == iw::fabric::Status::ok ? AM_OK : AM_ERR_NOT_SENT;
 }
 
-int request(ep_t endpoint, int destination, Bundle::Outgoing message, bool is_async, int n_args,
-            const int* args) {
+int request(ep_t endpoint, int destination, const Bundle::Outgoing& message, bool is_async) {
   Bundle& bundle = *endpoint->bundle;
   if (bundle.worker().in_handler() || iw::am::in_any_handler()) return AM_ERR_RESOURCE;
-  if (n_args > 0) message.words = std::span(args, static_cast<std::size_t>(n_args));
   Clock::time_point deadline{};
   for (;;) {
     Connection* to = nullptr;
@@ -67,15 +72,15 @@ int request(ep_t endpoint, int destination, Bundle::Outgoing message, bool is_as
       if (deadline == Clock::time_point{}) {
         deadline = Clock::now() + std::chrono::ceil<Clock::duration>(bundle.request_wait);
       }
+      to->pins++;
     }
     const int waited = wait_for_room(bundle, *to, deadline);
     if (waited != AM_OK) return waited;
   }
 }
 
-int reply(void* token, Bundle::Outgoing message, int n_args, const int* args) {
+int reply(void* token, const Bundle::Outgoing& message) {
   auto& to = *static_cast<Token*>(token);
-  if (n_args > 0) message.words = std::span(args, static_cast<std::size_t>(n_args));
   return to.endpoint->bundle->reply(to, message);
 }
 
@@ -84,62 +89,66 @@ int reply(void* token, Bundle::Outgoing message, int n_args, const int* args) {
 extern "C" {
 
 int AM_RequestArgs(ep_t ep, int dest, handler_t h, int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::words, h, 0, {}, {}};
-  if (ep == nullptr || !is_sound(message, 0, n_args, args)) return AM_ERR_BAD_ARG;
-  return request(ep, dest, message, false, n_args, args);
+  const Bundle::Outgoing message{Category::words, h, 0, {}, words_of(n_args, args)};
+  if (ep == nullptr || !is_sound(message, 0)) return AM_ERR_BAD_ARG;
+  return request(ep, dest, message, false);
 }
 
 int AM_RequestIArgs(ep_t ep, int dest, handler_t h, const void* block, size_t nbytes, int n_args,
                     const int* args) {
-  const Bundle::Outgoing message{Category::block, h, 0, bytes_of(block, nbytes), {}};
-  if (ep == nullptr || !is_sound(message, iw::am::medium_bytes_max, n_args, args)) {
+  const Bundle::Outgoing message{Category::block, h, 0, bytes_of(block, nbytes),
+                                 words_of(n_args, args)};
+  if (ep == nullptr || !is_sound(message, iw::am::medium_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
-  return request(ep, dest, message, false, n_args, args);
+  return request(ep, dest, message, false);
 }
 
 int AM_RequestXferArgs(ep_t ep, int dest, uint64_t offset, handler_t h, const void* block,
                        size_t nbytes, int is_async, int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::xfer, h, offset, bytes_of(block, nbytes), {}};
-  if (ep == nullptr || !is_sound(message, iw::am::long_bytes_max, n_args, args)) {
+  const Bundle::Outgoing message{Category::xfer, h, offset, bytes_of(block, nbytes),
+                                 words_of(n_args, args)};
+  if (ep == nullptr || !is_sound(message, iw::am::long_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
-  return request(ep, dest, message, is_async != 0, n_args, args);
+  return request(ep, dest, message, is_async != 0);
 }
 
 int AM_GetXferArgs(ep_t ep, int dest, uint64_t source_offset, handler_t h, uint64_t own_offset,
                    size_t nbytes, int is_async, int n_args, const int* args) {
   const iw::am::GetBody body{own_offset, nbytes};
-  const Bundle::Outgoing message{Category::get, h, source_offset, bytes_of(&body, sizeof body), {}};
-  if (ep == nullptr || nbytes > iw::am::long_bytes_max ||
-      !is_sound(message, sizeof body, n_args, args)) {
+  const Bundle::Outgoing message{Category::get, h, source_offset, bytes_of(&body, sizeof body),
+                                 words_of(n_args, args)};
+  if (ep == nullptr || nbytes > iw::am::long_bytes_max || !is_sound(message, sizeof body)) {
     return AM_ERR_BAD_ARG;
   }
-  return request(ep, dest, message, is_async != 0, n_args, args);
+  return request(ep, dest, message, is_async != 0);
 }
 
 int AM_ReplyArgs(void* token, handler_t h, int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::words, h, 0, {}, {}};
-  if (token == nullptr || !is_sound(message, 0, n_args, args)) return AM_ERR_BAD_ARG;
-  return reply(token, message, n_args, args);
+  const Bundle::Outgoing message{Category::words, h, 0, {}, words_of(n_args, args)};
+  if (token == nullptr || !is_sound(message, 0)) return AM_ERR_BAD_ARG;
+  return reply(token, message);
 }
 
 int AM_ReplyIArgs(void* token, handler_t h, const void* block, size_t nbytes, int n_args,
                   const int* args) {
-  const Bundle::Outgoing message{Category::block, h, 0, bytes_of(block, nbytes), {}};
-  if (token == nullptr || !is_sound(message, iw::am::medium_bytes_max, n_args, args)) {
+  const Bundle::Outgoing message{Category::block, h, 0, bytes_of(block, nbytes),
+                                 words_of(n_args, args)};
+  if (token == nullptr || !is_sound(message, iw::am::medium_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
-  return reply(token, message, n_args, args);
+  return reply(token, message);
 }
 
 int AM_ReplyXferArgs(void* token, uint64_t offset, handler_t h, const void* block, size_t nbytes,
                      int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::xfer, h, offset, bytes_of(block, nbytes), {}};
-  if (token == nullptr || !is_sound(message, iw::am::long_bytes_max, n_args, args)) {
+  const Bundle::Outgoing message{Category::xfer, h, offset, bytes_of(block, nbytes),
+                                 words_of(n_args, args)};
+  if (token == nullptr || !is_sound(message, iw::am::long_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
-  return reply(token, message, n_args, args);
+  return reply(token, message);
 }
 
 int AM_GetSourceEndpoint(void* token, en_t* name) {

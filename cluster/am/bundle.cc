@@ -7,7 +7,8 @@ namespace iw::am {
 namespace {
 
 constexpr std::chrono::seconds map_wait{30};
-constexpr std::size_t connections_max = 1 << 20;
+constexpr int place_bits = 16;  // of a connection's id; the others are its generation
+static_assert(connections_max <= std::size_t{1} << place_bits);
 constexpr std::uint32_t name_magic = 0x314d4157;  // "WAM1"
 
 }  // namespace
@@ -58,10 +59,13 @@ iw_am_endpoint* Bundle::make_endpoint(std::uint32_t number) {
 void Bundle::free_endpoint(iw_am_endpoint* endpoint) {
   acknowledge();
   for (const auto& each : connections_) {
-    if (each->endpoint != endpoint) continue;
+    if (each == nullptr || each->endpoint != endpoint) continue;
     send_control(*each, Kind::gone, Head{});
     each->endpoint = nullptr;
     end(*each, EBADENDPOINT);
+  }
+  for (const Translation& each : endpoint->translations) {
+    if (each.connection != nullptr) unpin(*each.connection);
   }
   endpoints_.erase(endpoint->number);
 }
@@ -74,19 +78,12 @@ void Bundle::move_in(iw_am_endpoint* endpoint) {
   endpoints_[endpoint->number] = std::move(owned);
 }
 
-bool Bundle::is_connected(const iw_am_endpoint* endpoint) const {
-  for (const auto& each : connections_) {
-    if (each->endpoint == endpoint) return true;
-  }
-  return false;
-}
-
 en_t Bundle::name_of(const iw_am_endpoint* endpoint) const {
   return am::name_of(worker_->address(), endpoint->number);
 }
 
 en_t Bundle::name_of_other(const Connection& connection) const {
-  return am::name_of(worker_->peer_address(connection.peer), connection.endpoint_there);
+  return am::name_of(connection.address, connection.endpoint_there);
 }
 
 void Bundle::size_window(Connection& connection, int slots) {
@@ -99,11 +96,12 @@ void Bundle::size_window(Connection& connection, int slots) {
 
 int Bundle::set_window(iw_am_endpoint* endpoint, int outstanding) {
   for (const auto& each : connections_) {
-    if (each->endpoint == endpoint && each->has_outstanding()) return AM_ERR_IN_USE;
+    if (each == nullptr || each->endpoint != endpoint) continue;
+    if (each->has_outstanding()) return AM_ERR_IN_USE;
   }
   endpoint->outstanding_max = outstanding;
   for (const auto& each : connections_) {
-    if (each->endpoint == endpoint) size_window(*each, outstanding);
+    if (each != nullptr && each->endpoint == endpoint) size_window(*each, outstanding);
   }
   return AM_OK;
 }
@@ -113,15 +111,54 @@ Connection* Bundle::find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer,
   const ConnectionKey key{endpoint->number, peer, there};
   const auto found = connection_of_.find(key);
   if (found != connection_of_.end()) return found->second;
-  if (connections_.size() >= connections_max) return nullptr;
+  reclaim();
+  if (free_places_.empty()) {
+    if (connections_.size() >= connections_max) return nullptr;
+    free_places_.push_back(static_cast<std::uint16_t>(connections_.size()));
+    connections_.emplace_back();
+    generations_.emplace_back();
+  }
+  // The one that was left the longest ago.
+  const std::uint16_t place = free_places_.front();
+  free_places_.pop_front();
   auto made = std::make_unique<Connection>();
   made->endpoint = endpoint;
   made->peer = peer;
+  made->address = worker_->peer_address(peer);
+  made->endpoint_here = endpoint->number;
   made->endpoint_there = there;
-  made->own_index = static_cast<std::uint32_t>(connections_.size());
+  made->own_id = std::uint32_t{generations_[place]} << place_bits | place;
   size_window(*made, endpoint->outstanding_max);
+  endpoint->was_connected = true;
   connection_of_[key] = made.get();
-  return connections_.emplace_back(std::move(made)).get();
+  return (connections_[place] = std::move(made)).get();
+}
+
+Connection* Bundle::find(std::uint32_t id) const {
+  const std::size_t place = id & (connections_max - 1);
+  Connection* found = place < connections_.size() ? connections_[place].get() : nullptr;
+  return found != nullptr && found->own_id == id ? found : nullptr;
+}
+
+void Bundle::retire(Connection& connection) {
+  connection.link = Link::dead;
+  note_said(connection);
+  const auto found = connection_of_.find(key_of(connection));
+  if (found != connection_of_.end() && found->second == &connection) connection_of_.erase(found);
+  retired_.push_back(&connection);
+}
+
+// Not while a handler runs, whose token may lead to one of them.
+void Bundle::reclaim() {
+  std::erase_if(retired_, [this](Connection* each) {
+    if (each->pins > 0) return false;
+    if (each->is_listed) std::erase(unsaid_, each);
+    const auto place = static_cast<std::uint16_t>(each->own_id & (connections_max - 1));
+    generations_[place]++;
+    free_places_.push_back(place);
+    connections_[place].reset();
+    return true;
+  });
 }
 
 int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, Connection** connection) {
@@ -138,13 +175,17 @@ int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, Connection** con
     const fabric::Exclusion excluded(*worker_);
     found = find_or_add(endpoint, peer, there);
     if (found == nullptr) return AM_ERR_RESOURCE;
+    found->pins++;
     if (found->link == Link::mapping) {
-      send_mapping(peer, Kind::map, 0, 0, {endpoint->number, there, found->own_index, 0});
+      send_mapping(peer, Kind::map, 0, 0, {endpoint->number, there, found->own_id, 0});
     }
   }
   worker_->wait([&] { return found->link != Link::mapping; }, deadline);
+  const fabric::Exclusion excluded(*worker_);
   *connection = found;
-  return found->link == Link::open ? AM_OK : AM_ERR_NOT_SENT;
+  if (found->link == Link::open) return AM_OK;
+  unpin(*found);
+  return AM_ERR_NOT_SENT;
 }
 
 void Bundle::take_map(fabric::PeerId from, const Mapping& asked) {
@@ -153,33 +194,39 @@ void Bundle::take_map(fabric::PeerId from, const Mapping& asked) {
   Connection* connection = endpoint == endpoints_.end()
                                ? nullptr
                                : find_or_add(endpoint->second.get(), from, asked.asking_endpoint);
-  if (connection == nullptr || connection->link == Link::dead) {
+  if (connection == nullptr) {
     send_mapping(from, Kind::mapped, asked.asking_connection, EBADENDPOINT, answer);
     return;
   }
-  connection->index_there = asked.asking_connection;
+  connection->id_there = asked.asking_connection;
   connection->link = Link::open;
-  answer.asked_connection = connection->own_index;
+  answer.asked_connection = connection->own_id;
   send_mapping(from, Kind::mapped, asked.asking_connection, 0, answer);
 }
 
 void Bundle::take_mapped(fabric::PeerId from, const Head& head, const Mapping& answer) {
-  if (head.connection >= connections_.size()) return;
-  Connection& connection = *connections_[head.connection];
-  const bool was_asked = connection.peer == from && connection.link == Link::mapping &&
-                         connection.endpoint_there == answer.asked_endpoint;
-  if (!was_asked) return;
-  connection.index_there = answer.asked_connection;
-  connection.link = head.status == 0 ? Link::open : Link::dead;
+  Connection* connection = find(head.connection);
+  const bool was_asked = connection != nullptr && connection->peer == from &&
+                         connection->endpoint_there == answer.asked_endpoint;
+  if (was_asked && connection->link == Link::open) return;  // the other asked as well
+  if (was_asked && connection->link == Link::mapping) {
+    connection->id_there = answer.asked_connection;
+    if (head.status != 0) return retire(*connection);
+    connection->link = Link::open;
+    return;
+  }
+  // Who asked was freed meanwhile.
+  if (head.status == 0) send_mapping(from, Kind::gone, answer.asked_connection, 0, answer);
 }
 
 void Bundle::poll() {
-  if (worker_->in_handler()) return;
   const unsigned handled = worker_->progress();
   if (has_arrivals()) {
+    if (worker_->in_handler()) return;
     const fabric::Exclusion excluded(*worker_);
     run_arrivals();
-  } else if (handled == 0 && has_unsaid_.load(std::memory_order_relaxed)) {
+  } else if (handled == 0 && unsaid_count_.load(std::memory_order_relaxed) > 0) {
+    if (worker_->in_handler()) return;
     const fabric::Exclusion excluded(*worker_);
     acknowledge();
   }

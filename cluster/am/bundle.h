@@ -5,6 +5,9 @@
 // has not yet acknowledged: what may have to come back. Requests and acknowledgements say how many
 // replies their sender has handled, so that in a steady exchange nothing else is sent.
 //
+// A connection that has ended makes room for another when nothing points to it any more. Its place
+// then has another id, so that what was under way to it goes to nobody.
+//
 // Invariants: everything here is touched inside an Exclusion of the worker or in its handlers. A
 // slot is taken from the sending of a request to its reply or return; so at most r requests and r
 // replies have copies on each side. A record belongs to the stock again when the transport is done
@@ -21,6 +24,7 @@
 #include <set>
 #include <vector>
 
+#include "am/record.h"
 #include "am/wire.h"
 #include "fabric/fabric.h"
 #include "interweave/am.h"
@@ -36,29 +40,25 @@ inline constexpr std::size_t long_bytes_max = 256 << 10;
 inline constexpr int handlers_max = 4096;
 inline constexpr int translations_max = 65536;
 inline constexpr int outstanding_max = 1024;
-
-// A message that was sent.
-struct Record : fabric::Completion {
-  Bundle* bundle = nullptr;
-  HeadAndWords sent{};
-  std::vector<std::byte> block;
-  int destination = -1;  // the translation's index, for who gets it back
-  bool in_transit = false;
-  bool is_settled = true;  // nobody may want it back
-};
+inline constexpr std::size_t connections_max = 1 << 16;  // at a time, of a bundle
+inline constexpr fabric::PeerId no_peer = ~fabric::PeerId{0};
 
 enum class Link : std::uint8_t { mapping, open, dead };
 
 struct Connection {
   iw_am_endpoint* endpoint = nullptr;  // nullptr: it was freed
   fabric::PeerId peer = 0;
-  std::uint32_t own_index = 0, index_there = 0, endpoint_there = 0;
+  fabric::Address address;  // the peer's
+  std::uint32_t own_id = 0, id_there = 0, endpoint_here = 0, endpoint_there = 0;
   Link link = Link::mapping;
+  int pins = 0;  // translations, and whoever else remembers it outside an Exclusion
   std::vector<Record*> slots;
   std::vector<std::uint16_t> free_slots;
-  std::deque<Record*> unacknowledged;  // replies
+  RecordQueue unacknowledged;  // replies
   std::uint32_t replies_acknowledged = 0, replies_handled = 0, replies_handled_said = 0;
+  bool is_listed = false;  // in the bundle's unsaid_
   bool has_outstanding() const { return free_slots.size() < slots.size(); }
+  bool has_unsaid() const { return replies_handled_said != replies_handled; }
 };
 
 struct Translation {
@@ -77,7 +77,8 @@ struct Token {
 };
 
 // Whether this thread is in a handler of any bundle.
-bool in_any_handler();
+extern constinit thread_local int handlers_running;
+inline bool in_any_handler() { return handlers_running > 0; }
 
 en_t name_of(const fabric::Address& address, std::uint32_t endpoint);
 bool parse(const en_t& name, fabric::Address* address, std::uint32_t* endpoint);
@@ -93,6 +94,7 @@ struct iw_am_endpoint {
   std::byte* segment = nullptr;
   std::size_t segment_bytes = 0;
   int outstanding_max = 0;  // 0: AM_SetExpectedResources is still to come
+  bool was_connected = false;
 };
 
 namespace iw::am {
@@ -115,12 +117,12 @@ class Bundle {
   iw_am_endpoint* add_endpoint(std::uint32_t number);
   void free_endpoint(iw_am_endpoint* endpoint);
   void move_in(iw_am_endpoint* endpoint);
-  bool is_connected(const iw_am_endpoint* endpoint) const;
   en_t name_of(const iw_am_endpoint* endpoint) const;
   en_t name_of_other(const Connection& connection) const;
 
-  // Connects; waits, so not inside an Exclusion. An AM_ result.
+  // Connects, and pins; waits, so not inside an Exclusion. An AM_ result.
   int connect(iw_am_endpoint* endpoint, const en_t& name, Connection** connection);
+  static void unpin(Connection& connection) { connection.pins--; }
   // IN_USE while requests are under way.
   int set_window(iw_am_endpoint* endpoint, int outstanding);
 
@@ -147,8 +149,14 @@ class Bundle {
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);
   using ConnectionKey = std::array<std::uint32_t, 3>;  // endpoint, peer, endpoint there
+  static ConnectionKey key_of(const Connection& connection) {
+    return {connection.endpoint_here, connection.peer, connection.endpoint_there};
+  }
   Connection* find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there);
   Connection* connection_of(fabric::PeerId from, const Head& head) const;
+  Connection* find(std::uint32_t id) const;
+  void retire(Connection& connection);
+  void reclaim();
   static void size_window(Connection& connection, int slots);
 
   // Receiving (receiving.cc).
@@ -168,16 +176,18 @@ class Bundle {
   void on_death(fabric::PeerId peer);
   void end(Connection& connection, int status);
   void give_back(Connection& connection, Record* record, int status);
-  void forget_unsaid(Connection& connection);
+  void note_handled(Connection& connection);
+  void note_said(Connection& connection);
+  void queue_message(const fabric::Message& message);
   void heard(Connection& connection, std::uint32_t replies_handled);
   Record* take_slot_out(Connection& connection, std::uint16_t slot);
 
   // Sending (sending.cc).
   Record* take_record();
+  void put_back(Record* record);
   void settle(Record* record);
   fabric::Status post(fabric::PeerId to, Record* record);
-  void send_control(Connection& to, Kind kind, const Head& like,
-                    const HeadAndWords* words = nullptr);
+  void send_control(Connection& to, Kind kind, const Head& like, const std::byte* words = nullptr);
   void send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
                     const Mapping& mapping);
   Head head_for(Connection& to, Kind kind);
@@ -191,12 +201,15 @@ class Bundle {
   std::uint32_t next_endpoint_ = 0x10000;  // below are those that are chosen
   std::set<std::uint32_t> chosen_;         // ever: a name is not given twice
   std::map<std::uint32_t, std::unique_ptr<iw_am_endpoint>> endpoints_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // by the places of their ids
+  std::vector<std::uint16_t> generations_;                // of the places: the ids' other half
+  std::deque<std::uint16_t> free_places_;
+  std::vector<Connection*> retired_;  // ended; reclaimed when they are not pinned
   std::map<ConnectionKey, Connection*> connection_of_;
   std::deque<Record> records_;
-  std::vector<Record*> free_records_;
-  std::vector<Connection*> unsaid_;  // have handled replies that nobody was told of
-  std::atomic<bool> has_unsaid_{false};
+  Record* free_records_ = nullptr;
+  std::vector<Connection*> unsaid_;    // may have handled replies that nobody was told of
+  std::atomic<int> unsaid_count_ = 0;  // how many have
   std::deque<std::function<void()>> arrivals_;
   std::atomic<bool> has_arrivals_{false};
   int waiting_ = 0;  // threads in AM_Wait: what arrives is kept for AM_Poll

@@ -8,9 +8,10 @@
 #include "am/bundle.h"
 
 namespace iw::am {
-namespace {
 
-thread_local int handlers_running = 0;
+constinit thread_local int handlers_running = 0;
+
+namespace {
 
 struct InHandler {
   InHandler() { handlers_running++; }
@@ -20,12 +21,8 @@ struct InHandler {
 bool read(const fabric::Message& message, HeadAndWords* got) {
   if (message.header.size() < sizeof(Head)) return false;
   std::memcpy(&got->head, message.header.data(), sizeof(Head));
-  const std::size_t words_bytes = message.header.size() - sizeof(Head);
-  if (got->head.n_args > words_max || words_bytes != got->head.n_args * sizeof(std::int32_t)) {
-    return false;
-  }
-  std::memcpy(got->words.data(), message.header.data() + sizeof(Head), words_bytes);
-  return true;
+  got->words = message.header.data() + sizeof(Head);
+  return got->head.n_args <= words_max && message.header.size() == header_bytes(got->head.n_args);
 }
 
 template <typename T>
@@ -41,29 +38,29 @@ bool is_own(Kind kind) {
 
 template <typename... Before>
 void call(am_handler_fn fn, const HeadAndWords& got, Before... before) {
-  const auto& w = got.words;
-  const auto as = [&]<typename... Words>(Words... words) {
-    reinterpret_cast<void (*)(Before..., Words...)>(fn)(before..., words...);
+  const auto with = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto word = [&](std::size_t i) { return got.word(static_cast<int>(i)); };
+    reinterpret_cast<void (*)(Before..., decltype(word(I))...)>(fn)(before..., word(I)...);
   };
   switch (got.head.n_args) {
     case 0:
-      return as();
+      return with(std::make_index_sequence<0>());
     case 1:
-      return as(w[0]);
+      return with(std::make_index_sequence<1>());
     case 2:
-      return as(w[0], w[1]);
+      return with(std::make_index_sequence<2>());
     case 3:
-      return as(w[0], w[1], w[2]);
+      return with(std::make_index_sequence<3>());
     case 4:
-      return as(w[0], w[1], w[2], w[3]);
+      return with(std::make_index_sequence<4>());
     case 5:
-      return as(w[0], w[1], w[2], w[3], w[4]);
+      return with(std::make_index_sequence<5>());
     case 6:
-      return as(w[0], w[1], w[2], w[3], w[4], w[5]);
+      return with(std::make_index_sequence<6>());
     case 7:
-      return as(w[0], w[1], w[2], w[3], w[4], w[5], w[6]);
+      return with(std::make_index_sequence<7>());
     default:
-      return as(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
+      return with(std::make_index_sequence<8>());
   }
 }
 
@@ -99,14 +96,12 @@ am_returned_t describe(const HeadAndWords& sent) {
   message.destination = -1;
   message.handler = sent.head.handler;
   message.n_args = sent.head.n_args;
-  std::copy(sent.words.begin(), sent.words.end(), message.args);
+  for (int i = 0; i < sent.head.n_args; i++) message.args[i] = sent.word(i);
   message.offset = sent.head.offset;
   return message;
 }
 
 }  // namespace
-
-bool in_any_handler() { return handlers_running > 0; }
 
 bool Bundle::must_queue(bool by_service) const {
   return waiting_ > 0 || !arrivals_.empty() || (type_ == AM_SEQ && by_service);
@@ -132,33 +127,35 @@ void Bundle::on_message(void* bundle, const fabric::Message& message) {
   HeadAndWords got;
   if (!read(message, &got)) return;
   self.messages_received++;
-  const InHandler mark;
-  if (is_own(got.head.kind) || !self.must_queue(message.by_service)) {
-    self.take(message.from, got, message.payload);
+  if (self.must_queue(message.by_service) && !is_own(got.head.kind)) {
+    self.queue_message(message);
     return;
   }
-  self.queue([&self, from = message.from, got,
-              block = std::vector<std::byte>(message.payload.begin(), message.payload.end())] {
-    self.take(from, got, block);
-  });
+  const InHandler mark;
+  self.take(message.from, got, message.payload);
+}
+
+void Bundle::queue_message(const fabric::Message& message) {
+  const auto copy = [](fabric::Bytes bytes) { return std::vector(bytes.begin(), bytes.end()); };
+  queue(
+      [this, from = message.from, header = copy(message.header), payload = copy(message.payload)] {
+        HeadAndWords got;
+        if (read({from, header, payload, false}, &got)) take(from, got, payload);
+      });
 }
 
 Connection* Bundle::connection_of(fabric::PeerId from, const Head& head) const {
-  if (head.connection >= connections_.size()) return nullptr;
-  Connection* found = connections_[head.connection].get();
-  return found->peer == from && found->link == Link::open ? found : nullptr;
+  Connection* found = find(head.connection);
+  const bool is_it = found != nullptr && found->peer == from && found->link == Link::open;
+  return is_it ? found : nullptr;
 }
 
 void Bundle::take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block) {
   const Head& head = got.head;
-  Mapping mapping;
-  if (head.kind == Kind::map) {
-    if (read(block, &mapping)) take_map(from, mapping);
-    return;
-  }
-  if (head.kind == Kind::mapped) {
-    if (read(block, &mapping)) take_mapped(from, head, mapping);
-    return;
+  if (head.kind == Kind::map || head.kind == Kind::mapped) {
+    Mapping mapping;
+    if (!read(block, &mapping)) return;
+    return head.kind == Kind::map ? take_map(from, mapping) : take_mapped(from, head, mapping);
   }
   Connection* connection = connection_of(from, head);
   if (connection == nullptr) return;
@@ -184,10 +181,7 @@ void Bundle::heard(Connection& connection, std::uint32_t replies_handled) {
   std::uint32_t news = replies_handled - connection.replies_acknowledged;
   if (news > connection.unacknowledged.size()) return;  // more than were sent
   connection.replies_acknowledged = replies_handled;
-  for (; news > 0; news--) {
-    settle(connection.unacknowledged.front());
-    connection.unacknowledged.pop_front();
-  }
+  for (; news > 0; news--) settle(connection.unacknowledged.pop());
 }
 
 // Why an endpoint does not take a request or a reply; 0: it does. (A reply needs no tag: it
@@ -255,8 +249,10 @@ void Bundle::take_get(Connection& connection, const HeadAndWords& got,
   Token token{&connection, connection.endpoint, got.head.tag, got.head.slot, true};
   const auto bytes = std::span<const std::byte>(endpoint.segment, endpoint.segment_bytes)
                          .subspan(got.head.offset, body.nbytes);
+  std::array<int, words_max> words{};
+  for (int i = 0; i < got.head.n_args; i++) words[static_cast<std::size_t>(i)] = got.word(i);
   reply(token, {Category::xfer, got.head.handler, body.own_offset, bytes,
-                std::span(got.words).first(got.head.n_args)});
+                std::span(words).first(got.head.n_args)});
 }
 
 Record* Bundle::take_slot_out(Connection& connection, std::uint16_t slot) {
@@ -265,21 +261,28 @@ Record* Bundle::take_slot_out(Connection& connection, std::uint16_t slot) {
   return std::exchange(connection.slots[slot], nullptr);
 }
 
+// A reply, of which its sender is to hear.
+void Bundle::note_handled(Connection& connection) {
+  if (!connection.has_unsaid()) {
+    unsaid_count_.store(unsaid_count_.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
+  }
+  connection.replies_handled++;
+  if (!std::exchange(connection.is_listed, true)) unsaid_.push_back(&connection);
+}
+
 void Bundle::take_reply(Connection& connection, const HeadAndWords& got,
                         std::span<const std::byte> block) {
   Record* request = take_slot_out(connection, got.head.slot);
   if (request == nullptr) return;
   settle(request);
   if (got.head.handler == no_handler) return;
-  if (connection.replies_handled++ == connection.replies_handled_said) {
-    unsaid_.push_back(&connection);
-    has_unsaid_.store(true, std::memory_order_relaxed);
-  }
+  note_handled(connection);
   const int status = refuse(*connection.endpoint, got.head, block.size());
   if (status != 0) {
-    HeadAndWords back = got;
-    back.head.status = static_cast<std::uint8_t>(status);
-    return send_control(connection, Kind::returned_reply, back.head, &back);
+    Head back = got.head;
+    back.status = static_cast<std::uint8_t>(status);
+    return send_control(connection, Kind::returned_reply, back, got.words);
   }
   Token token{&connection, connection.endpoint, AM_NONE, got.head.slot, false};
   run_handler(token, got, block);
@@ -296,20 +299,36 @@ void Bundle::take_returned_reply(Connection& connection, const HeadAndWords& got
 }
 
 void Bundle::give_back(Connection& connection, Record* record, int status) {
-  am_returned_t message = describe(record->sent);
+  const HeadAndWords sent = record->header();
+  const auto block = record->block();
+  am_returned_t message = describe(sent);
   message.destination = record->destination;
-  message.block = record->block.empty() ? nullptr : record->block.data();
-  message.nbytes = record->block.size();
+  message.block = block.empty() ? nullptr : block.data();
+  message.nbytes = block.size();
   if (connection.endpoint != nullptr) {
-    call_undeliverable(*connection.endpoint, status, opcode(record->sent.head), message);
+    call_undeliverable(*connection.endpoint, status, opcode(sent.head), message);
   }
   settle(record);
 }
 
+// Its connections speak to nobody from here on, since another may become the peer of that number.
 void Bundle::on_death(fabric::PeerId peer) {
-  const auto end_all = [this, peer] {
-    for (std::size_t i = 0; i < connections_.size(); i++) {
-      if (connections_[i]->peer == peer) end(*connections_[i], EUNREACHABLE);
+  std::vector<Connection*> ended;
+  for (const auto& each : connections_) {
+    if (each == nullptr || each->peer != peer || each->link == Link::dead) continue;
+    connection_of_.erase(key_of(*each));
+    each->peer = no_peer;
+    if (each->link == Link::mapping) {
+      retire(*each);
+    } else {
+      each->pins++;
+      ended.push_back(each.get());
+    }
+  }
+  const auto end_all = [this, ended = std::move(ended)] {
+    for (Connection* each : ended) {
+      end(*each, EUNREACHABLE);
+      unpin(*each);
     }
   };
   const InHandler mark;
@@ -320,23 +339,19 @@ void Bundle::on_death(fabric::PeerId peer) {
   } else {
     end_all();
   }
-  for (const auto& each : connections_) {
-    if (each->peer == peer && each->link == Link::mapping) each->link = Link::dead;
-  }
 }
 
 // Everything that its other end has not answered or acknowledged comes back.
 void Bundle::end(Connection& connection, int status) {
   if (connection.link == Link::dead) return;
-  connection.link = Link::dead;
-  forget_unsaid(connection);
+  retire(connection);
   for (std::size_t slot = 0; slot < connection.slots.size(); slot++) {
     Record* record = take_slot_out(connection, static_cast<std::uint16_t>(slot));
     if (record != nullptr) give_back(connection, record, status);
   }
-  auto replies = std::move(connection.unacknowledged);
-  connection.unacknowledged.clear();
-  for (Record* record : replies) give_back(connection, record, status);
+  while (connection.unacknowledged.size() > 0) {
+    give_back(connection, connection.unacknowledged.pop(), status);
+  }
   if (on_end) on_end(connection);
 }
 

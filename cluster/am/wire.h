@@ -1,8 +1,10 @@
-// What travels: a Head, its words, and the block as the fabric's payload; little-endian.
+// What travels: a Head, its words (one more if they are odd), and the block as the fabric's
+// payload; little-endian.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include "interweave/am.h"
 
@@ -30,16 +32,26 @@ struct Head {
   std::uint8_t status;
   std::uint16_t handler;
   std::uint16_t slot;             // of the requester's window
-  std::uint32_t connection;       // the receiver's index
+  std::uint32_t connection;       // as its receiver calls it
   std::uint32_t replies_handled;  // by the sender, on this connection, since it began
   std::uint64_t tag;
   std::uint64_t offset;
 };
 static_assert(sizeof(Head) == 32);
 
+constexpr std::size_t header_bytes(std::size_t n_args) {
+  return sizeof(Head) + (n_args + 1) / 2 * 2 * sizeof(std::int32_t);
+}
+
+// A message's header as it arrived.
 struct HeadAndWords {
   Head head;
-  std::array<std::int32_t, AM_MAX_ARGS> words;
+  const std::byte* words;
+  std::int32_t word(int i) const {
+    std::int32_t value;
+    std::memcpy(&value, words + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    return value;
+  }
 };
 
 // The block of a get; `offset` says where from.

@@ -85,6 +85,8 @@ using MessageId = std::uint8_t;
 inline constexpr MessageId message_ids = 24;
 inline constexpr std::size_t header_bytes_max = 240;
 inline constexpr std::size_t payload_bytes_max = 1 << 20;
+// What a message that is sent in place begins with, for the fabric's own words.
+inline constexpr std::size_t message_room_bytes = 8;
 
 // Memory of this process that others reach with its key.
 class Memory {
@@ -136,6 +138,10 @@ class Worker {
   // knows the worker's address; a message without a handler is dropped.
   virtual void set_handler(MessageId id, Handler handler, void* context) = 0;
   virtual Status send(PeerId to, MessageId id, Bytes header, Bytes payload, Completion* done) = 0;
+  // The same of a message that lies in one piece, room, header, payload: it is not copied to be put
+  // together. `done` is not nullptr.
+  virtual Status send_in_place(PeerId to, MessageId id, std::span<std::byte> piece,
+                               std::size_t header_bytes, Completion* done) = 0;
 
   // One-sided access, within the window's bounds; words at multiples of 8. Never mix words that
   // others change by these with plain stores of the owner.

@@ -27,10 +27,6 @@ bool read_header(const void* header, std::size_t length, T* value) {
 
 }  // namespace
 
-Peer* UcxWorker::find(PeerId peer) const {
-  return peer < peers_.size() ? const_cast<Peer*>(&peers_[peer]) : nullptr;
-}
-
 const Address& UcxWorker::peer_address(PeerId peer) const {
   const Held held(lock_);
   static const Address none;
@@ -124,7 +120,7 @@ Status UcxWorker::open_endpoint(const AddressParts& parts, Bytes transport_addre
 
 PeerId UcxWorker::add_peer(const AddressParts& parts, ucp_ep_h endpoint) {
   const auto id = static_cast<PeerId>(peers_.size());
-  Peer& peer = peers_.emplace_back();
+  Peer& peer = *peer_at_.emplace_back(&peers_.emplace_back());
   peer.endpoint = endpoint;
   peer.parts = parts;
   peer.address = encode(parts);

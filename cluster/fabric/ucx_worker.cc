@@ -111,23 +111,23 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   begin = begin.first(prefix.header_bytes);
   UcxWorker& self = *slot.worker;
   if (self.is_progressing_) {
-    self.deliver(slot, prefix.from, begin, payload);
+    self.deliver(slot, {prefix.from, begin, payload, self.is_service_});
     return UCS_OK;
   }
   // To itself: the library delivers it inside the call that sends it.
   self.after_progress_.emplace_back([&self, &slot, from = prefix.from,
                                      kept_header = std::vector(begin.begin(), begin.end()),
                                      kept = std::vector(payload.begin(), payload.end())] {
-    self.deliver(slot, from, kept_header, kept);
+    self.deliver(slot, {from, kept_header, kept, self.is_service_});
   });
   self.fabric_.service().nudge_if_asleep();
   return UCS_OK;
 }
 
-void UcxWorker::deliver(const HandlerSlot& slot, PeerId from, Bytes header, Bytes payload) const {
-  const Peer* peer = find(from);
+void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) const {
+  const Peer* peer = find(message.from);
   if (peer == nullptr || peer->state == PeerState::dead) return;
-  slot.handler(slot.context, Message{from, header, payload, is_service_});
+  slot.handler(slot.context, message);
 }
 
 Op* UcxWorker::take_op(Completion* done) {
@@ -164,11 +164,9 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
     return Status::bad_argument;
   }
   const Held held(lock_);
-  Peer* peer = find(to);
-  if (peer == nullptr) return Status::bad_argument;
-  if (peer->state != PeerState::connected) {
-    return peer->state == PeerState::dead ? peer->why : Status::bad_argument;
-  }
+  Status why;
+  const Peer* peer = find_connected(to, &why);
+  if (peer == nullptr) return why;
   Op* op = take_op(done);
   const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header.size())};
   std::byte* at = op->header.data();
@@ -182,6 +180,46 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
   if (!payload.empty()) std::memcpy(at + header.size(), payload.data(), payload.size());
   const auto piece = Bytes(op->header).first(begin_bytes + payload.size());
   return send_on(peer->endpoint, id, {}, piece, op);
+}
+
+Peer* UcxWorker::find_connected(PeerId id, Status* why) const {
+  Peer* peer = find(id);
+  if (peer != nullptr && peer->state == PeerState::connected) return peer;
+  *why = peer != nullptr && peer->state == PeerState::dead ? peer->why : Status::bad_argument;
+  return nullptr;
+}
+
+void UcxWorker::on_sent(void* request, ucs_status_t status, void* completion) {
+  ucp_request_free(request);
+  auto* done = static_cast<Completion*>(completion);
+  done->done(*done, to_status(status));
+}
+
+Status UcxWorker::send_in_place(PeerId to, MessageId id, std::span<std::byte> piece,
+                                std::size_t header_bytes, Completion* done) {
+  const std::size_t begin_bytes = message_room_bytes + header_bytes;
+  const bool is_sound = id < message_ids && header_bytes <= header_bytes_max &&
+                        begin_bytes <= piece.size() &&
+                        piece.size() - begin_bytes <= payload_bytes_max;
+  if (!is_sound) return Status::bad_argument;
+  const Held held(lock_);
+  Status why;
+  const Peer* peer = find_connected(to, &why);
+  if (peer == nullptr) return why;
+  const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header_bytes)};
+  std::memcpy(piece.data(), &prefix, sizeof prefix);
+  ucp_request_param_t param;
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  param.cb.send = &UcxWorker::on_sent;
+  param.user_data = done;
+  const auto posted =
+      ucp_am_send_nbx(peer->endpoint, id, nullptr, 0, piece.data(), piece.size(), &param);
+  if (posted == nullptr) return Status::ok;
+  if (!UCS_PTR_IS_PTR(posted)) return to_status(UCS_PTR_STATUS(posted));
+  fabric_.service().nudge_if_asleep();
+  return Status::pending;
 }
 
 // Never by rendezvous: an eager message cannot overtake another.
@@ -203,13 +241,15 @@ unsigned UcxWorker::progress_held() {
   unsigned handled = ucp_worker_progress(worker_);
   is_progressing_ = false;
   if (has_dead_.load(std::memory_order_relaxed)) bury_the_dead();
-  if (!after_progress_.empty()) {
-    const auto calls = std::move(after_progress_);
-    after_progress_.clear();
-    for (const auto& call : calls) call();
-    handled += static_cast<unsigned>(calls.size());
-  }
+  if (!after_progress_.empty()) handled += run_after_progress();
   return handled;
+}
+
+unsigned UcxWorker::run_after_progress() {
+  const auto calls = std::move(after_progress_);
+  after_progress_.clear();
+  for (const auto& call : calls) call();
+  return static_cast<unsigned>(calls.size());
 }
 
 bool UcxWorker::arm_held() {

@@ -38,12 +38,13 @@ struct Peer {
   Status why = Status::peer_dead;  // of one that is dead
 };
 
-// Before a message's header. A small message travels in one piece, a large one as header and
-// payload.
+// Before a message's header. A message that is small, or was sent in place, travels in one piece,
+// another as header and payload.
 struct Prefix {
   PeerId from;  // as its receiver knows the sender
   std::uint32_t header_bytes;
 };
+static_assert(sizeof(Prefix) == message_room_bytes);
 
 // What the transport is at: kept until it calls back.
 struct Op {
@@ -81,6 +82,8 @@ class UcxWorker final : public Worker {
   void on_death(std::function<void(PeerId)> call) override { on_death_ = std::move(call); }
   void set_handler(MessageId id, Handler handler, void* context) override;
   Status send(PeerId to, MessageId id, Bytes header, Bytes payload, Completion* done) override;
+  Status send_in_place(PeerId to, MessageId id, std::span<std::byte> piece,
+                       std::size_t header_bytes, Completion* done) override;
 
   std::unique_ptr<Window> open(PeerId peer, Bytes key, Status* status) override;
   Status put(Window& to, std::size_t offset, Bytes from, Completion* done) override;
@@ -134,7 +137,7 @@ class UcxWorker final : public Worker {
   using PeerKey = std::pair<std::array<std::uint64_t, 2>, std::uint32_t>;
 
   // Peers (peers.cc). All with the lock held.
-  Peer* find(PeerId peer) const;
+  Peer* find(PeerId peer) const { return peer < peer_at_.size() ? peer_at_[peer] : nullptr; }
   Status ask_for(const AddressParts& parts, const PeerKey& key, Deadline deadline);  // takes it
   PeerId add_peer(const AddressParts& parts, ucp_ep_h endpoint);
   Status open_endpoint(const AddressParts& parts, Bytes transport_address, ucp_ep_h* endpoint);
@@ -166,12 +169,15 @@ class UcxWorker final : public Worker {
   ucp_ep_params_t endpoint_params(ucp_err_handling_mode_t mode);
   static void on_call(ucp_conn_request_h request, void* worker);
 
-  void deliver(const HandlerSlot& slot, PeerId from, Bytes header, Bytes payload) const;
+  void deliver(const HandlerSlot& slot, const Message& message) const;
+  // nullptr, and why, if it cannot be sent to.
+  Peer* find_connected(PeerId peer, Status* why) const;
 
   // Operations. All with the lock held.
   Op* take_op(Completion* done);
   Status settle(ucs_status_ptr_t posted, Op* op);
   static void on_done(void* request, ucs_status_t status, void* op);
+  static void on_sent(void* request, ucs_status_t status, void* completion);
   Status check(const Window& window, std::size_t offset, std::size_t bytes, bool is_word) const;
   static Status reach(const Window& window);
   Status post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
@@ -184,6 +190,7 @@ class UcxWorker final : public Worker {
   template <typename Post>
   Status await(Waited* waited, Deadline deadline, Post post);
   unsigned progress_held();
+  unsigned run_after_progress();
   bool arm_held();
   bool arm_to_sleep();
   void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
@@ -201,6 +208,7 @@ class UcxWorker final : public Worker {
   bool is_service_ = false;      // who holds the lock is the service thread
 
   std::deque<Peer> peers_;
+  std::vector<Peer*> peer_at_;  // where they are, which a deque is slow to find
   std::map<PeerKey, PeerId> peer_of_;
   std::set<PeerKey> asked_for_;                        // at their doors
   std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
