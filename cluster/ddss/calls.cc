@@ -57,23 +57,33 @@ Status Calls::send(fabric::PeerId peer, std::uint64_t call, Question question, f
   return post(worker_, peer, question_id, header.bytes(), payload);
 }
 
-Status Calls::ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes asked,
-                        fabric::Bytes payload, Bytes* answer, fabric::Deadline deadline) {
-  if (worker_.in_handler()) return Status::in_handler;
-  std::uint64_t call;
+void Calls::begin_bytes(Asking* asking, fabric::PeerId peer, Question question, fabric::Bytes asked,
+                        fabric::Bytes payload) {
+  asking->peer = peer;
   {
     const std::lock_guard held(mutex_);
-    waiting_[call = ++last_call_] = answer;
+    waiting_[asking->call = ++last_call_] = asking;
   }
-  Status status = send(peer, call, question, asked, payload);
+  asking->posted = send(peer, asking->call, question, asked, payload);
+}
+
+Status Calls::await(Asking* asking, fabric::Deadline deadline) {
+  Status status = worker_.in_handler() ? Status::in_handler : asking->posted;
   if (status == Status::ok || status == Status::pending) {
-    const auto is_over = [&] { return answer->is_there || is_over_ || !worker_.is_alive(peer); };
+    const auto is_over = [&] {
+      return asking->is_answered || is_over_ || !worker_.is_alive(asking->peer);
+    };
     status = worker_.wait(is_over, deadline);
   }
-  const std::lock_guard held(mutex_);  // from here on no answer is written
-  waiting_.erase(call);
-  if (status != Status::ok || answer->is_there) return status;
+  drop(asking);
+  if (status != Status::ok || asking->is_answered) return status;
   return is_over_ ? Status::failed : Status::peer_dead;
+}
+
+// From here on no answer is written.
+void Calls::drop(Asking* asking) {
+  const std::lock_guard held(mutex_);
+  waiting_.erase(asking->call);
 }
 
 void Calls::end() {
@@ -104,9 +114,9 @@ void Calls::take_answer(const fabric::Message& message) {
   const std::lock_guard held(mutex_);
   const auto found = waiting_.find(call);
   if (found == waiting_.end()) return;
-  std::memcpy(found->second->data.data(), answer.data(), answer.size());
+  std::memcpy(found->second->answer.data(), answer.data(), answer.size());
   found->second->size = answer.size();
-  found->second->is_there = true;
+  found->second->is_answered = true;
 }
 
 }  // namespace iw::ddss

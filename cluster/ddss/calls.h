@@ -49,15 +49,37 @@ class Calls {
   // Before the worker's address is known to anyone.
   Calls(fabric::Worker& worker, Serve serve);
 
+  // A question that was put: to be finished or dropped before it is destroyed.
+  class Asking {
+    friend class Calls;
+    std::array<std::byte, fabric::header_bytes_max> answer;
+    std::size_t size = 0;
+    std::atomic<bool> is_answered{false};
+    fabric::PeerId peer = 0;
+    std::uint64_t call = 0;
+    fabric::Status posted = fabric::Status::failed;
+  };
+  template <typename Asked>
+  void begin(Asking* asking, fabric::PeerId peer, Question question, const Asked& asked,
+             fabric::Bytes payload = {}) {
+    begin_bytes(asking, peer, question, bytes_of(asked), payload);
+  }
   // Waits. ok: *answer is set.
+  template <typename Answer>
+  fabric::Status finish(Asking* asking, Answer* answer, fabric::Deadline deadline) {
+    const auto status = await(asking, deadline);
+    if (status != fabric::Status::ok) return status;
+    return read(fabric::Bytes(asking->answer).first(asking->size), answer) ? status
+                                                                           : fabric::Status::failed;
+  }
+  void drop(Asking* asking);
+
   template <typename Asked, typename Answer>
   fabric::Status ask(fabric::PeerId peer, Question question, const Asked& asked, Answer* answer,
                      fabric::Deadline deadline, fabric::Bytes payload = {}) {
-    Bytes bytes;
-    const auto status = ask_bytes(peer, question, bytes_of(asked), payload, &bytes, deadline);
-    if (status != fabric::Status::ok) return status;
-    return read(fabric::Bytes(bytes.data).first(bytes.size), answer) ? status
-                                                                     : fabric::Status::failed;
+    Asking asking;
+    begin(&asking, peer, question, asked, payload);
+    return finish(&asking, answer, deadline);
   }
   // Those who wait give up, and later ones do not begin to.
   void end();
@@ -75,19 +97,15 @@ class Calls {
                              fabric::Bytes header, fabric::Bytes payload);
 
  private:
-  struct Bytes {
-    std::array<std::byte, fabric::header_bytes_max> data;
-    std::size_t size = 0;
-    std::atomic<bool> is_there{false};
-  };
   static constexpr fabric::MessageId question_id = 0, answer_id = 1;
   struct QuestionHeader {
     std::uint64_t call;
     Question question;
     std::uint32_t unused;
   };
-  fabric::Status ask_bytes(fabric::PeerId peer, Question question, fabric::Bytes asked,
-                           fabric::Bytes payload, Bytes* answer, fabric::Deadline deadline);
+  void begin_bytes(Asking* asking, fabric::PeerId peer, Question question, fabric::Bytes asked,
+                   fabric::Bytes payload);
+  fabric::Status await(Asking* asking, fabric::Deadline deadline);
   fabric::Status send(fabric::PeerId peer, std::uint64_t call, Question question,
                       fabric::Bytes asked, fabric::Bytes payload);
   void answer_bytes(Caller caller, fabric::Bytes answer);
@@ -98,7 +116,7 @@ class Calls {
   Serve serve_;
   std::mutex mutex_;
   std::uint64_t last_call_ = 0;
-  std::map<std::uint64_t, Bytes*> waiting_;
+  std::map<std::uint64_t, Asking*> waiting_;
   std::atomic<bool> is_over_{false};
 };
 

@@ -126,6 +126,8 @@ ChannelEnd::~ChannelEnd() {
   close(socket_);
 }
 
+void ChannelEnd::hang_up() const { shutdown(socket_, SHUT_RDWR); }
+
 bool ChannelEnd::is_other_gone() const {
   char byte;
   const ssize_t count = recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);

@@ -104,7 +104,8 @@ class ChannelEnd {
   ChannelEnd& operator=(const ChannelEnd&) = delete;
   Channel& channel() const { return *channel_; }
   int socket() const { return socket_; }
-  bool is_other_gone() const;
+  bool is_other_gone() const;  // or hung up, as this end may have
+  void hang_up() const;
 
  private:
   ChannelEnd(int socket, Channel* channel) : socket_(socket), channel_(channel) {}

@@ -1,24 +1,11 @@
 #include "ddss/client.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <cstring>
+
+#include "ddss/daemon_socket.h"
 
 namespace iw::ddss {
 namespace {
-
-int connect_to(const std::string& path) {
-  sockaddr_un to{};
-  to.sun_family = AF_UNIX;
-  if (path.size() >= sizeof to.sun_path) return -1;
-  path.copy(to.sun_path, sizeof to.sun_path - 1);
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return fd;
-  close(fd);
-  return -1;
-}
 
 Request request_of(Call call, Key key) {
   Request request;
@@ -176,13 +163,24 @@ std::shared_ptr<ClientChannel> Client::channel() {
   static thread_local Mine mine;
   if (mine.serial == serial_ && !mine.channel->is_broken()) return mine.channel;
   mine = {};
-  const int socket = connect_to(options_.path);
+  const int socket = connect_to_daemon(options_.path);
   if (socket < 0) return nullptr;
   auto end = ChannelEnd::offer(socket);
   if (end == nullptr) return nullptr;
   mine = {serial_,
           std::make_shared<ClientChannel>(std::move(end), options_.timeout, options_.spin)};
+  const std::lock_guard held(channels_mutex_);
+  std::erase_if(channels_, [](const auto& each) { return each.expired(); });
+  channels_.push_back(mine.channel);
   return mine.channel;
+}
+
+// The channels are the threads', which may live on.
+Client::~Client() {
+  const std::lock_guard held(channels_mutex_);
+  for (const auto& each : channels_) {
+    if (const auto channel = each.lock()) channel->hang_up();
+  }
 }
 
 int Client::call(const Request& request, Answer* answer) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "ddss/channel.h"
 
@@ -24,6 +25,8 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
   std::unique_ptr<Operation> start(const Request& request, std::span<const std::byte> data,
                                    std::span<std::byte> to);
   bool is_broken() const { return is_broken_; }
+  // The daemon lets go of the thread's locks; what is not answered yet is not waited for.
+  void hang_up() { end_->hang_up(); }
 
  private:
   friend class ChannelOperation;
@@ -63,6 +66,7 @@ class Client final : public Backend {
  public:
   // nullptr, and why in *error.
   static std::unique_ptr<Client> open(const ClientOptions& options, int* error);
+  ~Client() override;
 
   int node() const override { return node_; }
   int nodes() override;
@@ -94,6 +98,8 @@ class Client final : public Backend {
   const std::uint64_t serial_;  // tells a thread's channel of this from one of an earlier client
   int node_ = -1;
   std::string address_;
+  std::mutex channels_mutex_;
+  std::vector<std::weak_ptr<ClientChannel>> channels_;  // of threads that may have ended
 };
 
 }  // namespace iw::ddss

@@ -3,27 +3,17 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstring>
 
 namespace iw::ddss {
 
-bool Daemon::open() {
-  sockaddr_un at{};
-  at.sun_family = AF_UNIX;
-  if (options_.path.size() >= sizeof at.sun_path) return false;
-  options_.path.copy(at.sun_path, sizeof at.sun_path - 1);
-  stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  unlink(options_.path.c_str());
-  const mode_t mask = umask(077);  // for this user's processes only
-  const bool is_bound = bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;
-  umask(mask);
-  return stop_fd_ >= 0 && is_bound && listen(listener_, 128) == 0;
-}
+Daemon::Daemon(Node& node, const DaemonSocket& socket, std::chrono::microseconds spin)
+    : node_(node),
+      listener_(socket.fd()),
+      spin_(spin),
+      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Daemon::~Daemon() {
   for (Served& each : served_) {
@@ -31,11 +21,7 @@ Daemon::~Daemon() {
     wake(each.end->channel().submitted);
   }
   for (Served& each : served_) each.thread.join();
-  if (listener_ >= 0) {
-    close(listener_);
-    unlink(options_.path.c_str());
-  }
-  if (stop_fd_ >= 0) close(stop_fd_);
+  close(stop_fd_);
 }
 
 void Daemon::stop() {
@@ -87,7 +73,7 @@ void Daemon::reap() {
 void Daemon::serve(Served& served) {
   Channel& channel = served.end->channel();
   for (std::uint32_t done = 0; !served.is_over;) {
-    if (!await_change(channel.submitted, done, channel.daemon_sleeps, options_.spin)) continue;
+    if (!await_change(channel.submitted, done, channel.daemon_sleeps, spin_)) continue;
     answer(channel, done++);
     count_up(channel.answered, channel.client_sleeps);
   }

@@ -8,25 +8,19 @@
 
 #include <atomic>
 #include <list>
-#include <string>
 #include <thread>
 
 #include "ddss/channel.h"
+#include "ddss/daemon_socket.h"
 #include "ddss/node.h"
 
 namespace iw::ddss {
 
-struct DaemonOptions {
-  std::string path;  // of the socket
-  std::chrono::microseconds spin{20};
-};
-
 class Daemon {
  public:
-  Daemon(Node& node, const DaemonOptions& options) : node_(node), options_(options) {}
+  // `spin`: how long its threads poll before they sleep.
+  Daemon(Node& node, const DaemonSocket& socket, std::chrono::microseconds spin);
   ~Daemon();
-  // Opens the socket; false if that fails.
-  bool open();
   // Until stop() was called, which a signal handler may do.
   void run();
   void stop();
@@ -49,9 +43,9 @@ class Daemon {
   int hello(std::byte* data);
 
   Node& node_;
-  const DaemonOptions options_;
-  int listener_ = -1;
-  int stop_fd_ = -1;
+  const int listener_;
+  const std::chrono::microseconds spin_;
+  const int stop_fd_;
   std::list<Served> served_;
 };
 

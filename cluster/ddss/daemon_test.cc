@@ -25,10 +25,8 @@ std::string line_from(int fd) {
 // The program, on a socket of its own.
 class DaemonProcess {
  public:
-  explicit DaemonProcess(const std::string& join = "") {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("ddss-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+  explicit DaemonProcess(const std::string& join = "", const std::string& path = new_path())
+      : path_(path) {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     pid_ = fork();
@@ -46,7 +44,11 @@ class DaemonProcess {
     address_ = line_from(ends[0]).substr(sizeof "address");
     close(ends[0]);
   }
-  ~DaemonProcess() { end(SIGKILL); }
+  ~DaemonProcess() {
+    end(SIGKILL);
+    std::filesystem::remove(path_);
+  }
+  pid_t pid() const { return pid_; }
   const std::string& path() const { return path_; }
   const std::string& address() const { return address_; }
   void signal(int number) const { ::kill(pid_, number); }
@@ -61,14 +63,36 @@ class DaemonProcess {
     int status = 0;
     waitpid(pid_, &status, 0);
     pid_ = -1;
-    std::filesystem::remove(path_);
     return status;
   }
 
  private:
+  static std::string new_path() {
+    static int count = 0;
+    return std::filesystem::temp_directory_path() /
+           ("ddss-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+  }
   std::string path_, address_;
   pid_t pid_ = -1;
 };
+
+// The program, which is expected to end by itself: its status, and what it complained of.
+int run_daemon(const std::string& path, std::string* said) {
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    execl(DDSS_DAEMON, DDSS_DAEMON, "--socket", path.c_str(), nullptr);
+    _exit(70);
+  }
+  close(ends[1]);
+  *said = line_from(ends[0]);
+  close(ends[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
 
 int init_through(const std::string& path, unsigned timeout_ms = 0) {
   ddss_options_t options{};
@@ -298,6 +322,46 @@ TEST_F(Daemons, LetGoOfALockThatComesTooLate) {
   EXPECT_EQ(ddss_release_lock(late), 0);
   is_free.count_down();
   impatient.join();
+}
+
+// The daemon would else have the thread's locks until that ends.
+TEST_F(Daemons, LetGoOfTheLocksOfAProcessThatFinishes) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  std::latch is_locked(1), is_over(1);
+  std::thread holder([&] {
+    EXPECT_EQ(ddss_acquire_lock(key), 0);
+    is_locked.count_down();
+    is_over.wait();
+  });
+  is_locked.wait();
+  EXPECT_EQ(ddss_finish(), 0);
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  is_over.count_down();
+  holder.join();
+}
+
+TEST_F(Daemons, AreNotPutOutOfTheirPlaceByASecond) {
+  daemon_.stop();  // it need not answer
+  std::string said;
+  const int status = run_daemon(daemon_.path(), &said);
+  daemon_.signal(SIGCONT);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(said, "interweave-ddss: " + daemon_.path() + ": process " +
+                      std::to_string(daemon_.pid()) + " listens there already");
+  EXPECT_EQ(init_through(daemon_.path()), 0);
+  EXPECT_EQ(ddss_nodes(), 1);
+}
+
+TEST_F(Daemons, TakeThePlaceOfOneThatDied) {
+  const std::string path = daemon_.path();
+  daemon_.end(SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(path)) << "it was left behind";
+  const DaemonProcess second("", path);
+  EXPECT_EQ(init_through(path), 0);
+  EXPECT_EQ(ddss_nodes(), 1);
 }
 
 TEST_F(Daemons, EndWhenTheyAreTold) {

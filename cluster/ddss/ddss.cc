@@ -1,15 +1,16 @@
 // The calls of <interweave/ddss.h>: arguments checked, and handed to the process's backend.
 #include "interweave/ddss.h"
 
-#include <atomic>
 #include <cstdlib>
 
 #include "ddss/client.h"
+#include "ddss/current.h"
 #include "ddss/node.h"
 
 using iw::ddss::Backend;
 using iw::ddss::Hold;
 using iw::ddss::Operation;
+using iw::ddss::Visit;
 using iw::ddss::Which;
 
 struct ddss_operation {
@@ -18,7 +19,6 @@ struct ddss_operation {
 
 namespace {
 
-std::atomic<Backend*> current{nullptr};
 thread_local int last_error = 0;
 
 int noted(int result) {
@@ -29,8 +29,8 @@ int noted(int result) {
 // `call` with the backend, if there is one.
 template <typename Call>
 int with_backend(Call call) {
-  Backend* backend = current.load(std::memory_order_acquire);
-  return noted(backend == nullptr ? DDSS_ENOTINIT : call(*backend));
+  const Visit visit;
+  return noted(visit.backend() == nullptr ? DDSS_ENOTINIT : call(*visit.backend()));
 }
 
 bool is_buffer(const void* data, size_t nbytes) { return data != nullptr || nbytes == 0; }
@@ -83,21 +83,15 @@ std::unique_ptr<Backend> open_client(const ddss_options_t& given, const char* da
 
 int ddss_init(const ddss_options_t* options) {
   const ddss_options_t given = options == nullptr ? ddss_options_t{} : *options;
-  if (current != nullptr) return noted(DDSS_EARGUMENT);
+  if (iw::ddss::has_current()) return noted(DDSS_EARGUMENT);
   const char* daemon = given.daemon != nullptr ? given.daemon : std::getenv("IW_DDSS_DAEMON");
   int error = 0;
   auto backend = daemon != nullptr ? open_client(given, daemon, &error) : open_node(given, &error);
   if (backend == nullptr) return noted(error);
-  Backend* none = nullptr;
-  if (!current.compare_exchange_strong(none, backend.get())) return noted(DDSS_EARGUMENT);
-  backend.release();
-  return 0;
+  return iw::ddss::make_current(std::move(backend)) ? 0 : noted(DDSS_EARGUMENT);
 }
 
-int ddss_finish(void) {
-  const std::unique_ptr<Backend> backend(current.exchange(nullptr));
-  return noted(backend == nullptr ? DDSS_ENOTINIT : 0);
-}
+int ddss_finish(void) { return noted(iw::ddss::take_current() == nullptr ? DDSS_ENOTINIT : 0); }
 
 int ddss_node(void) {
   return with_backend([](Backend& backend) { return backend.node(); });
@@ -112,8 +106,8 @@ int ddss_await_nodes(int count) {
 }
 
 const char* ddss_address(void) {
-  Backend* backend = current;
-  return backend == nullptr ? nullptr : backend->address().c_str();
+  const Visit visit;
+  return visit.backend() == nullptr ? nullptr : visit.backend()->address().c_str();
 }
 
 ddss_key_t ddss_allocate(size_t nbytes, ddss_model_t model, const ddss_allocation_t* how) {
@@ -197,6 +191,7 @@ ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes
 
 int ddss_wait(ddss_operation_t* operation) {
   if (operation == nullptr) return last_error;
+  const Visit visit;  // what it goes on in is not ended meanwhile
   const std::unique_ptr<ddss_operation_t> gone(operation);
   return noted(operation->operation->wait());
 }

@@ -52,7 +52,11 @@ class Space : public ::testing::TestWithParam<const char*> {
     options.timeout_ms = timeout_ms();
     EXPECT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   }
-  ~Space() override { ddss_finish(); }
+  // The children first: they would look for who follows the founder.
+  ~Space() override {
+    children_.clear();
+    ddss_finish();
+  }
   // A child that joined; its number is its index + 1.
   Child& add(const std::string& role) {
     Child& child = children_.emplace_back(role);

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 #include <thread>
@@ -317,28 +318,86 @@ TEST_P(Segments, ANameWhoseNodeDiedIsCreatedAnew) {
   EXPECT_EQ(was_created, 1);
 }
 
-TEST_P(Segments, SixtyFourPutsGoOnAtOnce) {
-  for (int i = 0; i < 3; i++) add("node");
+// All are started while nobody can answer, so none is done before the last has begun; and those to
+// some nodes are done while others still do not answer.
+TEST_P(Segments, SixtyFourPutsToEightNodesGoOnAtOnce) {
+  constexpr unsigned nodes = 8, operations_a_node = 8, all = nodes * operations_a_node;
+  for (unsigned i = 0; i < nodes; i++) add("node");
   std::vector<ddss_key_t> keys;
-  std::vector<std::vector<std::uint8_t>> sent, got(64, std::vector<std::uint8_t>(1000));
-  std::vector<ddss_operation_t*> operations;
-  for (unsigned i = 0; i < 64; i++) {
-    keys.push_back(ddss_allocate(1000, i % 2 == 0 ? DDSS_NULL : DDSS_VERSION, nullptr));
+  std::vector<std::vector<std::uint8_t>> sent, got(all, std::vector<std::uint8_t>(1000));
+  for (unsigned i = 0; i < all; i++) {
+    const ddss_model_t models[] = {DDSS_NULL, DDSS_VERSION, DDSS_READ, DDSS_DELTA};
+    keys.push_back(allocate_on(static_cast<int>(i % nodes + 1), 1000, models[i / nodes % 4]));
     sent.push_back(pattern(1000, i));
+    ASSERT_EQ(ddss_put(keys[i], got[i].data(), 1000), 0);
   }
-  for (unsigned i = 0; i < 64; i++) {
+  for (const Child& each : children_) each.stop();
+  std::vector<ddss_operation_t*> operations;
+  for (unsigned i = 0; i < all; i++) {
     operations.push_back(ddss_async_put(keys[i], sent[i].data(), 1000));
+    ASSERT_NE(operations[i], nullptr) << ddss_error_text(ddss_errno());
   }
-  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
-  operations.clear();
-  for (unsigned i = 0; i < 64; i++) {
-    operations.push_back(ddss_async_get(keys[i], got[i].data(), 1000));
+  for (unsigned node : {0u, 3u, 4u, 7u, 1u, 2u, 5u, 6u}) {
+    children_[node].go_on();
+    for (unsigned i = node; i < all; i += nodes) EXPECT_EQ(ddss_wait(operations[i]), 0) << i;
   }
-  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
+  for (const Child& each : children_) each.stop();
+  for (unsigned i = 0; i < all; i++) {
+    const bool is_plain = i / nodes % 4 == 0;  // under the others a get waits
+    operations[i] = is_plain ? ddss_async_get(keys[i], got[i].data(), 1000) : nullptr;
+  }
+  for (const Child& each : children_) each.go_on();
+  for (unsigned i = 0; i < all; i++) {
+    const bool is_started = operations[i] != nullptr;
+    EXPECT_EQ(is_started ? ddss_wait(operations[i]) : ddss_get(keys[i], got[i].data(), 1000), 0);
+  }
   EXPECT_EQ(got, sent);
   ASSERT_EQ(ddss_release(keys[0]), 0);
   EXPECT_EQ(ddss_async_put(keys[0], sent[0].data(), 1000), nullptr);
   EXPECT_EQ(ddss_wait(nullptr), DDSS_ENOKEY);
+}
+
+// Each thread calls until there is nothing to call any more.
+TEST_P(Segments, OfANodeThatFinishesAreLeftByTheCallsOfOtherThreads) {
+  ddss_finish();
+  for (int round = 0; round < 10; round++) {
+    ddss_options_t options{};
+    options.pool_bytes = small_pool;
+    ASSERT_EQ(ddss_init(&options), 0);
+    const ddss_key_t key = allocate_on(0, 8, DDSS_STRICT);
+    std::atomic<int> calling{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; i++) {
+      threads.emplace_back([&] {
+        std::uint64_t value = 0;
+        int result = ddss_put(key, &value, 8);
+        calling++;
+        while (result == 0) result = ddss_get(key, &value, 8);
+        EXPECT_EQ(result, DDSS_ENOTINIT);
+      });
+    }
+    while (calling < 3) std::this_thread::yield();
+    EXPECT_EQ(ddss_finish(), 0);
+    for (std::thread& each : threads) each.join();
+  }
+}
+
+TEST_P(Segments, OfANodeThatFinishesEndTheOperationsThatAreNotWaitedFor) {
+  Child& other = add("node");
+  const ddss_key_t key = allocate_on(1, 1 << 20, DDSS_NULL);
+  auto bytes = pattern(1 << 20, 3);
+  ASSERT_EQ(ddss_put(key, bytes.data(), 8), 0);
+  other.stop();  // over TCP nothing comes to its end
+  std::vector<ddss_operation_t*> operations;
+  for (int i = 0; i < 4; i++) {
+    operations.push_back(ddss_async_put(key, bytes.data(), bytes.size()));
+    operations.push_back(ddss_async_get(key, bytes.data(), bytes.size()));
+  }
+  EXPECT_EQ(ddss_finish(), 0);
+  for (ddss_operation_t* each : operations) {
+    EXPECT_EQ(ddss_wait(each), is_shared_memory() ? 0 : DDSS_ENOTINIT);
+  }
+  other.go_on();
 }
 
 TEST(Ddss, CallsBeforeInitAndAfterFinishSaySo) {

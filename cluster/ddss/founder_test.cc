@@ -65,7 +65,10 @@ class Founders : public ::testing::TestWithParam<const char*> {
     address_ = founder_->line().hear_text();
     lost_ = key_of(founder_->line().hear_text());
   }
-  ~Founders() override { ddss_finish(); }
+  ~Founders() override {
+    survivors_.clear();
+    ddss_finish();
+  }
   void join_here() {
     ddss_options_t options{};
     options.join = address_.c_str();

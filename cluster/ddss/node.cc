@@ -75,6 +75,7 @@ Node::~Node() {
   if (calls_ != nullptr) calls_->end();
   recoveries_.end();
   meetings_.end();
+  abandon_operations();
   {
     const std::unique_lock held(segments_mutex_);
     segments_.clear();

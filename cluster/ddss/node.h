@@ -5,6 +5,7 @@
 // nodes and wait; they hold none of the locks here meanwhile.
 #pragma once
 
+#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -25,6 +26,8 @@ struct NodeOptions {
   std::chrono::milliseconds timeout{10'000};
   std::chrono::microseconds spin{20};
 };
+
+class UnderWay;
 
 class Node final : public Backend, private Neighbours {
  public:
@@ -56,6 +59,7 @@ class Node final : public Backend, private Neighbours {
   void unlock_all();
 
  private:
+  friend class UnderWay;
   explicit Node(const NodeOptions& options) : options_(options) {}
   int start();
   int meet();
@@ -117,6 +121,7 @@ class Node final : public Backend, private Neighbours {
   int read_descriptor(Key key, Descriptor* found);
   int checked(Key key, int error);
   void forget(Key key);
+  void abandon_operations();
 
   const NodeOptions options_;
   std::unique_ptr<fabric::Rendezvous> rendezvous_;
@@ -140,6 +145,9 @@ class Node final : public Backend, private Neighbours {
 
   mutable std::shared_mutex segments_mutex_;
   std::unordered_map<Key, std::shared_ptr<Segment>> segments_;
+
+  std::mutex under_way_mutex_;
+  std::set<UnderWay*> under_way_;  // what was started and not waited for yet
 
   Errands recoveries_, meetings_;
 };

@@ -43,6 +43,11 @@ bool Segment::is_plain_put() const {
   return descriptor_.model == DDSS_NULL || descriptor_.model == DDSS_READ;
 }
 
+bool Segment::is_put_sent(std::size_t bytes) const {
+  const bool is_counted = descriptor_.model == DDSS_VERSION || descriptor_.model == DDSS_DELTA;
+  return (is_plain_put() || is_counted) && is_to_be_sent(bytes);
+}
+
 int Segment::get(std::size_t offset, std::span<std::byte> to, Which which, std::uint64_t* version) {
   const std::size_t size = descriptor_.size;
   if (offset > size || to.size() > size - offset) return DDSS_ERANGE;

@@ -70,7 +70,8 @@ typedef struct ddss_options {
 
 int ddss_init(const ddss_options_t* options); /* NULL: all zero */
 /* Leaves the space: what lies in this node's pool is lost to all. The space goes on, without new
- * nodes and names when its founder left. */
+ * nodes and names when its founder left. Waits for the calls of other threads that are under way;
+ * what was started and not waited for ends with DDSS_ENOTINIT. */
 int ddss_finish(void);
 int ddss_node(void);             /* this (or the daemon's) node's number; the founder's is 0 */
 int ddss_nodes(void);            /* how many take part, as far as is known here */
@@ -133,8 +134,8 @@ int ddss_release_lock(ddss_key_t key);
  * asked to share it since. */
 int ddss_lock_word(ddss_key_t key, uint64_t* word);
 
-/* Start, and are over after ddss_wait; `data` is not touched until then. Where the model needs a
- * lock or counts versions all is done at the start. */
+/* Start, and are over after ddss_wait; `data` is not touched until then. What takes a lock, and a
+ * get that looks for versions, is done at the start. */
 typedef struct ddss_operation ddss_operation_t;
 ddss_operation_t* ddss_async_get(ddss_key_t key, void* data, size_t nbytes);
 ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes);
