@@ -19,7 +19,7 @@ namespace iw::containers_test {
 using iw::testing::Child;
 using Numbers = Vector<std::int64_t>;
 
-// A container of objects, by the paper's three functions. Counts the copies that are alive.
+// A container of objects, by the paper's three functions.
 struct Bag : StandardContainer {
   OBJ_RETURN Insert(Ref first, Ref) override {
     objects.push_back(std::dynamic_pointer_cast<aString>(first));
@@ -73,10 +73,22 @@ inline std::string summary(const Numbers& numbers) {
   return std::to_string(value.size()) + ":" + std::to_string(sum);
 }
 
-// A function of its own, so that no view is held while a test waits for a reader.
+inline auto make_numbers(Factory& factory, const Options& options = quick()) {
+  return factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(), options);
+}
+
+// In their order.
+inline std::string values(const Numbers& numbers) {
+  std::string text;
+  for (const auto each : numbers.value()) text += std::to_string(each) + " ";
+  return text;
+}
+
+// Functions of their own, so that no view is held while a test waits for a reader.
 inline std::string summary(const WriterContainer<Numbers>& writer) {
   return summary(*writer.read());
 }
+inline std::string values(const WriterContainer<Numbers>& writer) { return values(*writer.read()); }
 
 // Until it is so; false after half a minute.
 template <typename Condition>

@@ -85,6 +85,7 @@ std::string obey(Factory& factory, const std::string& command) {
   if (command == "pings") return std::to_string(reader->statistics().pings);
   if (command == "queued") return std::to_string(reader->statistics().queued);
   if (command == "read") return summary(*reader->read());
+  if (command == "values") return values(*reader->read());
   if (command == "statistics") return statistics_of(*reader);
   if (command == "deafen") return std::to_string(deafen());
   if (command == "ended") return wait_for_tie(Tie::ended);
@@ -148,6 +149,32 @@ ROLE(numbers_writer) {
   writer = factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(),
                                         options_of_environment());
   return obey_all(parent, factory);
+}
+
+// Sends the writer of "numbers" what it is told to, and answers whatever comes.
+ROLE(containers_joiner) {
+  struct All : Receiver {
+    Answer take(const Head&, std::span<const std::byte>) override { return Answer::ok; }
+    void answered(int, Answer, std::uint32_t) override {}
+    void came_back(int) override {}
+  };
+  Factory factory;
+  Endpoint here(std::make_shared<All>(), 10), another(std::make_shared<All>(), 10);
+  en_t name;
+  if (AMNS_Lookup("numbers", &name) != AM_OK) return 1;
+  const int index = here.map(name);
+  parent.say("ready");
+  Head head;
+  head.link = 1;
+  for (;;) {
+    const std::string command = parent.hear_text();
+    if (command == "end") return 0;
+    head.kind = command == "want the role" ? want_role : join;
+    // As a join was once: it said which endpoint joins.
+    const auto& name_in_it = command == "join as another" ? another.name() : here.name();
+    here.send(index, head, std::as_bytes(std::span(&name_in_it, 1)));
+    parent.say("asked");
+  }
 }
 
 // Answers every message; of updates, that its queue is full.

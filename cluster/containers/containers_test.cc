@@ -34,10 +34,6 @@ struct Hold : ValueContainer<std::int64_t> {
   static void list(Functions<Hold>& functions) { functions.add<&Hold::load>(1); }
 };
 
-auto make_numbers(Factory& factory, Options options = quick()) {
-  return factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(), options);
-}
-
 }  // namespace
 
 template <>
@@ -55,16 +51,21 @@ struct iw::containers::Marshalled<Cargo> {
 INSTANTIATE_TEST_SUITE_P(Over, Containers, ::testing::Values("shm", "tcp"),
                          [](const auto& each) { return std::string(each.param); });
 
-TEST_P(Containers, AReaderInAnotherProcessHasWhatTheWriterCalled) {
+TEST_P(Containers, ReadersInOtherProcessesHaveWhatTheWriterCalled) {
   auto writer = make_numbers(*factory);
-  const Child reader("numbers_reader");
-  ASSERT_EQ(reader.line().hear_text(), "ready");
+  std::list<Child> readers;
+  for (int i = 0; i < 3; i++) {
+    ASSERT_EQ(readers.emplace_back("numbers_reader").line().hear_text(), "ready");
+  }
   for (int i = 1; i <= 100; i++) writer->call<&Numbers::push_back>(i);
   writer->call<&Numbers::erase>(1u);
   writer->call<&Numbers::set>(0u, 1000);
   writer->call<&Numbers::insert>(99u, -1);
   writer->call<&Numbers::push_back>(7);
-  EXPECT_EQ(ask(reader, "until 101"), summary(*writer));
+  for (const Child& each : readers) {
+    EXPECT_EQ(ask(each, "until 101"), summary(*writer));
+    EXPECT_EQ(ask(each, "values"), values(*writer));
+  }
 }
 
 TEST_P(Containers, AContainerOfThePapersStringsAndTheReadyMadeOnesReachAReader) {
@@ -133,7 +134,7 @@ TEST_P(Containers, NothingIsEvaluatedBeforeARead) {
   for (int i = 0; i < 50; i++) writer->call<&Numbers::push_back>(i);
   EXPECT_TRUE(eventually([&] { return ask(reader, "queued") == "50"; }));
   EXPECT_EQ(ask(reader, "statistics"), "0 0 0 50");
-  EXPECT_EQ(ask(reader, "read"), "50:1225");
+  EXPECT_EQ(ask(reader, "values"), values(*writer));
   EXPECT_EQ(ask(reader, "statistics"), "50 1 0 0");
 }
 
@@ -180,6 +181,28 @@ TEST_P(Containers, AFullQueueCostsOneWholeObjectWhenItIsRead) {
   EXPECT_TRUE(eventually([&] { return writer->statistics().readers_behind == 1; }));
   EXPECT_EQ(ask(reader, "read"), "1000:499500");
   EXPECT_EQ(writer->statistics().objects_sent, 2u);  // the first when it joined
+  EXPECT_EQ(ask(reader, "statistics"), "0 1 0 0");   // the queue was flushed
+}
+
+// By the whole object, and by arguments, of just so many full buffers and a byte more or less.
+TEST_P(Containers, WhatEndsWithABufferTravelsWhole) {
+  constexpr std::size_t count_bytes = 4;  // before the text
+  constexpr auto full = MarshalStream::buffer_bytes;
+  auto writer = factory->make_writer<Text>("text");
+  auto early = factory->make_reader<Text>("text");
+  for (const std::size_t bytes : {full - 1, full, full + 1, 3 * full - 1, 3 * full, 3 * full + 1}) {
+    std::string text(bytes - count_bytes, ' ');
+    for (std::size_t i = 0; i < text.size(); i++) text[i] = static_cast<char>('a' + i % 26);
+    writer->Clear();
+    const auto before = writer->statistics().bytes_sent;
+    writer->call<&Text::append>(text);
+    EXPECT_EQ(writer->statistics().bytes_sent - before, bytes);
+    auto late = factory->make_reader<Text>("text");
+    EXPECT_TRUE(late->read()->value() == text) << bytes;
+    ASSERT_TRUE(eventually([&] { return writer->statistics().readers_waited_for == 0; }));
+    EXPECT_TRUE(early->read()->value() == text) << bytes;
+    EXPECT_EQ(early->statistics().recoveries, 0u);
+  }
 }
 
 TEST_P(Containers, ALateReaderEqualsAnEarlyOne) {
@@ -213,31 +236,6 @@ TEST_P(Containers, BytesOfAnInsertDoNotDependOnTheContainersSize) {
   EXPECT_EQ(bytes_of_insert(), 8u);
 }
 
-TEST_P(Containers, ADeletedWriterLeavesItsLastStateAndNoName) {
-  auto writer = make_numbers(*factory);
-  const Child behind("numbers_reader", {{"QUEUE", "4"}});
-  ASSERT_EQ(behind.line().hear_text(), "ready");
-  for (int i = 0; i < 100; i++) writer->call<&Numbers::push_back>(i);
-  writer.reset();
-  EXPECT_EQ(ask(behind, "ended"), "so");
-  EXPECT_EQ(ask(behind, "read"), "100:4950");
-  en_t name;
-  EXPECT_EQ(AMNS_Lookup("numbers", &name), AM_ERR_RESOURCE);
-  EXPECT_THROW(factory->make_reader<Numbers>("numbers"), ContainerError);
-  writer = make_numbers(*factory);
-}
-
-TEST_P(Containers, ADeletedReaderIsSentNothingMore) {
-  auto writer = make_numbers(*factory);
-  Child reader("numbers_reader");
-  ASSERT_EQ(reader.line().hear_text(), "ready");
-  EXPECT_EQ(ask(reader, "delete"), "deleted");
-  EXPECT_TRUE(eventually([&] { return writer->statistics().readers == 0; }));
-  const auto before = writer->statistics().bytes_sent;
-  writer->call<&Numbers::push_back>(1);
-  EXPECT_EQ(writer->statistics().bytes_sent, before);
-}
-
 TEST_P(Containers, ABackgroundThreadKeepsTheQueueShort) {
   auto writer = make_numbers(*factory);
   const Child reader("numbers_reader", {{"BACKGROUND", "1"}});
@@ -246,79 +244,10 @@ TEST_P(Containers, ABackgroundThreadKeepsTheQueueShort) {
   EXPECT_TRUE(eventually([&] { return ask(reader, "statistics") == "100 1 0 0"; }));
 }
 
-TEST_P(Containers, OneNameHasOneWriter) {
-  auto writer = make_numbers(*factory);
-  const Child other("numbers_reader");
-  ASSERT_EQ(other.line().hear_text(), "ready");
-  EXPECT_EQ(ask(other, "take"), "taken");
-  EXPECT_TRUE(eventually([&] { return !writer->is_writer(); }));
-  EXPECT_THROW(make_numbers(*factory), ContainerError);
-}
-
-TEST_P(Containers, TheWritersRoleGoesToAReadersProcessAndTheOthersFollow) {
-  auto writer = make_numbers(*factory);
-  const Child next("numbers_reader"), follower("numbers_reader");
-  ASSERT_EQ(next.line().hear_text(), "ready");
-  ASSERT_EQ(follower.line().hear_text(), "ready");
-  for (int i = 0; i < 10; i++) writer->call<&Numbers::push_back>(i);
-  EXPECT_EQ(ask(next, "take"), "taken");
-  EXPECT_FALSE(writer->is_writer());
-  EXPECT_THROW(writer->call<&Numbers::push_back>(1), ContainerError);
-  EXPECT_EQ(ask(next, "push 5"), "15:60");
-  EXPECT_EQ(ask(follower, "until 15"), "15:60");
-  EXPECT_EQ(ask(follower, "joined"), "so");
-  writer.reset();
-  EXPECT_EQ(ask(next, "push 1"), "16:61");
-  EXPECT_EQ(ask(follower, "until 16"), "16:61");
-}
-
-TEST_P(Containers, AWriterThatGivesItsRoleIsReadAndPingsWhileTheNameServerIsSilent) {
-  auto writer = make_numbers(*factory);
-  const Child next("numbers_reader"), follower("numbers_reader");
-  ASSERT_EQ(next.line().hear_text(), "ready");
-  ASSERT_EQ(follower.line().hear_text(), "ready");
-  writer->call<&Numbers::push_back>(7);
-  ASSERT_EQ(ask(next, "until 1"), "1:7");
-  const auto before = writer->statistics().bytes_sent;
-  server->stop();
-  next.line().say("take");
-  EXPECT_TRUE(eventually([&] { return !writer->is_writer(); }));
-  EXPECT_TRUE(is_pinged(follower));
-  EXPECT_EQ(summary(*writer), "1:7");
-  // The role's next step, which sends the object, needs the name server's answer.
-  EXPECT_EQ(writer->statistics().bytes_sent, before);
-  server->go_on();
-  EXPECT_EQ(next.line().hear_text(), "taken");
-  EXPECT_EQ(ask(next, "push 1"), "2:8");
-}
-
-TEST_P(Containers, ADeletedWriterPingsWhileTheNameServerIsSilent) {
-  auto writer = make_numbers(*factory);
-  const Child reader("numbers_reader");
-  ASSERT_EQ(reader.line().hear_text(), "ready");
-  server->stop();
-  std::thread deleting([&] { writer.reset(); });
-  EXPECT_TRUE(is_pinged(reader));
-  server->go_on();
-  deleting.join();
-  EXPECT_EQ(ask(reader, "ended"), "so");
-}
-
 TEST_P(Containers, AViewThatIsHeldStopsNoPings) {
   auto writer = make_numbers(*factory);
   const Child reader("numbers_reader");
   ASSERT_EQ(reader.line().hear_text(), "ready");
   const auto view = writer->read();
   EXPECT_TRUE(is_pinged(reader));
-}
-
-TEST_P(Containers, ARoleThatIsNotGivenStays) {
-  Options options = quick();
-  options.gives_role = false;
-  auto writer = make_numbers(*factory, options);
-  const Child reader("numbers_reader");
-  ASSERT_EQ(reader.line().hear_text(), "ready");
-  EXPECT_EQ(ask(reader, "take"), "not taken");
-  writer->call<&Numbers::push_back>(1);
-  EXPECT_EQ(ask(reader, "until 1"), "1:1");
 }

@@ -50,7 +50,13 @@ void on_request(void* token, void* block, std::size_t nbytes, int sender, int li
                   life_ms};
   Answer answer = Answer::gone;
   if (const auto receiver = receiver_of(token)) {
-    answer = receiver->take(head, {static_cast<const std::byte*>(block), nbytes});
+    if (kind == join) {
+      en_t reader;
+      AM_GetSourceEndpoint(token, &reader);
+      answer = receiver->take_join(link, reader);
+    } else {
+      answer = receiver->take(head, {static_cast<const std::byte*>(block), nbytes});
+    }
   }
   AM_Reply3(token, take_answer, link, static_cast<int>(answer), sequence);
 }
@@ -74,6 +80,8 @@ am_handler_fn handler(Function* function) {
 }
 
 }  // namespace
+
+Answer Receiver::take_join(int, const en_t&) { return Answer::refused; }
 
 Endpoint::Endpoint(std::shared_ptr<Receiver> receiver, double request_wait_seconds) {
   if (AM_AllocateBundle(AM_PAR, &bundle_) != AM_OK) throw ContainerError("no bundle");

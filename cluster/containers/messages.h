@@ -21,7 +21,7 @@ enum Kind : int {
   writer_moved = -7,
   role_is_yours = -8,
   // to the writer
-  join = -20,  // block: the reader's endpoint name
+  join = -20,
   leave = -21,
   want_object = -22,
   want_role = -23,

@@ -68,6 +68,7 @@ bool Reader::join(Clock::time_point deadline, bool waits_for_name) {
     en_t writer;
     const int found = AMNS_Lookup(name_.c_str(), &writer);
     if (found == AM_OK && try_join(writer, deadline)) return true;
+    waits_for_name = waits_for_name || inbox_->tie() == Tie::moving;
     const bool may_appear = found == AM_OK || waits_for_name;
     if (!may_appear || Clock::now() > deadline) return false;
     inbox_->wait_until_stopped(Clock::now() + name_retry);
@@ -82,9 +83,7 @@ bool Reader::try_join(const en_t& writer, Clock::time_point deadline) {
   head.link = random_link();
   head.kind = containers::join;
   inbox_->start(head.link);
-  const bool is_joined =
-      endpoint_.send(index, head, std::as_bytes(std::span(&endpoint_.name(), 1))) &&
-      inbox_->wait_for_object(deadline);
+  const bool is_joined = endpoint_.send(index, head, {}) && inbox_->wait_for_object(deadline);
   const int old = is_joined ? writer_index_.exchange(index) : index;
   if (old >= 0) endpoint_.unmap(old);
   return is_joined;

@@ -38,6 +38,7 @@ void Readership::send_object(const std::shared_ptr<const Parcel>& object) {
 
 void Readership::hand_over(int taker, const std::shared_ptr<const Parcel>& object) {
   const std::lock_guard held(mutex_);
+  note(inbox_->take_news());  // of those who joined last, too
   for (ReaderLink& link : links_) {
     const bool takes = link.number() == taker;
     if (takes) link.add_object(object);
@@ -93,14 +94,20 @@ bool Readership::has(int link) const {
   return std::ranges::find(links_, link, &ReaderLink::number) != links_.end();
 }
 
-void Readership::let_in(int link, int index) {
+void Readership::let_in(int link, const en_t& reader) {
   const std::lock_guard held(mutex_);
-  inbox_->open(link);
-  links_.emplace_back(link, index, options_.life_ms);
-  send_to(links_.back());
+  add({link, reader});
+}
+
+void Readership::add(const WriterInbox::Joiner& joiner) {
+  const int index = endpoint_.map(joiner.name);
+  if (index < 0) return;
+  inbox_->open(joiner.link);
+  links_.emplace_back(joiner.link, index, options_.life_ms);
 }
 
 void Readership::note(const WriterInbox::News& news) {
+  for (const auto& joiner : news.joining) add(joiner);
   for (const int number : news.gone) drop(number);
   for (const int number : news.leaving) drop(number);
   for (const auto& [number, sequence] : news.full) {

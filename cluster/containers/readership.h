@@ -36,7 +36,7 @@ class Readership {
   void stop();
   bool lacks_objects() const;
   bool has(int link) const;
-  void let_in(int link, int index);
+  void let_in(int link, const en_t& reader);
 
   // For the thread that serves: it sends what there is room for, pings, and drops the dead.
   void pass(Clock::time_point now);
@@ -49,6 +49,7 @@ class Readership {
  private:
   void catch_up();
   void note(const WriterInbox::News& news);
+  void add(const WriterInbox::Joiner& joiner);
   bool is_object_wanted() const;
   bool is_settled() const;
   void send_to(ReaderLink& link);

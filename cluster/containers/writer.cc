@@ -5,6 +5,8 @@
 namespace iw::containers {
 namespace {
 
+constexpr std::chrono::milliseconds name_retry{50};  // one that is there is waited for, too
+
 Options sound(Options options) {
   options.ping_ms = std::max(options.ping_ms, 1);
   options.life_ms = std::max(options.life_ms, 2 * options.ping_ms);
@@ -19,22 +21,21 @@ Writer::Writer(std::string name, std::shared_ptr<StandardContainer> object, cons
       options_(sound(options)),
       inbox_(std::make_shared<WriterInbox>()),
       endpoint_(inbox_, 0),
+      held_name_(name_, endpoint_.name()),
       readers_(inbox_, endpoint_, options_) {
   inbox_->set_giving(options.gives_role);
-  const int result = AMNS_Register(name_.c_str(), endpoint_.name());
+  const int result = held_name_.take();
   if (result != AM_OK) throw ContainerError("the name " + name_ + ": " + AM_StrError(result));
   server_ = std::thread(&Writer::serve, this);
   marshaller_ = std::thread(&Writer::marshal_objects, this);
-  doorkeeper_ = std::thread(&Writer::let_in, this);
   giver_ = std::thread(&Writer::give_roles, this);
 }
 
 // Readers are served until they have the last of it.
 Writer::~Writer() {
   inbox_->close_door();
-  doorkeeper_.join();
   giver_.join();
-  if (role_ == Role::kept) AMNS_Unregister(name_.c_str());
+  held_name_.give_up();
   say_goodbye();
   inbox_->stop();
   readers_.stop();
@@ -57,7 +58,7 @@ void Writer::say_goodbye() {
 void Writer::ship(const FunctionTable::Number* function, const Marshal& arguments,
                   const std::function<void()>& call) {
   const std::lock_guard held(mutex_);
-  if (!is_writer()) throw ContainerError("the writer's role of " + name_ + " was given away");
+  if (!is_writer()) throw ContainerError(why_no_writer());
   const auto parcel = std::make_shared<Parcel>();
   if (function != nullptr) {
     parcel->kind = function->number;
@@ -118,14 +119,6 @@ void Writer::marshal_objects() {
   }
 }
 
-void Writer::let_in() {
-  WriterInbox::Joiner joiner;
-  while (inbox_->wait_for_joiner(&joiner)) {
-    const int index = endpoint_.map(joiner.name);
-    if (index >= 0) readers_.let_in(joiner.link, index);
-  }
-}
-
 void Writer::give_roles() {
   int taker = 0;
   while (inbox_->wait_for_taker(&taker)) {
@@ -137,23 +130,42 @@ void Writer::give_role(int taker) {
   role_ = Role::being_given;
   inbox_->set_joining(false);
   inbox_->set_giving(false);
-  AMNS_Unregister(name_.c_str());
+  if (held_name_.give_up() != AM_OK) return take_role_back();
   {
     const std::lock_guard held(mutex_);  // so that it comes after every call that was not refused
     readers_.hand_over(taker, snapshot());
   }
   if (inbox_->wait_for_role_taken(Clock::now() + 2 * std::chrono::milliseconds(options_.life_ms))) {
     role_ = Role::given;
-  } else if (!inbox_->is_door_closed()) {
+  } else {
     take_role_back();
   }
 }
 
 void Writer::take_role_back() {
-  const bool is_kept = AMNS_Register(name_.c_str(), endpoint_.name()) == AM_OK;
-  role_ = is_kept ? Role::kept : Role::given;
-  inbox_->set_joining(is_kept);
-  inbox_->set_giving(is_kept && options_.gives_role);
+  while (!inbox_->is_door_closed()) {
+    const int result = held_name_.take();
+    const bool is_kept = result == AM_OK;
+    role_ = is_kept ? Role::kept : result == AM_ERR_NOT_SENT ? Role::unknown : Role::given;
+    inbox_->set_joining(is_kept);
+    inbox_->set_giving(is_kept && options_.gives_role);
+    if (role_ != Role::unknown) return;
+    inbox_->wait_until_door_closed(Clock::now() + name_retry);
+  }
+}
+
+std::string Writer::why_no_writer() const {
+  const std::string begin = "the writer's role of " + name_;
+  switch (role_) {
+    case Role::given:
+      return begin + " was given away: make a reader, which may take it";
+    case Role::unknown:
+      return begin +
+             " is whose the name server says, which does not answer and is asked again: call when "
+             "is_writer(); make a new Factory if the server was started anew";
+    default:
+      return begin + " is on its way to a reader: make a reader, or call again when is_writer()";
+  }
 }
 
 std::unique_ptr<ActiveWriter> start_writer(const std::string& name,

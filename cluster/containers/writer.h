@@ -1,20 +1,22 @@
 // A writer container: the object, its readers, and the threads that serve them.
 //
-// A call is made and handed to Active Messages by who makes it. Four threads do the rest, so that
-// none waits for what another does: one sends what did not fit, pings and drops the dead; one
-// marshals the object for who wants it, which waits for views and calls; one lets readers in, which
-// waits for their processes; one gives the role away, which waits for the name server. The object's
-// mutex is locked before the Readership's and the inbox's.
+// A call is made and handed to Active Messages by who makes it. Three threads do the rest, so that
+// none waits for what another does: one lets readers in, sends what did not fit, pings and drops
+// the dead; one marshals the object for who wants it, which waits for views and calls; one gives
+// the role away, which waits for the name server. The object's mutex is locked before the
+// Readership's and the inbox's.
 //
 // The role is given away in steps of which each can fail: calls are refused from now on; the name
 // is unregistered; the reader that wants the role is sent the whole object, and then the role; it
-// registers the name and says so. If it does not in time, the name is registered here again, which
-// the name server allows to one of the two: so there are never two writers.
+// registers the name and says so. If it does not in time, the name is taken here again, which the
+// name server allows to one of the two: so there are never two writers. While the server does not
+// answer nobody knows whose the role is, and it is asked again.
 #pragma once
 
 #include <atomic>
 #include <thread>
 
+#include "containers/held_name.h"
 #include "containers/readership.h"
 
 namespace iw::containers {
@@ -31,14 +33,14 @@ class Writer final : public ActiveWriter {
   WriterStatistics statistics() override { return readers_.statistics(); }
 
  private:
-  enum class Role { kept, being_given, given };
+  enum class Role { kept, being_given, unknown, given };
 
   void serve();
   void marshal_objects();
-  void let_in();
   void give_roles();
   void give_role(int taker);
   void take_role_back();
+  std::string why_no_writer() const;
   void send_objects();
   std::shared_ptr<const Parcel> snapshot();
   void say_goodbye();
@@ -48,11 +50,12 @@ class Writer final : public ActiveWriter {
   const Options options_;
   const std::shared_ptr<WriterInbox> inbox_;
   Endpoint endpoint_;
+  HeldName held_name_;
   Readership readers_;
   std::atomic<Role> role_ = Role::kept;
   std::mutex mutex_;                        // of the object, and of what follows
   std::shared_ptr<const Parcel> snapshot_;  // the object as it is; nullptr: not marshalled
-  std::thread server_, marshaller_, doorkeeper_, giver_;
+  std::thread server_, marshaller_, giver_;
 };
 
 }  // namespace iw::containers

@@ -1,6 +1,6 @@
 #include "containers/writer_inbox.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 namespace iw::containers {
@@ -10,21 +10,22 @@ constexpr std::size_t joiners_max = 1024;
 
 }  // namespace
 
-Answer WriterInbox::take_join(const Head& head, std::span<const std::byte> block) {
-  Joiner joiner{head.link, {}};
-  const bool is_sound = block.size() == sizeof joiner.name && head.link > 0;
-  if (!is_sound || !may_join_ || joiners_.size() >= joiners_max || answers_.contains(head.link)) {
+Answer WriterInbox::take_join(int link, const en_t& reader) {
+  const std::lock_guard held(mutex_);
+  const bool is_known =
+      answers_.contains(link) ||
+      std::ranges::find(news_.joining, link, &Joiner::link) != news_.joining.end();
+  if (link <= 0 || is_known || !may_join_ || news_.joining.size() >= joiners_max) {
     return Answer::gone;
   }
-  std::memcpy(&joiner.name, block.data(), sizeof joiner.name);
-  joiners_.push_back(joiner);
-  knocked_.notify_all();
+  news_.joining.push_back({link, reader});
+  has_news_ = true;
+  changed_.notify_all();
   return Answer::ok;
 }
 
-Answer WriterInbox::take(const Head& head, std::span<const std::byte> block) {
+Answer WriterInbox::take(const Head& head, std::span<const std::byte>) {
   const std::lock_guard held(mutex_);
-  if (head.kind == join) return take_join(head, block);
   if (!answers_.contains(head.link)) return Answer::gone;
   switch (head.kind) {
     case leave:
@@ -78,6 +79,7 @@ void WriterInbox::open(int link) {
 void WriterInbox::close(int link) {
   const std::lock_guard held(mutex_);
   answers_.erase(link);
+  knocked_.notify_all();
 }
 
 void WriterInbox::set_joining(bool is_allowed) {
@@ -90,27 +92,19 @@ void WriterInbox::set_giving(bool is_allowed) {
   may_take_role_ = is_allowed && !is_door_closed_;
 }
 
-bool WriterInbox::wait_for_joiner(Joiner* joiner) {
-  std::unique_lock held(mutex_);
-  knocked_.wait(held, [&] { return is_door_closed_ || !joiners_.empty(); });
-  if (is_door_closed_) return false;
-  *joiner = joiners_.front();
-  joiners_.pop_front();
-  return true;
-}
-
 bool WriterInbox::wait_for_taker(int* taker) {
   std::unique_lock held(mutex_);
   knocked_.wait(held, [&] { return is_door_closed_ || role_wanted_by_ != 0; });
   if (is_door_closed_) return false;
-  *taker = std::exchange(role_wanted_by_, 0);
+  *taker = taker_ = std::exchange(role_wanted_by_, 0);
   is_role_taken_ = false;
   return true;
 }
 
 bool WriterInbox::wait_for_role_taken(Clock::time_point until) {
   std::unique_lock held(mutex_);
-  knocked_.wait_until(held, until, [&] { return is_door_closed_ || is_role_taken_; });
+  knocked_.wait_until(
+      held, until, [&] { return is_door_closed_ || is_role_taken_ || !answers_.contains(taker_); });
   return is_role_taken_;
 }
 
@@ -124,6 +118,11 @@ void WriterInbox::close_door() {
 bool WriterInbox::is_door_closed() const {
   const std::lock_guard held(mutex_);
   return is_door_closed_;
+}
+
+void WriterInbox::wait_until_door_closed(Clock::time_point until) {
+  std::unique_lock held(mutex_);
+  knocked_.wait_until(held, until, [&] { return is_door_closed_; });
 }
 
 void WriterInbox::wait_for_news(Clock::time_point until, bool wants_answers) {

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -19,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 class WriterInbox : public Receiver {
  public:
   Answer take(const Head& head, std::span<const std::byte> block) override;
+  Answer take_join(int link, const en_t& reader) override;
   void answered(int link, Answer answer, std::uint32_t sequence) override;
   void came_back(int link) override;
 
@@ -28,19 +28,20 @@ class WriterInbox : public Receiver {
   void set_joining(bool is_allowed);
   void set_giving(bool is_allowed);
 
+  // False: the door is closed.
+  bool wait_for_taker(int* taker);
+  // False: closed, the one that was to take it is gone, or the time is up.
+  bool wait_for_role_taken(Clock::time_point until);
+  void close_door();
+  bool is_door_closed() const;
+  void wait_until_door_closed(Clock::time_point until);
+
   struct Joiner {
     int link;
     en_t name;
   };
-  // False: the door is closed.
-  bool wait_for_joiner(Joiner* joiner);
-  bool wait_for_taker(int* taker);
-  // False: closed, or the time is up.
-  bool wait_for_role_taken(Clock::time_point until);
-  void close_door();
-  bool is_door_closed() const;
-
   struct News {
+    std::vector<Joiner> joining;
     std::vector<int> leaving, wanting, gone;
     std::vector<std::pair<int, std::uint32_t>> full;  // and at which item
     std::map<int, std::uint64_t> answers;             // of each open link, so far
@@ -53,17 +54,14 @@ class WriterInbox : public Receiver {
   bool is_stopped() const;
 
  private:
-  Answer take_join(const Head& head, std::span<const std::byte> block);
-
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::condition_variable knocked_;  // who joins, wants the role or has taken it
+  std::condition_variable knocked_;  // who wants the role or has taken it
   bool may_join_ = true, may_take_role_ = false, is_door_closed_ = false, is_stopped_ = false;
   bool has_news_ = false, has_answers_ = false, wants_answers_ = false, is_woken_ = false;
-  int role_wanted_by_ = 0;
+  int role_wanted_by_ = 0, taker_ = 0;
   bool is_role_taken_ = false;
   std::map<int, std::uint64_t> answers_;  // of the open links
-  std::deque<Joiner> joiners_;
   News news_;
 };
 

@@ -1,0 +1,22 @@
+// Readers that join while others hold still.
+#include "containers/container_processes.h"
+
+using namespace iw::containers_test;
+
+// What it asks for comes when it has stopped: the writer goes on with it then.
+TEST_P(Containers, AJoinerThatStopsKeepsNobodyElseOut) {
+  for (const char* who : {"join", "join as another"}) {
+    const Child writer("numbers_writer", {{"MORTAL", "1"}});
+    ASSERT_EQ(writer.line().hear_text(), "ready");
+    const Child joiner("containers_joiner");
+    ASSERT_EQ(joiner.line().hear_text(), "ready");
+    writer.stop();
+    ASSERT_EQ(ask(joiner, who), "asked");
+    joiner.stop();
+    writer.go_on();
+    const auto reader = factory->make_reader<Numbers>("numbers");
+    EXPECT_EQ(ask(writer, "push 2"), "2:3");
+    EXPECT_TRUE(eventually([&] { return summary(*reader->read()) == "2:3"; }));
+    EXPECT_EQ(ask(writer, "delete"), "deleted");
+  }
+}
