@@ -17,7 +17,7 @@ void fail(const std::string& what) {
 
 void Table::row(const char* operation, const char* model, std::size_t bytes, const Case& measured,
                 const char* system, double us) {
-  std::printf("%-11s %-9s %8zu %-4s %-9s %-11s %10.3f us\n", operation, model, bytes,
+  std::printf("%-16s %-9s %8zu %-4s %-9s %-11s %10.3f us\n", operation, model, bytes,
               measured.transport.c_str(), measured.mode(), system, us);
   std::fflush(stdout);
   csv_.row(format("%s,%s,%zu,%s,%s,%s,%.4f", operation, model, bytes, measured.transport.c_str(),

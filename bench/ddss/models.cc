@@ -2,6 +2,7 @@
 #include <interweave/ddss.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 
@@ -47,6 +48,31 @@ void measure_here(const Case& measured, const char* put, const char* get, Table*
   }
 }
 
+// As many at once as the daemon takes of a thread; the time of one.
+void measure_async(const Case& measured, Table* table) {
+  constexpr int at_once = 8;
+  for (const std::size_t bytes : sizes) {
+    const ddss_key_t key = allocate_there(bytes, DDSS_NULL);
+    const std::vector<char> sent(bytes, 'x');
+    std::vector<std::vector<char>> got(at_once, std::vector<char>(bytes));
+    const auto all = [&](const auto& start) {
+      std::array<ddss_operation_t*, at_once> started;
+      for (int i = 0; i < at_once; i++) started[i] = start(i);
+      for (ddss_operation_t* each : started) check(ddss_wait(each));
+    };
+    const auto put = [&](int) { return ddss_async_put(key, sent.data(), bytes); };
+    const auto get = [&](int i) { return ddss_async_get(key, got[i].data(), bytes); };
+    const double put_us = measure([&] { all(put); }) / at_once;
+    const double get_us = measure([&] { all(get); }) / at_once;
+    for (const auto& each : got) {
+      if (each != sent) fail("what was put is not what is got");
+    }
+    table->row("daemon_async_put", "null", bytes, measured, "interweave", put_us);
+    table->row("daemon_async_get", "null", bytes, measured, "interweave", get_us);
+    check(ddss_release(key));
+  }
+}
+
 }  // namespace
 
 int run_node() {
@@ -74,6 +100,7 @@ void measure_models(const Case& measured, Table* table) {
     options.daemon = path.c_str();
     check(ddss_init(&options));
     measure_here(measured, "daemon_put", "daemon_get", table);
+    measure_async(measured, table);
     check(ddss_finish());
   }
   std::filesystem::remove(path);
