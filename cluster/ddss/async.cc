@@ -135,6 +135,7 @@ class Stored final : public UnderWay {
   Stored(Node& node, std::shared_ptr<Segment> segment, std::span<const std::byte> from)
       : UnderWay(node, std::move(segment)) {
     const StoreAsked asked{segment_->descriptor(), 0};
+    bytes_moved += from.size();
     calls().begin(&asking_, segment_->data().peer, Question::store, asked, from);
   }
   ~Stored() override {
@@ -169,6 +170,7 @@ int Node::start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>
     return 0;
   }
   auto* flight = new Flight(sizeof(BlockHeader) + to.size());
+  bytes_moved += flight->buffer.size();
   const std::uint64_t at = segment->descriptor().data_offset;
   error = take_off(link.worker->get(*link.window, at, flight->buffer, flight), flight);
   *started = std::make_unique<Transfer>(*this, segment, flight, to, false);
@@ -193,6 +195,7 @@ int Node::start_put(Key key, std::span<const std::byte> from, std::unique_ptr<Op
   error = checked(key, segment->check_key());
   if (error != 0) return error;
   auto* flight = new Flight(from.size());
+  bytes_moved += from.size();
   std::copy(from.begin(), from.end(), flight->buffer.begin());
   error = take_off(link.worker->put(*link.window, segment->data_offset(), flight->buffer, flight),
                    flight);

@@ -200,6 +200,8 @@ int ddss_is_onesided(ddss_key_t key) {
   return with_backend([&](Backend& backend) { return backend.is_onesided(key); });
 }
 
+uint64_t ddss_bytes_moved(void) { return iw::ddss::bytes_moved; }
+
 int ddss_errno(void) { return last_error; }
 
 const char* ddss_error_text(int error) {

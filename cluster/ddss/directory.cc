@@ -9,8 +9,8 @@
 namespace iw::ddss {
 namespace {
 
-// Others read key words at any time: what belongs to a key is written before its key word.
-void publish(Key* word, Key key) {
+// Others read these words at any time: what belongs to a key is written before its key word.
+void publish(std::uint64_t* word, std::uint64_t key) {
   std::atomic_ref<Key>(*word).store(key, std::memory_order_release);
 }
 
@@ -40,7 +40,10 @@ int Directory::take_block(Key key, std::size_t bytes, std::uint64_t* offset) {
   std::memset(pool_.data() + *found, 0, sizeof(BlockHeader) + bytes);
   blocks_.emplace(key, *found);
   *offset = *found;
-  publish(&header_at(*found).key, key);
+  BlockHeader& header = header_at(*found);
+  publish(&header.version, version_base(key));
+  publish(&header.started, version_base(key));
+  publish(&header.key, key);
   return 0;
 }
 
@@ -48,6 +51,7 @@ bool Directory::give_back_blocks(Key key) {
   const auto [begin, end] = blocks_.equal_range(key);
   for (auto each = begin; each != end; ++each) {
     publish(&header_at(each->second).key, 0);
+    publish(&header_at(each->second).version, 0);
     heap_.give_back(each->second);
   }
   const bool had_any = begin != end;
@@ -151,7 +155,8 @@ int Directory::store(const Descriptor& what, std::uint64_t offset,
 
 void Directory::store_slot(const Descriptor& what, BlockHeader& header, std::span<std::byte> data,
                            std::span<const std::byte> from) {
-  const std::uint64_t version = std::atomic_ref(header.version).fetch_add(1) + 1;
+  const std::uint64_t version =
+      std::atomic_ref(header.version).fetch_add(1) + 1 - version_base(what.key);
   std::byte* at = data.data() + version % slots_of(what) * slot_bytes(what.size);
   auto& slot = *reinterpret_cast<SlotHeader*>(at);
   std::atomic_ref(slot.version).store(0);

@@ -47,14 +47,23 @@ struct LockWords {
 };
 
 struct BlockHeader {
-  Key key = 0;
-  // DDSS_VERSION: puts that are done. DDSS_DELTA: puts that began.
+  Key key = 0;  // the first word, and version the second
+  // Counts puts, from version_base(key) on. DDSS_VERSION: that are done. DDSS_DELTA: that began. 0
+  // while the block is nobody's.
   std::uint64_t version = 0;
-  std::uint64_t started = 0;  // DDSS_VERSION: puts that began
+  std::uint64_t started = 0;  // DDSS_VERSION: counts puts that began, from the same on
   LockWords lock;
   std::uint64_t unused = 0;
 };
-static_assert(sizeof(BlockHeader) == 64);
+static_assert(sizeof(BlockHeader) == 64 && offsetof(BlockHeader, version) == sizeof(Key));
+
+// Different for all keys, as good as certainly, and far apart: so a version alone says that the
+// block is still the segment's.
+inline constexpr std::uint64_t version_base(Key key) {
+  std::uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
+  return mixed ^ mixed >> 32;
+}
 
 inline constexpr std::size_t heap_begin = directory_size * sizeof(Descriptor);
 inline constexpr std::size_t descriptor_offset(Key key) {

@@ -24,6 +24,9 @@ inline int error_of(fabric::Status status) {
   }
 }
 
+// Between this thread and segments, data and words: what ddss_bytes_moved() says.
+inline thread_local std::uint64_t bytes_moved = 0;
+
 struct Link {
   fabric::Worker* worker = nullptr;
   fabric::PeerId peer = 0;
@@ -35,9 +38,11 @@ struct Link {
     return window->direct() != nullptr ? fabric::Deadline::max() : fabric::Clock::now() + timeout;
   }
   int get(std::size_t offset, std::span<std::byte> to) const {
+    bytes_moved += to.size();
     return error_of(worker->get(*window, offset, to, deadline()));
   }
   int put(std::size_t offset, fabric::Bytes from) const {
+    bytes_moved += from.size();
     return error_of(worker->put(*window, offset, from, deadline()));
   }
   template <typename T>
@@ -49,10 +54,12 @@ struct Link {
     return put(offset, std::as_bytes(std::span(&value, 1)));
   }
   int add(std::size_t offset, std::uint64_t what, std::uint64_t* before) const {
+    bytes_moved += sizeof what;
     return error_of(worker->fetch_add(*window, offset, what, before, deadline()));
   }
   int swap(std::size_t offset, std::uint64_t expected, std::uint64_t desired,
            std::uint64_t* before) const {
+    bytes_moved += sizeof desired;
     return error_of(worker->compare_swap(*window, offset, expected, desired, before, deadline()));
   }
 };

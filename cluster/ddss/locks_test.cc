@@ -307,8 +307,10 @@ ROLE(worker) {
 }
 
 TEST_P(Locks, SurviveWorkersThatAreKilledAndStoppedAtRandom) {
-  const unsigned seed = std::random_device{}();
-  std::printf("seed %u\n", seed);
+  const char* given = std::getenv("IW_SEED");
+  const unsigned seed =
+      given != nullptr ? static_cast<unsigned>(std::atol(given)) : std::random_device()();
+  std::printf("IW_SEED=%u\n", seed);
   std::mt19937 random(seed);
   const ddss_key_t key = allocate_on(0, 16, DDSS_NULL);
   constexpr int workers = 5;

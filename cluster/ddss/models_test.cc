@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "ddss/ddss_fixture.h"
+#include "fabric/fabric.h"
 
 using namespace iw::ddss;
 
@@ -12,7 +13,7 @@ using namespace iw::ddss;
 ROLE(locker) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
-  for (;;) {
+  for (std::uint64_t version = 0;;) {
     const std::string order = parent.hear_text();
     std::uint64_t value = 1;
     int result = 0;
@@ -20,6 +21,7 @@ ROLE(locker) {
     if (order == "release") result = ddss_release_lock(key);
     if (order == "put") result = ddss_put(key, &value, sizeof value);
     if (order == "get") result = ddss_get(key, &value, sizeof value);
+    if (order == "news") result = ddss_get_if_newer(key, &value, sizeof value, &version);
     if (order == "end") return 0;
     parent.say_value(result);
   }
@@ -140,6 +142,48 @@ TEST_P(Models, AVersionIsMovedOnce) {
   EXPECT_EQ(ddss_version(key, &version), DDSS_EMODEL);
 }
 
+TEST_P(Models, AnUnchangedVersionMovesEightBytes) {
+  const ddss_key_t key = allocate_on(0, 4096, DDSS_VERSION);
+  Child& other = add_locker(key);
+  std::vector<std::uint8_t> bytes(4096);
+  std::uint64_t version = 0;
+  ASSERT_EQ(ddss_version(key, &version), 0);  // finds the segment
+  const auto moved_by_get = [&](int expected) {
+    const std::uint64_t before = ddss_bytes_moved();
+    EXPECT_EQ(ddss_get_if_newer(key, bytes.data(), bytes.size(), &version), expected);
+    return ddss_bytes_moved() - before;
+  };
+  EXPECT_EQ(moved_by_get(DDSS_UNCHANGED), 8u);
+  ASSERT_EQ(tell(other, "put"), 0);
+  EXPECT_GE(moved_by_get(0), 4096u);
+  EXPECT_EQ(moved_by_get(DDSS_UNCHANGED), 8u);
+}
+
+// A version alone must say that the block is another segment's now.
+TEST_P(Models, AnUnchangedVersionIsOfTheSegmentThatWasAskedFor) {
+  add("locker").line().say("0");
+  std::uint64_t version = 0, value = 1;
+  for (const ddss_model_t model : {DDSS_VERSION, DDSS_DELTA}) {
+    ddss_key_t released = allocate_on(1, 8, model);
+    Child& other = add_locker(released);
+    ASSERT_EQ(tell(other, "put"), 0);
+    EXPECT_EQ(tell(other, "news"), 0);
+    EXPECT_EQ(tell(other, "news"), DDSS_UNCHANGED);
+    ASSERT_EQ(ddss_release(released), 0);
+    EXPECT_EQ(tell(other, "news"), DDSS_ENOKEY) << "the block is nobody's";
+    Child& later = add_locker(released = allocate_on(1, 8, model));
+    ASSERT_EQ(tell(later, "put"), 0);
+    EXPECT_EQ(tell(later, "news"), 0);
+    ASSERT_EQ(ddss_release(released), 0);
+    const ddss_key_t follower = allocate_on(1, 8, model);  // in the same block
+    ASSERT_EQ(ddss_put(follower, &value, 8), 0);
+    ASSERT_EQ(ddss_version(follower, &version), 0);
+    EXPECT_EQ(version, 1u);
+    EXPECT_EQ(tell(later, "news"), DDSS_ENOKEY) << "the follower has as many versions";
+    ASSERT_EQ(ddss_release(follower), 0);
+  }
+}
+
 TEST_P(Models, DeltaKeepsSoManyOldVersions) {
   add("locker").line().say("0");
   ddss_allocation_t how{};
@@ -189,26 +233,64 @@ TEST_P(Models, TemporalGivesWhatIsYoungEnough) {
   }
 }
 
-TEST_P(Models, APutWhoseNodeDiedDoesNotHoldGetsUp) {
-  const ddss_key_t key = allocate_on(0, 1 << 20, DDSS_VERSION);
-  Child& putter = add("endless_putter");
-  putter.line().say(text_of(key));
-  EXPECT_EQ(putter.line().hear_text(), "putting");
-  std::uint64_t version = 0;
-  while (version < 5) ASSERT_EQ(ddss_version(key, &version), 0);
-  putter.kill();  // as good as always within a put
-  std::vector<std::uint8_t> bytes(1 << 20);
-  EXPECT_EQ(ddss_get(key, bytes.data(), bytes.size()), 0);
-  EXPECT_EQ(ddss_put(key, bytes.data(), bytes.size()), 0);
-  EXPECT_EQ(ddss_get(key, bytes.data(), bytes.size()), 0);
+// Whatever a get gives was the newest at most so long before it began.
+TEST_P(Models, TemporalGivesNothingThatIsOlderThanItsBound) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds bound(50);
+  ddss_allocation_t how{};
+  how.placement = DDSS_LOCAL;
+  how.temporal_ms = bound.count();
+  const ddss_key_t key = ddss_allocate(8, DDSS_TEMPORAL, &how);
+  ASSERT_NE(key, 0u);
+  Child& other = add_locker(key);
+  std::uint64_t got = 7;
+  ASSERT_EQ(ddss_get(key, &got, 8), 0);
+  EXPECT_EQ(got, 0u);
+  const auto fetched = Clock::now();
+  std::uint64_t moved = ddss_bytes_moved();
+  while (Clock::now() - fetched < bound / 2) ASSERT_EQ(ddss_get(key, &got, 8), 0);
+  const bool was_quick = Clock::now() - fetched < bound - bound / 10;
+  EXPECT_TRUE(!was_quick || ddss_bytes_moved() == moved) << "what is young enough is not fetched";
+  ASSERT_EQ(tell(other, "put"), 0);
+  const auto put = Clock::now();
+  for (auto began = put; got == 0; began = Clock::now()) {
+    ASSERT_EQ(ddss_get(key, &got, 8), 0);
+    ASSERT_TRUE(got == 1 || began - put < bound);
+  }
+  EXPECT_EQ(got, 1u);
 }
+
+// Longer than what is sent in one message and put by its receiver.
+constexpr std::size_t long_put = iw::fabric::payload_bytes_max + 8;
 
 ROLE(endless_putter) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
-  std::vector<std::uint8_t> bytes(1 << 20);
+  std::vector<std::uint8_t> bytes(long_put);
   parent.say("putting");
   while (ddss_put(key, bytes.data(), bytes.size()) == 0) {
   }
   return 2;
+}
+
+// Whoever is held up by a put that never ends makes the lock anew, which its word shows.
+TEST_P(Models, APutWhoseNodeDiedDoesNotHoldGetsUp) {
+  constexpr std::uint16_t tickets_a_recovery = 0x4000;
+  constexpr int attempts = 50;
+  const ddss_key_t key = allocate_on(0, long_put, DDSS_VERSION);
+  std::vector<std::uint8_t> bytes(long_put);
+  int attempt = 0;
+  for (; attempt < attempts && locks_taken(key) < tickets_a_recovery; attempt++) {
+    Child& putter = add("endless_putter");
+    putter.line().say(text_of(key));
+    EXPECT_EQ(putter.line().hear_text(), "putting");
+    std::uint64_t first = 0, version = 0;
+    ASSERT_EQ(ddss_version(key, &first), 0);
+    while (version < first + 5) ASSERT_EQ(ddss_version(key, &version), 0);
+    putter.kill();
+    EXPECT_EQ(ddss_get(key, bytes.data(), bytes.size()), 0);
+    EXPECT_EQ(ddss_put(key, bytes.data(), bytes.size()), 0);
+    EXPECT_EQ(ddss_get(key, bytes.data(), bytes.size()), 0);
+  }
+  EXPECT_LT(attempt, attempts) << "nobody was killed within a put";
 }

@@ -328,6 +328,7 @@ void Node::order_recovery(Key key) {
 
 int Node::store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from) {
   StoreAnswer answer{};
+  bytes_moved += from.size();
   const int error = ask(what.data_node, Question::store, StoreAsked{what, offset}, &answer, from);
   return error != 0 ? error : static_cast<int>(answer.error);
 }

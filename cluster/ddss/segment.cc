@@ -135,23 +135,23 @@ int Segment::pause(Patience* patience) {
 
 int Segment::get_versioned(std::size_t offset, std::span<std::byte> to, Which which,
                            std::uint64_t* version) {
+  if (which == Which::if_newer) {
+    std::uint64_t now = 0;
+    const int error = read_version(&now);
+    if (error != 0 || now == *version) return error != 0 ? error : DDSS_UNCHANGED;
+  }
   Patience patience(data_);
   for (;;) {
     BlockHeader before, after;
-    const std::size_t needed = started_at;  // key and version
-    const auto bytes = std::as_writable_bytes(std::span(&before, 1));
-    int error =
-        data_.get(descriptor_.data_offset, which == Which::if_newer ? bytes.first(needed) : bytes);
+    int error = data_.get(descriptor_.data_offset, &before);
     if (error != 0) return error;
     if (before.key != descriptor_.key) return DDSS_ENOKEY;
-    if (which == Which::if_newer && before.version == *version) return DDSS_UNCHANGED;
-    if (which == Which::if_newer) error = data_.get(descriptor_.data_offset, &before);
     const bool is_quiet = before.started == before.version;
-    if (error == 0 && is_quiet) error = data_.get(data_offset() + offset, to);
+    if (is_quiet) error = data_.get(data_offset() + offset, to);
     if (error == 0 && is_quiet) error = data_.get(descriptor_.data_offset, &after);
     if (error != 0) return error;
     if (is_quiet && after.started == before.started) {
-      if (version != nullptr) *version = before.version;
+      if (version != nullptr) *version = before.version - version_base(descriptor_.key);
       return after.key == descriptor_.key ? 0 : DDSS_ENOKEY;
     }
     if ((error = pause(&patience)) != 0) return error;
@@ -210,10 +210,25 @@ int Segment::read_slot(std::uint64_t version, std::span<std::byte> to) {
   return after.version == version ? 0 : DDSS_ENOVERSION;
 }
 
+// Of a block that is another's by now, or nobody's, it is none that was ever given out.
+int Segment::read_version(std::uint64_t* version) {
+  const int error = data_.get(descriptor_.data_offset + version_at, version);
+  *version -= version_base(descriptor_.key);
+  return error;
+}
+
+// How many puts began, under DDSS_DELTA.
+int Segment::read_begun(std::uint64_t* puts) {
+  std::uint64_t words[2] = {};  // key and version
+  const int error = data_.get(descriptor_.data_offset, &words);
+  *puts = words[1] - version_base(descriptor_.key);
+  return error != 0 ? error : words[0] == descriptor_.key ? 0 : DDSS_ENOKEY;
+}
+
 // The newest that is whole.
 int Segment::newest_slot(std::uint64_t* version) {
   std::uint64_t begun = 0;
-  int error = data_.get(descriptor_.data_offset + version_at, &begun);
+  int error = read_begun(&begun);
   const std::uint64_t oldest = begun - std::min<std::uint64_t>(begun, descriptor_.keep);
   for (*version = begun; error == 0 && *version > 0 && *version >= oldest; --*version) {
     SlotHeader header;
@@ -226,7 +241,7 @@ int Segment::newest_slot(std::uint64_t* version) {
 int Segment::get_slot(std::span<std::byte> to, Which which, std::uint64_t* version) {
   if (which == Which::exactly) {
     std::uint64_t begun = 0;
-    int error = data_.get(descriptor_.data_offset + version_at, &begun);
+    int error = read_begun(&begun);
     const bool is_kept = *version <= begun && begun - *version <= descriptor_.keep;
     if (error == 0) error = is_kept ? read_slot(*version, to) : DDSS_ENOVERSION;
     return error != 0 ? error : check_key();
@@ -250,7 +265,7 @@ int Segment::put_slot(std::span<const std::byte> from) {
   std::uint64_t version = 0;
   if (error == 0) error = data_.add(descriptor_.data_offset + version_at, 1, &version);
   if (error != 0) return error;
-  version++;
+  version += 1 - version_base(descriptor_.key);
   const std::size_t at = slot_at(version);
   error = data_.put_value(at, SlotHeader{0, from.size()});
   if (error == 0) error = data_.put(at + sizeof(SlotHeader), from);
@@ -263,7 +278,7 @@ int Segment::newest_version(std::uint64_t* version) {
     return error != 0 ? error : check_key();
   }
   if (descriptor_.model != DDSS_VERSION) return DDSS_EMODEL;
-  const int error = data_.get(descriptor_.data_offset + version_at, version);
+  const int error = read_version(version);
   return error != 0 ? error : check_key();
 }
 

@@ -57,6 +57,8 @@ class Segment {
   int get_slot(std::span<std::byte> to, Which which, std::uint64_t* version);
   int put_slot(std::span<const std::byte> from);
   int read_slot(std::uint64_t version, std::span<std::byte> to);
+  int read_version(std::uint64_t* version);
+  int read_begun(std::uint64_t* puts);
   int newest_slot(std::uint64_t* version);
   int get_copy(std::size_t offset, std::span<std::byte> to);
   int under_lock(const std::function<int()>& access);

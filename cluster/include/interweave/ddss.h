@@ -116,8 +116,8 @@ int ddss_put_at(ddss_key_t key, size_t offset, const void* data, size_t nbytes);
 
 /* DDSS_VERSION and DDSS_DELTA count from 0, nothing put yet. */
 int ddss_version(ddss_key_t key, uint64_t* version);
-/* Gets if the version is not *version, which is set; else DDSS_UNCHANGED, and 16 bytes were
- * moved: key and version. */
+/* Gets if the version is not *version, which is set; else DDSS_UNCHANGED, and 8 bytes were moved:
+ * the version. DDSS_DELTA: 32, with the key and a version's header. */
 int ddss_get_if_newer(ddss_key_t key, void* data, size_t nbytes, uint64_t* version);
 /* DDSS_DELTA: what the version-th put wrote; zeroes after its end. */
 int ddss_get_version(ddss_key_t key, void* data, size_t nbytes, uint64_t version);
@@ -143,6 +143,10 @@ int ddss_wait(ddss_operation_t* operation); /* and forgets it. NULL: how the sta
 
 /* 1 if get and put of this segment reach it without the help of its node's processor, else 0. */
 int ddss_is_onesided(ddss_key_t key);
+
+/* How many bytes the calling thread's calls have moved to and from segments, their headers and
+ * their locks' words among them; through a daemon none. */
+uint64_t ddss_bytes_moved(void);
 
 /* Of the calling thread's last call that failed. */
 int ddss_errno(void);
