@@ -22,10 +22,11 @@ native_tests() {
   ctest --test-dir "$BUILD/release" --output-on-failure --no-tests=error --parallel "$jobs" --timeout 600
 }
 
-# The client library with the address and undefined-behaviour sanitizers.
+# The client library with the address and undefined-behaviour sanitizers. -O1 compiles in half the time, and less of what
+# is undefined has been optimised away before it could be seen.
 sanitized_tests() {
   cmake -S . -B "$BUILD/sanitized" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_EXAMPLES=OFF \
-    -DIW_SANITIZE=address,undefined >"$BUILD/sanitized-configure.log" 2>&1 ||
+    -DIW_SANITIZE=address,undefined -DIW_RELEASE_FLAGS="-O1 -DNDEBUG -g1" >"$BUILD/sanitized-configure.log" 2>&1 ||
     { cat "$BUILD/sanitized-configure.log"; return 1; }
   cmake --build "$BUILD/sanitized" --parallel "$jobs" -- --quiet
   ctest --test-dir "$BUILD/sanitized" --output-on-failure --no-tests=error --parallel "$jobs" --timeout 900

@@ -1,0 +1,18 @@
+# How test programs are compiled: lightly optimised, and with GoogleTest's header compiled once for all
+# of them. Together that is half of the time that the tests take to build.
+#   iw_compile_tests(<target>)
+add_library(iw_test_flags INTERFACE)
+target_compile_options(iw_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+target_link_libraries(iw_test_flags INTERFACE iw_build_flags GTest::gtest)
+
+# All who use the precompiled header must be compiled with the same flags.
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/googletest_header.cc "int main() { return 0; }\n")
+add_executable(iw_googletest_header ${CMAKE_CURRENT_BINARY_DIR}/googletest_header.cc)
+target_link_libraries(iw_googletest_header PRIVATE iw_test_flags)
+target_precompile_headers(iw_googletest_header PRIVATE
+  <gtest/gtest.h> <algorithm> <chrono> <functional> <map> <memory> <string> <thread> <vector>)
+
+function(iw_compile_tests target)
+  target_link_libraries(${target} PRIVATE iw_test_flags)
+  target_precompile_headers(${target} REUSE_FROM iw_googletest_header)
+endfunction()
