@@ -7,8 +7,6 @@ namespace iw::am {
 namespace {
 
 constexpr std::chrono::seconds map_wait{30};
-constexpr int place_bits = 16;  // of a connection's id; the others are its generation
-static_assert(connections_max <= std::size_t{1} << place_bits);
 constexpr std::uint32_t name_magic = 0x314d4157;  // "WAM1"
 
 }  // namespace
@@ -113,7 +111,7 @@ Connection* Bundle::find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer,
   if (found != connection_of_.end()) return found->second;
   reclaim();
   if (free_places_.empty()) {
-    if (connections_.size() >= connections_max) return nullptr;
+    if (connections_.size() >= connections_allowed) return nullptr;
     free_places_.push_back(static_cast<std::uint16_t>(connections_.size()));
     connections_.emplace_back();
     generations_.emplace_back();
@@ -132,12 +130,6 @@ Connection* Bundle::find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer,
   endpoint->was_connected = true;
   connection_of_[key] = made.get();
   return (connections_[place] = std::move(made)).get();
-}
-
-Connection* Bundle::find(std::uint32_t id) const {
-  const std::size_t place = id & (connections_max - 1);
-  Connection* found = place < connections_.size() ? connections_[place].get() : nullptr;
-  return found != nullptr && found->own_id == id ? found : nullptr;
 }
 
 void Bundle::retire(Connection& connection) {

@@ -40,7 +40,9 @@ inline constexpr std::size_t long_bytes_max = 256 << 10;
 inline constexpr int handlers_max = 4096;
 inline constexpr int translations_max = 65536;
 inline constexpr int outstanding_max = 1024;
-inline constexpr std::size_t connections_max = 1 << 16;  // at a time, of a bundle
+// At a time, of a bundle. A connection's id is its place and, above, the place's generation.
+inline constexpr int place_bits = 16;
+inline constexpr std::size_t connections_max = 1 << place_bits;
 inline constexpr fabric::PeerId no_peer = ~fabric::PeerId{0};
 
 enum class Link : std::uint8_t { mapping, open, dead };
@@ -107,6 +109,7 @@ class Bundle {
   fabric::Worker& worker() { return *worker_; }
   std::chrono::duration<double> request_wait{30};
   int event_mask = AM_NOEVENTS;
+  std::size_t connections_allowed = connections_max;
   // Called when a connection's other end is gone.
   std::function<void(const Connection&)> on_end;
   // Messages to and from other endpoints, the library's own among them.
@@ -153,8 +156,16 @@ class Bundle {
     return {connection.endpoint_here, connection.peer, connection.endpoint_there};
   }
   Connection* find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there);
-  Connection* connection_of(fabric::PeerId from, const Head& head) const;
-  Connection* find(std::uint32_t id) const;
+  Connection* find(std::uint32_t id) const {
+    const std::size_t place = id & (connections_max - 1);
+    Connection* found = place < connections_.size() ? connections_[place].get() : nullptr;
+    return found != nullptr && found->own_id == id ? found : nullptr;
+  }
+  Connection* connection_of(fabric::PeerId from, const Head& head) const {
+    Connection* found = find(head.connection);
+    const bool is_it = found != nullptr && found->peer == from && found->link == Link::open;
+    return is_it ? found : nullptr;
+  }
   void retire(Connection& connection);
   void reclaim();
   static void size_window(Connection& connection, int slots);
@@ -187,13 +198,16 @@ class Bundle {
   void put_back(Record* record);
   void settle(Record* record);
   fabric::Status post(fabric::PeerId to, Record* record);
-  void send_control(Connection& to, Kind kind, const Head& like, const std::byte* words = nullptr);
+  void send_control(Connection& to, Kind kind, const Head& like, std::span<const int> words = {});
   void send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
                     const Mapping& mapping);
-  Head head_for(Connection& to, Kind kind);
+  void address(Head& head, Connection& to, Kind kind);
+  static Head& write(Record* record, const Outgoing& message);
 
   // Arrivals that wait for the program to poll.
-  bool must_queue(bool by_service) const;
+  bool must_queue(bool by_service) const {
+    return waiting_ > 0 || has_arrivals() || (type_ == AM_SEQ && by_service);
+  }
   void queue(std::function<void()> arrival);
 
   std::unique_ptr<fabric::Worker> worker_;

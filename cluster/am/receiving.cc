@@ -96,16 +96,13 @@ am_returned_t describe(const HeadAndWords& sent) {
   message.destination = -1;
   message.handler = sent.head.handler;
   message.n_args = sent.head.n_args;
-  for (int i = 0; i < sent.head.n_args; i++) message.args[i] = sent.word(i);
+  const auto words = sent.all_words();
+  std::copy(words.begin(), words.end(), message.args);
   message.offset = sent.head.offset;
   return message;
 }
 
 }  // namespace
-
-bool Bundle::must_queue(bool by_service) const {
-  return waiting_ > 0 || !arrivals_.empty() || (type_ == AM_SEQ && by_service);
-}
 
 void Bundle::queue(std::function<void()> arrival) {
   arrivals_.push_back(std::move(arrival));
@@ -142,12 +139,6 @@ void Bundle::queue_message(const fabric::Message& message) {
         HeadAndWords got;
         if (read({from, header, payload, false}, &got)) take(from, got, payload);
       });
-}
-
-Connection* Bundle::connection_of(fabric::PeerId from, const Head& head) const {
-  Connection* found = find(head.connection);
-  const bool is_it = found != nullptr && found->peer == from && found->link == Link::open;
-  return is_it ? found : nullptr;
 }
 
 void Bundle::take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block) {
@@ -249,8 +240,7 @@ void Bundle::take_get(Connection& connection, const HeadAndWords& got,
   Token token{&connection, connection.endpoint, got.head.tag, got.head.slot, true};
   const auto bytes = std::span<const std::byte>(endpoint.segment, endpoint.segment_bytes)
                          .subspan(got.head.offset, body.nbytes);
-  std::array<int, words_max> words{};
-  for (int i = 0; i < got.head.n_args; i++) words[static_cast<std::size_t>(i)] = got.word(i);
+  const auto words = got.all_words();
   reply(token, {Category::xfer, got.head.handler, body.own_offset, bytes,
                 std::span(words).first(got.head.n_args)});
 }
@@ -282,7 +272,9 @@ void Bundle::take_reply(Connection& connection, const HeadAndWords& got,
   if (status != 0) {
     Head back = got.head;
     back.status = static_cast<std::uint8_t>(status);
-    return send_control(connection, Kind::returned_reply, back, got.words);
+    const auto words = got.all_words();
+    return send_control(connection, Kind::returned_reply, back,
+                        std::span(words).first(got.head.n_args));
   }
   Token token{&connection, connection.endpoint, AM_NONE, got.head.slot, false};
   run_handler(token, got, block);

@@ -23,19 +23,17 @@ struct Record : fabric::Completion {
   bool in_transit = false;
   bool is_settled = true;  // nobody may want it back
 
-  // Room for the fabric, the head, its words (nullptr: none), the block.
-  void write(const Head& head, const void* words, std::span<const std::byte> block) {
-    header_bytes_ = am::header_bytes(head.n_args);
-    const std::size_t begin_bytes = fabric::message_room_bytes + header_bytes_;
-    bytes_ = begin_bytes + block.size();
+  // Room for the fabric, the head, which is left to the caller, its words, the block.
+  Head& write(std::span<const int> words, std::span<const std::byte> block) {
+    header_bytes_ = am::header_bytes(words.size());
+    bytes_ = fabric::message_room_bytes + header_bytes_ + block.size();
     if (bytes_ > capacity_) grow();
-    std::byte* at = memory_.get() + fabric::message_room_bytes;
-    std::memcpy(at, &head, sizeof head);
-    if (words != nullptr && head.n_args > 0) {
-      std::memcpy(at + header_bytes_ - sizeof(std::int64_t), &no_words, sizeof no_words);
-      std::memcpy(at + sizeof head, words, head.n_args * sizeof(std::int32_t));
+    Head& head = *reinterpret_cast<Head*>(memory_.get() + fabric::message_room_bytes);
+    write_words(reinterpret_cast<int*>(&head + 1), words);
+    if (!block.empty()) {
+      std::memcpy(memory_.get() + bytes_ - block.size(), block.data(), block.size());
     }
-    if (!block.empty()) std::memcpy(memory_.get() + begin_bytes, block.data(), block.size());
+    return head;
   }
 
   std::span<std::byte> piece() { return {memory_.get(), bytes_}; }
@@ -53,7 +51,36 @@ struct Record : fabric::Completion {
   }
 
  private:
-  static constexpr std::int64_t no_words = 0;  // beside an odd word, instead of old memory
+  // One by one, as they were just stored: a wider load would wait for those stores.
+  static void write_words(int* to, std::span<const int> words) {
+    static_assert(AM_MAX_ARGS == 8);
+    if (words.size() % 2 != 0) to[words.size()] = 0;  // instead of old memory
+    switch (words.size()) {
+      case 8:
+        to[7] = words[7];
+        [[fallthrough]];
+      case 7:
+        to[6] = words[6];
+        [[fallthrough]];
+      case 6:
+        to[5] = words[5];
+        [[fallthrough]];
+      case 5:
+        to[4] = words[4];
+        [[fallthrough]];
+      case 4:
+        to[3] = words[3];
+        [[fallthrough]];
+      case 3:
+        to[2] = words[2];
+        [[fallthrough]];
+      case 2:
+        to[1] = words[1];
+        [[fallthrough]];
+      case 1:
+        to[0] = words[0];
+    }
+  }
 
   void grow() {
     constexpr std::size_t bytes_min = 128;

@@ -27,13 +27,11 @@ void Bundle::settle(Record* record) {
 }
 
 // Every message to it says how many of its replies were handled.
-Head Bundle::head_for(Connection& to, Kind kind) {
-  Head head{};
+void Bundle::address(Head& head, Connection& to, Kind kind) {
   head.kind = kind;
   head.connection = to.id_there;
   head.replies_handled = to.replies_handled;
   note_said(to);
-  return head;
 }
 
 void Bundle::note_said(Connection& connection) {
@@ -52,28 +50,26 @@ fabric::Status Bundle::post(fabric::PeerId to, Record* record) {
   return status;
 }
 
-namespace {
-
-void write(Record* record, Head* head, const Bundle::Outgoing& message) {
-  head->category = message.category;
-  head->handler = static_cast<std::uint16_t>(message.handler);
-  head->offset = message.offset;
-  head->n_args = static_cast<std::uint8_t>(message.words.size());
-  record->write(*head, message.words.data(), message.block);
+Head& Bundle::write(Record* record, const Outgoing& message) {
+  Head& head = record->write(message.words, message.block);
+  head.category = message.category;
+  head.n_args = static_cast<std::uint8_t>(message.words.size());
+  head.status = 0;
+  head.handler = static_cast<std::uint16_t>(message.handler);
+  head.offset = message.offset;
+  return head;
 }
-
-}  // namespace
 
 int Bundle::request(Connection& to, int destination, tag_t tag, const Outgoing& message) {
   if (to.free_slots.empty()) return AM_ERR_RESOURCE;
   const std::uint16_t slot = to.free_slots.back();
   to.free_slots.pop_back();
-  Head head = head_for(to, Kind::request);
-  head.tag = tag;
-  head.slot = slot;
   Record* record = take_record();
   record->destination = destination;
-  write(record, &head, message);
+  Head& head = write(record, message);
+  address(head, to, Kind::request);
+  head.tag = tag;
+  head.slot = slot;
   to.slots[slot] = record;
   const fabric::Status status = post(to.peer, record);
   // Of one that died all that is in the window comes back, by on_death.
@@ -87,15 +83,16 @@ int Bundle::reply(Token& token, const Outgoing& message) {
   Connection& to = *token.connection;
   if (to.link != Link::open) return AM_ERR_NOT_SENT;
   token.may_reply = false;
-  Head head = head_for(to, Kind::reply);
-  head.slot = token.slot;
   Record* record = take_record();
-  write(record, &head, message);
+  Head& head = write(record, message);
+  address(head, to, Kind::reply);
+  head.tag = AM_NONE;
+  head.slot = token.slot;
   if (post(to.peer, record) != fabric::Status::ok) {
     settle(record);
     return AM_ERR_NOT_SENT;
   }
-  const bool is_library_own = head.handler == no_handler;
+  const bool is_library_own = message.handler == no_handler;
   if (is_library_own) {
     settle(record);
   } else {
@@ -105,28 +102,25 @@ int Bundle::reply(Token& token, const Outgoing& message) {
 }
 
 // `like` says all but whom it goes to and what its sender has handled.
-void Bundle::send_control(Connection& to, Kind kind, const Head& like, const std::byte* words) {
+void Bundle::send_control(Connection& to, Kind kind, const Head& like, std::span<const int> words) {
   if (to.link != Link::open) return;
-  const Head own = head_for(to, kind);
-  Head head = like;
-  head.kind = kind;
-  head.connection = own.connection;
-  head.replies_handled = own.replies_handled;
-  if (words == nullptr) head.n_args = 0;
   Record* record = take_record();
-  record->write(head, words, {});
+  Head& head = record->write(words, {});
+  head = like;
+  head.n_args = static_cast<std::uint8_t>(words.size());
+  address(head, to, kind);
   post(to.peer, record);
   settle(record);
 }
 
 void Bundle::send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
                           const Mapping& mapping) {
-  Head head{};
+  Record* record = take_record();
+  Head& head = record->write({}, std::as_bytes(std::span(&mapping, 1)));
+  head = {};
   head.kind = kind;
   head.connection = connection;
   head.status = static_cast<std::uint8_t>(status);
-  Record* record = take_record();
-  record->write(head, nullptr, std::as_bytes(std::span(&mapping, 1)));
   post(to, record);
   settle(record);
 }

@@ -52,6 +52,11 @@ struct HeadAndWords {
     std::memcpy(&value, words + static_cast<std::size_t>(i) * sizeof value, sizeof value);
     return value;
   }
+  std::array<int, AM_MAX_ARGS> all_words() const {
+    std::array<int, AM_MAX_ARGS> all{};
+    for (int i = 0; i < head.n_args; i++) all[static_cast<std::size_t>(i)] = word(i);
+    return all;
+  }
 };
 
 // The block of a get; `offset` says where from.

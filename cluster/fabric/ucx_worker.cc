@@ -114,14 +114,18 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
     self.deliver(slot, {prefix.from, begin, payload, self.is_service_});
     return UCS_OK;
   }
-  // To itself: the library delivers it inside the call that sends it.
-  self.after_progress_.emplace_back([&self, &slot, from = prefix.from,
-                                     kept_header = std::vector(begin.begin(), begin.end()),
-                                     kept = std::vector(payload.begin(), payload.end())] {
-    self.deliver(slot, {from, kept_header, kept, self.is_service_});
-  });
-  self.fabric_.service().nudge_if_asleep();
+  self.deliver_later(slot, {prefix.from, begin, payload, false});
   return UCS_OK;
+}
+
+// What it sends to itself: the library delivers it inside the call that sends it.
+void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
+  const auto copy = [](Bytes bytes) { return std::vector(bytes.begin(), bytes.end()); };
+  after_progress_.emplace_back([this, &slot, from = message.from, header = copy(message.header),
+                                payload = copy(message.payload)] {
+    deliver(slot, {from, header, payload, is_service_});
+  });
+  fabric_.service().nudge_if_asleep();
 }
 
 void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) const {
@@ -234,15 +238,6 @@ Status UcxWorker::send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes p
   return settle(ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(),
                                 payload.size(), &param),
                 op);
-}
-
-unsigned UcxWorker::progress_held() {
-  is_progressing_ = true;
-  unsigned handled = ucp_worker_progress(worker_);
-  is_progressing_ = false;
-  if (has_dead_.load(std::memory_order_relaxed)) bury_the_dead();
-  if (!after_progress_.empty()) handled += run_after_progress();
-  return handled;
 }
 
 unsigned UcxWorker::run_after_progress() {

@@ -170,6 +170,7 @@ class UcxWorker final : public Worker {
   static void on_call(ucp_conn_request_h request, void* worker);
 
   void deliver(const HandlerSlot& slot, const Message& message) const;
+  void deliver_later(const HandlerSlot& slot, const Message& message);
   // nullptr, and why, if it cannot be sent to.
   Peer* find_connected(PeerId peer, Status* why) const;
 
@@ -189,7 +190,14 @@ class UcxWorker final : public Worker {
   struct Waited;
   template <typename Post>
   Status await(Waited* waited, Deadline deadline, Post post);
-  unsigned progress_held();
+  unsigned progress_held() {
+    is_progressing_ = true;
+    unsigned handled = ucp_worker_progress(worker_);
+    is_progressing_ = false;
+    if (has_dead_.load(std::memory_order_relaxed)) bury_the_dead();
+    if (!after_progress_.empty()) handled += run_after_progress();
+    return handled;
+  }
   unsigned run_after_progress();
   bool arm_held();
   bool arm_to_sleep();
