@@ -82,7 +82,9 @@ servers_come_and_leave() {
   begin 'address ' two-sites manager
   manager=$begun
   export IW_DDSS="$said"
+  export IW_DDSS_DAEMON="$work/none"  # a server is a node of its own
   begin 'server 1, place 0: begins at site ' two-sites server A
+  unset IW_DDSS_DAEMON
   "$programs/two-sites" load A 0 >"$work/load.log" || fail "load"
   "$programs/two-sites" show | grep -q 'site A: 0 requests wait; servers 1$' || fail "show"
   interrupted 0
@@ -93,12 +95,13 @@ servers_come_and_leave() {
 }
 
 records_are_selected() {
+  export IW_DDSS_DAEMON="$work/none"  # so are data nodes, and a selection with its workers
   begin 'address ' select-records data --records 2000
   export IW_DDSS="$said"
   "$programs/select-records" select --where 'id<17' --by both --show 2 >"$work/select.log" || fail "select"
   grep -q '^17 of 2000 records$' "$work/select.log" || fail "17 records"
   interrupted 0
-  unset IW_DDSS
+  unset IW_DDSS IW_DDSS_DAEMON
 }
 
 # Two at once, where the environment names a third program's space: each has a space of its own.

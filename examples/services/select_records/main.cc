@@ -106,7 +106,8 @@ int run_select(const Arguments& arguments, const StopSignal& stop) {
   const auto times = arguments.number("--repeat", 1, 1, 100'000);
   const auto shown = arguments.number("--show", 0, 0, 1'000'000);
   constexpr std::uint64_t records_max = 100'000'000;  // pools are committed when touched
-  const Space space = Space::join(arguments.text("--join"), Selection::pool_bytes(records_max));
+  const Space space =
+      Space::join_as_node(arguments.text("--join"), Selection::pool_bytes(records_max));
   Selection selection("/proc/self/exe", workers, stop);
   const auto found = select_repeatedly(&selection, *condition, ways, times);
   show(found, shown);

@@ -51,7 +51,7 @@ ROLE(data_nodes) {
 ROLE(other_data_node) {
   const std::string address = parent.hear_text();
   const auto records = std::stoull(parent.hear_text());
-  const Space space = Space::join(address, DataNode::pool_bytes(records));
+  const Space space = Space::join_as_node(address, DataNode::pool_bytes(records));
   const DataNode second(1, records, "127.0.0.1");
   parent.say(std::string("ready"));
   parent.hear_text();
@@ -62,7 +62,7 @@ class Selections : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Selections, GiveWhatLookingAtAllRecordsGives) {
   const Founder data("data_nodes", std::to_string(GetParam()));
-  const Space space = Space::join(data.address(), Selection::pool_bytes(GetParam()));
+  const Space space = Space::join_as_node(data.address(), Selection::pool_bytes(GetParam()));
   const command_line::StopSignal stop;
   Selection selection(SELECT_RECORDS, 3, stop);
   EXPECT_EQ(selection.records(), GetParam());
@@ -146,7 +146,7 @@ TEST(Sockets, GiveUpWhoDoesNotAnswer) {
 
 TEST(Selections, FailWhenAWorkerCannotWork) {
   const Founder data("data_nodes", "1000");
-  const Space space = Space::join(data.address(), Selection::pool_bytes(1000));
+  const Space space = Space::join_as_node(data.address(), Selection::pool_bytes(1000));
   const command_line::StopSignal stop;
   EXPECT_THROW(Selection("/bin/false", 1, stop), services::Failure);
 }

@@ -33,7 +33,11 @@ int check(int result, const char* what) {
   return result;
 }
 
-Space::Space(const ddss_options_t& options) {
+// `address` empty: as the environment says.
+Space::Space(const std::string& address, std::size_t pool_bytes) {
+  ddss_options_t options{};
+  options.pool_bytes = pool_bytes;
+  if (!address.empty()) options.join = address.c_str();
   const int error = ddss_init(&options);
   if (error == 0) return;
   if (error == DDSS_EARGUMENT) {
@@ -45,26 +49,26 @@ Space::Space(const ddss_options_t& options) {
 Space Space::found(std::size_t pool_bytes) {
   // Also in a terminal that was told of another space: what is shared here would meet what is there
   // under the same names.
-  for (const char* elsewhere : {"IW_DDSS", "IW_DDSS_DAEMON"}) unsetenv(elsewhere);
-  ddss_options_t options{};
-  options.pool_bytes = pool_bytes;
-  return Space(options);
+  unsetenv("IW_DDSS");
+  return join_or_found("", pool_bytes);
 }
 
-Space Space::join_or_found(const std::string& address, std::size_t pool_bytes) {
-  ddss_options_t options{};
-  options.pool_bytes = pool_bytes;
-  if (!address.empty()) options.join = address.c_str();
-  return Space(options);
+Space Space::join(const std::string& address) {
+  const bool is_of_daemon = address.empty() && std::getenv("IW_DDSS_DAEMON") != nullptr;
+  return is_of_daemon ? Space(address, pool_bytes_default) : join_as_node(address);
 }
 
-Space Space::join(const std::string& address, std::size_t pool_bytes) {
-  const bool is_elsewhere =
-      std::getenv("IW_DDSS") != nullptr || std::getenv("IW_DDSS_DAEMON") != nullptr;
-  if (address.empty() && !is_elsewhere) {
+Space Space::join_as_node(const std::string& address, std::size_t pool_bytes) {
+  if (address.empty() && std::getenv("IW_DDSS") == nullptr) {
     throw Failure("which space? Give --join ADDRESS (or set IW_DDSS): its founder printed it");
   }
   return join_or_found(address, pool_bytes);
+}
+
+// The processes that this one starts take part as it does.
+Space Space::join_or_found(const std::string& address, std::size_t pool_bytes) {
+  unsetenv("IW_DDSS_DAEMON");
+  return Space(address, pool_bytes);
 }
 
 ddss_key_t named(const std::string& name, std::size_t nbytes, ddss_model_t model) {

@@ -31,8 +31,13 @@ class Space {
   static constexpr std::size_t pool_bytes_default = 16 << 20;
   // A space of its own, whatever the environment says.
   static Space found(std::size_t pool_bytes = pool_bytes_default);
-  // `address` may be empty if the environment's IW_DDSS or IW_DDSS_DAEMON says where to.
-  static Space join(const std::string& address, std::size_t pool_bytes = pool_bytes_default);
+  // `address` may be empty if the environment's IW_DDSS_DAEMON or IW_DDSS says where to.
+  static Space join(const std::string& address);
+  // Not through a daemon: this process's memory comes and goes with it. `address` may be empty if
+  // IW_DDSS says where to.
+  static Space join_as_node(const std::string& address,
+                            std::size_t pool_bytes = pool_bytes_default);
+  // The same, and founds a space where neither says where to.
   static Space join_or_found(const std::string& address,
                              std::size_t pool_bytes = pool_bytes_default);
   ~Space() { ddss_finish(); }
@@ -40,7 +45,7 @@ class Space {
   Space& operator=(const Space&) = delete;
 
  private:
-  explicit Space(const ddss_options_t& options);
+  Space(const std::string& address, std::size_t pool_bytes);
 };
 
 // Of all who ask for a name one creates the segment: with the founder, so that it lives as long as

@@ -79,7 +79,7 @@ int run_server(const Arguments& arguments, const StopSignal& stop) {
   arguments.expect_words(2, "server needs a SITE");
   const Site first = site_named(arguments.words()[1]);
   const auto cost_us = static_cast<unsigned>(arguments.number("--cost-us", 100, 0, 1'000'000));
-  const Space space = Space::join(arguments.text("--join"));
+  const Space space = Space::join_as_node(arguments.text("--join"));
   const Shared shared;
   Server server(shared, first);
   say(services::format("server %d, place %zu: begins at site %s", ddss_node(), server.place(),
