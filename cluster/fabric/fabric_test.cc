@@ -14,40 +14,19 @@
 #include <sstream>
 #include <thread>
 
-#include "testing/children.h"
-#include "testing/transports.h"
+#include "fabric/fabric_fixture.h"
+#include "testing/seed.h"
 
 using namespace iw::fabric;
-using iw::testing::Child;
+using namespace iw::fabric_tests;
 using namespace std::chrono_literals;
 
 namespace {
-
-Deadline soon() { return Clock::now() + 30s; }
 
 Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 std::string text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-struct Process {
-  explicit Process(Transport transport = Transport::by_environment) {
-    std::string error;
-    Options options;
-    options.transport = transport;
-    fabric = Fabric::open(options, &error);
-    if (!fabric) ADD_FAILURE() << error;
-    Status status;
-    worker = fabric->add_worker(&status);
-  }
-  PeerId connect(const Address& address) const {
-    PeerId peer = 0;
-    EXPECT_EQ(worker->connect(address, soon(), &peer), Status::ok);
-    return peer;
-  }
-  std::unique_ptr<Fabric> fabric;
-  std::unique_ptr<Worker> worker;
-};
 
 // Sends everything back to where it came from. The payload goes with the handler, so a copy is
 // sent.
@@ -73,12 +52,6 @@ struct Heard {
   }
 };
 
-std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
-  std::vector<std::byte> bytes(size);
-  for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<std::byte>(i * 31 + seed);
-  return bytes;
-}
-
 }  // namespace
 
 // Echoes, and has memory of 1 MiB; its application thread never calls the fabric.
@@ -93,16 +66,12 @@ ROLE(target) {
   return 0;
 }
 
-class Fabrics : public ::testing::TestWithParam<const char*> {
+class Fabrics : public OverTransports {
  protected:
-  Fabrics() { setenv("IW_FABRIC", GetParam(), 1); }
   static Address address_of(const Child& child) { return child.line().hear_value<Address>(); }
-  static bool is_over(const std::string& transport) { return transport == GetParam(); }
   static bool is_shared_memory() { return !is_over("tcp") && !is_over("verbs"); }
 };
-INSTANTIATE_TEST_SUITE_P(Over, Fabrics,
-                         ::testing::ValuesIn(iw::testing::transports({"shm", "tcp", "auto"})),
-                         [](const auto& each) { return std::string(each.param); });
+OVER_TRANSPORTS(Fabrics, "shm", "tcp", "auto");
 
 TEST_P(Fabrics, MessagesGoThereAndBackInOrder) {
   const Child target("target");
@@ -129,22 +98,6 @@ TEST_P(Fabrics, MessagesGoThereAndBackInOrder) {
     EXPECT_EQ(heard.payloads.back(), payload);
   }
 }
-
-namespace {
-
-// The target's memory, seen from here.
-struct Seen {
-  Seen(const Child& child, const Process& here) {
-    peer = here.connect(child.line().hear_value<Address>());
-    Status status;
-    window = here.worker->open(peer, child.line().hear(), &status);
-    EXPECT_EQ(status, Status::ok) << to_string(status);
-  }
-  PeerId peer;
-  std::unique_ptr<Window> window;
-};
-
-}  // namespace
 
 TEST_P(Fabrics, WhatWasPutIsGot) {
   const Child target("target");
@@ -362,13 +315,10 @@ ROLE(caller) {
 // Not on shared memory, where who is killed in the middle of a send leaves a hole in the
 // transport's queue that nothing passes (docs/operations.md).
 class Connections : public Fabrics {};
-INSTANTIATE_TEST_SUITE_P(Over, Connections, ::testing::ValuesIn(iw::testing::transports({"tcp"})),
-                         [](const auto& each) { return std::string(each.param); });
+OVER_TRANSPORTS(Connections, "tcp");
 
 TEST_P(Connections, WhoDiesWhileTwoConnectTakesNobodyAlong) {
-  const unsigned seed = std::random_device{}();
-  std::printf("seed %u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937 random = iw::testing::seeded_random();
   const Process here;
   const int callers = is_over("tcp") ? 60 : 4;  // the rest are slow
   for (int i = 0; i < callers; i++) {

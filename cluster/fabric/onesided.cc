@@ -1,52 +1,21 @@
 // One-sided access. Memory that is mapped here as well is loaded and stored directly, without the
-// worker; for the rest the transport's operations are used, which its other end may have to help
-// with.
-#include <atomic>
-#include <cstring>
+// worker; adapters put and get by themselves; for the rest the memory's process is asked
+// (asking.h).
+#include <algorithm>
+#include <utility>
 
 #include "fabric/memory_key.h"
+#include "fabric/packed.h"
 #include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
 #include "fabric/ucx_worker.h"
+#include "fabric/words.h"
 
 namespace iw::fabric {
 namespace {
 
-UcxWindow& of_this_room(Window& window) { return static_cast<UcxWindow&>(window); }
-
-std::atomic_ref<std::uint64_t> word_at(const Window& window, std::size_t offset) {
-  return std::atomic_ref<std::uint64_t>(
-      *reinterpret_cast<std::uint64_t*>(window.direct() + offset));
-}
-
-// A few words are moved one by one: they may be words that others change by atomics meanwhile.
-constexpr std::size_t words_bytes_max = 64;
-
-bool is_words(std::size_t offset, std::size_t bytes) {
-  return bytes <= words_bytes_max && (offset | bytes) % sizeof(std::uint64_t) == 0;
-}
-
-void store(const Window& to, std::size_t offset, Bytes from) {
-  if (!is_words(offset, from.size())) {
-    std::memcpy(to.direct() + offset, from.data(), from.size());
-    return;
-  }
-  for (std::size_t at = 0; at < from.size(); at += sizeof(std::uint64_t)) {
-    std::uint64_t word;
-    std::memcpy(&word, from.data() + at, sizeof word);
-    word_at(to, offset + at).store(word, std::memory_order_relaxed);
-  }
-}
-
-void load(const Window& from, std::size_t offset, std::span<std::byte> to) {
-  if (!is_words(offset, to.size())) {
-    std::memcpy(to.data(), from.direct() + offset, to.size());
-    return;
-  }
-  for (std::size_t at = 0; at < to.size(); at += sizeof(std::uint64_t)) {
-    const std::uint64_t word = word_at(from, offset + at).load(std::memory_order_relaxed);
-    std::memcpy(to.data() + at, &word, sizeof word);
-  }
+const UcxWindow& of_this_room(const Window& window) {
+  return static_cast<const UcxWindow&>(window);
 }
 
 ucp_request_param_t callback_param(Op* op, ucp_send_nbx_callback_t call) {
@@ -60,7 +29,9 @@ ucp_request_param_t callback_param(Op* op, ucp_send_nbx_callback_t call) {
 }  // namespace
 
 UcxWindow::~UcxWindow() {
-  if (rkey != nullptr) ucp_rkey_destroy(rkey);
+  if (rkey == nullptr) return;
+  const Held held(worker_.lock_);
+  ucp_rkey_destroy(rkey);
 }
 
 std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) {
@@ -72,40 +43,74 @@ std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) 
   if (!parts || owner == nullptr || owner->parts.process.nonce != parts->process_nonce) return {};
   *status = owner->why;
   if (owner->state == PeerState::dead) return {};
-  auto window = std::make_unique<UcxWindow>(owner, peer, parts->size, parts->address);
-  *status = to_status(ucp_ep_rkey_unpack(owner->endpoint, transport_key.data(), &window->rkey));
+  auto window = std::make_unique<UcxWindow>(*this, owner, peer, *parts);
+  if (owner->parts.process == fabric_.name()) window->own_regions = &fabric_.regions();
+  *status = reach_without_asking(transport_key, window.get());
   if (*status != Status::ok) return {};
-  void* direct = nullptr;
-  if (ucp_rkey_ptr(window->rkey, parts->address, &direct) == UCS_OK) {
-    window->set_direct(static_cast<std::byte*>(direct));
-  }
   return window;
+}
+
+// On this machine by mapping the memory here, by adapters with the transport's key.
+Status UcxWorker::reach_without_asking(Bytes transport_key, UcxWindow* window) {
+  const Peer& owner = *window->peer_state;
+  const bool is_by_adapter = fabric_.transport() == Transport::verbs;
+  const bool is_here = owner.parts.process.host == fabric_.name().host;
+  if (transport_key.empty() || !(is_by_adapter || is_here)) return Status::ok;
+  if (!is_packed_key(transport_key)) return Status::bad_argument;
+  const auto framed = framed_key(transport_key);
+  const ucs_status_t unpacked = ucp_ep_rkey_unpack(owner.endpoint, framed.data(), &window->rkey);
+  if (unpacked != UCS_OK) return to_status(unpacked);
+  void* direct = nullptr;
+  if (ucp_rkey_ptr(window->rkey, window->remote_address, &direct) == UCS_OK) {
+    if (!is_mapped(direct, window->size())) return Status::bad_argument;
+    window->set_direct(static_cast<std::byte*>(direct));
+  } else if (!is_by_adapter) {
+    ucp_rkey_destroy(std::exchange(window->rkey, nullptr));
+  }
+  return Status::ok;
 }
 
 Status UcxWorker::check(const Window& window, std::size_t offset, std::size_t bytes,
                         bool is_word) const {
   if (offset > window.size() || bytes > window.size() - offset) return Status::bad_argument;
-  if (is_word && offset % sizeof(std::uint64_t) != 0) return Status::bad_argument;
+  const auto begin = reinterpret_cast<std::uintptr_t>(window.direct());
+  if (is_word && (begin + offset) % sizeof(std::uint64_t) != 0) return Status::bad_argument;
   return reach(window);
 }
 
 // What is posted asks this with the lock held: the endpoint goes with the peer.
 Status UcxWorker::reach(const Window& window) {
   const Peer& peer = *static_cast<const UcxWindow&>(window).peer_state;
-  return peer.state.load(std::memory_order_acquire) == PeerState::dead ? peer.why : Status::ok;
+  const PeerState state = peer.state.load(std::memory_order_acquire);
+  if (state == PeerState::connected) return Status::ok;
+  return state == PeerState::dead ? peer.why : Status::bad_argument;
+}
+
+// What the transport would only emulate, by messages of its own: UCX 1.13 ends a process that
+// answers one of those to a peer that was killed just then.
+bool UcxWorker::is_reached_by_messages(const Window& window, Operation operation) const {
+  return !is_onesided(operation, window);
 }
 
 Status UcxWorker::put(Window& to, std::size_t offset, Bytes from, Completion* done) {
+  return post_put(to, offset, from, false, done);
+}
+
+Status UcxWorker::post_put(const Window& to, std::size_t offset, Bytes from, bool is_told,
+                           Completion* done) {
   const Status checked = check(to, offset, from.size(), false);
-  if (checked != Status::ok || from.empty()) return checked;
+  if (checked != Status::ok) return checked;
+  if (from.empty()) return is_told ? flush(to.peer(), done) : Status::ok;
   if (to.direct() != nullptr) {
-    store(to, offset, from);
-    std::atomic_thread_fence(std::memory_order_release);
+    store(to.direct() + offset, from);
     return Status::ok;
   }
   const Held held(lock_);
   if (const Status reached = reach(to); reached != Status::ok) return reached;
-  auto& window = of_this_room(to);
+  const auto& window = of_this_room(to);
+  if (is_reached_by_messages(to, Operation::put)) {
+    return asker_.put(window, offset, from, is_told, done);
+  }
   Op* op = take_op(done);
   const auto param = callback_param(op, &on_done);
   return settle(ucp_put_nbx(window.peer_state->endpoint, from.data(), from.size(),
@@ -117,33 +122,17 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
   const Status checked = check(from, offset, to.size(), false);
   if (checked != Status::ok || to.empty()) return checked;
   if (from.direct() != nullptr) {
-    std::atomic_thread_fence(std::memory_order_acquire);
-    load(from, offset, to);
+    load(from.direct() + offset, to);
     return Status::ok;
   }
   const Held held(lock_);
   if (const Status reached = reach(from); reached != Status::ok) return reached;
-  auto& window = of_this_room(from);
+  const auto& window = of_this_room(from);
+  if (is_reached_by_messages(from, Operation::get)) return asker_.get(window, offset, to, done);
   Op* op = take_op(done);
   const auto param = callback_param(op, &on_done);
   return settle(ucp_get_nbx(window.peer_state->endpoint, to.data(), to.size(),
                             window.remote_address + offset, window.rkey, &param),
-                op);
-}
-
-// `before` is where the transport puts the old value; a swap takes the new one from there.
-Status UcxWorker::post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
-                              std::uint64_t operand, std::uint64_t* before, Completion* done) {
-  const Held held(lock_);
-  if (const Status reached = reach(at); reached != Status::ok) return reached;
-  auto& window = of_this_room(at);
-  Op* op = take_op(done);
-  auto param = callback_param(op, &on_done);
-  param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
-  param.datatype = ucp_dt_make_contig(sizeof operand);
-  param.reply_buffer = before;
-  return settle(ucp_atomic_op_nbx(window.peer_state->endpoint, operation, &operand, 1,
-                                  window.remote_address + offset, window.rkey, &param),
                 op);
 }
 
@@ -152,10 +141,12 @@ Status UcxWorker::fetch_add(Window& at, std::size_t offset, std::uint64_t add,
   const Status checked = check(at, offset, sizeof add, true);
   if (checked != Status::ok) return checked;
   if (at.direct() != nullptr) {
-    *before = word_at(at, offset).fetch_add(add);
+    *before = word_at(at.direct() + offset).fetch_add(add);
     return Status::ok;
   }
-  return post_atomic(UCP_ATOMIC_OP_ADD, at, offset, add, before, done);
+  const Held held(lock_);
+  if (const Status reached = reach(at); reached != Status::ok) return reached;
+  return asker_.fetch_add(of_this_room(at), offset, add, before, done);
 }
 
 Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t expected,
@@ -164,21 +155,27 @@ Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t exp
   if (checked != Status::ok) return checked;
   if (at.direct() != nullptr) {
     *before = expected;
-    word_at(at, offset).compare_exchange_strong(*before, desired);
+    word_at(at.direct() + offset).compare_exchange_strong(*before, desired);
     return Status::ok;
   }
-  *before = desired;
-  return post_atomic(UCP_ATOMIC_OP_CSWAP, at, offset, expected, before, done);
+  const Held held(lock_);
+  if (const Status reached = reach(at); reached != Status::ok) return reached;
+  return asker_.compare_swap(of_this_room(at), offset, expected, desired, before, done);
 }
 
 Status UcxWorker::flush(PeerId peer, Completion* done) {
   const Held held(lock_);
   Peer* found = find(peer);
-  if (found == nullptr) return Status::bad_argument;
+  if (found == nullptr || found->state == PeerState::connecting) return Status::bad_argument;
   if (found->state == PeerState::dead) return found->why;
+  return fabric_.transport() == Transport::verbs ? flush_endpoint(*found, done)
+                                                 : asker_.flush(peer, done);
+}
+
+Status UcxWorker::flush_endpoint(const Peer& peer, Completion* done) {
   Op* op = take_op(done);
   const auto param = callback_param(op, &on_done);
-  return settle(ucp_ep_flush_nbx(found->endpoint, &param), op);
+  return settle(ucp_ep_flush_nbx(peer.endpoint, &param), op);
 }
 
 bool UcxWorker::is_onesided(Operation operation, const Window& window) const {
@@ -199,10 +196,11 @@ bool UcxWorker::is_onesided(Operation operation, PeerId peer) const {
   return transport != Transport::tcp && found->parts.process.host == fabric_.name().host;
 }
 
-// An operation that a thread waits for. One that timed out is still the transport's: it keeps its
+// An operation that a thread waits for. One that timed out and is still the transport's keeps its
 // own buffer and goes when it is done.
 struct UcxWorker::Waited : Completion {
-  explicit Waited(std::size_t bytes = 0) : buffer(bytes) {
+  explicit Waited(std::size_t bytes = 0)
+      : memory(std::make_unique_for_overwrite<std::byte[]>(bytes)), buffer(memory.get(), bytes) {
     done = [](Completion& self, Status status) {
       auto& waited = static_cast<Waited&>(self);
       waited.result = status;
@@ -211,7 +209,8 @@ struct UcxWorker::Waited : Completion {
   }
   Status result = Status::pending;  // with the worker's lock held
   bool is_abandoned = false;
-  std::vector<std::byte> buffer;
+  std::unique_ptr<std::byte[]> memory;
+  std::span<std::byte> buffer;
   std::uint64_t word = 0;
 };
 
@@ -224,29 +223,37 @@ Status UcxWorker::await(Waited* waited, Deadline deadline, Post post) {
   const Status status = wait([&] { return waited->result != Status::pending; }, deadline);
   const Held held(lock_);
   if (waited->result != Status::pending) return waited->result;
-  waited->is_abandoned = true;
+  if (asker_.forget(waited)) {
+    delete waited;
+  } else {
+    waited->is_abandoned = true;
+  }
   return status;
 }
 
 Status UcxWorker::put(Window& to, std::size_t offset, Bytes from, Deadline deadline) {
   if (to.direct() != nullptr) return put(to, offset, from, nullptr);
   auto* waited = new Waited(from.size());
-  std::memcpy(waited->buffer.data(), from.data(), from.size());
-  const Status status =
-      await(waited, deadline, [&] { return put(to, offset, waited->buffer, waited); });
+  std::copy(from.begin(), from.end(), waited->buffer.begin());
+  const bool is_told = is_reached_by_messages(to, Operation::put);
+  const Status status = await(
+      waited, deadline, [&] { return post_put(to, offset, waited->buffer, is_told, waited); });
   if (status == Status::timed_out) return status;
   delete waited;
-  return status == Status::ok ? flush(to.peer(), deadline) : status;
+  return status == Status::ok && !is_told ? flush(to.peer(), deadline) : status;
 }
 
+// What was only asked for can be forgotten, and needs no buffer of its own.
 Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
                       Deadline deadline) {
   if (from.direct() != nullptr) return get(from, offset, to, nullptr);
-  auto* waited = new Waited(to.size());
-  const Status status =
-      await(waited, deadline, [&] { return get(from, offset, waited->buffer, waited); });
+  const bool is_asked_for = is_reached_by_messages(from, Operation::get);
+  auto* waited = new Waited(is_asked_for ? 0 : to.size());
+  const Status status = await(waited, deadline, [&] {
+    return get(from, offset, is_asked_for ? to : waited->buffer, waited);
+  });
   if (status == Status::timed_out) return status;
-  if (status == Status::ok) std::memcpy(to.data(), waited->buffer.data(), to.size());
+  if (status == Status::ok) std::copy(waited->buffer.begin(), waited->buffer.end(), to.begin());
   delete waited;
   return status;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "fabric/packed.h"
 #include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
 #include "fabric/ucx_worker.h"
@@ -41,8 +42,11 @@ bool UcxWorker::is_alive(PeerId peer) const {
 }
 
 ucs_status_t UcxWorker::set_internal_handlers() {
-  const std::pair<unsigned, ucp_am_recv_callback_t> handlers[] = {
-      {hello_id, &on_hello}, {welcome_id, &on_welcome}, {goodbye_id, &on_goodbye}};
+  const std::pair<unsigned, ucp_am_recv_callback_t> handlers[] = {{hello_id, &on_hello},
+                                                                  {welcome_id, &on_welcome},
+                                                                  {goodbye_id, &on_goodbye},
+                                                                  {request_id, &on_request},
+                                                                  {answer_id, &on_answer}};
   for (const auto& [id, call] : handlers) {
     ucp_am_handler_param_t param{};
     param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
@@ -114,7 +118,8 @@ Status UcxWorker::open_endpoint(const AddressParts& parts, Bytes transport_addre
   auto param =
       endpoint_params(is_own_process ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER);
   param.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-  param.address = reinterpret_cast<const ucp_address_t*>(transport_address.data());
+  const auto framed = framed_address(transport_address);
+  param.address = reinterpret_cast<const ucp_address_t*>(framed.data());
   return to_status(ucp_ep_create(worker_, &param, endpoint));
 }
 
@@ -143,7 +148,7 @@ Status UcxWorker::introduce(PeerId peer) {
     const bool is_awaited = its->worker->peers_[its->peer].state != PeerState::dead;
     if (status == Status::ok && is_awaited) its->worker->say_hello(its->peer);
   };
-  const Status flushed = flush(peer, connected);
+  const Status flushed = flush_endpoint(peers_[peer], connected);
   if (flushed == Status::pending) return Status::ok;
   delete connected;
   if (flushed != Status::ok) return flushed;
@@ -234,7 +239,7 @@ ucs_status_t UcxWorker::on_goodbye(void* worker, const void* header, std::size_t
   auto& self = *static_cast<UcxWorker*>(worker);
   PeerId from;
   if (!read_header(header, header_length, &from)) return UCS_OK;
-  self.after_progress_.emplace_back([&self, from] { self.fail(from, Status::peer_dead); });
+  self.fail_soon(from, Status::peer_dead);
   return UCS_OK;
 }
 
@@ -250,7 +255,12 @@ void UcxWorker::on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t 
   const auto id = static_cast<PeerId>(found - self.peers_.begin());
   const Status why =
       to_status(status) == Status::unreachable ? Status::unreachable : Status::peer_dead;
-  self.after_progress_.emplace_back([&self, id, why] { self.fail(id, why); });
+  self.fail_soon(id, why);
+}
+
+void UcxWorker::fail_soon(PeerId peer, Status why) {
+  after_progress_.emplace_back([this, peer, why] { fail(peer, why); });
+  fabric_.service().nudge_if_asleep();
 }
 
 void UcxWorker::note_death(const ProcessName& process) {
@@ -281,6 +291,7 @@ void UcxWorker::fail(PeerId id, Status why) {
   peer->why = why;
   peer->state = PeerState::dead;
   close_endpoint(*peer, true);
+  asker_.end_all(id, why);
   if (on_death_) on_death_(id);
 }
 

@@ -18,17 +18,35 @@ namespace {
 
 class UcxMemory final : public Memory {
  public:
-  UcxMemory(ucp_context_h context, ucp_mem_h mapped, std::span<std::byte> bytes,
-            std::vector<std::byte> key)
-      : context_(context), mapped_(mapped) {
+  UcxMemory(ucp_context_h context, ucp_mem_h mapped, std::span<std::byte> bytes, Regions& regions)
+      : context_(context), mapped_(mapped), regions_(regions), name_(regions.add(bytes)) {
     bytes_ = bytes;
-    key_ = std::move(key);
   }
-  ~UcxMemory() override { ucp_mem_unmap(context_, mapped_); }
+  ~UcxMemory() override {
+    if (name_) regions_.remove(*name_);
+    ucp_mem_unmap(context_, mapped_);
+  }
+  const std::optional<RegionName>& name() const { return name_; }
+  // Fails if the transport cannot name it.
+  Status make_key(const std::array<std::uint64_t, 2>& process_nonce, bool is_of_transport) {
+    const MemoryKey key{reinterpret_cast<std::uintptr_t>(bytes_.data()), bytes_.size(),
+                        process_nonce, *name_};
+    void* packed = nullptr;
+    std::size_t packed_bytes = 0;
+    if (is_of_transport) {
+      const ucs_status_t status = ucp_rkey_pack(context_, mapped_, &packed, &packed_bytes);
+      if (status != UCS_OK) return to_status(status);
+    }
+    key_ = encode(key, Bytes(static_cast<const std::byte*>(packed), packed_bytes));
+    if (packed != nullptr) ucp_rkey_buffer_release(packed);
+    return Status::ok;
+  }
 
  private:
   ucp_context_h context_;
   ucp_mem_h mapped_;
+  Regions& regions_;
+  const std::optional<RegionName> name_;
 };
 
 Transport from_environment() {
@@ -183,22 +201,18 @@ std::unique_ptr<Memory> UcxFabric::map(void* address, std::size_t bytes, Status*
   ucp_mem_h mapped = nullptr;
   *status = to_status(ucp_mem_map(context_, &params, &mapped));
   if (*status != Status::ok) return nullptr;
-  ucp_mem_attr_t attributes{};
-  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-  ucp_mem_query(mapped, &attributes);
-  void* packed = nullptr;
-  std::size_t packed_bytes = 0;
-  *status = to_status(ucp_rkey_pack(context_, mapped, &packed, &packed_bytes));
-  if (*status != Status::ok) {
-    ucp_mem_unmap(context_, mapped);
-    return nullptr;
+  if (address == nullptr) {  // of others' memory it tells what it has registered, which is more
+    ucp_mem_attr_t attributes{};
+    attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+    ucp_mem_query(mapped, &attributes);
+    address = attributes.address;
   }
-  const MemoryKey key{reinterpret_cast<std::uintptr_t>(attributes.address), bytes, name_.nonce};
-  auto encoded = encode(key, Bytes(static_cast<const std::byte*>(packed), packed_bytes));
-  ucp_rkey_buffer_release(packed);
-  return std::make_unique<UcxMemory>(context_, mapped,
-                                     std::span(static_cast<std::byte*>(attributes.address), bytes),
-                                     std::move(encoded));
+  auto memory = std::make_unique<UcxMemory>(
+      context_, mapped, std::span(static_cast<std::byte*>(address), bytes), regions_);
+  *status = memory->name() ? memory->make_key(name_.nonce, transport_ != Transport::tcp)
+                           : Status::no_memory;
+  if (*status != Status::ok) return nullptr;
+  return memory;
 }
 
 }  // namespace iw::fabric

@@ -9,6 +9,7 @@
 
 #include "fabric/door.h"
 #include "fabric/fabric.h"
+#include "fabric/regions.h"
 #include "fabric/service.h"
 
 namespace iw::fabric {
@@ -26,6 +27,7 @@ class UcxFabric final : public Fabric {
 
   Door& door() { return *door_; }
   Service& service() { return *service_; }
+  Regions& regions() { return regions_; }
   const ProcessName& name() const { return name_; }
   const Place& place() const { return door_->place(); }
   std::chrono::microseconds spin() const { return spin_; }
@@ -36,6 +38,7 @@ class UcxFabric final : public Fabric {
   const Transport transport_;
   const std::chrono::microseconds spin_;
   const ProcessName name_;
+  Regions regions_;
   std::atomic<std::uint32_t> next_worker_{0};
   std::unique_ptr<Door> door_;
   std::unique_ptr<Service> service_;

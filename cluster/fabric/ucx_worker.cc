@@ -18,8 +18,6 @@ constexpr int polls_a_clock = 8;                     // reading the clock costs 
 constexpr int messages_a_turn = 256;                 // then deadlines are looked at
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
-// The library's fastest way is for one piece of about this size.
-constexpr std::size_t one_piece_bytes_max = 128;
 static_assert(one_piece_bytes_max <= sizeof(Op::header));
 
 }  // namespace
@@ -71,6 +69,7 @@ UcxWorker::~UcxWorker() {
     close_listener();
     for (Peer& peer : peers_) close_endpoint(peer, true);
     progress_until_closed();
+    for (PeerId id = 0; id < peers_.size(); id++) asker_.end_all(id, Status::peer_dead);
   }
   ucp_worker_destroy(worker_);
 }

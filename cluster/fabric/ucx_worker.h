@@ -16,7 +16,10 @@
 #include <mutex>
 #include <set>
 
+#include "fabric/answering.h"
+#include "fabric/asking.h"
 #include "fabric/fabric.h"
+#include "fabric/memory_key.h"
 #include "fabric/process_name.h"
 #include "fabric/worker_lock.h"
 
@@ -26,6 +29,8 @@ class UcxFabric;
 class UcxWorker;
 
 inline constexpr std::size_t peers_max = 65536;
+// The library's fastest way is for one piece of about this size.
+inline constexpr std::size_t one_piece_bytes_max = 128;
 
 enum class PeerState : std::uint8_t { connecting, connected, dead };
 
@@ -36,6 +41,8 @@ struct Peer {
   PeerId own_index_there = 0;  // once connected
   std::atomic<PeerState> state{PeerState::connecting};
   Status why = Status::peer_dead;  // of one that is dead
+  Asked asked;
+  Answered answered;
 };
 
 // Before a message's header. A message that is small, or was sent in place, travels in one piece,
@@ -55,16 +62,21 @@ struct Op {
 
 class UcxWindow final : public Window {
  public:
-  UcxWindow(Peer* peer, PeerId id, std::size_t size, std::uint64_t address)
-      : peer_state(peer), remote_address(address) {
+  UcxWindow(UcxWorker& worker, Peer* peer, PeerId id, const MemoryKey& key)
+      : peer_state(peer), remote_address(key.address), region(key.region), worker_(worker) {
     peer_ = id;
-    size_ = size;
+    size_ = key.size;
   }
   ~UcxWindow() override;
   void set_direct(std::byte* direct) { direct_ = direct; }
   Peer* peer_state;
   std::uint64_t remote_address;
-  ucp_rkey_h rkey = nullptr;
+  RegionName region;
+  Regions* own_regions = nullptr;  // of memory of this process
+  ucp_rkey_h rkey = nullptr;       // where the transport reaches the memory by itself
+
+ private:
+  UcxWorker& worker_;
 };
 
 class UcxWorker final : public Worker {
@@ -123,7 +135,10 @@ class UcxWorker final : public Worker {
   Served serve();
 
  private:
+  friend class Answerer;
+  friend class Asker;
   friend class Attendance;
+  friend class UcxWindow;
   struct HandlerSlot {
     UcxWorker* worker = nullptr;
     Handler handler = nullptr;
@@ -145,6 +160,7 @@ class UcxWorker final : public Worker {
   Status say_hello(PeerId peer);
   void take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by);
   void fail(PeerId peer, Status why);
+  void fail_soon(PeerId peer, Status why);
   void close_endpoint(Peer& peer, bool by_force);
   void close_endpoint(ucp_ep_h endpoint, bool by_force);
   ucp_request_param_t closing_param();
@@ -158,6 +174,10 @@ class UcxWorker final : public Worker {
                                  const ucp_am_recv_param_t*);
   static ucs_status_t on_goodbye(void*, const void*, std::size_t, void*, std::size_t,
                                  const ucp_am_recv_param_t*);
+  static ucs_status_t on_request(void*, const void*, std::size_t, void*, std::size_t,
+                                 const ucp_am_recv_param_t*);
+  static ucs_status_t on_answer(void*, const void*, std::size_t, void*, std::size_t,
+                                const ucp_am_recv_param_t*);
   static ucs_status_t on_message(void*, const void*, std::size_t, void*, std::size_t,
                                  const ucp_am_recv_param_t*);
   static void on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status);
@@ -181,8 +201,12 @@ class UcxWorker final : public Worker {
   static void on_sent(void* request, ucs_status_t status, void* completion);
   Status check(const Window& window, std::size_t offset, std::size_t bytes, bool is_word) const;
   static Status reach(const Window& window);
-  Status post_atomic(ucp_atomic_op_t operation, Window& at, std::size_t offset,
-                     std::uint64_t operand, std::uint64_t* before, Completion* done);
+  Status reach_without_asking(Bytes transport_key, UcxWindow* window);
+  bool is_reached_by_messages(const Window& window, Operation operation) const;
+  Status post_put(const Window& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
+  Status flush_endpoint(const Peer& peer, Completion* done);
+  // A message of the fabric's own. `data` stays where it is if the result is pending.
+  Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done);
   Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
                  unsigned flags = 0);
 
@@ -226,6 +250,8 @@ class UcxWorker final : public Worker {
   std::set<ucp_ep_h> called_by_;
   std::array<HandlerSlot, message_ids> handlers_;
   std::function<void(PeerId)> on_connect_, on_death_;
+  Asker asker_{*this};
+  Answerer answerer_{*this};
   std::deque<Op> ops_;
   std::vector<Op*> free_ops_;
 

@@ -1,0 +1,238 @@
+#include "fabric/asking.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "fabric/ucx_worker.h"
+
+namespace iw::fabric {
+namespace {
+
+bool is_over(const Question& question) {
+  return question.unasked == 0 && question.expected == 0 && question.in_transport == 0;
+}
+
+// Only these are said by who answers; `pending` would be no end.
+Status status_in(const Answer& answer) {
+  const auto said = static_cast<Status>(answer.status);
+  return said == Status::ok || said == Status::bad_argument ? said : Status::failed;
+}
+
+}  // namespace
+
+Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
+  if (free_.empty()) {
+    Question& made = questions_.emplace_back();
+    made.done = &Asker::on_sent;
+    made.asker = this;
+    made.request.token.place = questions_.size() - 1;
+    free_.push_back(&made);
+  }
+  Question* question = free_.back();
+  free_.pop_back();
+  const Token token{question->request.token.place, secrets_.next()};
+  question->request = request;
+  question->request.token = token;
+  question->request.from = worker_.find(peer)->own_index_there;
+  question->peer = peer;
+  question->whose = done;
+  question->to = nullptr;
+  question->before = nullptr;
+  question->puts = 0;
+  question->result = Status::ok;
+  return question;
+}
+
+// A put is never kept waiting, so that what asks whether puts are done comes after them.
+Status Asker::put(const UcxWindow& to, std::size_t offset, Bytes from, bool is_told,
+                  Completion* done) {
+  if (to.own_regions != nullptr) return to.own_regions->put(to.region, offset, from);
+  Asked& asked = to.peer_state->asked;
+  Question* question = add(to.peer(), {.region = to.region, .offset = offset}, done);
+  question->puts = ++asked.puts;
+  Request& request = question->request;
+  bool was_sent = true;
+  while (was_sent && !from.empty()) {
+    const Bytes piece = from.first(std::min(from.size(), piece_bytes_max));
+    from = from.subspan(piece.size());
+    request.access = from.empty() && is_told ? Access::put_and_tell : Access::put;
+    was_sent = send(to.peer(), request, piece, question, &question->in_transport);
+    request.offset += piece.size();
+  }
+  if (is_told || !was_sent) {
+    question->expected = 1;
+    asked.unanswered_bytes += answer_bytes;
+  }
+  if (!is_over(*question)) return Status::pending;
+  free_.push_back(question);
+  return Status::ok;
+}
+
+Status Asker::get(const UcxWindow& from, std::size_t offset, std::span<std::byte> to,
+                  Completion* done) {
+  if (from.own_regions != nullptr) return from.own_regions->get(from.region, offset, to);
+  Question* question =
+      add(from.peer(), {.access = Access::get, .region = from.region, .offset = offset}, done);
+  question->to = to.data();
+  question->unasked_bytes = to.size();
+  question->unasked = static_cast<std::uint32_t>((to.size() - 1) / piece_bytes_max + 1);
+  return ask(question);
+}
+
+Status Asker::fetch_add(const UcxWindow& at, std::size_t offset, std::uint64_t add_up,
+                        std::uint64_t* before, Completion* done) {
+  if (at.own_regions != nullptr) {
+    return at.own_regions->fetch_add(at.region, offset, add_up, before);
+  }
+  const Request request{
+      .access = Access::fetch_add, .region = at.region, .offset = offset, .operand = add_up};
+  Question* question = add(at.peer(), request, done);
+  question->before = before;
+  question->unasked = 1;
+  return ask(question);
+}
+
+Status Asker::compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_t expected,
+                           std::uint64_t desired, std::uint64_t* before, Completion* done) {
+  if (at.own_regions != nullptr) {
+    return at.own_regions->compare_swap(at.region, offset, expected, desired, before);
+  }
+  const Request request{.access = Access::compare_swap,
+                        .region = at.region,
+                        .offset = offset,
+                        .operand = expected,
+                        .desired = desired};
+  Question* question = add(at.peer(), request, done);
+  question->before = before;
+  question->unasked = 1;
+  return ask(question);
+}
+
+Status Asker::flush(PeerId peer, Completion* done) {
+  const Asked& asked = worker_.find(peer)->asked;
+  if (asked.puts == asked.puts_settled) return Status::ok;
+  Question* question = add(peer, {.access = Access::flush}, done);
+  question->puts = asked.puts;
+  question->unasked = 1;
+  return ask(question);
+}
+
+Status Asker::ask(Question* question) {
+  Peer& peer = *worker_.find(question->peer);
+  const bool is_first = peer.asked.waiting.empty();
+  if (!is_first || !ask_pieces(peer, question)) peer.asked.waiting.push_back(question);
+  return Status::pending;
+}
+
+void Asker::ask_what_waits(Peer& peer) {
+  auto& waiting = peer.asked.waiting;
+  while (!waiting.empty() && ask_pieces(peer, waiting.front())) waiting.pop_front();
+}
+
+// True if all of it has been asked.
+bool Asker::ask_pieces(Peer& peer, Question* question) {
+  Request& request = question->request;
+  while (question->unasked > 0) {
+    if (peer.asked.unanswered_bytes >= unanswered_bytes_max) return false;
+    const std::size_t bytes = std::min(question->unasked_bytes, piece_bytes_max);
+    if (request.access == Access::get) request.operand = bytes;
+    if (!send(question->peer, request, {}, nullptr, nullptr)) return false;
+    request.offset += bytes;
+    question->unasked--;
+    question->expected++;
+    question->unasked_bytes -= bytes;
+    question->expected_bytes += bytes;
+    peer.asked.unanswered_bytes += answer_bytes + bytes;
+  }
+  return true;
+}
+
+// What cannot be sent will not be: the peer is given up, and with it all that it was asked.
+bool Asker::send(PeerId peer, const Request& request, Bytes data, Completion* sent,
+                 unsigned* pending) {
+  const Status status = worker_.tell(worker_.find(peer)->endpoint, request_id,
+                                     std::as_bytes(std::span(&request, 1)), data, sent);
+  if (status == Status::pending && pending != nullptr) ++*pending;
+  if (status == Status::ok || status == Status::pending) return true;
+  worker_.fail_soon(peer, status == Status::unreachable ? status : Status::peer_dead);
+  return false;
+}
+
+void Asker::on_sent(Completion& self, Status status) {
+  auto& question = static_cast<Question&>(self);
+  question.in_transport--;
+  if (question.result == Status::ok) question.result = status;
+  question.asker->end_if_over(&question);
+}
+
+void Asker::end_if_over(Question* question) {
+  if (!is_over(*question)) return;
+  Completion* whose = question->whose;
+  const Status result = question->result;
+  free_.push_back(question);
+  if (whose != nullptr) whose->done(*whose, result);
+}
+
+Question* Asker::find(const Token& token) {
+  if (token.place >= questions_.size()) return nullptr;
+  Question& question = questions_[token.place];
+  return question.request.token.secret == token.secret ? &question : nullptr;
+}
+
+void Asker::take(const Answer& answer, Bytes data) {
+  Question* question = find(answer.token);
+  if (question == nullptr || question->peer != answer.from || question->expected == 0) return;
+  Peer& peer = *worker_.find(answer.from);
+  const std::size_t bytes = std::min(question->expected_bytes, piece_bytes_max);
+  Status status = status_in(answer);
+  if (status == Status::ok && data.size() != bytes) status = Status::failed;
+  question->expected--;
+  question->expected_bytes -= bytes;
+  peer.asked.unanswered_bytes -= answer_bytes + bytes;
+  peer.asked.puts_settled = std::max(peer.asked.puts_settled, question->puts);
+  if (status != Status::ok) {
+    question->result = status;
+    drop_unasked(question);
+  } else if (question->to != nullptr) {
+    std::memcpy(question->to, data.data(), bytes);
+    question->to += bytes;
+  } else if (question->before != nullptr) {
+    *question->before = answer.before;
+  }
+  end_if_over(question);
+  ask_what_waits(peer);
+}
+
+void Asker::drop_unasked(Question* question) {
+  if (question->unasked > 0) worker_.find(question->peer)->asked.waiting.remove(question);
+  question->unasked = 0;
+  question->unasked_bytes = 0;
+}
+
+bool Asker::forget(const Completion* done) {
+  const auto found = std::find_if(questions_.begin(), questions_.end(), [&](const Question& each) {
+    return each.whose == done && !is_over(each);
+  });
+  if (found == questions_.end() || found->in_transport > 0) return false;
+  found->whose = nullptr;
+  found->to = nullptr;
+  found->before = nullptr;
+  drop_unasked(&*found);
+  end_if_over(&*found);
+  return true;
+}
+
+void Asker::end_all(PeerId peer, Status why) {
+  worker_.find(peer)->asked = {};
+  for (std::size_t place = 0; place < questions_.size(); place++) {
+    Question& question = questions_[place];
+    if (question.peer != peer || is_over(question)) continue;
+    question.unasked = question.expected = 0;
+    question.unasked_bytes = question.expected_bytes = 0;
+    question.result = why;
+    end_if_over(&question);
+  }
+}
+
+}  // namespace iw::fabric

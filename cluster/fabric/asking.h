@@ -1,0 +1,85 @@
+// The asking side of access by messages (access_messages.h): what a worker has asked its peers to
+// do with their memory and not heard of yet.
+//
+// Invariants: an answer counts only if it comes from the peer that was asked, with the token of a
+// question that waits for it, and is as long as it should be. A question ends once: when all of it
+// is answered or its peer is dead, and the transport has let go of its buffer. Little more than
+// unanswered_bytes_max is asked of a peer at a time; what is beyond waits its turn.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <vector>
+
+#include "fabric/access_messages.h"
+#include "fabric/secrets.h"
+
+namespace iw::fabric {
+
+class Asker;
+class UcxWorker;
+class UcxWindow;
+struct Peer;
+
+// Is done, as a Completion, when the transport has taken a piece of a put.
+struct Question : Completion {
+  Asker* asker = nullptr;
+  Completion* whose = nullptr;  // nullptr: of nobody any more
+  PeerId peer = 0;
+  Request request;             // for the next piece
+  std::uint32_t unasked = 0;   // pieces
+  std::uint32_t expected = 0;  // pieces that were asked for
+  std::size_t unasked_bytes = 0, expected_bytes = 0;
+  std::byte* to = nullptr;  // of a get
+  std::uint64_t* before = nullptr;
+  std::uint64_t puts = 0;  // that are settled when this is answered
+  unsigned in_transport = 0;
+  Status result = Status::ok;
+};
+
+// What a peer has been asked.
+struct Asked {
+  std::size_t unanswered_bytes = 0;
+  std::list<Question*> waiting;
+  std::uint64_t puts = 0, puts_settled = 0;
+};
+
+// All with the worker's lock held, of windows whose peer is connected. The results are those of the
+// worker's operations.
+class Asker {
+ public:
+  explicit Asker(UcxWorker& worker) : worker_(worker) {}
+
+  // is_told: done only when the put, and all before it, are visible.
+  Status put(const UcxWindow& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
+  Status get(const UcxWindow& from, std::size_t offset, std::span<std::byte> to, Completion* done);
+  Status fetch_add(const UcxWindow& at, std::size_t offset, std::uint64_t add,
+                   std::uint64_t* before, Completion* done);
+  Status compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_t expected,
+                      std::uint64_t desired, std::uint64_t* before, Completion* done);
+  Status flush(PeerId peer, Completion* done);
+  // Nobody waits for it any more. False: its buffers are still in use, or it is no question.
+  bool forget(const Completion* done);
+
+  void take(const Answer& answer, Bytes data);
+  void end_all(PeerId peer, Status why);
+
+ private:
+  Question* add(PeerId peer, const Request& request, Completion* done);
+  Status ask(Question* question);
+  void ask_what_waits(Peer& peer);
+  bool ask_pieces(Peer& peer, Question* question);
+  bool send(PeerId peer, const Request& request, Bytes data, Completion* sent, unsigned* pending);
+  Question* find(const Token& token);
+  void drop_unasked(Question* question);
+  static void on_sent(Completion& self, Status status);
+  void end_if_over(Question* question);
+
+  UcxWorker& worker_;
+  Secrets secrets_;
+  std::deque<Question> questions_;
+  std::vector<Question*> free_;
+};
+
+}  // namespace iw::fabric

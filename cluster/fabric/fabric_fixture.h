@@ -1,0 +1,72 @@
+// What tests of the fabric have in common: a part in it, and memory of another process seen there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.h"
+#include "testing/children.h"
+#include "testing/transports.h"
+
+namespace iw::fabric_tests {
+
+using namespace fabric;
+using testing::Child;
+
+inline Deadline soon() { return Clock::now() + std::chrono::seconds(30); }
+
+struct Process {
+  explicit Process(Transport transport = Transport::by_environment) {
+    std::string error;
+    Options options;
+    options.transport = transport;
+    fabric = Fabric::open(options, &error);
+    if (!fabric) ADD_FAILURE() << error;
+    Status status;
+    worker = fabric->add_worker(&status);
+  }
+  PeerId connect(const Address& address) const {
+    PeerId peer = 0;
+    EXPECT_EQ(worker->connect(address, soon(), &peer), Status::ok);
+    return peer;
+  }
+  std::unique_ptr<Fabric> fabric;
+  std::unique_ptr<Worker> worker;
+};
+
+// A child's memory, seen from here; the child says its address and then the memory's key.
+struct Seen {
+  Seen(const Child& child, const Process& here) {
+    peer = here.connect(child.line().hear_value<Address>());
+    Status status;
+    window = here.worker->open(peer, child.line().hear(), &status);
+    EXPECT_EQ(status, Status::ok) << to_string(status);
+  }
+  PeerId peer;
+  std::unique_ptr<Window> window;
+};
+
+inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<std::byte>(i * 31 + seed);
+  return bytes;
+}
+
+// The parameter is the transport.
+class OverTransports : public ::testing::TestWithParam<const char*> {
+ protected:
+  OverTransports() { setenv("IW_FABRIC", GetParam(), 1); }
+  static bool is_over(const std::string& transport) { return transport == GetParam(); }
+};
+
+}  // namespace iw::fabric_tests
+
+// Of a class derived from OverTransports.
+#define OVER_TRANSPORTS(fixture, ...)                                                   \
+  INSTANTIATE_TEST_SUITE_P(Over, fixture,                                               \
+                           ::testing::ValuesIn(iw::testing::transports({__VA_ARGS__})), \
+                           [](const auto& each) { return std::string(each.param); })
