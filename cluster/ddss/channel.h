@@ -35,20 +35,25 @@ enum class Call : std::uint32_t {
   lock_word,
 };
 
-// What a call is about; which members count is for the call to say.
+// What a call is about; which members count is for the call to say. With the slot's state it is one
+// cache line, for each that one processor wrote and another reads costs as much as a get.
 struct Request {
   Call call = Call::hello;
   Which which = Which::current;
-  Hold hold = Hold::exclusive;
-  std::int32_t may_wait = 0;
   Key key = 0;
   std::uint64_t offset = 0;
   std::uint64_t nbytes = 0;  // of the slot's data, or of what is allocated
   std::uint64_t version = 0;
+  Hold hold = Hold::exclusive;
+  std::int32_t may_wait = 0;
   std::int32_t count = 0;
   ddss_model_t model = DDSS_NULL;
+};
+
+// The data that go with Call::allocate; Call::describe is answered with a ddss_description_t.
+struct AllocationText {
   ddss_allocation_t how{};  // without its pointers
-  std::array<char, name_bytes_max + 1> name{};
+  NameText name{};          // empty: none
 };
 
 struct Answer {
@@ -57,7 +62,6 @@ struct Answer {
   std::int32_t node = 0;
   Key key = 0;
   std::uint64_t word = 0;  // a version, or the lock's
-  ddss_description_t description{};
 };
 
 enum class SlotState : std::uint32_t { asked, answered, given_up };
@@ -75,6 +79,7 @@ struct alignas(64) Channel {
     Request request;
     alignas(64) Answer answer;
   };
+  static_assert(sizeof(Slot) == 2 * 64);
   std::array<Slot, slots_in_channel> slots;
 
   Slot& slot(std::uint32_t number) { return slots[number % slots_in_channel]; }

@@ -197,17 +197,18 @@ int Client::await_nodes(int count) {
 }
 
 int Client::allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t& how, Key* key) {
-  Request request = request_of(Call::allocate, 0, 0, size);
-  request.model = model;
-  request.how = how;
-  request.how.name = nullptr;
-  request.how.was_created = nullptr;
+  const auto mine = channel();
+  if (mine == nullptr) return DDSS_ENODE;
   const std::string name = how.name == nullptr ? "" : how.name;
   const bool is_fit = name.size() <= name_bytes_max && (how.name == nullptr || !name.empty());
   if (!is_fit) return DDSS_EARGUMENT;
-  name.copy(request.name.data(), name_bytes_max);
+  Request request = request_of(Call::allocate, 0, 0, size);
+  request.model = model;
+  AllocationText text{how, text_of_name(name)};
+  text.how.name = nullptr;
+  text.how.was_created = nullptr;
   Answer answer;
-  const int error = call(request, &answer);
+  const int error = mine->call(request, bytes_of(text), {}, &answer);
   *key = answer.key;
   if (error == 0 && how.was_created != nullptr) *how.was_created = answer.was_created;
   return error;
@@ -216,10 +217,10 @@ int Client::allocate(std::size_t size, ddss_model_t model, const ddss_allocation
 int Client::release(Key key) { return call(request_of(Call::release, key), nullptr); }
 
 int Client::describe(Key key, ddss_description_t* description) {
-  Answer answer;
-  const int error = call(request_of(Call::describe, key), &answer);
-  if (error == 0) *description = answer.description;
-  return error;
+  const auto mine = channel();
+  const auto to = std::as_writable_bytes(std::span(description, 1));
+  return mine == nullptr ? DDSS_ENODE
+                         : mine->call(request_of(Call::describe, key), {}, to, nullptr);
 }
 
 int Client::is_onesided(Key key) { return call(request_of(Call::is_onesided, key), nullptr); }

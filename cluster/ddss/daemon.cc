@@ -8,6 +8,16 @@
 #include <cstring>
 
 namespace iw::ddss {
+namespace {
+
+template <typename T>
+T copy_of(const std::byte* data) {
+  T copy;
+  std::memcpy(&copy, data, sizeof copy);
+  return copy;
+}
+
+}  // namespace
 
 Daemon::Daemon(Node& node, const DaemonSocket& socket, std::chrono::microseconds spin)
     : node_(node),
@@ -88,14 +98,18 @@ void Daemon::answer(Channel& channel, std::uint32_t number) {
   const Answer given = call(request, channel.data(number));
   slot.answer = given;
   auto asked = SlotState::asked;
-  if (!slot.state.compare_exchange_strong(asked, SlotState::answered)) undo(request, given);
+  if (!slot.state.compare_exchange_strong(asked, SlotState::answered)) {
+    undo(request, channel.data(number), given);
+  }
 }
 
 // What nobody knows that he has.
-void Daemon::undo(const Request& request, const Answer& answer) {
+void Daemon::undo(const Request& request, const std::byte* data, const Answer& answer) {
   if (answer.result != 0) return;
   if (request.call == Call::lock) node_.unlock(request.key);
-  if (request.call == Call::allocate && request.name[0] == '\0') node_.release(answer.key);
+  const bool is_nameless =
+      request.call == Call::allocate && name_of(copy_of<AllocationText>(data).name).empty();
+  if (is_nameless) node_.release(answer.key);
 }
 
 Answer Daemon::call(const Request& request, std::byte* data) {
@@ -111,13 +125,13 @@ Answer Daemon::call(const Request& request, std::byte* data) {
       answer.result = node_.await_nodes(request.count);
       break;
     case Call::allocate:
-      answer.result = allocate(request, &answer);
+      answer.result = allocate(request, data, &answer);
       break;
     case Call::release:
       answer.result = node_.release(request.key);
       break;
     case Call::describe:
-      answer.result = node_.describe(request.key, &answer.description);
+      answer.result = describe(request.key, data);
       break;
     case Call::is_onesided:
       answer.result = node_.is_onesided(request.key);
@@ -153,12 +167,20 @@ int Daemon::call_with_data(const Request& request, std::byte* data, Answer* answ
   return DDSS_EARGUMENT;
 }
 
-int Daemon::allocate(const Request& request, Answer* answer) {
-  const std::string name(request.name.data(), strnlen(request.name.data(), name_bytes_max));
-  ddss_allocation_t how = request.how;
+int Daemon::allocate(const Request& request, const std::byte* data, Answer* answer) {
+  const auto text = copy_of<AllocationText>(data);
+  const std::string name = name_of(text.name);
+  ddss_allocation_t how = text.how;
   how.name = name.empty() ? nullptr : name.c_str();
   how.was_created = &answer->was_created;
   return node_.allocate(request.nbytes, request.model, how, &answer->key);
+}
+
+int Daemon::describe(Key key, std::byte* data) {
+  ddss_description_t description{};
+  const int error = node_.describe(key, &description);
+  std::memcpy(data, &description, sizeof description);
+  return error;
 }
 
 // The node's number; and its address as text.

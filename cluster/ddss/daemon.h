@@ -36,10 +36,11 @@ class Daemon {
   void reap();
   void serve(Served& served);
   void answer(Channel& channel, std::uint32_t number);
-  void undo(const Request& request, const Answer& answer);
+  void undo(const Request& request, const std::byte* data, const Answer& answer);
   Answer call(const Request& request, std::byte* data);
   int call_with_data(const Request& request, std::byte* data, Answer* answer);
-  int allocate(const Request& request, Answer* answer);
+  int allocate(const Request& request, const std::byte* data, Answer* answer);
+  int describe(Key key, std::byte* data);
   int hello(std::byte* data);
 
   Node& node_;
