@@ -11,21 +11,58 @@
 
 namespace {
 
-bool write_file(const std::string& path, const char* text) {
-  const std::string unfinished = path + ".new";
-  std::ofstream file(unfinished);
-  file << text << '\n';
-  return file.flush() && std::rename(unfinished.c_str(), path.c_str()) == 0;
+constexpr char help[] =
+    R"(Usage: interweave-amns [--file FILE]
+The name server of Active Messages and containers: processes register endpoints by strings, and look
+them up. What is registered ends with the endpoint that registered it. The server prints
+`listening NAME` once it is ready, and ends with Ctrl-C or SIGTERM.
+
+  --file FILE  writes its NAME there as well; the file goes with the server
+  --help       this text
+
+Clients are given IW_AMNS=NAME or IW_AMNS=file:FILE. IW_FABRIC=auto|shm|tcp|verbs says what carries
+messages (docs/operations.md).
+
+Example:
+  interweave-amns --file /tmp/amns &
+  IW_AMNS=file:/tmp/amns ./tally              # of docs/containers.md
+)";
+
+int failed(const std::string& why) {
+  std::fprintf(stderr, "interweave-amns: %s\n", why.c_str());
+  return 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const bool has_file = argc == 3 && std::string(argv[1]) == "--file";
-  if (argc != 1 && !has_file) {
-    std::fprintf(stderr, "usage: interweave-amns [--file FILE]\n");
-    return 2;
+// A file with the server's name; empty path: none. Goes with this, unless it names another server.
+class NameFile {
+ public:
+  explicit NameFile(std::string path) : path_(std::move(path)) {}
+  ~NameFile() {
+    if (!text_.empty() && read() == text_) unlink(path_.c_str());
   }
+  // Whether it names a server that is there.
+  bool is_taken() const { return !path_.empty() && AMNS_Init(("file:" + path_).c_str()) == AM_OK; }
+  bool write(const char* text) {
+    if (path_.empty()) return true;
+    const std::string unfinished = path_ + ".new";
+    std::ofstream file(unfinished);
+    file << text << '\n';
+    if (!file.flush() || std::rename(unfinished.c_str(), path_.c_str()) != 0) return false;
+    text_ = text;
+    return true;
+  }
+
+ private:
+  std::string read() const {
+    std::string text;
+    std::ifstream(path_) >> text;
+    return text;
+  }
+  const std::string path_;
+  std::string text_;  // that was written
+};
+
+int serve(const std::string& path) {
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
@@ -33,23 +70,35 @@ int main(int argc, char** argv) {
   sigprocmask(SIG_BLOCK, &ends, nullptr);  // in the library's threads, too
   iw::am::NameServer server;
   en_t name;
-  int result = AM_Init();
-  if (result == AM_OK) result = server.start(&name);
   char text[AM_NAME_CARRIED_BYTES];
+  if (AM_Init() != AM_OK) return 1;  // has said why
+  NameFile file(path);
+  if (file.is_taken()) return failed(path + " names a server that is there; use that one");
+  int result = server.start(&name);
   if (result == AM_OK) result = AM_NameToCarried(name, text);
-  if (result != AM_OK) {
-    std::fprintf(stderr, "interweave-amns: %s\n", AM_StrError(result));
-    return 1;
-  }
-  if (has_file && !write_file(argv[2], text)) {
-    std::fprintf(stderr, "interweave-amns: %s cannot be written\n", argv[2]);
-    return 1;
-  }
+  if (result != AM_OK) return failed(AM_StrError(result));
+  if (!file.write(text)) return failed(path + " cannot be written");
   std::printf("listening %s\n", text);
   std::fflush(stdout);
   int number = 0;
   sigwait(&ends, &number);
-  if (has_file) unlink(argv[2]);
-  AM_Terminate();
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string option = argc > 1 ? argv[1] : "";
+  if (option == "--help") {
+    std::fputs(help, stdout);
+    return 0;
+  }
+  const bool has_file = argc == 3 && option == "--file";
+  if (argc != 1 && !has_file) {
+    failed("takes --file FILE, and nothing else; try --help");
+    return 2;
+  }
+  const int status = serve(has_file ? argv[2] : "");
+  AM_Terminate();
+  return status;
 }

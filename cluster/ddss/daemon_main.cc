@@ -5,6 +5,7 @@
 // Prints `listening FILE` and `address ADDRESS` once it is ready; SIGTERM and SIGINT end it.
 #include <signal.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -15,56 +16,87 @@ namespace {
 
 iw::ddss::Daemon* running = nullptr;
 
-int usage() {
-  std::fprintf(stderr,
-               "usage: interweave-ddss --socket FILE [--join ADDRESS] [--pool BYTES] "
-               "[--sleep-at-once]\n");
-  return 2;
+constexpr char help[] =
+    R"(Usage: interweave-ddss --socket FILE [OPTION]...
+A node of a DDSS space for the processes of this machine, which come and go: they share its memory and
+reach that of the other nodes through it. Prints `listening FILE` and the space's `address ADDRESS` once
+it is ready, and ends with Ctrl-C or SIGTERM; what lies in its memory is gone then.
+
+  --socket FILE    where processes of the same user find it: they are given IW_DDSS_DAEMON=FILE
+  --join ADDRESS   takes part in the space that another node has (or IW_DDSS); else founds one
+  --pool BYTES     of memory that it gives to the space (67108864)
+  --sleep-at-once  waits without polling for 20 us first
+  --help           this text
+
+IW_FABRIC=auto|shm|tcp|verbs says what carries memory and messages (docs/operations.md).
+
+Example:
+  interweave-ddss --socket /tmp/ddss &
+  IW_DDSS_DAEMON=/tmp/ddss ./visits           # of docs/ddss.md
+)";
+
+int failed(const std::string& why, int status = 1) {
+  std::fprintf(stderr, "interweave-ddss: %s\n", why.c_str());
+  return status;
 }
 
-int failed(const std::string& why) {
-  std::fprintf(stderr, "interweave-ddss: %s\n", why.c_str());
-  return 1;
+int misused(const std::string& why) { return failed(why + "; try --help", 2); }
+
+struct CommandLine {
+  iw::ddss::NodeOptions node;
+  std::string path;
+  std::chrono::microseconds spin{20};
+};
+
+bool read_bytes(const std::string& text, std::size_t* bytes) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped_at, error] = std::from_chars(text.data(), end, *bytes);
+  return error == std::errc{} && stopped_at == end && *bytes > 0;
+}
+
+// Why it is none; empty: it is.
+std::string read_options(int argc, char** argv, CommandLine* all) {
+  const char* join = std::getenv("IW_DDSS");
+  if (join != nullptr) all->node.join = join;
+  for (int i = 1; i < argc; i++) {
+    const std::string option = argv[i];
+    if (option == "--sleep-at-once") {
+      all->spin = all->node.spin = std::chrono::microseconds(0);
+      continue;
+    }
+    const bool is_known = option == "--socket" || option == "--join" || option == "--pool";
+    if (!is_known) return "'" + option + "' is no option";
+    if (i + 1 == argc) return option + " needs a value";
+    const std::string value = argv[++i];
+    if (option == "--socket") all->path = value;
+    if (option == "--join") all->node.join = value;
+    if (option == "--pool" && !read_bytes(value, &all->node.pool_bytes)) {
+      return "--pool: '" + value + "' is no number of bytes";
+    }
+  }
+  return all->path.empty() ? "--socket FILE is needed" : "";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  iw::ddss::NodeOptions node_options;
-  std::string path;
-  std::chrono::microseconds spin{20};
-  const char* join = std::getenv("IW_DDSS");
-  if (join != nullptr) node_options.join = join;
-  for (int i = 1; i < argc; i++) {
-    const std::string option = argv[i];
-    if (option == "--sleep-at-once") {
-      spin = node_options.spin = std::chrono::microseconds(0);
-      continue;
-    }
-    if (i + 1 == argc) return usage();
-    const std::string value = argv[++i];
-    if (option == "--socket") {
-      path = value;
-    } else if (option == "--join") {
-      node_options.join = value;
-    } else if (option == "--pool") {
-      node_options.pool_bytes = std::strtoull(value.c_str(), nullptr, 10);
-    } else {
-      return usage();
-    }
+  if (argc == 2 && std::string(argv[1]) == "--help") {
+    std::fputs(help, stdout);
+    return 0;
   }
-  if (path.empty() || node_options.pool_bytes == 0) return usage();
-  std::string why;
-  const auto socket = iw::ddss::DaemonSocket::open(path, &why);
-  if (socket == nullptr) return failed(path + ": " + why);
+  CommandLine given;
+  std::string why = read_options(argc, argv, &given);
+  if (!why.empty()) return misused(why);
+  const auto socket = iw::ddss::DaemonSocket::open(given.path, &why);
+  if (socket == nullptr) return failed(given.path + ": " + why);
   int error = 0;
-  const auto node = iw::ddss::Node::open(node_options, &error);
+  const auto node = iw::ddss::Node::open(given.node, &error);
   if (node == nullptr) return failed(ddss_error_text(error));
-  iw::ddss::Daemon daemon(*node, *socket, spin);
+  iw::ddss::Daemon daemon(*node, *socket, given.spin);
   running = &daemon;
   signal(SIGTERM, [](int) { running->stop(); });
   signal(SIGINT, [](int) { running->stop(); });
-  std::printf("listening %s\naddress %s\n", path.c_str(), node->address().c_str());
+  std::printf("listening %s\naddress %s\n", given.path.c_str(), node->address().c_str());
   std::fflush(stdout);
   daemon.run();
   return 0;
