@@ -4,7 +4,7 @@
 //
 // - A Fabric is a process's part; a Worker is a bundle of communication with an address of its own.
 //   A worker is progressed by whoever polls it or waits on it, and its handlers run there, one at a
-//   time; the fabric's service thread progresses the workers that nobody polls, so that what the
+//   time; the fabric's service threads progress the workers that nobody polls, so that what the
 //   transport only emulates (see is_onesided) is answered while the application computes.
 // - Every call may be made from any thread. From inside a handler a thread may send, put, get and
 // so
@@ -78,7 +78,7 @@ struct Message {
   PeerId from;
   Bytes header;  // these two live until the handler returns
   Bytes payload;
-  bool by_service;  // the handler runs on the service thread
+  bool by_service;  // the handler runs on a service thread
 };
 using Handler = void (*)(void* context, const Message& message);
 using MessageId = std::uint8_t;

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,12 +15,15 @@ namespace {
 constexpr int tick_ms = 1;
 // Some transports lose a wake-up now and then (soft RoCE does).
 constexpr int sleep_ms_max = 250;
+// How long handlers may run before others' are run by another thread.
+constexpr int relief_ms = 2;
 
 }  // namespace
 
 Service::Service(Door& door) : door_(door) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   nudge_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  timer_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   for (const int fd : {nudge_fd_, door_.event_fd()}) {
     epoll_event event{};
     event.events = EPOLLIN;
@@ -29,46 +33,57 @@ Service::Service(Door& door) : door_(door) {
 }
 
 void Service::start() {
-  thread_ = std::thread([this] { run(); });
+  const Lock held(mutex_);
+  take_duty();
+  threads_.emplace_back([this] { run(); });
 }
 
 void Service::stop() {
-  is_stopping_ = true;
+  {
+    const Lock held(mutex_);
+    is_stopping_ = true;  // threads_ does not change from here on
+  }
   nudge();
-  thread_.join();
+  set_timer(1);  // each relief that hears it tells the next
+  for (std::thread& each : threads_) each.join();
 }
 
 Service::~Service() {
+  close(timer_fd_);
   close(nudge_fd_);
   close(epoll_);
 }
 
 void Service::add(UcxWorker* worker) {
   {
-    const std::lock_guard held(mutex_);
-    clients_.push_back(Client{worker});
+    const Lock held(mutex_);
+    clients_.push_back(std::make_unique<Client>(Client{worker}));
+    changes_++;
   }
   nudge();
 }
 
 void Service::remove(UcxWorker* worker) {
-  const std::lock_guard held(mutex_);
-  const auto found = std::find_if(clients_.begin(), clients_.end(),
-                                  [&](const Client& each) { return each.worker == worker; });
+  Lock held(mutex_);
+  const auto is_it = [&](const auto& each) { return each->worker == worker; };
+  const auto found = std::find_if(clients_.begin(), clients_.end(), is_it);
   if (found == clients_.end()) return;
-  if (found->is_watched) epoll_ctl(epoll_, EPOLL_CTL_DEL, worker->event_fd(), nullptr);
-  clients_.erase(found);
+  Client& client = **found;
+  served_.wait(held, [&] { return !client.is_served; });
+  if (client.is_watched) epoll_ctl(epoll_, EPOLL_CTL_DEL, worker->event_fd(), nullptr);
+  std::erase_if(clients_, is_it);  // the place may have changed
+  changes_++;
 }
 
 void Service::note_death(const ProcessName& process) {
   const std::lock_guard held(mutex_);
-  for (const Client& client : clients_) client.worker->note_death(process);
+  for (const auto& client : clients_) client->worker->note_death(process);
 }
 
 std::vector<std::byte> Service::transport_address(std::uint32_t worker) const {
   const std::lock_guard held(mutex_);
-  for (const Client& client : clients_) {
-    if (client.worker->number() == worker) return client.worker->transport_address();
+  for (const auto& client : clients_) {
+    if (client->worker->number() == worker) return client->worker->transport_address();
   }
   return {};
 }
@@ -79,17 +94,64 @@ void Service::nudge() {
 }
 
 void Service::run() {
-  bool is_tick = true;
+  do {
+    be_on_duty();
+  } while (wait_for_duty());
+}
+
+// With the mutex held. Sees to it that there is a relief.
+void Service::take_duty() {
+  duty_++;
+  is_serving_ = false;
+  if (reliefs_ > 0 || threads_.size() >= threads_max || is_stopping_) return;
+  threads_.emplace_back([this] {
+    if (wait_for_duty()) run();
+  });
+}
+
+void Service::set_timer(int ms) {
+  itimerspec timer{};
+  timer.it_value.tv_nsec = ms * 1'000'000;
+  timerfd_settime(timer_fd_, 0, &timer, nullptr);
+}
+
+// Until the thread on duty has progressed one worker for as long as the timer runs.
+bool Service::wait_for_duty() {
+  Lock held(mutex_);
+  reliefs_++;
   while (!is_stopping_) {
+    held.unlock();
+    std::uint64_t times;
+    [[maybe_unused]] const ssize_t got = read(timer_fd_, &times, sizeof times);
+    held.lock();
+    if (is_stopping_) break;
+    const bool is_late = is_serving_ && is_timed_ && serving_ == timed_;
+    is_timed_ = is_serving_ && !is_late;
+    timed_ = serving_;
+    if (is_timed_) set_timer(relief_ms);
+    if (!is_late) continue;
+    reliefs_--;
+    take_duty();
+    return true;
+  }
+  set_timer(1);
+  return false;
+}
+
+void Service::be_on_duty() {
+  const std::uint64_t duty = duty_;
+  bool is_tick = true;
+  while (!is_stopping_ && is_on_duty(duty)) {
     if (!is_tick) {
       is_asleep_ = true;  // whoever changes something from here on nudges
-      is_tick = round();
+      is_tick = round(duty);
+      if (!is_on_duty(duty)) return;
       if (is_tick) is_asleep_ = false;
     }
     sleep(is_tick);
     is_asleep_ = false;
     door_.handle();
-    is_tick = round();
+    is_tick = round(duty);
   }
 }
 
@@ -104,27 +166,52 @@ void Service::sleep(bool is_tick) {
   }
 }
 
-bool Service::round() {
-  const std::lock_guard held(mutex_);
+bool Service::round(std::uint64_t duty) {
+  Lock held(mutex_);
   bool must_follow = false;
   is_busy_ = false;
-  for (Client& client : clients_) {
-    const Care care = look_after(client);
+  const std::uint64_t changes = changes_;
+  for (std::size_t i = 0; i < clients_.size(); i++) {
+    const Care care = look_after(*clients_[i], held);
+    if (!is_on_duty(duty)) return true;
     is_busy_ = is_busy_ || care == Care::busy;
     must_follow = must_follow || care == Care::polled || care == Care::busy;
   }
-  return must_follow;
+  return must_follow || changes_ != changes;
 }
 
-Service::Care Service::look_after(Client& client) {
+Service::Care Service::look_after(Client& client, Lock& held) {
+  if (client.is_served) return Care::waited_on;  // who does nudges
   const std::uint64_t polls = client.worker->polls();
   const bool has_moved = polls != client.polls;
   client.polls = polls;
   if (has_moved) return Care::polled;
   if (client.worker->is_waited_on()) return Care::waited_on;
-  if (client.worker->serve() == UcxWorker::Served::busy) return Care::busy;
-  watch(client);
-  return Care::armed;
+  return serve(client, held);
+}
+
+Service::Care Service::serve(Client& client, Lock& held) {
+  const std::uint64_t duty = duty_;
+  client.is_served = is_serving_ = true;
+  serving_++;
+  if (!is_timed_) {
+    is_timed_ = true;
+    timed_ = serving_;
+    set_timer(relief_ms);
+  }
+  held.unlock();
+  const UcxWorker::Served served = client.worker->serve();
+  held.lock();
+  client.is_served = false;
+  served_.notify_all();
+  if (served == UcxWorker::Served::armed) watch(client);
+  if (is_on_duty(duty)) {
+    is_serving_ = false;
+  } else {
+    nudge();  // who is on duty has passed it over
+  }
+  if (served == UcxWorker::Served::busy) return Care::busy;
+  return served == UcxWorker::Served::armed ? Care::armed : Care::polled;
 }
 
 void Service::watch(Client& client) {

@@ -1,13 +1,22 @@
-// The service thread: progresses the workers that nobody polls or waits on, and keeps the door.
+// The service threads: progress the workers that nobody polls or waits on, and keep the door.
 //
-// It looks at a worker's count of polls. While that moves, or a thread waits on the worker, it
-// leaves the worker alone, and looks again after a tick. Else it progresses the worker, arms it and
-// sleeps until something arrives. When it has armed all, or the rest are waited on by threads that
-// sleep themselves, it sleeps without a tick; then whoever stops waiting, or leaves something under
-// way, nudges it.
+// One is on duty. It looks at a worker's count of polls. While that moves, or a thread waits on the
+// worker, it leaves the worker alone, and looks again after a tick. Else it progresses the worker,
+// arms it and sleeps until something arrives. When it has armed all, or the rest are waited on by
+// threads that sleep themselves, it sleeps without a tick; then whoever stops waiting, or leaves
+// something under way, nudges it.
+//
+// A handler that takes long holds up its own worker only: one of the threads is on duty, another is
+// relief and waits for a timer that runs while a worker is progressed; when it has run out the
+// relief takes over. Threads are made when they are needed, up to threads_max.
+//
+// Invariants: a worker is progressed by one thread at a time, without the mutex. Only the thread on
+// duty keeps the door, and it is replaced only while it progresses a worker.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -20,10 +29,12 @@ class UcxWorker;
 
 class Service {
  public:
+  static constexpr std::size_t threads_max = 16;
+
   explicit Service(Door& door);
   ~Service();
   void start();
-  void stop();  // afterwards the thread has ended
+  void stop();  // afterwards the threads have ended
   void add(UcxWorker* worker);
   void remove(UcxWorker* worker);  // afterwards the service knows it no more
   // Called by the door, on this thread.
@@ -39,24 +50,45 @@ class Service {
     UcxWorker* worker;
     std::uint64_t polls = 0;
     bool is_watched = false;  // its descriptor is in the set
+    bool is_served = false;   // a thread progresses it
   };
+  using Lock = std::unique_lock<std::mutex>;
   enum class Care { armed, waited_on, polled, busy };
-  void run();
-  Care look_after(Client& client);
-  bool round();  // true: another must follow within a tick
+
+  // The thread on duty.
+  void be_on_duty();
+  bool is_on_duty(std::uint64_t duty) const { return duty_ == duty; }
+  Care look_after(Client& client, Lock& held);
+  Care serve(Client& client, Lock& held);
+  bool round(std::uint64_t duty);  // true: another must follow within a tick
   void watch(Client& client);
   void nudge();
   void sleep(bool is_tick);
 
+  // The relief.
+  void run();
+  void take_duty();
+  bool wait_for_duty();  // false: the service stops
+  void set_timer(int ms);
+
   Door& door_;
   int epoll_ = -1;
   int nudge_fd_ = -1;
+  int timer_fd_ = -1;
   std::atomic<bool> is_asleep_{false};
   std::atomic<bool> is_stopping_{false};
-  bool is_busy_ = false;
+  std::atomic<std::uint64_t> duty_{0};  // who is on duty: counts the changes
+  bool is_busy_ = false;                // of the thread on duty
+
   mutable std::mutex mutex_;
-  std::vector<Client> clients_;
-  std::thread thread_;
+  std::condition_variable served_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::uint64_t changes_ = 0;  // of clients_
+  // What the thread on duty progresses: counts; and what the timer runs for.
+  bool is_serving_ = false, is_timed_ = false;
+  std::uint64_t serving_ = 0, timed_ = 0;
+  std::size_t reliefs_ = 0;  // threads that wait for the timer
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace iw::fabric

@@ -347,7 +347,7 @@ bool UcxWorker::arm() {
 }
 
 UcxWorker::Served UcxWorker::serve() {
-  if (!lock_.try_lock()) return Served::busy;
+  if (!lock_.try_lock()) return Served::in_use;
   is_service_ = true;
   unsigned handled = 0;
   for (int i = 0; i < messages_a_turn; i++) {

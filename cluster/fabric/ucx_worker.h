@@ -125,13 +125,13 @@ class UcxWorker final : public Worker {
   void leave() override { lock_.unlock(); }
   bool in_handler() const override { return lock_.is_mine(); }
 
-  // For the fabric and its service thread.
+  // For the fabric and its service threads.
   std::uint32_t number() const { return number_; }
   const std::vector<std::byte>& transport_address() const { return transport_address_; }
   void note_death(const ProcessName& process);
   bool is_waited_on() const { return attending_.load() > 0; }
   std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
-  enum class Served { armed, busy };
+  enum class Served { armed, busy, in_use };
   Served serve();
 
  private:
@@ -237,7 +237,7 @@ class UcxWorker final : public Worker {
   mutable WorkerLock lock_;
   std::atomic<std::chrono::microseconds> spin_;
   bool is_progressing_ = false;  // in the transport, which calls handlers
-  bool is_service_ = false;      // who holds the lock is the service thread
+  bool is_service_ = false;      // who holds the lock is a service thread
 
   std::deque<Peer> peers_;
   std::vector<Peer*> peer_at_;  // where they are, which a deque is slow to find

@@ -22,8 +22,9 @@
  * dead.
  *
  * Threads: all calls may be made from any thread. Handlers of an AM_SEQ bundle run only in the
- * program's own AM calls; those of an AM_PAR bundle run on the library's thread, too, while the
- * program does not poll. A handler may reply, and look up what it was sent; requests, maps and
+ * program's own AM calls; those of an AM_PAR bundle run on the library's threads, too, while the
+ * program does not poll: one that takes long holds up those of its bundle only, as long as there
+ * are fewer than sixteen such. A handler may reply, and look up what it was sent; requests, maps and
  * waits from a handler return AM_ERR_RESOURCE. Bundles are not to be freed from handlers.
  */
 #ifndef INTERWEAVE_AM_H
