@@ -1,6 +1,7 @@
 // Containers between real processes: what the writer's process calls, readers in others have.
 #include "containers/container_processes.h"
 #include "interweave/am.h"
+#include "testing/transports.h"
 
 using namespace iw::containers_test;
 
@@ -48,7 +49,8 @@ struct iw::containers::Marshalled<Cargo> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Over, Containers, ::testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Over, Containers,
+                         ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Containers, ReadersInOtherProcessesHaveWhatTheWriterCalled) {

@@ -1,6 +1,7 @@
 // The writer's role between processes that stop and die, and a name server that does not answer.
 #include "containers/container_processes.h"
 #include "interweave/am.h"
+#include "testing/transports.h"
 
 using namespace iw::containers_test;
 
@@ -128,7 +129,7 @@ class Roles : public Containers {
     unsetenv("IW_AMNS_TIMEOUT_MS");
   }
 };
-INSTANTIATE_TEST_SUITE_P(Over, Roles, ::testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Over, Roles, ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Roles, AreKeptByAWriterThatCannotGiveUpTheName) {
