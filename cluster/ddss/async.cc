@@ -181,7 +181,7 @@ int Node::start_put(Key key, std::span<const std::byte> from, std::unique_ptr<Op
   std::shared_ptr<Segment> segment;
   int error = find(key, &segment);
   if (error != 0) return error;
-  if (segment->is_put_sent(from.size())) {
+  if (segment->can_put_be_sent(from.size())) {
     *started = std::make_unique<Stored>(*this, segment, from);
     return 0;
   }

@@ -8,6 +8,7 @@
 
 #include "ddss/ddss_fixture.h"
 #include "ddss/lock_words.h"
+#include "testing/seed.h"
 
 using namespace iw::ddss;
 
@@ -307,11 +308,7 @@ ROLE(worker) {
 }
 
 TEST_P(Locks, SurviveWorkersThatAreKilledAndStoppedAtRandom) {
-  const char* given = std::getenv("IW_SEED");
-  const unsigned seed =
-      given != nullptr ? static_cast<unsigned>(std::atol(given)) : std::random_device()();
-  std::printf("IW_SEED=%u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937 random = iw::testing::seeded_random();
   const ddss_key_t key = allocate_on(0, 16, DDSS_NULL);
   constexpr int workers = 5;
   for (int i = 0; i < workers; i++) {

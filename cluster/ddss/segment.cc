@@ -43,9 +43,9 @@ bool Segment::is_plain_put() const {
   return descriptor_.model == DDSS_NULL || descriptor_.model == DDSS_READ;
 }
 
-bool Segment::is_put_sent(std::size_t bytes) const {
+bool Segment::can_put_be_sent(std::size_t bytes) const {
   const bool is_counted = descriptor_.model == DDSS_VERSION || descriptor_.model == DDSS_DELTA;
-  return (is_plain_put() || is_counted) && is_to_be_sent(bytes);
+  return (is_plain_put() || is_counted) && !is_onesided_ && bytes <= fabric::payload_bytes_max;
 }
 
 int Segment::get(std::size_t offset, std::span<std::byte> to, Which which, std::uint64_t* version) {
@@ -115,8 +115,12 @@ int Segment::get_plain(std::size_t offset, std::span<std::byte> to) {
   return error != 0 ? error : check_key();
 }
 
+// One message takes the place of two to five that the fabric would send (over TCP: 19 us in place
+// of 39 to 100 for a few bytes). From some size on, what it costs to copy is more than that.
 bool Segment::is_to_be_sent(std::size_t bytes) const {
-  return !is_onesided_ && bytes <= fabric::payload_bytes_max;
+  constexpr std::size_t sent_max = 512 << 10;
+  static_assert(sent_max <= fabric::payload_bytes_max);
+  return !is_onesided_ && bytes <= sent_max;
 }
 
 int Segment::put_plain(std::size_t offset, std::span<const std::byte> from) {

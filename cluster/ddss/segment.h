@@ -42,8 +42,9 @@ class Segment {
   // Whether get (put) is nothing but access to the data, so that it can go on by itself.
   bool is_plain_get() const;
   bool is_plain_put() const;
-  // Whether a put is one message to the node with the data, and nothing besides.
-  bool is_put_sent(std::size_t bytes) const;
+  // Whether a put can be one message to the node with the data, and nothing besides, so that
+  // starting it waits for nothing.
+  bool can_put_be_sent(std::size_t bytes) const;
   const Link& data() const { return data_; }
   std::size_t data_offset() const { return descriptor_.data_offset + sizeof(BlockHeader); }
 
