@@ -49,7 +49,7 @@ void measure_here(const Case& measured, const char* put, const char* get, Table*
 }
 
 // As many at once as the daemon takes of a thread; the time of one.
-void measure_async(const Case& measured, Table* table) {
+void measure_async(const Case& measured, const char* put_name, const char* get_name, Table* table) {
   constexpr int at_once = 8;
   for (const std::size_t bytes : sizes) {
     const ddss_key_t key = allocate_there(bytes, DDSS_NULL);
@@ -67,8 +67,8 @@ void measure_async(const Case& measured, Table* table) {
     for (const auto& each : got) {
       if (each != sent) fail("what was put is not what is got");
     }
-    table->row("daemon_async_put", "null", bytes, measured, "interweave", put_us);
-    table->row("daemon_async_get", "null", bytes, measured, "interweave", get_us);
+    table->row(put_name, "null", bytes, measured, "interweave", put_us);
+    table->row(get_name, "null", bytes, measured, "interweave", get_us);
     check(ddss_release(key));
   }
 }
@@ -90,6 +90,7 @@ void measure_models(const Case& measured, Table* table) {
   options.sleeps_at_once = measured.is_blocking ? 1 : 0;
   check(ddss_init(&options));
   measure_here(measured, "put", "get", table);
+  measure_async(measured, "async_put", "async_get", table);
   check(ddss_finish());
   const std::string path =
       std::filesystem::temp_directory_path() / ("bench-ddss-" + std::to_string(getpid()));
@@ -100,7 +101,7 @@ void measure_models(const Case& measured, Table* table) {
     options.daemon = path.c_str();
     check(ddss_init(&options));
     measure_here(measured, "daemon_put", "daemon_get", table);
-    measure_async(measured, table);
+    measure_async(measured, "daemon_async_put", "daemon_async_get", table);
     check(ddss_finish());
   }
   std::filesystem::remove(path);
