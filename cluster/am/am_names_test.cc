@@ -212,5 +212,37 @@ TEST_F(NameServer, AnAnswerThatComesTooLateIsNobodys) {
     return result;
   };
   EXPECT_EQ(looked_up("nobody's"), AM_ERR_RESOURCE);
-  EXPECT_EQ(looked_up("late"), AM_OK) << "it was asked, and is done";
+  EXPECT_EQ(looked_up("late"), AM_ERR_RESOURCE) << "nobody has it who does not know it";
+}
+
+// What was registered before stays, though its registrar has given up saying so again.
+TEST_F(NameServer, OnlyTheRegistrationThatWasGivenUpIsUndone) {
+  setenv("IW_AMNS_TIMEOUT_MS", "100", 1);
+  EXPECT_EQ(AMNS_Init(nullptr), AM_OK);
+  unsetenv("IW_AMNS_TIMEOUT_MS");
+  const Endpoint here;
+  const auto until_answered = [](const auto& call) {
+    int result;
+    while ((result = call()) == AM_ERR_NOT_SENT) {
+    }
+    return result;
+  };
+  ASSERT_EQ(until_answered([&] { return AMNS_Register("mine", here.name); }), AM_OK);
+  server_.stop();
+  EXPECT_EQ(AMNS_Register("mine", here.name), AM_ERR_NOT_SENT);
+  server_.go_on();
+  en_t name;
+  EXPECT_EQ(until_answered([&] { return AMNS_Lookup("mine", &name); }), AM_OK);
+}
+
+TEST_F(NameServer, AStringIsOneEndpointsAlsoWithinAProcess) {
+  const Endpoint one, other;
+  ASSERT_EQ(AMNS_Register("mine", one.name), AM_OK);
+  EXPECT_EQ(AMNS_Register("mine", one.name), AM_OK) << "it is";
+  EXPECT_EQ(AMNS_Register("mine", other.name), AM_ERR_IN_USE);
+  en_t name;
+  ASSERT_EQ(AMNS_Lookup("mine", &name), AM_OK);
+  EXPECT_EQ(bytes_of(name), bytes_of(one.name));
+  ASSERT_EQ(AMNS_Unregister("mine"), AM_OK);
+  EXPECT_EQ(AMNS_Register("mine", other.name), AM_OK);
 }

@@ -1,7 +1,6 @@
 #include "am/name_server.h"
 
 #include "am/bundle.h"
-#include "am/name_messages.h"
 
 namespace iw::am {
 namespace {
@@ -16,7 +15,16 @@ std::string text_of(const void* block, std::size_t nbytes) {
   return {static_cast<const char*>(block), nbytes};
 }
 
-bool is_string(std::size_t nbytes) { return nbytes >= 1 && nbytes <= string_bytes_max; }
+// A claim and the string after it.
+bool read(const void* block, std::size_t nbytes, Claim* claim, std::string* string) {
+  const bool is_sound = nbytes > sizeof *claim && nbytes - sizeof *claim <= string_bytes_max;
+  if (!is_sound) return false;
+  std::memcpy(claim, block, sizeof *claim);
+  *string = text_of(static_cast<const std::byte*>(block) + sizeof *claim, nbytes - sizeof *claim);
+  return true;
+}
+
+void answer(void* token, int result) { AM_ReplyI1(token, take_answer, nullptr, 0, result); }
 
 // The servers of this process by their endpoints.
 std::map<ep_t, NameServer*>& servers() {
@@ -44,6 +52,7 @@ int NameServer::start(en_t* own_name) {
   AM_SetHandler(endpoint, register_name, reinterpret_cast<am_handler_fn>(&on_register));
   AM_SetHandler(endpoint, look_up_name, reinterpret_cast<am_handler_fn>(&on_look_up));
   AM_SetHandler(endpoint, unregister_name, reinterpret_cast<am_handler_fn>(&on_unregister));
+  AM_SetHandler(endpoint, undo_registration, reinterpret_cast<am_handler_fn>(&on_undo));
   return AM_SetTag(endpoint, name_service_tag);
 }
 
@@ -54,26 +63,40 @@ NameServer& NameServer::of_token(void* token, en_t* asking) {
   return *servers().at(endpoint);
 }
 
+// Whose it is may say so again.
+int NameServer::enter(const std::string& string, const Claim& claim, const en_t& asking) {
+  const auto found = registered_.find(string);
+  if (found != registered_.end()) {
+    const Registration& there = found->second;
+    const bool is_the_same = is_same(there.owner, asking) && is_same(there.claim.name, claim.name);
+    return is_the_same ? AM_OK : AM_ERR_IN_USE;
+  }
+  if (registered_.size() >= registrations_max) return AM_ERR_RESOURCE;
+  registered_[string] = {claim, asking};
+  return AM_OK;
+}
+
 void NameServer::on_register(void* token, void* block, std::size_t nbytes) {
-  en_t asking, name;
+  en_t asking;
   NameServer& self = of_token(token, &asking);
-  if (nbytes < sizeof name || !is_string(nbytes - sizeof name)) {
-    AM_ReplyI1(token, take_answer, nullptr, 0, AM_ERR_BAD_ARG);
-    return;
-  }
-  std::memcpy(&name, block, sizeof name);
-  const std::string string =
-      text_of(static_cast<const std::byte*>(block) + sizeof name, nbytes - sizeof name);
+  Claim claim;
+  std::string string;
+  if (!read(block, nbytes, &claim, &string)) return answer(token, AM_ERR_BAD_ARG);
+  answer(token, self.enter(string, claim, asking));
+}
+
+// Who asked for it has given it up before it was answered.
+void NameServer::on_undo(void* token, void* block, std::size_t nbytes) {
+  en_t asking;
+  NameServer& self = of_token(token, &asking);
+  Claim claim;
+  std::string string;
+  if (!read(block, nbytes, &claim, &string)) return answer(token, AM_ERR_BAD_ARG);
   const auto found = self.registered_.find(string);
-  int result = AM_OK;
-  if (found != self.registered_.end() && !is_same(found->second.owner, asking)) {
-    result = AM_ERR_IN_USE;
-  } else if (found == self.registered_.end() && self.registered_.size() >= registrations_max) {
-    result = AM_ERR_RESOURCE;
-  } else {
-    self.registered_.insert_or_assign(string, Registration{name, asking});
-  }
-  AM_ReplyI1(token, take_answer, nullptr, 0, result);
+  const bool is_it = found != self.registered_.end() && is_same(found->second.owner, asking) &&
+                     found->second.claim.number == claim.number;
+  if (is_it) self.registered_.erase(found);
+  answer(token, AM_OK);
 }
 
 void NameServer::on_look_up(void* token, void* block, std::size_t nbytes) {
@@ -81,9 +104,9 @@ void NameServer::on_look_up(void* token, void* block, std::size_t nbytes) {
   NameServer& self = of_token(token, &asking);
   const auto found = self.registered_.find(text_of(block, nbytes));
   if (found == self.registered_.end()) {
-    AM_ReplyI1(token, take_answer, nullptr, 0, AM_ERR_RESOURCE);
+    answer(token, AM_ERR_RESOURCE);
   } else {
-    AM_ReplyI1(token, take_answer, &found->second.name, sizeof(en_t), AM_OK);
+    AM_ReplyI1(token, take_answer, &found->second.claim.name, sizeof(en_t), AM_OK);
   }
 }
 
@@ -93,7 +116,7 @@ void NameServer::on_unregister(void* token, void* block, std::size_t nbytes) {
   const auto found = self.registered_.find(text_of(block, nbytes));
   const bool may = found != self.registered_.end() && is_same(found->second.owner, asking);
   if (may) self.registered_.erase(found);
-  AM_ReplyI1(token, take_answer, nullptr, 0, may ? AM_OK : AM_ERR_RESOURCE);
+  answer(token, may ? AM_OK : AM_ERR_RESOURCE);
 }
 
 void NameServer::forget(const en_t& owner) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "interweave/am.h"
+#include "am/name_messages.h"
 
 namespace iw::am {
 
@@ -19,13 +19,15 @@ class NameServer {
 
  private:
   struct Registration {
-    en_t name;
+    Claim claim;
     en_t owner;
   };
+  int enter(const std::string& string, const Claim& claim, const en_t& asking);
   static NameServer& of_token(void* token, en_t* asking);
   static void on_register(void* token, void* block, std::size_t nbytes);
   static void on_look_up(void* token, void* block, std::size_t nbytes);
   static void on_unregister(void* token, void* block, std::size_t nbytes);
+  static void on_undo(void* token, void* block, std::size_t nbytes);
   void forget(const en_t& owner);
 
   std::map<std::string, Registration> registered_;

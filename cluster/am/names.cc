@@ -1,5 +1,7 @@
 // The name server's clients: AMNS_*. One call at a time asks and waits for the answer. Answers come
-// in the order of the questions, one to each, also to those that nobody waits for any more.
+// in the order of the questions, one to each, also to those that nobody waits for any more. A
+// registration that is not waited for any more is undone by a second question, for which there is
+// room: nobody has a name without knowing it.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -20,7 +22,7 @@ struct Client {
   eb_t bundle = nullptr;
   ep_t endpoint = nullptr;
   std::chrono::milliseconds patience{};
-  std::uint64_t asked = 0;
+  std::uint64_t asked = 0, claims = 0;
   // Of the bundle's Exclusion.
   std::uint64_t answered = 0;
   int result = AM_OK;
@@ -44,18 +46,30 @@ void on_returned(int, op_t, const am_returned_t*) {
   client().result = AM_ERR_NOT_SENT;
 }
 
-int ask(handler_t what, const std::string& block, en_t* name) {
-  Client& self = client();
-  const std::lock_guard held(self.mutex);
-  if (self.bundle == nullptr) return AM_ERR_NOT_INIT;
-  // Waits while the answer to the last question, which was given up, has not come.
-  const int sent = AM_RequestI0(self.endpoint, 0, what, block.data(), block.size());
-  if (sent != AM_OK) return sent;
-  self.asked++;
+// These with the mutex held.
+bool wait_for_answers(Client& self) {
   const auto status = self.bundle->worker().wait([&] { return self.answered == self.asked; },
                                                  iw::fabric::Clock::now() + self.patience);
+  return status == iw::fabric::Status::ok;
+}
+
+int send(Client& self, handler_t what, const std::string& block) {
+  const int sent = AM_RequestI0(self.endpoint, 0, what, block.data(), block.size());
+  if (sent == AM_OK) self.asked++;
+  return sent;
+}
+
+int ask(Client& self, handler_t what, const std::string& block, en_t* name) {
+  if (self.bundle == nullptr) return AM_ERR_NOT_INIT;
+  // Those to earlier questions, which were given up.
+  if (!wait_for_answers(self)) return AM_ERR_NOT_SENT;
+  const int sent = send(self, what, block);
+  if (sent != AM_OK) return sent;
+  if (!wait_for_answers(self)) {
+    if (what == register_name) send(self, undo_registration, block);
+    return AM_ERR_NOT_SENT;
+  }
   const iw::fabric::Exclusion excluded(self.bundle->worker());
-  if (status != iw::fabric::Status::ok) return AM_ERR_NOT_SENT;
   if (self.result == AM_OK && name != nullptr) *name = self.name;
   return self.result;
 }
@@ -88,7 +102,7 @@ int make_endpoint(Client& self, const en_t& server) {
   if (result == AM_OK) {
     AM_SetHandler(self.endpoint, 0, reinterpret_cast<am_handler_fn>(&on_returned));
     AM_SetHandler(self.endpoint, take_answer, reinterpret_cast<am_handler_fn>(&on_answer));
-    result = AM_SetExpectedResources(self.endpoint, 1, 1);
+    result = AM_SetExpectedResources(self.endpoint, 1, 2);
     AM_SetRequestWait(self.bundle, std::chrono::duration<double>(self.patience).count());
   }
   if (result == AM_OK) result = AM_Map(self.endpoint, 0, server, name_service_tag);
@@ -119,18 +133,25 @@ int AMNS_Init(const char* server) {
 
 int AMNS_Register(const char* string, en_t name) {
   if (!is_string(string)) return AM_ERR_BAD_ARG;
-  const std::string block(reinterpret_cast<const char*>(name.bytes), sizeof name.bytes);
-  return ask(register_name, block + string, nullptr);
+  Client& self = client();
+  const std::lock_guard held(self.mutex);
+  const Claim claim{name, ++self.claims};
+  const std::string block(reinterpret_cast<const char*>(&claim), sizeof claim);
+  return ask(self, register_name, block + string, nullptr);
 }
 
 int AMNS_Lookup(const char* string, en_t* name) {
   if (!is_string(string) || name == nullptr) return AM_ERR_BAD_ARG;
-  return ask(look_up_name, string, name);
+  Client& self = client();
+  const std::lock_guard held(self.mutex);
+  return ask(self, look_up_name, string, name);
 }
 
 int AMNS_Unregister(const char* string) {
   if (!is_string(string)) return AM_ERR_BAD_ARG;
-  return ask(unregister_name, string, nullptr);
+  Client& self = client();
+  const std::lock_guard held(self.mutex);
+  return ask(self, unregister_name, string, nullptr);
 }
 
 }  // extern "C"

@@ -320,10 +320,10 @@ IW_AM_CALLS(8)
 /* The server (interweave-amns) prints its own name as text and can write it to a file. `server` is
  * that text or "file:PATH"; NULL: IW_AMNS says. BAD_ARG. */
 int AMNS_Init(const char* server);
-/* Of the calls below: NOT_SENT: no answer in 10 s, or IW_AMNS_TIMEOUT_MS as it was at AMNS_Init.
- * What was asked may be done all the same. */
-/* Strings have 1 to 255 bytes. A registration ends with its process. IN_USE: registered by another.
- */
+/* Of the calls below: NOT_SENT: no answer in 10 s, or IW_AMNS_TIMEOUT_MS as it was at AMNS_Init. A
+ * registration is undone then; an unregistration may be done all the same. */
+/* Strings have 1 to 255 bytes. A registration ends with its process. IN_USE: registered by another
+ * process, or for another endpoint. */
 int AMNS_Register(const char* string, en_t name);
 /* RESOURCE: not registered. */
 int AMNS_Lookup(const char* string, en_t* name);
