@@ -94,18 +94,20 @@ template <typename Condition>
 int ClientChannel::await(Condition is_over) {
   std::chrono::steady_clock::time_point deadline{};
   Channel& channel = end_->channel();
-  for (take_answers(); !is_over(); take_answers()) {
+  for (;;) {
+    const std::uint32_t answered = channel.answered.load(std::memory_order_acquire);
+    take_answers_before(answered);
+    if (is_over()) return 0;
     if (is_broken_) return DDSS_ENODE;
-    if (await_change(channel.answered, taken_, channel.client_sleeps, spin_)) continue;
+    if (await_change(channel.answered, answered, channel.client_sleeps, spin_)) continue;
     const auto now = std::chrono::steady_clock::now();
     if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + timeout_;
     if (end_->is_other_gone()) is_broken_ = true;
     if (!is_broken_ && now >= deadline) return DDSS_ETIMEDOUT;
   }
-  return 0;
 }
 
-// Unless it was answered just now, and with it all before it.
+// Unless it was answered just now, and with it all before it; that may not be counted yet.
 void ClientChannel::give_up(Pending& pending, int error) {
   auto state = SlotState::asked;
   auto& its_state = end_->channel().slot(pending.number).state;
@@ -116,10 +118,7 @@ void ClientChannel::give_up(Pending& pending, int error) {
   pending.answer.result = error;
 }
 
-void ClientChannel::take_answers() {
-  take_answers_before(end_->channel().answered.load(std::memory_order_acquire));
-}
-
+// Nothing if they are taken already.
 void ClientChannel::take_answers_before(std::uint32_t number) {
   Channel& channel = end_->channel();
   for (; static_cast<std::int32_t>(number - taken_) > 0; taken_++) {

@@ -42,7 +42,6 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
   template <typename Condition>
   int await(Condition is_over);
   void give_up(Pending& pending, int error);
-  void take_answers();
   void take_answers_before(std::uint32_t number);
   std::uint32_t unanswered() const { return submitted_ - taken_; }
 
