@@ -125,6 +125,27 @@ TEST_P(AskedFor, MoreThanMayBeUnderWayIsAllDone) {
   for (std::size_t i = 1; i < before.size(); i++) EXPECT_EQ(before[i], before[i - 1] + 1);
 }
 
+TEST_P(AskedFor, AFlushIsOfPutsByAskingAndOfOthers) {
+  const Child holder("holder");
+  const Process here;
+  const Seen seen(holder, here);
+  Status status;
+  const auto other = here.worker->open(seen.peer, holder.line().hear(), &status);
+  ASSERT_EQ(status, Status::ok);
+  const auto sent = pattern(mebibyte, 2);
+  Posted posted(*here.worker);
+  posted.add([&](Completion* done) { return here.worker->put(*seen.window, 0, sent, done); });
+  posted.add([&](Completion* done) { return here.worker->put(*other, mebibyte, sent, done); });
+  EXPECT_EQ(here.worker->flush(seen.peer, soon()), Status::ok);
+  // Each as the other way sees it.
+  std::vector<std::byte> got(mebibyte);
+  EXPECT_EQ(here.worker->get(*other, 0, got, soon()), Status::ok);
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(here.worker->get(*seen.window, mebibyte, got, soon()), Status::ok);
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(posted.results(), std::vector(2, Status::ok));
+}
+
 TEST_P(AskedFor, OwnMemoryIsReachedAlsoInsideAHandler) {
   const Process here;
   Status status;

@@ -168,8 +168,29 @@ Status UcxWorker::flush(PeerId peer, Completion* done) {
   Peer* found = find(peer);
   if (found == nullptr || found->state == PeerState::connecting) return Status::bad_argument;
   if (found->state == PeerState::dead) return found->why;
-  return fabric_.transport() == Transport::verbs ? flush_endpoint(*found, done)
-                                                 : asker_.flush(peer, done);
+  if (fabric_.transport() != Transport::verbs) return asker_.flush(peer, done);
+  const bool is_asked_for = found->asked.puts != found->asked.puts_settled;
+  return is_asked_for ? flush_both_ways(peer, done) : flush_endpoint(*found, done);
+}
+
+// What the adapter puts, then what was asked for.
+Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
+  struct First : Completion {
+    UcxWorker* worker;
+    PeerId peer;
+    Completion* whose;
+  };
+  auto* first = new First{{}, this, peer, done};
+  first->done = [](Completion& self, Status status) {
+    const std::unique_ptr<First> its(static_cast<First*>(&self));
+    const Peer* found = its->worker->find(its->peer);
+    if (found == nullptr || found->state == PeerState::dead) status = Status::peer_dead;
+    if (status == Status::ok) status = its->worker->asker_.flush(its->peer, its->whose);
+    if (status != Status::pending && its->whose != nullptr) its->whose->done(*its->whose, status);
+  };
+  const Status flushed = flush_endpoint(*find(peer), first);
+  if (flushed != Status::pending) delete first;
+  return flushed == Status::ok ? asker_.flush(peer, done) : flushed;
 }
 
 Status UcxWorker::flush_endpoint(const Peer& peer, Completion* done) {
@@ -181,9 +202,9 @@ Status UcxWorker::flush_endpoint(const Peer& peer, Completion* done) {
 bool UcxWorker::is_onesided(Operation operation, const Window& window) const {
   if (operation == Operation::message) return false;
   if (window.direct() != nullptr) return true;
-  // The adapter puts and gets by itself; the library has no atomics of its own on soft RoCE.
-  return fabric_.transport() == Transport::verbs &&
-         (operation == Operation::put || operation == Operation::get);
+  // An adapter puts and gets by itself; the library has no atomics of its own on soft RoCE.
+  const bool is_by_adapter = of_this_room(window).rkey != nullptr;
+  return is_by_adapter && (operation == Operation::put || operation == Operation::get);
 }
 
 bool UcxWorker::is_onesided(Operation operation, PeerId peer) const {

@@ -205,6 +205,7 @@ class UcxWorker final : public Worker {
   bool is_reached_by_messages(const Window& window, Operation operation) const;
   Status post_put(const Window& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
   Status flush_endpoint(const Peer& peer, Completion* done);
+  Status flush_both_ways(PeerId peer, Completion* done);
   // A message of the fabric's own. `data` stays where it is if the result is pending.
   Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done);
   Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
