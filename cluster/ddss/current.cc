@@ -1,5 +1,9 @@
 #include "ddss/current.h"
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -36,6 +40,24 @@ struct alignas(64) OwnMark {
   Mark mark{false};
 };
 
+// Whoever ends the backend has the system put a barrier into every running thread, so that a call
+// need not have one. Where the system does not do that, calls have theirs.
+const bool has_membarrier =
+    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+
+void order_mark_and_backend() {
+  if (has_membarrier) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+void order_for_all_threads() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (has_membarrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 Mark& own_mark() {
   static thread_local OwnMark own;
   return own.mark;
@@ -66,17 +88,19 @@ bool make_current(std::unique_ptr<Backend> backend) {
 
 std::unique_ptr<Backend> take_current() {
   std::unique_ptr<Backend> taken(current.exchange(nullptr));
+  order_for_all_threads();
   const std::lock_guard held(marks().mutex);
   for (const Mark* each : marks().all) wait_until_left(*each);
   return taken;
 }
 
-// Either this finds that there is none any more, or take_current() finds the mark: both orders are
-// sequentially consistent. A call that finds none leaves no mark for it to wait for.
+// Either this finds that there is none any more, or take_current() finds the mark. A call that
+// finds none leaves no mark for it to wait for.
 Visit::Visit() {
   if (current.load(std::memory_order_relaxed) == nullptr) return;
-  own_mark().store(true);
-  backend_ = current.load();
+  own_mark().store(true, std::memory_order_relaxed);
+  order_mark_and_backend();
+  backend_ = current.load(std::memory_order_acquire);
 }
 
 Visit::~Visit() { own_mark().store(false, std::memory_order_release); }

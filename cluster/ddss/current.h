@@ -1,5 +1,5 @@
 // The backend that the process's calls use, and the calls that do: whoever ends it waits until none
-// is under way any more. A call costs one store that is seen by all, to a mark of its thread's own.
+// is under way any more. A call costs two stores to a mark of its thread's own.
 #pragma once
 
 #include <memory>
