@@ -14,8 +14,8 @@ namespace {
 constexpr char help[] =
     R"(Usage: interweave-amns [--file FILE]
 The name server of Active Messages and containers: processes register endpoints by strings, and look
-them up. What is registered ends with the endpoint that registered it. The server prints
-`listening NAME` once it is ready, and ends with Ctrl-C or SIGTERM.
+them up. What a process has registered ends with it. The server prints `listening NAME` once it is
+ready, and ends with Ctrl-C or SIGTERM.
 
   --file FILE  writes its NAME there as well; the file goes with the server
   --help       this text
