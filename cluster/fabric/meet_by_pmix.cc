@@ -8,6 +8,19 @@
 namespace iw::fabric {
 namespace {
 
+int seconds_until(Deadline deadline) {
+  return static_cast<int>(std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now()).count());
+}
+
+pmix_status_t get(const pmix_proc_t& whose, const char* key, Deadline deadline,
+                  pmix_value_t** value) {
+  int timeout_s = seconds_until(deadline);
+  if (timeout_s <= 0) return PMIX_ERR_TIMEOUT;
+  pmix_info_t info;
+  PMIX_INFO_LOAD(&info, PMIX_TIMEOUT, &timeout_s, PMIX_INT);
+  return PMIx_Get(&whose, key, &info, 1, value);
+}
+
 class Pmix final : public Rendezvous {
  public:
   Pmix(const pmix_proc_t& me, unsigned size) : me_(me) {
@@ -32,17 +45,16 @@ class Pmix final : public Rendezvous {
     if (fenced != Status::ok) return fenced;
     everybodys->resize(size_);
     for (unsigned rank = 0; rank < size_; rank++) {
-      if (!read(key, rank, &(*everybodys)[rank])) return Status::failed;
+      if (!read(key, rank, deadline, &(*everybodys)[rank])) return Status::failed;
     }
     return Status::ok;
   }
 
  private:
   static Status fence(Deadline deadline) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now()).count();
-    if (left <= 0) return Status::timed_out;
     bool collect = true;
-    int timeout_s = static_cast<int>(left);
+    int timeout_s = seconds_until(deadline);
+    if (timeout_s <= 0) return Status::timed_out;
     pmix_info_t infos[2];
     PMIX_INFO_LOAD(&infos[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     PMIX_INFO_LOAD(&infos[1], PMIX_TIMEOUT, &timeout_s, PMIX_INT);
@@ -51,11 +63,12 @@ class Pmix final : public Rendezvous {
     return status == PMIX_SUCCESS ? Status::ok : Status::failed;
   }
 
-  bool read(const std::string& key, unsigned rank, std::vector<std::byte>* bytes) const {
+  bool read(const std::string& key, unsigned rank, Deadline deadline,
+            std::vector<std::byte>* bytes) const {
     pmix_proc_t whose;
     PMIX_LOAD_PROCID(&whose, me_.nspace, rank);
     pmix_value_t* value = nullptr;
-    if (PMIx_Get(&whose, key.c_str(), nullptr, 0, &value) != PMIX_SUCCESS) return false;
+    if (get(whose, key.c_str(), deadline, &value) != PMIX_SUCCESS) return false;
     const bool is_sound =
         value->type == PMIX_BYTE_OBJECT && value->data.bo.size <= exchange_bytes_max;
     if (is_sound) {
@@ -72,13 +85,13 @@ class Pmix final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> meet_by_pmix(std::string* error) {
+std::unique_ptr<Rendezvous> meet_by_pmix(Deadline deadline, std::string* error) {
   pmix_proc_t me, all;
   pmix_value_t* size = nullptr;
   pmix_status_t status = PMIx_Init(&me, nullptr, 0);
   if (status == PMIX_SUCCESS) {
     PMIX_LOAD_PROCID(&all, me.nspace, PMIX_RANK_WILDCARD);
-    status = PMIx_Get(&all, PMIX_JOB_SIZE, nullptr, 0, &size);
+    status = get(all, PMIX_JOB_SIZE, deadline, &size);
   }
   if (status != PMIX_SUCCESS) {
     *error = std::string("PMIx: ") + PMIx_Error_string(status);

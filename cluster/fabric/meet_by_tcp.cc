@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "fabric/rendezvous_means.h"
@@ -77,25 +80,83 @@ bool find_place(const std::string& place, sockaddr_in* found) {
   return true;
 }
 
-// Each of the others says its rank first.
-Status let_in(int listener, unsigned size, Deadline deadline, std::vector<int>* others) {
-  others->assign(size, -1);
-  for (unsigned there = 1; there < size;) {
-    const Status waited = wait_for(listener, POLLIN, deadline);
-    if (waited != Status::ok) return waited;
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) continue;
-    std::uint32_t rank = 0;
-    const Status said = receive_all(fd, std::as_writable_bytes(std::span(&rank, 1)), deadline);
-    if (said != Status::ok || rank == 0 || rank >= size || (*others)[rank] >= 0) {
-      close(fd);
-      continue;
+// Each of the others says its rank first. Whoever says nothing, or something else, is none of them
+// and holds up nobody: all are listened to at once, and when there are too many the one that has
+// been silent for longest goes.
+class Entrance {
+ public:
+  Entrance(int listener, unsigned size) : listener_(listener), others_(size, -1) {}
+  ~Entrance() {
+    for (const Caller& each : callers_) close(each.fd);
+    for (const int fd : others_) {
+      if (fd >= 0) close(fd);
     }
-    (*others)[rank] = fd;
-    there++;
   }
-  return Status::ok;
-}
+
+  Status let_in(Deadline deadline, std::vector<int>* others) {
+    while (there_ + 1 < others_.size()) {
+      const Status status = wait_for_any(deadline);
+      if (status != Status::ok) return status;
+    }
+    others->swap(others_);
+    return Status::ok;
+  }
+
+ private:
+  struct Caller {
+    int fd;
+    std::array<std::byte, sizeof(std::uint32_t)> said{};
+    std::size_t said_bytes = 0;
+  };
+  static constexpr std::size_t callers_max = 512;
+
+  Status wait_for_any(Deadline deadline) {
+    std::vector<pollfd> polled{{listener_, POLLIN, 0}};
+    for (const Caller& each : callers_) polled.push_back({each.fd, POLLIN, 0});
+    const Status waited = fabric::wait_for_any(polled, deadline);
+    if (waited != Status::ok) return waited;
+    for (std::size_t i = callers_.size(); i > 0; i--) {
+      if (polled[i].revents != 0 && !hear(&callers_[i - 1])) {
+        callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      }
+    }
+    if (polled[0].revents != 0) accept_one();
+    return Status::ok;
+  }
+
+  void accept_one() {
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return;
+    if (callers_.size() >= callers_max) {
+      close(callers_.front().fd);
+      callers_.erase(callers_.begin());
+    }
+    callers_.push_back({fd});
+  }
+
+  // False: it is let in, or gone.
+  bool hear(Caller* caller) {
+    const auto rest = std::span(caller->said).subspan(caller->said_bytes);
+    const ssize_t count = recv(caller->fd, rest.data(), rest.size(), 0);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (count > 0) caller->said_bytes += static_cast<std::size_t>(count);
+    if (count > 0 && caller->said_bytes < caller->said.size()) return true;
+    std::uint32_t rank = 0;
+    if (count > 0) std::memcpy(&rank, caller->said.data(), sizeof rank);
+    if (rank == 0 || rank >= others_.size() || others_[rank] >= 0) {
+      close(caller->fd);
+    } else {
+      others_[rank] = caller->fd;
+      there_++;
+    }
+    return false;
+  }
+
+  const int listener_;
+  std::vector<int> others_;  // by rank
+  std::size_t there_ = 0;
+  std::vector<Caller> callers_;  // in the order of their coming
+};
 
 Status listen_for_others(const sockaddr_in& at, unsigned size, Deadline deadline,
                          std::vector<int>* others) {
@@ -105,7 +166,7 @@ Status listen_for_others(const sockaddr_in& at, unsigned size, Deadline deadline
   Status status = Status::failed;
   if (bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
       listen(listener, 1024) == 0) {
-    status = let_in(listener, size, deadline, others);
+    status = Entrance(listener, size).let_in(deadline, others);
   }
   close(listener);
   return status;

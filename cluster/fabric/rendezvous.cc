@@ -29,7 +29,7 @@ bool read_number(const char* name, unsigned* number) {
 std::unique_ptr<Rendezvous> Rendezvous::open(Deadline deadline, std::string* error) {
   const char* set = std::getenv("IW_RENDEZVOUS");
   if (set == nullptr) {
-    if (std::getenv("PMIX_RANK") != nullptr) return meet_by_pmix(error);
+    if (std::getenv("PMIX_RANK") != nullptr) return meet_by_pmix(deadline, error);
     return std::make_unique<Alone>();
   }
   const std::string means = set;

@@ -9,6 +9,6 @@ std::unique_ptr<Rendezvous> meet_by_files(const std::string& folder, unsigned ra
 // `place` is HOST:PORT, where rank 0 listens.
 std::unique_ptr<Rendezvous> meet_by_tcp(const std::string& place, unsigned rank, unsigned size,
                                         Deadline deadline, std::string* error);
-std::unique_ptr<Rendezvous> meet_by_pmix(std::string* error);
+std::unique_ptr<Rendezvous> meet_by_pmix(Deadline deadline, std::string* error);
 
 }  // namespace iw::fabric

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "fabric/stream.h"
 #include "testing/children.h"
 
 using namespace iw::fabric;
@@ -53,14 +54,16 @@ int meet_and_talk() {
   return met->exchange({}, soon(), &all) == Status::ok && all[0].empty() ? 0 : 6;
 }
 
+std::unique_ptr<Child> member(const std::string& means, unsigned rank, unsigned size) {
+  return std::make_unique<Child>(
+      "member", std::map<std::string, std::string>{{"IW_RENDEZVOUS", means},
+                                                   {"IW_RANK", std::to_string(rank)},
+                                                   {"IW_SIZE", std::to_string(size)}});
+}
+
 int run_job(const std::string& means, unsigned size) {
   std::vector<std::unique_ptr<Child>> job;
-  for (unsigned rank = 0; rank < size; rank++) {
-    job.push_back(std::make_unique<Child>(
-        "member", std::map<std::string, std::string>{{"IW_RENDEZVOUS", means},
-                                                     {"IW_RANK", std::to_string(rank)},
-                                                     {"IW_SIZE", std::to_string(size)}}));
-  }
+  for (unsigned rank = 0; rank < size; rank++) job.push_back(member(means, rank, size));
   int worst = 0;
   for (const auto& each : job) worst = std::max(worst, std::abs(each->wait_for_end()));
   return worst;
@@ -92,6 +95,27 @@ TEST(Rendezvous, ByFiles) {
 
 TEST(Rendezvous, ByTcp) {
   EXPECT_EQ(run_job("tcp:127.0.0.1:" + std::to_string(free_port()), 3), 0);
+}
+
+TEST(Rendezvous, StrangersHoldUpNobody) {
+  const unsigned port = free_port();
+  const std::string means = "tcp:127.0.0.1:" + std::to_string(port);
+  const auto first = member(means, 0, 3);
+  std::vector<int> strangers;
+  const std::uint32_t no_rank[] = {0, 3, ~0u};
+  for (int i = 0; i < 24; i++) {
+    int fd = -1;
+    while (connect_to(htonl(INADDR_LOOPBACK), htons(port), soon(), &fd) == Status::peer_dead) {
+      close(fd);  // it does not listen yet
+    }
+    strangers.push_back(fd);
+    const auto said = std::as_bytes(std::span(no_rank)).subspan(4 * (i % 3), 4);
+    if (i % 2 == 0) continue;  // says nothing
+    EXPECT_EQ(send_all(fd, i % 4 == 1 ? said : said.first(1), soon()), Status::ok);
+  }
+  const auto second = member(means, 1, 3), third = member(means, 2, 3);
+  for (const auto* each : {&first, &second, &third}) EXPECT_EQ((*each)->wait_for_end(), 0);
+  for (const int fd : strangers) close(fd);
 }
 
 TEST(Rendezvous, ByPmixUnderMpirun) {

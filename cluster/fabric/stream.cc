@@ -1,7 +1,6 @@
 #include "fabric/stream.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,11 +9,16 @@
 namespace iw::fabric {
 
 Status wait_for(int fd, short events, Deadline deadline) {
+  pollfd one{fd, events, 0};
+  return wait_for_any(std::span(&one, 1), deadline);
+}
+
+Status wait_for_any(std::span<pollfd> polled, Deadline deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return Status::timed_out;
-    pollfd one{fd, events, 0};
-    const int ready = poll(&one, 1, static_cast<int>(std::min<long long>(left, 1000)));
+    const int ready =
+        poll(polled.data(), polled.size(), static_cast<int>(std::min<long long>(left, 1000)));
     if (ready > 0) return Status::ok;
     if (ready < 0 && errno != EINTR) return Status::failed;
   }

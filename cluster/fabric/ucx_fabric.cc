@@ -87,6 +87,8 @@ ucs_status_t make_context(Transport transport, ucp_context_h* context) {
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
   ucp_config_modify(config, "TLS", transports(transport));
+  // Without its other ways, whose memory need not be zeroed.
+  ucp_config_modify(config, "ALLOC_PRIO", "md:sysv,mmap");
   if (transport == Transport::verbs) set_how_to_call(config);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
