@@ -16,6 +16,7 @@ packages=(
   protobuf-compiler gnuplot-nox
   clang libclang-rt-14-dev
   libucx-dev openmpi-bin libpmix-dev
+  nftables iproute2
   googletest qemu-user-static g++-s390x-linux-gnu g++-powerpc-linux-gnu g++-i686-linux-gnu g++-aarch64-linux-gnu
   chromium
   libcurl4-gnutls-dev nlohmann-json3-dev

@@ -1,4 +1,5 @@
-// Processes that wait use next to no processor time, whatever they wait for.
+// Processes that wait use next to no processor time, whatever they wait for; but while messages
+// come they do not sleep.
 #include <sys/resource.h>
 
 #include "am/am_processes.h"
@@ -61,6 +62,49 @@ TEST_P(Idle, ProcessesUseNextToNoProcessorTime) {
   EXPECT_EQ(AM_WaitFor(here.bundle, wait_seconds), AM_ERR_NOT_SENT);  // this one asks for it
   EXPECT_LT(processor_seconds() - used_here, used_seconds_max);
   EXPECT_LT(use_of_the_other() - used_there, used_seconds_max);  // its library's thread waits
+  there.line().say(std::string("end"));
+  EXPECT_EQ(there.wait_for_end(), 0);
+}
+
+namespace {
+
+// How often this thread went to sleep by itself.
+long sleeps() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
+
+// In round trips that are waited for.
+long sleeps_in(int rounds, double spin_seconds, const Endpoint& here, int to) {
+  EXPECT_EQ(AM_SetSpin(here.bundle, spin_seconds), AM_OK);
+  echoes = 0;
+  const long before = sleeps();
+  for (int round = 1; round <= rounds; round++) {
+    EXPECT_EQ(AM_Request4(here.ep, to, echo_words, 1, 2, 3, 4), AM_OK);
+    while (echoes < round) {
+      EXPECT_EQ(AM_WaitFor(here.bundle, 30), AM_OK);
+      EXPECT_EQ(AM_Poll(here.bundle), AM_OK);
+    }
+  }
+  return sleeps() - before;
+}
+
+}  // namespace
+
+TEST_P(Idle, WhileMessagesComeWithinTheSpinNobodySleeps) {
+  constexpr int rounds = 200;
+  setenv("IW_FABRIC", GetParam(), 1);
+  const Library library;
+  const Endpoint here;
+  here.set(1, handler(&on_echo));
+  Child there("idle_echo");
+  const int to = here.map(there.line().hear_value<en_t>());
+  ASSERT_EQ(AM_SetEventMask(here.bundle, AM_NOTEMPTY), AM_OK);
+  sleeps_in(1, 0, here, to);  // who is busy with the mapping has ended
+  // A few: another of the library's threads may have its hands on the bundle for a moment.
+  EXPECT_LT(sleeps_in(rounds, 30, here, to), rounds / 10);
+  EXPECT_GT(sleeps_in(rounds, 0, here, to), rounds / 10) << "then it does sleep, and it is seen";
   there.line().say(std::string("end"));
   EXPECT_EQ(there.wait_for_end(), 0);
 }
