@@ -98,13 +98,21 @@ int ClientChannel::await(Condition is_over) {
     const std::uint32_t answered = channel.answered.load(std::memory_order_acquire);
     take_answers_before(answered);
     if (is_over()) return 0;
-    if (is_broken_) return DDSS_ENODE;
+    if (broken_ != 0) return broken_;
     if (await_change(channel.answered, answered, channel.client_sleeps, spin_)) continue;
     const auto now = std::chrono::steady_clock::now();
     if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + timeout_;
-    if (end_->is_other_gone()) is_broken_ = true;
-    if (!is_broken_ && now >= deadline) return DDSS_ETIMEDOUT;
+    if (end_->is_other_gone()) {
+      broken_ = DDSS_ENODE;
+    } else if (now >= deadline) {
+      return DDSS_ETIMEDOUT;
+    }
   }
+}
+
+void ClientChannel::hang_up() {
+  broken_ = DDSS_ENOTINIT;
+  end_->hang_up();
 }
 
 // Unless it was answered just now, and with it all before it; that may not be counted yet.

@@ -24,9 +24,9 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
            Answer* answer);
   std::unique_ptr<Operation> start(const Request& request, std::span<const std::byte> data,
                                    std::span<std::byte> to);
-  bool is_broken() const { return is_broken_; }
-  // The daemon lets go of the thread's locks; what is not answered yet is not waited for.
-  void hang_up() { end_->hang_up(); }
+  bool is_broken() const { return broken_ != 0; }
+  // The daemon lets go of the thread's locks; what is not answered yet ends with DDSS_ENOTINIT.
+  void hang_up();
 
  private:
   friend class ChannelOperation;
@@ -48,8 +48,8 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
   const std::unique_ptr<ChannelEnd> end_;
   const std::chrono::milliseconds timeout_;
   const std::chrono::microseconds spin_;
-  std::mutex mutex_;                    // of the rest
-  std::atomic<bool> is_broken_{false};  // the daemon is gone
+  std::mutex mutex_;            // of the rest
+  std::atomic<int> broken_{0};  // why: the daemon is gone, or this end hung up
   std::uint32_t submitted_ = 0;
   std::uint32_t taken_ = 0;  // answers
   std::array<Kept, slots_in_channel> pending_;

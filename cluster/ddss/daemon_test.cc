@@ -343,6 +343,17 @@ TEST_F(Daemons, LetGoOfTheLocksOfAProcessThatFinishes) {
   holder.join();
 }
 
+TEST_F(Daemons, AreNotWaitedForByAProcessThatFinished) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  std::uint64_t value = 1;
+  daemon_.stop();
+  ddss_operation_t* put = ddss_async_put(key, &value, 8);
+  EXPECT_EQ(ddss_finish(), 0);
+  EXPECT_EQ(ddss_wait(put), DDSS_ENOTINIT);
+  daemon_.signal(SIGCONT);
+}
+
 TEST_F(Daemons, AreNotPutOutOfTheirPlaceByASecond) {
   daemon_.stop();  // it need not answer
   std::string said;
