@@ -21,19 +21,12 @@ using testing::Line;
 
 inline constexpr std::size_t small_pool = 4 << 20;
 
-// Verbs are tried in an emulated machine, where all is slow.
-inline std::uint32_t timeout_ms() {
-  const char* fabric = std::getenv("IW_FABRIC");
-  return fabric != nullptr && std::string(fabric) == "verbs" ? 55000 : 0;
-}
-
 // Of a child: joins the space of the parent's address, and says its number.
 inline bool join(const Line& parent) {
   const std::string address = parent.hear_text();
   ddss_options_t options{};
   options.join = address.c_str();
   options.pool_bytes = small_pool;
-  options.timeout_ms = timeout_ms();
   const int error = ddss_init(&options);
   parent.say_value(error == 0 ? ddss_node() : error);
   return error == 0;
@@ -49,7 +42,6 @@ class Space : public ::testing::TestWithParam<const char*> {
     setenv("IW_FABRIC", GetParam(), 1);
     ddss_options_t options{};
     options.pool_bytes = small_pool;
-    options.timeout_ms = timeout_ms();
     EXPECT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   }
   // The children first: they would look for who follows the founder.

@@ -96,7 +96,7 @@ TEST_P(Locks, AreMadeAnewAlsoByNodesThatCameAfterADeath) {
 }
 
 void Locks::count_together(ddss_key_t key) {
-  const int times = is_shared_memory() ? 300 : is_verbs() ? 8 : 40;
+  const int times = is_shared_memory() ? 300 : 40;
   for (const Child& each : children_) {
     each.line().say(text_of(key));
     each.line().say_value(times);
@@ -257,7 +257,7 @@ TEST_P(Locks, OfADeadHolderAreTriedWithoutWaitingForTheirRecovery) {
 TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {
   ddss_finish();
   ddss_options_t options{};
-  options.timeout_ms = is_verbs() ? 5000 : 200;  // see timeout_ms()
+  options.timeout_ms = 200;
   options.pool_bytes = small_pool;
   ASSERT_EQ(ddss_init(&options), 0);
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);

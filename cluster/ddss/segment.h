@@ -51,7 +51,6 @@ class Segment {
  private:
   int get_plain(std::size_t offset, std::span<std::byte> to);
   int put_plain(std::size_t offset, std::span<const std::byte> from);
-  bool is_to_be_sent(std::size_t bytes) const;
   int get_versioned(std::size_t offset, std::span<std::byte> to, Which which,
                     std::uint64_t* version);
   int put_versioned(std::size_t offset, std::span<const std::byte> from);
@@ -71,6 +70,7 @@ class Segment {
   const Descriptor descriptor_;
   const Link data_;
   const bool is_onesided_;
+  const bool is_counting_onesided_;  // and so a put that makes a version
   Lock lock_;
   std::atomic<std::uint32_t> puts_in_flight_{0};
 
