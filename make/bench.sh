@@ -42,8 +42,8 @@ fi
 if [[ "$ONLY" =~ ^(containers)?$ ]] && [ -x "$BUILD/release/bench/containers/bench_containers" ]; then
   begin containers
   "$BUILD/release/bench/containers/bench_containers"
-  make/plot.py bench/results/containers.csv --x readers --series transport,operation,system --y us --log xy --unit us \
-    --title "An update on its way into the queues of readers, beside an Active Message"
+  make/plot.py bench/results/containers.csv --x readers --where operation=last --series transport,mode,system --y us \
+    --log xy --unit us --title "Until the last reader has an update in its queue, beside Active Messages to as many processes"
   make/plot.py bench/results/containers_queue.csv --x queue_length --series read_every \
     --y bytes_an_update,kept,read_us --log xy --unit "bytes, updates, us" \
     --title "What a longer queue saves and keeps, 10,000 numbers read once in 64 updates"

@@ -11,12 +11,12 @@ IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" "
 echo "== containers of many processes, with faults, ten times"
 "$BUILD/release/cluster/containers/cluster_containers_processes_test" --gtest_repeat=10
 echo "== the cluster under the thread sanitizer"
-cmake -S . -B "$BUILD/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_EXAMPLES=OFF -DIW_SANITIZE=thread >/dev/null
-rooms="fabric am ddss ddss_locks ddss_models ddss_daemon"
-cmake --build "$BUILD/thread" --parallel "${JOBS:-2}" --target $(printf 'cluster_%s_test ' $rooms) -- --quiet
+cmake -S . -B "$BUILD/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_SANITIZE=thread >/dev/null
+rooms="fabric rendezvous am containers_streams containers_processes ddss ddss_names ddss_locks ddss_models ddss_daemon"
+cmake --build "$BUILD/thread" --parallel "${JOBS:-2}" --target $(printf 'cluster_%s_test ' $rooms) services_test -- --quiet
 # UCX's mutexes are taken unseen, and given back where it is seen: that is no error.
 TSAN_OPTIONS="suppressions=$PWD/cluster/testing/thread.supp report_mutex_bugs=0" \
-  ctest --test-dir "$BUILD/thread" --output-on-failure --no-tests=error -R "^cluster\.(${rooms// /|})\$"
+  ctest --test-dir "$BUILD/thread" --output-on-failure --no-tests=error -R "^(cluster\.(${rooms// /|})|examples\.services(_tcp)?)\$"
 echo "== every client and machine against every other"
 make/test_conformance.sh --long
 echo "== the source distribution of the Python package"

@@ -1,6 +1,7 @@
 // What the measurements of containers share.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <string>
 
@@ -40,21 +41,21 @@ inline void await_answers(const iw::containers::WriterContainer<Numbers>& writer
 // containers.csv and the table on the screen.
 class Table {
  public:
-  void row(const char* operation, int readers, const std::string& transport, const char* system,
-           double us);
+  // Until the first of so many readers, half of them, and the last had it, and the call itself.
+  void rows(int readers, const std::string& transport, const char* mode, const char* system,
+            const std::array<double, 4>& us);
   void finish() { csv_.finish(); }
 
  private:
-  Csv csv_{"containers.csv", "operation,readers,transport,system,us"};
+  Csv csv_{"containers.csv", "operation,readers,transport,mode,system,us"};
 };
 
 // The parts. Factory and name server are there.
-double am_oneway_us();
-void measure_updates(iw::containers::Factory& factory, const std::string& transport, Table* table);
+void measure_fan_out(iw::containers::Factory& factory, const std::string& transport, Table* table);
 void measure_handler();
 void measure_sizes(iw::containers::Factory& factory);
 void measure_queues(iw::containers::Factory& factory);
-int run_answerer();
-int run_reader();
+int run_answerer(const std::string& argument);
+int run_reader(const std::string& argument);
 
 }  // namespace bench

@@ -118,6 +118,7 @@ int obey_all(const iw::testing::Line& parent, Factory& factory) {
 Options options_of_environment() {
   Options options = std::getenv("MORTAL") != nullptr ? mortal() : quick();
   if (const char* life = std::getenv("LIFE_MS")) options.life_ms = std::stoi(life);
+  if (const char* ping = std::getenv("PING_MS")) options.ping_ms = std::stoi(ping);
   if (const char* length = std::getenv("QUEUE")) options.queue_length = std::stoul(length);
   options.evaluates_in_background = std::getenv("BACKGROUND") != nullptr;
   return options;

@@ -1,5 +1,6 @@
 // Containers between real processes: what the writer's process calls, readers in others have.
 #include "containers/container_processes.h"
+#include "containers/endpoint.h"
 #include "interweave/am.h"
 #include "testing/transports.h"
 
@@ -138,6 +139,37 @@ TEST_P(Containers, NothingIsEvaluatedBeforeARead) {
   EXPECT_EQ(ask(reader, "statistics"), "0 0 0 50");
   EXPECT_EQ(ask(reader, "values"), values(*writer));
   EXPECT_EQ(ask(reader, "statistics"), "50 1 0 0");
+}
+
+// Holds up the library's thread from its first message on.
+struct HoldingUp : Receiver {
+  Answer take(const Head&, std::span<const std::byte>) override {
+    is_begun = true;
+    may_end.wait(false);
+    return Answer::ok;
+  }
+  void answered(int, Answer, std::uint32_t) override {}
+  void came_back(int) override {}
+  void end() {
+    may_end = true;
+    may_end.notify_all();
+  }
+  std::atomic<bool> is_begun = false, may_end = false;
+};
+
+TEST_P(Containers, AReaderThatPollsNeedsNobodyElseToTakeWhatArrives) {
+  const Child writer("numbers_writer");
+  ASSERT_EQ(writer.line().hear_text(), "ready");
+  Options options = quick();
+  options.polls_when_read = true;
+  auto reader = factory->make_reader<Numbers>("numbers", std::make_shared<Numbers>(), options);
+  const auto held_up = std::make_shared<HoldingUp>();
+  Endpoint here(held_up, 10);
+  ASSERT_TRUE(here.send(here.map(here.name()), Head{}, {}));
+  ASSERT_TRUE(eventually([&] { return held_up->is_begun.load(); }));
+  EXPECT_EQ(ask(writer, "push 3"), "3:6");
+  EXPECT_TRUE(eventually([&] { return summary(*reader->read()) == "3:6"; }));
+  held_up->end();
 }
 
 TEST_P(Containers, AHandlerReadsNoArgumentsOfWhateverSize) {

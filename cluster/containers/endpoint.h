@@ -35,6 +35,8 @@ class Endpoint {
   // An index to send to; -1: not there.
   int map(const en_t& other);
   void unmap(int index);
+  // Handles what has arrived, in this thread.
+  void poll() { AM_Poll(bundle_); }
   // False: no room.
   bool send(int index, Head head, std::span<const std::byte> block);
 

@@ -97,7 +97,7 @@ TEST_P(Containers, WhoHasAllAnswersKnowsWhoIsBehind) {
 }
 
 TEST_P(Containers, AWritersEndDoesNotWaitForAReaderThatWasKilled) {
-  const Child writer("numbers_writer", {{"LIFE_MS", "3600000"}});
+  const Child writer("numbers_writer", {{"LIFE_MS", "3600000"}, {"PING_MS", "1800000"}});
   ASSERT_EQ(writer.line().hear_text(), "ready");
   Child reader("numbers_reader");
   ASSERT_EQ(reader.line().hear_text(), "ready");

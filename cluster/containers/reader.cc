@@ -109,6 +109,7 @@ bool Reader::fetch_object() {
 }
 
 void Reader::evaluate() {
+  if (options_.polls_when_read) endpoint_.poll();
   for (int attempt = 0; attempt < attempts_max; attempt++) {
     const bool is_last = inbox_->is_behind() && !fetch_object();
     if (run(inbox_->take_batch())) break;

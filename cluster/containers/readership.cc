@@ -163,6 +163,7 @@ void Readership::drop(int number) {
   endpoint_.unmap(link->index());
   inbox_->close(number);
   std::erase_if(links_, [&](const ReaderLink& each) { return each.number() == number; });
+  changed_.notify_all();  // it may have been the last that was waited for
 }
 
 bool Readership::awaits_answers() const {

@@ -40,6 +40,11 @@ struct Options {
   std::size_t queue_length = 256;
   // A reader's: a thread evaluates, so that the queue fills less often.
   bool evaluates_in_background = false;
+  // A reader's: each read takes what has arrived itself and does not leave it to the library's
+  // thread. For programs that read again and again and have a core for it: an update is seen
+  // without anybody's being woken. One that reads less often than 1000 times a second answers later
+  // by it.
+  bool polls_when_read = false;
   // A reader's: how long it looks for its writer.
   int join_ms = 10000;
 };

@@ -41,7 +41,7 @@ class MarshalStream {
 // Bytes of an object as they came: buffers in a row.
 class DeMarshalStream {
  public:
-  using Buffers = std::deque<std::vector<std::byte>>;
+  using Buffers = std::vector<std::vector<std::byte>>;
   explicit DeMarshalStream(const Buffers& buffers);
   // How many were read: fewer than asked for at the end, 0 for what is no number of bytes.
   int ReadBytes(void* bytes, long count);
