@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "fabric/access_messages.h"
@@ -308,6 +309,40 @@ TEST_P(AskedFor, FreedMemoryIsReachedNoMore) {
   EXPECT_EQ(worker.get(*seen.window, 0, bytes, soon()), Status::bad_argument);
   EXPECT_EQ(worker.put(*seen.window, 0, bytes, soon()), Status::bad_argument);
   EXPECT_EQ(worker.fetch_add(*seen.window, 0, 1, &word, soon()), Status::bad_argument);
+}
+
+// So that a process may go on for ever while others come and go.
+TEST_P(AskedFor, ThePlacesOfTheDeadAreUsedAgainButNotTheirIndexes) {
+  const Process here;
+  std::set<PeerId> met;
+  std::set<unsigned> places;
+  std::size_t dead = 0;
+  here.worker->on_death([&](PeerId) { dead++; });
+  Status status;
+  const auto memory = here.fabric->allocate(4096, &status);
+  std::unique_ptr<Window> first_window;
+  constexpr std::size_t rounds = 200;
+  for (std::size_t i = 0; i < rounds; i++) {
+    auto other = here.fabric->add_worker(&status);
+    const PeerId peer = here.connect(other->address());
+    EXPECT_TRUE(met.insert(peer).second);
+    places.insert(peer & 0xffff);
+    if (i == 0) first_window = here.worker->open(peer, memory->key(), &status);
+    EXPECT_TRUE(here.worker->is_alive(peer));
+    close_worker(&other);
+    ASSERT_EQ(here.worker->wait([&] { return dead == i + 1; }, soon()), Status::ok);
+  }
+  EXPECT_LT(places.size(), rounds);
+  for (const PeerId peer : met) {
+    EXPECT_FALSE(here.worker->is_alive(peer));
+    EXPECT_EQ(here.worker->send(peer, 0, {}, {}, nullptr), Status::peer_dead);
+    EXPECT_EQ(here.worker->flush(peer, nullptr), Status::peer_dead);
+    EXPECT_EQ(here.worker->open(peer, memory->key(), &status), nullptr);
+    EXPECT_EQ(status, Status::peer_dead);
+  }
+  std::uint64_t word = 0;
+  const auto bytes = std::as_writable_bytes(std::span(&word, 1));
+  EXPECT_EQ(here.worker->get(*first_window, 0, bytes, nullptr), Status::peer_dead);
 }
 
 namespace {

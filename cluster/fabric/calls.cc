@@ -71,7 +71,7 @@ Status UcxWorker::call(Bytes bytes, ucp_ep_h* endpoint) {
 
 void UcxWorker::on_call(ucp_conn_request_h request, void* worker) {
   auto& self = *static_cast<UcxWorker*>(worker);
-  if (self.peers_.size() + self.called_by_.size() >= peers_max) {
+  if (!self.has_room() || self.called_by_.size() >= peers_max) {
     ucp_listener_reject(self.listener_, request);
     return;
   }

@@ -71,7 +71,8 @@ struct Address {
 // computer:pid:worker, numbers in hexadecimal.
 std::string to_string(const Address& address);
 
-// A worker's index of another worker.
+// A worker's index of another worker; never that of two. Of a dead one the address is known until
+// a hundred more have died, and for as long as a window on it is open.
 using PeerId = std::uint32_t;
 
 struct Message {

@@ -29,9 +29,9 @@ ucp_request_param_t callback_param(Op* op, ucp_send_nbx_callback_t call) {
 }  // namespace
 
 UcxWindow::~UcxWindow() {
-  if (rkey == nullptr) return;
   const Held held(worker_.lock_);
-  ucp_rkey_destroy(rkey);
+  peer_state->windows--;
+  if (rkey != nullptr) ucp_rkey_destroy(rkey);
 }
 
 std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) {
@@ -39,11 +39,11 @@ std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) 
   Bytes transport_key;
   const auto parts = decode(key, &transport_key);
   Peer* owner = find(peer);
-  *status = Status::bad_argument;
+  *status = owner == nullptr ? why_unknown(peer) : Status::bad_argument;
   if (!parts || owner == nullptr || owner->parts.process.nonce != parts->process_nonce) return {};
   *status = owner->why;
   if (owner->state == PeerState::dead) return {};
-  auto window = std::make_unique<UcxWindow>(*this, owner, peer, *parts);
+  auto window = std::make_unique<UcxWindow>(*this, owner, *parts);
   if (owner->parts.process == fabric_.name()) window->own_regions = &fabric_.regions();
   *status = reach_without_asking(transport_key, window.get());
   if (*status != Status::ok) return {};
@@ -165,9 +165,9 @@ Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t exp
 
 Status UcxWorker::flush(PeerId peer, Completion* done) {
   const Held held(lock_);
-  Peer* found = find(peer);
-  if (found == nullptr || found->state == PeerState::connecting) return Status::bad_argument;
-  if (found->state == PeerState::dead) return found->why;
+  Status why;
+  const Peer* found = find_connected(peer, &why);
+  if (found == nullptr) return why;
   if (fabric_.transport() != Transport::verbs) return asker_.flush(peer, done);
   const bool is_asked_for = found->asked.puts != found->asked.puts_settled;
   return is_asked_for ? flush_both_ways(peer, done) : flush_endpoint(*found, done);

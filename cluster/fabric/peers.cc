@@ -6,6 +6,7 @@
 // knows. Two that connect to each other at once use the same pair of entries.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "fabric/packed.h"
@@ -74,14 +75,16 @@ Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* pee
   Status status = wait(is_asked_for, deadline);
   if (status == Status::ok && must_ask) status = ask_for(*parts, key, deadline);
   if (status != Status::ok) return status;
-  const Peer* found = nullptr;
+  Status result = Status::peer_dead;
   const auto is_settled = [&] {
-    found = find(*peer = peer_of_.at(key));
+    const auto known = peer_of_.find(key);
+    if (known == peer_of_.end()) return true;  // it died, and was forgotten
+    const Peer* found = find(*peer = known->second);
+    result = found->state == PeerState::connected ? Status::ok : found->why;
     return found->state != PeerState::connecting;
   };
   status = wait(is_settled, deadline);
-  if (status != Status::ok) return status;
-  return found->state == PeerState::connected ? Status::ok : found->why;
+  return status == Status::ok ? result : status;
 }
 
 // Leaves the peer in the table, connecting, or fails.
@@ -112,7 +115,7 @@ ucp_ep_params_t UcxWorker::endpoint_params(ucp_err_handling_mode_t mode) {
 
 Status UcxWorker::open_endpoint(const AddressParts& parts, Bytes transport_address,
                                 ucp_ep_h* endpoint) {
-  if (peers_.size() >= peers_max) return Status::no_memory;
+  if (!has_room()) return Status::no_memory;
   if (fabric_.transport() == Transport::verbs) return call(transport_address, endpoint);
   const bool is_own_process = parts.process == fabric_.name();
   auto param =
@@ -124,13 +127,44 @@ Status UcxWorker::open_endpoint(const AddressParts& parts, Bytes transport_addre
 }
 
 PeerId UcxWorker::add_peer(const AddressParts& parts, ucp_ep_h endpoint) {
-  const auto id = static_cast<PeerId>(peers_.size());
-  Peer& peer = *peer_at_.emplace_back(&peers_.emplace_back());
+  Peer& peer = place_for_peer();
   peer.endpoint = endpoint;
   peer.parts = parts;
   peer.address = encode(parts);
-  peer_of_[{parts.process.nonce, parts.worker}] = id;
-  return id;
+  peer_of_[{parts.process.nonce, parts.worker}] = peer.id;
+  return peer.id;
+}
+
+// The place of who died first, of those whose places may be used again.
+Peer* UcxWorker::peer_to_forget() const {
+  if (dead_peers_.size() <= dead_kept_max) return nullptr;
+  constexpr PeerId last_use = ~PeerId{0} >> place_bits;
+  const auto found = std::find_if(dead_peers_.begin(), dead_peers_.end(), [](const Peer* each) {
+    return each->windows == 0 && each->id >> place_bits < last_use;
+  });
+  return found == dead_peers_.end() ? nullptr : *found;
+}
+
+Peer& UcxWorker::place_for_peer() {
+  Peer* const forgotten = peer_to_forget();
+  if (forgotten == nullptr) {
+    Peer& peer = *peer_at_.emplace_back(&peers_.emplace_back());
+    peer.id = static_cast<PeerId>(peers_.size() - 1);
+    return peer;
+  }
+  const PeerId id = forgotten->id + peers_max;
+  peer_of_.erase({forgotten->parts.process.nonce, forgotten->parts.worker});
+  std::erase(dead_peers_, forgotten);
+  std::destroy_at(forgotten);
+  std::construct_at(forgotten)->id = id;
+  return *forgotten;
+}
+
+// Of an index that is no peer's, or no longer.
+Status UcxWorker::why_unknown(PeerId id) const {
+  const PeerId place = id & place_mask;
+  const bool was_known = place < peer_at_.size() && id < peer_at_[place]->id;
+  return was_known ? Status::peer_dead : Status::bad_argument;
 }
 
 // Says hello once there is a connection: a flush is done then. With one that is sent before, the
@@ -145,10 +179,11 @@ Status UcxWorker::introduce(PeerId peer) {
   auto* connected = new Connected{{}, this, peer};
   connected->done = [](Completion& self, Status status) {
     const std::unique_ptr<Connected> its(static_cast<Connected*>(&self));
-    const bool is_awaited = its->worker->peers_[its->peer].state != PeerState::dead;
+    const Peer* awaited = its->worker->find(its->peer);
+    const bool is_awaited = awaited != nullptr && awaited->state != PeerState::dead;
     if (status == Status::ok && is_awaited) its->worker->say_hello(its->peer);
   };
-  const Status flushed = flush_endpoint(peers_[peer], connected);
+  const Status flushed = flush_endpoint(*find(peer), connected);
   if (flushed == Status::pending) return Status::ok;
   delete connected;
   if (flushed != Status::ok) return flushed;
@@ -162,7 +197,7 @@ Status UcxWorker::say_hello(PeerId peer) {
   std::memcpy(op->header.data(), &hello, sizeof hello);
   // On verbs the other end speaks on the way that the hello came by.
   const unsigned flags = listener_ != nullptr ? UCP_AM_SEND_FLAG_REPLY : 0;
-  return send_on(peers_[peer].endpoint, hello_id, Bytes(op->header).first(sizeof hello),
+  return send_on(find(peer)->endpoint, hello_id, Bytes(op->header).first(sizeof hello),
                  transport_address_, op, flags);
 }
 
@@ -196,18 +231,19 @@ void UcxWorker::take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_
     id = known->second;
     // Both called. What the hello came by is connected, the other is not yet: UCX 1.13 ends the
     // process if a put has to wait for that.
-    Peer& caller = peers_[id];
+    Peer& caller = *find(id);
     if (caller.state == PeerState::connecting && called_by_.erase(came_by) > 0) {
       called_by_.insert(std::exchange(caller.endpoint, came_by));
     }
   } else {
     ucp_ep_h endpoint = came_by;
-    const bool must_open = called_by_.erase(came_by) == 0;
     // The one that connects will time out.
+    if (!has_room()) return;
+    const bool must_open = called_by_.erase(came_by) == 0;
     if (must_open && open_endpoint(*parts, transport_address, &endpoint) != Status::ok) return;
     id = add_peer(*parts, endpoint);
   }
-  Peer& peer = peers_[id];
+  Peer& peer = *find(id);
   if (peer.state == PeerState::dead) return;
   peer.own_index_there = hello.index_of_receiver;
   const Hello welcome{address_, id, hello.index_of_receiver};
@@ -252,10 +288,9 @@ void UcxWorker::on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t 
   const auto found = std::find_if(self.peers_.begin(), self.peers_.end(),
                                   [&](const Peer& each) { return each.endpoint == endpoint; });
   if (found == self.peers_.end()) return;
-  const auto id = static_cast<PeerId>(found - self.peers_.begin());
   const Status why =
       to_status(status) == Status::unreachable ? Status::unreachable : Status::peer_dead;
-  self.fail_soon(id, why);
+  self.fail_soon(found->id, why);
 }
 
 void UcxWorker::fail_soon(PeerId peer, Status why) {
@@ -279,9 +314,10 @@ void UcxWorker::bury_the_dead() {
     dead.swap(dead_);
     has_dead_ = false;
   }
-  for (PeerId id = 0; id < peers_.size(); id++) {
-    const auto is_it = [&](const ProcessName& name) { return name == peers_[id].parts.process; };
-    if (std::any_of(dead.begin(), dead.end(), is_it)) fail(id, Status::peer_dead);
+  for (std::size_t place = 0; place < peers_.size(); place++) {
+    const Peer& peer = peers_[place];
+    const auto is_it = [&](const ProcessName& name) { return name == peer.parts.process; };
+    if (std::any_of(dead.begin(), dead.end(), is_it)) fail(peer.id, Status::peer_dead);
   }
 }
 
@@ -290,6 +326,7 @@ void UcxWorker::fail(PeerId id, Status why) {
   if (peer == nullptr || peer->state == PeerState::dead) return;
   peer->why = why;
   peer->state = PeerState::dead;
+  dead_peers_.push_back(peer);
   close_endpoint(*peer, true);
   asker_.end_all(id, why);
   if (on_death_) on_death_(id);

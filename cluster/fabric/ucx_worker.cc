@@ -69,7 +69,7 @@ UcxWorker::~UcxWorker() {
     close_listener();
     for (Peer& peer : peers_) close_endpoint(peer, true);
     progress_until_closed();
-    for (PeerId id = 0; id < peers_.size(); id++) asker_.end_all(id, Status::peer_dead);
+    for (const Peer& peer : peers_) asker_.end_all(peer.id, Status::peer_dead);
   }
   ucp_worker_destroy(worker_);
 }
@@ -188,7 +188,9 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
 Peer* UcxWorker::find_connected(PeerId id, Status* why) const {
   Peer* peer = find(id);
   if (peer != nullptr && peer->state == PeerState::connected) return peer;
-  *why = peer != nullptr && peer->state == PeerState::dead ? peer->why : Status::bad_argument;
+  *why = peer == nullptr                  ? why_unknown(id)
+         : peer->state == PeerState::dead ? peer->why
+                                          : Status::bad_argument;
   return nullptr;
 }
 

@@ -28,13 +28,20 @@ namespace iw::fabric {
 class UcxFabric;
 class UcxWorker;
 
-inline constexpr std::size_t peers_max = 65536;
+// The lower half of a peer's index is a place in the table, the upper half says how often that was
+// used before.
+inline constexpr unsigned place_bits = 16;
+inline constexpr std::size_t peers_max = 1 << place_bits;
+inline constexpr PeerId place_mask = peers_max - 1;
+// So many dead are remembered; then the places of those that nobody has a window on are used again.
+inline constexpr std::size_t dead_kept_max = 128;
 // The library's fastest way is for one piece of about this size.
 inline constexpr std::size_t one_piece_bytes_max = 128;
 
 enum class PeerState : std::uint8_t { connecting, connected, dead };
 
 struct Peer {
+  PeerId id = 0;
   ucp_ep_h endpoint = nullptr;
   Address address;
   AddressParts parts;
@@ -43,6 +50,7 @@ struct Peer {
   Status why = Status::peer_dead;  // of one that is dead
   Asked asked;
   Answered answered;
+  unsigned windows = 0;  // that are open
 };
 
 // Before a message's header. A message that is small, or was sent in place, travels in one piece,
@@ -62,10 +70,12 @@ struct Op {
 
 class UcxWindow final : public Window {
  public:
-  UcxWindow(UcxWorker& worker, Peer* peer, PeerId id, const MemoryKey& key)
+  // With the worker's lock held.
+  UcxWindow(UcxWorker& worker, Peer* peer, const MemoryKey& key)
       : peer_state(peer), remote_address(key.address), region(key.region), worker_(worker) {
-    peer_ = id;
+    peer_ = peer->id;
     size_ = key.size;
+    peer->windows++;
   }
   ~UcxWindow() override;
   void set_direct(std::byte* direct) { direct_ = direct; }
@@ -152,7 +162,15 @@ class UcxWorker final : public Worker {
   using PeerKey = std::pair<std::array<std::uint64_t, 2>, std::uint32_t>;
 
   // Peers (peers.cc). All with the lock held.
-  Peer* find(PeerId peer) const { return peer < peer_at_.size() ? peer_at_[peer] : nullptr; }
+  Peer* find(PeerId id) const {
+    const PeerId place = id & place_mask;
+    Peer* const peer = place < peer_at_.size() ? peer_at_[place] : nullptr;
+    return peer != nullptr && peer->id == id ? peer : nullptr;
+  }
+  Status why_unknown(PeerId peer) const;
+  Peer* peer_to_forget() const;
+  bool has_room() const { return peers_.size() < peers_max || peer_to_forget() != nullptr; }
+  Peer& place_for_peer();
   Status ask_for(const AddressParts& parts, const PeerKey& key, Deadline deadline);  // takes it
   PeerId add_peer(const AddressParts& parts, ucp_ep_h endpoint);
   Status open_endpoint(const AddressParts& parts, Bytes transport_address, ucp_ep_h* endpoint);
@@ -241,7 +259,8 @@ class UcxWorker final : public Worker {
   bool is_service_ = false;      // who holds the lock is a service thread
 
   std::deque<Peer> peers_;
-  std::vector<Peer*> peer_at_;  // where they are, which a deque is slow to find
+  std::vector<Peer*> peer_at_;    // where they are, which a deque is slow to find
+  std::deque<Peer*> dead_peers_;  // in the order of their deaths, without the forgotten
   std::map<PeerKey, PeerId> peer_of_;
   std::set<PeerKey> asked_for_;                        // at their doors
   std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
