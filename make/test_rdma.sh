@@ -2,13 +2,14 @@
 # The cluster's tests over verbs, on a machine without such an adapter: an emulated PC (qemu, no KVM) boots the
 # distribution's kernel with soft RoCE, and runs the programs that were built here. Needs no root, no network, and
 # leaves nothing behind but the unpacked kernel in $BUILD/rdma.
+# Takes about a quarter of an hour of one processor.
 #   make/test_rdma.sh [program ...]     some of cluster_fabric_test cluster_am_test ...; GTEST_FILTER is passed on
 set -euo pipefail
 cd "$(dirname "$0")/.."
 programs=("$@")
 [ $# -gt 0 ] || programs=(cluster_{fabric,rendezvous,am,ddss,ddss_names,ddss_locks,ddss_models,ddss_daemon,containers_processes}_test)
 built=${CLUSTER:-$BUILD/release/cluster}
-deadline_s=${DEADLINE_S:-1800}
+deadline_s=${DEADLINE_S:-3600}
 program_s=900  # on the guest's clock
 rdma=$BUILD/rdma
 PATH=$PATH:/usr/sbin:/sbin
