@@ -400,6 +400,40 @@ TEST_P(AskedFor, AForgedKeyIsRefusedByWhoIsAsked) {
             Status::bad_argument);
 }
 
+class Mapped : public OverTransports {};
+OVER_TRANSPORTS(Mapped, "shm");
+
+TEST_P(Mapped, AKeyThatLiesIsRefused) {
+  const Child holder("holder");
+  const Process here;
+  const PeerId peer = here.connect(holder.line().hear_value<Address>());
+  holder.line().hear();  // the key to ask with
+  const auto key = holder.line().hear();
+  Bytes of_transport;
+  const MemoryKey sound = *decode(key, &of_transport);
+  const auto open = [&](const MemoryKey& parts, Bytes transports) {
+    Status status;
+    const auto window = here.worker->open(peer, encode(parts, transports), &status);
+    EXPECT_EQ(window != nullptr, status == Status::ok);
+    return status;
+  };
+  ASSERT_EQ(open(sound, of_transport), Status::ok);
+  for (std::size_t bytes = 1; bytes < of_transport.size(); bytes++) {
+    EXPECT_EQ(open(sound, of_transport.first(bytes)), Status::bad_argument) << bytes;
+  }
+  std::vector<std::byte> longer(of_transport.begin(), of_transport.end());
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(open(sound, longer), Status::bad_argument);
+  const std::vector<std::byte> no_key(200, std::byte{0xff});
+  EXPECT_EQ(open(sound, no_key), Status::bad_argument);
+  MemoryKey elsewhere = sound;
+  elsewhere.address = std::uint64_t{1} << 46;
+  EXPECT_EQ(open(elsewhere, of_transport), Status::bad_argument);
+  MemoryKey larger = sound;
+  larger.size = std::uint64_t{1} << 40;
+  EXPECT_EQ(open(larger, of_transport), Status::bad_argument);
+}
+
 // Words must lie at multiples of 8 where they are, not only in the window.
 ROLE(askew) {
   const Process process;
