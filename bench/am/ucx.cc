@@ -1,9 +1,11 @@
-// The bare transport library: what a program that knows nothing but UCX would do.
+// The bare transport library: what a program that knows nothing but UCX would do. The answer is
+// what came, sent from where it lies, as the other system's is.
 #include <poll.h>
 #include <ucp/api/ucp.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "am/peers.h"
 
@@ -16,7 +18,8 @@ void check(ucs_status_t status, const char* what) {
 
 class Bare {
  public:
-  Bare(const Case& measured, const Line& line) : measured_(measured), block_(measured.bytes, 'x') {
+  Bare(const Case& measured, const Line& line, bool is_answering)
+      : measured_(measured), is_answering_(is_answering), block_(measured.bytes, 'x') {
     setenv("UCX_TLS", measured.transport == "shm" ? "posix,cma" : "tcp", 1);
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
@@ -31,24 +34,18 @@ class Bare {
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                          UCP_AM_HANDLER_PARAM_FIELD_ARG;
     handler.id = 1;
-    handler.cb = [](void* self, const void*, std::size_t, void*, std::size_t,
-                    const ucp_am_recv_param_t*) {
-      static_cast<Bare*>(self)->arrived_++;
-      return UCS_OK;
+    handler.cb = [](void* self, const void*, std::size_t, void* data, std::size_t bytes,
+                    const ucp_am_recv_param_t* param) {
+      return static_cast<Bare*>(self)->take(data, bytes, param);
     };
     handler.arg = this;
     check(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler");
     connect(line);
   }
 
-  void send() {
-    ucp_request_param_t param;
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_AM_SEND_FLAG_EAGER;
-    const auto posted = ucp_am_send_nbx(peer_, 1, nullptr, 0, block_.data(), block_.size(), &param);
-    if (!UCS_PTR_IS_PTR(posted)) return check(UCS_PTR_STATUS(posted), "ucp_am_send_nbx");
-    while (ucp_request_check_status(posted) == UCS_INPROGRESS) ucp_worker_progress(worker_);
-    ucp_request_free(posted);
+  void ask() {
+    post(block_.data(), block_.size());
+    while (is_sending_) ucp_worker_progress(worker_);
   }
 
   void wait_for(std::uint64_t count) {
@@ -63,6 +60,34 @@ class Bare {
   std::uint64_t arrived() const { return arrived_; }
 
  private:
+  ucs_status_t take(void* data, std::size_t bytes, const ucp_am_recv_param_t* param) {
+    arrived_++;
+    if (!is_answering_) return UCS_OK;
+    const bool may_stay = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+    if (!may_stay) data = std::memcpy(block_.data(), data, bytes);
+    post(data, bytes);
+    if (!is_sending_ || !may_stay) return UCS_OK;
+    held_ = data;
+    return UCS_INPROGRESS;
+  }
+
+  void post(const void* data, std::size_t bytes) {
+    ucp_request_param_t param;
+    param.op_attr_mask =
+        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+    param.user_data = this;
+    param.cb.send = [](void* request, ucs_status_t, void* self_pointer) {
+      auto& self = *static_cast<Bare*>(self_pointer);
+      ucp_request_free(request);
+      self.is_sending_ = false;
+      if (void* held = std::exchange(self.held_, nullptr)) ucp_am_data_release(self.worker_, held);
+    };
+    const auto posted = ucp_am_send_nbx(peer_, 1, nullptr, 0, data, bytes, &param);
+    is_sending_ = UCS_PTR_IS_PTR(posted);
+    if (!is_sending_) check(UCS_PTR_STATUS(posted), "ucp_am_send_nbx");
+  }
+
   void connect(const Line& line) {
     ucp_address_t* address = nullptr;
     std::size_t length = 0;
@@ -78,7 +103,10 @@ class Bare {
   }
 
   const Case& measured_;
-  const std::vector<char> block_;
+  const bool is_answering_;
+  std::vector<char> block_;
+  bool is_sending_ = false;
+  void* held_ = nullptr;  // what is being sent back
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h peer_ = nullptr;
@@ -89,20 +117,17 @@ class Bare {
 }  // namespace
 
 double ask_by_ucx(const Case& measured, const Line& line) {
-  Bare bare(measured, line);
+  Bare bare(measured, line, false);
   return measure(measured, [&] {
     const std::uint64_t next = bare.arrived() + 1;
-    bare.send();
+    bare.ask();
     bare.wait_for(next);
   });
 }
 
 void answer_by_ucx(const Case& measured, const Line& line) {
-  Bare bare(measured, line);
-  for (std::uint64_t next = 1;; next++) {
-    bare.wait_for(next);
-    bare.send();
-  }
+  Bare bare(measured, line, true);
+  for (;;) bare.wait_for(bare.arrived() + 1);
 }
 
 }  // namespace bench
