@@ -9,6 +9,7 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <type_traits>
 #include <utility>
