@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -337,6 +338,35 @@ TEST_P(Connections, WhoDiesWhileTwoConnectTakesNobodyAlong) {
   }
   const Child target("target");
   EXPECT_TRUE(here.worker->is_alive(here.connect(address_of(target))));
+}
+
+// Connects with the parent when it is told.
+ROLE(newcomer) {
+  const Process process;
+  const auto address = parent.hear_value<Address>();
+  parent.say("ready");
+  parent.hear();
+  PeerId peer;
+  const Status connected = process.worker->connect(address, soon(), &peer);
+  parent.say(to_string(connected));
+  parent.hear();
+  return 0;
+}
+
+class Crowds : public Fabrics {};
+OVER_TRANSPORTS(Crowds, "shm");
+
+TEST_P(Crowds, OfSixtyMayConnectAtOnce) {
+  const Process here;
+  std::deque<Child> newcomers;
+  for (int i = 0; i < 60; i++) {
+    newcomers.emplace_back("newcomer").line().say_value(here.worker->address());
+  }
+  for (Child& each : newcomers) EXPECT_EQ(each.line().hear_text(), "ready");
+  for (Child& each : newcomers) each.line().say("go");
+  for (Child& each : newcomers) EXPECT_EQ(each.line().hear_text(), to_string(Status::ok));
+  for (Child& each : newcomers) each.line().say("end");
+  for (Child& each : newcomers) EXPECT_EQ(each.wait_for_end(), 0);
 }
 
 // Opens its part over TCP, with its output going to the parent's file.

@@ -177,11 +177,15 @@ Status UcxWorker::introduce(PeerId peer) {
     PeerId peer;
   };
   auto* connected = new Connected{{}, this, peer};
+  // Not at once: the transport may be dispatching what waits for this endpoint, and ends the
+  // process if more is sent on it then (UCX 1.13, arbiter.c: "scheduling arbiter group").
   connected->done = [](Completion& self, Status status) {
     const std::unique_ptr<Connected> its(static_cast<Connected*>(&self));
-    const Peer* awaited = its->worker->find(its->peer);
-    const bool is_awaited = awaited != nullptr && awaited->state != PeerState::dead;
-    if (status == Status::ok && is_awaited) its->worker->say_hello(its->peer);
+    if (status != Status::ok) return;
+    its->worker->after_progress_.emplace_back([worker = its->worker, peer = its->peer] {
+      const Peer* awaited = worker->find(peer);
+      if (awaited != nullptr && awaited->state != PeerState::dead) worker->say_hello(peer);
+    });
   };
   const Status flushed = flush_endpoint(*find(peer), connected);
   if (flushed == Status::pending) return Status::ok;
