@@ -157,7 +157,7 @@ TEST_P(Messages, XferBlocksLieInTheSegments) {
   EXPECT_EQ(arrived.where, here_->segment.data() + 64);
   EXPECT_EQ(arrived.block, block);
   // What it left in the other's segment can be had with a get.
-  ASSERT_EQ(AM_GetXfer1(here_->ep, to_, 4096 + 100, 3, 500000, 1000, 8), AM_OK);
+  ASSERT_EQ(AM_GetXferAsynch1(here_->ep, to_, 4096 + 100, 3, 500000, 1000, 8), AM_OK);
   ASSERT_TRUE(poll_for_replies(2));
   EXPECT_EQ(arrived.where, here_->segment.data() + 500000);
   EXPECT_EQ(arrived.words, std::vector{8});

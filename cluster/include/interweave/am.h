@@ -24,8 +24,8 @@
  * Threads: all calls may be made from any thread. Handlers of an AM_SEQ bundle run only in the
  * program's own AM calls; those of an AM_PAR bundle run on the library's threads, too, while the
  * program does not poll: one that takes long holds up those of its bundle only, as long as there
- * are fewer than sixteen such. A handler may reply, and look up what it was sent; requests, maps and
- * waits from a handler return AM_ERR_RESOURCE. Bundles are not to be freed from handlers.
+ * are fewer than sixteen such. A handler may reply, and look up what it was sent; requests, maps
+ * and waits from a handler return AM_ERR_RESOURCE. Bundles are not to be freed from handlers.
  */
 #ifndef INTERWEAVE_AM_H
 #define INTERWEAVE_AM_H
@@ -59,7 +59,8 @@ typedef void (*am_handler_fn)(void);
 #define AM_ERR_IN_USE 5   /* taken, or not empty */
 const char* AM_StrError(int result);
 
-/* Why a message came back, to handler 0. */
+/* Why a message came back, to handler 0. (2, 8 and 10 are the specification's; here AM_Request sees
+ * an unmapped index, there is room for what was sent, and a refused reply says why.) */
 #define EBADARGS 1
 #define EBADENTRY 2
 #define EBADTAG 3      /* the receiver's tag is another, or AM_NONE */
@@ -314,6 +315,16 @@ IW_AM_CALLS(6)
 IW_AM_CALLS(7)
 IW_AM_CALLS(8)
 #undef IW_AM_CALLS
+/* As the specification spells it. */
+#define AM_GetXferAsynch0 AM_GetXferAsync0
+#define AM_GetXferAsynch1 AM_GetXferAsync1
+#define AM_GetXferAsynch2 AM_GetXferAsync2
+#define AM_GetXferAsynch3 AM_GetXferAsync3
+#define AM_GetXferAsynch4 AM_GetXferAsync4
+#define AM_GetXferAsynch5 AM_GetXferAsync5
+#define AM_GetXferAsynch6 AM_GetXferAsync6
+#define AM_GetXferAsynch7 AM_GetXferAsync7
+#define AM_GetXferAsynch8 AM_GetXferAsync8
 
 /* ---- the name server: endpoints' names by agreed strings ------------------------------------- */
 
