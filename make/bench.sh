@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc|am|containers|ddss for one.
+# granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc|am|containers|ddss|services for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
@@ -62,6 +62,13 @@ if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; 
   done
   make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us,p99_us --log y --unit us \
     --title "Version check of a loaded node (DDSS, HiPC'06, Figure 5b)"
+fi
+# The services over DDSS: Figures 5 and 6.
+if [[ "$ONLY" =~ ^(services)?$ ]] && [ -x "$BUILD/release/examples/services/select-records" ]; then
+  begin services
+  bench/services.py "$BUILD/release/examples/services" "$BENCH_RESULTS"
+  make/plot.py bench/results/services.csv --x x --series service,operation,system --y us --log xy --unit us \
+    --title "Services over DDSS, by busy threads, servers, records or processes (HiPC'06, Figures 5 and 6)"
 fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.
 if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
