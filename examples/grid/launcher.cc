@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <stdexcept>
 
 namespace grid {
 namespace {
 
 constexpr std::chrono::milliseconds draw_interval{100};
-constexpr std::chrono::seconds phase_patience{60};  // not for the storm
+constexpr std::chrono::milliseconds ask_interval{1000};  // where nothing is drawn
+constexpr int exit_status_when_stopped = 130;            // as a shell tells of Ctrl-C
 constexpr int leave_patience_ms = 10000;
 constexpr std::size_t events_shown = 4;
 constexpr int plain_width = 80;
@@ -35,12 +37,12 @@ Launcher::~Launcher() = default;
 int Launcher::run() {
   if (!options_.is_plain) terminal_ = std::make_unique<command_line::Terminal>();
   if (terminal_ && !terminal_->is_drawable()) terminal_.reset();
-  if (!start()) return leave();
+  start();
   while (phase_ != Phase::over && living() > 0) {
     if (stop_.requested()) {
       note("stopped; nothing is compared");
       leave();
-      return 0;
+      return exit_status_when_stopped;
     }
     if (is_stuck()) {
       note("some process does not answer");
@@ -48,6 +50,7 @@ int Launcher::run() {
     }
     wait();
     advance();
+    ask_all();
     draw();
   }
   const int status = compare();
@@ -55,20 +58,11 @@ int Launcher::run() {
   return status;
 }
 
-bool Launcher::start() {
+void Launcher::start() {
   enter(Phase::starting);
   note("seed " + std::to_string(options_.seed));
-  name_server_ = std::make_unique<ChildProcess>(std::vector<std::string>{options_.name_server});
-  std::vector<std::string> said;
-  while (said.empty()) {
-    pollfd lines[] = {{name_server_->output(), POLLIN, 0}, {stop_.fd(), POLLIN, 0}};
-    poll(lines, 2, -1);
-    if (stop_.requested()) return false;
-    if (!name_server_->hear(&said) && said.empty()) return false;
-  }
-  const std::string listening = "listening ";
-  if (!said[0].starts_with(listening)) return false;
-  setenv("IW_AMNS", said[0].c_str() + listening.size(), 1);
+  start_name_server();
+  if (stop_.requested()) return;
   for (int i = 0; i < options_.processes; i++) {
     std::vector<std::string> command{program_};
     const auto arguments =
@@ -78,20 +72,37 @@ bool Launcher::start() {
     process.child = std::make_unique<ChildProcess>(command);
     note("process " + std::to_string(i) + " is " + std::to_string(process.child->pid()));
   }
-  return true;
 }
 
-// Until somebody says something; while it is drawn not for long.
+// Its first line is "listening NAME".
+void Launcher::start_name_server() {
+  name_server_ = std::make_unique<ChildProcess>(std::vector<std::string>{options_.name_server});
+  const auto deadline = Clock::now() + options_.patience;
+  std::vector<std::string> said;
+  bool may_speak = true;
+  while (said.empty() && may_speak && Clock::now() < deadline && !stop_.requested()) {
+    pollfd lines[] = {{name_server_->output(), POLLIN, 0}, {stop_.fd(), POLLIN, 0}};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    poll(lines, 2, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (lines[0].revents != 0) may_speak = name_server_->hear(&said);
+  }
+  if (stop_.requested()) return;
+  const std::string listening = "listening ", what = said.empty() ? "nothing" : said[0];
+  if (!what.starts_with(listening)) {
+    throw std::runtime_error(options_.name_server + " is no name server: it said " + what);
+  }
+  setenv("IW_AMNS", what.c_str() + listening.size(), 1);
+}
+
+// Until somebody says something, or is to be asked.
 void Launcher::wait() {
   std::vector<pollfd> lines{{stop_.fd(), POLLIN, 0},
                             {is_input_open_ ? STDIN_FILENO : -1, POLLIN, 0}};
   for (const Process& each : processes_) {
     lines.push_back({each.is_alive ? each.child->output() : -1, POLLIN, 0});
   }
-  const auto patience = terminal_
-                            ? draw_interval
-                            : std::chrono::duration_cast<std::chrono::milliseconds>(phase_patience);
-  poll(lines.data(), lines.size(), static_cast<int>(patience.count()));
+  const auto interval = terminal_ ? draw_interval : ask_interval;
+  poll(lines.data(), lines.size(), static_cast<int>(interval.count()));
   if (lines[1].revents != 0) take_keys();
   for (int i = 0; i < options_.processes; i++) {
     if (lines[static_cast<std::size_t>(2 + i)].revents != 0) hear(i);
@@ -114,7 +125,7 @@ void Launcher::take(int number, const std::string& line) {
   if (word == "writes") {
     take_writes(number, rest);
   } else if (word == "frame") {
-    process.is_asked = false;
+    process.asked.reset();
     const auto cells = static_cast<std::size_t>(options_.rows * options_.columns);
     if (auto grids = parse_frame(rest, grids_.size(), cells)) {
       panels_[static_cast<std::size_t>(number)].grids = std::move(*grids);
@@ -252,23 +263,40 @@ bool Launcher::has_each_grid_a_writer() const {
   return std::ranges::none_of(grids_, [](const Ownership& each) { return each.process < 0; });
 }
 
+// The storm takes as long as it takes. Who is silent is killed before its phase is over, and the
+// others then need time for what it wrote.
 bool Launcher::is_stuck() const {
-  return phase_ != Phase::storming && Clock::now() > phase_begin_ + phase_patience;
+  return phase_ != Phase::storming && Clock::now() > phase_begin_ + 2 * options_.patience;
 }
 
 std::size_t Launcher::living() const {
   return static_cast<std::size_t>(std::ranges::count_if(processes_, &Process::is_alive));
 }
 
+// What they see. Who does not say for too long is stopped or hangs, and as good as dead.
+void Launcher::ask_all() {
+  const auto now = Clock::now();
+  const auto interval = terminal_ ? draw_interval : ask_interval;
+  if (phase_ < Phase::storming || now < asked_ + interval) return;
+  asked_ = now;
+  for (std::size_t i = 0; i < processes_.size(); i++) {
+    Process& process = processes_[i];
+    if (!process.is_alive) continue;
+    if (!process.asked) {
+      process.child->say("show");
+      process.asked = now;
+    } else if (now - *process.asked > options_.patience) {
+      note("process " + std::to_string(i) + " does not answer: killed");
+      process.child->signal(SIGKILL);
+      process.asked = now;  // its end is heard soon
+    }
+  }
+}
+
 // Each time with the frames that were asked for the last time.
 void Launcher::draw() {
   if (!terminal_ || Clock::now() < drawn_ + draw_interval) return;
   drawn_ = Clock::now();
-  for (Process& each : processes_) {
-    if (!each.is_alive || each.is_asked || phase_ < Phase::storming) continue;
-    each.child->say("show");
-    each.is_asked = true;
-  }
   const auto size = terminal_->size();
   auto lines = picture(size.columns, true);
   lines.emplace_back();
@@ -316,7 +344,7 @@ int Launcher::compare() {
 }
 
 // The processes first: the name server answers their goodbyes.
-int Launcher::leave() {
+void Launcher::leave() {
   if (terminal_) {
     terminal_.reset();
     for (const std::string& each : events_) std::printf("%s\n", each.c_str());
@@ -331,7 +359,6 @@ int Launcher::leave() {
     name_server_->signal(SIGTERM);
     name_server_->wait_for_end(leave_patience_ms);
   }
-  return stop_.requested() ? 0 : 1;
 }
 
 }  // namespace grid

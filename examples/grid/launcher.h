@@ -3,14 +3,16 @@
 //   starting -> meeting -> storming -> stopping -> settling -> over
 //
 // Stopping ends when all processes that live have stopped and each grid has a writer that lives;
-// settling when all have the state that its writer named. A process may die at any time: the
-// others go on, and what the dead one wrote has to find its next writer first.
+// settling when all have the state that its writer named. A process may die at any time, and
+// one that does not say what it sees is killed: the others go on, and what the dead one wrote has
+// to find its next writer first.
 #pragma once
 
 #include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "command_line/stop_signal.h"
@@ -25,7 +27,7 @@ class Launcher {
  public:
   Launcher(const LauncherOptions& options, std::string program);
   ~Launcher();
-  // The exit status.
+  // The exit status. Throws std::runtime_error: there is no name server.
   int run();
 
  private:
@@ -34,7 +36,7 @@ class Launcher {
   struct Process {
     std::unique_ptr<ChildProcess> child;
     bool is_alive = true;
-    bool is_asked = false;  // for what it sees
+    std::optional<Clock::time_point> asked;  // what it sees; it has not said yet
     std::string digest;
   };
   struct Ownership {
@@ -42,7 +44,8 @@ class Launcher {
     std::string stamp;  // as the writer said it last
   };
 
-  bool start();
+  void start();
+  void start_name_server();
   void wait();
   void hear(int number);
   void take(int number, const std::string& line);
@@ -59,10 +62,11 @@ class Launcher {
   std::size_t living() const;
   std::string settle_order();
   std::string storm_order(int number) const;
+  void ask_all();
   void draw();
   std::vector<std::string> picture(int width, bool has_colours);
   void note(const std::string& event);
-  int leave();
+  void leave();
   int compare();
 
   LauncherOptions options_;
@@ -75,7 +79,7 @@ class Launcher {
   std::vector<Panel> panels_;
   std::map<std::string, std::set<int>> said_;  // since the phase began
   Phase phase_ = Phase::starting;
-  Clock::time_point phase_begin_, drawn_;
+  Clock::time_point phase_begin_, asked_, drawn_;
   int round_ = 0;
   bool is_input_open_ = true;
   std::deque<std::string> events_;

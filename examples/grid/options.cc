@@ -25,11 +25,13 @@ updates runs in all of them. When it is over, all must see the same: a digest of
   --plain             draw nothing but the end, without colours; so it is where there is no
                       terminal
   --name-server FILE  the program to start as the name server (interweave-amns)
+  --patience N        seconds for which a process may be silent before it is killed (60)
   --help              this text
 
 Keys, or characters on the standard input: q ends the storm; 0 to 9 kill that process (kill -9), whose
 grid another one then writes. A w beside a grid says that this process writes it. Ctrl-C ends all.
-The exit status is 0 if all grids are the same.
+The exit status is 0 if all grids are the same, 1 if not, and 130 if it was stopped before they were
+compared.
 
 Examples:
   grid                                      look
@@ -46,6 +48,7 @@ enum Option {
   kColumns,
   kPlain,
   kNameServer,
+  kPatience,
   kMember,
   kHelpOption
 };
@@ -59,6 +62,7 @@ constexpr option kOptions[] = {
     {"columns", required_argument, nullptr, kColumns},
     {"plain", no_argument, nullptr, kPlain},
     {"name-server", required_argument, nullptr, kNameServer},
+    {"patience", required_argument, nullptr, kPatience},
     {"member", required_argument, nullptr, kMember},  // how the processes are started
     {"help", no_argument, nullptr, kHelpOption},
     {nullptr, 0, nullptr, 0},
@@ -106,6 +110,12 @@ Refusal take_option(int option, const char* text, Taken& taken) {
     case kNameServer:
       options.name_server = text;
       return std::nullopt;
+    case kPatience: {
+      int seconds = 0;
+      const Refusal refusal = take_number("patience", text, 1, 86400, &seconds);
+      options.patience = std::chrono::seconds(seconds);
+      return refusal;
+    }
     case kHelpOption:
       std::fputs(kHelp, stdout);
       return 0;

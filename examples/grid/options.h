@@ -1,6 +1,7 @@
 // The command line of `grid`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ struct LauncherOptions {
   std::uint64_t updates = 2000;  // of each process; 0: no end
   double rate = 200;             // a second, of each; 0: as fast as it goes
   std::uint64_t seed = 0;
+  std::chrono::seconds patience{60};  // with who does not answer
   bool is_plain = false;
   std::string name_server;
 };

@@ -26,11 +26,11 @@ storms_leave_the_same_on_two_four_and_eight_processes() {
 }
 
 # Begins a storm without end of four processes: its lines come from 3, its keys go to 4; 5 ends when all of its
-# processes have. $launcher, $pids.
+# processes have. $launcher, $pids. `begin_endless_storm [OPTION]...`.
 begin_endless_storm() {
   rm -f "$work/lines" "$work/keys" "$work/life"
   mkfifo "$work/lines" "$work/keys" "$work/life"
-  "$grid" --plain --rate 0 --updates 0 >"$work/lines" 2>"$work/life" <"$work/keys" & launcher=$!
+  "$grid" --plain --rate 0 --updates 0 "$@" >"$work/lines" 2>"$work/life" <"$work/keys" & launcher=$!
   others=$launcher
   exec 3<"$work/lines" 5<"$work/life" 4>"$work/keys"  # in the order in which the other side opens them
   pids=
@@ -71,6 +71,19 @@ killed_in_the_storm_its_grid_is_written_by_another() {
   nothing_is_left
 }
 
+# The patience is more than a process may need that looks for a writer in vain.
+stopped_in_the_storm_it_is_killed_and_its_grid_is_written_by_another() {
+  begin_endless_storm --patience 15
+  kill -STOP "$(sed -n 's/^process 2 is \([0-9]*\)$/\1/p' "$work/storm.log")"
+  wait_for_line "process 2 does not answer: killed"
+  wait_for_line "grid 2 is written by process "
+  printf q >&4
+  cat <&3 >>"$work/storm.log"
+  wait "$launcher" || fail "the rest is not the same"
+  all_have_the_same "$work/storm.log" 3
+  nothing_is_left
+}
+
 killed_one_after_the_other_the_last_has_it_all() {
   begin_endless_storm
   for number in 0 1 3; do
@@ -87,7 +100,9 @@ killed_one_after_the_other_the_last_has_it_all() {
 ctrl_c_ends_all() {
   begin_endless_storm
   kill -INT "$launcher"
-  wait "$launcher" || fail "it did not end cleanly"
+  status=0
+  wait "$launcher" || status=$?
+  test "$status" = 130 || fail "Ctrl-C ended it with status $status"
   nothing_is_left
 }
 
@@ -99,15 +114,25 @@ a_killed_launcher_takes_all_with_it() {
   nothing_is_left
 }
 
+# is_no_name_server PROGRAM TEXT: it is refused with an error that contains TEXT.
+is_no_name_server() {
+  if "$grid" --plain --patience 1 --name-server "$1" >"$work/refused.log" 2>&1 </dev/null; then fail "$1"; fi
+  grep -q "$1 is no name server: it said $2" "$work/refused.log" || fail "why $1 is none"
+}
+
 what_is_wrong_is_said() {
   if "$grid" --processes 1 2>"$work/refused.log"; then fail "one process"; fi
   grep -q '2 to 10' "$work/refused.log" || fail "how many may be"
-  if "$grid" --plain --name-server /nowhere/amns >"$work/refused.log" 2>&1 </dev/null; then fail "no name server"; fi
-  grep -q '/nowhere/amns' "$work/refused.log" || fail "which name server"
+  is_no_name_server /nowhere/amns nothing
+  grep -q '/nowhere/amns: No such file' "$work/refused.log" || fail "what is wrong with it"
+  is_no_name_server /bin/true nothing
+  is_no_name_server /bin/cat nothing  # it waits for its input
+  is_no_name_server /usr/bin/whoami "$(whoami)"
 }
 
 storms_leave_the_same_on_two_four_and_eight_processes
 killed_in_the_storm_its_grid_is_written_by_another
+stopped_in_the_storm_it_is_killed_and_its_grid_is_written_by_another
 killed_one_after_the_other_the_last_has_it_all
 ctrl_c_ends_all
 a_killed_launcher_takes_all_with_it
