@@ -22,11 +22,12 @@ using testing::Line;
 inline constexpr std::size_t small_pool = 4 << 20;
 
 // Of a child: joins the space of the parent's address, and says its number.
-inline bool join(const Line& parent) {
+inline bool join(const Line& parent, unsigned timeout_ms = 0) {
   const std::string address = parent.hear_text();
   ddss_options_t options{};
   options.join = address.c_str();
   options.pool_bytes = small_pool;
+  options.timeout_ms = timeout_ms;
   const int error = ddss_init(&options);
   parent.say_value(error == 0 ? ddss_node() : error);
   return error == 0;

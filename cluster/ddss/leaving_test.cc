@@ -1,4 +1,7 @@
-// Nodes that leave while others do: each hears of the others' end while it closes itself.
+// Nodes that leave while others do: each hears of the others' end while it closes itself. Nodes
+// that come when others have left.
+#include <thread>
+
 #include "ddss/ddss_fixture.h"
 
 namespace iw::ddss {
@@ -42,6 +45,40 @@ TEST_P(Leaving, AtTheSameTimeIsNobodysEnd) {
     for (const Child& leaver : leavers) leaver.line().say(std::string("leave"));
     for (Child& leaver : leavers) EXPECT_EQ(leaver.wait_for_end(), 0);
   }
+}
+
+// Waits far longer than its parent for the news of a node that it has not heard of. Says what a get
+// of the key comes to, and whether the name is its own.
+ROLE(newcomer) {
+  if (!join(parent, 3'600'000)) return 1;
+  std::uint64_t value = 0;
+  parent.say_value(ddss_get(key_of(parent.hear_text()), &value, sizeof value));
+  ddss_allocation_t how{};
+  int was_created = 0;
+  how.name = "mortal";
+  how.placement = DDSS_LOCAL;
+  how.was_created = &was_created;
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, &how);
+  parent.say_value(key == 0 ? ddss_errno() : was_created);
+  parent.hear();
+  return 0;
+}
+
+TEST_P(Leaving, IsKnownAtOnceToWhoComesLater) {
+  Child& mortal = add("leaver");
+  mortal.line().hear_text();
+  ddss_allocation_t how{};
+  how.name = "mortal";
+  how.placement = DDSS_NODE;
+  how.node = 1;
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, &how);
+  ASSERT_NE(key, 0u) << ddss_error_text(ddss_errno());
+  mortal.kill();
+  while (ddss_nodes() > 1) std::this_thread::yield();
+  const Child& newcomer = add("newcomer");
+  newcomer.line().say(text_of(key));
+  EXPECT_EQ(result(newcomer), DDSS_ENODE);
+  EXPECT_EQ(result(newcomer), 1) << "it creates the name's segment anew";
 }
 
 OVER_ALL_TRANSPORTS(Leaving);

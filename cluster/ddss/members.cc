@@ -24,6 +24,11 @@ void Members::add(NodeNumber number, const fabric::Address& address, fabric::Byt
   found->second.memory_key.assign(memory_key.begin(), memory_key.end());
 }
 
+void Members::note_joined(NodeNumber own, std::uint64_t deaths) {
+  own_ = own;
+  deaths_ += deaths;
+}
+
 bool Members::note_gone(NodeNumber number) {
   const std::lock_guard held(mutex_);
   // A lower number that is not known was gone before this node came. A higher one is of a node that
@@ -61,7 +66,8 @@ bool Members::is_known(NodeNumber number) const {
 }
 
 int Members::link(NodeNumber number, std::chrono::milliseconds timeout, Link* link) {
-  if (number < nodes_max && !is_known(number)) {
+  const bool may_be_under_way = number > own_ && number < nodes_max;
+  if (may_be_under_way && !is_known(number)) {
     worker_.wait([&] { return is_known(number); }, fabric::Clock::now() + timeout);
   }
   Introduction introduction;

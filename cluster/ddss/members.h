@@ -22,14 +22,16 @@ class Members {
 
   // Nothing if it is known.
   void add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key);
-  // Of those that were gone before this node came.
-  void add_deaths(std::uint64_t deaths) { deaths_ += deaths; }
+  // This node has the number `own`, and has heard of all that are present below it; `deaths` stands
+  // for those that were gone before.
+  void note_joined(NodeNumber own, std::uint64_t deaths);
   // False if it was gone before.
   bool note_gone(NodeNumber number);
   std::optional<NodeNumber> number_of(const fabric::Address& address) const;
 
-  // Connects if need be, so not from a handler. 0 or an error. A number that is not known is waited
-  // for: a key may come faster than the news of the node that it names.
+  // Connects if need be, so not from a handler. 0 or an error. A number that is not known is gone
+  // if it is below this node's; else it is waited for: a key may come faster than the news of the
+  // node that it names.
   int link(NodeNumber number, Link* link) { return this->link(number, timeout_, link); }
   int link(NodeNumber number, std::chrono::milliseconds timeout, Link* link);
 
@@ -70,6 +72,7 @@ class Members {
   mutable std::mutex mutex_;
   std::map<NodeNumber, Member> members_;
   std::atomic<std::uint64_t> deaths_{0};
+  std::atomic<NodeNumber> own_{0};
 };
 
 }  // namespace iw::ddss

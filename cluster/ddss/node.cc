@@ -123,7 +123,7 @@ int Node::join() {
   }
   if (status != Status::ok) return error_of(status);
   if (answer.error != 0) return answer.error;
-  members_->add_deaths(answer.deaths);
+  members_->note_joined(static_cast<NodeNumber>(answer.number), answer.deaths);
   number_ = static_cast<int>(answer.number);
   // The founder may have gone with his answer.
   const fabric::Exclusion held(*worker_);
