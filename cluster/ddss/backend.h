@@ -18,6 +18,12 @@ enum class Hold : std::uint32_t { exclusive, shared };
 // What a get asks for.
 enum class Which : std::uint32_t { current, if_newer, exactly };
 
+// Why a backend could not be opened. `why`: for people; empty if the error says all that is known.
+struct Failure {
+  int error = 0;
+  std::string why;
+};
+
 class Operation {
  public:
   virtual ~Operation() = default;

@@ -1,5 +1,6 @@
 #include "ddss/client.h"
 
+#include <cerrno>
 #include <cstring>
 
 #include "ddss/daemon_socket.h"
@@ -147,15 +148,17 @@ Client::Client(const ClientOptions& options)
         return ++last;
       }()) {}
 
-std::unique_ptr<Client> Client::open(const ClientOptions& options, int* error) {
+std::unique_ptr<Client> Client::open(const ClientOptions& options, Failure* failure) {
   std::unique_ptr<Client> client(new Client(options));
   std::array<std::byte, 256> address{};
   const auto channel = client->channel();
+  if (channel == nullptr) {
+    *failure = {DDSS_EUNREACHABLE, "no daemon at " + options.path + ": " + std::strerror(errno)};
+    return nullptr;
+  }
   Answer answer;
-  *error = DDSS_EUNREACHABLE;
-  if (channel == nullptr) return nullptr;
-  *error = channel->call(request_of(Call::hello, 0), {}, address, &answer);
-  if (*error != 0) return nullptr;
+  failure->error = channel->call(request_of(Call::hello, 0), {}, address, &answer);
+  if (failure->error != 0) return nullptr;
   client->node_ = answer.node;
   const auto* text = reinterpret_cast<const char*>(address.data());
   client->address_.assign(text, strnlen(text, address.size()));

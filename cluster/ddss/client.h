@@ -63,8 +63,8 @@ struct ClientOptions {
 
 class Client final : public Backend {
  public:
-  // nullptr, and why in *error.
-  static std::unique_ptr<Client> open(const ClientOptions& options, int* error);
+  // nullptr, and why in *failure.
+  static std::unique_ptr<Client> open(const ClientOptions& options, Failure* failure);
   ~Client() override;
 
   int node() const override { return node_; }
@@ -89,6 +89,7 @@ class Client final : public Backend {
 
  private:
   explicit Client(const ClientOptions& options);
+  // nullptr, and why in errno: no channel can be had.
   std::shared_ptr<ClientChannel> channel();
   int call(const Request& request, Answer* answer);
   int word(Call call, Key key, std::uint64_t* word);

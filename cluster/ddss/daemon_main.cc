@@ -89,9 +89,11 @@ int main(int argc, char** argv) {
   if (!why.empty()) return misused(why);
   const auto socket = iw::ddss::DaemonSocket::open(given.path, &why);
   if (socket == nullptr) return failed(given.path + ": " + why);
-  int error = 0;
-  const auto node = iw::ddss::Node::open(given.node, &error);
-  if (node == nullptr) return failed(ddss_error_text(error));
+  iw::ddss::Failure failure;
+  const auto node = iw::ddss::Node::open(given.node, &failure);
+  if (node == nullptr) {
+    return failed(failure.why.empty() ? ddss_error_text(failure.error) : failure.why);
+  }
   iw::ddss::Daemon daemon(*node, *socket, given.spin);
   running = &daemon;
   signal(SIGTERM, [](int) { running->stop(); });

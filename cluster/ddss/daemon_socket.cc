@@ -14,11 +14,14 @@
 namespace iw::ddss {
 namespace {
 
-// False: it is too long.
+// False, and why in errno.
 bool set_path(const std::string& path, sockaddr_un* at) {
   *at = {};
   at->sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof at->sun_path) return false;
+  if (path.empty() || path.size() >= sizeof at->sun_path) {
+    errno = path.empty() ? ENOENT : ENAMETOOLONG;
+    return false;
+  }
   path.copy(at->sun_path, sizeof at->sun_path - 1);
   return true;
 }
@@ -79,10 +82,7 @@ std::unique_ptr<DaemonSocket> DaemonSocket::open(const std::string& path, std::s
 
 bool DaemonSocket::bind_and_listen() {
   sockaddr_un at;
-  if (!set_path(path_, &at)) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
+  if (!set_path(path_, &at)) return false;
   fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const mode_t mask = umask(077);  // for this user's processes only
   const bool is_bound = bind(fd_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;

@@ -28,7 +28,7 @@ class DaemonSocket {
   ino_t file_ = 0;  // the path's; 0: not bound
 };
 
-// Connected; -1 if nobody listens there.
+// Connected; -1, and why in errno, if nobody listens there.
 int connect_to_daemon(const std::string& path);
 
 }  // namespace iw::ddss

@@ -8,6 +8,7 @@
 #include "ddss/node.h"
 
 using iw::ddss::Backend;
+using iw::ddss::Failure;
 using iw::ddss::Hold;
 using iw::ddss::Operation;
 using iw::ddss::Visit;
@@ -19,12 +20,14 @@ struct ddss_operation {
 
 namespace {
 
-thread_local int last_error = 0;
+thread_local Failure last_failure;
 
-int noted(int result) {
-  if (result < 0) last_error = result;
-  return result;
+int noted(Failure failure) {
+  last_failure = std::move(failure);
+  return last_failure.error;
 }
+
+int noted(int result) { return result < 0 ? noted(Failure{result, ""}) : result; }
 
 // `call` with the backend, if there is one.
 template <typename Call>
@@ -63,32 +66,73 @@ void apply(const ddss_options_t& given, Options* wanted) {
   if (given.sleeps_at_once != 0) wanted->spin = std::chrono::microseconds(0);
 }
 
-std::unique_ptr<Backend> open_node(const ddss_options_t& given, int* error) {
+std::unique_ptr<Backend> open_node(const ddss_options_t& given, Failure* failure) {
   iw::ddss::NodeOptions wanted;
   apply(given, &wanted);
   const char* join = given.join != nullptr ? given.join : std::getenv("IW_DDSS");
   if (join != nullptr) wanted.join = join;
   if (given.pool_bytes != 0) wanted.pool_bytes = given.pool_bytes;
-  return iw::ddss::Node::open(wanted, error);
+  return iw::ddss::Node::open(wanted, failure);
 }
 
-std::unique_ptr<Backend> open_client(const ddss_options_t& given, const char* daemon, int* error) {
+std::unique_ptr<Backend> open_client(const ddss_options_t& given, const char* daemon,
+                                     Failure* failure) {
   iw::ddss::ClientOptions wanted;
   apply(given, &wanted);
   wanted.path = daemon;
-  return iw::ddss::Client::open(wanted, error);
+  return iw::ddss::Client::open(wanted, failure);
 }
+
+const char* text_of(int error) {
+  switch (error) {
+    case 0:
+      return "no error";
+    case DDSS_UNCHANGED:
+      return "the segment has the version that is known already";
+    case DDSS_EARGUMENT:
+      return "an argument makes no sense";
+    case DDSS_ENOTINIT:
+      return "ddss_init was not called, or ddss_finish was";
+    case DDSS_ENOKEY:
+      return "no segment has this key: it was never allocated, or was released";
+    case DDSS_ENODE:
+      return "the node that has it left or died";
+    case DDSS_EMEMORY:
+      return "the node's pool has no room for it";
+    case DDSS_ERANGE:
+      return "it goes past the segment's end";
+    case DDSS_ETIMEDOUT:
+      return "the others did not answer, or did not let go, in time";
+    case DDSS_EBUSY:
+      return "another thread has the lock";
+    case DDSS_ENOTHELD:
+      return "this thread does not hold the lock";
+    case DDSS_EHELD:
+      return "this thread holds the lock already";
+    case DDSS_ENOVERSION:
+      return "this version is not kept";
+    case DDSS_EMODEL:
+      return "the segment's model has no such call";
+    case DDSS_EUNREACHABLE:
+      return "no transport leads there, or it failed";
+    default:
+      return "no error of this interface";
+  }
+}
+
+const Failure has_one{DDSS_EARGUMENT, "this process takes part already"};
 
 }  // namespace
 
 int ddss_init(const ddss_options_t* options) {
   const ddss_options_t given = options == nullptr ? ddss_options_t{} : *options;
-  if (iw::ddss::has_current()) return noted(DDSS_EARGUMENT);
+  if (iw::ddss::has_current()) return noted(has_one);
   const char* daemon = given.daemon != nullptr ? given.daemon : std::getenv("IW_DDSS_DAEMON");
-  int error = 0;
-  auto backend = daemon != nullptr ? open_client(given, daemon, &error) : open_node(given, &error);
-  if (backend == nullptr) return noted(error);
-  return iw::ddss::make_current(std::move(backend)) ? 0 : noted(DDSS_EARGUMENT);
+  Failure failure;
+  auto backend =
+      daemon != nullptr ? open_client(given, daemon, &failure) : open_node(given, &failure);
+  if (backend == nullptr) return noted(std::move(failure));
+  return iw::ddss::make_current(std::move(backend)) ? 0 : noted(has_one);
 }
 
 int ddss_finish(void) { return noted(iw::ddss::take_current() == nullptr ? DDSS_ENOTINIT : 0); }
@@ -190,7 +234,7 @@ ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes
 }
 
 int ddss_wait(ddss_operation_t* operation) {
-  if (operation == nullptr) return last_error;
+  if (operation == nullptr) return last_failure.error;
   const Visit visit;  // what it goes on in is not ended meanwhile
   const std::unique_ptr<ddss_operation_t> gone(operation);
   return noted(operation->operation->wait());
@@ -202,41 +246,9 @@ int ddss_is_onesided(ddss_key_t key) {
 
 uint64_t ddss_bytes_moved(void) { return iw::ddss::bytes_moved; }
 
-int ddss_errno(void) { return last_error; }
+int ddss_errno(void) { return last_failure.error; }
 
 const char* ddss_error_text(int error) {
-  switch (error) {
-    case 0:
-      return "no error";
-    case DDSS_UNCHANGED:
-      return "the segment has the version that is known already";
-    case DDSS_EARGUMENT:
-      return "an argument makes no sense";
-    case DDSS_ENOTINIT:
-      return "ddss_init was not called, or ddss_finish was";
-    case DDSS_ENOKEY:
-      return "no segment has this key: it was never allocated, or was released";
-    case DDSS_ENODE:
-      return "the node that has it left or died";
-    case DDSS_EMEMORY:
-      return "the node's pool has no room for it";
-    case DDSS_ERANGE:
-      return "it goes past the segment's end";
-    case DDSS_ETIMEDOUT:
-      return "the others did not answer, or did not let go, in time";
-    case DDSS_EBUSY:
-      return "another thread has the lock";
-    case DDSS_ENOTHELD:
-      return "this thread does not hold the lock";
-    case DDSS_EHELD:
-      return "this thread holds the lock already";
-    case DDSS_ENOVERSION:
-      return "this version is not kept";
-    case DDSS_EMODEL:
-      return "the segment's model has no such call";
-    case DDSS_EUNREACHABLE:
-      return "no transport leads there, or it failed";
-    default:
-      return "no error of this interface";
-  }
+  const bool is_explained = error == last_failure.error && !last_failure.why.empty();
+  return is_explained ? last_failure.why.c_str() : text_of(error);
 }

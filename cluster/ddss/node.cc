@@ -37,24 +37,31 @@ bool from_text(const std::string& text, fabric::Address* address) {
 
 }  // namespace
 
-std::unique_ptr<Node> Node::open(const NodeOptions& options, int* error) {
+std::unique_ptr<Node> Node::open(const NodeOptions& options, Failure* failure) {
   std::unique_ptr<Node> node(new Node(options));
-  *error = node->start();
-  if (*error == 0) *error = node->meet();
-  return *error == 0 ? std::move(node) : nullptr;
+  *failure = {};
+  failure->error = node->start(&failure->why);
+  if (failure->error == 0) failure->error = node->meet(&failure->why);
+  return failure->error == 0 ? std::move(node) : nullptr;
 }
 
-int Node::start() {
+int Node::start(std::string* why) {
   constexpr std::size_t pool_bytes_max = std::size_t{1} << 40;
-  if (options_.pool_bytes > pool_bytes_max) return DDSS_EARGUMENT;
-  std::string why;
+  if (options_.pool_bytes > pool_bytes_max) {
+    *why = "a pool has at most 1 TiB";
+    return DDSS_EARGUMENT;
+  }
   fabric::Options wanted;
   wanted.spin = options_.spin;
-  fabric_ = fabric::Fabric::open(wanted, &why);
+  fabric_ = fabric::Fabric::open(wanted, why);
   if (fabric_ == nullptr) return DDSS_EUNREACHABLE;
   Status status;
   pool_ = fabric_->allocate(heap_begin + options_.pool_bytes, &status);
-  if (pool_ == nullptr) return DDSS_EMEMORY;
+  if (pool_ == nullptr) {
+    *why = "no pool of " + std::to_string(options_.pool_bytes) +
+           " bytes can be had: " + fabric::to_string(status);
+    return DDSS_EMEMORY;
+  }
   worker_ = fabric_->add_worker(&status);
   if (worker_ == nullptr) return error_of(status);
   directory_ = std::make_unique<Directory>(pool_->bytes());
@@ -84,24 +91,34 @@ Node::~Node() {
   fabric::close_worker(&worker_);
 }
 
-int Node::meet() {
+int Node::meet(std::string* why) {
   if (!options_.join.empty()) {
-    return from_text(options_.join, &founder_) ? join() : DDSS_EARGUMENT;
+    if (from_text(options_.join, &founder_)) return join(why);
+    *why = "'" + options_.join + "' is no address of a space";
+    return DDSS_EARGUMENT;
   }
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
-  std::string why;
-  rendezvous_ = fabric::Rendezvous::open(deadline, &why);
+  rendezvous_ = fabric::Rendezvous::open(deadline, why);
   if (rendezvous_ == nullptr) return DDSS_EUNREACHABLE;
   if (rendezvous_->rank() == 0) found();
   if (rendezvous_->size() == 1) return 0;
   std::vector<std::vector<std::byte>> everybodys;
   const Status status = rendezvous_->exchange(worker_->address().bytes, deadline, &everybodys);
-  if (status != Status::ok) return error_of(status);
-  int error = 0;
-  if (rendezvous_->rank() != 0) {
-    error = read(everybodys.at(0), &founder_) ? join() : DDSS_EUNREACHABLE;
+  if (status != Status::ok) {
+    *why = std::string("the processes of this job did not meet: ") + fabric::to_string(status);
+    return error_of(status);
   }
-  return error != 0 ? error : await_nodes(static_cast<int>(rendezvous_->size()));
+  if (rendezvous_->rank() != 0) {
+    const int error = read(everybodys.at(0), &founder_) ? join(why) : DDSS_EUNREACHABLE;
+    if (error != 0) return error;
+  }
+  const auto all = static_cast<int>(rendezvous_->size());
+  const int error = await_nodes(all);
+  if (error != 0) {
+    *why = "of the " + std::to_string(all) + " processes of this job " + std::to_string(nodes()) +
+           " became nodes in time";
+  }
+  return error;
 }
 
 void Node::found() {
@@ -111,7 +128,7 @@ void Node::found() {
   number_ = 0;
 }
 
-int Node::join() {
+int Node::join(std::string* why) {
   address_ = to_text(founder_);
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
   fabric::PeerId peer = 0;
@@ -121,8 +138,14 @@ int Node::join() {
     status = calls_->ask(peer, Question::join, JoinAsked{worker_->address()}, &answer, deadline,
                          pool_->key());
   }
-  if (status != Status::ok) return error_of(status);
-  if (answer.error != 0) return answer.error;
+  if (status != Status::ok) {
+    *why = std::string("the space's founder does not answer: ") + fabric::to_string(status);
+    return error_of(status);
+  }
+  if (answer.error != 0) {
+    *why = "no space takes nodes in at this address, or it has had as many as it may";
+    return answer.error;
+  }
   members_->note_joined(static_cast<NodeNumber>(answer.number), answer.deaths);
   number_ = static_cast<int>(answer.number);
   // The founder may have gone with his answer.

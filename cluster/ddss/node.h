@@ -31,8 +31,8 @@ class UnderWay;
 
 class Node final : public Backend, private Neighbours {
  public:
-  // nullptr, and why in *error.
-  static std::unique_ptr<Node> open(const NodeOptions& options, int* error);
+  // nullptr, and why in *failure.
+  static std::unique_ptr<Node> open(const NodeOptions& options, Failure* failure);
   ~Node() override;
 
   int node() const override { return number_; }
@@ -61,9 +61,9 @@ class Node final : public Backend, private Neighbours {
  private:
   friend class UnderWay;
   explicit Node(const NodeOptions& options) : options_(options) {}
-  int start();
-  int meet();
-  int join();
+  int start(std::string* why);
+  int meet(std::string* why);
+  int join(std::string* why);
   void found();
 
   // The lock's neighbours.

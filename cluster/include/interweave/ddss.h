@@ -52,7 +52,7 @@ enum {
   DDSS_EHELD = -10,       /* this thread holds the lock already */
   DDSS_ENOVERSION = -11,  /* a version that is not kept */
   DDSS_EMODEL = -12,      /* not under the segment's model */
-  DDSS_EUNREACHABLE = -13 /* no transport leads there, or it failed; ddss_error_text says more */
+  DDSS_EUNREACHABLE = -13 /* no transport leads there, or it failed */
 };
 
 /* All members may be zero. */
@@ -150,6 +150,8 @@ uint64_t ddss_bytes_moved(void);
 
 /* Of the calling thread's last call that failed. */
 int ddss_errno(void);
+/* What it means. If it is what the calling thread's last call failed with, and that was ddss_init:
+ * why; this text lives until the thread's next call that fails. */
 const char* ddss_error_text(int error);
 
 #ifdef __cplusplus
