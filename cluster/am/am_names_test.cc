@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <future>
 #include <regex>
 #include <unordered_set>
 
@@ -186,13 +187,44 @@ TEST_F(NameServer, StringsOutOfRangeAreRefused) {
   EXPECT_EQ(AMNS_Lookup("", &name), AM_ERR_BAD_ARG);
   EXPECT_EQ(AMNS_Lookup(std::string(256, 'x').c_str(), &name), AM_ERR_BAD_ARG);
   EXPECT_EQ(AMNS_Register(std::string(255, 'x').c_str(), name), AM_OK);
-  EXPECT_EQ(AMNS_Init("nonsense"), AM_ERR_BAD_ARG);
+}
+
+// What AMNS_Init says when what it is given leads to no name.
+static std::string said_of(const char* server) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(AMNS_Init(server), AM_ERR_BAD_ARG);
+  return ::testing::internal::GetCapturedStderr();
+}
+
+static bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(NameServersName, ThatIsNoneIsNamedWithTheReason) {
+  const Library library;
+  unsetenv("IW_AMNS");
+  for (const char* nothing : {static_cast<const char*>(nullptr), ""}) {
+    EXPECT_TRUE(contains(said_of(nothing), "no name server is named: set IW_AMNS="));
+  }
+  EXPECT_TRUE(contains(said_of("nonsense"), "nonsense is no name server's name"));
+  EXPECT_TRUE(contains(said_of("file:/nowhere/x"), "file:/nowhere/x cannot be read: No such file"));
+  EXPECT_TRUE(contains(said_of("file:/dev/null"), "file:/dev/null is no name server's name"));
 }
 
 TEST_F(NameServer, AServerThatDiedIsNoticed) {
   server_.kill();
   en_t name;
   EXPECT_EQ(AMNS_Lookup("anything", &name), AM_ERR_NOT_SENT);
+}
+
+// A map would wait three times as long as this.
+TEST_F(NameServer, WhoMeetsAStoppedServerWaitsAsLongAsItIsTold) {
+  setenv("IW_AMNS_TIMEOUT_MS", "100", 1);
+  server_.stop();
+  auto met = std::async(std::launch::async, [] { return AMNS_Init(nullptr); });
+  EXPECT_EQ(met.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(met.get(), AM_ERR_NOT_SENT);
+  unsetenv("IW_AMNS_TIMEOUT_MS");
 }
 
 // What it answers when it goes on is not taken for the answer to a later question.

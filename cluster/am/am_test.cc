@@ -295,6 +295,26 @@ TEST_P(Messages, ARequestThatWaitsForRoomEndsWithThePeer) {
   EXPECT_EQ(arrived.returned.size(), 8u);
 }
 
+TEST_P(Messages, AMapWhoseIndexGoesMeanwhileIsRefused) {
+  ep_t ep = nullptr;
+  ASSERT_EQ(AM_AllocateEndpoint(here_->bundle, &ep, nullptr), AM_OK);
+  std::uint64_t before = 0, sent = 0, received = 0;
+  ASSERT_EQ(AM_GetMessageCounts(here_->bundle, &before, &received), AM_OK);
+  there_->stop();
+  int mapped = -1;
+  std::thread mapper([&] { mapped = AM_Map(ep, 255, there_name_, right_tag); });
+  EXPECT_TRUE(here_->poll_until([&] {
+    AM_GetMessageCounts(here_->bundle, &sent, &received);
+    return sent > before;  // the map waits for the other's answer
+  }));
+  EXPECT_EQ(AM_SetNumTranslations(ep, 255), AM_OK);
+  there_->go_on();
+  mapper.join();
+  EXPECT_EQ(mapped, AM_ERR_IN_USE);
+  EXPECT_EQ(AM_SetNumTranslations(ep, 256), AM_OK);
+  EXPECT_EQ(AM_GetTranslationInuse(ep, 255), AM_ERR_RESOURCE);
+}
+
 TEST_P(Messages, AnEndpointTalksToItself) {
   set_echo_handlers(*here_);
   here_->set(1, handler(&on_echoed_words));  // both request and reply

@@ -8,21 +8,18 @@
 #include "am/library.h"
 
 using iw::am::Bundle;
-using iw::am::Connection;
 using iw::am::Library;
 using iw::am::Translation;
+using iw::fabric::Clock;
 using iw::fabric::Exclusion;
 
 namespace {
 
-bool is_index(ep_t endpoint, int index) {
-  return index >= 0 && static_cast<std::size_t>(index) < endpoint->translations.size();
-}
+constexpr std::chrono::seconds map_wait{30};
 
-// The translation of an index that is in range; nullptr: free.
-Translation* mapped(ep_t endpoint, int index) {
-  Translation& found = endpoint->translations[static_cast<std::size_t>(index)];
-  return found.connection == nullptr ? nullptr : &found;
+// Not from a handler, of this bundle or of another that may wait for this one's Exclusion.
+bool may_map(ep_t endpoint) {
+  return !endpoint->bundle->worker().in_handler() && !iw::am::in_any_handler();
 }
 
 int free_index(ep_t endpoint) {
@@ -181,39 +178,31 @@ int AM_GetTag(ep_t endpoint, tag_t* tag) {
 }
 
 int AM_Map(ep_t endpoint, int index, en_t name, tag_t tag) {
-  if (endpoint == nullptr || !is_index(endpoint, index)) return AM_ERR_BAD_ARG;
+  if (endpoint == nullptr) return AM_ERR_BAD_ARG;
+  if (!may_map(endpoint)) return AM_ERR_RESOURCE;
   Bundle& bundle = *endpoint->bundle;
-  if (bundle.worker().in_handler() || iw::am::in_any_handler()) return AM_ERR_RESOURCE;
   {
     const Exclusion excluded(bundle.worker());
-    if (mapped(endpoint, index) != nullptr) return AM_ERR_IN_USE;
+    if (!endpoint->is_index(index)) return AM_ERR_BAD_ARG;
   }
-  Connection* connection = nullptr;
-  const int result = bundle.connect(endpoint, name, &connection);
-  if (result != AM_OK) return result;
-  const Exclusion excluded(bundle.worker());
-  if (!is_index(endpoint, index) || mapped(endpoint, index) != nullptr) {
-    Bundle::unpin(*connection);
-    return AM_ERR_IN_USE;
-  }
-  endpoint->translations[static_cast<std::size_t>(index)] = {connection, name, tag};
-  return AM_OK;
+  return bundle.map(endpoint, index, name, tag, Clock::now() + map_wait);
 }
 
 int AM_MapAny(ep_t endpoint, int* index, en_t name, tag_t tag) {
   if (endpoint == nullptr || index == nullptr) return AM_ERR_BAD_ARG;
+  if (!may_map(endpoint)) return AM_ERR_RESOURCE;
   for (;;) {
     *index = free_index(endpoint);
     if (*index < 0) return AM_ERR_RESOURCE;
-    const int result = AM_Map(endpoint, *index, name, tag);
+    const int result = endpoint->bundle->map(endpoint, *index, name, tag, Clock::now() + map_wait);
     if (result != AM_ERR_IN_USE) return result;  // else another thread was faster
   }
 }
 
 int AM_UnMap(ep_t endpoint, int index) {
-  if (endpoint == nullptr || !is_index(endpoint, index)) return AM_ERR_BAD_ARG;
+  if (endpoint == nullptr) return AM_ERR_BAD_ARG;
   const Exclusion excluded(endpoint->bundle->worker());
-  Translation* found = mapped(endpoint, index);
+  Translation* found = endpoint->mapped(index);
   if (found == nullptr) return AM_ERR_BAD_ARG;
   Bundle::unpin(*found->connection);
   *found = {};
@@ -221,27 +210,30 @@ int AM_UnMap(ep_t endpoint, int index) {
 }
 
 int AM_GetTranslationName(ep_t endpoint, int index, en_t* name) {
-  if (endpoint == nullptr || name == nullptr || !is_index(endpoint, index)) return AM_ERR_BAD_ARG;
+  if (endpoint == nullptr || name == nullptr) return AM_ERR_BAD_ARG;
   const Exclusion excluded(endpoint->bundle->worker());
-  const Translation* found = mapped(endpoint, index);
+  if (!endpoint->is_index(index)) return AM_ERR_BAD_ARG;
+  const Translation* found = endpoint->mapped(index);
   if (found == nullptr) return AM_ERR_RESOURCE;
   *name = found->name;
   return AM_OK;
 }
 
 int AM_GetTranslationTag(ep_t endpoint, int index, tag_t* tag) {
-  if (endpoint == nullptr || tag == nullptr || !is_index(endpoint, index)) return AM_ERR_BAD_ARG;
+  if (endpoint == nullptr || tag == nullptr) return AM_ERR_BAD_ARG;
   const Exclusion excluded(endpoint->bundle->worker());
-  const Translation* found = mapped(endpoint, index);
+  if (!endpoint->is_index(index)) return AM_ERR_BAD_ARG;
+  const Translation* found = endpoint->mapped(index);
   if (found == nullptr) return AM_ERR_RESOURCE;
   *tag = found->tag;
   return AM_OK;
 }
 
 int AM_GetTranslationInuse(ep_t endpoint, int index) {
-  if (endpoint == nullptr || !is_index(endpoint, index)) return AM_ERR_BAD_ARG;
+  if (endpoint == nullptr) return AM_ERR_BAD_ARG;
   const Exclusion excluded(endpoint->bundle->worker());
-  return mapped(endpoint, index) == nullptr ? AM_ERR_RESOURCE : AM_OK;
+  if (!endpoint->is_index(index)) return AM_ERR_BAD_ARG;
+  return endpoint->mapped(index) == nullptr ? AM_ERR_RESOURCE : AM_OK;
 }
 
 int AM_GetNumTranslations(ep_t endpoint, int* n) {
@@ -256,7 +248,7 @@ int AM_SetNumTranslations(ep_t endpoint, int n) {
   const Exclusion excluded(endpoint->bundle->worker());
   const auto count = static_cast<int>(endpoint->translations.size());
   for (int index = n; index < count; index++) {
-    if (mapped(endpoint, index) != nullptr) return AM_ERR_IN_USE;
+    if (endpoint->mapped(index) != nullptr) return AM_ERR_IN_USE;
   }
   endpoint->translations.resize(static_cast<std::size_t>(n));
   return AM_OK;

@@ -33,14 +33,11 @@ bool is_sound(const Bundle::Outgoing& message, std::size_t block_bytes_max) {
 // The connection that an index leads to, and its tag; an AM_ result.
 int look_up(ep_t endpoint, int destination, Connection** connection, tag_t* tag) {
   if (endpoint->outstanding_max == 0) return AM_ERR_NOT_INIT;
-  if (destination < 0 || static_cast<std::size_t>(destination) >= endpoint->translations.size()) {
-    return AM_ERR_BAD_ARG;
-  }
-  const auto& found = endpoint->translations[static_cast<std::size_t>(destination)];
-  if (found.connection == nullptr) return AM_ERR_BAD_ARG;
-  if (found.connection->link == Link::dead) return AM_ERR_NOT_SENT;
-  *connection = found.connection;
-  *tag = found.tag;
+  const iw::am::Translation* found = endpoint->mapped(destination);
+  if (found == nullptr) return AM_ERR_BAD_ARG;
+  if (found->connection->link == Link::dead) return AM_ERR_NOT_SENT;
+  *connection = found->connection;
+  *tag = found->tag;
   return AM_OK;
 }
 

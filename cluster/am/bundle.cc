@@ -6,7 +6,6 @@
 namespace iw::am {
 namespace {
 
-constexpr std::chrono::seconds map_wait{30};
 constexpr std::uint32_t name_magic = 0x314d4157;  // "WAM1"
 
 }  // namespace
@@ -153,11 +152,30 @@ void Bundle::reclaim() {
   });
 }
 
-int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, Connection** connection) {
+int Bundle::map(iw_am_endpoint* endpoint, int index, const en_t& name, tag_t tag,
+                fabric::Deadline deadline) {
+  const auto is_free = [&] { return endpoint->is_index(index) && !endpoint->mapped(index); };
+  {
+    const fabric::Exclusion excluded(*worker_);
+    if (!is_free()) return AM_ERR_IN_USE;
+  }
+  Connection* connection = nullptr;
+  const int result = connect(endpoint, name, deadline, &connection);
+  if (result != AM_OK) return result;
+  const fabric::Exclusion excluded(*worker_);
+  if (!is_free()) {  // any more
+    unpin(*connection);
+    return AM_ERR_IN_USE;
+  }
+  endpoint->translations[static_cast<std::size_t>(index)] = {connection, name, tag};
+  return AM_OK;
+}
+
+int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
+                    Connection** connection) {
   fabric::Address address;
   std::uint32_t there = 0;
   if (!parse(name, &address, &there)) return AM_ERR_BAD_ARG;
-  const auto deadline = fabric::Clock::now() + map_wait;
   fabric::PeerId peer = 0;
   const fabric::Status status = worker_->connect(address, deadline, &peer);
   if (status == fabric::Status::bad_argument) return AM_ERR_BAD_ARG;

@@ -97,6 +97,17 @@ struct iw_am_endpoint {
   std::size_t segment_bytes = 0;
   int outstanding_max = 0;  // 0: AM_SetExpectedResources is still to come
   bool was_connected = false;
+
+  // Of translations. Inside an Exclusion: another thread may resize the table.
+  bool is_index(int index) const {
+    return index >= 0 && static_cast<std::size_t>(index) < translations.size();
+  }
+  // nullptr: not in range, or free.
+  iw::am::Translation* mapped(int index) {
+    if (!is_index(index)) return nullptr;
+    iw::am::Translation& found = translations[static_cast<std::size_t>(index)];
+    return found.connection == nullptr ? nullptr : &found;
+  }
 };
 
 namespace iw::am {
@@ -123,8 +134,10 @@ class Bundle {
   en_t name_of(const iw_am_endpoint* endpoint) const;
   en_t name_of_other(const Connection& connection) const;
 
-  // Connects, and pins; waits, so not inside an Exclusion. An AM_ result.
-  int connect(iw_am_endpoint* endpoint, const en_t& name, Connection** connection);
+  // Waits, so not inside an Exclusion nor in a handler. An AM_ result; IN_USE: also where there is
+  // no such index.
+  int map(iw_am_endpoint* endpoint, int index, const en_t& name, tag_t tag,
+          fabric::Deadline deadline);
   static void unpin(Connection& connection) { connection.pins--; }
   // IN_USE while requests are under way.
   int set_window(iw_am_endpoint* endpoint, int outstanding);
@@ -151,6 +164,9 @@ class Bundle {
 
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);
+  // And pins.
+  int connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
+              Connection** connection);
   using ConnectionKey = std::array<std::uint32_t, 3>;  // endpoint, peer, endpoint there
   static ConnectionKey key_of(const Connection& connection) {
     return {connection.endpoint_here, connection.peer, connection.endpoint_there};

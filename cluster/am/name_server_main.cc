@@ -41,7 +41,11 @@ class NameFile {
     if (!text_.empty() && read() == text_) unlink(path_.c_str());
   }
   // Whether it names a server that is there.
-  bool is_taken() const { return !path_.empty() && AMNS_Init(("file:" + path_).c_str()) == AM_OK; }
+  bool is_taken() const {
+    en_t name;
+    const std::string text = read();
+    return AM_NameFromCarried(text.c_str(), &name) == AM_OK && AMNS_Init(text.c_str()) == AM_OK;
+  }
   bool write(const char* text) {
     if (path_.empty()) return true;
     const std::string unfinished = path_ + ".new";

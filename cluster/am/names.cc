@@ -2,6 +2,8 @@
 // in the order of the questions, one to each, also to those that nobody waits for any more. A
 // registration that is not waited for any more is undone by a second question, for which there is
 // room: nobody has a name without knowing it.
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -82,15 +84,27 @@ std::chrono::milliseconds patience_by_environment() {
   return std::chrono::milliseconds(ms > 0 && ms <= most_ms ? ms : 10'000);
 }
 
+// As AM_Init says why.
+int bad_argument(const std::string& why) {
+  std::fprintf(stderr, "interweave: AMNS_Init: %s\n", why.c_str());
+  return AM_ERR_BAD_ARG;
+}
+
 int parse_server(const char* server, en_t* name) {
   if (server == nullptr) server = std::getenv("IW_AMNS");
-  if (server == nullptr) return AM_ERR_BAD_ARG;
-  std::string text = server;
-  if (text.starts_with("file:")) {
-    std::ifstream file(text.substr(5));
-    if (!(file >> text)) return AM_ERR_BAD_ARG;
+  if (server == nullptr || *server == '\0') {
+    return bad_argument("no name server is named: set IW_AMNS=NAME or IW_AMNS=file:FILE");
   }
-  return AM_NameFromCarried(text.c_str(), name);
+  const std::string given = server;
+  std::string text = given;
+  if (given.starts_with("file:")) {
+    std::ifstream file(given.substr(5));
+    if (!file) return bad_argument(given + " cannot be read: " + std::strerror(errno));
+    text.clear();
+    file >> text;
+  }
+  if (AM_NameFromCarried(text.c_str(), name) == AM_OK) return AM_OK;
+  return bad_argument(given + " is no name server's name");
 }
 
 int make_endpoint(Client& self, const en_t& server) {
@@ -105,7 +119,10 @@ int make_endpoint(Client& self, const en_t& server) {
     result = AM_SetExpectedResources(self.endpoint, 1, 2);
     AM_SetRequestWait(self.bundle, std::chrono::duration<double>(self.patience).count());
   }
-  if (result == AM_OK) result = AM_Map(self.endpoint, 0, server, name_service_tag);
+  if (result == AM_OK) {
+    const auto deadline = iw::fabric::Clock::now() + self.patience;
+    result = self.bundle->map(self.endpoint, 0, server, name_service_tag, deadline);
+  }
   if (result != AM_OK) AM_FreeBundle(std::exchange(self.bundle, nullptr));
   return result;
 }

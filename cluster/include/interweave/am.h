@@ -148,8 +148,8 @@ int AM_GetTag(ep_t endpoint, tag_t* tag); /* BAD_ARG */
 
 /* ---- translations: what an endpoint sends to ------------------------------------------------- */
 
-/* BAD_ARG: index, or no name. IN_USE: index is mapped. NOT_SENT: no such endpoint, or its process
- * does not answer (30 s). RESOURCE: from a handler. */
+/* BAD_ARG: index, or no name. IN_USE: index is mapped, or meanwhile beyond the table. NOT_SENT: no
+ * such endpoint, or its process does not answer (30 s). RESOURCE: from a handler. */
 int AM_Map(ep_t endpoint, int index, en_t name, tag_t tag);
 /* The lowest free index. As AM_Map; RESOURCE: all are mapped. */
 int AM_MapAny(ep_t endpoint, int* index, en_t name, tag_t tag);
@@ -329,10 +329,10 @@ IW_AM_CALLS(8)
 /* ---- the name server: endpoints' names by agreed strings ------------------------------------- */
 
 /* The server (interweave-amns) prints its own name as text and can write it to a file. `server` is
- * that text or "file:PATH"; NULL: IW_AMNS says. BAD_ARG. */
+ * that text or "file:PATH"; NULL: IW_AMNS says. BAD_ARG: it leads to no name, and stderr says why.
+ * Of this call and those below: NOT_SENT: no answer in 10 s, or IW_AMNS_TIMEOUT_MS as it was at
+ * AMNS_Init. A registration is undone then; an unregistration may be done all the same. */
 int AMNS_Init(const char* server);
-/* Of the calls below: NOT_SENT: no answer in 10 s, or IW_AMNS_TIMEOUT_MS as it was at AMNS_Init. A
- * registration is undone then; an unregistration may be done all the same. */
 /* Strings have 1 to 255 bytes. A registration ends with its process. IN_USE: registered by another
  * process, or for another endpoint. */
 int AMNS_Register(const char* string, en_t name);
