@@ -14,6 +14,20 @@ int random_link() {
   return std::uniform_int_distribution<int>(1)(device);
 }
 
+// `found`: what the name server said.
+std::string why_not_joined(const std::string& name, int found) {
+  switch (found) {
+    case AM_OK:
+      return "the writer of the container " + name + " does not answer";
+    case AM_ERR_RESOURCE:
+      return "there is no writer of a container " + name;
+    case AM_ERR_NOT_SENT:
+      return "the name server does not answer who writes the container " + name;
+    default:
+      return "the name " + name + ": " + AM_StrError(found);
+  }
+}
+
 bool apply_standard(int kind, StandardContainer& to, DeMarshalStream& arguments) {
   Ref first, second;
   if (!demarshal(arguments, &first) || !demarshal(arguments, &second) || arguments.left() != 0) {
@@ -41,9 +55,8 @@ Reader::Reader(std::string name, std::shared_ptr<StandardContainer> copy,
       options_(options),
       inbox_(std::make_shared<ReaderInbox>(options)),
       endpoint_(inbox_, options.join_ms / 1000.0) {
-  if (!join(patience_end(), false)) {
-    throw ContainerError("no writer of the container " + name_ + " answers");
-  }
+  int found = AM_OK;
+  if (!join(patience_end(), false, &found)) throw ContainerError(why_not_joined(name_, found));
   watcher_ = std::thread(&Reader::watch, this);
   if (options_.evaluates_in_background) {
     evaluator_ = std::thread(&Reader::evaluate_in_background, this);
@@ -63,13 +76,13 @@ Clock::time_point Reader::patience_end() const {
   return Clock::now() + std::chrono::milliseconds(options_.join_ms);
 }
 
-bool Reader::join(Clock::time_point deadline, bool waits_for_name) {
+bool Reader::join(Clock::time_point deadline, bool waits_for_name, int* found) {
   while (!inbox_->is_stopped()) {
     en_t writer;
-    const int found = AMNS_Lookup(name_.c_str(), &writer);
-    if (found == AM_OK && try_join(writer, deadline)) return true;
+    *found = AMNS_Lookup(name_.c_str(), &writer);
+    if (*found == AM_OK && try_join(writer, deadline)) return true;
     waits_for_name = waits_for_name || inbox_->tie() == Tie::moving;
-    const bool may_appear = found == AM_OK || waits_for_name;
+    const bool may_appear = *found == AM_OK || waits_for_name;
     if (!may_appear || Clock::now() > deadline) return false;
     inbox_->wait_until_stopped(Clock::now() + name_retry);
   }
@@ -187,7 +200,8 @@ void Reader::watch() {
 }
 
 void Reader::follow_role() {
-  if (!join(patience_end(), true)) inbox_->set_tie(Tie::broken);
+  int found = AM_OK;
+  if (!join(patience_end(), true, &found)) inbox_->set_tie(Tie::broken);
 }
 
 std::unique_ptr<ActiveWriter> Reader::take_role(const Options& options) {

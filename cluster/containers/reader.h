@@ -27,7 +27,8 @@ class Reader final : public ActiveReader {
   ReaderInbox& inbox() { return *inbox_; }
 
  private:
-  bool join(Clock::time_point deadline, bool waits_for_name);
+  // `found`: what the name server said last.
+  bool join(Clock::time_point deadline, bool waits_for_name, int* found);
   bool try_join(const en_t& writer, Clock::time_point deadline);
   bool fetch_object();
   bool run(const ReaderInbox::Batch& batch);

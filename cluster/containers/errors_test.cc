@@ -1,0 +1,92 @@
+// What a program is told that cannot have what it asks for: each time who is missing.
+#include <filesystem>
+#include <fstream>
+
+#include "containers/container_processes.h"
+#include "containers/endpoint.h"
+
+using namespace iw::containers_test;
+
+namespace {
+
+template <typename Make>
+std::string error_of(Make make) {
+  try {
+    make();
+    return "none";
+  } catch (const ContainerError& error) {
+    return error.what();
+  }
+}
+
+std::string factory_error(const char* name_server) {
+  return error_of([&] { const Factory factory(name_server); });
+}
+
+std::string reader_error(Factory& factory, const std::string& name) {
+  Options options = quick();
+  options.join_ms = 300;
+  return error_of(
+      [&] { factory.make_reader<Numbers>(name, std::make_shared<Numbers>(), options); });
+}
+
+// Has a writer's name, and lets nobody join.
+struct Refusing : Receiver {
+  Answer take(const Head&, std::span<const std::byte>) override { return Answer::refused; }
+  void answered(int, Answer, std::uint32_t) override {}
+  void came_back(int) override {}
+};
+
+// One line, if there is one; gone with this.
+struct File {
+  explicit File(const std::string& line) { std::ofstream(path) << line; }
+  ~File() { std::filesystem::remove(path); }
+  const std::string path = ::testing::TempDir() + "amns." + std::to_string(getpid());
+  const std::string name = "file:" + path;
+};
+
+}  // namespace
+
+TEST_P(Containers, AFactoryWithoutANameServerSaysWhatIsWrongWithItsName) {
+  const std::string there = std::getenv("IW_AMNS");
+  factory.reset();
+  unsetenv("IW_AMNS");
+  EXPECT_EQ(factory_error(nullptr), "no name server is named: set IW_AMNS=NAME or file:FILE");
+  EXPECT_EQ(factory_error("nobody"), "'nobody' is no name server's name");
+  setenv("IW_AMNS", "file:/nowhere/amns", 1);
+  EXPECT_EQ(factory_error(nullptr),
+            "the name server's file /nowhere/amns cannot be read: No such file or directory");
+  for (const std::string& damaged : {std::string(), there.substr(0, there.size() / 2)}) {
+    const File file(damaged);
+    EXPECT_EQ(factory_error(file.name.c_str()),
+              "the file " + file.path + " holds no name server's name");
+  }
+  const File file(there);
+  EXPECT_EQ(factory_error(file.name.c_str()), "none");
+}
+
+TEST_P(Containers, AFactoryWhoseNameServerHasDiedSaysThatItIsNotReached) {
+  factory.reset();
+  server->kill();
+  const std::string name = std::getenv("IW_AMNS");
+  EXPECT_TRUE(factory_error(nullptr).starts_with("the name server " + name + " is not reached: "));
+}
+
+TEST_P(Containers, AReaderIsToldWhoIsMissing) {
+  EXPECT_EQ(reader_error(*factory, "numbers"), "there is no writer of a container numbers");
+  const Endpoint no_writer(std::make_shared<Refusing>(), 1);
+  ASSERT_EQ(AMNS_Register("numbers", no_writer.name()), AM_OK);
+  EXPECT_EQ(reader_error(*factory, "numbers"),
+            "the writer of the container numbers does not answer");
+}
+
+TEST_P(Containers, AReaderIsToldThatTheNameServerIsSilent) {
+  factory.reset();
+  setenv("IW_AMNS_TIMEOUT_MS", "1000", 1);
+  factory.emplace();
+  unsetenv("IW_AMNS_TIMEOUT_MS");
+  server->stop();
+  EXPECT_EQ(reader_error(*factory, "numbers"),
+            "the name server does not answer who writes the container numbers");
+  server->go_on();
+}
