@@ -50,9 +50,11 @@ bool send_descriptor(int socket, int descriptor) {
   return sendmsg(socket, &envelope.header, MSG_NOSIGNAL) == 1;
 }
 
-int receive_descriptor(int socket) {
+int receive_descriptor(int socket, bool* has_room) {
   Envelope envelope;
   if (recvmsg(socket, &envelope.header, MSG_CMSG_CLOEXEC) != 1) return -1;
+  // The system drops a descriptor for which this process has no place any more.
+  *has_room = (envelope.header.msg_flags & MSG_CTRUNC) == 0;
   const cmsghdr* control = CMSG_FIRSTHDR(&envelope.header);
   int descriptor = -1;
   if (control != nullptr && control->cmsg_type == SCM_RIGHTS &&
@@ -114,9 +116,15 @@ std::unique_ptr<ChannelEnd> ChannelEnd::offer(int socket) {
 }
 
 std::unique_ptr<ChannelEnd> ChannelEnd::take(int socket) {
-  const int memory = receive_descriptor(socket);
-  Channel* channel = memory >= 0 && stays(memory) ? map(memory) : nullptr;
+  bool has_room = true;
+  const int memory = receive_descriptor(socket, &has_room);
+  Channel* channel = nullptr;
+  if (memory >= 0 && stays(memory)) {
+    channel = map(memory);
+    has_room = channel != nullptr;
+  }
   if (memory >= 0) close(memory);
+  if (!has_room) send(socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   std::unique_ptr<ChannelEnd> end(new ChannelEnd(socket, channel));
   return channel != nullptr ? std::move(end) : nullptr;
 }
@@ -128,10 +136,12 @@ ChannelEnd::~ChannelEnd() {
 
 void ChannelEnd::hang_up() const { shutdown(socket_, SHUT_RDWR); }
 
-bool ChannelEnd::is_other_gone() const {
+int ChannelEnd::error() const {
   char byte;
   const ssize_t count = recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+  if (count > 0) return DDSS_EFULL;
+  const bool is_there = count < 0 && (errno == EAGAIN || errno == EINTR);
+  return is_there ? 0 : DDSS_ENODE;
 }
 
 }  // namespace iw::ddss

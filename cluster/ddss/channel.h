@@ -6,7 +6,8 @@
 // Who waited in vain gives the call up: what it comes to is undone where that can be (Daemon), and
 // its answer dropped. Its slot stays the daemon's until it is counted.
 //
-// The socket over which the memory was handed over stays open: its end says that the other is gone.
+// The socket over which the memory was handed over stays open: its end says that the other is gone;
+// a byte from the daemon before that, that it had no room for the channel.
 #pragma once
 
 #include <array>
@@ -109,7 +110,9 @@ class ChannelEnd {
   ChannelEnd& operator=(const ChannelEnd&) = delete;
   Channel& channel() const { return *channel_; }
   int socket() const { return socket_; }
-  bool is_other_gone() const;  // or hung up, as this end may have
+  // 0: the other is there. DDSS_EFULL: it had no room. DDSS_ENODE: it is gone, or hung up, as this
+  // end may have.
+  int error() const;
   void hang_up() const;
 
  private:

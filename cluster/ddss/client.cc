@@ -103,8 +103,8 @@ int ClientChannel::await(Condition is_over) {
     if (await_change(channel.answered, answered, channel.client_sleeps, spin_)) continue;
     const auto now = std::chrono::steady_clock::now();
     if (deadline == std::chrono::steady_clock::time_point{}) deadline = now + timeout_;
-    if (end_->is_other_gone()) {
-      broken_ = DDSS_ENODE;
+    if (const int error = end_->error(); error != 0) {
+      broken_ = error;
     } else if (now >= deadline) {
       return DDSS_ETIMEDOUT;
     }

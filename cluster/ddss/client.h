@@ -49,7 +49,7 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
   const std::chrono::milliseconds timeout_;
   const std::chrono::microseconds spin_;
   std::mutex mutex_;            // of the rest
-  std::atomic<int> broken_{0};  // why: the daemon is gone, or this end hung up
+  std::atomic<int> broken_{0};  // why: the daemon is gone or full, or this end hung up
   std::uint32_t submitted_ = 0;
   std::uint32_t taken_ = 0;  // answers
   std::array<Kept, slots_in_channel> pending_;

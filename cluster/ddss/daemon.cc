@@ -1,5 +1,6 @@
 #include "ddss/daemon.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -9,6 +10,8 @@
 
 namespace iw::ddss {
 namespace {
+
+int duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 
 template <typename T>
 T copy_of(const std::byte* data) {
@@ -23,7 +26,8 @@ Daemon::Daemon(Node& node, const DaemonSocket& socket, std::chrono::microseconds
     : node_(node),
       listener_(socket.fd()),
       spin_(spin),
-      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      spare_fd_(duplicate(stop_fd_)) {}
 
 Daemon::~Daemon() {
   for (Served& each : served_) {
@@ -32,6 +36,7 @@ Daemon::~Daemon() {
   }
   for (Served& each : served_) each.thread.join();
   close(stop_fd_);
+  close(spare_fd_);
 }
 
 void Daemon::stop() {
@@ -59,9 +64,15 @@ void Daemon::run() {
   }
 }
 
+// One whose memory has no place besides is told so (ChannelEnd::take), and its own is free again.
 void Daemon::accept_one() {
+  close(spare_fd_);
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-  if (socket < 0) return;
+  if (socket >= 0) admit(socket);
+  spare_fd_ = duplicate(stop_fd_);
+}
+
+void Daemon::admit(int socket) {
   const timeval patience{1, 0};  // with one that says nothing
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   auto end = ChannelEnd::take(socket);

@@ -33,6 +33,7 @@ class Daemon {
     std::thread thread;
   };
   void accept_one();
+  void admit(int socket);
   void reap();
   void serve(Served& served);
   void answer(Channel& channel, std::uint32_t number);
@@ -47,6 +48,7 @@ class Daemon {
   const int listener_;
   const std::chrono::microseconds spin_;
   const int stop_fd_;
+  int spare_fd_;  // its place in the table of open files is for the socket of one who is refused
   std::list<Served> served_;
 };
 

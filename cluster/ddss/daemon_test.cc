@@ -2,12 +2,16 @@
 // becomes of both when the other is killed or stopped.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <filesystem>
 #include <latch>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include "ddss/ddss_fixture.h"
@@ -25,13 +29,15 @@ std::string line_from(int fd) {
 // The program, on a socket of its own.
 class DaemonProcess {
  public:
-  explicit DaemonProcess(const std::string& join = "", const std::string& path = new_path())
+  explicit DaemonProcess(const std::string& join = "", const std::string& path = new_path(),
+                         const rlimit* open_files = nullptr)
       : path_(path) {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     pid_ = fork();
     if (pid_ == 0) {
       dup2(ends[1], STDOUT_FILENO);
+      if (open_files != nullptr) setrlimit(RLIMIT_NOFILE, open_files);
       if (join.empty()) {
         execl(DDSS_DAEMON, DDSS_DAEMON, "--socket", path_.c_str(), nullptr);
       } else {
@@ -66,12 +72,13 @@ class DaemonProcess {
     return status;
   }
 
- private:
   static std::string new_path() {
     static int count = 0;
     return std::filesystem::temp_directory_path() /
            ("ddss-" + std::to_string(getpid()) + "-" + std::to_string(count++));
   }
+
+ private:
   std::string path_, address_;
   pid_t pid_ = -1;
 };
@@ -386,6 +393,62 @@ TEST_F(Daemons, TakeThePlaceOfOneThatDied) {
   const DaemonProcess second("", path);
   EXPECT_EQ(init_through(path), 0);
   EXPECT_EQ(ddss_nodes(), 1);
+}
+
+namespace {
+
+// Of threads that are there at once, what a call of each comes to, and a second one.
+std::map<std::pair<int, int>, int> calls_of_threads(int count) {
+  std::mutex mutex;
+  std::map<std::pair<int, int>, int> results;
+  std::barrier all(count);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; i++) {
+    threads.emplace_back([&] {
+      const int first = ddss_nodes();
+      all.arrive_and_wait();
+      const int second = ddss_nodes();
+      all.arrive_and_wait();
+      const std::lock_guard held(mutex);
+      results[{first, second}]++;
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  return results;
+}
+
+rlimit limit_of_open_files() {
+  rlimit limit{};
+  EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = 64;
+  return limit;
+}
+
+}  // namespace
+
+TEST(DaemonsThatMayOpenFewFiles, OpenMoreIfTheyMay) {
+  const rlimit limit = limit_of_open_files();
+  const DaemonProcess daemon("", DaemonProcess::new_path(), &limit);
+  ASSERT_EQ(init_through(daemon.path()), 0);
+  EXPECT_EQ(calls_of_threads(100), (std::map<std::pair<int, int>, int>{{{1, 1}, 100}}));
+  EXPECT_EQ(ddss_finish(), 0);
+}
+
+TEST(DaemonsThatMayOpenFewFiles, TellThoseWhomTheyCannotServe) {
+  rlimit limit = limit_of_open_files();
+  limit.rlim_max = limit.rlim_cur;
+  const DaemonProcess daemon("", DaemonProcess::new_path(), &limit);
+  ASSERT_EQ(init_through(daemon.path()), 0);
+  auto results = calls_of_threads(100);
+  const int served = results[{1, 1}], refused = results[{DDSS_EFULL, DDSS_EFULL}];
+  EXPECT_GT(served, 0);
+  EXPECT_GT(refused, 100 - 64);
+  EXPECT_EQ(served + refused, 100);
+  // When it has noticed the others' end.
+  int result = DDSS_EFULL;
+  while (result == DDSS_EFULL) std::thread([&] { result = ddss_nodes(); }).join();
+  EXPECT_EQ(result, 1);
+  EXPECT_EQ(ddss_finish(), 0);
 }
 
 TEST_F(Daemons, EndWhenTheyAreTold) {

@@ -115,6 +115,8 @@ const char* text_of(int error) {
       return "the segment's model has no such call";
     case DDSS_EUNREACHABLE:
       return "no transport leads there, or it failed";
+    case DDSS_EFULL:
+      return "the daemon has no room for another thread: its limit of open files (ulimit -n)";
     default:
       return "no error of this interface";
   }

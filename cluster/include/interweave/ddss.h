@@ -39,20 +39,21 @@ typedef enum ddss_placement {
 } ddss_placement_t;
 
 enum {
-  DDSS_UNCHANGED = 1,     /* ddss_get_if_newer: nothing was moved */
-  DDSS_EARGUMENT = -1,    /* an argument makes no sense */
-  DDSS_ENOTINIT = -2,     /* ddss_init was not called, or ddss_finish was */
-  DDSS_ENOKEY = -3,       /* no such segment: never allocated, or released */
-  DDSS_ENODE = -4,        /* the node that has it left or died */
-  DDSS_EMEMORY = -5,      /* no pool has room for it */
-  DDSS_ERANGE = -6,       /* past the segment's end */
-  DDSS_ETIMEDOUT = -7,    /* timeout_ms is over */
-  DDSS_EBUSY = -8,        /* ddss_try_lock: another has it */
-  DDSS_ENOTHELD = -9,     /* this thread does not hold the lock */
-  DDSS_EHELD = -10,       /* this thread holds the lock already */
-  DDSS_ENOVERSION = -11,  /* a version that is not kept */
-  DDSS_EMODEL = -12,      /* not under the segment's model */
-  DDSS_EUNREACHABLE = -13 /* no transport leads there, or it failed */
+  DDSS_UNCHANGED = 1,      /* ddss_get_if_newer: nothing was moved */
+  DDSS_EARGUMENT = -1,     /* an argument makes no sense */
+  DDSS_ENOTINIT = -2,      /* ddss_init was not called, or ddss_finish was */
+  DDSS_ENOKEY = -3,        /* no such segment: never allocated, or released */
+  DDSS_ENODE = -4,         /* the node that has it left or died */
+  DDSS_EMEMORY = -5,       /* no pool has room for it */
+  DDSS_ERANGE = -6,        /* past the segment's end */
+  DDSS_ETIMEDOUT = -7,     /* timeout_ms is over */
+  DDSS_EBUSY = -8,         /* ddss_try_lock: another has it */
+  DDSS_ENOTHELD = -9,      /* this thread does not hold the lock */
+  DDSS_EHELD = -10,        /* this thread holds the lock already */
+  DDSS_ENOVERSION = -11,   /* a version that is not kept */
+  DDSS_EMODEL = -12,       /* not under the segment's model */
+  DDSS_EUNREACHABLE = -13, /* no transport leads there, or it failed */
+  DDSS_EFULL = -14         /* the daemon has no room for another thread: each takes an open file */
 };
 
 /* All members may be zero. */
