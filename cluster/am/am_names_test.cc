@@ -209,6 +209,10 @@ TEST(NameServersName, ThatIsNoneIsNamedWithTheReason) {
   EXPECT_TRUE(contains(said_of("nonsense"), "nonsense is no name server's name"));
   EXPECT_TRUE(contains(said_of("file:/nowhere/x"), "file:/nowhere/x cannot be read: No such file"));
   EXPECT_TRUE(contains(said_of("file:/dev/null"), "file:/dev/null is no name server's name"));
+  char damaged[AM_NAME_CARRIED_BYTES];
+  ASSERT_EQ(AM_NameToCarried(Endpoint().name, damaged), AM_OK);
+  std::fill(damaged + 16, damaged + AM_NAME_CARRIED_BYTES - 1, 'f');
+  EXPECT_TRUE(contains(said_of(damaged), "name is damaged"));
 }
 
 TEST_F(NameServer, AServerThatDiedIsNoticed) {

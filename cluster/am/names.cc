@@ -145,7 +145,8 @@ int AMNS_Init(const char* server) {
   Client& self = client();
   const std::lock_guard held(self.mutex);
   if (self.bundle != nullptr) AM_FreeBundle(std::exchange(self.bundle, nullptr));
-  return make_endpoint(self, name);
+  const int made = make_endpoint(self, name);
+  return made == AM_ERR_BAD_ARG ? bad_argument("the name server's name is damaged") : made;
 }
 
 int AMNS_Register(const char* string, en_t name) {
