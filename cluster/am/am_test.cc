@@ -38,7 +38,8 @@ void on_wrongly(void* token, int word) { note(AM_Reply1(token, 99, word)); }
 
 std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   std::vector<std::byte> bytes(size);
-  for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<std::byte>(i * 13 + seed);
+  for (std::size_t i = 0; i < size; i++)
+    bytes[i] = static_cast<std::byte>(i * 13 + (i >> 8) + seed);
   return bytes;
 }
 
@@ -68,14 +69,21 @@ ROLE(echo) {
   return replies_refused;
 }
 
+// A message that came back, and a copy of its block.
+struct Returned {
+  int status;
+  op_t op;
+  am_returned_t message;
+  std::vector<std::byte> block;
+};
+
 // What arrived at the endpoint of a test; handlers have no context of their own.
 static struct Arrived {
   int replies = 0;
   std::vector<int> words;
   std::vector<std::byte> block;
   void* where = nullptr;
-  std::vector<std::pair<int, am_returned_t>> returned;
-  std::vector<op_t> ops;
+  std::vector<Returned> returned;
 } arrived;
 
 static void on_echoed_words(void*, int a0, int a1, int a2, int a3) {
@@ -91,8 +99,8 @@ static void on_echoed_block(void*, void* block, std::size_t nbytes, int a0) {
 }
 static void on_empty_reply(void*) { arrived.replies++; }
 static void on_returned(int status, op_t op, const am_returned_t* message) {
-  arrived.returned.emplace_back(status, *message);
-  arrived.ops.push_back(op);
+  const auto* bytes = static_cast<const std::byte*>(message->block);
+  arrived.returned.push_back({status, op, *message, {bytes, bytes + message->nbytes}});
 }
 
 class Messages : public ::testing::TestWithParam<const char*> {
@@ -214,28 +222,38 @@ TEST_P(Messages, OnlyTheFirstReplyIsSent) {
   EXPECT_EQ(end_of_echo(), 0);
 }
 
-TEST_P(Messages, WhatIsRefusedThereComesBack) {
+TEST_P(Messages, WhatIsRefusedThereComesBackAsItWasSent) {
   const int wrongly = here_->map(there_name_, right_tag + 1);
-  const auto block = pattern(100, 1);
+  auto block = pattern(100, 1);
+  auto xfer = pattern(2000, 2);
+  const auto block_as_sent = block, xfer_as_sent = xfer;
   ASSERT_EQ(AM_RequestI2(here_->ep, wrongly, echo_block, block.data(), block.size(), 5, 6), AM_OK);
   ASSERT_EQ(AM_Request1(here_->ep, to_, 77, 3), AM_OK);
   ASSERT_EQ(AM_RequestXfer0(here_->ep, to_, segment_bytes + 1, echo_xfer, nullptr, 0), AM_OK);
-  ASSERT_EQ(AM_RequestXfer0(here_->ep, to_, segment_bytes - 99, echo_xfer, block.data(), 100),
-            AM_OK);
+  ASSERT_EQ(
+      AM_RequestXfer1(here_->ep, to_, segment_bytes - 1999, echo_xfer, xfer.data(), xfer.size(), 9),
+      AM_OK);
   ASSERT_EQ(AM_GetXfer0(here_->ep, to_, segment_bytes - 99, 3, 0, 100), AM_OK);
+  std::fill(block.begin(), block.end(), std::byte{0});  // they may be used again
+  std::fill(xfer.begin(), xfer.end(), std::byte{0});
   ASSERT_TRUE(here_->poll_until([] { return arrived.returned.size() == 5; }));
-  const std::vector<int> expected{EBADTAG, EBADHANDLER, EBADSEGOFF, EBADLENGTH, EBADLENGTH};
+  const std::vector<std::pair<int, op_t>> expected{{EBADTAG, AM_REQUEST_IM},
+                                                   {EBADHANDLER, AM_REQUEST_M},
+                                                   {EBADSEGOFF, AM_REQUEST_XFER_M},
+                                                   {EBADLENGTH, AM_REQUEST_XFER_M},
+                                                   {EBADLENGTH, AM_GET_XFER_M}};
   for (std::size_t i = 0; i < expected.size(); i++) {
-    EXPECT_EQ(arrived.returned[i].first, expected[i]) << i;
+    EXPECT_EQ(arrived.returned[i].status, expected[i].first) << i;
+    EXPECT_EQ(arrived.returned[i].op, expected[i].second) << i;
   }
-  EXPECT_EQ(arrived.ops, (std::vector{AM_REQUEST_IM, AM_REQUEST_M, AM_REQUEST_XFER_M,
-                                      AM_REQUEST_XFER_M, AM_GET_XFER_M}));
-  const am_returned_t& first = arrived.returned[0].second;
+  const am_returned_t& first = arrived.returned[0].message;
   EXPECT_EQ(first.destination, wrongly);
   EXPECT_EQ(first.handler, echo_block);
-  EXPECT_EQ(first.nbytes, 100u);
   EXPECT_EQ(first.n_args, 2);
   EXPECT_EQ(first.args[1], 6);
+  EXPECT_EQ(arrived.returned[0].block, block_as_sent);
+  EXPECT_EQ(arrived.returned[3].message.offset, segment_bytes - 1999);
+  EXPECT_EQ(arrived.returned[3].block, xfer_as_sent);
   EXPECT_EQ(arrived.replies, 0);
 }
 
@@ -274,9 +292,9 @@ TEST_P(Messages, AKilledPeersMessagesComeBackOnce) {
   there_->kill();
   ASSERT_TRUE(here_->poll_until([] { return arrived.returned.size() == 8; }));
   std::set<int> which;
-  for (const auto& [status, message] : arrived.returned) {
-    EXPECT_EQ(status, EUNREACHABLE);
-    which.insert(message.args[0]);
+  for (const Returned& each : arrived.returned) {
+    EXPECT_EQ(each.status, EUNREACHABLE);
+    which.insert(each.message.args[0]);
   }
   EXPECT_EQ(which.size(), 8u);
   EXPECT_EQ(AM_Request4(here_->ep, to_, echo_words, 9, 0, 0, 0), AM_ERR_NOT_SENT);
@@ -284,6 +302,28 @@ TEST_P(Messages, AKilledPeersMessagesComeBackOnce) {
   EXPECT_EQ(AM_MapAny(here_->ep, &index, there_name_, right_tag), AM_ERR_NOT_SENT);
   for (int i = 0; i < 100; i++) AM_Poll(here_->bundle);
   EXPECT_EQ(arrived.returned.size(), 8u);
+}
+
+TEST_P(Messages, AKilledPeersBlocksComeBackAsTheyWereSent) {
+  there_->stop();
+  for (int i = 0; i < 8; i += 2) {
+    auto block = pattern(static_cast<std::size_t>(AM_MaxMedium()), static_cast<unsigned>(i));
+    ASSERT_EQ(AM_RequestI1(here_->ep, to_, echo_block, block.data(), block.size(), i), AM_OK);
+    block = pattern(static_cast<std::size_t>(AM_MaxLong()), static_cast<unsigned>(i + 1));
+    ASSERT_EQ(AM_RequestXfer1(here_->ep, to_, 16, echo_xfer, block.data(), block.size(), i + 1),
+              AM_OK);
+  }
+  there_->kill();
+  ASSERT_TRUE(here_->poll_until([] { return arrived.returned.size() == 8; }));
+  for (const Returned& each : arrived.returned) {
+    const int which = each.message.args[0];
+    const bool is_xfer = which % 2 == 1;
+    EXPECT_EQ(each.status, EUNREACHABLE);
+    EXPECT_EQ(each.op, is_xfer ? AM_REQUEST_XFER_M : AM_REQUEST_IM);
+    EXPECT_EQ(each.message.offset, is_xfer ? 16u : 0u);
+    const auto size = static_cast<std::size_t>(is_xfer ? AM_MaxLong() : AM_MaxMedium());
+    EXPECT_TRUE(each.block == pattern(size, static_cast<unsigned>(which))) << which;
+  }
 }
 
 TEST_P(Messages, ARequestThatWaitsForRoomEndsWithThePeer) {
@@ -332,7 +372,7 @@ TEST_P(Messages, AFreedEndpointsMessagesComeBack) {
   ASSERT_EQ(AM_Request4(here_->ep, to, echo_words, 1, 0, 0, 0), AM_OK);
   ASSERT_EQ(AM_FreeEndpoint(freed), AM_OK);
   ASSERT_TRUE(here_->poll_until([] { return arrived.returned.size() == 1; }));
-  const int status = arrived.returned[0].first;
+  const int status = arrived.returned[0].status;
   EXPECT_TRUE(status == EBADENDPOINT || status == EBADTAG) << status;
   int index;
   EXPECT_EQ(AM_MapAny(here_->ep, &index, name, right_tag), AM_ERR_NOT_SENT);
