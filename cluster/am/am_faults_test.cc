@@ -4,6 +4,7 @@
 #include <random>
 
 #include "am/am_processes.h"
+#include "testing/seed.h"
 
 using namespace iw::am_test;
 using iw::testing::Child;
@@ -99,11 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Faults, ::testing::ValuesIn(iw::testing::transpor
 
 TEST_P(Faults, EveryRequestIsAnsweredOrComesBackOnce) {
   setenv("IW_FABRIC", GetParam(), 1);
-  const char* given = std::getenv("IW_SEED");
-  const unsigned seed =
-      given != nullptr ? static_cast<unsigned>(std::atol(given)) : std::random_device()();
-  std::printf("IW_SEED=%u\n", seed);
-  std::mt19937 random(seed);
+  std::mt19937 random = iw::testing::seeded_random();
   account = {};
   const Library library;
   const Endpoint here(AM_SEQ, 4);
