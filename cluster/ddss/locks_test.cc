@@ -182,6 +182,43 @@ TEST_P(Locks, WaitersComeInOrderAndSharersTogether) {
   EXPECT_EQ(ddss_try_lock(key), 0);
 }
 
+// The word's ticket has 16 bits. Those who wait while it begins again come in order, too.
+TEST_P(Locks, AreTakenMoreOftenThanTheirWordCounts) {
+  constexpr int before = 0xfffe, after = 70'000;
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  const Child& second = add_locker(key);
+  const Child& third = add_locker(key);
+  const auto was_last_asked_by = [&](int node, int times) {
+    const Queue queue = queue_of(key);
+    return queue.tail == node + 1 && queue.ticket == static_cast<std::uint16_t>(times);
+  };
+  const auto take_until = [&](int times, int until) {
+    for (; times < until; times++) {
+      ASSERT_EQ(ddss_acquire_lock(key), 0);
+      ASSERT_EQ(ddss_release_lock(key), 0);
+    }
+  };
+  take_until(0, before);
+  EXPECT_TRUE(was_last_asked_by(0, before));
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  second.line().say(std::string("e"));
+  while (!was_last_asked_by(1, before + 2)) std::this_thread::yield();
+  third.line().say(std::string("e"));
+  while (!was_last_asked_by(2, before + 3)) std::this_thread::yield();
+  ASSERT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(result(second), 0);
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  EXPECT_EQ(tell(second, "r"), 0);
+  EXPECT_EQ(result(third), 0);
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+  EXPECT_EQ(tell(third, "r"), 0);
+  take_until(before + 3, after);
+  EXPECT_TRUE(was_last_asked_by(0, after));
+  EXPECT_EQ(tell(second, "e"), 0);
+  EXPECT_TRUE(was_last_asked_by(1, after + 1));
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
+}
+
 TEST_P(Locks, OfADeadHolderAreRecovered) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_STRICT);
   for (const char* order : {"e", "s"}) {
