@@ -28,7 +28,10 @@ TEST(Errors, BeforeInit) {
   eb_t bundle;
   EXPECT_EQ(AM_AllocateBundle(AM_SEQ, &bundle), AM_ERR_NOT_INIT);
   EXPECT_EQ(AM_Terminate(), AM_ERR_NOT_INIT);
-  EXPECT_EQ(AMNS_Register("a", en_t{}), AM_ERR_NOT_INIT);
+  en_t name{};
+  EXPECT_EQ(AMNS_Register("a", name), AM_ERR_NOT_INIT);
+  EXPECT_EQ(AMNS_Lookup("a", &name), AM_ERR_NOT_INIT);
+  EXPECT_EQ(AMNS_Unregister("a"), AM_ERR_NOT_INIT);
 }
 
 TEST(Errors, InitIsCounted) {

@@ -22,14 +22,6 @@ bool may_map(ep_t endpoint) {
   return !endpoint->bundle->worker().in_handler() && !iw::am::in_any_handler();
 }
 
-int free_index(ep_t endpoint) {
-  const Exclusion excluded(endpoint->bundle->worker());
-  const auto& all = endpoint->translations;
-  const auto found = std::find_if(
-      all.begin(), all.end(), [](const Translation& each) { return each.connection == nullptr; });
-  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
-}
-
 bool is_time(double seconds) { return std::isfinite(seconds) && seconds >= 0 && seconds < 1e6; }
 
 }  // namespace
@@ -191,12 +183,7 @@ int AM_Map(ep_t endpoint, int index, en_t name, tag_t tag) {
 int AM_MapAny(ep_t endpoint, int* index, en_t name, tag_t tag) {
   if (endpoint == nullptr || index == nullptr) return AM_ERR_BAD_ARG;
   if (!may_map(endpoint)) return AM_ERR_RESOURCE;
-  for (;;) {
-    *index = free_index(endpoint);
-    if (*index < 0) return AM_ERR_RESOURCE;
-    const int result = endpoint->bundle->map(endpoint, *index, name, tag, Clock::now() + map_wait);
-    if (result != AM_ERR_IN_USE) return result;  // else another thread was faster
-  }
+  return endpoint->bundle->map_any(endpoint, index, name, tag, Clock::now() + map_wait);
 }
 
 int AM_UnMap(ep_t endpoint, int index) {

@@ -171,6 +171,24 @@ int Bundle::map(iw_am_endpoint* endpoint, int index, const en_t& name, tag_t tag
   return AM_OK;
 }
 
+int Bundle::map_any(iw_am_endpoint* endpoint, int* index, const en_t& name, tag_t tag,
+                    fabric::Deadline deadline) {
+  for (;;) {
+    *index = free_index(*endpoint);
+    if (*index < 0) return AM_ERR_RESOURCE;
+    const int result = map(endpoint, *index, name, tag, deadline);
+    if (result != AM_ERR_IN_USE) return result;  // else another thread was faster
+  }
+}
+
+// -1: there is none.
+int Bundle::free_index(const iw_am_endpoint& endpoint) const {
+  const fabric::Exclusion excluded(*worker_);
+  const auto found = std::ranges::find(endpoint.translations, nullptr, &Translation::connection);
+  if (found == endpoint.translations.end()) return -1;
+  return static_cast<int>(found - endpoint.translations.begin());
+}
+
 int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
                     Connection** connection) {
   fabric::Address address;

@@ -138,6 +138,9 @@ class Bundle {
   // no such index.
   int map(iw_am_endpoint* endpoint, int index, const en_t& name, tag_t tag,
           fabric::Deadline deadline);
+  // The lowest free index; RESOURCE: all are mapped.
+  int map_any(iw_am_endpoint* endpoint, int* index, const en_t& name, tag_t tag,
+              fabric::Deadline deadline);
   static void unpin(Connection& connection) { connection.pins--; }
   // IN_USE while requests are under way.
   int set_window(iw_am_endpoint* endpoint, int outstanding);
@@ -164,6 +167,7 @@ class Bundle {
 
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);
+  int free_index(const iw_am_endpoint& endpoint) const;
   // And pins.
   int connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
               Connection** connection);

@@ -11,6 +11,8 @@ namespace iw::am {
 
 // The name server's client, whose bundle goes with the library (names.cc).
 void forget_name_client();
+// Why AMNS_Init gave this thread BAD_ARG the last time.
+const std::string& why_no_name_server();
 
 class Library {
  public:

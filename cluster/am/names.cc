@@ -84,9 +84,12 @@ std::chrono::milliseconds patience_by_environment() {
   return std::chrono::milliseconds(ms > 0 && ms <= most_ms ? ms : 10'000);
 }
 
+thread_local std::string why_bad_argument;
+
 // As AM_Init says why.
 int bad_argument(const std::string& why) {
   std::fprintf(stderr, "interweave: AMNS_Init: %s\n", why.c_str());
+  why_bad_argument = why;
   return AM_ERR_BAD_ARG;
 }
 
@@ -134,6 +137,7 @@ bool is_string(const char* string) {
 }  // namespace
 
 void iw::am::forget_name_client() { client().bundle = nullptr; }
+const std::string& iw::am::why_no_name_server() { return why_bad_argument; }
 
 extern "C" {
 

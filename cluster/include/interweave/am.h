@@ -16,10 +16,11 @@
  * (AM_RequestXferAsync). A reply always has room. A request whose handler does not reply is
  * answered by the library. Messages between two endpoints arrive once and in order.
  *
- * Errors: what a call can see it returns (the codes stand at each call; AM_ERR_NOT_INIT before
- * AM_Init is everywhere). What happens later comes back to the sender's handler 0 with the message:
- * once for each request or reply that could not be delivered, be it refused there or its endpoint
- * dead.
+ * Errors: what a call can see it returns (the codes stand at each call; before AM_Init,
+ * AM_AllocateBundle, AM_Terminate and AMNS_* return AM_ERR_NOT_INIT, and the others have no bundle
+ * or endpoint to be called with). What happens later comes back to the sender's handler 0 with the
+ * message: once for each request or reply that could not be delivered, be it refused there or its
+ * endpoint dead.
  *
  * Threads: all calls may be made from any thread. Handlers of an AM_SEQ bundle run only in the
  * program's own AM calls; those of an AM_PAR bundle run on the library's threads, too, while the
