@@ -173,7 +173,8 @@ Status UcxWorker::flush(PeerId peer, Completion* done) {
   return is_asked_for ? flush_both_ways(peer, done) : flush_endpoint(*found, done);
 }
 
-// What the adapter puts, then what was asked for.
+// What the adapter puts, then what was asked for: not at once, since the transport may be
+// dispatching what waits for this endpoint (see introduce() in peers.cc).
 Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
   struct First : Completion {
     UcxWorker* worker;
@@ -183,14 +184,22 @@ Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
   auto* first = new First{{}, this, peer, done};
   first->done = [](Completion& self, Status status) {
     const std::unique_ptr<First> its(static_cast<First*>(&self));
-    const Peer* found = its->worker->find(its->peer);
-    if (found == nullptr || found->state == PeerState::dead) status = Status::peer_dead;
-    if (status == Status::ok) status = its->worker->asker_.flush(its->peer, its->whose);
-    if (status != Status::pending && its->whose != nullptr) its->whose->done(*its->whose, status);
+    its->worker->after_progress_.emplace_back(
+        [worker = its->worker, peer = its->peer, whose = its->whose, status] {
+          worker->flush_what_was_asked(peer, status, whose);
+        });
   };
   const Status flushed = flush_endpoint(*find(peer), first);
   if (flushed != Status::pending) delete first;
   return flushed == Status::ok ? asker_.flush(peer, done) : flushed;
+}
+
+// `status` is the adapter's.
+void UcxWorker::flush_what_was_asked(PeerId peer, Status status, Completion* done) {
+  Status why;
+  if (find_connected(peer, &why) == nullptr) status = Status::peer_dead;
+  if (status == Status::ok) status = asker_.flush(peer, done);
+  if (status != Status::pending && done != nullptr) done->done(*done, status);
 }
 
 Status UcxWorker::flush_endpoint(const Peer& peer, Completion* done) {

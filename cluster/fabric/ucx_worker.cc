@@ -302,34 +302,56 @@ void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, b
   sleepers_.fetch_add(1);
   std::unique_lock sleeping(sleep_mutex_);
   if (has_leader_) {
-    someone_woke_.wait_until(sleeping, until);
+    const std::uint64_t wakes = wakes_;
+    sleeping.unlock();
+    *is_over = is_done_held(is_done);
+    sleeping.lock();
+    if (!*is_over) someone_woke_.wait_until(sleeping, until, [&] { return wakes_ != wakes; });
     sleepers_.fetch_sub(1);
     return;
   }
   has_leader_ = true;
   sleeping.unlock();
+  if (arm_as_leader(is_done, is_over)) sleep_on_transport(until);
+  sleeping.lock();
+  has_leader_ = false;
+  sleepers_.fetch_sub(1);
+  wake_sleepers();
+}
+
+// What a thread waits for may have been handled by another since it looked, when it was not counted
+// as a sleeper yet; from here on it is told.
+bool UcxWorker::is_done_held(const std::function<bool()>& is_done) {
+  const Held held(lock_);
+  return is_done();
+}
+
+// False: it need not sleep.
+bool UcxWorker::arm_as_leader(const std::function<bool()>& is_done, bool* is_over) {
   lock_.lock();
-  unsigned handled = 1;
+  unsigned handled = 1, all_handled = 0;
   for (int i = 0; i < messages_a_turn && handled > 0 && !*is_over; i++) {
     handled = progress_held();
+    all_handled += handled;
     *is_over = is_done();
   }
   const bool is_armed = !*is_over && arm_to_sleep();
   lock_.unlock();
-  if (is_armed) {
-    const auto left = std::max(Clock::duration::zero(), until - Clock::now());
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
-    const timespec timeout{
-        seconds.count(),
-        std::chrono::duration_cast<std::chrono::nanoseconds>(left - seconds).count()};
-    pollfd one{event_fd_, POLLIN, 0};
-    ppoll(&one, 1, &timeout, nullptr);
+  if (all_handled > 0 && sleepers_.load() > 1) {
+    const std::lock_guard held(sleep_mutex_);
+    wake_sleepers();
   }
-  sleeping.lock();
-  has_leader_ = false;
-  sleepers_.fetch_sub(1);
-  sleeping.unlock();
-  someone_woke_.notify_all();
+  return is_armed;
+}
+
+void UcxWorker::sleep_on_transport(Deadline until) {
+  const auto left = std::max(Clock::duration::zero(), until - Clock::now());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const timespec timeout{
+      seconds.count(),
+      std::chrono::duration_cast<std::chrono::nanoseconds>(left - seconds).count()};
+  pollfd one{event_fd_, POLLIN, 0};
+  ppoll(&one, 1, &timeout, nullptr);
 }
 
 // Others handled something that may be what the sleepers wait for.
@@ -340,6 +362,12 @@ void UcxWorker::tell_sleepers() {
 void UcxWorker::wake() {
   ucp_worker_signal(worker_);
   const std::lock_guard held(sleep_mutex_);
+  wake_sleepers();
+}
+
+// With sleep_mutex_ held.
+void UcxWorker::wake_sleepers() {
+  wakes_++;
   someone_woke_.notify_all();
 }
 

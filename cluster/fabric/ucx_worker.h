@@ -224,6 +224,7 @@ class UcxWorker final : public Worker {
   Status post_put(const Window& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
   Status flush_endpoint(const Peer& peer, Completion* done);
   Status flush_both_ways(PeerId peer, Completion* done);
+  void flush_what_was_asked(PeerId peer, Status status, Completion* done);
   // A message of the fabric's own. `data` stays where it is if the result is pending.
   Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done);
   Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
@@ -245,7 +246,11 @@ class UcxWorker final : public Worker {
   bool arm_held();
   bool arm_to_sleep();
   void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
+  bool is_done_held(const std::function<bool()>& is_done);
+  bool arm_as_leader(const std::function<bool()>& is_done, bool* is_over);
+  void sleep_on_transport(Deadline until);
   void tell_sleepers();
+  void wake_sleepers();
 
   UcxFabric& fabric_;
   const std::uint32_t number_;
@@ -285,6 +290,7 @@ class UcxWorker final : public Worker {
   std::mutex sleep_mutex_;
   std::condition_variable someone_woke_;
   bool has_leader_ = false;
+  std::uint64_t wakes_ = 0;  // counts, so that none is missed by who is about to sleep
 };
 
 }  // namespace iw::fabric
