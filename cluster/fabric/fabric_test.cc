@@ -450,6 +450,44 @@ TEST_P(Fabrics, AHandlerMaySendButNotWait) {
   EXPECT_FALSE(here.worker->in_handler());
 }
 
+// The library would deliver it inside the call that sends it.
+TEST_P(Fabrics, WhatAHandlerSendsToItsOwnWorkerIsHandledAfterIt) {
+  const Process here;
+  Status status;
+  const auto other = here.fabric->add_worker(&status);
+  struct Seen {
+    Worker* worker;
+    PeerId itself = 0;
+    bool is_inside = false;
+    std::vector<std::string> heard;
+  } seen{here.worker.get()};
+  seen.itself = here.connect(here.worker->address());
+  here.worker->set_handler(
+      0,
+      [](void* context, const Message&) {
+        auto& self = *static_cast<Seen*>(context);
+        self.is_inside = true;
+        for (const char* text : {"first", "second"}) {
+          self.worker->send(self.itself, 1, bytes_of(text), {}, nullptr);
+        }
+        self.is_inside = false;
+      },
+      &seen);
+  here.worker->set_handler(
+      1,
+      [](void* context, const Message& message) {
+        auto& self = *static_cast<Seen*>(context);
+        EXPECT_FALSE(self.is_inside);
+        self.heard.push_back(text_of(message.header));
+      },
+      &seen);
+  PeerId peer = 0;
+  ASSERT_EQ(other->connect(here.worker->address(), soon(), &peer), Status::ok);
+  other->send(peer, 0, {}, {}, nullptr);
+  ASSERT_EQ(here.worker->wait([&] { return seen.heard.size() == 2; }, soon()), Status::ok);
+  EXPECT_EQ(seen.heard, (std::vector<std::string>{"first", "second"}));
+}
+
 TEST(Address, IsLittleEndianAndNamesComputerProcessAndWorker) {
   const Process here;
   const Address address = here.worker->address();

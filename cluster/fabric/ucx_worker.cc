@@ -109,28 +109,33 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   if (is_one_piece) payload = begin.subspan(prefix.header_bytes);
   begin = begin.first(prefix.header_bytes);
   UcxWorker& self = *slot.worker;
-  if (self.is_progressing_) {
+  // What it sends to itself the library delivers inside the call that sends it.
+  const bool must_wait = !self.is_progressing_ || self.is_handling_ || self.late_messages_ > 0;
+  if (must_wait) {
+    self.deliver_later(slot, {prefix.from, begin, payload, false});
+  } else {
     self.deliver(slot, {prefix.from, begin, payload, self.is_service_});
-    return UCS_OK;
   }
-  self.deliver_later(slot, {prefix.from, begin, payload, false});
   return UCS_OK;
 }
 
-// What it sends to itself: the library delivers it inside the call that sends it.
 void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
   const auto copy = [](Bytes bytes) { return std::vector(bytes.begin(), bytes.end()); };
+  late_messages_++;
   after_progress_.emplace_back([this, &slot, from = message.from, header = copy(message.header),
                                 payload = copy(message.payload)] {
+    late_messages_--;
     deliver(slot, {from, header, payload, is_service_});
   });
   fabric_.service().nudge_if_asleep();
 }
 
-void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) const {
+void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) {
   const Peer* peer = find(message.from);
   if (peer == nullptr || peer->state == PeerState::dead) return;
+  is_handling_ = true;
   slot.handler(slot.context, message);
+  is_handling_ = false;
 }
 
 Op* UcxWorker::take_op(Completion* done) {

@@ -207,7 +207,7 @@ class UcxWorker final : public Worker {
   ucp_ep_params_t endpoint_params(ucp_err_handling_mode_t mode);
   static void on_call(ucp_conn_request_h request, void* worker);
 
-  void deliver(const HandlerSlot& slot, const Message& message) const;
+  void deliver(const HandlerSlot& slot, const Message& message);
   void deliver_later(const HandlerSlot& slot, const Message& message);
   // nullptr, and why, if it cannot be sent to.
   Peer* find_connected(PeerId peer, Status* why) const;
@@ -261,6 +261,7 @@ class UcxWorker final : public Worker {
   mutable WorkerLock lock_;
   std::atomic<std::chrono::microseconds> spin_;
   bool is_progressing_ = false;  // in the transport, which calls handlers
+  bool is_handling_ = false;     // in a message's handler
   bool is_service_ = false;      // who holds the lock is a service thread
 
   std::deque<Peer> peers_;
@@ -269,6 +270,7 @@ class UcxWorker final : public Worker {
   std::map<PeerKey, PeerId> peer_of_;
   std::set<PeerKey> asked_for_;                        // at their doors
   std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
+  std::size_t late_messages_ = 0;                      // of these; so that no other overtakes them
   std::size_t closing_ = 0;  // endpoints whose last words are under way, or that are being closed
   ucp_listener_h listener_ = nullptr;  // on verbs
   // That others opened: of those who have not said hello yet, or whom this worker has called too.
