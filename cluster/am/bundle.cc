@@ -1,6 +1,7 @@
 // A bundle's endpoints and how they are connected, polled and waited on.
 #include "am/bundle.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace iw::am {

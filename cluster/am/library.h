@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "am/bundle.h"
 

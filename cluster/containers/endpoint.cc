@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "am/bundle.h"
 #include "interweave/containers/active.hpp"
 
 namespace iw::containers {
@@ -105,6 +106,13 @@ Endpoint::~Endpoint() {
   const std::lock_guard held(receivers().mutex);
   receivers().by_endpoint.erase(endpoint_);
   receivers().by_number.erase(number_);
+}
+
+int Endpoint::map(const en_t& other, std::chrono::steady_clock::time_point deadline) {
+  int index = -1;
+  am::Bundle& bundle = *endpoint_->bundle;
+  const int result = bundle.map_any(endpoint_, &index, other, containers_tag, deadline);
+  return result == AM_OK ? index : -1;
 }
 
 int Endpoint::map(const en_t& other) {

@@ -3,6 +3,7 @@
 // is a Receiver's.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 
@@ -32,7 +33,8 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   const en_t& name() const { return name_; }
-  // An index to send to; -1: not there.
+  // An index to send to; -1: not there, or silent until the deadline (or for half a minute).
+  int map(const en_t& other, std::chrono::steady_clock::time_point deadline);
   int map(const en_t& other);
   void unmap(int index);
   // Handles what has arrived, in this thread.

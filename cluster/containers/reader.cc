@@ -90,7 +90,7 @@ bool Reader::join(Clock::time_point deadline, bool waits_for_name, int* found) {
 }
 
 bool Reader::try_join(const en_t& writer, Clock::time_point deadline) {
-  const int index = endpoint_.map(writer);
+  const int index = endpoint_.map(writer, deadline);
   if (index < 0) return false;
   Head head;
   head.link = random_link();
