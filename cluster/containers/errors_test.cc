@@ -1,7 +1,7 @@
 // What a program is told that cannot have what it asks for: each time who is missing.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <cstdlib>
 #include <future>
 
 #include "containers/container_processes.h"
