@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs into an empty prefix and builds the paper's Figure 1 from outside the tree, once with
 # pkg-config and once with CMake; both then share a list through an installed server. So it is with
-# the cluster's library: every name, and what its guides print as programs.
+# the cluster's library: every name, what its guides print as programs, and the paper's aString.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -30,10 +30,14 @@ for program in messages visits; do gcc -std=c99 cluster/$program.c $flags -o clu
 gcc -std=c99 "$root/make/outside/cluster_names.c" $flags -o cluster/names
 # shellcheck disable=SC2086
 g++ -std=c++20 cluster/tally.cc $flags -o cluster/tally
+# shellcheck disable=SC2086
+g++ -std=c++20 -I"$root/cluster/containers" "$root/make/outside/paper_string.cc" $flags -o cluster/paper_string
 [ "$(cluster/names)" = "all there" ] || fail "the cluster's library does not have all of its names"
 [ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
 timeout 60 "$root/cluster/ddss/guide_test.sh" cluster/visits "$prefix/bin/interweave-ddss" || fail "docs/ddss.md"
-timeout 60 "$root/cluster/containers/guide_test.sh" cluster/tally "$prefix/bin/interweave-amns" || fail "docs/containers.md"
+with_names() { timeout 60 "$root/cluster/containers/guide_test.sh" "cluster/$1" "$prefix/bin/interweave-amns" "$2"; }
+with_names tally "shipped 3 times" || fail "docs/containers.md"
+with_names paper_string "as printed" || fail "the paper's aString"
 
 cmake -S "$root/make/outside" -B project -DLIST="$work" -DGENERATED="$work/generated" \
   -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }

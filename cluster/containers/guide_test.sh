@@ -1,5 +1,5 @@
 #!/bin/sh
-# The program of docs/containers.md with a name server. Usage: guide_test.sh PROGRAM NAME_SERVER
+# A program with a name server, and what it has to print. Usage: guide_test.sh PROGRAM NAME_SERVER TEXT
 set -eu
 folder=$(mktemp -d)
 mkfifo "$folder/said"
@@ -10,4 +10,4 @@ exec 3<"$folder/said"
 read -r said <&3
 case $said in "listening "*) ;; *) echo "the name server said: $said"; exit 1 ;; esac
 printed=$(IW_AMNS="file:$folder/amns" "$1")
-[ "$printed" = "shipped 3 times" ] || { echo "printed: $printed"; exit 1; }
+[ "$printed" = "$3" ] || { echo "printed: $printed"; exit 1; }
