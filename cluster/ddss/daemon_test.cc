@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <filesystem>
@@ -101,10 +102,7 @@ int run_daemon(const std::string& path, std::string* said) {
   return status;
 }
 
-// Of tests that wait in vain; long enough for what a busy machine answers late.
-constexpr unsigned short_timeout_ms = 1500;
-
-int init_through(const std::string& path, unsigned timeout_ms = 0) {
+int init_through(const std::string& path, unsigned timeout_ms = patient_ms) {
   ddss_options_t options{};
   options.daemon = path.c_str();
   options.timeout_ms = timeout_ms;
@@ -280,68 +278,87 @@ TEST_F(Daemons, ThatAreKilledAreReported) {
   EXPECT_EQ(ddss_put(key, &value, 8), DDSS_ENODE);
 }
 
-TEST_F(Daemons, ThatAreStoppedAreWaitedForUntilTheTimeIsOver) {
-  ASSERT_EQ(init_through(daemon_.path(), short_timeout_ms), 0);
-  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr), other = allocate_on(0, 8, DDSS_NULL);
-  std::uint64_t value = 0;
-  ASSERT_EQ(ddss_acquire_lock(key), 0);
-  daemon_.stop();
-  EXPECT_EQ(ddss_get(key, &value, 8), DDSS_ETIMEDOUT);
-  EXPECT_EQ(ddss_acquire_lock(other), DDSS_ETIMEDOUT);
-  daemon_.signal(SIGCONT);
-  EXPECT_EQ(ddss_get(key, &value, 8), 0);
-  std::thread([&] {
-    EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "the thread still has it";
-    EXPECT_EQ(ddss_try_lock(other), 0) << "this one it never got";
-  }).join();
-  EXPECT_EQ(ddss_release_lock(other), DDSS_ENOTHELD);
-  EXPECT_EQ(ddss_release_lock(key), 0);
-}
-
-TEST_F(Daemons, StoppedForLongerThanTheRingHoldsSayThatTheTimeIsOver) {
-  ASSERT_EQ(init_through(daemon_.path(), short_timeout_ms), 0);
-  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+// Does with the key what it is told: g(et), e(xclusive lock), r(elease), p(ut), a(synchronous puts
+// of 1 to 8, as many as the ring holds), w(ait for them); answers each.
+ROLE(impatient) {
+  const std::string path = parent.hear_text();
+  parent.say_value(answered([&] { return init_through(path, impatient_ms); }));
+  std::uint64_t values[] = {1, 2, 3, 4, 5, 6, 7, 8}, value = 9;
   std::vector<ddss_operation_t*> operations;
-  std::uint64_t value = 1, got = 0;
-  daemon_.stop();
-  for (int i = 0; i < 8; i++) operations.push_back(ddss_async_put(key, &value, 8));
-  EXPECT_EQ(ddss_put(key, &value, 8), DDSS_ETIMEDOUT);
-  daemon_.signal(SIGCONT);
-  for (ddss_operation_t* each : operations) EXPECT_EQ(ddss_wait(each), 0);
-  EXPECT_EQ(ddss_get(key, &got, 8), 0);
-  EXPECT_EQ(got, 1u);
+  for (;;) {
+    const std::string order = parent.hear_text();
+    const ddss_key_t key = key_of(parent.hear_text());
+    int result = 0;
+    if (order == "g") result = ddss_get(key, &value, sizeof value);
+    if (order == "e") result = ddss_acquire_lock(key);
+    if (order == "r") result = ddss_release_lock(key);
+    if (order == "p") result = ddss_put(key, &value, sizeof value);
+    if (order == "a") {
+      for (auto& each : values) operations.push_back(ddss_async_put(key, &each, sizeof each));
+    }
+    if (order == "w") {
+      for (ddss_operation_t* each : operations) result = std::min(result, ddss_wait(each));
+    }
+    parent.say_value(result);
+  }
 }
 
-TEST_F(Daemons, LetGoOfALockThatComesTooLate) {
-  ASSERT_EQ(init_through(daemon_.path()), 0);
+// With one that does not wait long.
+class DaemonsOfTheImpatient : public Daemons {
+ protected:
+  DaemonsOfTheImpatient() {
+    impatient_.line().say(daemon_.path());
+    EXPECT_EQ(impatient_.line().hear_value<int>(), 0);
+    EXPECT_EQ(init_through(daemon_.path()), 0);
+  }
+  int tell(const char* order, ddss_key_t key) const {
+    impatient_.line().say(std::string(order));
+    impatient_.line().say(text_of(key));
+    return impatient_.line().hear_value<int>();
+  }
+  int tell_until_answered(const char* order, ddss_key_t key) const {
+    return answered([&] { return tell(order, key); });
+  }
+  Child impatient_{"impatient"};
+};
+
+TEST_F(DaemonsOfTheImpatient, ThatAreStoppedAreWaitedForUntilTheTimeIsOver) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL), other = allocate_on(0, 8, DDSS_NULL);
+  ASSERT_EQ(tell_until_answered("e", key), 0);
+  daemon_.stop();
+  EXPECT_EQ(tell("g", key), DDSS_ETIMEDOUT);
+  EXPECT_EQ(tell("e", other), DDSS_ETIMEDOUT);
+  daemon_.signal(SIGCONT);
+  EXPECT_EQ(tell_until_answered("g", key), 0);
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "the other still has it";
+  EXPECT_EQ(ddss_try_lock(other), 0) << "this one it never got";
+  EXPECT_EQ(tell_until_answered("r", other), DDSS_ENOTHELD);
+  tell_until_answered("r", key);  // or let go of before, by a call that was answered too late
+  EXPECT_EQ(ddss_acquire_lock(key), 0);
+}
+
+TEST_F(DaemonsOfTheImpatient, StoppedForLongerThanTheRingHoldsSayThatTheTimeIsOver) {
+  const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
+  daemon_.stop();
+  EXPECT_EQ(tell("a", key), 0);
+  EXPECT_EQ(tell("p", key), DDSS_ETIMEDOUT);
+  daemon_.signal(SIGCONT);
+  for (std::uint64_t value = 0; value != 8;) ASSERT_EQ(ddss_get(key, &value, 8), 0);
+  EXPECT_EQ(tell("w", key), 0) << "all are done";
+}
+
+TEST_F(DaemonsOfTheImpatient, LetGoOfALockThatComesTooLate) {
   const ddss_key_t late = allocate_on(0, 8, DDSS_NULL), kept = allocate_on(0, 8, DDSS_NULL);
   ASSERT_EQ(ddss_acquire_lock(late), 0);
-  Child impatient("impatient");
-  for (const std::string& each : {daemon_.path(), text_of(kept), text_of(late)}) {
-    impatient.line().say(each);
-  }
-  EXPECT_EQ(impatient.line().hear_value<int>(), 0);
-  EXPECT_EQ(impatient.line().hear_value<int>(), DDSS_ETIMEDOUT);
+  ASSERT_EQ(tell_until_answered("e", kept), 0);
+  EXPECT_EQ(tell("e", late), DDSS_ETIMEDOUT);
   EXPECT_EQ(ddss_try_lock(kept), DDSS_EBUSY) << "held by a thread whose call timed out";
   EXPECT_EQ(ddss_release_lock(late), 0);
   EXPECT_EQ(ddss_acquire_lock(late), 0) << "the daemon got it for one who did not wait any longer";
   EXPECT_EQ(ddss_release_lock(late), 0);
-  impatient.line().say("go on");
-  EXPECT_EQ(impatient.line().hear_value<int>(), DDSS_ENOTHELD);
-  EXPECT_EQ(impatient.line().hear_value<int>(), 0);
-}
-
-// Waits less long than the daemon does: takes one lock and gives another up, later lets go of both.
-ROLE(impatient) {
-  if (init_through(parent.hear_text(), short_timeout_ms) != 0) return 1;
-  const ddss_key_t kept = key_of(parent.hear_text()), late = key_of(parent.hear_text());
-  parent.say_value(ddss_acquire_lock(kept));
-  parent.say_value(ddss_acquire_lock(late));
-  parent.hear();
-  parent.say_value(ddss_release_lock(late));
-  parent.say_value(ddss_release_lock(kept));
-  parent.hear();
-  return 0;
+  EXPECT_EQ(tell_until_answered("r", late), DDSS_ENOTHELD);
+  tell_until_answered("r", kept);
+  EXPECT_EQ(ddss_acquire_lock(kept), 0);
 }
 
 // The daemon would else have the thread's locks until that ends.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cinttypes>
 #include <cstdlib>
 #include <deque>
@@ -21,8 +22,22 @@ using testing::Line;
 
 inline constexpr std::size_t small_pool = 4 << 20;
 
+// How long calls wait for others: longer than a busy machine needs, and less long than a test waits
+// for its children.
+inline constexpr unsigned patient_ms = 50'000;
+static_assert(std::chrono::milliseconds(patient_ms) < iw::testing::patience);
+// And where a call is to wait in vain. Nothing that such a process does must be done so soon: it is
+// done by others, or again until it is answered in time.
+inline constexpr unsigned impatient_ms = 500;
+template <typename Call>
+int answered(Call call) {
+  int result = DDSS_ETIMEDOUT;
+  while (result == DDSS_ETIMEDOUT) result = call();
+  return result;
+}
+
 // Of a child: joins the space of the parent's address, and says its number.
-inline bool join(const Line& parent, unsigned timeout_ms = 0) {
+inline bool join(const Line& parent, unsigned timeout_ms = patient_ms) {
   const std::string address = parent.hear_text();
   ddss_options_t options{};
   options.join = address.c_str();
@@ -43,6 +58,7 @@ class Space : public ::testing::TestWithParam<const char*> {
     setenv("IW_FABRIC", GetParam(), 1);
     ddss_options_t options{};
     options.pool_bytes = small_pool;
+    options.timeout_ms = patient_ms;
     EXPECT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   }
   // The children first: they would look for who follows the founder.

@@ -363,6 +363,7 @@ TEST_P(Segments, OfANodeThatFinishesAreLeftByTheCallsOfOtherThreads) {
   for (int round = 0; round < 10; round++) {
     ddss_options_t options{};
     options.pool_bytes = small_pool;
+    options.timeout_ms = patient_ms;
     ASSERT_EQ(ddss_init(&options), 0);
     const ddss_key_t key = allocate_on(0, 8, DDSS_STRICT);
     std::atomic<int> calling{0};

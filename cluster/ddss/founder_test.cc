@@ -32,6 +32,7 @@ bool comes_down_to(int nodes) {
 ROLE(mortal_founder) {
   ddss_options_t options{};
   options.pool_bytes = small_pool;
+  options.timeout_ms = patient_ms;
   if (ddss_init(&options) != 0) return 1;
   parent.say(std::string(ddss_address()));
   parent.say(text_of(allocate_named("lost")));
@@ -72,6 +73,7 @@ class Founders : public ::testing::TestWithParam<const char*> {
     ddss_options_t options{};
     options.join = address_.c_str();
     options.pool_bytes = small_pool;
+    options.timeout_ms = patient_ms;
     ASSERT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   }
   // Has it take the lock of `key`, if that is one.

@@ -45,6 +45,7 @@ int wait_until_is(ddss_key_t key, std::uint64_t wanted) {
 ROLE(job_member) {
   ddss_options_t options{};
   options.pool_bytes = small_pool;
+  options.timeout_ms = patient_ms;
   if (ddss_init(&options) != 0) return 1;
   if (ddss_nodes() != nodes) return 2;
   int was_created = 0, is_not_asked = 0;
