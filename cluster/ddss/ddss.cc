@@ -2,6 +2,7 @@
 #include "interweave/ddss.h"
 
 #include <cstdlib>
+#include <mutex>
 
 #include "ddss/client.h"
 #include "ddss/current.h"
@@ -21,6 +22,9 @@ struct ddss_operation {
 namespace {
 
 thread_local Failure last_failure;
+
+// Held while a backend ends.
+std::mutex ending;
 
 int noted(Failure failure) {
   last_failure = std::move(failure);
@@ -47,6 +51,11 @@ int get(ddss_key_t key, size_t offset, void* data, size_t nbytes, Which which, u
 
 int lock(ddss_key_t key, Hold hold, bool may_wait) {
   return with_backend([&](Backend& backend) { return backend.lock(key, hold, may_wait); });
+}
+
+int wait_and_delete(ddss_operation_t* operation) {
+  const std::unique_ptr<ddss_operation_t> gone(operation);
+  return operation->operation->wait();
 }
 
 template <typename Start>
@@ -137,7 +146,10 @@ int ddss_init(const ddss_options_t* options) {
   return iw::ddss::make_current(std::move(backend)) ? 0 : noted(has_one);
 }
 
-int ddss_finish(void) { return noted(iw::ddss::take_current() == nullptr ? DDSS_ENOTINIT : 0); }
+int ddss_finish(void) {
+  const std::lock_guard held(ending);
+  return noted(iw::ddss::take_current() == nullptr ? DDSS_ENOTINIT : 0);
+}
 
 int ddss_node(void) {
   return with_backend([](Backend& backend) { return backend.node(); });
@@ -237,9 +249,13 @@ ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes
 
 int ddss_wait(ddss_operation_t* operation) {
   if (operation == nullptr) return last_failure.error;
-  const Visit visit;  // what it goes on in is not ended meanwhile
-  const std::unique_ptr<ddss_operation_t> gone(operation);
-  return noted(operation->operation->wait());
+  {
+    const Visit visit;  // what it goes on in is not ended meanwhile
+    if (visit.backend() != nullptr) return noted(wait_and_delete(operation));
+  }
+  // What it went on in has ended, or is about to: that takes the operation out of it first.
+  const std::lock_guard held(ending);
+  return noted(wait_and_delete(operation));
 }
 
 int ddss_is_onesided(ddss_key_t key) {

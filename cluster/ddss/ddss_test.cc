@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <set>
@@ -399,6 +400,25 @@ TEST_P(Segments, OfANodeThatFinishesEndTheOperationsThatAreNotWaitedFor) {
     EXPECT_EQ(ddss_wait(each), is_shared_memory() ? 0 : DDSS_ENOTINIT);
   }
   other.go_on();
+}
+
+TEST_P(Segments, OfANodeThatFinishesMayBeWaitedForMeanwhile) {
+  add("node");
+  const ddss_key_t key = allocate_on(1, 64, DDSS_NULL);
+  std::vector<std::array<std::byte, 64>> got(400);
+  std::vector<ddss_operation_t*> operations;
+  for (auto& each : got) operations.push_back(ddss_async_get(key, each.data(), each.size()));
+  std::atomic<bool> has_begun{false};
+  std::thread waiting([&] {
+    for (ddss_operation_t* each : operations) {
+      const int result = ddss_wait(each);
+      EXPECT_TRUE(result == 0 || result == DDSS_ENOTINIT) << result;
+      has_begun = true;
+    }
+  });
+  while (!has_begun) std::this_thread::yield();
+  EXPECT_EQ(ddss_finish(), 0);
+  waiting.join();
 }
 
 TEST(Ddss, CallsBeforeInitAndAfterFinishSaySo) {
