@@ -15,7 +15,7 @@ case "$PROBLEM" in
     ;;
 esac
 program="$PWD/target/release/interweave"
-astroflow="$PWD/$BUILD/release/examples/astroflow"
+astroflow="$(realpath -m "$BUILD")/release/examples/astroflow"
 # The Fortran simulator where there is a Fortran compiler; both compute the same bits.
 case "${SIMULATOR:-}" in
   "") if [ -x "$astroflow/astroflow-simulator-fortran" ]; then simulation=astroflow-simulator-fortran; else simulation=astroflow-simulator; fi ;;

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 BUILD=${BUILD:-build}
-out="$PWD/$BUILD/fuzz"
+out="$(realpath -m "$BUILD")/fuzz"
 case $BUILD in /*) out="$BUILD/fuzz" ;; esac
 seconds=${SECONDS_EACH:-60}
 short=
