@@ -8,7 +8,6 @@ cd "$(dirname "$0")/.."
 
 BUILD=${BUILD:-build}
 out="$(realpath -m "$BUILD")/fuzz"
-case $BUILD in /*) out="$BUILD/fuzz" ;; esac
 seconds=${SECONDS_EACH:-60}
 short=
 if [ "${1:-}" = --short ]; then
