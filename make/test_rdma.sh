@@ -109,7 +109,7 @@ write_init
 # Its clock counts its instructions, a nanosecond each, and time in which it only waits is skipped: to its programs
 # it is the same machine of 1000 MIPS, and their deadlines are long enough, however slow or busy the one around it is.
 timeout --foreground --kill-after=5 "$deadline_s" qemu-system-x86_64 -machine q35 -accel tcg,thread=single \
-  -icount shift=0,sleep=off -cpu max -smp 1 -m 2048 -nodefaults -no-reboot -display none -serial stdio \
+  -icount shift=0,sleep=off -cpu max -smp 1 -m 4096 -nodefaults -no-reboot -display none -serial stdio \
   -kernel "$kernel" -initrd "$work/initrd" \
   -append "console=ttyS0 quiet panic=-1 nokaslr tsc=unstable" </dev/null | sed -u 's/\r$//' | tee "$work/log" ||
   { echo "test-rdma: the guest did not end within $deadline_s s" >&2; exit 1; }
