@@ -24,17 +24,6 @@ ended() {
   wait "$begun" || fail "SIGTERM ended it with status $?"
 }
 
-# refused STATUS TEXT PROGRAM [ARGUMENT]...: with an error that contains TEXT.
-refused() {
-  wanted=$1
-  text=$2
-  shift 2
-  status=0
-  "$@" >"$work/refused.log" 2>&1 || status=$?
-  test "$status" = "$wanted" || fail "$* ended with status $status"
-  grep -q -e "$text" "$work/refused.log" || fail "$* does not say '$text'"
-}
-
 for program in "$name_server" "$daemon"; do
   "$program" --help >"$work/help.log" || fail "$program --help"
   grep -q '^Example:' "$work/help.log" || fail "$program --help has no example"

@@ -1,6 +1,6 @@
 # For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both gone at the end.
 # To be sourced. Gives $work, a folder; $server, $address after `start_server PROGRAM [OPTION]...`; `fail TEXT...`;
-# `field FILE NAME`; and processes named in $others are ended with the test.
+# `field FILE NAME`, `refused STATUS TEXT PROGRAM [ARGUMENT]...`; and processes named in $others are ended with the test.
 work=$(mktemp -d)
 server=
 others=
@@ -18,6 +18,17 @@ fail() {
 # field FILE NAME: a member of a summary, without its quotes.
 field() {
   sed -n "s/.*\"$2\": \"\\{0,1\\}\\([^\",}]*\\).*/\\1/p" "$1"
+}
+
+# refused STATUS TEXT PROGRAM [ARGUMENT]...: with an error that contains TEXT.
+refused() {
+  wanted=$1
+  text=$2
+  shift 2
+  status=0
+  "$@" >"$work/refused.log" 2>&1 || status=$?
+  test "$status" = "$wanted" || fail "$* ended with status $status"
+  grep -q -e "$text" "$work/refused.log" || fail "$* does not say '$text'"
 }
 
 start_server() {

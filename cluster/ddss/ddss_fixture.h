@@ -48,6 +48,16 @@ inline bool join(const Line& parent, unsigned timeout_ms = patient_ms) {
   return error == 0;
 }
 
+// Of a child: allocates by a name. 1: it is its own. 0: it was there. Else an error.
+inline int claim(const char* name) {
+  int was_created = 0;
+  ddss_allocation_t how{};
+  how.name = name;
+  how.placement = DDSS_LOCAL;
+  how.was_created = &was_created;
+  return ddss_allocate(8, DDSS_NULL, &how) == 0 ? ddss_errno() : was_created;
+}
+
 inline std::string text_of(ddss_key_t key) { return std::to_string(key); }
 inline ddss_key_t key_of(const std::string& text) { return std::stoull(text); }
 

@@ -53,13 +53,7 @@ ROLE(newcomer) {
   if (!join(parent, 3'600'000)) return 1;
   std::uint64_t value = 0;
   parent.say_value(ddss_get(key_of(parent.hear_text()), &value, sizeof value));
-  ddss_allocation_t how{};
-  int was_created = 0;
-  how.name = "mortal";
-  how.placement = DDSS_LOCAL;
-  how.was_created = &was_created;
-  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, &how);
-  parent.say_value(key == 0 ? ddss_errno() : was_created);
+  parent.say_value(claim("mortal"));
   parent.hear();
   return 0;
 }

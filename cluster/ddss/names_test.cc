@@ -107,13 +107,7 @@ ROLE(founder) {
 // Says whether the name is its own.
 ROLE(claimer) {
   if (!join(parent)) return 1;
-  ddss_allocation_t how{};
-  int was_created = 0;
-  how.name = "name";
-  how.placement = DDSS_LOCAL;
-  how.was_created = &was_created;
-  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, &how);
-  parent.say_value(key == 0 ? ddss_errno() : was_created);
+  parent.say_value(claim("name"));
   parent.hear();
   return 0;
 }

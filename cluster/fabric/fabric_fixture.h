@@ -50,6 +50,20 @@ struct Seen {
   std::unique_ptr<Window> window;
 };
 
+// To the word at 8, by turns with both operations. 0: all went well.
+inline int add_a_thousand(Worker& worker, Window& window) {
+  for (int i = 0; i < 500; i++) {
+    std::uint64_t before = 0;
+    if (worker.fetch_add(window, 8, 1, &before, soon()) != Status::ok) return 1;
+    for (std::uint64_t guess = before + 1;; guess = before) {
+      const Status swapped = worker.compare_swap(window, 8, guess, guess + 1, &before, soon());
+      if (swapped != Status::ok) return 2;
+      if (before == guess) break;
+    }
+  }
+  return 0;
+}
+
 inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<std::byte>(i * 31 + seed);

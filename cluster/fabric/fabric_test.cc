@@ -129,23 +129,12 @@ TEST_P(Fabrics, NothingOutsideTheWindowIsReached) {
             Status::bad_argument);
 }
 
-// Adds 1 a thousand times, by turns with both operations.
 ROLE(adder) {
   const Process process;
   const PeerId peer = process.connect(parent.hear_value<Address>());
   Status status;
   const auto window = process.worker->open(peer, parent.hear(), &status);
-  for (int i = 0; i < 500; i++) {
-    std::uint64_t before = 0;
-    if (process.worker->fetch_add(*window, 8, 1, &before, soon()) != Status::ok) return 1;
-    for (std::uint64_t guess = before + 1;; guess = before) {
-      const Status swapped =
-          process.worker->compare_swap(*window, 8, guess, guess + 1, &before, soon());
-      if (swapped != Status::ok) return 2;
-      if (before == guess) break;
-    }
-  }
-  return 0;
+  return add_a_thousand(*process.worker, *window);
 }
 
 TEST_P(Fabrics, WordsAreChangedByOneAtATime) {

@@ -59,16 +59,21 @@ nothing_is_left() {
   exec 3<&- 4>&- 5<&-
 }
 
+# `end_storm N`: by its key; N processes are left and have the same.
+end_storm() {
+  printf q >&4
+  cat <&3 >>"$work/storm.log"
+  wait "$launcher" || fail "what is left is not the same"
+  all_have_the_same "$work/storm.log" "$1"
+  nothing_is_left
+}
+
 killed_in_the_storm_its_grid_is_written_by_another() {
   begin_endless_storm
   kill -KILL "$(sed -n 's/^process 2 is \([0-9]*\)$/\1/p' "$work/storm.log")"
   wait_for_line "process 2 is gone"
   wait_for_line "grid 2 is written by process "
-  printf q >&4
-  cat <&3 >>"$work/storm.log"
-  wait "$launcher" || fail "the rest is not the same"
-  all_have_the_same "$work/storm.log" 3
-  nothing_is_left
+  end_storm 3
 }
 
 # The patience is more than a process may need that looks for a writer in vain.
@@ -77,11 +82,7 @@ stopped_in_the_storm_it_is_killed_and_its_grid_is_written_by_another() {
   kill -STOP "$(sed -n 's/^process 2 is \([0-9]*\)$/\1/p' "$work/storm.log")"
   wait_for_line "process 2 does not answer: killed"
   wait_for_line "grid 2 is written by process "
-  printf q >&4
-  cat <&3 >>"$work/storm.log"
-  wait "$launcher" || fail "the rest is not the same"
-  all_have_the_same "$work/storm.log" 3
-  nothing_is_left
+  end_storm 3
 }
 
 killed_one_after_the_other_the_last_has_it_all() {
@@ -90,11 +91,7 @@ killed_one_after_the_other_the_last_has_it_all() {
     printf %s "$number" >&4
     wait_for_line "process $number is gone"
   done
-  printf q >&4
-  cat <&3 >>"$work/storm.log"
-  wait "$launcher" || fail "the last one"
-  all_have_the_same "$work/storm.log" 1
-  nothing_is_left
+  end_storm 1
 }
 
 ctrl_c_ends_all() {

@@ -12,14 +12,6 @@ caller() {
   "$programs/rpc-caller" --callee "$callee" "$@"
 }
 
-# refused TEXT COMMAND...: the caller ends with status 1 and says TEXT.
-refused() {
-  text=$1
-  shift
-  if caller "$@" >"$work/refused.log" 2>&1; then fail "not refused: $*"; fi
-  grep -q -- "$text" "$work/refused.log" || fail "the reason is not given: $text"
-}
-
 start_callee() {
   mkfifo "$work/callee"
   "$programs/rpc-callee" --port 0 >"$work/callee" 2>"$work/callee.log" &
@@ -46,7 +38,7 @@ the_callee_links_a_part_into_the_callers_tree() {
   caller --url "$url" plant 5 >"$work/plant.log" || fail "plant"
   caller --url "$url" introduce 42 9.5 sprocket >"$work/introduce.log" || fail "introduce"
   test "$(caller --url "$url" show | sed -n 5p)" = "42 0 9.50 sprocket" || fail "the part is not in its place"
-  refused "42 is there already" --url "$url" introduce 42 1 again
+  refused 1 "42 is there already" caller --url "$url" introduce 42 1 again
 }
 
 a_call_by_copy_ends_with_the_same_parts() {
@@ -71,15 +63,15 @@ repeated_calls_move_the_difference_only() {
 what_cannot_be_done_is_said_and_changes_nothing() {
   url="$address/refused"
   caller --url "$url" plant 6 >"$work/plant.log" || fail "plant"
-  refused NO_SEGMENT --url "$url" restock 11 20 --root "$address/nothing#1"
-  refused NO_BLOCK --url "$url" restock 11 20 --root "$url#999"
-  refused "leads to no part" --url "$url" restock 11 20 --root "$url#1#2"
-  refused BAD_URL --url "$url" restock 11 20 --root "garbage"
+  refused 1 NO_SEGMENT caller --url "$url" restock 11 20 --root "$address/nothing#1"
+  refused 1 NO_BLOCK caller --url "$url" restock 11 20 --root "$url#999"
+  refused 1 "leads to no part" caller --url "$url" restock 11 20 --root "$url#1#2"
+  refused 1 BAD_URL caller --url "$url" restock 11 20 --root "garbage"
   # A circle is noticed when some parts have been changed: that is undone.
   "$interweave" set "$url#2#lower" "$url#1" >"$work/set.log" 2>&1 || fail "set"
-  refused "no tree" --url "$url" restock 11 20
-  refused "no tree" --url "$url" restock 11 20 --copy
-  refused "no tree" --url "$url" show
+  refused 1 "no tree" caller --url "$url" restock 11 20
+  refused 1 "no tree" caller --url "$url" restock 11 20 --copy
+  refused 1 "no tree" caller --url "$url" show
   "$interweave" set "$url#2#lower" null >"$work/set.log" 2>&1 || fail "set"
   caller --url "$url" show >"$work/after.txt"
   awk '$2 != 10 { exit 1 }' "$work/after.txt" || fail "a refused call has changed parts"
@@ -88,7 +80,7 @@ what_cannot_be_done_is_said_and_changes_nothing() {
 a_callee_ends_when_asked_to() {
   kill -INT "$callee_process"
   wait "$callee_process" || fail "the callee did not end well"
-  refused "is rpc-callee running" --url "$address/linked" restock 1 2
+  refused 1 "is rpc-callee running" caller --url "$address/linked" restock 1 2
 }
 
 start_server "$interweave"

@@ -4,6 +4,7 @@
 set -eu
 programs=$1
 . "$(dirname "$0")/../../make/real_server.sh"
+PATH=$programs:$PATH
 export IW_FABRIC=shm
 
 # begin FIRST PROGRAM [ARGUMENT]...: starts it, as $begun, and waits for a line that begins with FIRST; the rest of that
@@ -33,17 +34,6 @@ interrupted() {
   status=0
   wait "$begun" || status=$?
   test "$status" = "$1" || fail "Ctrl-C ended it with status $status"
-}
-
-# refused STATUS TEXT PROGRAM [ARGUMENT]...: with an error that contains TEXT.
-refused() {
-  wanted=$1
-  text=$2
-  shift 2
-  status=0
-  "$programs/$@" >"$work/refused.log" 2>&1 || status=$?
-  test "$status" = "$wanted" || fail "$* ended with status $status"
-  grep -q -e "$text" "$work/refused.log" || fail "$* does not say '$text'"
 }
 
 every_program_has_help_and_says_what_is_wrong() {
