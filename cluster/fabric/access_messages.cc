@@ -25,11 +25,7 @@ bool take_apart(Bytes header, Bytes data, Head* head, Bytes* rest) {
 Status UcxWorker::tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done) {
   Op* op = take_op(done);
   std::memcpy(op->header.data(), head.data(), head.size());
-  const Bytes all(op->header);
-  const std::size_t bytes = head.size() + data.size();
-  if (bytes > one_piece_bytes_max) return send_on(endpoint, id, all.first(head.size()), data, op);
-  if (!data.empty()) std::memcpy(op->header.data() + head.size(), data.data(), data.size());
-  return send_on(endpoint, id, {}, all.first(bytes), op);
+  return send_begun(endpoint, id, op, head.size(), data);
 }
 
 // What is not taken while the worker progresses comes from itself, which asks itself nothing.

@@ -181,13 +181,21 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
   std::memcpy(at, &prefix, sizeof prefix);
   at += sizeof prefix;
   if (!header.empty()) std::memcpy(at, header.data(), header.size());
-  const std::size_t begin_bytes = sizeof prefix + header.size();
-  if (begin_bytes + payload.size() > one_piece_bytes_max) {
-    return send_on(peer->endpoint, id, Bytes(op->header).first(begin_bytes), payload, op);
+  return send_begun(peer->endpoint, id, op, sizeof prefix + header.size(), payload);
+}
+
+// With the payload after what the op's header begins with: in one piece if it is small.
+Status UcxWorker::send_begun(ucp_ep_h endpoint, MessageId id, Op* op, std::size_t begin_bytes,
+                             Bytes payload) {
+  const Bytes all(op->header);
+  const std::size_t bytes = begin_bytes + payload.size();
+  if (bytes > one_piece_bytes_max) {
+    return send_on(endpoint, id, all.first(begin_bytes), payload, op);
   }
-  if (!payload.empty()) std::memcpy(at + header.size(), payload.data(), payload.size());
-  const auto piece = Bytes(op->header).first(begin_bytes + payload.size());
-  return send_on(peer->endpoint, id, {}, piece, op);
+  if (!payload.empty()) {
+    std::memcpy(op->header.data() + begin_bytes, payload.data(), payload.size());
+  }
+  return send_on(endpoint, id, {}, all.first(bytes), op);
 }
 
 Peer* UcxWorker::find_connected(PeerId id, Status* why) const {

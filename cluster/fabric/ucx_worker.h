@@ -227,6 +227,8 @@ class UcxWorker final : public Worker {
   void flush_what_was_asked(PeerId peer, Status status, Completion* done);
   // A message of the fabric's own. `data` stays where it is if the result is pending.
   Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done);
+  Status send_begun(ucp_ep_h endpoint, MessageId id, Op* op, std::size_t begin_bytes,
+                    Bytes payload);
   Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
                  unsigned flags = 0);
 
