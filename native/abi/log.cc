@@ -8,6 +8,11 @@
 namespace iw::abi {
 namespace {
 
+// IW_LOG is shared with the server, whose levels (but debug) say nothing to us.
+bool is_servers_level(std::string_view word) {
+  return word == "off" || word == "error" || word == "warn" || word == "info" || word == "trace";
+}
+
 LogChoice read_choice() {
   LogChoice choice;
   const char* text = std::getenv("IW_LOG");
@@ -19,7 +24,7 @@ LogChoice read_choice() {
       choice.locks = true;
     } else if (word == "debug") {
       choice.debug = true;
-    } else if (!word.empty()) {
+    } else if (!word.empty() && !is_servers_level(word)) {
       std::fprintf(stderr, "interweave: IW_LOG: '%.*s' is neither locks nor debug\n",
                    static_cast<int>(word.size()), word.data());
     }

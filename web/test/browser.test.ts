@@ -426,7 +426,11 @@ test("memory is flat over ten thousand updates", async (context) => {
   const [was, is] = [JSON.stringify(first), JSON.stringify(last)];
   context.diagnostic(`before ${was}, after ${is}`);
   assert.ok(last.bytes - first.bytes < 512 << 10, `${was} grew to ${is}`);
-  assert.ok(last.nodes <= first.nodes && last.listeners <= first.listeners, `${was}: ${is}`);
+  // What is being painted just then may count one way or the other; ten thousand leaks would not.
+  assert.ok(
+    last.nodes - first.nodes < 100 && last.listeners - first.listeners < 100,
+    `${was} grew to ${is}`,
+  );
   assert.deepEqual(complaints, []);
 });
 
