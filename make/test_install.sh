@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs into an empty prefix and builds the paper's Figure 1 from outside the tree, once with
 # pkg-config and once with CMake; both then share a list through an installed server. So it is with
-# the cluster's library: every name, what its guides print as programs, and the paper's aString.
+# the cluster's library: every name, what its guides print as programs and CMake files, and the
+# paper's aString.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -19,11 +20,11 @@ gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.
 
 # The cluster's library: its names, and the programs of its guides.
 flags=$(pkg-config --cflags --libs interweave-cluster)
-program_of() { awk -v begin="\`\`\`$2" '$0 == begin { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/$1.md"; }
+block_of() { awk -v begin="\`\`\`$2" '$0 == begin { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/$1.md"; }
 mkdir cluster
-program_of am c >cluster/messages.c
-program_of ddss c >cluster/visits.c
-program_of containers cpp >cluster/tally.cc
+block_of am c >cluster/messages.c
+block_of ddss c >cluster/visits.c
+block_of containers cpp >cluster/tally.cc
 # shellcheck disable=SC2086
 for program in messages visits; do gcc -std=c99 cluster/$program.c $flags -o cluster/$program; done
 # shellcheck disable=SC2086
@@ -35,13 +36,24 @@ g++ -std=c++20 -I"$root/cluster/containers" "$root/make/outside/paper_string.cc"
 [ "$(cluster/names)" = "all there" ] || fail "the cluster's library does not have all of its names"
 [ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
 timeout 60 "$root/cluster/ddss/guide_test.sh" cluster/visits "$prefix/bin/interweave-ddss" || fail "docs/ddss.md"
-with_names() { timeout 60 "$root/cluster/containers/guide_test.sh" "cluster/$1" "$prefix/bin/interweave-amns" "$2"; }
-with_names tally "shipped 3 times" || fail "docs/containers.md"
-with_names paper_string "as printed" || fail "the paper's aString"
+with_names() { timeout 60 "$root/cluster/containers/guide_test.sh" "$1" "$prefix/bin/interweave-amns" "$2"; }
+with_names cluster/tally "shipped 3 times" || fail "docs/containers.md"
+with_names cluster/paper_string "as printed" || fail "the paper's aString"
 
-cmake -S "$root/make/outside" -B project -DLIST="$work" -DGENERATED="$work/generated" \
-  -DCMAKE_PREFIX_PATH="$prefix" >project.log 2>&1 || { cat project.log; exit 1; }
-cmake --build project >project.log 2>&1 || { cat project.log; exit 1; }
+# with_cmake SOURCE BUILD [OPTION]...
+with_cmake() {
+  { cmake -S "$1" -B "$2" -DCMAKE_PREFIX_PATH="$prefix" "${@:3}" && cmake --build "$2"; } >project.log 2>&1 ||
+    fail "$1 does not build with CMake"
+}
+with_cmake "$root/make/outside" project -DLIST="$work" -DGENERATED="$work/generated"
+with_cmake "$root/make/outside/cluster" project-c
+[ "$(project-c/names)" = "all there" ] || fail "a CMake project in C lacks names of the cluster's library"
+{
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(guide LANGUAGES CXX)'
+  block_of containers cmake
+} >cluster/CMakeLists.txt
+with_cmake cluster project-cpp
+with_names project-cpp/tally "shipped 3 times" || fail "the CMake lines of docs/containers.md"
 
 start_server "$prefix/bin/interweave"
 ./list-pkgconfig --url "$address/list" insert 7 11
