@@ -1,8 +1,11 @@
 // Endpoints' names, and the name server.
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <future>
+#include <list>
+#include <map>
 #include <regex>
 #include <unordered_set>
 
@@ -116,7 +119,7 @@ TEST(Names, AChosenNumberIsGivenOnce) {
 // ---- the name server
 // -----------------------------------------------------------------------------
 
-ROLE(name_server) {
+int serve_names(const iw::testing::Line& parent) {
   const Library library;
   iw::am::NameServer server;
   en_t name;
@@ -128,13 +131,22 @@ ROLE(name_server) {
   return 0;
 }
 
+ROLE(name_server) { return serve_names(parent); }
+
+ROLE(name_server_of_few_files) {
+  const rlimit few{64, 64};
+  if (setrlimit(RLIMIT_NOFILE, &few) != 0) return 1;
+  return serve_names(parent);
+}
+
 // Registers an endpoint that answers, under the string that it hears.
 ROLE(registrar) {
   const Library library;
   const Endpoint endpoint(AM_PAR);
   set_echo_handlers(endpoint);
-  if (AMNS_Init(nullptr) != AM_OK) return 1;
-  parent.say_value(AMNS_Register(parent.hear_text().c_str(), endpoint.name));
+  const std::string string = parent.hear_text();
+  const int found = AMNS_Init(nullptr);
+  parent.say_value(found == AM_OK ? AMNS_Register(string.c_str(), endpoint.name) : found);
   parent.hear();
   return 0;
 }
@@ -180,6 +192,33 @@ TEST_F(NameServer, AStringIsItsRegistrarsUntilThatEnds) {
   EXPECT_EQ(AMNS_Unregister("mine"), AM_OK);
   en_t name;
   EXPECT_EQ(AMNS_Lookup("mine", &name), AM_ERR_RESOURCE);
+}
+
+TEST_F(NameServer, EndsInOrderWhileAClientIsRegistered) {
+  const Child registrar("registrar");
+  ASSERT_EQ(registered(registrar, "still here"), AM_OK);
+  server_.line().say(std::string("end"));
+  EXPECT_EQ(server_.wait_for_end(), 0);
+}
+
+// UCX would end it when it finds no file for one client more.
+TEST(NameServerOverTcp, OutlivesMoreClientsThanItHasFilesFor) {
+  const std::map<std::string, std::string> tcp{{"IW_FABRIC", "tcp"}};
+  Child server("name_server_of_few_files", tcp);
+  auto environment = tcp;
+  environment["IW_AMNS"] = server.line().hear_text();
+  environment["IW_AMNS_TIMEOUT_MS"] = "100";
+  std::list<Child> clients;
+  int taken = 0;
+  for (int i = 0; i < 20; i++) {
+    const Child& client = clients.emplace_back("registrar", environment);
+    client.line().say("client " + std::to_string(i));
+    taken += client.line().hear_value<int>() == AM_OK;
+  }
+  EXPECT_GT(taken, 0);
+  EXPECT_LT(taken, 20) << "there were files for all";
+  server.line().say(std::string("end"));
+  EXPECT_EQ(server.wait_for_end(), 0);
 }
 
 TEST_F(NameServer, StringsOutOfRangeAreRefused) {

@@ -26,10 +26,10 @@ bool read(const void* block, std::size_t nbytes, Claim* claim, std::string* stri
 
 void answer(void* token, int result) { AM_ReplyI1(token, take_answer, nullptr, 0, result); }
 
-// The servers of this process by their endpoints.
+// The servers of this process by their endpoints. Never destroyed: see Library::only().
 std::map<ep_t, NameServer*>& servers() {
-  static std::map<ep_t, NameServer*> all;
-  return all;
+  static auto* const all = new std::map<ep_t, NameServer*>;
+  return *all;
 }
 
 // The answer to a client that has died.
@@ -38,22 +38,25 @@ void on_returned(int, op_t, const am_returned_t*) {}
 }  // namespace
 
 int NameServer::start(en_t* own_name) {
-  eb_t bundle = nullptr;
-  ep_t endpoint = nullptr;
-  int result = AM_AllocateBundle(AM_PAR, &bundle);
-  if (result == AM_OK) result = AM_AllocateEndpoint(bundle, &endpoint, own_name);
+  int result = AM_AllocateBundle(AM_PAR, &bundle_);
+  if (result == AM_OK) result = AM_AllocateEndpoint(bundle_, &endpoint_, own_name);
   if (result != AM_OK) return result;
-  const fabric::Exclusion excluded(bundle->worker());
-  servers()[endpoint] = this;
-  bundle->on_end = [this, bundle](const Connection& ended) {
-    forget(bundle->name_of_other(ended));
-  };
-  AM_SetHandler(endpoint, 0, reinterpret_cast<am_handler_fn>(&on_returned));
-  AM_SetHandler(endpoint, register_name, reinterpret_cast<am_handler_fn>(&on_register));
-  AM_SetHandler(endpoint, look_up_name, reinterpret_cast<am_handler_fn>(&on_look_up));
-  AM_SetHandler(endpoint, unregister_name, reinterpret_cast<am_handler_fn>(&on_unregister));
-  AM_SetHandler(endpoint, undo_registration, reinterpret_cast<am_handler_fn>(&on_undo));
-  return AM_SetTag(endpoint, name_service_tag);
+  const fabric::Exclusion excluded(bundle_->worker());
+  servers()[endpoint_] = this;
+  bundle_->on_end = [this](const Connection& ended) { forget(bundle_->name_of_other(ended)); };
+  AM_SetHandler(endpoint_, 0, reinterpret_cast<am_handler_fn>(&on_returned));
+  AM_SetHandler(endpoint_, register_name, reinterpret_cast<am_handler_fn>(&on_register));
+  AM_SetHandler(endpoint_, look_up_name, reinterpret_cast<am_handler_fn>(&on_look_up));
+  AM_SetHandler(endpoint_, unregister_name, reinterpret_cast<am_handler_fn>(&on_unregister));
+  AM_SetHandler(endpoint_, undo_registration, reinterpret_cast<am_handler_fn>(&on_undo));
+  return AM_SetTag(endpoint_, name_service_tag);
+}
+
+// With the bundle its clients' connections end, and each end is told to this.
+NameServer::~NameServer() {
+  if (bundle_ == nullptr) return;
+  AM_FreeBundle(bundle_);
+  servers().erase(endpoint_);
 }
 
 NameServer& NameServer::of_token(void* token, en_t* asking) {

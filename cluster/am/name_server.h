@@ -12,8 +12,13 @@ namespace iw::am {
 
 struct Connection;
 
+// Ends before AM_Terminate.
 class NameServer {
  public:
+  NameServer() = default;
+  ~NameServer();
+  NameServer(const NameServer&) = delete;
+  NameServer& operator=(const NameServer&) = delete;
   // Starts to serve, in a bundle of its own, on the library's thread. An AM_ result.
   int start(en_t* own_name);
 
@@ -30,6 +35,8 @@ class NameServer {
   static void on_undo(void* token, void* block, std::size_t nbytes);
   void forget(const en_t& owner);
 
+  eb_t bundle_ = nullptr;
+  ep_t endpoint_ = nullptr;
   std::map<std::string, Registration> registered_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "am/name_server.h"
+#include "fabric/open_files.h"
 
 namespace {
 
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
     failed("takes --file FILE, and nothing else; try --help");
     return 2;
   }
+  iw::fabric::have_as_many_open_files_as_may_be();  // each client over TCP takes some
   const int status = serve(has_file ? argv[2] : "");
   AM_Terminate();
   return status;

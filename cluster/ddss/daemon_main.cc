@@ -4,7 +4,6 @@
 //
 // Prints `listening FILE` and `address ADDRESS` once it is ready; SIGTERM and SIGINT end it.
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <charconv>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "ddss/daemon.h"
+#include "fabric/open_files.h"
 
 namespace {
 
@@ -78,14 +78,6 @@ std::string read_options(int argc, char** argv, CommandLine* all) {
   return all->path.empty() ? "--socket FILE is needed" : "";
 }
 
-// Each thread that is served takes one.
-void have_as_many_open_files_as_may_be() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,7 +88,7 @@ int main(int argc, char** argv) {
   CommandLine given;
   std::string why = read_options(argc, argv, &given);
   if (!why.empty()) return misused(why);
-  have_as_many_open_files_as_may_be();
+  iw::fabric::have_as_many_open_files_as_may_be();  // each thread that is served takes one
   const auto socket = iw::ddss::DaemonSocket::open(given.path, &why);
   if (socket == nullptr) return failed(given.path + ": " + why);
   iw::ddss::Failure failure;

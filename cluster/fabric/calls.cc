@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "fabric/open_files.h"
 #include "fabric/own_addresses.h"
 #include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
@@ -71,7 +72,8 @@ Status UcxWorker::call(Bytes bytes, ucp_ep_h* endpoint) {
 
 void UcxWorker::on_call(ucp_conn_request_h request, void* worker) {
   auto& self = *static_cast<UcxWorker*>(worker);
-  if (!self.has_room() || self.called_by_.size() >= peers_max) {
+  const bool has_room = self.has_room() && self.called_by_.size() < peers_max;
+  if (!has_room || !has_open_files_for_a_peer()) {
     ucp_listener_reject(self.listener_, request);
     return;
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "fabric/open_files.h"
 #include "fabric/packed.h"
 #include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
@@ -115,7 +116,7 @@ ucp_ep_params_t UcxWorker::endpoint_params(ucp_err_handling_mode_t mode) {
 
 Status UcxWorker::open_endpoint(const AddressParts& parts, Bytes transport_address,
                                 ucp_ep_h* endpoint) {
-  if (!has_room()) return Status::no_memory;
+  if (!has_room() || !has_open_files_for_a_peer()) return Status::no_memory;
   if (fabric_.transport() == Transport::verbs) return call(transport_address, endpoint);
   const bool is_own_process = parts.process == fabric_.name();
   auto param =
