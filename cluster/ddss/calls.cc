@@ -113,7 +113,7 @@ void Calls::take_answer(const fabric::Message& message) {
   const auto answer = message.header.subspan(sizeof call);
   const std::lock_guard held(mutex_);
   const auto found = waiting_.find(call);
-  if (found == waiting_.end()) return;
+  if (found == waiting_.end() || found->second->peer != message.from) return;
   std::memcpy(found->second->answer.data(), answer.data(), answer.size());
   found->second->size = answer.size();
   found->second->is_answered = true;

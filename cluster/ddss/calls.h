@@ -1,5 +1,6 @@
 // Questions to other nodes and their answers, over the fabric's messages. An answer may come later
-// than its handler returns. Both are small structs; what comes in is of their size or dropped.
+// than its handler returns. Both are small structs; what comes in is of their size or dropped, as
+// is an answer from anyone but whom was asked.
 #pragma once
 
 #include <array>

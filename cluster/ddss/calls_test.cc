@@ -1,0 +1,90 @@
+// Questions that processes ask each other, and whose answer counts.
+#include "ddss/calls.h"
+
+#include <future>
+
+#include "ddss/ddss_fixture.h"
+
+namespace iw::ddss {
+namespace {
+
+fabric::Deadline in_good_time() {
+  return fabric::Clock::now() + std::chrono::milliseconds(patient_ms);
+}
+
+// What a process needs to ask and to answer.
+class Speaker {
+ public:
+  explicit Speaker(Calls::Serve serve) {
+    std::string error;
+    fabric::Status status;
+    fabric_ = fabric::Fabric::open({}, &error);
+    worker_ = fabric_->add_worker(&status);
+    calls_ = std::make_unique<Calls>(*worker_, std::move(serve));
+  }
+  ~Speaker() { fabric::close_worker(&worker_); }
+  Calls& calls() { return *calls_; }
+  fabric::Worker& worker() { return *worker_; }
+  fabric::PeerId meet(const fabric::Address& other) {
+    fabric::PeerId peer = 0;
+    EXPECT_EQ(worker_->connect(other, in_good_time(), &peer), fabric::Status::ok);
+    return peer;
+  }
+
+ private:
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<fabric::Worker> worker_;
+  std::unique_ptr<Calls> calls_;
+};
+
+}  // namespace
+
+// Says the number of the call by which it is asked, and answers 1 when it is told.
+ROLE(asked) {
+  std::promise<Caller> asking;
+  Speaker self(
+      [&](Question, fabric::Bytes, fabric::Bytes, Caller caller) { asking.set_value(caller); });
+  parent.say_value(self.worker().address());
+  const Caller caller = asking.get_future().get();
+  parent.say_value(caller.call);
+  parent.hear();
+  self.calls().answer(caller, 1);
+  parent.hear();
+  return 0;
+}
+
+// Answers 2 to a call that is none of its own, and then says so.
+ROLE(intruder) {
+  Speaker self([](Question, fabric::Bytes, fabric::Bytes, Caller) {});
+  const fabric::PeerId asker = self.meet(parent.hear_value<fabric::Address>());
+  self.calls().answer(Caller{asker, parent.hear_value<std::uint64_t>()}, 2);
+  self.calls().tell(asker, Question::survey, 2);
+  parent.hear();
+  return 0;
+}
+
+class Answers : public ::testing::TestWithParam<const char*> {
+ protected:
+  Answers() { setenv("IW_FABRIC", GetParam(), 1); }
+};
+OVER_ALL_TRANSPORTS(Answers);
+
+TEST_P(Answers, CountOnlyFromWhomWasAsked) {
+  std::atomic<bool> has_intruded{false};
+  Speaker self([&](Question, fabric::Bytes, fabric::Bytes, Caller) { has_intruded = true; });
+  const Child asked("asked"), intruder("intruder");
+  const fabric::PeerId peer = self.meet(asked.line().hear_value<fabric::Address>());
+  Calls::Asking asking;
+  self.calls().begin(&asking, peer, Question::survey, 0);
+  const auto call = asked.line().hear_value<std::uint64_t>();
+  intruder.line().say_value(self.worker().address());
+  intruder.line().say_value(call);
+  ASSERT_EQ(self.worker().wait([&] { return has_intruded.load(); }, in_good_time()),
+            fabric::Status::ok);
+  asked.line().say("answer");
+  int answer = 0;
+  EXPECT_EQ(self.calls().finish(&asking, &answer, in_good_time()), fabric::Status::ok);
+  EXPECT_EQ(answer, 1);
+}
+
+}  // namespace iw::ddss
