@@ -1,7 +1,8 @@
 // An update's way from the call into the readers' queues, beside that of plain Active Messages with
 // as many words and bytes to as many processes: until the first, half and the last of them have it,
-// and how long the sender itself is at it. The sender's program waits without sleeping until all
-// have it and all answers are there.
+// and how long the sender itself is at it; of those that poll also until their programs see it. The
+// sender's program waits without sleeping until all have it and all answers are there, and a
+// little.
 #include "containers/fan_out.h"
 
 #include <algorithm>
@@ -48,6 +49,12 @@ Times medians(const std::vector<Times>& of) {
           median_of(&Times::call_us)};
 }
 
+// Until the threads that took the last answers are done with their locks, and sleep where they do.
+void rest() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+  while (std::chrono::steady_clock::now() < end) continue;
+}
+
 // `send` to all; `settle` waits until it is answered.
 template <typename Send, typename Settle>
 Times measure_sendings(Board& board, int receivers, const Send& send, Settle settle) {
@@ -59,15 +66,16 @@ Times measure_sendings(Board& board, int receivers, const Send& send, Settle set
     const auto sent = std::chrono::steady_clock::now();
     board.wait(receivers, i);
     settle();
+    rest();
     if (i > warm_up) samples.push_back(times_of(board, receivers, begin, sent));
   }
   return medians(samples);
 }
 
-std::list<ChildServer> start(const Board& board, const char* role, int receivers, bool is_polling) {
+std::list<ChildServer> start(const Board& board, const char* role, int receivers, Manner manner) {
   std::list<ChildServer> all;
   for (int i = 0; i < receivers; i++) {
-    all.push_back(in_role(role, format("%d,%d,%d", board.fd(), i, is_polling)));
+    all.push_back(in_role(role, format("%d,%d,%d", board.fd(), i, static_cast<int>(manner))));
   }
   return all;
 }
@@ -75,9 +83,9 @@ std::list<ChildServer> start(const Board& board, const char* role, int receivers
 std::atomic<int> answered = 0;
 void on_answer(void*, int, int, int) { answered++; }
 
-Times send_messages(Board& board, int receivers, bool is_polling) {
+Times send_messages(Board& board, int receivers, Manner manner) {
   board.clear();
-  const auto others = start(board, "answerer", receivers, is_polling);
+  const auto others = start(board, "answerer", receivers, manner);
   const MessageEnd here;
   AM_SetHandler(here.endpoint, answer_handler, reinterpret_cast<am_handler_fn>(&on_answer));
   int index = 0;
@@ -104,11 +112,11 @@ Times send_messages(Board& board, int receivers, bool is_polling) {
       });
 }
 
-Times send_updates(Factory& factory, Board& board, int receivers, bool is_polling) {
+Times send_updates(Factory& factory, Board& board, int receivers, Manner manner) {
   board.clear();
   const auto writer = factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(), roomy());
   writer->call<&Numbers::push_back>(0);
-  const auto readers = start(board, "reader", receivers, is_polling);
+  const auto readers = start(board, "reader", receivers, manner);
   await_answers(*writer);
   return measure_sendings(
       board, receivers, [&](std::int64_t number) { writer->call<&Numbers::set>(0u, number); },
@@ -120,27 +128,32 @@ Times send_updates(Factory& factory, Board& board, int receivers, bool is_pollin
 // Both take turns; what is written are the medians over them.
 void measure_fan_out(Factory& factory, const std::string& transport, Table* table) {
   Board board;
-  for (const bool is_polling : {false, true}) {
-    const char* mode = is_polling ? "polling" : "blocking";
+  for (const Manner manner : {Manner::sleeping, Manner::polling, Manner::showing}) {
+    const char* mode = manner == Manner::sleeping ? "blocking" : "polling";
+    const char* what = manner == Manner::showing ? "shows" : "has";
     double alone_us = 0;
     for (const int receivers : {1, 4, 16}) {
       // Who polls without a core of its own waits for the scheduler.
       const int cores = static_cast<int>(std::thread::hardware_concurrency());
-      if (is_polling && receivers + 1 > cores) break;
+      if (manner != Manner::sleeping && receivers + 1 > cores) break;
       std::vector<Times> plain, shipped;
       for (int turn = 0; turn < turns; turn++) {
-        plain.push_back(send_messages(board, receivers, is_polling));
-        shipped.push_back(send_updates(factory, board, receivers, is_polling));
+        plain.push_back(send_messages(board, receivers, manner));
+        shipped.push_back(send_updates(factory, board, receivers, manner));
       }
       const Times am = medians(plain), containers = medians(shipped);
       if (receivers == 1) alone_us = am.last_us;
       for (const auto& [system, is] : {std::pair("am", am), std::pair("containers", containers)}) {
-        table->rows(receivers, transport, mode, system,
-                    {is.first_us, is.median_us, is.last_us, is.call_us});
+        if (manner == Manner::showing) {
+          table->shown(receivers, transport, system, is.last_us);
+        } else {
+          table->rows(receivers, transport, mode, system,
+                      {is.first_us, is.median_us, is.last_us, is.call_us});
+        }
       }
       std::printf(
-          "%s, %s, %d readers: until the last has it %.2fx of as many messages, %.2fx of one\n",
-          transport.c_str(), mode, receivers, containers.last_us / am.last_us,
+          "%s, %s, %d readers: until the last %s it %.2fx of as many messages, %.2fx of one\n",
+          transport.c_str(), mode, receivers, what, containers.last_us / am.last_us,
           containers.last_us / alone_us);
     }
   }

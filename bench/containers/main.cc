@@ -30,6 +30,13 @@ void Table::rows(int readers, const std::string& transport, const char* mode, co
   }
 }
 
+void Table::shown(int readers, const std::string& transport, const char* system, double us) {
+  std::printf("%2d readers  %-4s polling  %-10s shown %9.2f us\n", readers, transport.c_str(),
+              system, us);
+  std::fflush(stdout);
+  csv_.row(format("shown,%d,%s,polling,%s,%.4f", readers, transport.c_str(), system, us));
+}
+
 namespace {
 
 void measure_all() {

@@ -44,6 +44,8 @@ class Table {
   // Until the first of so many readers, half of them, and the last had it, and the call itself.
   void rows(int readers, const std::string& transport, const char* mode, const char* system,
             const std::array<double, 4>& us);
+  // Until the last of so many polling receivers' programs had seen it.
+  void shown(int readers, const std::string& transport, const char* system, double us);
   void finish() { csv_.finish(); }
 
  private:

@@ -1,10 +1,9 @@
-// The processes that are sent something: of plain Active Messages, and readers of a container.
-//
-// Blocking: the library's thread takes what comes, and sleeps until something does. Polling: the
-// program looks again and again; a reader has an update when a read shows it.
+// The processes that are sent something, in one of the manners: of plain Active Messages, and
+// readers of a container.
 #include <interweave/am.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 
 #include "containers/board.h"
@@ -21,7 +20,8 @@ namespace {
 struct Receiving {
   std::unique_ptr<Board> board;
   int number = 0;
-  bool is_polling = false;
+  Manner manner = Manner::sleeping;
+  std::atomic<int> taken = 0;  // by the handler of one that shows
 };
 Receiving receiving;
 
@@ -29,19 +29,23 @@ void note() { receiving.board->note(receiving.number); }
 
 void on_update(void* token, void*, std::size_t, int, int link, int, int sequence, int, int, int,
                int) {
-  note();
+  if (receiving.manner == Manner::showing) {
+    receiving.taken++;
+  } else {
+    note();
+  }
   AM_Reply3(token, answer_handler, link, 0, sequence);
 }
 // The last answers, when the asking process has ended.
 void on_returned(int, op_t, const am_returned_t*) {}
 
 void take_argument(const std::string& argument) {
-  int fd = -1, is_polling = 0;
-  if (std::sscanf(argument.c_str(), "%d,%d,%d", &fd, &receiving.number, &is_polling) != 3) {
+  int fd = -1, manner = 0;
+  if (std::sscanf(argument.c_str(), "%d,%d,%d", &fd, &receiving.number, &manner) != 3) {
     fail("a receiver's argument");
   }
   receiving.board = std::make_unique<Board>(fd);
-  receiving.is_polling = is_polling != 0;
+  receiving.manner = static_cast<Manner>(manner);
 }
 
 void say_listening(const char* what) {
@@ -59,7 +63,7 @@ struct NotingInbox : ReaderInbox {
   }
 };
 
-void read_sleeping() {
+void keep_a_queue() {
   const auto inbox = std::make_shared<NotingInbox>(roomy());
   Endpoint endpoint(inbox, 10);
   en_t writer;
@@ -71,10 +75,11 @@ void read_sleeping() {
   if (!endpoint.send(endpoint.map(writer), head, {})) fail("join");
   if (!inbox->wait_for_object(Clock::now() + std::chrono::seconds(30))) fail("no object");
   say_listening("now");
+  while (receiving.manner == Manner::polling) endpoint.poll();
   pause();
 }
 
-void read_polling(Factory& factory) {
+[[noreturn]] void show_updates(Factory& factory) {
   Options options = roomy();
   options.polls_when_read = true;
   const auto reader = factory.make_reader<Numbers>("numbers", std::make_shared<Numbers>(), options);
@@ -84,6 +89,13 @@ void read_polling(Factory& factory) {
     const std::int64_t now = reader->read()->value().at(0);
     if (now != seen) note();
     seen = now;
+  }
+}
+
+[[noreturn]] void show_messages(eb_t bundle) {
+  for (int shown = 0;;) {
+    AM_Poll(bundle);
+    for (; shown < receiving.taken; shown++) note();
   }
 }
 
@@ -116,7 +128,8 @@ int run_answerer(const std::string& argument) {
   char text[AM_NAME_CARRIED_BYTES];
   AM_NameToCarried(here.name, text);
   say_listening(text);
-  while (receiving.is_polling) AM_Poll(here.bundle);
+  if (receiving.manner == Manner::showing) show_messages(here.bundle);
+  while (receiving.manner == Manner::polling) AM_Poll(here.bundle);
   pause();
   return 0;
 }
@@ -124,8 +137,8 @@ int run_answerer(const std::string& argument) {
 int run_reader(const std::string& argument) {
   take_argument(argument);
   Factory factory;
-  if (receiving.is_polling) read_polling(factory);
-  read_sleeping();
+  if (receiving.manner == Manner::showing) show_updates(factory);
+  keep_a_queue();
   return 0;
 }
 
