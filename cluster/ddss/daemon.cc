@@ -13,6 +13,16 @@ namespace {
 
 int duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
 
+void set_event(int event) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(event, &one, sizeof one);
+}
+
+void clear_event(int event) {
+  std::uint64_t raised;
+  [[maybe_unused]] const ssize_t got = ::read(event, &raised, sizeof raised);
+}
+
 template <typename T>
 T copy_of(const std::byte* data) {
   T copy;
@@ -27,6 +37,7 @@ Daemon::Daemon(Node& node, const DaemonSocket& socket, std::chrono::microseconds
       listener_(socket.fd()),
       spin_(spin),
       stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      done_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       spare_fd_(duplicate(stop_fd_)) {}
 
 Daemon::~Daemon() {
@@ -36,23 +47,22 @@ Daemon::~Daemon() {
   }
   for (Served& each : served_) each.thread.join();
   close(stop_fd_);
+  close(done_fd_);
   close(spare_fd_);
 }
 
-void Daemon::stop() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof one);
-}
+void Daemon::stop() { set_event(stop_fd_); }
 
 void Daemon::run() {
   for (;;) {
-    std::vector<pollfd> all{{stop_fd_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    std::vector<pollfd> all{{stop_fd_, POLLIN, 0}, {done_fd_, POLLIN, 0}, {listener_, POLLIN, 0}};
     for (const Served& each : served_) {
       all.push_back({each.is_over ? -1 : each.end->socket(), POLLIN, 0});
     }
     if (poll(all.data(), all.size(), -1) < 0) continue;
     if (all[0].revents != 0) return;
-    std::size_t i = 2;
+    if (all[1].revents != 0) clear_event(done_fd_);
+    std::size_t i = 3;
     for (Served& each : served_) {
       // Nothing is ever said on it.
       if (all[i++].revents == 0) continue;
@@ -60,7 +70,7 @@ void Daemon::run() {
       wake(each.end->channel().submitted);
     }
     reap();
-    if (all[1].revents != 0) accept_one();
+    if (all[2].revents != 0) accept_one();
   }
 }
 
@@ -93,13 +103,16 @@ void Daemon::reap() {
 
 void Daemon::serve(Served& served) {
   Channel& channel = served.end->channel();
+  is_unwanted = &served.is_over;
   for (std::uint32_t done = 0; !served.is_over;) {
     if (!await_change(channel.submitted, done, channel.daemon_sleeps, spin_)) continue;
     answer(channel, done++);
     count_up(channel.answered, channel.client_sleeps);
   }
+  is_unwanted = nullptr;
   node_.unlock_all();
   served.is_done = true;
+  set_event(done_fd_);
 }
 
 void Daemon::answer(Channel& channel, std::uint32_t number) {

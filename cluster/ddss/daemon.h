@@ -1,6 +1,6 @@
 // A node that works for the processes of its machine: each of their threads has a channel, and a
 // thread here that serves it, in whose name locks are held. Who ends, or is killed, lets go of
-// them.
+// them, and waits for none any more.
 //
 // Everything in a channel may be changed at any time by its other end: it is copied, then checked,
 // then used.
@@ -29,7 +29,7 @@ class Daemon {
   struct Served {
     std::unique_ptr<ChannelEnd> end;
     std::atomic<bool> is_over{false};  // its process is gone
-    std::atomic<bool> is_done{false};  // and the thread has noticed: it may have waited for a lock
+    std::atomic<bool> is_done{false};  // and its thread has noticed
     std::thread thread;
   };
   void accept_one();
@@ -48,6 +48,7 @@ class Daemon {
   const int listener_;
   const std::chrono::microseconds spin_;
   const int stop_fd_;
+  const int done_fd_;  // a thread is done
   int spare_fd_;  // its place in the table of open files is for the socket of one who is refused
   std::list<Served> served_;
 };

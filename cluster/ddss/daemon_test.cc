@@ -1,5 +1,7 @@
 // A daemon and processes that take part through it: what direct nodes can, they can; and what
 // becomes of both when the other is killed or stopped.
+#include "ddss/daemon.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -10,6 +12,7 @@
 #include <atomic>
 #include <barrier>
 #include <filesystem>
+#include <fstream>
 #include <latch>
 #include <map>
 #include <mutex>
@@ -266,6 +269,63 @@ TEST_F(Daemons, AreNotHeldUpByAProcessThatIsKilledWhileItWaits) {
   holder.kill();
   EXPECT_EQ(ddss_acquire_lock(key), 0);
   EXPECT_EQ(ddss_release_lock(key), 0);
+}
+
+// A daemon whose calls wait longer than any test.
+ROLE(patient_daemon) {
+  std::string why;
+  Failure failure;
+  NodeOptions options;
+  options.timeout = std::chrono::hours(1);
+  const auto socket = DaemonSocket::open(parent.hear_text(), &why);
+  const auto node = Node::open(options, &failure);
+  if (socket == nullptr || node == nullptr) return 1;
+  Daemon daemon(*node, *socket, std::chrono::microseconds(20));
+  parent.say("listening");
+  daemon.run();
+  return 0;
+}
+
+namespace {
+
+// That are mapped in a process.
+int channels_of(pid_t pid) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:ddss ") != std::string::npos) count++;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST(DaemonsThatWaitLong, KeepNothingOfAProcessThatIsKilledWhileItWaits) {
+  const std::string path = DaemonProcess::new_path();
+  const Child daemon("patient_daemon");
+  daemon.line().say(path);
+  ASSERT_EQ(daemon.line().hear_text(), "listening");
+  ASSERT_EQ(init_through(path), 0);
+  const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
+  ASSERT_EQ(ddss_acquire_lock(key), 0);
+  Child waiter("holder");
+  waiter.line().say(path);
+  waiter.line().say(text_of(key));
+  for (std::uint64_t word = 0; (word >> 32 & 0xffff) != 2;) {
+    ASSERT_EQ(ddss_lock_word(key, &word), 0);
+  }
+  EXPECT_EQ(channels_of(daemon.pid()), 2);
+  waiter.kill();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patient_ms);
+  while (channels_of(daemon.pid()) > 1 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(channels_of(daemon.pid()), 1);
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(ddss_acquire_lock(key), 0) << "who is gone holds nobody up";
+  EXPECT_EQ(ddss_release_lock(key), 0);
+  EXPECT_EQ(ddss_finish(), 0);
+  std::filesystem::remove(path);
 }
 
 TEST_F(Daemons, ThatAreKilledAreReported) {

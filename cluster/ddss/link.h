@@ -1,6 +1,8 @@
 // The way to one node: its memory, seen from here, with the errors of <interweave/ddss.h>.
 #pragma once
 
+#include <atomic>
+
 #include "fabric/fabric.h"
 #include "interweave/ddss.h"
 
@@ -26,6 +28,10 @@ inline int error_of(fabric::Status status) {
 
 // Between this thread and segments, data and words: what ddss_bytes_moved() says.
 inline thread_local std::uint64_t bytes_moved = 0;
+
+// Of a thread that works for another process: set when that is gone, so that it waits in vain for
+// no lock. nullptr: it works for its own.
+inline thread_local const std::atomic<bool>* is_unwanted = nullptr;
 
 struct Link {
   fabric::Worker* worker = nullptr;

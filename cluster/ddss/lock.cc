@@ -11,6 +11,7 @@ constexpr std::chrono::microseconds pause_max{1000};
 
 int Patience::pause() {
   if (++looks_ <= looks_without_pause) return 0;
+  if (is_unwanted != nullptr && *is_unwanted) return DDSS_ETIMEDOUT;
   const auto now = fabric::Clock::now();
   if (deadline_ == fabric::Deadline{}) deadline_ = now + link_.timeout;
   if (now >= deadline_) return DDSS_ETIMEDOUT;

@@ -51,7 +51,7 @@ class Neighbours {
 class Patience {
  public:
   explicit Patience(const Link& link) : link_(link) {}
-  // DDSS_ETIMEDOUT when the link's time is over.
+  // DDSS_ETIMEDOUT when the link's time is over, or nobody wants to know any more.
   int pause();
   bool is_long() const { return looks_ > looks_without_pause; }
 
