@@ -63,7 +63,7 @@ inline Options quick() {
 // A test sees the end of those that are.
 inline Options mortal() {
   Options options = quick();
-  options.life_ms = 700;
+  options.life_ms = 1500;
   return options;
 }
 
@@ -101,6 +101,19 @@ bool eventually(Condition is_so) {
   return true;
 }
 
+// Until it can be made: what is in its way goes, or who is asked answers at last.
+template <typename Make>
+bool eventually_made(Make make) {
+  return eventually([&] {
+    try {
+      make();
+      return true;
+    } catch (const ContainerError&) {
+      return false;
+    }
+  });
+}
+
 // A name server in a process of its own, and this process's factory, over a way of the fabric.
 class Containers : public ::testing::TestWithParam<const char*> {
  protected:
@@ -113,6 +126,13 @@ class Containers : public ::testing::TestWithParam<const char*> {
   static std::string ask(const Child& child, const std::string& what) {
     child.line().say(what);
     return child.line().hear_text();
+  }
+  // Another factory, that waits a second for the name server: once it is met.
+  void become_impatient() {
+    setenv("IW_AMNS_TIMEOUT_MS", "1000", 1);
+    factory.reset();
+    EXPECT_TRUE(eventually_made([&] { factory.emplace(); }));
+    unsetenv("IW_AMNS_TIMEOUT_MS");
   }
   // That its writer pings it from now on.
   static bool is_pinged(const Child& reader) {

@@ -70,6 +70,11 @@ int deafen() {
   return count;
 }
 
+// Its function has no number yet.
+struct Late : ValueContainer<std::int64_t> {
+  void add(std::int64_t amount) { value_ += amount; }
+};
+
 std::string obey(Factory& factory, const std::string& command) {
   if (const auto count = word_after(command, "push"); !count.empty()) {
     for (int i = std::stoi(count); i > 0; i--) writer->call<&Numbers::push_back>(i);
@@ -192,6 +197,24 @@ ROLE(containers_answerer) {
   parent.say_value(endpoint.name());
   parent.hear();
   return 0;
+}
+
+// A writer and its reader. Says, each time, the value, the objects sent and the updates evaluated.
+ROLE(late_number) {
+  Factory factory;
+  auto late = factory.make_writer<Late>("late", std::make_shared<Late>(), quick());
+  auto copy = factory.make_reader<Late>("late", std::make_shared<Late>(), quick());
+  for (;;) {
+    const std::int64_t value = late->read()->value();
+    const bool is_so = eventually([&] { return copy->read()->value() == value; });
+    std::ostringstream text;
+    text << (is_so ? value : -1) << " " << late->statistics().objects_sent << " "
+         << copy->statistics().updates_evaluated;
+    parent.say(text.str());
+    const std::string command = parent.hear_text();
+    if (command == "add") late->call<&Late::add>(5);
+    if (command == "number") Functions<Late>::all().add<&Late::add>(4);
+  }
 }
 
 // Has all kinds of containers; says what it read when it is asked.

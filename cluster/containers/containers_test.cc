@@ -1,6 +1,7 @@
 // Containers between real processes: what the writer's process calls, readers in others have.
 #include "containers/container_processes.h"
 #include "containers/endpoint.h"
+#include "fabric/service.h"
 #include "interweave/am.h"
 #include "testing/transports.h"
 
@@ -141,20 +142,35 @@ TEST_P(Containers, NothingIsEvaluatedBeforeARead) {
   EXPECT_EQ(ask(reader, "statistics"), "50 1 0 0");
 }
 
-// Holds up the library's thread from its first message on.
-struct HoldingUp : Receiver {
-  Answer take(const Head&, std::span<const std::byte>) override {
-    is_begun = true;
-    may_end.wait(false);
-    return Answer::ok;
+// Holds up the library's threads, as many as there may be, for as long as this lives.
+class HeldUp {
+ public:
+  HeldUp() {
+    for (std::size_t i = 0; i < iw::fabric::Service::threads_max; i++) {
+      Endpoint& each = endpoints_.emplace_back(holding_, 10);
+      each.send(each.map(each.name()), Head{}, {});
+    }
   }
-  void answered(int, Answer, std::uint32_t) override {}
-  void came_back(int) override {}
-  void end() {
-    may_end = true;
-    may_end.notify_all();
+  ~HeldUp() {
+    holding_->may_end = true;
+    holding_->may_end.notify_all();
   }
-  std::atomic<bool> is_begun = false, may_end = false;
+  std::size_t threads() const { return holding_->threads; }
+
+ private:
+  struct Holding : Receiver {
+    Answer take(const Head&, std::span<const std::byte>) override {
+      threads++;
+      may_end.wait(false);
+      return Answer::ok;
+    }
+    void answered(int, Answer, std::uint32_t) override {}
+    void came_back(int) override {}
+    std::atomic<std::size_t> threads = 0;
+    std::atomic<bool> may_end = false;
+  };
+  const std::shared_ptr<Holding> holding_ = std::make_shared<Holding>();
+  std::list<Endpoint> endpoints_;
 };
 
 TEST_P(Containers, AReaderThatPollsNeedsNobodyElseToTakeWhatArrives) {
@@ -163,13 +179,10 @@ TEST_P(Containers, AReaderThatPollsNeedsNobodyElseToTakeWhatArrives) {
   Options options = quick();
   options.polls_when_read = true;
   auto reader = factory->make_reader<Numbers>("numbers", std::make_shared<Numbers>(), options);
-  const auto held_up = std::make_shared<HoldingUp>();
-  Endpoint here(held_up, 10);
-  ASSERT_TRUE(here.send(here.map(here.name()), Head{}, {}));
-  ASSERT_TRUE(eventually([&] { return held_up->is_begun.load(); }));
+  const HeldUp held_up;
+  ASSERT_TRUE(eventually([&] { return held_up.threads() == iw::fabric::Service::threads_max; }));
   EXPECT_EQ(ask(writer, "push 3"), "3:6");
   EXPECT_TRUE(eventually([&] { return summary(*reader->read()) == "3:6"; }));
-  held_up->end();
 }
 
 TEST_P(Containers, AHandlerReadsNoArgumentsOfWhateverSize) {

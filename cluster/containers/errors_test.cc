@@ -91,10 +91,7 @@ TEST_P(Containers, AReaderOfAStoppedWriterWaitsAsLongAsItIsTold) {
 }
 
 TEST_P(Containers, AReaderIsToldThatTheNameServerIsSilent) {
-  factory.reset();
-  setenv("IW_AMNS_TIMEOUT_MS", "1000", 1);
-  factory.emplace();
-  unsetenv("IW_AMNS_TIMEOUT_MS");
+  become_impatient();
   server->stop();
   EXPECT_EQ(reader_error(*factory, "numbers"),
             "the name server does not answer who writes the container numbers");

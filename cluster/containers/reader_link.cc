@@ -2,10 +2,10 @@
 
 namespace iw::containers {
 
-void Parcel::add(std::vector<std::byte> buffer) {
-  const auto part = static_cast<std::uint32_t>(buffers.size());
-  checksums.push_back(checksum_of(kind, signature, part, buffer));
-  buffers.push_back(std::move(buffer));
+void Parcel::add(std::vector<std::byte> bytes) {
+  const auto checksum =
+      checksum_of(kind, signature, static_cast<std::uint32_t>(parts.size()), bytes);
+  parts.push_back({std::move(bytes), checksum});
 }
 
 std::shared_ptr<const Parcel> Parcel::empty(int kind) {
@@ -63,18 +63,18 @@ std::uint64_t ReaderLink::push(Endpoint& endpoint) {
   for (; !outbox_.empty(); outbox_.pop_front()) {
     Sending& sending = outbox_.front();
     const Parcel& parcel = *sending.parcel;
-    for (; sending.next_part < parcel.buffers.size(); sending.next_part++) {
-      const std::size_t part = sending.next_part;
+    for (; sending.next_part < parcel.parts.size(); sending.next_part++) {
+      const Parcel::Part& part = parcel.parts[sending.next_part];
       const Head head{0,
                       number_,
                       parcel.kind,
                       sending.sequence,
-                      static_cast<std::uint32_t>(part),
+                      static_cast<std::uint32_t>(sending.next_part),
                       parcel.signature,
-                      parcel.checksums[part],
+                      part.checksum,
                       life_ms_};
-      if (!send(endpoint, head, parcel.buffers[part])) return bytes;
-      bytes += parcel.buffers[part].size();
+      if (!send(endpoint, head, part.bytes)) return bytes;
+      bytes += part.bytes.size();
     }
   }
   return bytes;

@@ -16,11 +16,14 @@ namespace iw::containers {
 
 // Marshalled once, sent to every reader.
 struct Parcel {
+  struct Part {
+    std::vector<std::byte> bytes;
+    std::uint32_t checksum;
+  };
   int kind = 0;
   std::uint32_t signature = 0;
-  std::vector<std::vector<std::byte>> buffers;
-  std::vector<std::uint32_t> checksums;
-  void add(std::vector<std::byte> buffer);
+  std::vector<Part> parts;
+  void add(std::vector<std::byte> bytes);
   // Of a message without a body.
   static std::shared_ptr<const Parcel> empty(int kind);
 };

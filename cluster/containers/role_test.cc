@@ -104,14 +104,7 @@ TEST_P(Containers, ATakerThatDiesLaterLeavesNoName) {
   ASSERT_EQ(taker.line().hear_text(), "ready");
   ASSERT_EQ(ask(taker, "take"), "taken");
   taker.kill();
-  EXPECT_TRUE(eventually([&] {
-    try {
-      writer = make_numbers(*factory, mortal());
-      return true;
-    } catch (const ContainerError&) {
-      return false;
-    }
-  }));
+  EXPECT_TRUE(eventually_made([&] { writer = make_numbers(*factory, mortal()); }));
 }
 
 // This process does not wait long for the name server.
@@ -123,17 +116,15 @@ class Roles : public Containers {
     return ask(reader, "until " + size) == summary(writer);
   }
   Roles() {
-    setenv("IW_AMNS_TIMEOUT_MS", "1000", 1);
-    factory.reset();
-    factory.emplace();
-    unsetenv("IW_AMNS_TIMEOUT_MS");
+    become_impatient();
+    EXPECT_TRUE(eventually_made([&] { writer = make_numbers(*factory); }));
   }
+  std::unique_ptr<WriterContainer<Numbers>> writer;
 };
 INSTANTIATE_TEST_SUITE_P(Over, Roles, ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Roles, AreKeptByAWriterThatCannotGiveUpTheName) {
-  auto writer = make_numbers(*factory);
   const Child taker("numbers_reader"), follower("numbers_reader");
   ASSERT_EQ(taker.line().hear_text(), "ready");
   ASSERT_EQ(follower.line().hear_text(), "ready");
@@ -146,7 +137,6 @@ TEST_P(Roles, AreKeptByAWriterThatCannotGiveUpTheName) {
 }
 
 TEST_P(Roles, AreTakenBackWhenTheNameServerAnswersAgain) {
-  auto writer = make_numbers(*factory);
   const Child follower("numbers_reader");
   ASSERT_EQ(follower.line().hear_text(), "ready");
   Child taker("containers_joiner");

@@ -8,6 +8,9 @@
 namespace iw::containers {
 namespace {
 
+// Most updates are no longer: they are written without moving what was written before.
+constexpr std::size_t small_bytes = 64;
+
 bool is_count(const void* bytes, long count) {
   return count > 0 && count <= std::numeric_limits<int>::max() && bytes != nullptr;
 }
@@ -18,6 +21,7 @@ int MarshalStream::WriteBytes(const void* bytes, long count) {
   if (!is_count(bytes, count)) return 0;
   std::span<const std::byte> rest(static_cast<const std::byte*>(bytes),
                                   static_cast<std::size_t>(count));
+  if (buffer_.empty()) buffer_.reserve(small_bytes);
   while (!rest.empty()) {
     const auto part = rest.first(std::min(rest.size(), buffer_bytes - buffer_.size()));
     buffer_.insert(buffer_.end(), part.begin(), part.end());
