@@ -98,16 +98,19 @@ class Bench:
                         self.add("select-records", records, f"select_by_{workers}", system, float(ms) * 1e3)
 
     def checkpointed_run(self):
-        for processes in PROCESSES:
-            with tempfile.TemporaryDirectory(prefix="interweave-bench.") as folder:
-                size = ("--folder", folder, "--processes", processes, "--cells", 10_000)
-                said = self.run("checkpointed-run", *size)
-                writes = re.findall(r"([\d.]+) ms to write, ([\d.]+) ms for the others", said)
-                restarts = [re.search(r"restart took ([\d.]+) ms", self.run("checkpointed-run", *size))[1]
-                            for _ in range(5)]
-            checkpoint_ms = statistics.median(float(own) + float(others) for own, others in writes)
-            self.add("checkpointed-run", processes, "checkpoint", "ddss", checkpoint_ms * 1e3)
-            self.add("checkpointed-run", processes, "restart", "ddss", statistics.median(map(float, restarts)) * 1e3)
+        for place, system in ((None, "disk"), ("/dev/shm", "memory")):
+            for processes in PROCESSES:
+                with tempfile.TemporaryDirectory(prefix="interweave-bench.", dir=place) as folder:
+                    self.checkpoints_in(folder, processes, system)
+
+    def checkpoints_in(self, folder, processes, system):
+        size = ("--folder", folder, "--processes", processes, "--cells", 10_000)
+        said = self.run("checkpointed-run", *size)
+        writes = re.findall(r"([\d.]+) ms to write, ([\d.]+) ms for the others", said)
+        restarts = [re.search(r"restart took ([\d.]+) ms", self.run("checkpointed-run", *size))[1] for _ in range(5)]
+        checkpoint_ms = statistics.median(float(own) + float(others) for own, others in writes)
+        self.add("checkpointed-run", processes, "checkpoint", system, checkpoint_ms * 1e3)
+        self.add("checkpointed-run", processes, "restart", system, statistics.median(map(float, restarts)) * 1e3)
 
 
 def main():

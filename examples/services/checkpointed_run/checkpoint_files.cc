@@ -122,7 +122,11 @@ void CheckpointFiles::write(std::uint64_t part, std::span<const double> values) 
   close(fd);
   if (!is_written) fail(unfinished);
   if (std::rename(unfinished.c_str(), file_of(part).c_str()) != 0) fail(unfinished);
+}
+
+void CheckpointFiles::flush_names() const {
   flush_folder(path_);
+  flush_folder(path_ / "..");
 }
 
 bool CheckpointFiles::read_part(std::uint64_t part, std::vector<double>* values) const {

@@ -49,6 +49,8 @@ class CheckpointFiles {
       : path_(checkpoint.folder_in(folder)), checkpoint_(checkpoint), cells_(cells) {}
   // These throw services::Failure.
   void write(std::uint64_t part, std::span<const double> values) const;
+  // Once for all parts that were written: a power failure leaves them all from here on.
+  void flush_names() const;
   std::vector<double> read(Range range) const;
   // Throws only if the checkpoint is of a rod with another number of cells.
   bool is_whole(std::uint64_t part) const;

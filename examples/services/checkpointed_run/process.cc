@@ -71,6 +71,7 @@ class Process {
     step_++;
   }
 
+  // Each flushes its own file, together with the others; what they share, the names, one for all.
   void keep() {
     const auto begin = Clock::now();
     const CheckpointFiles files(plan_.folder, {step_, plan_.processes}, plan_.cells);
@@ -78,12 +79,14 @@ class Process {
     const double written_ms = ms_since(begin);
     shared_.barrier.wait();
     if (number_ != 0) return;
+    files.flush_names();
+    const double all_ms = ms_since(begin);
     remove_old(plan_.folder, checkpoints_kept);
     tell([&](Progress* progress) {
       progress->checkpoints++;
       progress->checkpoint_step = step_;
       progress->written_ms = written_ms;
-      progress->waited_ms = ms_since(begin) - written_ms;
+      progress->waited_ms = all_ms - written_ms;
     });
   }
 
