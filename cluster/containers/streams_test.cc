@@ -14,6 +14,10 @@ DeMarshalStream::Buffers buffers_of(const std::function<void(MarshalStream&)>& w
   return buffers;
 }
 
+struct Scores : Numbers {
+  static void list(Functions<Scores>& functions) { functions.add<&Scores::push_back>(1); }
+};
+
 }  // namespace
 
 TEST(Streams, AnObjectEndsWithABufferThatIsNotFull) {
@@ -79,4 +83,10 @@ TEST(Streams, AFunctionHasOneNumberOfItsOwn) {
   EXPECT_THROW(functions.add(12, &one, "", apply), std::invalid_argument);
   EXPECT_THROW(functions.add(11, &two, "", apply), std::invalid_argument);
   functions.add(12, &two, "", apply);  // what was refused is not there
+}
+
+TEST(Streams, AClassListsWhatItInheritsItself) {
+  struct Silent : Numbers {};
+  EXPECT_EQ(Functions<Silent>::all().table().find(&identity_of<&Silent::push_back>), nullptr);
+  EXPECT_NE(Functions<Scores>::all().table().find(&identity_of<&Scores::push_back>), nullptr);
 }

@@ -1,9 +1,9 @@
 // Writer and reader containers, and the factory that makes them.
 //
-//   Factory factory("file:/run/amns");                        // the name server, as AMNS_Init has
-//   it auto writer = factory.make_writer<Grid>("grid");          // in one process
+//   Factory factory("file:/run/amns");                  // the name server, as for AMNS_Init
+//   auto writer = factory.make_writer<Grid>("grid");    // in one process
 //   writer->call<&Grid::paint>(3, 4, red);
-//   auto reader = factory.make_reader<Grid>("grid");          // in others
+//   auto reader = factory.make_reader<Grid>("grid");    // in others
 //   use(reader->read()->colour(3, 4));
 //
 // A call of the writer's is made there and shipped: its number and arguments travel, not the
