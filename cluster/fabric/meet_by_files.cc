@@ -1,18 +1,67 @@
-// Each process writes a file a round into a folder that all see, under a name that says round and
-// rank, complete from the moment that it is there.
+// Each process writes files into a folder that all see, complete from the moment that they are
+// there: `hello.RANK`, and a file a round, `ROUND.RANK`.
+//
+// What earlier jobs left there does not count. A hello has a number that its process has drawn and
+// the digest of everybody's numbers as they are there to see, and is renewed when that changes. Who
+// finds its own digest in every hello knows that all of them are of now: nobody from before has
+// seen its number. From then on the digest names the job, and a round's file begins with it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <thread>
+#include <utility>
 
 #include "fabric/rendezvous_means.h"
+#include "fabric/secrets.h"
 
 namespace iw::fabric {
 namespace {
 
 constexpr std::chrono::milliseconds look_again{1};
+
+struct Hello {
+  std::uint64_t number = 0;
+  std::uint64_t digest = 0;
+};
+
+std::uint64_t digest_of(const std::vector<Hello>& hellos) {  // FNV-1a, with whole numbers
+  std::uint64_t digest = 14695981039346656037ull;
+  for (const Hello& each : hellos) {
+    for (int half = 0; half < 2; half++) {
+      digest = (digest ^ (each.number >> (32 * half) & 0xffffffff)) * 1099511628211ull;
+    }
+  }
+  return digest;
+}
+
+Status write(const std::string& name, Bytes first, Bytes second) {
+  const std::string unfinished = name + ".new";
+  {
+    std::ofstream file(unfinished, std::ios::binary);
+    for (const Bytes part : {first, second}) {
+      file.write(reinterpret_cast<const char*>(part.data()),
+                 static_cast<std::streamsize>(part.size()));
+    }
+    if (!file.flush()) return Status::failed;
+  }
+  return std::rename(unfinished.c_str(), name.c_str()) == 0 ? Status::ok : Status::failed;
+}
+
+// False: it is not there, or does not begin with as many bytes as `first` has.
+bool read(const std::string& name, std::span<std::byte> first, std::vector<std::byte>* second) {
+  std::ifstream file(name, std::ios::binary);
+  if (!file.read(reinterpret_cast<char*>(first.data()),
+                 static_cast<std::streamsize>(first.size()))) {
+    return false;
+  }
+  second->resize(exchange_bytes_max + 1);
+  file.read(reinterpret_cast<char*>(second->data()), static_cast<std::streamsize>(second->size()));
+  second->resize(static_cast<std::size_t>(file.gcount()));
+  return true;
+}
 
 class Files final : public Rendezvous {
  public:
@@ -24,36 +73,44 @@ class Files final : public Rendezvous {
   Status exchange(Bytes mine, Deadline deadline,
                   std::vector<std::vector<std::byte>>* everybodys) override {
     if (mine.size() > exchange_bytes_max) return Status::bad_argument;
-    const std::string name = name_of(rank_), unfinished = name + ".new";
-    {
-      std::ofstream file(unfinished, std::ios::binary);
-      file.write(reinterpret_cast<const char*>(mine.data()),
-                 static_cast<std::streamsize>(mine.size()));
-      if (!file.flush()) return Status::failed;
+    Status status = job_ == 0 ? find_job(deadline) : Status::ok;
+    if (status == Status::ok) {
+      status = write(name_of(rank_), std::as_bytes(std::span(&job_, 1)), mine);
     }
-    if (std::rename(unfinished.c_str(), name.c_str()) != 0) return Status::failed;
     everybodys->resize(size_);
-    for (unsigned rank = 0; rank < size_; rank++) {
-      const Status status = read(name_of(rank), deadline, &(*everybodys)[rank]);
-      if (status != Status::ok) return status;
+    for (unsigned rank = 0; rank < size_ && status == Status::ok; rank++) {
+      status = wait_for(name_of(rank), deadline, &(*everybodys)[rank]);
     }
-    round_++;
-    return Status::ok;
+    if (status == Status::ok) round_++;
+    return status;
   }
 
  private:
   std::string name_of(unsigned rank) const {
     return folder_ + "/" + std::to_string(round_) + "." + std::to_string(rank);
   }
+  std::string hello_of(unsigned rank) const { return folder_ + "/hello." + std::to_string(rank); }
 
-  static Status read(const std::string& name, Deadline deadline, std::vector<std::byte>* bytes) {
-    for (;;) {
-      std::ifstream file(name, std::ios::binary);
-      if (file) {
-        const std::string text(std::istreambuf_iterator<char>(file), {});
-        if (text.size() > exchange_bytes_max) return Status::failed;
-        const auto view = std::as_bytes(std::span(text));
-        bytes->assign(view.begin(), view.end());
+  // Says hello until all say the same.
+  Status find_job(Deadline deadline) {
+    std::vector<Hello> hellos(size_);
+    for (std::uint64_t said = 0;;) {
+      for (unsigned rank = 0; rank < size_; rank++) {
+        std::vector<std::byte> rest;
+        if (rank != rank_) {
+          read(hello_of(rank), std::as_writable_bytes(std::span(&hellos[rank], 1)), &rest);
+        }
+      }
+      Hello& own = hellos[rank_];
+      own.number = number_;
+      own.digest = digest_of(hellos);
+      if (std::exchange(said, own.digest) != own.digest) {
+        const Status written = write(hello_of(rank_), std::as_bytes(std::span(&own, 1)), {});
+        if (written != Status::ok) return written;
+      }
+      const auto is_same = [&](const Hello& each) { return each.digest == own.digest; };
+      if (std::ranges::all_of(hellos, is_same)) {
+        job_ = own.digest;
         return Status::ok;
       }
       if (Clock::now() >= deadline) return Status::timed_out;
@@ -61,7 +118,21 @@ class Files final : public Rendezvous {
     }
   }
 
+  // For this job's file of that name.
+  Status wait_for(const std::string& name, Deadline deadline, std::vector<std::byte>* bytes) const {
+    for (;;) {
+      std::uint64_t job = 0;
+      if (read(name, std::as_writable_bytes(std::span(&job, 1)), bytes) && job == job_) {
+        return bytes->size() <= exchange_bytes_max ? Status::ok : Status::failed;
+      }
+      if (Clock::now() >= deadline) return Status::timed_out;
+      std::this_thread::sleep_for(look_again);
+    }
+  }
+
   const std::string folder_;
+  const std::uint64_t number_ = Secrets().next();
+  std::uint64_t job_ = 0;  // 0: not found yet
   unsigned round_ = 0;
 };
 

@@ -1,7 +1,10 @@
 // Under a launcher that speaks PMIx (mpirun): each round puts a key, and fences.
 #include <pmix.h>
 
+#include <atomic>
 #include <cstring>
+#include <future>
+#include <thread>
 
 #include "fabric/rendezvous_means.h"
 
@@ -19,6 +22,28 @@ pmix_status_t get(const pmix_proc_t& whose, const char* key, Deadline deadline,
   pmix_info_t info;
   PMIX_INFO_LOAD(&info, PMIX_TIMEOUT, &timeout_s, PMIX_INT);
   return PMIx_Get(&whose, key, &info, 1, value);
+}
+
+struct Introduced {
+  pmix_status_t status = PMIX_ERR_TIMEOUT;
+  pmix_proc_t me{};
+};
+
+// PMIx_Init waits for the launcher for as long as that takes. So a thread of its own calls it, and
+// is left to it when the deadline has passed; nobody may call it a second time meanwhile.
+Introduced introduce(Deadline deadline) {
+  static std::atomic<bool> is_under_way{false};
+  if (is_under_way.exchange(true)) return {};
+  auto promise = std::make_shared<std::promise<Introduced>>();
+  auto introduced = promise->get_future();
+  std::thread([promise] {
+    Introduced made;
+    made.status = PMIx_Init(&made.me, nullptr, 0);
+    is_under_way = false;
+    promise->set_value(made);
+  }).detach();
+  if (introduced.wait_until(deadline) != std::future_status::ready) return {};
+  return introduced.get();
 }
 
 class Pmix final : public Rendezvous {
@@ -86,18 +111,21 @@ class Pmix final : public Rendezvous {
 }  // namespace
 
 std::unique_ptr<Rendezvous> meet_by_pmix(Deadline deadline, std::string* error) {
-  pmix_proc_t me, all;
+  pmix_proc_t all;
   pmix_value_t* size = nullptr;
-  pmix_status_t status = PMIx_Init(&me, nullptr, 0);
+  const Introduced introduced = introduce(deadline);
+  pmix_status_t status = introduced.status;
   if (status == PMIX_SUCCESS) {
-    PMIX_LOAD_PROCID(&all, me.nspace, PMIX_RANK_WILDCARD);
+    PMIX_LOAD_PROCID(&all, introduced.me.nspace, PMIX_RANK_WILDCARD);
     status = get(all, PMIX_JOB_SIZE, deadline, &size);
   }
   if (status != PMIX_SUCCESS) {
-    *error = std::string("PMIx: ") + PMIx_Error_string(status);
+    *error = status == PMIX_ERR_TIMEOUT
+                 ? "PMIx: the launcher (mpirun) that started this process does not answer"
+                 : std::string("PMIx: ") + PMIx_Error_string(status);
     return nullptr;
   }
-  auto met = std::make_unique<Pmix>(me, size->data.uint32);
+  auto met = std::make_unique<Pmix>(introduced.me, size->data.uint32);
   PMIX_VALUE_RELEASE(size);
   return met;
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -82,7 +83,8 @@ bool find_place(const std::string& place, sockaddr_in* found) {
 
 // Each of the others says its rank first. Whoever says nothing, or something else, is none of them
 // and holds up nobody: all are listened to at once, and when there are too many the one that has
-// been silent for longest goes.
+// been silent for longest goes. While this process has no descriptor for another, those go who have
+// been silent for two seconds.
 class Entrance {
  public:
   Entrance(int listener, unsigned size) : listener_(listener), others_(size, -1) {}
@@ -101,37 +103,53 @@ class Entrance {
     others->swap(others_);
     return Status::ok;
   }
+  // No descriptor was free for the last who came.
+  bool lacks_descriptors() const { return lacks_descriptors_; }
 
  private:
   struct Caller {
     int fd;
+    Deadline speaks_until;
     std::array<std::byte, sizeof(std::uint32_t)> said{};
     std::size_t said_bytes = 0;
   };
   static constexpr std::size_t callers_max = 512;
+  static constexpr std::chrono::seconds patience{2};
 
+  // A descriptor that is free again makes nobody ready, so it is looked for now and then.
   Status wait_for_any(Deadline deadline) {
-    std::vector<pollfd> polled{{listener_, POLLIN, 0}};
+    std::vector<pollfd> polled{{lacks_descriptors_ ? -1 : listener_, POLLIN, 0}};
     for (const Caller& each : callers_) polled.push_back({each.fd, POLLIN, 0});
-    const Status waited = fabric::wait_for_any(polled, deadline);
-    if (waited != Status::ok) return waited;
+    const Deadline until =
+        lacks_descriptors_ ? std::min(deadline, Clock::now() + try_again) : deadline;
+    const Status waited = fabric::wait_for_any(polled, until);
+    const bool is_over = waited != Status::timed_out || until == deadline;
+    if (waited != Status::ok && is_over) return waited;
     for (std::size_t i = callers_.size(); i > 0; i--) {
       if (polled[i].revents != 0 && !hear(&callers_[i - 1])) {
         callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i - 1));
       }
     }
-    if (polled[0].revents != 0) accept_one();
+    if (lacks_descriptors_) put_out_the_silent();
+    if (lacks_descriptors_ || polled[0].revents != 0) accept_one();
     return Status::ok;
   }
 
   void accept_one() {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    lacks_descriptors_ = fd < 0 && (errno == EMFILE || errno == ENFILE);
     if (fd < 0) return;
-    if (callers_.size() >= callers_max) {
-      close(callers_.front().fd);
-      callers_.erase(callers_.begin());
-    }
-    callers_.push_back({fd});
+    if (callers_.size() >= callers_max) put_out_the_first();
+    callers_.push_back({fd, Clock::now() + patience});
+  }
+
+  void put_out_the_silent() {
+    while (!callers_.empty() && callers_.front().speaks_until <= Clock::now()) put_out_the_first();
+  }
+
+  void put_out_the_first() {
+    close(callers_.front().fd);
+    callers_.erase(callers_.begin());
   }
 
   // False: it is let in, or gone.
@@ -156,19 +174,30 @@ class Entrance {
   std::vector<int> others_;  // by rank
   std::size_t there_ = 0;
   std::vector<Caller> callers_;  // in the order of their coming
+  bool lacks_descriptors_ = false;
 };
 
+std::string what_to_do_about_descriptors(unsigned size) {
+  return "rank 0 has no descriptor left for another; it keeps one for each of the job's " +
+         std::to_string(size) + ": raise its limit (ulimit -n)";
+}
+
+// *why: what a status cannot say.
 Status listen_for_others(const sockaddr_in& at, unsigned size, Deadline deadline,
-                         std::vector<int>* others) {
+                         std::vector<int>* others, std::string* why) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   Status status = Status::failed;
   if (bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
       listen(listener, 1024) == 0) {
-    status = Entrance(listener, size).let_in(deadline, others);
+    Entrance entrance(listener, size);
+    status = entrance.let_in(deadline, others);
+    if (entrance.lacks_descriptors()) *why = what_to_do_about_descriptors(size);
+  } else {
+    *why = std::strerror(errno);
   }
-  close(listener);
+  if (listener >= 0) close(listener);
   return status;
 }
 
@@ -199,11 +228,13 @@ std::unique_ptr<Rendezvous> meet_by_tcp(const std::string& place, unsigned rank,
     return nullptr;
   }
   std::vector<int> others;
-  const Status status = rank == 0 ? listen_for_others(at, size, deadline, &others)
+  std::string why;
+  const Status status = rank == 0 ? listen_for_others(at, size, deadline, &others, &why)
                                   : go_to_first(at, rank, deadline, &others);
   auto met = std::make_unique<Tcp>(rank, size, std::move(others));
   if (status == Status::ok) return met;
-  *error = "the processes of this job did not meet at " + place + ": " + to_string(status);
+  if (why.empty()) why = to_string(status);
+  *error = "the processes of this job did not meet at " + place + ": " + why;
   return nullptr;
 }
 

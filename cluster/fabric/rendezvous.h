@@ -1,7 +1,7 @@
 // How the processes of a job meet before they can talk: each gives some bytes (an address, a key)
 // and gets everybody's. Under mpirun by PMIx; without it as the environment says:
 //
-//   IW_RENDEZVOUS=tcp:HOST:PORT or file:DIRECTORY (new for each job), IW_RANK=n, IW_SIZE=n
+//   IW_RENDEZVOUS=tcp:HOST:PORT or file:DIRECTORY (of one job at a time), IW_RANK=n, IW_SIZE=n
 //
 // A process without either is alone, rank 0 of 1. Processes that are no job need none of this: an
 // Address can be handed over in any way.

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "fabric/stream.h"
 #include "testing/children.h"
@@ -22,13 +25,8 @@ namespace {
 Deadline soon() { return Clock::now() + 30s; }
 
 // Two rounds, then a message to the next in the circle; 0 if the one before has sent one, too.
-int meet_and_talk() {
+int talk(const std::unique_ptr<Rendezvous>& met) {
   std::string error;
-  const auto met = Rendezvous::open(soon(), &error);
-  if (!met) {
-    std::fprintf(stderr, "%s\n", error.c_str());
-    return 1;
-  }
   const auto fabric = Fabric::open({}, &error);
   Status status;
   const auto worker = fabric->add_worker(&status);
@@ -52,6 +50,48 @@ int meet_and_talk() {
     return 5;
   // Nobody leaves before all are done.
   return met->exchange({}, soon(), &all) == Status::ok && all[0].empty() ? 0 : 6;
+}
+
+int meet_and_talk() {
+  std::string error;
+  const auto met = Rendezvous::open(soon(), &error);
+  if (met) return talk(met);
+  std::fprintf(stderr, "%s\n", error.c_str());
+  return 1;
+}
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string means() const { return std::string("file:") + path_; }
+  std::string file(const std::string& name) const { return std::string(path_) + "/" + name; }
+
+ private:
+  char path_[32] = "/tmp/iw-rendezvous-XXXXXX";
+};
+
+// So many descriptors more than there are now, until it is destroyed.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int more) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(0);
+    close(next);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(next + more);
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+double processor_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 std::unique_ptr<Child> member(const std::string& means, unsigned rank, unsigned size) {
@@ -87,15 +127,46 @@ unsigned free_port() {
 ROLE(member) { return meet_and_talk(); }
 
 TEST(Rendezvous, ByFiles) {
-  char folder[] = "/tmp/iw-rendezvous-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  EXPECT_EQ(run_job(std::string("file:") + folder, 3), 0);
-  std::filesystem::remove_all(folder);
+  const Folder folder;
+  EXPECT_EQ(run_job(folder.means(), 3), 0);
+}
+
+TEST(Rendezvous, ByFilesInAFolderThatEarlierJobsHaveUsed) {
+  const Folder folder;
+  for (const unsigned size : {3, 2, 3, 4}) EXPECT_EQ(run_job(folder.means(), size), 0) << size;
+}
+
+// One process of a job, alone in a folder where all that it waits for is there from an earlier job.
+TEST(Rendezvous, FilesOfAnEarlierJobAreNoneOfThisOne) {
+  const Folder folder;
+  ASSERT_EQ(run_job(folder.means(), 2), 0);
+  ASSERT_TRUE(std::filesystem::exists(folder.file("0.1")));
+  setenv("IW_RENDEZVOUS", folder.means().c_str(), 1);
+  setenv("IW_RANK", "0", 1);
+  setenv("IW_SIZE", "2", 1);
+  std::string error;
+  const auto met = Rendezvous::open(soon(), &error);
+  std::vector<std::vector<std::byte>> all;
+  EXPECT_EQ(met->exchange({}, Clock::now() + 50ms, &all), Status::timed_out);
+  for (const char* name : {"IW_RENDEZVOUS", "IW_RANK", "IW_SIZE"}) unsetenv(name);
 }
 
 TEST(Rendezvous, ByTcp) {
   EXPECT_EQ(run_job("tcp:127.0.0.1:" + std::to_string(free_port()), 3), 0);
 }
+
+namespace {
+
+// Connects as soon as somebody listens.
+int call(unsigned port) {
+  int fd = -1;
+  while (connect_to(htonl(INADDR_LOOPBACK), htons(port), soon(), &fd) == Status::peer_dead) {
+    close(fd);
+  }
+  return fd;
+}
+
+}  // namespace
 
 TEST(Rendezvous, StrangersHoldUpNobody) {
   const unsigned port = free_port();
@@ -104,11 +175,7 @@ TEST(Rendezvous, StrangersHoldUpNobody) {
   std::vector<int> strangers;
   const std::uint32_t no_rank[] = {0, 3, ~0u};
   for (int i = 0; i < 24; i++) {
-    int fd = -1;
-    while (connect_to(htonl(INADDR_LOOPBACK), htons(port), soon(), &fd) == Status::peer_dead) {
-      close(fd);  // it does not listen yet
-    }
-    strangers.push_back(fd);
+    const int fd = strangers.emplace_back(call(port));
     const auto said = std::as_bytes(std::span(no_rank)).subspan(4 * (i % 3), 4);
     if (i % 2 == 0) continue;  // says nothing
     EXPECT_EQ(send_all(fd, i % 4 == 1 ? said : said.first(1), soon()), Status::ok);
@@ -118,19 +185,113 @@ TEST(Rendezvous, StrangersHoldUpNobody) {
   for (const int fd : strangers) close(fd);
 }
 
-TEST(Rendezvous, ByPmixUnderMpirun) {
+// Its own socket and those of two others.
+ROLE(first_with_three_descriptors) {
+  std::unique_ptr<Rendezvous> met;
+  std::string error;
+  {
+    const FewDescriptors few(3);
+    met = Rendezvous::open(soon(), &error);
+  }
+  return met ? talk(met) : 1;
+}
+
+class FewDescriptorsLeft : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP()
+        << "the sanitizer looks at memory by way of a pipe, and where it gets none it takes "
+           "a sound object for a broken one";
+#endif
+  }
+};
+
+TEST_F(FewDescriptorsLeft, StrangersKeepNoneFromTheOthers) {
+  const unsigned port = free_port();
+  const std::map<std::string, std::string> as_first{
+      {"IW_RENDEZVOUS", "tcp:127.0.0.1:" + std::to_string(port)},
+      {"IW_RANK", "0"},
+      {"IW_SIZE", "3"}};
+  Child first("first_with_three_descriptors", as_first);
+  std::vector<int> strangers;
+  for (int i = 0; i < 2; i++) strangers.push_back(call(port));  // say nothing
+  const auto second = member(as_first.at("IW_RENDEZVOUS"), 1, 3);
+  const auto third = member(as_first.at("IW_RENDEZVOUS"), 2, 3);
+  EXPECT_EQ(first.wait_for_end(), 0);
+  for (const auto* each : {&second, &third}) EXPECT_EQ((*each)->wait_for_end(), 0);
+  for (const int fd : strangers) close(fd);
+}
+
+// Says why it did not meet the others, and the processor time that it used.
+ROLE(first_with_one_descriptor) {
+  std::string error = "it met them";
+  {
+    const FewDescriptors few(1);
+    const auto met = Rendezvous::open(Clock::now() + 2s, &error);
+  }
+  parent.say(error);
+  parent.say_value(processor_seconds());
+  return 0;
+}
+
+TEST_F(FewDescriptorsLeft, WhoHasNoneForAnotherSaysSoAndSleepsMeanwhile) {
+  const unsigned port = free_port();
+  Child first("first_with_one_descriptor",
+              {{"IW_RENDEZVOUS", "tcp:127.0.0.1:" + std::to_string(port)},
+               {"IW_RANK", "0"},
+               {"IW_SIZE", "2"}});
+  const int second = call(port);
+  const std::string error = first.line().hear_text();
+  EXPECT_NE(error.find("ulimit -n"), std::string::npos) << error;
+  EXPECT_LT(first.line().hear_value<double>(), 1) << "of two seconds";
+  EXPECT_EQ(first.wait_for_end(), 0);
+  close(second);
+}
+
+namespace {
+
+int run_under_mpirun(const std::string& role, int processes,
+                     const std::map<std::string, std::string>& environment = {}) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command =
-      "timeout 60 mpirun -n 3 --allow-run-as-root --oversubscribe '" + self + "' --role member";
-  EXPECT_EQ(system(command.c_str()), 0);
+  std::string command;
+  for (const auto& [name, value] : environment) command += name + "='" + value + "' ";
+  command += "timeout -k 5 60 mpirun -n " + std::to_string(processes) +
+             " --allow-run-as-root --oversubscribe '" + self + "' --role " + role;
+  return system(command.c_str());
+}
+
+}  // namespace
+
+TEST(Rendezvous, ByPmixUnderMpirun) { EXPECT_EQ(run_under_mpirun("member", 3), 0); }
+
+// Writes into IW_TEST_FILE why it did not meet the others. (An mpirun that went on would now and
+// then hang in its own library, Debian 12's, since a process left while it was being let in.)
+ROLE(member_of_a_stopped_mpirun) {
+  const pid_t mpirun = getppid();
+  std::string error = "it met them";
+  kill(mpirun, SIGSTOP);
+  const auto met = Rendezvous::open(Clock::now() + 200ms, &error);
+  std::ofstream(std::getenv("IW_TEST_FILE")) << error;
+  kill(mpirun, SIGKILL);
+  return 0;
+}
+
+TEST(Rendezvous, ALauncherThatDoesNotAnswerIsNotWaitedForBeyondTheDeadline) {
+  const Folder folder;  // for mpirun, too, which leaves its files behind
+  const std::string file = folder.file("error");
+  run_under_mpirun("member_of_a_stopped_mpirun", 1,
+                   {{"IW_TEST_FILE", file}, {"TMPDIR", folder.file("")}});
+  std::string error;
+  std::getline(std::ifstream(file), error);
+  EXPECT_NE(error.find("does not answer"), std::string::npos) << error;
 }
 
 TEST(Rendezvous, AProcessWithoutOneIsAlone) { EXPECT_EQ(meet_and_talk(), 0); }
 
 TEST(Rendezvous, WhatTheEnvironmentLacksIsSaid) {
-  char folder[] = "/tmp/iw-rendezvous-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  setenv("IW_RENDEZVOUS", (std::string("file:") + folder).c_str(), 1);
+  const Folder folder;
+  setenv("IW_RENDEZVOUS", folder.means().c_str(), 1);
   setenv("IW_RANK", "3", 1);
   setenv("IW_SIZE", "3", 1);
   std::string error;
@@ -140,6 +301,5 @@ TEST(Rendezvous, WhatTheEnvironmentLacksIsSaid) {
   const auto met = Rendezvous::open(soon(), &error);
   std::vector<std::vector<std::byte>> all;
   EXPECT_EQ(met->exchange({}, Clock::now() + 20ms, &all), Status::timed_out);
-  std::filesystem::remove_all(folder);
   for (const char* name : {"IW_RENDEZVOUS", "IW_RANK", "IW_SIZE"}) unsetenv(name);
 }
