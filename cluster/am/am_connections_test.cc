@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "am/am_processes.h"
+#include "am/bundle.h"
 
 using namespace iw::am_test;
 using iw::testing::Child;
@@ -57,6 +58,27 @@ ROLE(connected) {
     if (order == "count") parent.say_value(connections());
   }
   return 0;
+}
+
+// Between becoming a peer and becoming a connection.
+TEST(Connections, WithOneWhoDiesMeanwhileAreRefusedAtOnce) {
+  using namespace iw::fabric;
+  const Library library;
+  const Endpoint here;
+  Child there("echo");
+  Address address;
+  std::uint32_t number = 0;
+  ASSERT_TRUE(iw::am::parse(there.line().hear_value<en_t>(), &address, &number));
+  Worker& worker = here.bundle->worker();
+  PeerId peer = 0;
+  const Deadline deadline = Clock::now() + std::chrono::seconds(30);
+  ASSERT_EQ(worker.connect(address, deadline, &peer), Status::ok);
+  there.kill();
+  ASSERT_TRUE(here.poll_until([&] { return !worker.is_alive(peer); }));
+  iw::am::Connection* connection = nullptr;
+  EXPECT_EQ(here.bundle->connect_to_peer(here.ep, peer, number, deadline, &connection),
+            AM_ERR_NOT_SENT);
+  EXPECT_LT(Clock::now(), deadline) << "it waited for an answer of the dead";
 }
 
 TEST(Connections, OfFiveProcessesAreOneAPairAndThoseOfTheDeadAreClosed) {

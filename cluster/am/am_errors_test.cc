@@ -34,6 +34,16 @@ TEST(Errors, BeforeInit) {
   EXPECT_EQ(AMNS_Unregister("a"), AM_ERR_NOT_INIT);
 }
 
+TEST(Errors, BeforeInitWhateverTheArgumentsAre) {
+  en_t name{};
+  for (const char* string : {static_cast<const char*>(nullptr), "", "no name"}) {
+    EXPECT_EQ(AMNS_Init(string), AM_ERR_NOT_INIT);
+    EXPECT_EQ(AMNS_Register(string, name), AM_ERR_NOT_INIT);
+    EXPECT_EQ(AMNS_Lookup(string, nullptr), AM_ERR_NOT_INIT);
+    EXPECT_EQ(AMNS_Unregister(string), AM_ERR_NOT_INIT);
+  }
+}
+
 TEST(Errors, InitIsCounted) {
   const Library first;
   { const Library second; }

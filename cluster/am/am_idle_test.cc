@@ -39,17 +39,30 @@ ROLE(idle_echo) {
   return 0;
 }
 
-class Idle : public ::testing::TestWithParam<const char*> {};
+class Idle : public ::testing::TestWithParam<const char*> {
+ protected:
+  Idle() {
+    here.set(1, handler(&on_echo));
+    EXPECT_EQ(AM_SetEventMask(here.bundle, AM_NOTEMPTY), AM_OK);
+  }
+  ~Idle() override {
+    there.line().say(std::string("end"));
+    EXPECT_EQ(there.wait_for_end(), 0);
+  }
+
+ private:
+  const int transport_is_set_ = setenv("IW_FABRIC", GetParam(), 1);
+  const Library library_;
+
+ protected:
+  const Endpoint here;
+  Child there{"idle_echo"};
+  const int to = here.map(there.line().hear_value<en_t>());
+};
 INSTANTIATE_TEST_SUITE_P(Over, Idle, ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_P(Idle, ProcessesUseNextToNoProcessorTime) {
-  setenv("IW_FABRIC", GetParam(), 1);
-  const Library library;
-  const Endpoint here;
-  here.set(1, handler(&on_echo));
-  Child there("idle_echo");
-  const int to = here.map(there.line().hear_value<en_t>());
   const auto use_of_the_other = [&] {
     there.line().say(std::string("used"));
     return there.line().hear_value<double>();
@@ -57,13 +70,10 @@ TEST_P(Idle, ProcessesUseNextToNoProcessorTime) {
   echoes = 0;
   ASSERT_EQ(AM_Request4(here.ep, to, echo_words, 1, 2, 3, 4), AM_OK);
   ASSERT_TRUE(here.poll_until([] { return echoes == 1; }));
-  ASSERT_EQ(AM_SetEventMask(here.bundle, AM_NOTEMPTY), AM_OK);
   const double used_there = use_of_the_other(), used_here = processor_seconds();
   EXPECT_EQ(AM_WaitFor(here.bundle, wait_seconds), AM_ERR_NOT_SENT);  // this one asks for it
   EXPECT_LT(processor_seconds() - used_here, used_seconds_max);
   EXPECT_LT(use_of_the_other() - used_there, used_seconds_max);  // its library's thread waits
-  there.line().say(std::string("end"));
-  EXPECT_EQ(there.wait_for_end(), 0);
 }
 
 namespace {
@@ -94,13 +104,6 @@ long sleeps_in(int rounds, double spin_seconds, const Endpoint& here, int to) {
 
 TEST_P(Idle, WhileMessagesComeWithinTheSpinNobodySleeps) {
   constexpr int rounds = 200;
-  setenv("IW_FABRIC", GetParam(), 1);
-  const Library library;
-  const Endpoint here;
-  here.set(1, handler(&on_echo));
-  Child there("idle_echo");
-  const int to = here.map(there.line().hear_value<en_t>());
-  ASSERT_EQ(AM_SetEventMask(here.bundle, AM_NOTEMPTY), AM_OK);
   sleeps_in(1, 0, here, to);  // who is busy with the mapping has ended
   // A few: another of the library's threads may have its hands on the bundle for a moment.
   EXPECT_LT(sleeps_in(rounds, 30, here, to), rounds / 10);
@@ -108,6 +111,4 @@ TEST_P(Idle, WhileMessagesComeWithinTheSpinNobodySleeps) {
   const long before = sleeps();
   EXPECT_EQ(AM_WaitFor(here.bundle, 0.02), AM_ERR_NOT_SENT);
   EXPECT_GT(sleeps(), before) << "where nothing comes it does sleep, and it is seen";
-  there.line().say(std::string("end"));
-  EXPECT_EQ(there.wait_for_end(), 0);
 }

@@ -199,9 +199,16 @@ int Bundle::connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline
   const fabric::Status status = worker_->connect(address, deadline, &peer);
   if (status == fabric::Status::bad_argument) return AM_ERR_BAD_ARG;
   if (status != fabric::Status::ok) return AM_ERR_NOT_SENT;
+  return connect_to_peer(endpoint, peer, there, deadline, connection);
+}
+
+int Bundle::connect_to_peer(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there,
+                            fabric::Deadline deadline, Connection** connection) {
   Connection* found;
   {
     const fabric::Exclusion excluded(*worker_);
+    // One that has died meanwhile answers nobody, and nobody hears of its death again.
+    if (!worker_->is_alive(peer)) return AM_ERR_NOT_SENT;
     found = find_or_add(endpoint, peer, there);
     if (found == nullptr) return AM_ERR_RESOURCE;
     found->pins++;

@@ -141,6 +141,9 @@ class Bundle {
   // The lowest free index; RESOURCE: all are mapped.
   int map_any(iw_am_endpoint* endpoint, int* index, const en_t& name, tag_t tag,
               fabric::Deadline deadline);
+  // The same of an endpoint of a peer: the connection, which is pinned.
+  int connect_to_peer(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there,
+                      fabric::Deadline deadline, Connection** connection);
   static void unpin(Connection& connection) { connection.pins--; }
   // IN_USE while requests are under way.
   int set_window(iw_am_endpoint* endpoint, int outstanding);

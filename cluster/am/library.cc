@@ -4,9 +4,10 @@
 
 namespace iw::am {
 
+// Never destroyed: a program that calls exit() may have threads that still use it.
 Library& Library::only() {
-  static Library library;
-  return library;
+  static auto* const library = new Library;
+  return *library;
 }
 
 int Library::init() {

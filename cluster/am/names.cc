@@ -9,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "am/bundle.h"
@@ -19,6 +20,7 @@ using namespace iw::am;
 
 namespace {
 
+// One for the process, which a thread may use while another calls exit().
 struct Client {
   std::mutex mutex;  // of calls
   eb_t bundle = nullptr;
@@ -32,6 +34,7 @@ struct Client {
 };
 
 Client& client() {
+  static_assert(std::is_trivially_destructible_v<Client>);
   static Client only;
   return only;
 }
@@ -130,6 +133,12 @@ int make_endpoint(Client& self, const en_t& server) {
   return result;
 }
 
+// Whether a call may be made at all, before its arguments are looked at.
+int may_call() {
+  if (in_any_handler()) return AM_ERR_RESOURCE;
+  return Library::only().is_open() ? AM_OK : AM_ERR_NOT_INIT;
+}
+
 bool is_string(const char* string) {
   return string != nullptr && *string != '\0' && std::strlen(string) <= string_bytes_max;
 }
@@ -142,18 +151,19 @@ const std::string& iw::am::why_no_name_server() { return why_bad_argument; }
 extern "C" {
 
 int AMNS_Init(const char* server) {
-  if (in_any_handler()) return AM_ERR_RESOURCE;
   en_t name;
-  const int parsed = parse_server(server, &name);
-  if (parsed != AM_OK) return parsed;
+  int result = may_call();
+  if (result == AM_OK) result = parse_server(server, &name);
+  if (result != AM_OK) return result;
   Client& self = client();
   const std::lock_guard held(self.mutex);
   if (self.bundle != nullptr) AM_FreeBundle(std::exchange(self.bundle, nullptr));
-  const int made = make_endpoint(self, name);
-  return made == AM_ERR_BAD_ARG ? bad_argument("the name server's name is damaged") : made;
+  result = make_endpoint(self, name);
+  return result == AM_ERR_BAD_ARG ? bad_argument("the name server's name is damaged") : result;
 }
 
 int AMNS_Register(const char* string, en_t name) {
+  if (const int result = may_call(); result != AM_OK) return result;
   if (!is_string(string)) return AM_ERR_BAD_ARG;
   Client& self = client();
   const std::lock_guard held(self.mutex);
@@ -163,6 +173,7 @@ int AMNS_Register(const char* string, en_t name) {
 }
 
 int AMNS_Lookup(const char* string, en_t* name) {
+  if (const int result = may_call(); result != AM_OK) return result;
   if (!is_string(string) || name == nullptr) return AM_ERR_BAD_ARG;
   Client& self = client();
   const std::lock_guard held(self.mutex);
@@ -170,6 +181,7 @@ int AMNS_Lookup(const char* string, en_t* name) {
 }
 
 int AMNS_Unregister(const char* string) {
+  if (const int result = may_call(); result != AM_OK) return result;
   if (!is_string(string)) return AM_ERR_BAD_ARG;
   Client& self = client();
   const std::lock_guard held(self.mutex);

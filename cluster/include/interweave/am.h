@@ -111,7 +111,8 @@ typedef void (*am_undeliverable_fn)(int status, op_t opcode, const am_returned_t
 
 /* Reads IW_FABRIC=auto|shm|tcp|verbs. Calls are counted. RESOURCE: no transport. */
 int AM_Init(void);
-/* The last one frees all bundles. */
+/* The last one frees all bundles. A program that exits without it may have threads that use them:
+ * its peers hear of its end as of a process that died. */
 int AM_Terminate(void);
 int AM_MaxShort(void);  /* words */
 int AM_MaxMedium(void); /* bytes of an I block */
@@ -331,8 +332,10 @@ IW_AM_CALLS(8)
 
 /* The server (interweave-amns) prints its own name as text and can write it to a file. `server` is
  * that text or "file:PATH"; NULL: IW_AMNS says. BAD_ARG: it leads to no name, and stderr says why.
- * Of this call and those below: NOT_SENT: no answer in 10 s, or IW_AMNS_TIMEOUT_MS as it was at
- * AMNS_Init. A registration is undone then; an unregistration may be done all the same. */
+ * Of this call and those below: NOT_INIT: before AM_Init, whatever the arguments are, and of those
+ * below before AMNS_Init. RESOURCE: from a handler. NOT_SENT: no answer in 10 s, or
+ * IW_AMNS_TIMEOUT_MS as it was at AMNS_Init. A registration is undone then; an unregistration may
+ * be done all the same. */
 int AMNS_Init(const char* server);
 /* Strings have 1 to 255 bytes. A registration ends with its process. IN_USE: registered by another
  * process, or for another endpoint. */
