@@ -174,6 +174,17 @@ TEST_P(Segments, PoolsAreFilledFirstFit) {
   EXPECT_EQ(ddss_errno(), DDSS_EMEMORY);
 }
 
+TEST_P(Segments, AreOfKnownModelsAndPlacementsOnly) {
+  for (const int none : {-1, DDSS_TEMPORAL + 1, 1 << 30}) {
+    EXPECT_EQ(ddss_allocate(8, static_cast<ddss_model_t>(none), nullptr), 0u);
+    EXPECT_EQ(ddss_errno(), DDSS_EARGUMENT);
+    ddss_allocation_t how{};
+    how.placement = static_cast<ddss_placement_t>(none);
+    EXPECT_EQ(ddss_allocate(8, DDSS_NULL, &how), 0u);
+    EXPECT_EQ(ddss_errno(), DDSS_EARGUMENT);
+  }
+}
+
 TEST_P(Segments, NothingIsReachedPastTheirEnd) {
   const ddss_key_t key = ddss_allocate(16, DDSS_NULL, nullptr);
   std::uint8_t bytes[32] = {};

@@ -21,7 +21,14 @@ extern "C" {
  * used again. */
 typedef uint64_t ddss_key_t;
 
-typedef enum ddss_model {
+/* In C++, too, such a type holds any int; one that is none of the values is refused. */
+#ifdef __cplusplus
+#define DDSS_ANY_INT_ : int
+#else
+#define DDSS_ANY_INT_
+#endif
+
+typedef enum ddss_model DDSS_ANY_INT_ {
   DDSS_NULL,     /* neither waits for anyone; what is read and written at once may be mixed */
   DDSS_READ,     /* gets exclude each other */
   DDSS_WRITE,    /* puts exclude each other */
@@ -31,7 +38,7 @@ typedef enum ddss_model {
   DDSS_TEMPORAL, /* a get may give what this node got at most temporal_ms ago */
 } ddss_model_t;
 
-typedef enum ddss_placement {
+typedef enum ddss_placement DDSS_ANY_INT_ {
   DDSS_ROUND_ROBIN, /* the node after the one that this node's last allocation went to */
   DDSS_LOCAL,
   DDSS_REMOTE, /* like round robin, but never here */
