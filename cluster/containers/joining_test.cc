@@ -20,3 +20,10 @@ TEST_P(Containers, AJoinerThatStopsKeepsNobodyElseOut) {
     EXPECT_EQ(ask(writer, "delete"), "deleted");
   }
 }
+
+TEST_P(Containers, AReaderOfAnotherClassThanItsWritersIsRefused) {
+  const auto writer = factory->make_writer<Vector<int>>("letters");
+  for (const int letter : {65, 66, 67}) writer->call<&Vector<int>::push_back>(letter);
+  EXPECT_THROW(factory->make_reader<Text>("letters")->read(), ContainerError);
+  EXPECT_EQ(factory->make_reader<Vector<int>>("letters")->read()->value().size(), 3u);
+}

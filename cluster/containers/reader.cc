@@ -143,7 +143,8 @@ bool Reader::run_object(const Item& item) {
   is_whole_ = false;
   try {
     DeMarshalStream stream(item.buffers);
-    is_whole_ = copy_->DeMarshal(&stream) == OBJ_RETURN_SUCCESS;
+    // What another class has marshalled is seldom just as long.
+    is_whole_ = copy_->DeMarshal(&stream) == OBJ_RETURN_SUCCESS && stream.left() == 0;
   } catch (const std::exception&) {
     return false;
   }
