@@ -30,6 +30,7 @@ for program in "$name_server" "$daemon"; do
   refused 2 'try --help' "$program" --nonsense
 done
 refused 2 'try --help' "$name_server" --file
+refused 2 'try --help' "$name_server" --file ''
 refused 2 '--socket FILE is needed' "$daemon"
 refused 2 '--socket needs a value' "$daemon" --socket
 for bytes in 10x -5 0 x 99999999999999999999; do
@@ -49,6 +50,9 @@ test "listening $(cat "$work/names")" = "$said" || fail "the dead server's name 
 echo another >"$work/names"
 ended
 test -s "$work/names" || fail "it took another's name along"
+refused 1 "has no server's name" "$name_server" --file "$work/names"
+test "$(cat "$work/names")" = another || fail "it wrote over what is another's"
+rm "$work/names"
 begin "$name_server" --file "$work/names"
 ended
 test ! -e "$work/names" || fail "its name is still there"

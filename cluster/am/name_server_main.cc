@@ -41,11 +41,16 @@ class NameFile {
   ~NameFile() {
     if (!text_.empty() && read() == text_) unlink(path_.c_str());
   }
-  // Whether it names a server that is there.
-  bool is_taken() const {
-    en_t name;
+  // Why it must not be written over; empty: it may be.
+  std::string objection() const {
     const std::string text = read();
-    return AM_NameFromCarried(text.c_str(), &name) == AM_OK && AMNS_Init(text.c_str()) == AM_OK;
+    if (text.empty()) return "";
+    en_t name;
+    if (AM_NameFromCarried(text.c_str(), &name) != AM_OK) {
+      return path_ + " is there and has no server's name; give another file, or remove it";
+    }
+    if (AMNS_Init(text.c_str()) != AM_OK) return "";
+    return path_ + " names a server that is there; use that one";
   }
   bool write(const char* text) {
     if (path_.empty()) return true;
@@ -78,7 +83,8 @@ int serve(const std::string& path) {
   char text[AM_NAME_CARRIED_BYTES];
   if (AM_Init() != AM_OK) return 1;  // has said why
   NameFile file(path);
-  if (file.is_taken()) return failed(path + " names a server that is there; use that one");
+  const std::string objection = file.objection();
+  if (!objection.empty()) return failed(objection);
   int result = server.start(&name);
   if (result == AM_OK) result = AM_NameToCarried(name, text);
   if (result != AM_OK) return failed(AM_StrError(result));
@@ -98,7 +104,7 @@ int main(int argc, char** argv) {
     std::fputs(help, stdout);
     return 0;
   }
-  const bool has_file = argc == 3 && option == "--file";
+  const bool has_file = argc == 3 && option == "--file" && *argv[2] != '\0';
   if (argc != 1 && !has_file) {
     failed("takes --file FILE, and nothing else; try --help");
     return 2;
