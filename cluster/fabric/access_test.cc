@@ -417,12 +417,30 @@ TEST_P(Mapped, AKeyThatLiesIsRefused) {
   const std::vector<std::byte> no_key(200, std::byte{0xff});
   EXPECT_EQ(open(sound, no_key), Status::bad_argument);
   if (is_over("verbs")) return;  // there the adapter refuses, when it is asked
-  MemoryKey elsewhere = sound;
-  elsewhere.address = std::uint64_t{1} << 46;
-  EXPECT_EQ(open(elsewhere, of_transport), Status::bad_argument);
   MemoryKey larger = sound;
   larger.size = std::uint64_t{1} << 40;
-  EXPECT_EQ(open(larger, of_transport), Status::bad_argument);
+  Status status;
+  const auto window = here.worker->open(peer, encode(larger, of_transport), &status);
+  ASSERT_NE(window, nullptr) << to_string(status);
+  EXPECT_EQ(window->direct(), nullptr);
+  expect_refused(here, *window, larger.size - 8);
+}
+
+// Its segment is gone, or never was.
+TEST_P(Mapped, WhatIsGoneBeforeItIsMappedIsAskedForAndRefused) {
+  if (is_over("verbs")) GTEST_SKIP() << "nothing is mapped; the adapter refuses";
+  const Child holder("holder");
+  const Process here;
+  const PeerId peer = here.connect(holder.line().hear_value<Address>());
+  holder.line().hear();  // the key to ask with
+  const auto key = holder.line().hear();
+  holder.line().say("free");
+  EXPECT_EQ(holder.line().hear_text(), "freed");
+  Status status;
+  const auto window = here.worker->open(peer, key, &status);
+  ASSERT_NE(window, nullptr) << to_string(status);
+  EXPECT_EQ(window->direct(), nullptr);
+  expect_refused(here, *window, 0);
 }
 
 // Words must lie at multiples of 8 where they are, not only in the window.

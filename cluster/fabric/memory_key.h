@@ -1,5 +1,6 @@
 // What a Memory's key says: where the memory lies in its process, which process that is, what the
-// memory is called there, and the transport's own key if others may reach it without asking.
+// memory is called there, and by what others may reach it without asking: the number of its shared
+// segment, or the adapter's key.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +19,19 @@ struct MemoryKey {
   RegionName region;
 };
 
-inline std::vector<std::byte> encode(const MemoryKey& key, Bytes transport_key) {
-  std::vector<std::byte> bytes(sizeof key + transport_key.size());
+inline std::vector<std::byte> encode(const MemoryKey& key, Bytes own_key) {
+  std::vector<std::byte> bytes(sizeof key + own_key.size());
   std::memcpy(bytes.data(), &key, sizeof key);
-  std::copy(transport_key.begin(), transport_key.end(), bytes.begin() + sizeof key);
+  std::copy(own_key.begin(), own_key.end(), bytes.begin() + sizeof key);
   return bytes;
 }
 
-inline std::optional<MemoryKey> decode(Bytes bytes, Bytes* transport_key) {
+inline std::optional<MemoryKey> decode(Bytes bytes, Bytes* own_key) {
   MemoryKey key;
   if (bytes.size() < sizeof key || bytes.size() > key_bytes_max) return std::nullopt;
   std::memcpy(&key, bytes.data(), sizeof key);
   if (key.address + key.size < key.address) return std::nullopt;
-  *transport_key = bytes.subspan(sizeof key);
+  *own_key = bytes.subspan(sizeof key);
   return key;
 }
 

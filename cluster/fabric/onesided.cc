@@ -2,7 +2,7 @@
 // worker; adapters put and get by themselves; for the rest the memory's process is asked
 // (asking.h).
 #include <algorithm>
-#include <utility>
+#include <cstring>
 
 #include "fabric/memory_key.h"
 #include "fabric/packed.h"
@@ -36,8 +36,8 @@ UcxWindow::~UcxWindow() {
 
 std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) {
   const Held held(lock_);
-  Bytes transport_key;
-  const auto parts = decode(key, &transport_key);
+  Bytes own_key;
+  const auto parts = decode(key, &own_key);
   Peer* owner = find(peer);
   *status = owner == nullptr ? why_unknown(peer) : Status::bad_argument;
   if (!parts || owner == nullptr || owner->parts.process.nonce != parts->process_nonce) return {};
@@ -45,28 +45,25 @@ std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) 
   if (owner->state == PeerState::dead) return {};
   auto window = std::make_unique<UcxWindow>(*this, owner, *parts);
   if (owner->parts.process == fabric_.name()) window->own_regions = &fabric_.regions();
-  *status = reach_without_asking(transport_key, window.get());
+  *status = reach_without_asking(own_key, window.get());
   if (*status != Status::ok) return {};
   return window;
 }
 
-// On this machine by mapping the memory here, by adapters with the transport's key.
-Status UcxWorker::reach_without_asking(Bytes transport_key, UcxWindow* window) {
+// On this machine by mapping the memory here, by adapters with the transport's key. What cannot be
+// mapped here is asked for; whoever is asked knows whether it is gone.
+Status UcxWorker::reach_without_asking(Bytes own_key, UcxWindow* window) {
+  if (own_key.empty()) return Status::ok;
   const Peer& owner = *window->peer_state;
-  const bool is_by_adapter = fabric_.transport() == Transport::verbs;
-  const bool is_here = owner.parts.process.host == fabric_.name().host;
-  if (transport_key.empty() || !(is_by_adapter || is_here)) return Status::ok;
-  if (!is_packed_key(transport_key)) return Status::bad_argument;
-  const auto framed = framed_key(transport_key);
-  const ucs_status_t unpacked = ucp_ep_rkey_unpack(owner.endpoint, framed.data(), &window->rkey);
-  if (unpacked != UCS_OK) return to_status(unpacked);
-  void* direct = nullptr;
-  if (ucp_rkey_ptr(window->rkey, window->remote_address, &direct) == UCS_OK) {
-    if (!is_mapped(direct, window->size())) return Status::bad_argument;
-    window->set_direct(static_cast<std::byte*>(direct));
-  } else if (!is_by_adapter) {
-    ucp_rkey_destroy(std::exchange(window->rkey, nullptr));
+  if (fabric_.transport() == Transport::verbs) {
+    if (!is_packed_key(own_key)) return Status::bad_argument;
+    return to_status(ucp_ep_rkey_unpack(owner.endpoint, framed_key(own_key).data(), &window->rkey));
   }
+  if (owner.parts.process.host != fabric_.name().host) return Status::ok;
+  int id = 0;
+  if (own_key.size() != sizeof id) return Status::bad_argument;
+  std::memcpy(&id, own_key.data(), sizeof id);
+  window->map(SharedSegment::attach(id, window->size()));
   return Status::ok;
 }
 

@@ -1,8 +1,5 @@
 #include "fabric/packed.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -44,15 +41,6 @@ std::vector<std::byte> framed_key(Bytes key) { return framed(key, key_frame_byte
 
 std::vector<std::byte> framed_address(Bytes address) {
   return framed(address, address_frame_bytes, std::byte{0xff});
-}
-
-bool is_mapped(const void* address, std::size_t bytes) {
-  const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const std::uintptr_t begin = at - at % page_bytes;
-  if (at + bytes < at) return false;
-  // Changes nothing, but fails where there is no page.
-  return msync(reinterpret_cast<void*>(begin), at + bytes - begin, MS_ASYNC) == 0;
 }
 
 }  // namespace iw::fabric

@@ -16,7 +16,5 @@ std::vector<std::byte> framed_key(Bytes key);
 // A worker's address: pieces with lengths of a byte, of which the last are marked by set bits. So
 // whatever it says, it ends in a frame of set bits.
 std::vector<std::byte> framed_address(Bytes address);
-// Whether there are pages of this process.
-bool is_mapped(const void* address, std::size_t bytes);
 
 }  // namespace iw::fabric

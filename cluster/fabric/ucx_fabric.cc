@@ -9,45 +9,11 @@
 #include <cstring>
 #include <string_view>
 
-#include "fabric/memory_key.h"
 #include "fabric/ucx_status.h"
 #include "fabric/ucx_worker.h"
 
 namespace iw::fabric {
 namespace {
-
-class UcxMemory final : public Memory {
- public:
-  UcxMemory(ucp_context_h context, ucp_mem_h mapped, std::span<std::byte> bytes, Regions& regions)
-      : context_(context), mapped_(mapped), regions_(regions), name_(regions.add(bytes)) {
-    bytes_ = bytes;
-  }
-  ~UcxMemory() override {
-    if (name_) regions_.remove(*name_);
-    ucp_mem_unmap(context_, mapped_);
-  }
-  const std::optional<RegionName>& name() const { return name_; }
-  // Fails if the transport cannot name it.
-  Status make_key(const std::array<std::uint64_t, 2>& process_nonce, bool is_of_transport) {
-    const MemoryKey key{reinterpret_cast<std::uintptr_t>(bytes_.data()), bytes_.size(),
-                        process_nonce, *name_};
-    void* packed = nullptr;
-    std::size_t packed_bytes = 0;
-    if (is_of_transport) {
-      const ucs_status_t status = ucp_rkey_pack(context_, mapped_, &packed, &packed_bytes);
-      if (status != UCS_OK) return to_status(status);
-    }
-    key_ = encode(key, Bytes(static_cast<const std::byte*>(packed), packed_bytes));
-    if (packed != nullptr) ucp_rkey_buffer_release(packed);
-    return Status::ok;
-  }
-
- private:
-  ucp_context_h context_;
-  ucp_mem_h mapped_;
-  Regions& regions_;
-  const std::optional<RegionName> name_;
-};
 
 Transport from_environment() {
   const char* set = std::getenv("IW_FABRIC");
@@ -87,7 +53,7 @@ ucs_status_t make_context(Transport transport, ucp_context_h* context) {
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
   ucp_config_modify(config, "TLS", transports(transport));
-  // Without its other ways, whose memory need not be zeroed.
+  // Of what is allocated for adapters; the library's other ways need not zero it.
   ucp_config_modify(config, "ALLOC_PRIO", "md:sysv,mmap");
   if (transport == Transport::verbs) set_how_to_call(config);
   ucp_params_t params{};
@@ -180,41 +146,6 @@ std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {
   if (*status != Status::ok) return nullptr;
   service_->add(worker.get());
   return worker;
-}
-
-std::unique_ptr<Memory> UcxFabric::allocate(std::size_t bytes, Status* status) {
-  return map(nullptr, bytes, status);
-}
-
-std::unique_ptr<Memory> UcxFabric::attach(std::span<std::byte> bytes, Status* status) {
-  return map(bytes.data(), bytes.size(), status);
-}
-
-// Allocates where there is no address.
-std::unique_ptr<Memory> UcxFabric::map(void* address, std::size_t bytes, Status* status) {
-  *status = Status::bad_argument;
-  if (bytes == 0) return nullptr;
-  ucp_mem_map_params_t params{};
-  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
-                      UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-  params.address = address;
-  params.length = bytes;
-  params.flags = address == nullptr ? UCP_MEM_MAP_ALLOCATE : 0;
-  ucp_mem_h mapped = nullptr;
-  *status = to_status(ucp_mem_map(context_, &params, &mapped));
-  if (*status != Status::ok) return nullptr;
-  if (address == nullptr) {  // of others' memory it tells what it has registered, which is more
-    ucp_mem_attr_t attributes{};
-    attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-    ucp_mem_query(mapped, &attributes);
-    address = attributes.address;
-  }
-  auto memory = std::make_unique<UcxMemory>(
-      context_, mapped, std::span(static_cast<std::byte*>(address), bytes), regions_);
-  *status = memory->name() ? memory->make_key(name_.nonce, transport_ != Transport::tcp)
-                           : Status::no_memory;
-  if (*status != Status::ok) return nullptr;
-  return memory;
 }
 
 }  // namespace iw::fabric

@@ -33,7 +33,6 @@ class UcxFabric final : public Fabric {
   std::chrono::microseconds spin() const { return spin_; }
 
  private:
-  std::unique_ptr<Memory> map(void* address, std::size_t bytes, Status* status);
   ucp_context_h context_;
   const Transport transport_;
   const std::chrono::microseconds spin_;

@@ -13,14 +13,17 @@
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "fabric/answering.h"
 #include "fabric/asking.h"
 #include "fabric/fabric.h"
 #include "fabric/memory_key.h"
 #include "fabric/process_name.h"
+#include "fabric/shared_segment.h"
 #include "fabric/worker_lock.h"
 
 namespace iw::fabric {
@@ -78,7 +81,11 @@ class UcxWindow final : public Window {
     peer->windows++;
   }
   ~UcxWindow() override;
-  void set_direct(std::byte* direct) { direct_ = direct; }
+  // Nothing if it cannot be mapped here.
+  void map(std::unique_ptr<SharedSegment> segment) {
+    segment_ = std::move(segment);
+    direct_ = segment_ == nullptr ? nullptr : segment_->begin();
+  }
   Peer* peer_state;
   std::uint64_t remote_address;
   RegionName region;
@@ -87,6 +94,7 @@ class UcxWindow final : public Window {
 
  private:
   UcxWorker& worker_;
+  std::unique_ptr<SharedSegment> segment_;
 };
 
 class UcxWorker final : public Worker {
