@@ -37,12 +37,13 @@ int answered(Call call) {
 }
 
 // Of a child: joins the space of the parent's address, and says its number.
-inline bool join(const Line& parent, unsigned timeout_ms = patient_ms) {
+inline bool join(const Line& parent, unsigned timeout_ms = patient_ms, int sleeps_at_once = 0) {
   const std::string address = parent.hear_text();
   ddss_options_t options{};
   options.join = address.c_str();
   options.pool_bytes = small_pool;
   options.timeout_ms = timeout_ms;
+  options.sleeps_at_once = sleeps_at_once;
   const int error = ddss_init(&options);
   parent.say_value(error == 0 ? ddss_node() : error);
   return error == 0;

@@ -20,8 +20,8 @@ ROLE(node) {
 }
 
 // Two threads; each adds 1 to an unprotected counter so often, under the lock.
-ROLE(counter) {
-  if (!join(parent)) return 1;
+static int count_under_lock(const Line& parent, int sleeps_at_once) {
+  if (!join(parent, patient_ms, sleeps_at_once)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
   const int times = parent.hear_value<int>();
   std::atomic<int> failures{0};
@@ -42,6 +42,8 @@ ROLE(counter) {
   parent.hear();  // the segment may lie here
   return 0;
 }
+ROLE(counter) { return count_under_lock(parent, 0); }
+ROLE(sleeper) { return count_under_lock(parent, 1); }
 
 // Does with the lock what it is told: e(xclusive), s(hared), E and S to try, r(elease), g(et),
 // p(ut); answers each.
@@ -109,6 +111,11 @@ void Locks::count_together(ddss_key_t key) {
 
 TEST_P(Locks, ExcludeThreadsAndProcesses) {
   for (int i = 0; i < 3; i++) add("counter");
+  count_together(allocate_on(1, 8, DDSS_NULL));
+}
+
+TEST_P(Locks, ExcludeThoseWhoseWaitsDoNotPoll) {
+  for (int i = 0; i < 3; i++) add("sleeper");
   count_together(allocate_on(1, 8, DDSS_NULL));
 }
 

@@ -297,7 +297,8 @@ Status UcxWorker::wait(const std::function<bool()>& is_done, Deadline deadline) 
     if (handled > 0) tell_sleepers();
     if (is_over) return Status::ok;
     lock_.let_others_in();
-    if (turn % polls_a_clock != 0) continue;
+    const bool is_polling = spin > spin.zero();  // else it sleeps at once
+    if (is_polling && turn % polls_a_clock != 0) continue;
     const auto now = Clock::now();
     if (now >= deadline) return Status::timed_out;
     if (now < spin_until) continue;
