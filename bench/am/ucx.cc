@@ -1,35 +1,21 @@
 // The bare transport library: what a program that knows nothing but UCX would do. The answer is
 // what came, sent from where it lies, as the other system's is.
-#include <poll.h>
-#include <ucp/api/ucp.h>
-
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "am/peers.h"
+#include "harness/bare_ucx.h"
 
 namespace bench {
 namespace {
 
-void check(ucs_status_t status, const char* what) {
-  if (status != UCS_OK) fail(std::string(what) + ": " + ucs_status_string(status));
-}
-
 class Bare {
  public:
   Bare(const Case& measured, const Line& line, bool is_answering)
-      : measured_(measured), is_answering_(is_answering), block_(measured.bytes, 'x') {
-    setenv("UCX_TLS", measured.transport == "shm" ? "posix,cma" : "tcp", 1);
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-    check(ucp_init(&params, nullptr, &context_), "ucp_init");
-    ucp_worker_params_t worker_params{};
-    worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
-    check(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create");
-    check(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd");
+      : worker_(measured.transport == "shm" ? "posix,cma" : "tcp", UCP_FEATURE_AM,
+                measured.is_blocking),
+        is_answering_(is_answering),
+        block_(measured.bytes, 'x') {
     ucp_am_handler_param_t handler{};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                          UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -39,22 +25,18 @@ class Bare {
       return static_cast<Bare*>(self)->take(data, bytes, param);
     };
     handler.arg = this;
-    check(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler");
+    check(ucp_worker_set_am_recv_handler(worker_.get(), &handler),
+          "ucp_worker_set_am_recv_handler");
     connect(line);
   }
 
   void ask() {
     post(block_.data(), block_.size());
-    while (is_sending_) ucp_worker_progress(worker_);
+    while (is_sending_) ucp_worker_progress(worker_.get());
   }
 
   void wait_for(std::uint64_t count) {
-    while (arrived_ < count) {
-      if (ucp_worker_progress(worker_) > 0 || !measured_.is_blocking) continue;
-      if (ucp_worker_arm(worker_) != UCS_OK) continue;
-      pollfd one{event_fd_, POLLIN, 0};
-      poll(&one, 1, 1000);
-    }
+    while (arrived_ < count) worker_.turn();
   }
 
   std::uint64_t arrived() const { return arrived_; }
@@ -81,7 +63,9 @@ class Bare {
       auto& self = *static_cast<Bare*>(self_pointer);
       ucp_request_free(request);
       self.is_sending_ = false;
-      if (void* held = std::exchange(self.held_, nullptr)) ucp_am_data_release(self.worker_, held);
+      if (void* held = std::exchange(self.held_, nullptr)) {
+        ucp_am_data_release(self.worker_.get(), held);
+      }
     };
     const auto posted = ucp_am_send_nbx(peer_, 1, nullptr, 0, data, bytes, &param);
     is_sending_ = UCS_PTR_IS_PTR(posted);
@@ -89,28 +73,17 @@ class Bare {
   }
 
   void connect(const Line& line) {
-    ucp_address_t* address = nullptr;
-    std::size_t length = 0;
-    check(ucp_worker_get_address(worker_, &address, &length), "ucp_worker_get_address");
-    const auto* begin = reinterpret_cast<const char*>(address);
-    line.say({begin, begin + length});
-    ucp_worker_release_address(worker_, address);
-    const auto other = line.hear();
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address = reinterpret_cast<const ucp_address_t*>(other.data());
-    check(ucp_ep_create(worker_, &params, &peer_), "ucp_ep_create");
+    const std::string address = worker_.address();
+    line.say({address.begin(), address.end()});
+    peer_ = worker_.connect(line.hear().data());
   }
 
-  const Case& measured_;
+  const BareWorker worker_;
   const bool is_answering_;
   std::vector<char> block_;
   bool is_sending_ = false;
   void* held_ = nullptr;  // what is being sent back
-  ucp_context_h context_ = nullptr;
-  ucp_worker_h worker_ = nullptr;
   ucp_ep_h peer_ = nullptr;
-  int event_fd_ = -1;
   std::uint64_t arrived_ = 0;
 };
 

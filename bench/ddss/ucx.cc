@@ -1,36 +1,20 @@
 // The bare transport library: what a program that knows nothing but UCX would do. A put is flushed:
 // before that it need not be at its target.
-#include <poll.h>
 #include <sched.h>
-#include <ucp/api/ucp.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "ddss/measures.h"
+#include "harness/bare_ucx.h"
 
 namespace bench {
 namespace {
 
-void check(ucs_status_t status, const char* what) {
-  if (status != UCS_OK) fail(std::string(what) + ": " + ucs_status_string(status));
-}
-
 class Bare {
  public:
-  Bare(const std::string& transport, bool is_blocking) : is_blocking_(is_blocking) {
-    setenv("UCX_TLS", transport == "shm" ? "self,sysv,cma" : "self,tcp", 1);
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
-    check(ucp_init(&params, nullptr, &context_), "ucp_init");
-    ucp_worker_params_t worker_params{};
-    worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
-    check(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create");
-    check(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd");
-  }
+  Bare(const std::string& transport, bool is_blocking)
+      : worker_(transport == "shm" ? "self,sysv,cma" : "self,tcp", UCP_FEATURE_RMA, is_blocking) {}
 
   // The target's: what others need, as hexadecimal text.
   std::string offer() {
@@ -39,19 +23,17 @@ class Bare {
     params.length = sizes.back();
     params.flags = UCP_MEM_MAP_ALLOCATE;
     ucp_mem_h memory = nullptr;
-    check(ucp_mem_map(context_, &params, &memory), "ucp_mem_map");
+    check(ucp_mem_map(worker_.context(), &params, &memory), "ucp_mem_map");
     ucp_mem_attr_t attributes{};
     attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
     check(ucp_mem_query(memory, &attributes), "ucp_mem_query");
     void* key = nullptr;
-    std::size_t key_bytes = 0, address_bytes = 0;
-    check(ucp_rkey_pack(context_, memory, &key, &key_bytes), "ucp_rkey_pack");
-    ucp_address_t* address = nullptr;
-    check(ucp_worker_get_address(worker_, &address, &address_bytes), "ucp_worker_get_address");
+    std::size_t key_bytes = 0;
+    check(ucp_rkey_pack(worker_.context(), memory, &key, &key_bytes), "ucp_rkey_pack");
     const Lengths lengths{reinterpret_cast<std::uintptr_t>(attributes.address), key_bytes};
     std::string all(reinterpret_cast<const char*>(&lengths), sizeof lengths);
     all.append(static_cast<const char*>(key), key_bytes);
-    all.append(reinterpret_cast<const char*>(address), address_bytes);
+    all.append(worker_.address());
     std::string text;
     for (const unsigned char c : all) text += format("%02x", c);
     return text;
@@ -65,11 +47,7 @@ class Bare {
     Lengths lengths;
     std::memcpy(&lengths, all.data(), sizeof lengths);
     remote_ = lengths.address;
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address =
-        reinterpret_cast<const ucp_address_t*>(all.data() + sizeof lengths + lengths.key_bytes);
-    check(ucp_ep_create(worker_, &params, &endpoint_), "ucp_ep_create");
+    endpoint_ = worker_.connect(all.data() + sizeof lengths + lengths.key_bytes);
     check(ucp_ep_rkey_unpack(endpoint_, all.data() + sizeof lengths, &key_), "ucp_ep_rkey_unpack");
   }
 
@@ -102,23 +80,14 @@ class Bare {
   }
 
   void turn() {
-    if (ucp_worker_progress(worker_) > 0) return;
-    if (!is_blocking_) {
-      sched_yield();  // the other may have no processor but this one
-      return;
-    }
-    if (ucp_worker_arm(worker_) != UCS_OK) return;
-    pollfd one{event_fd_, POLLIN, 0};
-    poll(&one, 1, 1000);
+    // The other may have no processor but this one.
+    if (!worker_.turn() && !worker_.is_blocking()) sched_yield();
   }
 
-  const bool is_blocking_;
-  ucp_context_h context_ = nullptr;
-  ucp_worker_h worker_ = nullptr;
+  const BareWorker worker_;
   ucp_ep_h endpoint_ = nullptr;
   ucp_rkey_h key_ = nullptr;
   std::uint64_t remote_ = 0;
-  int event_fd_ = -1;
 };
 
 }  // namespace
