@@ -21,9 +21,10 @@ struct Receivers {
   int last_number = 0;
 };
 
+// Never destroyed: handlers may run while the program exits.
 Receivers& receivers() {
-  static Receivers all;
-  return all;
+  static auto* const all = new Receivers;
+  return *all;
 }
 
 template <typename Map, typename Key>

@@ -12,9 +12,10 @@ struct Names {
   std::set<std::string> all;
 };
 
+// Never destroyed: a thread may use it while another calls exit().
 Names& names() {
-  static Names of_process;
-  return of_process;
+  static auto* const of_process = new Names;
+  return *of_process;
 }
 
 bool add(const std::string& name) {

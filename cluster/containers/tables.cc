@@ -10,9 +10,10 @@ struct Kinds {
   std::map<std::type_index, std::string> names;
 };
 
+// Never destroyed: handlers may run while the program exits.
 Kinds& kinds() {
-  static Kinds all;
-  return all;
+  static auto* const all = new Kinds;
+  return *all;
 }
 
 std::uint32_t hash(const std::string& text) {

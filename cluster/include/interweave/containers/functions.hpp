@@ -84,10 +84,11 @@ class Functions {
     return *this;
   }
   FunctionTable& table() { return table_; }
-  // The program's only one. Functions may be added at any time.
+  // The program's only one. Functions may be added at any time. Never destroyed: updates may arrive
+  // while the program exits.
   static Functions& all() {
-    static Functions only;
-    return only;
+    static auto* const only = new Functions;
+    return *only;
   }
 
  private:
