@@ -40,7 +40,7 @@ put_closure() {
 
 put_programs() {
   local program path
-  for program in "${programs[@]}" interweave-ddss; do  # the latter is a child of a test
+  for program in "${programs[@]}" interweave-ddss libiw_few_threads.so; do  # the last are a child of a test, and for children
     path=$(find "$built" -name "$program" -type f)
     mkdir -p "$root$(dirname "$(realpath "$path")")"
     strip -o "$root$(realpath "$path")" "$path"

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <set>
 
 #include "containers/container_processes.h"
 #include "containers/endpoint.h"
@@ -96,4 +97,32 @@ TEST_P(Containers, AReaderIsToldThatTheNameServerIsSilent) {
   EXPECT_EQ(reader_error(*factory, "numbers"),
             "the name server does not answer who writes the container numbers");
   server->go_on();
+}
+
+// A writer and a reader that evaluates in the background: "" or what it is told instead.
+ROLE(starter) {
+  const std::string error = error_of([] {
+    Factory factory;
+    const auto writer = factory.make_writer<Numbers>("started");
+    Options options = quick();
+    options.evaluates_in_background = true;
+    factory.make_reader<Numbers>("started", std::make_shared<Numbers>(), options);
+  });
+  parent.say(error);
+  return 0;
+}
+
+// The transport library's own thread is the first, without which it ends the process.
+TEST_P(Containers, WhereNoMoreThreadsAreToBeHadAnErrorSaysSo) {
+  std::set<std::string> errors;
+  std::string error;
+  for (int most = 1; error != "none"; most++) {
+    ASSERT_LE(most, 20);
+    Child starter("starter", iw::testing::few_threads(most));
+    error = starter.line().hear_text();
+    EXPECT_EQ(starter.wait_for_end(), 0);
+    errors.insert(error.substr(0, error.rfind(':')));
+  }
+  EXPECT_EQ(errors, (std::set<std::string>{"none", "AM_Init",
+                                           "no thread can be started for the container started"}));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <system_error>
 
 namespace iw::containers {
 namespace {
@@ -57,16 +58,26 @@ Reader::Reader(std::string name, std::shared_ptr<StandardContainer> copy,
       endpoint_(inbox_, options.join_ms / 1000.0) {
   int found = AM_OK;
   if (!join(patience_end(), false, &found)) throw ContainerError(why_not_joined(name_, found));
-  watcher_ = std::thread(&Reader::watch, this);
-  if (options_.evaluates_in_background) {
-    evaluator_ = std::thread(&Reader::evaluate_in_background, this);
+  try {
+    watcher_ = std::thread(&Reader::watch, this);
+    if (options_.evaluates_in_background) {
+      evaluator_ = std::thread(&Reader::evaluate_in_background, this);
+    }
+  } catch (const std::system_error& error) {
+    end_threads();
+    throw ContainerError("no thread can be started for the container " + name_ + ": " +
+                         error.what());
   }
 }
 
-Reader::~Reader() {
+void Reader::end_threads() {
   inbox_->stop();
-  watcher_.join();
+  if (watcher_.joinable()) watcher_.join();
   if (evaluator_.joinable()) evaluator_.join();
+}
+
+Reader::~Reader() {
+  end_threads();
   if (inbox_->tie() != Tie::joined) return;
   Answer answer;
   ask(leave, Clock::now() + std::chrono::milliseconds(inbox_->life_ms()), &answer);

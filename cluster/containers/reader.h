@@ -36,6 +36,7 @@ class Reader final : public ActiveReader {
   bool run_update(const Item& item);
   bool ask(Kind kind, Clock::time_point deadline, Answer* answer);
   void evaluate_in_background();
+  void end_threads();
   void watch();
   void follow_role();
   Clock::time_point patience_end() const;

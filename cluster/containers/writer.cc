@@ -1,6 +1,7 @@
 #include "containers/writer.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace iw::containers {
 namespace {
@@ -26,9 +27,23 @@ Writer::Writer(std::string name, std::shared_ptr<StandardContainer> object, cons
   inbox_->set_giving(options.gives_role);
   const int result = held_name_.take();
   if (result != AM_OK) throw ContainerError("the name " + name_ + ": " + AM_StrError(result));
-  server_ = std::thread(&Writer::serve, this);
-  marshaller_ = std::thread(&Writer::marshal_objects, this);
-  giver_ = std::thread(&Writer::give_roles, this);
+  try {
+    server_ = std::thread(&Writer::serve, this);
+    marshaller_ = std::thread(&Writer::marshal_objects, this);
+    giver_ = std::thread(&Writer::give_roles, this);
+  } catch (const std::system_error& error) {
+    held_name_.give_up();
+    end_threads();
+    throw ContainerError("no thread can be started for the container " + name_ + ": " +
+                         error.what());
+  }
+}
+
+void Writer::end_threads() {
+  inbox_->stop();
+  readers_.stop();
+  if (server_.joinable()) server_.join();
+  if (marshaller_.joinable()) marshaller_.join();
 }
 
 // Readers are served until they have the last of it.
@@ -37,10 +52,7 @@ Writer::~Writer() {
   giver_.join();
   held_name_.give_up();
   say_goodbye();
-  inbox_->stop();
-  readers_.stop();
-  server_.join();
-  marshaller_.join();
+  end_threads();
 }
 
 // Readers that were sent nothing lately get the last state first; who they are is known when all

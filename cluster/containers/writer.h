@@ -36,6 +36,7 @@ class Writer final : public ActiveWriter {
   enum class Role { kept, being_given, unknown, given };
 
   void serve();
+  void end_threads();
   void marshal_objects();
   void give_roles();
   void give_role(int taker);

@@ -124,8 +124,8 @@ std::unique_ptr<ChannelEnd> ChannelEnd::take(int socket) {
     has_room = channel != nullptr;
   }
   if (memory >= 0) close(memory);
-  if (!has_room) send(socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   std::unique_ptr<ChannelEnd> end(new ChannelEnd(socket, channel));
+  if (!has_room) end->refuse();
   return channel != nullptr ? std::move(end) : nullptr;
 }
 
@@ -133,6 +133,8 @@ ChannelEnd::~ChannelEnd() {
   if (channel_ != nullptr) munmap(channel_, channel_bytes);
   close(socket_);
 }
+
+void ChannelEnd::refuse() const { send(socket_, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
 void ChannelEnd::hang_up() const { shutdown(socket_, SHUT_RDWR); }
 

@@ -113,6 +113,8 @@ class ChannelEnd {
   // 0: the other is there. DDSS_EFULL: it had no room. DDSS_ENODE: it is gone, or hung up, as this
   // end may have.
   int error() const;
+  // The other's error() is DDSS_EFULL.
+  void refuse() const;
   void hang_up() const;
 
  private:

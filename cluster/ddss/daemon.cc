@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <system_error>
 
 namespace iw::ddss {
 namespace {
@@ -89,7 +90,12 @@ void Daemon::admit(int socket) {
   if (end == nullptr) return;
   Served& served = served_.emplace_back();
   served.end = std::move(end);
-  served.thread = std::thread([this, &served] { serve(served); });
+  try {
+    served.thread = std::thread([this, &served] { serve(served); });
+  } catch (const std::system_error&) {  // there are no more of them
+    served.end->refuse();
+    served_.pop_back();
+  }
 }
 
 void Daemon::reap() {

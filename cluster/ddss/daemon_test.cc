@@ -34,7 +34,8 @@ std::string line_from(int fd) {
 class DaemonProcess {
  public:
   explicit DaemonProcess(const std::string& join = "", const std::string& path = new_path(),
-                         const rlimit* open_files = nullptr)
+                         const rlimit* open_files = nullptr,
+                         const std::map<std::string, std::string>& environment = {})
       : path_(path) {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -42,6 +43,7 @@ class DaemonProcess {
     if (pid_ == 0) {
       dup2(ends[1], STDOUT_FILENO);
       if (open_files != nullptr) setrlimit(RLIMIT_NOFILE, open_files);
+      for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
       if (join.empty()) {
         execl(DDSS_DAEMON, DDSS_DAEMON, "--socket", path_.c_str(), nullptr);
       } else {
@@ -529,6 +531,18 @@ TEST(DaemonsThatMayOpenFewFiles, TellThoseWhomTheyCannotServe) {
   int result = DDSS_EFULL;
   while (result == DDSS_EFULL) std::thread([&] { result = ddss_nodes(); }).join();
   EXPECT_EQ(result, 1);
+  EXPECT_EQ(ddss_finish(), 0);
+}
+
+TEST(DaemonsThatMayStartFewThreads, TellThoseWhomTheyCannotServe) {
+  const DaemonProcess daemon("", DaemonProcess::new_path(), nullptr, iw::testing::few_threads(20));
+  ASSERT_EQ(init_through(daemon.path()), 0);
+  auto results = calls_of_threads(40);
+  const int served = results[{1, 1}], refused = results[{DDSS_EFULL, DDSS_EFULL}];
+  EXPECT_GT(served, 0);
+  EXPECT_GE(refused, 20);
+  EXPECT_EQ(served + refused, 40);
+  EXPECT_EQ(ddss_nodes(), 1) << "whom it serves it goes on to serve";
   EXPECT_EQ(ddss_finish(), 0);
 }
 

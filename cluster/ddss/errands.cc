@@ -1,5 +1,6 @@
 #include "ddss/errands.h"
 
+#include <system_error>
 #include <utility>
 
 namespace iw::ddss {
@@ -8,8 +9,17 @@ void Errands::run(std::function<void()> errand) {
   const std::lock_guard held(mutex_);
   if (is_over_) return;
   waiting_.push_back(std::move(errand));
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  have_thread();
   changed_.notify_one();
+}
+
+// Where no more threads are to be had, the errands wait until the next one is to be run.
+void Errands::have_thread() {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error&) {
+  }
 }
 
 void Errands::work() {

@@ -23,6 +23,7 @@ class Errands {
   void end();
 
  private:
+  void have_thread();
   void work();
 
   std::mutex mutex_;

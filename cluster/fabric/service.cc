@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 #include "fabric/ucx_worker.h"
 
@@ -32,10 +34,19 @@ Service::Service(Door& door) : door_(door) {
   }
 }
 
-void Service::start() {
+bool Service::start() {
   const Lock held(mutex_);
   take_duty();
-  threads_.emplace_back([this] { run(); });
+  return start_thread([this] { run(); });
+}
+
+bool Service::start_thread(std::function<void()> what) {
+  try {
+    threads_.emplace_back(std::move(what));
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 void Service::stop() {
@@ -99,12 +110,12 @@ void Service::run() {
   } while (wait_for_duty());
 }
 
-// With the mutex held. Sees to it that there is a relief.
+// With the mutex held. Sees to it that there is a relief, if one more thread can be had.
 void Service::take_duty() {
   duty_++;
   is_serving_ = false;
   if (reliefs_ > 0 || threads_.size() >= threads_max || is_stopping_) return;
-  threads_.emplace_back([this] {
+  start_thread([this] {
     if (wait_for_duty()) run();
   });
 }

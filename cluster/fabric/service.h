@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -33,8 +34,8 @@ class Service {
 
   explicit Service(Door& door);
   ~Service();
-  void start();
-  void stop();  // afterwards the threads have ended
+  bool start();  // false: no thread can be had
+  void stop();   // afterwards the threads have ended
   void add(UcxWorker* worker);
   void remove(UcxWorker* worker);  // afterwards the service knows it no more
   // Called by the door, on this thread.
@@ -69,6 +70,7 @@ class Service {
   void run();
   void take_duty();
   bool wait_for_duty();  // false: the service stops
+  bool start_thread(std::function<void()> what);
   void set_timer(int ms);
 
   Door& door_;

@@ -112,9 +112,16 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
     return nullptr;
   }
   auto fabric = std::make_unique<UcxFabric>(context, transport, options.spin);
-  if (fabric->is_open()) return fabric;
-  *error = "no TCP socket can be opened to be reached at";
-  return nullptr;
+  if (!fabric->is_open()) {
+    *error = "no TCP socket can be opened to be reached at";
+    return nullptr;
+  }
+  if (!fabric->is_served()) {
+    *error =
+        "no thread can be started; raise the limit of processes (ulimit -u, or the container's)";
+    return nullptr;
+  }
+  return fabric;
 }
 
 UcxFabric::UcxFabric(ucp_context_h context, Transport transport, std::chrono::microseconds spin)
@@ -126,7 +133,7 @@ UcxFabric::UcxFabric(ucp_context_h context, Transport transport, std::chrono::mi
   calls.died = [this](const ProcessName& process) { service_->note_death(process); };
   door_ = std::make_unique<Door>(name_, transport == Transport::shm, std::move(calls));
   service_ = std::make_unique<Service>(*door_);
-  service_->start();
+  is_served_ = service_->start();
 }
 
 UcxFabric::~UcxFabric() {

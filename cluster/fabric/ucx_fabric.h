@@ -19,6 +19,7 @@ class UcxFabric final : public Fabric {
   UcxFabric(ucp_context_h context, Transport transport, std::chrono::microseconds spin);
   ~UcxFabric() override;
   bool is_open() const { return door_->is_open(); }
+  bool is_served() const { return is_served_; }
 
   std::unique_ptr<Worker> add_worker(Status* status) override;
   std::unique_ptr<Memory> allocate(std::size_t bytes, Status* status) override;
@@ -41,6 +42,7 @@ class UcxFabric final : public Fabric {
   std::atomic<std::uint32_t> next_worker_{0};
   std::unique_ptr<Door> door_;
   std::unique_ptr<Service> service_;
+  bool is_served_ = false;
 };
 
 }  // namespace iw::fabric

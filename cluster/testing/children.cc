@@ -76,6 +76,15 @@ void Line::close() {
   fd_ = -1;
 }
 
+std::map<std::string, std::string> few_threads(int most) {
+  // The sanitizer wants to be loaded first; it hears of each thread all the same.
+  const char* const given = std::getenv("ASAN_OPTIONS");
+  const std::string options = given == nullptr ? "" : std::string(given) + ":";
+  return {{"LD_PRELOAD", FEW_THREADS},
+          {"IW_TEST_THREADS", std::to_string(most)},
+          {"ASAN_OPTIONS", options + "verify_asan_link_order=0"}};
+}
+
 Child::Child(const std::string& role, const std::map<std::string, std::string>& environment) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) give_up("socketpair");

@@ -42,6 +42,9 @@ class Line {
   int fd_;
 };
 
+// For a process that may start so many threads and no more.
+std::map<std::string, std::string> few_threads(int most);
+
 // A process of this program in a role. Killed at the latest when this ends.
 class Child {
  public:
