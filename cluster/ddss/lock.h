@@ -80,9 +80,14 @@ class Lock {
   // If there is reason to: a node died that the lock does not know of.
   int recover_if_needed();
   void recover_as_ordered();
-  // What a recovery does besides, with what it found. DDSS_EBUSY: it must be done once more, later.
-  using Repair = int (*)(void* segment, const Survey& found);
-  void on_recovery(Repair repair, void* segment) { repair_ = repair, segment_ = segment; }
+  // What a recovery does besides, with what was begun before the nodes were asked, and what they
+  // said. DDSS_EBUSY: it must be done once more, later.
+  struct Repair {
+    void* segment = nullptr;
+    int (*look)(void* segment, std::uint64_t* begun) = nullptr;
+    int (*repair)(void* segment, std::uint64_t begun, const Survey& found) = nullptr;
+  };
+  void on_recovery(const Repair& repair) { repair_ = repair; }
 
  private:
   enum class State : std::uint8_t { in_flight, waiting, held };
@@ -119,15 +124,14 @@ class Lock {
   int look(LockWords* words) const;
   bool is_to_be_recovered(const LockWords& words) const;
   int recover();
-  int make_anew(const Survey& found, std::uint64_t deaths);
+  int make_anew(const Survey& found, std::uint64_t begun, std::uint64_t deaths);
   int set_word(std::size_t member, std::uint64_t value) const;
 
   Neighbours& neighbours_;
   const Key key_;
   const Link link_;
   const std::uint64_t offset_;  // of the words
-  Repair repair_ = nullptr;
-  void* segment_ = nullptr;
+  Repair repair_;
   std::atomic<bool> is_recovery_ordered_{false};
   mutable std::mutex mutex_;  // never held during a call of the fabric
   std::vector<Holding> holdings_;

@@ -53,14 +53,16 @@ int Lock::recover() {
                      &before);
   if (error != 0 || before != words.queue) return error;  // or somebody else is at it
   Survey found;
-  error = neighbours_.survey(key_, &found);
-  if (error == 0) error = make_anew(found, deaths);
+  std::uint64_t begun = 0;
+  if (repair_.look != nullptr) error = repair_.look(repair_.segment, &begun);
+  if (error == 0) error = neighbours_.survey(key_, &found);
+  if (error == 0) error = make_anew(found, begun, deaths);
   if (error != 0) set_word(queue_at, words.queue);
   return error;
 }
 
 // The queue last: with it the lock can be taken again.
-int Lock::make_anew(const Survey& found, std::uint64_t deaths) {
+int Lock::make_anew(const Survey& found, std::uint64_t begun, std::uint64_t deaths) {
   // Far from the tickets of all who still may try to swap what the queue was.
   constexpr std::uint64_t step = 0x4000;
   LockWords words;
@@ -71,7 +73,8 @@ int Lock::make_anew(const Survey& found, std::uint64_t deaths) {
   const bool is_taken = found.exclusive_node != 0;
   const Queue queue{static_cast<std::uint16_t>(found.exclusive_node),
                     static_cast<std::uint16_t>(turn.ticket() + (is_taken ? 1 : 0)), found.sharers};
-  const int repaired = repair_ != nullptr ? repair_(segment_, found) : 0;
+  const int repaired =
+      repair_.repair != nullptr ? repair_.repair(repair_.segment, begun, found) : 0;
   if (error == 0 && repaired != DDSS_EBUSY) error = repaired;
   if (error == 0) error = set_word(gone_at, 0);
   if (error == 0 && repaired == 0) error = set_word(deaths_at, deaths);

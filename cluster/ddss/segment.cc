@@ -30,7 +30,7 @@ Segment::Segment(Neighbours& neighbours, const Descriptor& descriptor, const Lin
       is_counting_onesided_(data.worker->is_onesided(fabric::Operation::fetch_add, *data.window)),
       lock_(neighbours, descriptor.key, lock_link,
             descriptor.lock_offset + offsetof(BlockHeader, lock)) {
-  lock_.on_recovery(&Segment::repair, this);
+  lock_.on_recovery({this, &Segment::look_before_repair, &Segment::repair});
 }
 
 int Segment::check_key() const {
@@ -181,13 +181,20 @@ int Segment::put_versioned(std::size_t offset, std::span<const std::byte> from) 
   return error;
 }
 
-// If no node has a put under way, what began and is not done never will be.
-int Segment::repair(void* segment, const Survey& found) {
+int Segment::look_before_repair(void* segment, std::uint64_t* begun) {
+  auto& self = *static_cast<Segment*>(segment);
+  return self.data_.get(self.descriptor_.data_offset + started_at, begun);
+}
+
+// If no node has a put under way, what began before it was asked and is not done never will be.
+// What began since may be under way.
+int Segment::repair(void* segment, std::uint64_t begun, const Survey& found) {
   auto& self = *static_cast<Segment*>(segment);
   if (self.descriptor_.model != DDSS_VERSION) return 0;
   if (found.puts != 0) return DDSS_EBUSY;
   BlockHeader header;
   int error = self.data_.get(self.descriptor_.data_offset, &header);
+  if (error == 0 && header.started != begun) return DDSS_EBUSY;
   std::uint64_t before = 0;
   if (error == 0 && header.started > header.version) {
     error = self.data_.swap(self.descriptor_.data_offset + version_at, header.version,

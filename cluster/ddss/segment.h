@@ -64,7 +64,8 @@ class Segment {
   int under_lock(const std::function<int()>& access);
   int pause(Patience* patience);
   std::size_t slot_at(std::uint64_t version) const;
-  static int repair(void* segment, const Survey& found);
+  static int look_before_repair(void* segment, std::uint64_t* begun);
+  static int repair(void* segment, std::uint64_t begun, const Survey& found);
 
   Neighbours& neighbours_;
   const Descriptor descriptor_;
