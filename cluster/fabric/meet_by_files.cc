@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -138,7 +139,12 @@ class Files final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> meet_by_files(const std::string& folder, unsigned rank, unsigned size) {
+std::unique_ptr<Rendezvous> meet_by_files(const std::string& folder, unsigned rank, unsigned size,
+                                          std::string* error) {
+  if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0) {
+    *error = "IW_RENDEZVOUS: the folder " + folder + ": " + std::strerror(errno);
+    return nullptr;
+  }
   return std::make_unique<Files>(folder, rank, size);
 }
 

@@ -38,7 +38,7 @@ std::unique_ptr<Rendezvous> Rendezvous::open(Deadline deadline, std::string* err
     *error = "IW_RENDEZVOUS needs IW_RANK and IW_SIZE, the rank below the size";
     return nullptr;
   }
-  if (means.starts_with("file:")) return meet_by_files(means.substr(5), rank, size);
+  if (means.starts_with("file:")) return meet_by_files(means.substr(5), rank, size, error);
   if (means.starts_with("tcp:")) return meet_by_tcp(means.substr(4), rank, size, deadline, error);
   *error = "IW_RENDEZVOUS must be tcp:HOST:PORT or file:DIRECTORY, and is " + means;
   return nullptr;

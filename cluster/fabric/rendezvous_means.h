@@ -5,7 +5,8 @@
 
 namespace iw::fabric {
 
-std::unique_ptr<Rendezvous> meet_by_files(const std::string& folder, unsigned rank, unsigned size);
+std::unique_ptr<Rendezvous> meet_by_files(const std::string& folder, unsigned rank, unsigned size,
+                                          std::string* error);
 // `place` is HOST:PORT, where rank 0 listens.
 std::unique_ptr<Rendezvous> meet_by_tcp(const std::string& place, unsigned rank, unsigned size,
                                         Deadline deadline, std::string* error);

@@ -94,6 +94,17 @@ double processor_seconds() {
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
+// Why there is no rendezvous by that for one of two; "": there is.
+std::string refusal(const std::string& means) {
+  setenv("IW_RENDEZVOUS", means.c_str(), 1);
+  setenv("IW_RANK", "1", 1);
+  setenv("IW_SIZE", "2", 1);
+  std::string error;
+  Rendezvous::open(Clock::now(), &error);
+  for (const char* name : {"IW_RENDEZVOUS", "IW_RANK", "IW_SIZE"}) unsetenv(name);
+  return error;
+}
+
 std::unique_ptr<Child> member(const std::string& means, unsigned rank, unsigned size) {
   return std::make_unique<Child>(
       "member", std::map<std::string, std::string>{{"IW_RENDEZVOUS", means},
@@ -125,6 +136,11 @@ unsigned free_port() {
 }  // namespace
 
 ROLE(member) { return meet_and_talk(); }
+
+TEST(Rendezvous, ByAFolderThatIsNotThereSaysSo) {
+  EXPECT_EQ(refusal("file:/nowhere/at-all"),
+            "IW_RENDEZVOUS: the folder /nowhere/at-all: No such file or directory");
+}
 
 TEST(Rendezvous, ByFiles) {
   const Folder folder;
