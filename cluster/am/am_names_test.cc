@@ -221,11 +221,19 @@ TEST(NameServerOverTcp, OutlivesMoreClientsThanItHasFilesFor) {
   EXPECT_EQ(server.wait_for_end(), 0);
 }
 
+TEST_F(NameServer, WhatIsNoNameIsNotRegistered) {
+  EXPECT_EQ(AMNS_Register("nobody", en_t{}), AM_ERR_BAD_ARG);
+  en_t name;
+  EXPECT_EQ(AMNS_Lookup("nobody", &name), AM_ERR_RESOURCE);
+}
+
 TEST_F(NameServer, StringsOutOfRangeAreRefused) {
   en_t name;
   EXPECT_EQ(AMNS_Lookup("", &name), AM_ERR_BAD_ARG);
   EXPECT_EQ(AMNS_Lookup(std::string(256, 'x').c_str(), &name), AM_ERR_BAD_ARG);
-  EXPECT_EQ(AMNS_Register(std::string(255, 'x').c_str(), name), AM_OK);
+  const Endpoint here;
+  EXPECT_EQ(AMNS_Register(std::string(255, 'x').c_str(), here.name), AM_OK);
+  EXPECT_EQ(AMNS_Register(std::string(256, 'x').c_str(), here.name), AM_ERR_BAD_ARG);
 }
 
 // What AMNS_Init says when what it is given leads to no name.

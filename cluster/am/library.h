@@ -12,8 +12,8 @@ namespace iw::am {
 
 // The name server's client, whose bundle goes with the library (names.cc).
 void forget_name_client();
-// Why AMNS_Init gave this thread BAD_ARG the last time.
-const std::string& why_no_name_server();
+// AMNS_Init, which says on stderr what this leaves in *why, if anything.
+int find_name_server(const char* server, std::string* why);
 
 class Library {
  public:

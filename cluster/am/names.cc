@@ -87,30 +87,27 @@ std::chrono::milliseconds patience_by_environment() {
   return std::chrono::milliseconds(ms > 0 && ms <= most_ms ? ms : 10'000);
 }
 
-thread_local std::string why_bad_argument;
-
-// As AM_Init says why.
-int bad_argument(const std::string& why) {
-  std::fprintf(stderr, "interweave: AMNS_Init: %s\n", why.c_str());
-  why_bad_argument = why;
-  return AM_ERR_BAD_ARG;
-}
-
-int parse_server(const char* server, en_t* name) {
+// Why it leads to none, if so.
+int parse_server(const char* server, en_t* name, std::string* why) {
   if (server == nullptr) server = std::getenv("IW_AMNS");
   if (server == nullptr || *server == '\0') {
-    return bad_argument("no name server is named: set IW_AMNS=NAME or IW_AMNS=file:FILE");
+    *why = "no name server is named: set IW_AMNS=NAME or IW_AMNS=file:FILE";
+    return AM_ERR_BAD_ARG;
   }
   const std::string given = server;
   std::string text = given;
   if (given.starts_with("file:")) {
     std::ifstream file(given.substr(5));
-    if (!file) return bad_argument(given + " cannot be read: " + std::strerror(errno));
+    if (!file) {
+      *why = given + " cannot be read: " + std::strerror(errno);
+      return AM_ERR_BAD_ARG;
+    }
     text.clear();
     file >> text;
   }
   if (AM_NameFromCarried(text.c_str(), name) == AM_OK) return AM_OK;
-  return bad_argument(given + " is no name server's name");
+  *why = given + " is no name server's name";
+  return AM_ERR_BAD_ARG;
 }
 
 int make_endpoint(Client& self, const en_t& server) {
@@ -146,25 +143,34 @@ bool is_string(const char* string) {
 }  // namespace
 
 void iw::am::forget_name_client() { client().bundle = nullptr; }
-const std::string& iw::am::why_no_name_server() { return why_bad_argument; }
 
-extern "C" {
-
-int AMNS_Init(const char* server) {
+int iw::am::find_name_server(const char* server, std::string* why) {
   en_t name;
   int result = may_call();
-  if (result == AM_OK) result = parse_server(server, &name);
+  if (result == AM_OK) result = parse_server(server, &name, why);
   if (result != AM_OK) return result;
   Client& self = client();
   const std::lock_guard held(self.mutex);
   if (self.bundle != nullptr) AM_FreeBundle(std::exchange(self.bundle, nullptr));
   result = make_endpoint(self, name);
-  return result == AM_ERR_BAD_ARG ? bad_argument("the name server's name is damaged") : result;
+  if (result == AM_ERR_BAD_ARG) *why = "the name server's name is damaged";
+  return result;
+}
+
+extern "C" {
+
+int AMNS_Init(const char* server) {
+  std::string why;
+  const int result = iw::am::find_name_server(server, &why);
+  // As AM_Init says why.
+  if (!why.empty()) std::fprintf(stderr, "interweave: AMNS_Init: %s\n", why.c_str());
+  return result;
 }
 
 int AMNS_Register(const char* string, en_t name) {
   if (const int result = may_call(); result != AM_OK) return result;
-  if (!is_string(string)) return AM_ERR_BAD_ARG;
+  char carried[AM_NAME_CARRIED_BYTES];
+  if (!is_string(string) || AM_NameToCarried(name, carried) != AM_OK) return AM_ERR_BAD_ARG;
   Client& self = client();
   const std::lock_guard held(self.mutex);
   const Claim claim{name, ++self.claims};

@@ -56,7 +56,10 @@ TEST_P(Containers, AFactoryWithoutANameServerSaysWhatIsWrongWithItsName) {
   unsetenv("IW_AMNS");
   EXPECT_EQ(factory_error(nullptr),
             "no name server is named: set IW_AMNS=NAME or IW_AMNS=file:FILE");
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(factory_error("nobody"), "nobody is no name server's name");
+  const std::string printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(printed.find("nobody"), std::string::npos) << "it is said once: " << printed;
   setenv("IW_AMNS", "file:/nowhere/amns", 1);
   EXPECT_EQ(factory_error(nullptr), "file:/nowhere/amns cannot be read: No such file or directory");
   for (const std::string& damaged : {std::string(), there.substr(0, there.size() / 2)}) {
@@ -71,6 +74,17 @@ TEST_P(Containers, AFactoryWhoseNameServerHasDiedSaysThatItIsNotReached) {
   factory.reset();
   server->kill();
   EXPECT_TRUE(factory_error(nullptr).starts_with("the name server is not reached: "));
+}
+
+TEST_P(Containers, WithoutAnObjectOrWithAnUnsoundNameAreRefused) {
+  using namespace std::string_literals;
+  const std::shared_ptr<Numbers> none;
+  EXPECT_EQ(error_of([&] { factory->make_writer<Numbers>("numbers", none); }),
+            "the container numbers is given no object");
+  EXPECT_EQ(error_of([&] { factory->make_reader<Numbers>("numbers", none); }),
+            "the container numbers is given no object");
+  EXPECT_EQ(error_of([&] { factory->make_writer<Numbers>("num\0bers"s); }),
+            "a container's name has no zero byte: num");
 }
 
 TEST_P(Containers, AReaderIsToldWhoIsMissing) {

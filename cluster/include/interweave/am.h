@@ -102,8 +102,8 @@ typedef struct {
   int n_args;
   int args[AM_MAX_ARGS];
   const void* block; /* NULL for a reply that its receiver refused */
-  size_t nbytes;
-  uint64_t offset; /* Xfer: in the receiver's segment */
+  size_t nbytes;     /* of an AM_GET_XFER_M: the library's own words, not the caller's */
+  uint64_t offset;   /* Xfer: in the receiver's segment */
 } am_returned_t;
 typedef void (*am_undeliverable_fn)(int status, op_t opcode, const am_returned_t* message);
 
@@ -111,7 +111,8 @@ typedef void (*am_undeliverable_fn)(int status, op_t opcode, const am_returned_t
 
 /* Reads IW_FABRIC=auto|shm|tcp|verbs. Calls are counted. RESOURCE: no transport. */
 int AM_Init(void);
-/* The last one frees all bundles. A program that exits without it may have threads that use them:
+/* The last one frees all bundles: they and their endpoints are not to be used any more, here as
+ * after AM_FreeBundle. A program that exits without it may have threads that use them:
  * its peers hear of its end as of a process that died. */
 int AM_Terminate(void);
 int AM_MaxShort(void);  /* words */
@@ -337,8 +338,8 @@ IW_AM_CALLS(8)
  * IW_AMNS_TIMEOUT_MS as it was at AMNS_Init. A registration is undone then; an unregistration may
  * be done all the same. */
 int AMNS_Init(const char* server);
-/* Strings have 1 to 255 bytes. A registration ends with its process. IN_USE: registered by another
- * process, or for another endpoint. */
+/* Strings have 1 to 255 bytes, and `name` is an endpoint's. A registration ends with its process.
+ * IN_USE: registered by another process, or for another endpoint. */
 int AMNS_Register(const char* string, en_t name);
 /* RESOURCE: not registered. */
 int AMNS_Lookup(const char* string, en_t* name);

@@ -228,10 +228,12 @@ class Factory {
   Factory(const Factory&) = delete;
   Factory& operator=(const Factory&) = delete;
 
-  // Throws ContainerError: the name is taken. All access to the object goes through the container.
+  // Throws ContainerError: the name is taken, or none. All access to the object goes through the
+  // container.
   template <typename C>
   auto make_writer(const std::string& name, std::shared_ptr<C> object = std::make_shared<C>(),
                    const Options& options = {}) {
+    check(name, object.get());
     auto active = start_writer(name, object, options);
     return std::make_unique<WriterContainer<C>>(std::move(active), std::move(object));
   }
@@ -239,6 +241,7 @@ class Factory {
   template <typename C>
   auto make_reader(const std::string& name, std::shared_ptr<C> copy = std::make_shared<C>(),
                    const Options& options = {}) {
+    check(name, copy.get());
     auto active = start_reader(name, copy, Functions<C>::all().table(), options);
     return std::make_unique<ReaderContainer<C>>(std::move(active), std::move(copy));
   }
@@ -253,6 +256,11 @@ class Factory {
     reader.reset();
     return std::make_unique<WriterContainer<C>>(std::move(active), std::move(copy));
   }
+
+ private:
+  // Throws ContainerError: there is no object, or the name is not the text that it would be taken
+  // for.
+  static void check(const std::string& name, const StandardContainer* object);
 };
 
 }  // namespace iw::containers
