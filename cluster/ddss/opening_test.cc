@@ -71,7 +71,8 @@ TEST(Opening, WithAWrongEnvironmentSaysWhatIsWrong) {
               "IW_RENDEZVOUS must be tcp:HOST:PORT or file:DIRECTORY, and is foo");
   }
   const Environment rendezvous("IW_RENDEZVOUS", "file:/nonexistent");
-  EXPECT_PRED2(starts_with, refused(DDSS_EUNREACHABLE), "the processes of this job did not meet: ");
+  EXPECT_EQ(refused(DDSS_EUNREACHABLE),
+            "IW_RENDEZVOUS: the folder /nonexistent: No such file or directory");
 }
 
 TEST(Opening, WithoutADaemonSaysWhereItLooked) {
