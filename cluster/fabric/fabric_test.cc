@@ -184,7 +184,10 @@ TEST_P(Fabrics, AStoppedTargetIsReachedExactlyWhereAccessIsOnesided) {
   EXPECT_EQ(before, 5u);
 }
 
-TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) {
+namespace {
+
+// It dies while messages to it are half sent.
+void expect_a_dead_peer_is_named() {
   Child target("target");
   const Process here;
   std::vector<PeerId> dead;
@@ -216,6 +219,15 @@ TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) {
   std::vector<std::byte> got(8);
   EXPECT_EQ(here.worker->get(*seen.window, 0, got, soon()), Status::peer_dead);
   EXPECT_EQ(here.worker->flush(seen.peer, soon()), Status::peer_dead);
+}
+
+}  // namespace
+
+TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) { expect_a_dead_peer_is_named(); }
+
+// By TCP the death may be heard of by receiving or by sending; now and then it is the latter.
+TEST_P(Fabrics, ManyPeersMayDieWhileTheyAreSentTo) {
+  for (int peer = 0; peer < 40; peer++) expect_a_dead_peer_is_named();
 }
 
 TEST_P(Fabrics, APeerMayDieWhileThreadsAreAboutToReachIt) {

@@ -48,6 +48,14 @@ void set_how_to_call(ucp_config_t* config) {
   ucp_config_modify(config, "CM_USE_ALL_DEVICES", "n");
 }
 
+// UCX 1.13 ends a process one of whose messages is half sent from where it lies when a send by TCP
+// tells that the peer died (uct_tcp_ep_sendv completes it twice). Copied ones are safe and, in
+// pieces of that size, not slower.
+void copy_what_is_sent(ucp_config_t* config) {
+  ucp_config_modify(config, "ZCOPY_THRESH", "inf");
+  ucp_config_modify(config, "TX_SEG_SIZE", "64k");
+}
+
 ucs_status_t make_context(Transport transport, ucp_context_h* context) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -56,6 +64,7 @@ ucs_status_t make_context(Transport transport, ucp_context_h* context) {
   // Of what is allocated for adapters; the library's other ways need not zero it.
   ucp_config_modify(config, "ALLOC_PRIO", "md:sysv,mmap");
   if (transport == Transport::verbs) set_how_to_call(config);
+  if (transport == Transport::tcp || transport == Transport::automatic) copy_what_is_sent(config);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
