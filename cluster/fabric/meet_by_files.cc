@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "fabric/hash.h"
 #include "fabric/rendezvous_means.h"
 #include "fabric/secrets.h"
 
@@ -28,14 +29,10 @@ struct Hello {
   std::uint64_t digest = 0;
 };
 
-std::uint64_t digest_of(const std::vector<Hello>& hellos) {  // FNV-1a, with whole numbers
-  std::uint64_t digest = 14695981039346656037ull;
-  for (const Hello& each : hellos) {
-    for (int half = 0; half < 2; half++) {
-      digest = (digest ^ (each.number >> (32 * half) & 0xffffffff)) * 1099511628211ull;
-    }
-  }
-  return digest;
+std::uint64_t digest_of(const std::vector<Hello>& hellos) {
+  std::vector<std::uint64_t> numbers;
+  for (const Hello& each : hellos) numbers.push_back(each.number);
+  return hash(std::as_bytes(std::span(numbers)));
 }
 
 Status write(const std::string& name, Bytes first, Bytes second) {

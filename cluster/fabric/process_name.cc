@@ -7,6 +7,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "fabric/hash.h"
+
 namespace iw::fabric {
 namespace {
 
@@ -25,19 +27,14 @@ void load(const std::byte*& at, T& value) {
   at += sizeof value;
 }
 
-std::uint64_t hash(const std::string& text) {  // FNV-1a
-  std::uint64_t value = 14695981039346656037ull;
-  for (const unsigned char c : text) value = (value ^ c) * 1099511628211ull;
-  return value;
-}
-
 // Shared memory needs the same kernel and the same name space of it.
 std::uint64_t host_of_this_process() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char space[64] = "";
   const ssize_t length = readlink("/proc/self/ns/ipc", space, sizeof space - 1);
-  return hash(boot + std::string(space, length > 0 ? static_cast<std::size_t>(length) : 0));
+  boot.append(space, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return hash(std::as_bytes(std::span(boot)));
 }
 
 }  // namespace
