@@ -1,6 +1,7 @@
 # How test programs are compiled: lightly optimised, and with GoogleTest's header compiled once for all
 # of them. Together that is half of the time that the tests take to build.
 #   iw_compile_tests(<target>)
+include(${CMAKE_CURRENT_LIST_DIR}/test_programs.cmake)
 add_library(iw_test_flags INTERFACE)
 target_compile_options(iw_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 target_link_libraries(iw_test_flags INTERFACE iw_build_flags GTest::gtest)
@@ -9,10 +10,14 @@ target_link_libraries(iw_test_flags INTERFACE iw_build_flags GTest::gtest)
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/googletest_header.cc "int main() { return 0; }\n")
 add_executable(iw_googletest_header ${CMAKE_CURRENT_BINARY_DIR}/googletest_header.cc)
 target_link_libraries(iw_googletest_header PRIVATE iw_test_flags)
+iw_test_programs(iw_googletest_header)
 target_precompile_headers(iw_googletest_header PRIVATE
-  <gtest/gtest.h> <algorithm> <chrono> <functional> <map> <memory> <string> <thread> <vector>)
+  <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <filesystem>
+  <fstream> <functional> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <string>
+  <string_view> <thread> <unordered_map> <vector>)
 
 function(iw_compile_tests target)
+  iw_test_programs(${target})
   target_link_libraries(${target} PRIVATE iw_test_flags)
   target_precompile_headers(${target} REUSE_FROM iw_googletest_header)
 endfunction()

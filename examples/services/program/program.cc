@@ -61,7 +61,8 @@ void Arguments::expect_words(std::size_t count, const char* missing) const {
 
 Misuse no_command(const Arguments& arguments) {
   if (arguments.words().empty()) return {"which command?"};
-  return {"'" + arguments.command() + "' is no command"};
+  // Not char* + string&&, of which GCC 12 warns wrongly.
+  return {std::string("'") + arguments.command() + "' is not a command"};
 }
 
 int run(const Program& program, int argc, char** argv) {
