@@ -8,7 +8,8 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -264,18 +265,19 @@ fn default_store() -> Option<PathBuf> {
 /// IW_LOG is shared with the client library, whose words (`locks`) are no levels of ours.
 fn begin_logs(format: LogFormat) {
     let wanted = std::env::var("IW_LOG").unwrap_or_default();
-    let filter = EnvFilter::try_new(&wanted)
+    let filter = wanted
+        .parse::<Targets>()
         .ok()
         .filter(|_| !wanted.is_empty() && wanted != "locks")
-        .unwrap_or_else(|| EnvFilter::new("info"));
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let registry = tracing_subscriber::registry().with(filter);
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     match format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().init(),
+        LogFormat::Text => registry.with(lines).init(),
+        LogFormat::Json => registry.with(lines.json()).init(),
     }
 }
 
