@@ -1,63 +1,84 @@
 # The one entrance. Each target is a few words for people; the work is done by cargo, cmake and the
-# scripts in make/. `make demo` and `make test` install what they need first (see make/setup.sh).
+# scripts in make/. Each target first installs the packages that it needs, and no others (make/setup.sh).
 
 BUILD  ?= build
 PREFIX ?= /usr/local
 ONLY   ?=
 FRAMES ?=
 PROBLEM ?= lw3
+SIMULATOR ?=
 TARGET ?=
-export BUILD PREFIX ONLY FRAMES PROBLEM TARGET
+export BUILD PREFIX ONLY FRAMES PROBLEM SIMULATOR TARGET
 
-.PHONY: help setup setup-rdma build python demo test test-machines test-rdma test-long bench fuzz tidy format generate install clean
+.PHONY: help setup build python demo test test-deep test-machines test-rdma test-long bench fuzz tidy format generate \
+  install clean
 
 help:  ## show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
-setup:  ## install what building and testing need (as root or with sudo); nothing if it is there
-	@make/setup.sh
-
-setup-rdma:  ## and what test-rdma needs: an emulator of a PC, and a kernel for its guest
-	@make/setup.sh rdma
-
-build: setup  ## build the interweave program, the client library and the examples
-	@make/build.sh
-
-python: build  ## the Python package: wheel and source distribution in build/python/dist
-	@make/python.sh dist
-
-demo: build  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh, SIMULATOR=fortran|cpp
+demo:  ## a running simulation shared live; FRAMES=n ends by itself, PROBLEM=sod|lax|lw3|kh, SIMULATOR=fortran|cpp
+	@make/setup.sh demo
+	@make/build.sh demo
 	@make/demo.sh
 
-test: setup  ## everything that must hold, about half an hour on 2 cores
-	@make/test.sh
+test:  ## everything that a change may break, a quarter of an hour on 2 cores; ONLY=abi|ddss|store|web|... for one room
+	@make/setup.sh test
+	@make/test.py $(ONLY)
 
-test-machines: build  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
+build:  ## build the interweave program, the libraries of client and cluster, and the examples
+	@make/setup.sh build
+	@make/build.sh
+
+install:  ## install into PREFIX (default /usr/local); TARGET=s390x-linux-gnu: the client library for another machine
+	@make/setup.sh $(if $(TARGET),demo,build)
+	@$(if $(TARGET),,make/build.sh install)
+	@make/install.sh
+
+python:  ## the Python package: wheel and source distribution in build/python/dist
+	@make/setup.sh python
+	@make/build.sh library
+	@make/python.sh dist
+
+test-deep:  ## sanitizers, four emulated machines, random worlds, fuzz, lossy networks: half an hour
+	@make/setup.sh test-deep
+	@make/test.py deep
+
+test-machines:  ## the client library's tests on nine emulated machines and Windows (MACHINES="alpha mips" for some)
+	@make/setup.sh test-machines
+	@make/build.sh demo
 	@make/test_machines.sh --all
 
-test-rdma: setup-rdma build  ## the cluster's tests over verbs: soft RoCE in an emulated PC (no root; some minutes)
+test-rdma:  ## the cluster's tests over verbs: soft RoCE in an emulated PC (no root; some minutes)
+	@make/setup.sh rdma
+	@make/build.sh tests
 	@make/test_rdma.sh
 
-test-long: build  ## the longer campaigns: 200 server kills, a million edits on ten machines and Windows, five minutes of fuzz a decoder
+test-long:  ## the longer campaigns: 200 server kills, a million edits on ten machines and Windows, five minutes of fuzz a decoder
+	@make/setup.sh test-deep test-machines
+	@make/build.sh tests
 	@make/test_long.sh
 
-bench: build  ## the figures, beside their rivals; ONLY=update|frame|read_lock|memory|translate for one
+bench:  ## the figures and their rivals' in one run; ONLY=update|frame|read_lock|memory|translate|... for one
+	@make/setup.sh bench
 	@make/bench.sh
 
-fuzz: build  ## fuzz every decoder; SECONDS_EACH=n (default 60)
+fuzz:  ## fuzz every decoder; SECONDS_EACH=n (default 60)
+	@make/setup.sh fuzz
 	@make/fuzz.sh
 
-tidy: setup  ## import edges, formatting, lints, generated code up to date
+tidy:  ## import edges, formatting, lints, generated code up to date
+	@make/setup.sh tidy
 	@make/tidy.sh
 
 format:  ## format all sources in place
+	@make/setup.sh tidy
 	@make/format.sh
 
 generate:  ## regenerate the protocol's codecs from spec/protocol
 	@make/generate.sh
 
-install: $(if $(TARGET),,build)  ## install into PREFIX (default /usr/local); TARGET=s390x-linux-gnu: the library for another machine
-	@make/install.sh
+setup:  ## install the packages for all of the above but test-machines, test-rdma and bench
+	@make/setup.sh test-deep
 
-clean:  ## remove what was built
+clean:  ## remove what was built (the caches for other clones stay: ~/.cache/interweave)
 	rm -rf $(BUILD) target

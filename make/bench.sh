@@ -3,8 +3,10 @@
 # granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc|am|containers|ddss|services for one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. make/toolchain.sh
+make/build.sh
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
-cmake --build "$BUILD/release" --parallel "${JOBS:-2}" -- --quiet
+cmake --build "$BUILD/release" --parallel "$JOBS" "${quiet_ninja[@]}"
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
 begun=

@@ -16,9 +16,8 @@ case "$PROBLEM" in
 esac
 program="$PWD/target/release/interweave"
 astroflow="$(realpath -m "$BUILD")/release/examples/astroflow"
-# The Fortran simulator where there is a Fortran compiler; both compute the same bits.
-case "${SIMULATOR:-}" in
-  "") if [ -x "$astroflow/astroflow-simulator-fortran" ]; then simulation=astroflow-simulator-fortran; else simulation=astroflow-simulator; fi ;;
+# Both compute the same bits.
+case "${SIMULATOR:-cpp}" in
   cpp) simulation=astroflow-simulator ;;
   fortran) simulation=astroflow-simulator-fortran ;;
   *)

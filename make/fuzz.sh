@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Fuzzes every decoder, SECONDS_EACH seconds each (default 60): the server's and the compiler's with
 # libFuzzer under stable Rust, the client's with clang's libFuzzer, address and undefined-behaviour
-# sanitizers. `make/fuzz.sh --short` is the few seconds of `make test`, which begin anew each time;
+# sanitizers. `make/fuzz.sh --short` is the few seconds of `make test-deep`, which begin anew each time;
 # `make/fuzz.sh server/diffs ...` runs only those named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. make/toolchain.sh
 
-BUILD=${BUILD:-build}
 out="$(realpath -m "$BUILD")/fuzz"
 seconds=${SECONDS_EACH:-60}
 short=
@@ -32,7 +32,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 
 build_server() {
   # With --target, so that build scripts are not instrumented.
-  RUSTFLAGS="$coverage" CARGO_TARGET_DIR="$out/server" \
+  RUSTFLAGS="$RUSTFLAGS $coverage" CARGO_TARGET_DIR="$out/server" \
     cargo build --quiet --release --locked --target "$host" --manifest-path fuzz/server/Cargo.toml
 }
 
@@ -43,7 +43,7 @@ build_native() {
     -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_FLAGS_FUZZ="-O1 -g1" \
     -DIW_FUZZ=ON -DIW_EXAMPLES=OFF -DIW_TESTS=OFF -DIW_SANITIZE=address,undefined,fuzzer-no-link \
     >"$out/configure.log" 2>&1 || { cat "$out/configure.log"; exit 1; }
-  cmake --build "$out/native" --target fuzz --parallel "${JOBS:-2}" -- --quiet
+  cmake --build "$out/native" --target fuzz --parallel "$JOBS" -- --quiet
 }
 
 program_of() {  # server/diffs

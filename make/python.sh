@@ -2,6 +2,7 @@
 # The Python package. Everything is made in build/python: a virtual environment, the wheel and the source
 # distribution (dist/); nothing is installed elsewhere.
 #
+#   make/python.sh fetch   only the environment
 #   make/python.sh dist    wheel and source distribution, with the client library of `make build`
 #   make/python.sh test    the package, installed into the environment, under pytest
 #   make/python.sh agent   the package in the environment, for the conformance agent; nothing if it is up to date
@@ -13,7 +14,8 @@ build=$(realpath -m "${BUILD:-build}")
 out="$build/python"
 venv="$out/venv"
 library="${IW_PYTHON_LIBRARY:-$build/release/native/abi/libinterweave.a}"
-mkdir -p "$out"
+results=$(realpath -m "${RESULTS:-$build/tests/python}")
+mkdir -p "$out" "$results"
 
 # environment DIR REQUIREMENTS: made anew when the requirements have changed.
 environment() {
@@ -60,11 +62,17 @@ run_tests() {
   IW_TEST_SERVER="${IW_TEST_SERVER:-$PWD/target/release/interweave}" \
   IW_TEST_AGENT="${IW_TEST_AGENT:-$build/release/native/abi/test_agent}" \
   IW_TEST_EXAMPLES="${IW_TEST_EXAMPLES:-$build/release/examples}" \
-    "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python python/tests "$@"
+    "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python --junitxml "$results/pytest.xml" \
+      python/tests "$@"
 }
 
-environment "$venv" python/requirements-test.txt
+# By one at a time: `make test` fetches while it builds.
+(
+  flock 9
+  environment "$venv" python/requirements-test.txt
+) 9>"$out/fetching"
 case "${1:-dist}" in
+  fetch) ;;
   dist)
     dist
     ls -1 "$out"/dist
@@ -94,7 +102,7 @@ case "${1:-dist}" in
     "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
     ;;
   *)
-    echo "python: '$1' is none of dist, test, agent, sdist, bench" >&2
+    echo "python: '$1' is none of fetch, dist, test, agent, sdist, bench" >&2
     exit 2
     ;;
 esac

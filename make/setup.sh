@@ -1,33 +1,93 @@
 #!/usr/bin/env bash
-# Installs what building, testing and the demo need: packages of Debian or Ubuntu, and the crates that
-# Cargo.lock names (fetched by cargo itself). Does nothing when everything is there.
-#   make/setup.sh rdma    also what `make test-rdma` needs: an emulator of a PC, and a kernel for its guest in
-#                         $BUILD/rdma
+# Installs the packages of Debian or Ubuntu that a target of the Makefile needs, and no others.
+# Cargo, npm and pip fetch the packages that the lock files name, each when it is called.
+# Does nothing when everything is there.
+#
+#   make/setup.sh SET...    demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench, rdma
+#
+# MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
+# IW_SETUP=skip installs nothing: the packages are somebody else's care.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ "${IW_SETUP:-}" != skip ] || exit 0
 
-# One line a purpose.
-packages=(
-  g++ gcc make cmake ninja-build pkg-config git ca-certificates
-  gfortran libgtest-dev clang-format python3 python3-dev python3-venv
-  libpng-dev
-  redis-server libhiredis-dev memcached
-  libtirpc-dev rpcsvc-proto libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto libprotobuf-dev
-  protobuf-compiler gnuplot-nox
-  clang libclang-rt-14-dev
-  libucx-dev openmpi-bin libpmix-dev
-  nftables iproute2
-  googletest qemu-user-static g++-s390x-linux-gnu g++-powerpc-linux-gnu g++-i686-linux-gnu g++-aarch64-linux-gnu
-  chromium
-  libcurl4-gnutls-dev nlohmann-json3-dev
-)
-case "${1:-}" in
-  '') ;;
-  rdma) packages+=(qemu-system-x86 rdma-core ibverbs-providers iproute2 busybox-static kmod cpio) ;;
-  *) echo "setup: there is no set '$1'" >&2; exit 2 ;;
-esac
 # The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.
 rust_minor_min=95
+# What `make test-deep` emulates, and what `make test-machines` does.
+everyday_machines="s390x powerpc i686 aarch64"
+all_machines="$everyday_machines alpha sparc64 mips mipsel m68k windows"
+
+packages=()
+rust_programs=()
+needs_node=
+
+cross_compiler() {
+  if [ "$1" = windows ]; then echo "g++-mingw-w64-x86-64-posix wine64"; else echo "g++-$1-linux-gnu"; fi
+}
+
+emulated() {
+  packages+=(googletest qemu-user-static)
+  local machine
+  # shellcheck disable=SC2046
+  for machine in $1; do packages+=($(cross_compiler "$machine")); done
+}
+
+set_demo() {
+  packages+=(g++ cmake ninja-build ca-certificates)
+  rust_programs+=(cargo rustc)
+}
+
+set_build() {
+  set_demo
+  packages+=(ccache pkg-config gfortran libpng-dev libucx-dev libpmix-dev)
+  packages+=(libtirpc-dev rpcsvc-proto libcurl4-gnutls-dev nlohmann-json3-dev)  # examples/rpc
+}
+
+set_python() { packages+=(g++ cmake ninja-build ca-certificates python3 python3-dev python3-venv); }
+
+set_tidy() {
+  packages+=(git python3 clang-format ca-certificates)
+  rust_programs+=(cargo rustc rustfmt cargo-clippy)
+}
+
+set_test() {
+  set_build
+  set_python
+  set_tidy
+  packages+=(libgtest-dev chromium openmpi-bin)
+  needs_node=yes
+}
+
+set_fuzz() {
+  packages+=(g++ cmake ninja-build ca-certificates python3 clang libclang-rt-14-dev)
+  rust_programs+=(cargo rustc)
+}
+
+set_test-deep() {
+  set_test
+  set_fuzz
+  packages+=(nftables iproute2)  # a network that loses packets
+  emulated "$everyday_machines"
+}
+
+set_test-machines() {
+  set_demo
+  packages+=(pkg-config)
+  emulated "${MACHINES:-$all_machines}"
+}
+
+set_bench() {
+  set_build
+  set_python
+  packages+=(redis-server libhiredis-dev memcached libflatbuffers-dev flatbuffers-compiler libcapnp-dev capnproto)
+  packages+=(libprotobuf-dev protobuf-compiler gnuplot-nox)
+}
+
+# The guest's kernel is only unpacked, never installed: $BUILD/rdma.
+set_rdma() {
+  set_build
+  packages+=(libgtest-dev qemu-system-x86 rdma-core ibverbs-providers iproute2 busybox-static kmod cpio)
+}
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"
@@ -39,36 +99,44 @@ as_root() {
 }
 
 rust_is_new_enough() {
-  command -v cargo >/dev/null && command -v rustfmt >/dev/null && command -v cargo-clippy >/dev/null || return 1
-  local minor
+  local program minor
+  for program in "${rust_programs[@]}"; do command -v "$program" >/dev/null || return 1; done
   minor=$(rustc --version | sed -E 's/^rustc 1\.([0-9]+)\..*/\1/')
   [ "$minor" -ge "$rust_minor_min" ]
 }
 
-missing=()
-for package in "${packages[@]}"; do
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-done
-command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm)
-rust_is_new_enough || missing+=(rustc-web cargo-web rustfmt-web rust-web-clippy)
+debian_package_of() {
+  case $1 in
+    cargo-clippy) echo rust-web-clippy ;;
+    *) echo "$1-web" ;;
+  esac
+}
 
-if [ ${#missing[@]} -gt 0 ]; then
+find_missing() {
+  local package program installed
+  installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' 2>/dev/null | sed -n 's/^ii //p' | tr '\n' ' ')"
+  for package in $(printf '%s\n' "${packages[@]}" | sort -u); do
+    [[ $installed = *" $package "* ]] || missing+=("$package")
+  done
+  if [ -n "$needs_node" ]; then
+    { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
+  fi
+  [ ${#rust_programs[@]} = 0 ] || rust_is_new_enough ||
+    for program in $(printf '%s\n' "${rust_programs[@]}" | sort -u); do missing+=("$(debian_package_of "$program")"); done
+}
+
+install_missing() {
   if ! command -v apt-get >/dev/null; then
     echo "setup: this system has no apt-get; install these yourself: ${missing[*]}" >&2
     exit 1
   fi
   echo "setup: installing ${missing[*]}"
   as_root apt-get -qq -o DPkg::Lock::Timeout=600 update
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 \
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 \
     install --no-install-recommends "${missing[@]}" >/dev/null
-fi
-rust_is_new_enough || {
-  echo "setup: Rust 1.$rust_minor_min or newer with rustfmt and clippy is needed; found: $(rustc --version 2>/dev/null || echo none)" >&2
-  exit 1
 }
 
-# The guest's kernel is only unpacked, never installed.
-guest_kernel() {
+fetch_guest_kernel() {
   local folder package
   folder=${BUILD:-build}/rdma
   ls "$folder"/linux-image-*.deb >/dev/null 2>&1 && return
@@ -78,4 +146,17 @@ guest_kernel() {
   echo "setup: fetching $package"
   (cd "$folder" && apt-get -qq -o APT::Sandbox::User=root download "$package")
 }
-[ "${1:-}" != rdma ] || guest_kernel
+
+[ $# -gt 0 ] || { echo "setup: name a set: demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench, rdma" >&2; exit 2; }
+for name in "$@"; do
+  declare -F "set_$name" >/dev/null || { echo "setup: there is no set '$name'" >&2; exit 2; }
+  "set_$name"
+done
+missing=()
+find_missing
+[ ${#missing[@]} = 0 ] || install_missing
+[ ${#rust_programs[@]} = 0 ] || rust_is_new_enough || {
+  echo "setup: Rust 1.$rust_minor_min or newer is needed (${rust_programs[*]}); found: $(rustc --version 2>/dev/null || echo none)" >&2
+  exit 1
+}
+[[ " $* " != *" rdma "* ]] || fetch_guest_kernel

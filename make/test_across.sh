@@ -4,6 +4,7 @@
 # on a big-endian machine of 64 bits. Takes the libraries that make/test_machines.sh has built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. make/toolchain.sh
 root=$PWD
 build=$(realpath "$BUILD")
 . make/real_server.sh
@@ -43,7 +44,7 @@ viewer_sees_the_simulators_bits() {
     -DIW_IDL="$root/target/release/interweave;compile" -DINTERWEAVE_LIBRARY=interweave::interweave_static \
     -Dinterweave_DIR="$work/s390x/lib/cmake/interweave" \
     >"$work/examples.log" 2>&1 || fail "configuring the examples for s390x"
-  cmake --build "$build/machines/s390x-examples" --target astroflow-viewer --parallel "${JOBS:-2}" >"$work/examples.log" 2>&1 ||
+  cmake --build "$build/machines/s390x-examples" --target astroflow-viewer --parallel "$JOBS" >"$work/examples.log" 2>&1 ||
     fail "building Astroflow's viewer for s390x"
   qemu-s390x-static "$build/machines/s390x-examples/astroflow/astroflow-viewer" --url "$address/sod" --headless \
     --until-finished --summary "$work/viewer.json" >"$work/viewer.log" 2>&1 &

@@ -2,14 +2,21 @@
 # Every client and machine against others (conformance/README.md): the cases over pairs of agents, then
 # random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
 #   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n
+#   make/test_conformance.sh --short      the languages on this machine alone, and 5,000 edits
 #   make/test_conformance.sh --long       five machines and Windows more, every pair, and a million edits
 #   MACHINES="alpha windows" ...          only these beside this machine
 set -euo pipefail
 cd "$(dirname "$0")/.."
-jobs=${JOBS:-2}
+. make/toolchain.sh
+jobs=$JOBS
 edits=${EDITS:-50000}
 machines="native s390x powerpc i686 aarch64"  # the agent in C++ on those of conformance/agents.json
 chosen=()
+if [ "${1:-}" = --short ]; then
+  edits=${EDITS:-5000}
+  chosen=(--agents native,fortran,python,typescript)
+  machines=native
+fi
 if [ "${1:-}" = --long ]; then
   edits=${EDITS:-1000000}
   chosen=(--long)
@@ -37,7 +44,8 @@ library() {
   mkdir -p "$folder"
   [ -f "$folder/build.ninja" ] || quietly "$folder/configure.log" \
     cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet" \
-    -DIW_PROGRAM="$PWD/target/release/interweave" -DCMAKE_BUILD_TYPE=Release -DIW_RELEASE_FLAGS="-O1 -DNDEBUG"
+    -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
+    -DIW_RELEASE_FLAGS="-O1 -DNDEBUG"
   quietly "$folder/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave
 }
 

@@ -1,30 +1,16 @@
 #!/usr/bin/env bash
 # The client library's tests on machines unlike this one, against this machine's server: cross-built by
 # Debian's compilers, run by qemu's user emulation (i686: natively; Windows: by wine).
-#   make/test_machines.sh            the four of `make test`
+#   make/test_machines.sh            the four of `make test-deep`
 #   make/test_machines.sh --all      all, as `make test-machines` does; MACHINES="alpha mips" for some
 set -euo pipefail
 cd "$(dirname "$0")/.."
-jobs=${JOBS:-2}
+. make/toolchain.sh
+jobs=$JOBS
 
 # name triplet page-size
 everyday="s390x:s390x-linux-gnu: powerpc:powerpc-linux-gnu: i686:i686-linux-gnu: aarch64:aarch64-linux-gnu:65536"
 others="alpha:alpha-linux-gnu: sparc64:sparc64-linux-gnu: mips:mips-linux-gnu: mipsel:mipsel-linux-gnu: m68k:m68k-linux-gnu: windows:x86_64-w64-mingw32:"
-
-# What the others need beside make/setup.sh's packages.
-ask_for_compilers() {
-  local missing=()
-  for machine in $machines; do
-    IFS=: read -r _ triplet _ <<<"$machine"
-    if [[ $triplet = *mingw* ]]; then
-      command -v "$triplet-g++-posix" >/dev/null || missing+=(g++-mingw-w64-x86-64-posix)
-      command -v wine64 /usr/lib/wine/wine64 >/dev/null || missing+=(wine64)
-    else
-      command -v "$triplet-g++" >/dev/null || missing+=("g++-$triplet")
-    fi
-  done
-  [ ${#missing[@]} = 0 ] || { echo "test-machines: cross compilers are missing: apt-get install ${missing[*]}" >&2; exit 1; }
-}
 
 machines=$everyday
 [ "${1:-}" = --all ] && machines="$everyday $others"
@@ -38,8 +24,6 @@ if [ -n "${MACHINES:-}" ]; then
   machines=$chosen
 fi
 
-ask_for_compilers
-
 # An emulator keeps a record of every page of address space, a reserved one too.
 export IW_RESERVATION_MIB=256
 
@@ -49,10 +33,10 @@ for machine in $machines; do
   begin=$SECONDS
   mkdir -p "$folder"
   cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet" \
-    -DIW_PAGE_BYTES="$page_bytes" -DIW_PROGRAM="$PWD/target/release/interweave" -DCMAKE_BUILD_TYPE=Release \
+    -DIW_PAGE_BYTES="$page_bytes" -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
     -DIW_RELEASE_FLAGS="-O1 -DNDEBUG" >"$folder/configure.log" 2>&1 ||
     { cat "$folder/configure.log"; exit 1; }
-  cmake --build "$folder" --parallel "$jobs" -- --quiet
+  cmake --build "$folder" --parallel "$jobs" --target all tests -- --quiet
   built=$SECONDS
   ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" --timeout 900 --quiet \
     -O "$folder/tests.log" || { cat "$folder/tests.log"; echo "test-machines: FAILED on $name"; exit 1; }

@@ -4,6 +4,7 @@
 # the conformance agent meets the native one. Programs of Windows run in wine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. make/toolchain.sh
 root=$PWD
 triplet=x86_64-w64-mingw32
 BUILD=$(realpath -m "$BUILD")

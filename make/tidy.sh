@@ -2,6 +2,7 @@
 # What a reviewer should not have to look for: import edges, sizes, formatting, lints, stale generated code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. make/toolchain.sh
 echo "tidy: house rules"
 python3 make/house_rules.py
 echo "tidy: formatting"

@@ -1,12 +1,26 @@
 #!/usr/bin/env bash
-# The TypeScript client and the viewer: `make/web.sh build` compiles them, `make/web.sh agent` the
-# conformance agent, `make/web.sh test` also runs the tests on the server and beside the C++ programs of
-# make/build.sh.
+# The TypeScript client and the viewer.
+#
+#   make/web.sh build    compiles them
+#   make/web.sh test     and runs the tests on the server and beside the C++ programs of make/build.sh
+#   make/web.sh agent    the conformance agent
+#   make/web.sh fetch    only what package-lock.json names
 set -euo pipefail
 cd "$(dirname "$0")/../web"
-# What package-lock.json names, fetched by npm itself; nothing when it is there.
-[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-progress
-if [ "${1:-build}" = agent ]; then exec npm run --silent build:test; fi
+# Nothing when it is there. Fetched by one at a time.
+fetch() {
+  (
+    flock 9
+    [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-progress --no-audit --no-fund
+  ) 9>.fetching
+}
+fetch
+case "${1:-build}" in
+  fetch) exit ;;
+  agent) exec npm run --silent build:test ;;
+  build | test) ;;
+  *) echo "web: '$1' is none of build, test, agent, fetch" >&2; exit 2 ;;
+esac
 built_hash() { cat viewer/built/* | git hash-object --stdin; }
 before=$(built_hash)
 npm run --silent build
@@ -14,10 +28,12 @@ npm run --silent build
 npm run --silent check
 [ "$before" = "$(built_hash)" ] ||
   { echo "web: viewer/built was stale; it is built now: build the server anew and commit it" >&2; exit 1; }
+BUILD=$(realpath -m "../${BUILD:-build}")
+results=$(realpath -m "${RESULTS:-$BUILD/tests/web}")
+mkdir -p "$results"
 export IW_TEST_SERVER=${IW_TEST_SERVER:-$PWD/../target/release/interweave}
-export IW_TEST_AGENT=${IW_TEST_AGENT:-$(realpath "../${BUILD:-build}/release/native/abi/test_agent")}
-export IW_TEST_SIMULATOR=${IW_TEST_SIMULATOR:-$(realpath "../${BUILD:-build}/release/examples/astroflow/astroflow-simulator")}
-mkdir -p build
-npm test --silent >build/tests.log 2>&1 || { cat build/tests.log; exit 1; }
-# What was measured, and the sums.
-grep "^ℹ" build/tests.log
+export IW_TEST_AGENT=${IW_TEST_AGENT:-$BUILD/release/native/abi/test_agent}
+export IW_TEST_SIMULATOR=${IW_TEST_SIMULATOR:-$BUILD/release/examples/astroflow/astroflow-simulator}
+npm run --silent build:test
+node --test --test-reporter=spec --test-reporter-destination=stdout \
+  --test-reporter=tap --test-reporter-destination="$results/node.tap" build/test/*.test.js

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Everything that must hold, in stages; ends with one line 'N passed, N failed'.
+
+  make/test.py             what `make test` runs: every room and language in the ordinary build
+  make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds, fuzz, lossy networks
+  make/test.py ROOM        one room: a room of native/, cluster/, server/ or examples/, idl, cli, or a stage
+
+Each stage has a log and its cases' results in $BUILD/tests/STAGE. IW_TALLY=FILE appends the numbers to FILE
+instead of ending with them (.ci/run adds up two runs).
+"""
+
+import os
+import pathlib
+import sys
+import time
+
+import stages
+from stages import Stage
+
+SLOWEST = 20
+# Most stages wait for processes as long as they compute, so that a few more than there are processors fit.
+OVERBOOKED = 1.3
+
+QUICK = [
+    Stage("fetch", ["make/fetch.sh"], cores=0.2),
+    Stage("build", ["make/build.sh", "tests"]),
+    Stage("native", ["make/test_native.sh"], after=("build",), cores=1.4),
+    Stage("rust", ["make/test_rust.sh"], after=("build",), cores=1.2),
+    Stage("tidy", ["make/tidy.sh"], after=("rust",), cores=1.2),
+    Stage("python", ["make/python.sh", "test"], after=("build", "fetch"), cores=1),
+    Stage("web", ["make/web.sh", "test"], after=("build", "fetch"), cores=1),
+    Stage("conformance", ["make/test_conformance.sh", "--short"], after=("python", "web"), cores=1.2),
+    Stage("installation", ["make/test_install.sh"], after=("build",), cores=1),
+    Stage("tutorial", ["make/test_tutorial.py"], after=("python",), cores=1),
+    Stage("demo", ["make/test_demo.sh"], after=("build",), cores=1),
+]
+
+DEEP = [
+    Stage("build", ["make/build.sh", "tests"]),
+    Stage("fetch", ["make/fetch.sh"], cores=0.2),
+    Stage("sanitizers", ["make/test_sanitized.sh"], after=("build",)),
+    Stage("machines", ["make/test_machines.sh"], after=("build",)),
+    Stage("across-machines", ["make/test_across.sh"], after=("machines",), cores=1),
+    Stage("conformance-of-machines", ["make/test_conformance.sh"], after=("machines", "fetch")),
+    Stage("lossy-network", ["make/test_native.sh", "--deep"], after=("build",), cores=1),
+    Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
+]
+
+CRATES = ("wire", "master", "store", "server", "cli", "idl")
+
+
+def chosen(word):
+    """The stages that a word asks for. A room needs the build; a whole stage also what it comes after."""
+    if word == "":
+        return QUICK
+    if word == "deep":
+        return DEEP
+    named = [stage for stage in QUICK if stage.name == word]
+    if named:
+        needed = [stage for stage in QUICK if stage.name in with_what_it_needs(named[0])]
+        return needed
+    if word in CRATES:
+        return [Stage("rust", ["make/test_rust.sh", word])]
+    return [Stage("build", ["make/build.sh", "tests"]),
+            Stage("native", ["make/test_native.sh", word], after=("build",))]
+
+
+def with_what_it_needs(stage):
+    names = {stage.name}
+    for other in QUICK:
+        if other.name in stage.after:
+            names |= with_what_it_needs(other)
+    return names
+
+
+def report(runner, seconds):
+    print()
+    for case in sorted(runner.cases, key=lambda case: -case.seconds)[:SLOWEST]:
+        print(f"{case.seconds:7.1f} s  {case.stage}: {case.name}")
+    for case in runner.cases:
+        if case.outcome == "skipped":
+            print(f"skipped: {case.stage}: {case.name}")
+        elif case.outcome == "failed":
+            print(f"FAILED: {case.stage}: {case.name}")
+    for name in runner.left_out:
+        print(f"left out, because a stage before it failed: {name}")
+    for name, log in runner.failed:
+        print(f"FAILED: {name}, see {log}")
+    print(f"test: {'everything holds' if not runner.failed else 'something does not hold'}, "
+          f"after {seconds / 60:.1f} min")
+
+
+def close(runner):
+    """The verdict. A stage that failed without a failed case counts as one (stages.py)."""
+    count = {word: sum(case.outcome == word for case in runner.cases) for word in ("passed", "failed", "skipped")}
+    count["failed"] = max(count["failed"], len(runner.failed))
+    tally = os.environ.get("IW_TALLY")
+    if tally:
+        with open(tally, "a", encoding="utf-8") as file:
+            print(count["passed"], count["failed"], count["skipped"], file=file)
+        return
+    skipped = f", {count['skipped']} skipped" if count["skipped"] else ""
+    print(f"{count['passed']} passed, {count['failed']} failed{skipped}")
+
+
+def main():
+    os.chdir(pathlib.Path(__file__).resolve().parent.parent)
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    os.environ.setdefault("BUILD", "build")
+    cores = float(os.environ.get("JOBS") or os.cpu_count())
+    began = time.monotonic()
+    folder = pathlib.Path(os.environ["BUILD"]).resolve() / "tests"
+    runner = stages.Runner(chosen(word), folder, max(2, cores * OVERBOOKED))
+    try:
+        held = runner.run()
+    except KeyboardInterrupt:
+        print("test: interrupted", flush=True)
+        held = False
+    report(runner, time.monotonic() - began)
+    close(runner)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The tests of server, compiler and program.
+#
+#   make/test_rust.sh           all
+#   make/test_rust.sh CRATE     one: wire, master, store, server, cli, idl
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. make/toolchain.sh
+results=$(realpath -m "${RESULTS:-$BUILD/tests/rust}")
+mkdir -p "$results"
+package=(--workspace)
+[ $# -eq 0 ] || package=(--package "interweave-$1")
+cargo test --release --locked --quiet "${package[@]}" --no-run
+make/cargo_dependencies.sh save
+# Each case's time: the test programs, and they alone, are told that they may print it.
+machine=$(rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
+export "CARGO_TARGET_${machine}_RUNNER=env RUSTC_BOOTSTRAP=1"
+cargo test --release --locked "${package[@]}" --no-fail-fast --all-targets -- -Z unstable-options --report-time \
+  2>&1 | tee "$results/tests.cargo"
