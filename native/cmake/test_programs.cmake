@@ -5,6 +5,12 @@ if(NOT TARGET tests)
   add_custom_target(tests)
 endif()
 
+# iw_define_for(<source> NAME=VALUE...): for this file alone, since a path in the definitions of a whole program
+# keeps ccache from serving another clone.
+function(iw_define_for source)
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
+endfunction()
+
 function(iw_test_programs)
   set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
   add_dependencies(tests ${ARGN})
