@@ -9,6 +9,11 @@ root=$PWD
 . make/real_server.sh
 prefix="$work/prefix"
 PREFIX="$prefix" make/install.sh >/dev/null
+found=$(grep -rlF "$root" "$prefix" || true)
+[ -z "$found" ] || fail "installed files hold the builder's path:" "$found"
+for file in "$prefix"/bin/* "$prefix"/lib/*.so "$prefix"/lib/*.a; do
+  ! readelf -SW "$file" | grep -qF .debug_info || fail "$file is not stripped"
+done
 cp examples/list/list.x examples/list/*.c examples/list/*.h "$work/" 2>/dev/null || cp examples/list/* "$work/"
 cd "$work"
 

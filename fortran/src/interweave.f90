@@ -64,7 +64,6 @@ contains
     integer(c_int64_t), intent(in), optional :: quota_bytes
     type(IW_handle_t) :: h
     type(c_open_options), target :: options
-    character(kind=c_char), allocatable, target :: token_characters(:)
 
     options = c_open_options(0, 0, 0, 0.0_c_double, c_null_ptr, 0)
     options%size_bytes = size(transfer(options, (/ ' ' /)), kind=c_size_t)
@@ -73,12 +72,23 @@ contains
     if (present(timeout)) options%timeout = timeout
     if (present(quota_bytes)) options%quota = quota_bytes
     if (present(token)) then
-      allocate (token_characters(len_trim(token) + 1))
-      token_characters = c_string(token)
-      options%token = c_loc(token_characters)
+      h%address = open_with_token(url, options, c_string(token))
+    else
+      h%address = c_open_segment_with(c_string(url), options)
     end if
-    h%address = c_open_segment_with(c_string(url), options)
   end function IW_open_segment_with
+
+  ! Texts for C are made by c_string in an argument, never by `allocate`, in which gfortran would write the
+  ! path of this file.
+  function open_with_token(url, options, token) result(address)
+    character(len=*), intent(in) :: url
+    type(c_open_options), intent(inout), target :: options
+    character(kind=c_char), intent(in), target :: token(*)
+    type(c_ptr) :: address
+
+    options%token = c_loc(token(1))
+    address = c_open_segment_with(c_string(url), options)
+  end function open_with_token
 
   function IW_is_open(h) result(is_open)
     type(IW_handle_t), intent(in) :: h
@@ -230,16 +240,23 @@ contains
     integer(c_int64_t), intent(in) :: count
     character(len=*), intent(in), optional :: name
     type(c_ptr) :: block
-    character(kind=c_char), allocatable, target :: characters(:)
 
-    if (.not. present(name)) then
+    if (present(name)) then
+      block = malloc_with_name(h, t, c_count(count), c_string(name))
+    else
       block = c_malloc_array(h%address, t, c_count(count), c_null_ptr)
-      return
     end if
-    allocate (characters(len_trim(name) + 1))
-    characters = c_string(name)
-    block = c_malloc_array(h%address, t, c_count(count), c_loc(characters))
   end function malloc_long_array
+
+  function malloc_with_name(h, t, count, name) result(block)
+    type(IW_handle_t), intent(in) :: h
+    type(c_ptr), intent(in) :: t
+    integer(c_size_t), intent(in) :: count
+    character(kind=c_char), intent(in), target :: name(*)
+    type(c_ptr) :: block
+
+    block = c_malloc_array(h%address, t, count, c_loc(name(1)))
+  end function malloc_with_name
 
   ! More than this machine's memory can hold, or less than nothing, is C's largest number: the library
   ! refuses it.
@@ -265,9 +282,8 @@ contains
     type(c_ptr), intent(in) :: field
     character(len=*), intent(in) :: text
     integer(c_int) :: status
-    character(kind=c_char), allocatable, target :: characters(:)
+    character(kind=c_char), target :: characters(len(text) + 1)
 
-    allocate (characters(len(text) + 1))
     characters = transfer(text // ' ', characters)
     status = c_assign(h%address, field, c_loc(characters), len(text, kind=c_size_t))
   end function assign_text

@@ -49,7 +49,7 @@ contains
     character(len=:), allocatable :: text
     integer :: i
 
-    allocate (character(len=length_of(characters)) :: text)
+    text = repeat(' ', length_of(characters))
     do i = 1, len(text)
       text(i:i) = characters(i)
     end do
