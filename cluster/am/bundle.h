@@ -53,7 +53,7 @@ struct Connection {
   fabric::Address address;  // the peer's
   std::uint32_t own_id = 0, id_there = 0, endpoint_here = 0, endpoint_there = 0;
   Link link = Link::mapping;
-  int pins = 0;  // translations, and whoever else remembers it outside an Exclusion
+  int pins = 0;  // translations, arrivals, and whoever else remembers it outside an Exclusion
   std::vector<Record*> slots;
   std::vector<std::uint16_t> free_slots;
   RecordQueue unacknowledged;  // replies
@@ -196,6 +196,7 @@ class Bundle {
   // Receiving (receiving.cc).
   static void on_message(void* bundle, const fabric::Message& message);
   void take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block);
+  void take(Connection& connection, const HeadAndWords& got, std::span<const std::byte> block);
   void take_map(fabric::PeerId from, const Mapping& asked);
   void take_mapped(fabric::PeerId from, const Head& head, const Mapping& answer);
   void take_request(Connection& connection, const HeadAndWords& got,
@@ -212,7 +213,7 @@ class Bundle {
   void give_back(Connection& connection, Record* record, int status);
   void note_handled(Connection& connection);
   void note_said(Connection& connection);
-  void queue_message(const fabric::Message& message);
+  void queue_message(const fabric::Message& message, const Head& head);
   void heard(Connection& connection, std::uint32_t replies_handled);
   Record* take_slot_out(Connection& connection, std::uint16_t slot);
 
