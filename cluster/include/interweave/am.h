@@ -172,10 +172,17 @@ int AM_SetRequestWait(eb_t bundle, double seconds);
 
 /* ---- handlers and segment -------------------------------------------------------------------- */
 
-/* fn NULL: none. 0 is the handler of what comes back. BAD_ARG. */
+/* fn: a function of any of the types above, as it is; NULL: none. 0 is the handler of what comes
+ * back. BAD_ARG. */
 int AM_SetHandler(ep_t endpoint, handler_t handler, am_handler_fn fn);
 int AM_SetHandlerAny(ep_t endpoint, handler_t* handler,
-                     am_handler_fn fn);       /* BAD_ARG. RESOURCE: none is free */
+                     am_handler_fn fn); /* BAD_ARG. RESOURCE: none is free */
+/* So that no handler needs a cast. For C++ see the end. */
+#ifndef __cplusplus
+#define AM_SetHandler(endpoint, handler, fn) AM_SetHandler(endpoint, handler, (am_handler_fn)(fn))
+#define AM_SetHandlerAny(endpoint, handler, fn) \
+  AM_SetHandlerAny(endpoint, handler, (am_handler_fn)(fn))
+#endif
 int AM_GetNumHandlers(ep_t endpoint, int* n); /* BAD_ARG */
 int AM_SetNumHandlers(ep_t endpoint, int n);  /* 256 at first. BAD_ARG. IN_USE: one beyond is set */
 /* Where Xfer blocks go. nbytes 0: nowhere. BAD_ARG. */
@@ -347,6 +354,17 @@ int AMNS_Lookup(const char* string, en_t* name);
 int AMNS_Unregister(const char* string);
 
 #ifdef __cplusplus
+}
+#endif
+
+#ifdef __cplusplus
+template <typename... Args>
+int AM_SetHandler(ep_t endpoint, handler_t handler, void (*fn)(Args...)) {
+  return AM_SetHandler(endpoint, handler, reinterpret_cast<am_handler_fn>(fn));
+}
+template <typename... Args>
+int AM_SetHandlerAny(ep_t endpoint, handler_t* handler, void (*fn)(Args...)) {
+  return AM_SetHandlerAny(endpoint, handler, reinterpret_cast<am_handler_fn>(fn));
 }
 #endif
 
