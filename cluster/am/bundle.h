@@ -58,7 +58,11 @@ struct Connection {
   std::vector<std::uint16_t> free_slots;
   RecordQueue unacknowledged;  // replies
   std::uint32_t replies_acknowledged = 0, replies_handled = 0, replies_handled_said = 0;
-  bool is_listed = false;  // in the bundle's unsaid_
+  std::uint32_t replies_asked_about = 0;  // by `ask_handled`: as replies_sent() was
+  bool is_listed = false;                 // in the bundle's unsaid_
+  std::uint32_t replies_sent() const {
+    return replies_acknowledged + static_cast<std::uint32_t>(unacknowledged.size());
+  }
   bool has_outstanding() const { return free_slots.size() < slots.size(); }
   bool has_unsaid() const { return replies_handled_said != replies_handled; }
 };
@@ -161,12 +165,15 @@ class Bundle {
   int reply(Token& token, const Outgoing& message);
   // Tells who waits for it how many replies were handled here.
   void acknowledge();
+  bool is_all_handled();  // asks those who have not said so
 
   // Handles what waits. Inside an Exclusion.
   void run_arrivals();
   bool has_arrivals() const { return has_arrivals_.load(std::memory_order_relaxed); }
   void poll();
   int wait(fabric::Deadline deadline);
+  // Until all that was sent is handled or came back, handling what arrives. An AM_ result.
+  int flush(fabric::Deadline deadline);
 
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);

@@ -124,7 +124,10 @@ void Bundle::on_message(void* bundle, const fabric::Message& message) {
   HeadAndWords got;
   if (!read(message, &got)) return;
   self.messages_received++;
-  if (self.must_queue(message.by_service) && !is_own(got.head.kind)) {
+  // Whether all is handled is said behind what waits, and else at once.
+  const bool must_queue = got.head.kind == Kind::ask_handled ? self.has_arrivals()
+                                                             : self.must_queue(message.by_service);
+  if (must_queue && !is_own(got.head.kind)) {
     self.queue_message(message, got.head);
     return;
   }
@@ -171,6 +174,8 @@ void Bundle::take(Connection& connection, const HeadAndWords& got,
       return take_returned_request(connection, head);
     case Kind::returned_reply:
       return take_returned_reply(connection, got);
+    case Kind::ask_handled:
+      return send_control(connection, Kind::acknowledge, Head{});
     case Kind::gone:
       return end(connection, EBADENDPOINT);
     default:
