@@ -235,6 +235,17 @@ TEST(Calls, TellWhatWasSet) {
   EXPECT_EQ(handlers, AM_MaxNumHandlers());
 }
 
+extern "C" int set_uncast_handlers(ep_t endpoint);
+
+TEST(Calls, TakeHandlersWithoutACast) {
+  const Library library;
+  const Endpoint here;
+  EXPECT_EQ(set_uncast_handlers(here.ep), AM_OK);
+  void (*const in_cpp)(void*, int) = [](void*, int) {};
+  EXPECT_EQ(AM_SetHandler(here.ep, 9, in_cpp), AM_OK);
+  EXPECT_EQ(AM_SetHandler(here.ep, 9, nullptr), AM_OK);
+}
+
 TEST(Calls, TellTheLimitsThatHold) {
   const Library library;
   const Endpoint here;

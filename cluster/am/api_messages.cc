@@ -13,6 +13,12 @@ using iw::fabric::Exclusion;
 
 namespace {
 
+Clock::time_point after(double seconds) {
+  constexpr double seconds_max = 1e6;
+  const std::chrono::duration<double> left(std::min(seconds, seconds_max));
+  return Clock::now() + std::chrono::ceil<Clock::duration>(left);
+}
+
 std::span<const std::byte> bytes_of(const void* block, std::size_t nbytes) {
   return {static_cast<const std::byte*>(block), nbytes};
 }
@@ -201,9 +207,13 @@ int AM_WaitFor(eb_t bundle, double seconds) {
   int mask = AM_NOEVENTS;
   AM_GetEventMask(bundle, &mask);
   if (mask == AM_NOEVENTS) return AM_ERR_BAD_ARG;
-  constexpr double seconds_max = 1e6;
-  const std::chrono::duration<double> left(std::min(seconds, seconds_max));
-  return bundle->wait(Clock::now() + std::chrono::ceil<Clock::duration>(left));
+  return bundle->wait(after(seconds));
+}
+
+int AM_Flush(eb_t bundle, double seconds) {
+  if (bundle == nullptr || !std::isfinite(seconds) || seconds < 0) return AM_ERR_BAD_ARG;
+  if (bundle->worker().in_handler() || iw::am::in_any_handler()) return AM_ERR_RESOURCE;
+  return bundle->flush(after(seconds));
 }
 
 int AM_Wait(eb_t bundle) {

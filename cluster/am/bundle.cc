@@ -280,4 +280,13 @@ int Bundle::wait(fabric::Deadline deadline) {
   return status == fabric::Status::ok ? AM_OK : AM_ERR_NOT_SENT;
 }
 
+int Bundle::flush(fabric::Deadline deadline) {
+  const auto is_done = [this] {
+    run_arrivals();
+    return is_all_handled();
+  };
+  const fabric::Status status = worker_->wait(is_done, deadline);
+  return status == fabric::Status::ok ? AM_OK : AM_ERR_NOT_SENT;
+}
+
 }  // namespace iw::am

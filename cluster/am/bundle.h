@@ -53,12 +53,16 @@ struct Connection {
   fabric::Address address;  // the peer's
   std::uint32_t own_id = 0, id_there = 0, endpoint_here = 0, endpoint_there = 0;
   Link link = Link::mapping;
-  int pins = 0;  // translations, and whoever else remembers it outside an Exclusion
+  int pins = 0;  // translations, arrivals, and whoever else remembers it outside an Exclusion
   std::vector<Record*> slots;
   std::vector<std::uint16_t> free_slots;
   RecordQueue unacknowledged;  // replies
   std::uint32_t replies_acknowledged = 0, replies_handled = 0, replies_handled_said = 0;
-  bool is_listed = false;  // in the bundle's unsaid_
+  std::uint32_t replies_asked_about = 0;  // by `ask_handled`: as replies_sent() was
+  bool is_listed = false;                 // in the bundle's unsaid_
+  std::uint32_t replies_sent() const {
+    return replies_acknowledged + static_cast<std::uint32_t>(unacknowledged.size());
+  }
   bool has_outstanding() const { return free_slots.size() < slots.size(); }
   bool has_unsaid() const { return replies_handled_said != replies_handled; }
 };
@@ -161,12 +165,15 @@ class Bundle {
   int reply(Token& token, const Outgoing& message);
   // Tells who waits for it how many replies were handled here.
   void acknowledge();
+  bool is_all_handled();  // asks those who have not said so
 
   // Handles what waits. Inside an Exclusion.
   void run_arrivals();
   bool has_arrivals() const { return has_arrivals_.load(std::memory_order_relaxed); }
   void poll();
   int wait(fabric::Deadline deadline);
+  // Until all that was sent is handled or came back, handling what arrives. An AM_ result.
+  int flush(fabric::Deadline deadline);
 
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);
@@ -196,6 +203,7 @@ class Bundle {
   // Receiving (receiving.cc).
   static void on_message(void* bundle, const fabric::Message& message);
   void take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block);
+  void take(Connection& connection, const HeadAndWords& got, std::span<const std::byte> block);
   void take_map(fabric::PeerId from, const Mapping& asked);
   void take_mapped(fabric::PeerId from, const Head& head, const Mapping& answer);
   void take_request(Connection& connection, const HeadAndWords& got,
@@ -212,7 +220,7 @@ class Bundle {
   void give_back(Connection& connection, Record* record, int status);
   void note_handled(Connection& connection);
   void note_said(Connection& connection);
-  void queue_message(const fabric::Message& message);
+  void queue_message(const fabric::Message& message, const Head& head);
   void heard(Connection& connection, std::uint32_t replies_handled);
   Record* take_slot_out(Connection& connection, std::uint16_t slot);
 

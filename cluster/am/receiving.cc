@@ -124,21 +124,30 @@ void Bundle::on_message(void* bundle, const fabric::Message& message) {
   HeadAndWords got;
   if (!read(message, &got)) return;
   self.messages_received++;
-  if (self.must_queue(message.by_service) && !is_own(got.head.kind)) {
-    self.queue_message(message);
+  // Whether all is handled is said behind what waits, and else at once.
+  const bool must_queue = got.head.kind == Kind::ask_handled ? self.has_arrivals()
+                                                             : self.must_queue(message.by_service);
+  if (must_queue && !is_own(got.head.kind)) {
+    self.queue_message(message, got.head);
     return;
   }
   const InHandler mark;
   self.take(message.from, got, message.payload);
 }
 
-void Bundle::queue_message(const fabric::Message& message) {
+// The connection is looked up now: its sender may have died when this is run, which is no reason to
+// drop what has arrived.
+void Bundle::queue_message(const fabric::Message& message, const Head& head) {
+  Connection* const connection = connection_of(message.from, head);
+  if (connection == nullptr) return;
+  connection->pins++;
   const auto copy = [](fabric::Bytes bytes) { return std::vector(bytes.begin(), bytes.end()); };
-  queue(
-      [this, from = message.from, header = copy(message.header), payload = copy(message.payload)] {
-        HeadAndWords got;
-        if (read({from, header, payload, false}, &got)) take(from, got, payload);
-      });
+  queue([this, connection, header = copy(message.header), payload = copy(message.payload)] {
+    HeadAndWords got;
+    const bool is_open = connection->link == Link::open;
+    if (is_open && read({no_peer, header, payload, false}, &got)) take(*connection, got, payload);
+    unpin(*connection);
+  });
 }
 
 void Bundle::take(fabric::PeerId from, const HeadAndWords& got, std::span<const std::byte> block) {
@@ -149,19 +158,26 @@ void Bundle::take(fabric::PeerId from, const HeadAndWords& got, std::span<const 
     return head.kind == Kind::map ? take_map(from, mapping) : take_mapped(from, head, mapping);
   }
   Connection* connection = connection_of(from, head);
-  if (connection == nullptr) return;
-  heard(*connection, head.replies_handled);
+  if (connection != nullptr) take(*connection, got, block);
+}
+
+void Bundle::take(Connection& connection, const HeadAndWords& got,
+                  std::span<const std::byte> block) {
+  const Head& head = got.head;
+  heard(connection, head.replies_handled);
   switch (head.kind) {
     case Kind::request:
-      return take_request(*connection, got, block);
+      return take_request(connection, got, block);
     case Kind::reply:
-      return take_reply(*connection, got, block);
+      return take_reply(connection, got, block);
     case Kind::returned_request:
-      return take_returned_request(*connection, head);
+      return take_returned_request(connection, head);
     case Kind::returned_reply:
-      return take_returned_reply(*connection, got);
+      return take_returned_reply(connection, got);
+    case Kind::ask_handled:
+      return send_control(connection, Kind::acknowledge, Head{});
     case Kind::gone:
-      return end(*connection, EBADENDPOINT);
+      return end(connection, EBADENDPOINT);
     default:
       return;
   }
@@ -304,6 +320,7 @@ void Bundle::give_back(Connection& connection, Record* record, int status) {
 }
 
 // Its connections speak to nobody from here on, since another may become the peer of that number.
+// They end behind what has arrived by them and waits for the program to poll.
 void Bundle::on_death(fabric::PeerId peer) {
   std::vector<Connection*> ended;
   for (const auto& each : connections_) {

@@ -134,4 +134,20 @@ void Bundle::acknowledge() {
   }
 }
 
+// A request that is handled is answered. Of a reply its receiver says so when it sends something
+// anyway, or polls in vain.
+bool Bundle::is_all_handled() {
+  bool is_all = true;
+  for (const auto& each : connections_) {
+    if (each == nullptr || each->link != Link::open) continue;
+    const bool is_handled = each->unacknowledged.size() == 0;
+    if (!is_handled && each->replies_asked_about != each->replies_sent()) {
+      each->replies_asked_about = each->replies_sent();
+      send_control(*each, Kind::ask_handled, Head{});
+    }
+    is_all = is_all && is_handled && !each->has_outstanding();
+  }
+  return is_all;
+}
+
 }  // namespace iw::am

@@ -18,7 +18,8 @@ enum class Kind : std::uint8_t {
   acknowledge,       // only `replies_handled`
   map,               // these three carry a Mapping
   mapped,
-  gone,  // the endpoint was freed
+  gone,         // the endpoint was freed
+  ask_handled,  // to be answered by `acknowledge`, behind all that was sent before
 };
 
 enum class Category : std::uint8_t { words = 1, block, xfer, get };  // of requests and replies

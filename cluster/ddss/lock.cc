@@ -83,8 +83,7 @@ int Lock::try_acquire(Hold hold) {
     const bool is_free = queue.tail != frozen && queue.ticket == unpack_turn(words.turn).ticket() &&
                          (hold == Hold::shared || queue.sharers == 0);
     if (!is_free) {
-      const bool is_dead_ones = is_to_be_recovered(words);
-      if (is_dead_ones && !is_recovery_ordered_.exchange(true)) neighbours_.order_recovery(key_);
+      if (is_to_be_recovered(words)) order_recovery();
       return DDSS_EBUSY;
     }
     enter(hold);

@@ -8,7 +8,9 @@
 //
 // Invariants: while a holding is in_flight the words may just be changing for it, and a survey says
 // busy; a survey that counts a holding keeps it from being let go until the lock is made anew. A
-// waiting holding that was surveyed must ask again, whatever it saw since.
+// waiting holding that was surveyed must ask again, whatever it saw since. A recovery freezes the
+// queue only as it was when it was found to be recovered, and changes words only while the queue is
+// frozen by its own node, of which one thread at a time recovers.
 #pragma once
 
 #include <atomic>
@@ -28,6 +30,7 @@ struct Survey {
   std::uint32_t sharers = 0;
   std::uint32_t puts = 0;            // under DDSS_VERSION, begun and not done
   std::uint32_t exclusive_node = 0;  // its number + 1; 0: nobody
+  std::uint32_t newest = 0;          // the highest number of a node that is known there
   void add(const Survey& other);
 };
 
@@ -37,8 +40,9 @@ class Neighbours {
   virtual ~Neighbours() = default;
   virtual NodeNumber number() const = 0;
   virtual std::uint64_t deaths() const = 0;  // see Members
-  virtual bool is_present(NodeNumber number) const = 0;
-  // Of all nodes together.
+  // False of a node that is not known yet.
+  virtual bool is_gone(NodeNumber number) const = 0;
+  // Of all nodes together that may have reached the lock before the call.
   virtual int survey(Key key, Survey* found) = 0;
   // Has the lock's recover_as_ordered() called soon, by another thread.
   virtual void order_recovery(Key key) = 0;
@@ -123,9 +127,13 @@ class Lock {
 
   int look(LockWords* words) const;
   bool is_to_be_recovered(const LockWords& words) const;
-  int recover();
+  void order_recovery();
+  int recover(const LockWords& words);
+  int abandon_recovery(std::uint64_t queue_before, int error);
   int make_anew(const Survey& found, std::uint64_t begun, std::uint64_t deaths);
+  int look_at_own_freeze(std::uint64_t* queue) const;
   int set_word(std::size_t member, std::uint64_t value) const;
+  int set_queue(std::uint64_t value) const;
 
   Neighbours& neighbours_;
   const Key key_;
@@ -133,7 +141,9 @@ class Lock {
   const std::uint64_t offset_;  // of the words
   Repair repair_;
   std::atomic<bool> is_recovery_ordered_{false};
-  mutable std::mutex mutex_;  // never held during a call of the fabric
+  std::atomic<bool> is_recovering_{false};   // a thread of this node is at it
+  std::atomic<bool> is_left_frozen_{false};  // perhaps, by this node, which alone can recover it
+  mutable std::mutex mutex_;                 // never held during a call of the fabric
   std::vector<Holding> holdings_;
 };
 

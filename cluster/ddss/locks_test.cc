@@ -1,6 +1,9 @@
 // Locks of several processes: exclusion, sharing, order; holders and waiters that die, stop or give
 // up.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <random>
@@ -322,10 +325,41 @@ TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {
   EXPECT_EQ(tell(patient, "r"), 0);
 }
 
+// Who is inside the lock, noted by each worker in memory that is not of DDSS. What one that is to
+// be killed left there does not count.
+struct Witness {
+  enum Hold : int { none, shared, exclusive };
+  static constexpr std::size_t size = 4096;
+  struct Place {
+    std::atomic<int> hold, is_to_die;
+  };
+  std::array<Place, 16> places;
+
+  static Witness* map(int fd) {
+    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<Witness*>(memory);
+  }
+  // False if another is inside who must not be.
+  bool enter(std::size_t own, Hold hold) {
+    places[own].hold = hold;
+    for (std::size_t i = 0; i < places.size(); i++) {
+      const int there = places[i].hold;
+      const bool is_excluded = there == exclusive || (there == shared && hold == exclusive);
+      if (i != own && is_excluded && places[i].is_to_die == 0) return false;
+    }
+    return true;
+  }
+  void leave(std::size_t own) { places[own].hold = none; }
+};
+
 // Counts under the lock, exclusively or together with those who look, until it is killed or told
 // the number of times; the counter is two words that must be equal.
 ROLE(worker) {
   if (!join(parent)) return 1;
+  const int file = open(parent.hear_text().c_str(), O_RDWR | O_CLOEXEC);
+  const auto own = parent.hear_value<std::size_t>();
+  Witness* const witness = Witness::map(file);
+  if (witness == nullptr) return 11;
   const ddss_key_t key = key_of(parent.hear_text());
   const int times = parent.hear_value<int>();
   std::mt19937 random(parent.hear_value<unsigned>());
@@ -339,6 +373,7 @@ ROLE(worker) {
     std::uint64_t words[2];
     if (random() % 3 == 0) {
       if (ddss_acquire_lock(key) != 0) return 2;
+      if (!witness->enter(own, Witness::exclusive)) return 12;
       if (ddss_get(key, words, sizeof words) != 0) return 3;
       words[0]++;
       if (ddss_put(key, words, 8) != 0) return 4;
@@ -346,10 +381,12 @@ ROLE(worker) {
       if (ddss_put(key, words, sizeof words) != 0) return 5;
     } else {
       if (ddss_acquire_shared_lock(key) != 0) return 6;
+      if (!witness->enter(own, Witness::shared)) return 13;
       if (ddss_get(key, words, sizeof words) != 0) return 7;
       // One that was killed between its puts leaves the first a step ahead.
       if (words[0] - words[1] > 1) return 8;
     }
+    witness->leave(own);
     if (ddss_release_lock(key) != 0) return 9;
   }
   parent.say("done");
@@ -361,8 +398,15 @@ TEST_P(Locks, SurviveWorkersThatAreKilledAndStoppedAtRandom) {
   std::mt19937 random = iw::testing::seeded_random();
   const ddss_key_t key = allocate_on(0, 16, DDSS_NULL);
   constexpr int workers = 5;
+  const int file = memfd_create("witness", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, Witness::size), 0);
+  Witness* const witness = Witness::map(file);
+  ASSERT_NE(witness, nullptr);
+  const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file);
   for (int i = 0; i < workers; i++) {
     Child& child = add("worker");
+    child.line().say(path);
+    child.line().say_value<std::size_t>(static_cast<std::size_t>(i));
     child.line().say(text_of(key));
     child.line().say_value(i < 2 ? 1 << 30 : is_shared_memory() ? 2000 : 100);
     child.line().say_value<unsigned>(random());
@@ -377,12 +421,17 @@ TEST_P(Locks, SurviveWorkersThatAreKilledAndStoppedAtRandom) {
     std::uint64_t words[2];
     EXPECT_EQ(ddss_get(key, words, sizeof words), 0);
     child.go_on();
-    if (i == 7) children_[0].kill();
-    if (i == 13) children_[1].kill();
+    for (const auto& [turn, victim] : {std::pair(7, 0u), std::pair(13, 1u)}) {
+      if (i != turn) continue;
+      witness->places[victim].is_to_die = 1;
+      children_[victim].kill();
+    }
   }
   for (int i = 2; i < workers; i++) {
     EXPECT_EQ(children_[static_cast<std::size_t>(i)].line().hear_text(), "done");
   }
   EXPECT_EQ(ddss_acquire_lock(key), 0);
   EXPECT_EQ(ddss_release_lock(key), 0);
+  munmap(witness, Witness::size);
+  close(file);
 }

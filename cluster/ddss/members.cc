@@ -116,6 +116,12 @@ bool Members::is_present(NodeNumber number) const {
   return found != members_.end() && !found->second.is_gone;
 }
 
+bool Members::is_gone(NodeNumber number) const {
+  const std::lock_guard held(mutex_);
+  const auto found = members_.find(number);
+  return found == members_.end() ? number < own_ : found->second.is_gone;
+}
+
 void Members::close_links() {
   std::vector<std::unique_ptr<fabric::Window>> windows;
   const std::lock_guard held(mutex_);

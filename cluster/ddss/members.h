@@ -41,6 +41,9 @@ class Members {
   NodeNumber newest() const;                // 0: none is known
   bool is_known(NodeNumber number) const;
   bool is_present(NodeNumber number) const;
+  // Of a number that is not known, true if it is below this node's; else the news of the node's
+  // coming may be under way.
+  bool is_gone(NodeNumber number) const;
   std::size_t count() const;
   // Stands for the set of all that are gone, equal at all nodes once they have heard of them; 0:
   // none is.

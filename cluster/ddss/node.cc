@@ -159,8 +159,6 @@ int Node::await_nodes(int count) {
   return error_of(worker_->wait(are_there, fabric::Clock::now() + options_.timeout));
 }
 
-bool Node::is_present(NodeNumber number) const { return members_->is_present(number); }
-
 void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
   CreateAsked create;
   DescribeAsked describe;
@@ -220,7 +218,9 @@ void Node::serve_names(fabric::Bytes asked, Caller caller) {
 
 Survey Node::survey_here(Key key) {
   const auto segment = known(key);
-  return segment == nullptr ? Survey{} : segment->survey();
+  Survey found = segment == nullptr ? Survey{} : segment->survey();
+  found.newest = members_->newest();
+  return found;
 }
 
 }  // namespace iw::ddss

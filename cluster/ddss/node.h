@@ -69,7 +69,7 @@ class Node final : public Backend, private Neighbours {
   // The lock's neighbours.
   NodeNumber number() const override { return static_cast<NodeNumber>(number_.load()); }
   std::uint64_t deaths() const override { return members_->deaths(); }
-  bool is_present(NodeNumber number) const override;
+  bool is_gone(NodeNumber number) const override { return members_->is_gone(number); }
   int survey(Key key, Survey* found) override;
   void order_recovery(Key key) override;
   int store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from) override;
@@ -80,6 +80,7 @@ class Node final : public Backend, private Neighbours {
   void serve_claims(Question question, fabric::Bytes asked, Caller caller);
   void serve_names(fabric::Bytes asked, Caller caller);
   Survey survey_here(Key key);
+  int survey_one(NodeNumber whom, Key key, fabric::Deadline deadline, Survey* found);
 
   // Who takes part. As handlers, but for the last two.
   void hear_of_members();

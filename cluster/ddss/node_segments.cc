@@ -301,21 +301,34 @@ void Node::unlock_all() {
   }
 }
 
+// Asked again until none of its threads is busy. DDSS_ENODE: it is gone.
+int Node::survey_one(NodeNumber whom, Key key, fabric::Deadline deadline, Survey* found) {
+  for (;;) {
+    *found = Survey{};
+    const int error = whom == number() ? 0 : ask(whom, Question::survey, KeyAsked{key}, found);
+    if (error != 0) return error;
+    if (whom == number()) *found = survey_here(key);
+    if (found->is_busy == 0) return 0;
+    if (fabric::Clock::now() > deadline) return DDSS_ETIMEDOUT;
+    std::this_thread::yield();
+  }
+}
+
+// A node that has the lock may have come before the news of its coming are here. But the founder,
+// who took it in, knows it, and says so.
 int Node::survey(Key key, Survey* found) {
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
-  for (const NodeNumber each : members_->present()) {
+  const auto newest = [&] {
+    return std::min<std::uint32_t>(std::max<std::uint32_t>(members_->newest(), found->newest),
+                                   nodes_max - 1);
+  };
+  for (std::uint32_t each = 0; each <= newest(); each++) {
+    const auto whom = static_cast<NodeNumber>(each);
+    if (members_->is_gone(whom)) continue;
     Survey one;
-    for (;;) {
-      one = Survey{};
-      const int error = each == number() ? 0 : ask(each, Question::survey, KeyAsked{key}, &one);
-      if (each == number()) one = survey_here(key);
-      if (error == DDSS_ENODE) break;  // it died meanwhile
-      if (error != 0) return error;
-      if (one.is_busy == 0) break;
-      if (fabric::Clock::now() > deadline) return DDSS_ETIMEDOUT;
-      std::this_thread::yield();
-    }
-    found->add(one);
+    const int error = survey_one(whom, key, deadline, &one);
+    if (error == 0) found->add(one);
+    if (error != 0 && error != DDSS_ENODE) return error;
   }
   return 0;
 }

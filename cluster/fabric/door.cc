@@ -76,7 +76,7 @@ bool Door::watch_fd(int fd) const {
 
 void Door::watch_listener(bool is_watched) const {
   epoll_event event{};
-  event.events = is_watched ? EPOLLIN : 0;
+  if (is_watched) event.events = EPOLLIN;
   event.data.fd = listener_;
   epoll_ctl(epoll_, EPOLL_CTL_MOD, listener_, &event);
 }

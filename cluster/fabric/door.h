@@ -50,8 +50,8 @@ class Door {
  private:
   struct Caller {
     Deadline speaks_until{};  // of a stranger
-    std::vector<std::byte> received;
-    ProcessName name;
+    std::vector<std::byte> received{};
+    ProcessName name{};
     bool is_lifeline = false;
   };
   void accept_all();

@@ -175,7 +175,9 @@ TEST_P(Fabrics, AStoppedTargetIsReachedExactlyWhereAccessIsOnesided) {
                             ? here.worker->get(*seen.window, 0, got, deadline)
                             : here.worker->fetch_add(*seen.window, 8192, 5, &before, deadline);
     EXPECT_EQ(done, is_onesided ? Status::ok : Status::timed_out) << to_string(done);
-    if (operation == Operation::get && is_onesided) EXPECT_EQ(got, sent);
+    if (operation == Operation::get && is_onesided) {
+      EXPECT_EQ(got, sent);
+    }
   }
   target.go_on();
   EXPECT_EQ(here.worker->get(*seen.window, 0, got, soon()), Status::ok);
@@ -460,7 +462,7 @@ TEST_P(Fabrics, WhatAHandlerSendsToItsOwnWorkerIsHandledAfterIt) {
     Worker* worker;
     PeerId itself = 0;
     bool is_inside = false;
-    std::vector<std::string> heard;
+    std::vector<std::string> heard{};
   } seen{here.worker.get()};
   seen.itself = here.connect(here.worker->address());
   here.worker->set_handler(

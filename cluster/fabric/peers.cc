@@ -312,6 +312,8 @@ void UcxWorker::note_death(const ProcessName& process) {
   wake();
 }
 
+// What they sent last is here already, at least of those on this machine, but the news of their end
+// comes another way and may overtake it. So it is handled first.
 void UcxWorker::bury_the_dead() {
   std::vector<ProcessName> dead;
   {
@@ -319,11 +321,25 @@ void UcxWorker::bury_the_dead() {
     dead.swap(dead_);
     has_dead_ = false;
   }
-  for (std::size_t place = 0; place < peers_.size(); place++) {
-    const Peer& peer = peers_[place];
-    const auto is_it = [&](const ProcessName& name) { return name == peer.parts.process; };
-    if (std::any_of(dead.begin(), dead.end(), is_it)) fail(peer.id, Status::peer_dead);
+  handle_what_is_here();
+  after_progress_.emplace_back([this, dead = std::move(dead)] {
+    for (std::size_t place = 0; place < peers_.size(); place++) {
+      const Peer& peer = peers_[place];
+      const auto is_it = [&](const ProcessName& name) { return name == peer.parts.process; };
+      if (std::any_of(dead.begin(), dead.end(), is_it)) fail(peer.id, Status::peer_dead);
+    }
+  });
+}
+
+// The bound is far above what the transports' buffers hold; others may be sending all the time.
+void UcxWorker::handle_what_is_here() {
+  constexpr int looks_max = 4096;
+  constexpr int quiet_looks = 8;  // one may find no more than a part of a message
+  is_progressing_ = true;
+  for (int looks = 0, quiet = 0; looks < looks_max && quiet < quiet_looks; looks++) {
+    quiet = ucp_worker_progress(worker_) == 0 ? quiet + 1 : 0;
   }
+  is_progressing_ = false;
 }
 
 void UcxWorker::fail(PeerId id, Status why) {

@@ -1,5 +1,6 @@
 #include "fabric/service.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -14,7 +15,6 @@
 namespace iw::fabric {
 namespace {
 
-constexpr int tick_ms = 1;
 // Some transports lose a wake-up now and then (soft RoCE does).
 constexpr int sleep_ms_max = 250;
 // How long handlers may run before others' are run by another thread.
@@ -151,24 +151,31 @@ bool Service::wait_for_duty() {
 
 void Service::be_on_duty() {
   const std::uint64_t duty = duty_;
-  bool is_tick = true;
+  Deadline next = Clock::now();
   while (!is_stopping_ && is_on_duty(duty)) {
-    if (!is_tick) {
+    if (next == Deadline::max()) {
       is_asleep_ = true;  // whoever changes something from here on nudges
-      is_tick = round(duty);
+      next = round(duty);
       if (!is_on_duty(duty)) return;
-      if (is_tick) is_asleep_ = false;
+      if (next != Deadline::max()) is_asleep_ = false;
     }
-    sleep(is_tick);
+    sleep(next);
     is_asleep_ = false;
     door_.handle();
-    is_tick = round(duty);
+    next = round(duty);
   }
 }
 
-void Service::sleep(bool is_tick) {
+void Service::sleep(Deadline until) {
+  int timeout_ms = sleep_ms_max;
+  if (until != Deadline::max()) {
+    timeout_ms = 0;
+    const auto left = std::chrono::nanoseconds(until - Clock::now()).count();
+    pollfd all{epoll_, POLLIN, 0};
+    const timespec timeout{0, left};  // less than a second
+    if (left > 0) ppoll(&all, 1, &timeout, nullptr);
+  }
   epoll_event events[16];
-  const int timeout_ms = is_busy_ ? 0 : is_tick ? tick_ms : sleep_ms_max;
   const int count = epoll_wait(epoll_, events, 16, timeout_ms);
   for (int i = 0; i < count; i++) {
     if (events[i].data.fd != nudge_fd_) continue;
@@ -177,31 +184,36 @@ void Service::sleep(bool is_tick) {
   }
 }
 
-bool Service::round(std::uint64_t duty) {
+Deadline Service::round(std::uint64_t duty) {
   Lock held(mutex_);
-  bool must_follow = false;
-  is_busy_ = false;
+  Deadline next = Deadline::max();
+  const Deadline now = Clock::now();
   const std::uint64_t changes = changes_;
   for (std::size_t i = 0; i < clients_.size(); i++) {
-    const Care care = look_after(*clients_[i], held);
-    if (!is_on_duty(duty)) return true;
-    is_busy_ = is_busy_ || care == Care::busy;
-    must_follow = must_follow || care == Care::polled || care == Care::busy;
+    const Care care = look_after(*clients_[i], now, held);
+    if (!is_on_duty(duty) || changes_ != changes) return now;
+    if (care == Care::busy) next = now;
+    if (care == Care::polled) next = std::min(next, clients_[i]->leave.until());
   }
-  return must_follow || changes_ != changes;
+  return next;
 }
 
-Service::Care Service::look_after(Client& client, Lock& held) {
+Service::Care Service::look_after(Client& client, Deadline now, Lock& held) {
   if (client.is_served) return Care::waited_on;  // who does nudges
+  if (!client.leave.is_over(now)) return Care::polled;
   const std::uint64_t polls = client.worker->polls();
   const bool has_moved = polls != client.polls;
   client.polls = polls;
-  if (has_moved) return Care::polled;
-  if (client.worker->is_waited_on()) return Care::waited_on;
-  return serve(client, held);
+  if (has_moved) {
+    client.leave.prolong(now);
+    return Care::polled;
+  }
+  if (!client.worker->is_waited_on()) return serve(client, now, held);
+  client.leave.end();
+  return Care::waited_on;
 }
 
-Service::Care Service::serve(Client& client, Lock& held) {
+Service::Care Service::serve(Client& client, Deadline now, Lock& held) {
   const std::uint64_t duty = duty_;
   client.is_served = is_serving_ = true;
   serving_++;
@@ -216,6 +228,11 @@ Service::Care Service::serve(Client& client, Lock& held) {
   client.is_served = false;
   served_.notify_all();
   if (served == UcxWorker::Served::armed) watch(client);
+  if (served == UcxWorker::Served::in_use) {
+    client.leave.prolong(now);
+  } else {
+    client.leave.end();
+  }
   if (is_on_duty(duty)) {
     is_serving_ = false;
   } else {

@@ -1,10 +1,10 @@
 // The service threads: progress the workers that nobody polls or waits on, and keep the door.
 //
-// One is on duty. It looks at a worker's count of polls. While that moves, or a thread waits on the
-// worker, it leaves the worker alone, and looks again after a tick. Else it progresses the worker,
-// arms it and sleeps until something arrives. When it has armed all, or the rest are waited on by
-// threads that sleep themselves, it sleeps without a tick; then whoever stops waiting, or leaves
-// something under way, nudges it.
+// One is on duty. It looks at a worker's count of polls. While that moves it leaves the worker
+// alone for a while (leave.h), and while a thread waits on the worker. Else it progresses the
+// worker, arms it and sleeps until something arrives. When it has armed all, or the rest are waited
+// on by threads that sleep themselves, it sleeps until it is nudged: by whoever stops waiting, or
+// leaves something under way.
 //
 // A handler that takes long holds up its own worker only: one of the threads is on duty, another is
 // relief and waits for a timer that runs while a worker is progressed; when it has run out the
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "fabric/door.h"
+#include "fabric/leave.h"
 
 namespace iw::fabric {
 
@@ -50,6 +51,7 @@ class Service {
   struct Client {
     UcxWorker* worker;
     std::uint64_t polls = 0;
+    Leave leave{};
     bool is_watched = false;  // its descriptor is in the set
     bool is_served = false;   // a thread progresses it
   };
@@ -59,12 +61,12 @@ class Service {
   // The thread on duty.
   void be_on_duty();
   bool is_on_duty(std::uint64_t duty) const { return duty_ == duty; }
-  Care look_after(Client& client, Lock& held);
-  Care serve(Client& client, Lock& held);
-  bool round(std::uint64_t duty);  // true: another must follow within a tick
+  Care look_after(Client& client, Deadline now, Lock& held);
+  Care serve(Client& client, Deadline now, Lock& held);
+  Deadline round(std::uint64_t duty);  // when another must follow; max(): only when it is nudged
   void watch(Client& client);
   void nudge();
-  void sleep(bool is_tick);
+  void sleep(Deadline until);
 
   // The relief.
   void run();
@@ -80,7 +82,6 @@ class Service {
   std::atomic<bool> is_asleep_{false};
   std::atomic<bool> is_stopping_{false};
   std::atomic<std::uint64_t> duty_{0};  // who is on duty: counts the changes
-  bool is_busy_ = false;                // of the thread on duty
 
   mutable std::mutex mutex_;
   std::condition_variable served_;

@@ -193,6 +193,7 @@ class UcxWorker final : public Worker {
   void say_goodbye_to_all();
   void progress_until_closed();
   void bury_the_dead();
+  void handle_what_is_here();
   ucs_status_t set_internal_handlers();
   static ucs_status_t on_hello(void*, const void*, std::size_t, void*, std::size_t,
                                const ucp_am_recv_param_t*);

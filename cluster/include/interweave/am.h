@@ -111,13 +111,14 @@ typedef void (*am_undeliverable_fn)(int status, op_t opcode, const am_returned_t
 
 /* Reads IW_FABRIC=auto|shm|tcp|verbs. Calls are counted. RESOURCE: no transport. */
 int AM_Init(void);
-/* The last one frees all bundles: they and their endpoints are not to be used any more, here as
- * after AM_FreeBundle. A program that exits without it may have threads that use them:
- * its peers hear of its end as of a process that died. */
+/* The last one frees all bundles, without waiting for their messages (AM_Flush does): they and
+ * their endpoints are not to be used any more, here as after AM_FreeBundle. A program that exits
+ * without it may have threads that use them: its peers hear of its end as of a process that died.
+ */
 int AM_Terminate(void);
-int AM_MaxShort(void);  /* words */
-int AM_MaxMedium(void); /* bytes of an I block */
-int AM_MaxLong(void);   /* bytes of an Xfer block */
+int AM_MaxShort(void);  /* words: 8 */
+int AM_MaxMedium(void); /* bytes of an I block: 16,384 */
+int AM_MaxLong(void);   /* bytes of an Xfer block: 262,144 */
 int AM_MaxNumHandlers(void);
 int AM_MaxNumTranslations(int* n);   /* BAD_ARG */
 int AM_MaxSegLength(size_t* nbytes); /* BAD_ARG */
@@ -172,10 +173,17 @@ int AM_SetRequestWait(eb_t bundle, double seconds);
 
 /* ---- handlers and segment -------------------------------------------------------------------- */
 
-/* fn NULL: none. 0 is the handler of what comes back. BAD_ARG. */
+/* fn: a function of any of the types above, as it is; NULL: none. 0 is the handler of what comes
+ * back. BAD_ARG. */
 int AM_SetHandler(ep_t endpoint, handler_t handler, am_handler_fn fn);
 int AM_SetHandlerAny(ep_t endpoint, handler_t* handler,
-                     am_handler_fn fn);       /* BAD_ARG. RESOURCE: none is free */
+                     am_handler_fn fn); /* BAD_ARG. RESOURCE: none is free */
+/* So that no handler needs a cast. For C++ see the end. */
+#ifndef __cplusplus
+#define AM_SetHandler(endpoint, handler, fn) AM_SetHandler(endpoint, handler, (am_handler_fn)(fn))
+#define AM_SetHandlerAny(endpoint, handler, fn) \
+  AM_SetHandlerAny(endpoint, handler, (am_handler_fn)(fn))
+#endif
 int AM_GetNumHandlers(ep_t endpoint, int* n); /* BAD_ARG */
 int AM_SetNumHandlers(ep_t endpoint, int n);  /* 256 at first. BAD_ARG. IN_USE: one beyond is set */
 /* Where Xfer blocks go. nbytes 0: nowhere. BAD_ARG. */
@@ -195,6 +203,11 @@ int AM_Wait(eb_t bundle);
 int AM_WaitSema(eb_t bundle);
 /* NOT_SENT: nothing came in time. */
 int AM_WaitFor(eb_t bundle, double seconds);
+/* Until all that the bundle's endpoints sent is handled by its receivers or came back, and handles
+ * what arrives meanwhile. To be called before AM_Terminate and AM_FreeBundle where the last
+ * messages matter: those wait for no handler. A receiver of an AM_SEQ bundle has to poll. BAD_ARG.
+ * RESOURCE: from a handler. NOT_SENT: something is not handled in time. */
+int AM_Flush(eb_t bundle, double seconds);
 /* How many messages the bundle has sent and received, the library's own among them. BAD_ARG. */
 int AM_GetMessageCounts(eb_t bundle, uint64_t* sent, uint64_t* received);
 /* How long AM_Wait polls before it blocks: 20e-6 at first. BAD_ARG. */
@@ -347,6 +360,17 @@ int AMNS_Lookup(const char* string, en_t* name);
 int AMNS_Unregister(const char* string);
 
 #ifdef __cplusplus
+}
+#endif
+
+#ifdef __cplusplus
+template <typename... Args>
+int AM_SetHandler(ep_t endpoint, handler_t handler, void (*fn)(Args...)) {
+  return AM_SetHandler(endpoint, handler, reinterpret_cast<am_handler_fn>(fn));
+}
+template <typename... Args>
+int AM_SetHandlerAny(ep_t endpoint, handler_t* handler, void (*fn)(Args...)) {
+  return AM_SetHandlerAny(endpoint, handler, reinterpret_cast<am_handler_fn>(fn));
 }
 #endif
 
