@@ -330,9 +330,10 @@ IW_mip_t IW_ptr_to_mip(const void* p) {
     const iw::types::UnitAt at =
         iw::types::unit_of_byte(*block.type, block.count, found.offset_bytes);
     if (!at.exact) {
-      return fail_null({error_code::BAD_POINTER, "the address is inside of a unit of " +
-                                                     block.type->spelled() +
-                                                     "; only the beginnings of units have MIPs"});
+      return fail_null(
+          {error_code::BAD_POINTER, "the address is inside of a unit of " + block.type->spelled() +
+                                        "; only the beginnings of units have MIPs, and strings "
+                                        "and unions are one unit each"});
     }
     return text_for_caller(iw::types::mip_text(url, block.serial, at.unit));
   } catch (const std::bad_alloc&) {

@@ -264,7 +264,10 @@ IW_API IW_type_t IW_laid_out(IW_type_t type);
 /* ---- Machine-independent pointers ---------------------------------------------------------------
  */
 
-/* For any pointer into an open segment; NULL with IW_EBAD_POINTER for others. */
+/* For a pointer to the first byte of a unit of an open segment; NULL with IW_EBAD_POINTER for
+ * others. Units are numbers, enums, pointers, whole strings (`string s<N>`) and whole unions:
+ * characters of a string and arms of a union have no MIP, and no pointer in a segment may lead to
+ * them (a release then fails with IW_EBAD_POINTER). */
 IW_API IW_mip_t IW_ptr_to_mip(const void* p);
 IW_API void IW_mip_free(IW_mip_t mip);
 
