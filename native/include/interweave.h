@@ -297,7 +297,7 @@ IW_API int IW_dispatch(void);
 /* ---- Statistics and log -------------------------------------------------------------------------
  */
 
-typedef struct IW_stats {
+typedef struct IW_stats_t {
   size_t size; /* sizeof(IW_stats_t), set by the caller; members may be added at the end */
   uint64_t bytes_sent, bytes_received;       /* frames about this segment */
   uint64_t messages_sent, messages_received; /* about this segment */
