@@ -1,4 +1,5 @@
 // The C functions of <interweave.h>: arguments checked, failures recorded for the calling thread.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -263,13 +264,15 @@ void* IW_next_block(IW_handle_t h, const void* after) {
 
 int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
   return guarded(h, [=]() -> Result {
-    if (out == nullptr || out->size < offsetof(IW_block_t, name) || out->size > sizeof *out) {
+    if (out == nullptr || out->size < offsetof(IW_block_t, name)) {
       return {error_code::BAD_ARGUMENT, "IW_block_t.size must be sizeof(IW_block_t)"};
     }
     IW_block_t found{};
-    found.size = out->size;
-    const Result result = h->describe_block(p, found);
-    if (result.ok()) std::memcpy(out, &found, out->size);
+    Result result = h->describe_block(p, found);
+    if (!result) return result;
+    // A program that was compiled with a newer header asks for more members than there are.
+    found.size = std::min(out->size, sizeof found);
+    std::memcpy(out, &found, found.size);
     return result;
   });
 }

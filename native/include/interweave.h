@@ -221,9 +221,10 @@ IW_API int IW_free(IW_handle_t h, void* block);
 
 /* Replaces the value of an owned field, that is `T x<>` or `string s<>` in a block of the segment:
  * `count` elements are copied from `src` (for a string: characters without the NUL). `field` is the
- * address of the field itself. Needs the writer lock. Structs with such fields may also be copied,
- * cleared and freed as they are: at the release each field has a value of its own, and values that
- * no field has any more are freed. */
+ * address of the field itself. `src` NULL gives zeros (not for strings). Elements with owned fields
+ * of their own need `src` NULL (else IW_EBAD_ARGUMENT): assign their fields afterwards. Needs the
+ * writer lock. Structs with such fields may also be copied, cleared and freed as they are: at the
+ * release each field has a value of its own, and values that no field has any more are freed. */
 IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
 
 /* The block after `after` in the order of serials; NULL gives the first, and is returned (with
@@ -243,7 +244,9 @@ typedef struct IW_block {
   int is_reserved; /* space only: the block is not part of the copy's version */
 } IW_block_t;
 
-/* The block of the segment that `p` points into. Needs a lock. IW_EBAD_POINTER: into none. */
+/* Fills the first `out->size` bytes of the description of the block that `p` points into; on return
+ * `size` says how many were filled. Needs a lock. IW_EBAD_POINTER: `p` points into no block of the
+ * segment. */
 IW_API int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out);
 
 /* Whether extents[0] x ... x extents[rank - 1] elements of so many bytes lie in one block from `p`
