@@ -211,13 +211,21 @@ int IW_wl_abort(IW_handle_t h) {
 int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x) {
   return guarded(h, [=]() -> Result {
     if (model < IW_FULL || model > IW_DIFF) {
-      return {error_code::BAD_ARGUMENT, "that is no coherence model"};
+      return {error_code::BAD_ARGUMENT,
+              "this number is not a coherence model; IW_FULL to IW_DIFF are"};
     }
     const bool needs_x = model == IW_DELTA || model == IW_TEMPORAL || model == IW_DIFF;
     if (needs_x && !(x >= 0)) {
-      return {error_code::BAD_ARGUMENT, "the bound x of the coherence model is negative"};
+      return {error_code::BAD_ARGUMENT,
+              "the bound x of the coherence model is negative or not a number"};
     }
-    h->set_bound({model_of(model), needs_x ? x : 0});
+    if (model == IW_DIFF && x > 100) {
+      return {error_code::BAD_ARGUMENT,
+              "the bound x of Diff coherence is more than 100; it is a percentage"};
+    }
+    constexpr double longest_s = 1e9;  // some 30 years: as nanoseconds it is a number, too
+    const double bound = model == IW_TEMPORAL ? std::min(x, longest_s) : x;
+    h->set_bound({model_of(model), needs_x ? bound : 0});
     return {};
   });
 }

@@ -153,9 +153,11 @@ IW_API int IW_wl_acquire(IW_handle_t h);
 /* Sends what changed and gives the lock back once the server has made the new version as durable as
  * the segment asks. On success the changes are committed. IW_EFENCED (lock lost) and
  * IW_EROLLED_BACK (connection lost): the lock is gone and the copy shows the version before the
- * acquire. IW_ESTORE_FULL and IW_ETIMED_OUT: the lock is still held; release again or abort. Other
- * refusals (IW_EQUOTA, IW_EBAD_POINTER, IW_EBAD_VALUE ...) that were found before sending leave the
- * lock held, too; found by the server they roll back. IW_errno's text says which. */
+ * acquire. IW_EUNREACHABLE (no answer before the timeout): the lock is gone, it is not known
+ * whether the changes were committed, and the next lock fetches the copy anew. IW_ESTORE_FULL and
+ * IW_ETIMED_OUT: the lock is still held; release again or abort. Other refusals (IW_EQUOTA,
+ * IW_EBAD_POINTER, IW_EBAD_VALUE ...) that were found before sending leave the lock held, too;
+ * found by the server they roll back. IW_errno's text says which. */
 IW_API int IW_wl_release(IW_handle_t h);
 
 /* Gives the lock back and undoes everything since the acquire: stores, allocations and frees. Ends
@@ -173,8 +175,10 @@ IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
 /* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) -----------------------------------
  */
 
-/* While the server tells of new versions, the newest one is the newest that it has told of (rule
- * FRESH-3). A reader that must see what another process has just released asks: IW_FRESH. */
+/* While the server tells of new versions, FULL and DELTA count from the newest version that it has
+ * told of (rule FRESH-3). On a busy machine that may be some hundred milliseconds, and as many
+ * versions as are made in that time, behind a release that has returned elsewhere. A reader that
+ * must see what another process has just released asks: IW_FRESH. */
 typedef enum IW_coherence {
   IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
   IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
@@ -184,7 +188,8 @@ typedef enum IW_coherence {
   IW_DIFF = 6      /* at most x per cent of the units changed since */
 } IW_coherence_t;
 
-/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. */
+/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. For DELTA and TEMPORAL it
+ * is 0 or more, for DIFF 0 to 100; anything else is IW_EBAD_ARGUMENT. */
 IW_API int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x);
 
 /* What a model of the user's own may look at. */
