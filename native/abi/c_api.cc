@@ -1,4 +1,5 @@
 // The C functions of <interweave.h>: arguments checked, failures recorded for the calling thread.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -210,13 +211,21 @@ int IW_wl_abort(IW_handle_t h) {
 int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x) {
   return guarded(h, [=]() -> Result {
     if (model < IW_FULL || model > IW_DIFF) {
-      return {error_code::BAD_ARGUMENT, "that is no coherence model"};
+      return {error_code::BAD_ARGUMENT,
+              "this number is not a coherence model; IW_FULL to IW_DIFF are"};
     }
     const bool needs_x = model == IW_DELTA || model == IW_TEMPORAL || model == IW_DIFF;
     if (needs_x && !(x >= 0)) {
-      return {error_code::BAD_ARGUMENT, "the bound x of the coherence model is negative"};
+      return {error_code::BAD_ARGUMENT,
+              "the bound x of the coherence model is negative or not a number"};
     }
-    h->set_bound({model_of(model), needs_x ? x : 0});
+    if (model == IW_DIFF && x > 100) {
+      return {error_code::BAD_ARGUMENT,
+              "the bound x of Diff coherence is more than 100; it is a percentage"};
+    }
+    constexpr double longest_s = 1e9;  // some 30 years: as nanoseconds it is a number, too
+    const double bound = model == IW_TEMPORAL ? std::min(x, longest_s) : x;
+    h->set_bound({model_of(model), needs_x ? bound : 0});
     return {};
   });
 }
@@ -263,13 +272,15 @@ void* IW_next_block(IW_handle_t h, const void* after) {
 
 int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
   return guarded(h, [=]() -> Result {
-    if (out == nullptr || out->size < offsetof(IW_block_t, name) || out->size > sizeof *out) {
+    if (out == nullptr || out->size < offsetof(IW_block_t, name)) {
       return {error_code::BAD_ARGUMENT, "IW_block_t.size must be sizeof(IW_block_t)"};
     }
     IW_block_t found{};
-    found.size = out->size;
-    const Result result = h->describe_block(p, found);
-    if (result.ok()) std::memcpy(out, &found, out->size);
+    Result result = h->describe_block(p, found);
+    if (!result) return result;
+    // A program that was compiled with a newer header asks for more members than there are.
+    found.size = std::min(out->size, sizeof found);
+    std::memcpy(out, &found, found.size);
     return result;
   });
 }
@@ -330,9 +341,10 @@ IW_mip_t IW_ptr_to_mip(const void* p) {
     const iw::types::UnitAt at =
         iw::types::unit_of_byte(*block.type, block.count, found.offset_bytes);
     if (!at.exact) {
-      return fail_null({error_code::BAD_POINTER, "the address is inside of a unit of " +
-                                                     block.type->spelled() +
-                                                     "; only the beginnings of units have MIPs"});
+      return fail_null(
+          {error_code::BAD_POINTER, "the address is inside of a unit of " + block.type->spelled() +
+                                        "; only the beginnings of units have MIPs, and strings "
+                                        "and unions are one unit each"});
     }
     return text_for_caller(iw::types::mip_text(url, block.serial, at.unit));
   } catch (const std::bad_alloc&) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "abi/owned_cycles.h"
 #include "abi/owned_fields.h"
 #include "memory/subsegment.h"
 #include "types/navigation.h"
@@ -163,38 +164,43 @@ void OwnedSettlement::drop(Child& child) {
   });
 }
 
-bool OwnedSettlement::contains(const Block& outer, const Block& inner) const {
-  if (outer.serial == inner.serial) return true;
-  std::unordered_set<const Type*> seen_types;
-  if (!may_own(*outer.type, *inner.type, seen_types)) return false;
-  std::vector<Block> left{outer};
-  std::unordered_set<std::uint64_t> seen{outer.serial};
-  while (!left.empty()) {
-    const Block block = left.back();
-    left.pop_back();
-    (void)for_each_owned_of(block, block.address, [&](std::size_t, void* value) {
-      Block found;
-      if (heap_.find_at(value, found) && seen.insert(found.serial).second) left.push_back(found);
-    });
-  }
-  return seen.contains(inner.serial);
-}
-
+// A claim is a field that leads to a block; it closes a cycle if the block leads back to the field.
 Result OwnedSettlement::check_cycles() const {
-  for (const auto& [serial, child] : children_) {
-    for (const Claim& claim : child.claims) {
-      if (!contains(child.block, claim.holder)) continue;
-      const Block& holder = claim.holder;
-      const auto offset = static_cast<std::size_t>(claim.at - holder.address);
-      const types::UnitAt at = types::unit_of_byte(*holder.type, holder.count, offset);
-      return {error_code::BAD_VALUE,
-              "block " + std::to_string(holder.serial) + " (" + holder.type->spelled() +
-                  "), unit " + std::to_string(at.unit) +
-                  ": a sequence that would contain itself; give the field a value of its own with "
-                  "IW_assign"};
+  OwnedCycles cycles(heap_);
+  const auto each_possible = [this](auto&& visit) -> Result {
+    // Mostly it is the same pair of types for all.
+    const Type* from = nullptr;
+    const Type* to = nullptr;
+    bool may = false;
+    for (const auto& [serial, child] : children_) {
+      for (const Claim& claim : child.claims) {
+        if (child.block.type != from || claim.holder.type != to) {
+          from = child.block.type;
+          to = claim.holder.type;
+          std::unordered_set<const Type*> seen;
+          may = types::same_type(*from, *to) || may_own(*from, *to, seen);
+        }
+        if (!may) continue;
+        if (Result bad = visit(child.block, claim); !bad) return bad;
+      }
     }
-  }
-  return {};
+    return {};
+  };
+  (void)each_possible([&cycles](const Block& block, const Claim&) {
+    cycles.follow(block);
+    return Result{};
+  });
+  return each_possible([&cycles](const Block& block, const Claim& claim) -> Result {
+    const Block& holder = claim.holder;
+    if (!cycles.contain_each_other(block.serial, holder.serial)) return {};
+    const auto offset = static_cast<std::size_t>(claim.at - holder.address);
+    const types::UnitAt at = types::unit_of_byte(*holder.type, holder.count, offset);
+    return {error_code::BAD_VALUE,
+            "block " + std::to_string(holder.serial) + " (" + holder.type->spelled() + "), unit " +
+                std::to_string(at.unit) +
+                ": a sequence that would contain itself; give the field a value of its own with "
+                "IW_assign"};
+  });
 }
 
 Result OwnedSettlement::settle(const std::function<Result()>& more_serials) {

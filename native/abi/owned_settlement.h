@@ -63,7 +63,6 @@ class OwnedSettlement {
   [[nodiscard]] const std::byte* pristine_of(const memory::Block& block) const;
   void find_orphans();
   void drop(Child& child);
-  [[nodiscard]] bool contains(const memory::Block& outer, const memory::Block& inner) const;
   Result check_cycles() const;
   Result copy_into(std::byte* at, const memory::Block& source,
                    const std::function<Result()>& more_serials);

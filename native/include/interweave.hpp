@@ -10,15 +10,17 @@
 //     lock.release();                 // commits; without it the changes are undone
 //   }
 //   iw::ReadLock lock(list);
-//   const auto* head = list.find<node_t>("head");
+//   const auto* head = list.find<node_t>("head");   // throws if the block is of another type
 #pragma once
 
 #include <interweave.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace iw {
@@ -38,11 +40,39 @@ IW_TYPE_OF_PRIMITIVE(short, IW_short);
 IW_TYPE_OF_PRIMITIVE(unsigned short, IW_ushort);
 IW_TYPE_OF_PRIMITIVE(int, IW_int);
 IW_TYPE_OF_PRIMITIVE(unsigned int, IW_uint);
-IW_TYPE_OF_PRIMITIVE(std::int64_t, IW_hyper);
-IW_TYPE_OF_PRIMITIVE(std::uint64_t, IW_uhyper);
+IW_TYPE_OF_PRIMITIVE(long long, IW_hyper);
+IW_TYPE_OF_PRIMITIVE(unsigned long long, IW_uhyper);
 IW_TYPE_OF_PRIMITIVE(float, IW_float);
 IW_TYPE_OF_PRIMITIVE(double, IW_double);
+IW_TYPE_OF_PRIMITIVE(bool, IW_bool);
 #undef IW_TYPE_OF_PRIMITIVE
+
+namespace detail {
+// std::int64_t where it is `long`; elsewhere a type that nobody has, because `long long` stands
+// above.
+struct no_long {};
+struct no_unsigned_long {};
+using long_of_64_bits =
+    std::conditional_t<std::is_same_v<std::int64_t, long long>, no_long, std::int64_t>;
+using unsigned_long_of_64_bits =
+    std::conditional_t<std::is_same_v<std::uint64_t, unsigned long long>, no_unsigned_long,
+                       std::uint64_t>;
+}  // namespace detail
+
+template <>
+struct type_of<detail::long_of_64_bits> {
+  static IW_type_t get() { return IW_hyper; }
+};
+template <>
+struct type_of<detail::unsigned_long_of_64_bits> {
+  static IW_type_t get() { return IW_uhyper; }
+};
+
+// What a T is in the memory of a block: XDR's bool has four bytes.
+template <typename T>
+using stored_t =
+    std::conditional_t<std::is_same_v<std::remove_cv_t<T>, bool>,
+                       std::conditional_t<std::is_const_v<T>, const IW_bool_t, IW_bool_t>, T>;
 
 // A call that failed: its code (a negative IW_E...) and text.
 class Error : public std::runtime_error {
@@ -90,18 +120,78 @@ class Segment {
   void refresh() {
     if (IW_refresh(handle_) != 0) throw Error::last();
   }
-  // The block of that name, null if there is none. T is not checked against the block's type.
+  // The block of that name, null if there is none. The block's values, or the elements of the
+  // arrays that they are, must be of type T, and there must be `count` of them at least; otherwise
+  // an Error is thrown (IW_ETYPE_CONFLICT, IW_EBAD_ARGUMENT). T = void takes a block of any type.
+  // Takes a reader lock for the look if the thread holds no lock.
   template <typename T>
-  [[nodiscard]] T* find(const std::string& name) const {
-    void* const found = IW_mip_to_ptr((url_ + "#" + name).c_str());
-    if (found == nullptr && IW_errno() != IW_ENO_BLOCK) throw Error::last();
-    return static_cast<T*>(found);
+  [[nodiscard]] stored_t<T>* find(const std::string& name, std::size_t count = 1) const {
+    const std::string mip = url_ + "#" + name;
+    void* found = place_of(mip);
+    if constexpr (!std::is_void_v<T>) {
+      if (found == nullptr) return nullptr;
+      IW_block_t block{};
+      block.size = sizeof block;
+      int looked = IW_describe_block(handle_, found, &block);
+      if (looked == IW_ENO_LOCK) {
+        if (IW_rl_acquire(handle_) != 0) throw Error::last();
+        found = IW_mip_to_ptr(mip.c_str());
+        looked = found == nullptr ? IW_errno() : IW_describe_block(handle_, found, &block);
+        const Error why = looked == 0 ? Error(0, {}) : Error::last();
+        IW_rl_release(handle_);
+        if (looked == IW_ENO_BLOCK) return nullptr;
+        if (looked != 0) throw why;
+      } else if (looked != 0) {
+        throw Error::last();
+      }
+      check_block(block, mip, type_of<std::remove_cv_t<T>>::get(), count);
+    }
+    return static_cast<stored_t<T>*>(found);
   }
   void free(void* block) {
     if (IW_free(handle_, block) != 0) throw Error::last();
   }
 
  private:
+  static void* place_of(const std::string& mip) {
+    void* const found = IW_mip_to_ptr(mip.c_str());
+    if (found == nullptr && IW_errno() != IW_ENO_BLOCK) throw Error::last();
+    return found;
+  }
+  // Tables of one type may lie at several addresses; IW_laid_out gives the one that blocks have.
+  static void check_block(const IW_block_t& block, const std::string& mip, IW_type_t wanted,
+                          std::size_t count) {
+    const IW_type_t table = IW_laid_out(wanted);
+    if (table == nullptr) throw Error::last();
+    IW_type_t here = block.type;
+    std::size_t values = block.count;
+    while (here != nullptr && here != table && here->kind == IW_KIND_ARRAY) {
+      values *= here->count;
+      here = IW_laid_out(here->element);
+    }
+    if (here != table) {
+      throw Error(IW_ETYPE_CONFLICT, mip + ": the block is of type " + name_of(block.type) +
+                                         ", and was asked for as " + name_of(table) +
+                                         " [TYPE_CONFLICT]");
+    }
+    if (values < count) {
+      throw Error(IW_EBAD_ARGUMENT, mip + ": the block has " + std::to_string(values) +
+                                        " values, and " + std::to_string(count) +
+                                        " were asked for [BAD_ARGUMENT]");
+    }
+  }
+  static std::string name_of(IW_type_t type) {
+    static constexpr const char* primitives[] = {"?",      "char",  "uchar",  "short",
+                                                 "ushort", "int",   "uint",   "hyper",
+                                                 "uhyper", "float", "double", "bool"};
+    if (type->name != nullptr && *type->name != '\0') return type->name;
+    const bool is_primitive = type->kind == IW_KIND_PRIMITIVE && type->primitive >= 1 &&
+                              type->primitive <= IW_PRIMITIVE_BOOL;
+    if (is_primitive) return primitives[type->primitive];
+    if (type->kind != IW_KIND_ARRAY) return "another kind";
+    return name_of(type->element) + "[" + std::to_string(type->count) + "]";
+  }
+
   IW_handle_t handle_ = nullptr;
   std::string url_;
 };
@@ -162,11 +252,11 @@ class WriteLock {
 
 // Allocates under the writer lock; the memory is zero. `name` may be empty.
 template <typename T>
-T* make(const Segment& segment, const std::string& name = {}, std::size_t count = 1) {
+stored_t<T>* make(const Segment& segment, const std::string& name = {}, std::size_t count = 1) {
   void* const block = IW_malloc_array(segment.handle(), type_of<T>::get(), count,
                                       name.empty() ? nullptr : name.c_str());
   if (block == nullptr) throw Error::last();
-  return static_cast<T*>(block);
+  return static_cast<stored_t<T>*>(block);
 }
 
 }  // namespace iw

@@ -57,7 +57,8 @@ Result unit_at(const memory::Block& block, std::size_t offset_bytes, const types
   const types::UnitAt at = types::unit_of_byte(*block.type, block.count, offset_bytes);
   if (!at.exact) {
     return bad_pointer("a pointer leads to " + place_of(block, offset_bytes) +
-                       ", where no unit begins");
+                       ", where no unit begins (strings and unions are one unit each); point at a "
+                       "unit's first byte");
   }
   if (target != nullptr && !types::begins_at_unit(*block.type, block.count, at.unit, *target)) {
     return bad_pointer("a pointer to " + target->spelled() + " leads to " +

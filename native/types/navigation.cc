@@ -6,8 +6,6 @@ namespace iw::types {
 
 namespace {
 
-bool is_one_place(UnitKind kind) { return kind == UnitKind::string || kind == UnitKind::choice; }
-
 // `byte` lies in the step or in the padding behind it; units count from where `base` is.
 UnitAt in_step(const Step& step, std::size_t byte, std::uint64_t base);
 
@@ -24,7 +22,7 @@ UnitAt in_step(const Step& step, std::size_t byte, std::uint64_t base) {
   const std::size_t rest = inside % step.stride_bytes;
   const std::uint64_t unit = base + step.first_unit + index * step.units_each;
   if (step.kind == UnitKind::repeat) return in_value(*step.type, rest, unit);
-  return {unit, rest == 0 || is_one_place(step.kind), false};
+  return {unit, rest == 0, false};
 }
 
 }  // namespace

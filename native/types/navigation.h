@@ -11,8 +11,8 @@ namespace iw::types {
 
 struct UnitAt {
   std::uint64_t unit = 0;
-  // Whether a pointer to this byte has a MIP: it is the first byte of a unit, or lies inside a
-  // string or union, which gives the unit [MIP-4]; or it is one past the end of the block [MIP-5].
+  // Whether a pointer to this byte has a MIP: it is the first byte of a unit [MIP-4], or one past
+  // the end of the block [MIP-5].
   bool exact = false;
   bool in_padding = false;  // then `unit` is the next one
 };

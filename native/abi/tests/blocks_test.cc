@@ -38,11 +38,39 @@ const IW_field_def linked_fields[] = {{"value", &IW_def_double, offsetof(Linked,
 const IW_type_def linked_type =
     IW_RECORD_DEF("test_linked", sizeof(Linked), alignof(Linked), linked_fields, 3);
 
+// A record with units that have an inside.
+struct LeafValue {
+  int kind;
+  union {
+    double real;
+    int number;
+  } u;
+};
+struct Leaf {
+  LeafValue value;
+  char name[24];
+  void* any;
+};
+const std::int32_t leaf_kinds[] = {1, 2};
+const IW_arm_def leaf_arms[] = {{"real", &IW_def_double, offsetof(LeafValue, u), &leaf_kinds[0], 1},
+                                {"number", &IW_def_int, offsetof(LeafValue, u), &leaf_kinds[1], 1}};
+const IW_field_def leaf_discriminant = {"kind", &IW_def_int, 0};
+const IW_type_def leaf_union =
+    IW_UNION_DEF("test_leaf_value", sizeof(LeafValue), alignof(LeafValue), &leaf_discriminant,
+                 leaf_arms, 2, nullptr);
+const IW_type_def leaf_name = IW_STRING_DEF("", 23);
+const IW_type_def leaf_any = IW_POINTER_DEF("", nullptr);
+const IW_field_def leaf_fields[] = {{"value", &leaf_union, 0},
+                                    {"name", &leaf_name, offsetof(Leaf, name)},
+                                    {"any", &leaf_any, offsetof(Leaf, any)}};
+const IW_type_def leaf_type =
+    IW_RECORD_DEF("test_leaf", sizeof(Leaf), alignof(Leaf), leaf_fields, 3);
+
 class Blocks : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const IW_type_t types[] = {&node_type, &linked_type};
-    ASSERT_EQ(IW_register_types(types, 2), 0);
+    const IW_type_t types[] = {&node_type, &linked_type, &leaf_type};
+    ASSERT_EQ(IW_register_types(types, 3), 0);
   }
   void SetUp() override { ASSERT_TRUE(server_.good()); }
 
@@ -84,6 +112,32 @@ TEST_F(Blocks, NamesAndSerialsAndOffsetsLeadToPlacesAndBack) {
   EXPECT_EQ(IW_ptr_to_mip(&base), nullptr);
   EXPECT_EQ(IW_errno(), IW_EBAD_POINTER);
   ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+// [MIP-4]: other copies would be led to the unit's first byte, and versions would differ (P2).
+TEST_F(Blocks, PointersIntoTheInsideOfStringsAndUnionsAreRefused) {
+  const IW_handle_t segment = open("/leaves");
+  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
+  auto* const leaf = static_cast<Leaf*>(IW_malloc_named(segment, &leaf_type, "leaf"));
+  ASSERT_NE(leaf, nullptr) << IW_strerror();
+  std::strcpy(leaf->name, "a name");
+  leaf->value.kind = 1;
+  leaf->value.u.real = 2.5;
+  for (void* inside : {static_cast<void*>(leaf->name + 5), static_cast<void*>(&leaf->value.u)}) {
+    leaf->any = inside;
+    EXPECT_EQ(IW_wl_release(segment), IW_EBAD_POINTER) << IW_strerror();
+    EXPECT_EQ(IW_ptr_to_mip(inside), nullptr);
+    EXPECT_EQ(IW_errno(), IW_EBAD_POINTER) << IW_strerror();
+  }
+  for (void* first : {static_cast<void*>(leaf->name), static_cast<void*>(&leaf->value)}) {
+    const IW_mip_t mip = IW_ptr_to_mip(first);
+    ASSERT_NE(mip, nullptr) << IW_strerror();
+    EXPECT_EQ(IW_mip_to_ptr(mip), first);
+    IW_mip_free(mip);
+  }
+  leaf->any = leaf->name;
+  EXPECT_EQ(IW_wl_release(segment), 0) << IW_strerror();
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 

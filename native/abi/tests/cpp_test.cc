@@ -1,7 +1,9 @@
 // The C++ interface against the real server.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <interweave.hpp>
+#include <optional>
 #include <string>
 
 #include "abi/tests/server_process.h"
@@ -24,6 +26,104 @@ TEST(Cpp, AReleasedWriteLockCommits) {
   ASSERT_NE(values, nullptr);
   EXPECT_EQ(values[3], 2.5);
   EXPECT_EQ(segment.find<double>("other"), nullptr);
+}
+
+struct Config {
+  double gain;
+  double limits[2];
+};
+const IW_type_def limits_type =
+    IW_ARRAY_DEF("", 2 * sizeof(double), IW_ALIGN_OF(double), &IW_def_double, 2);
+const IW_field_def config_fields[] = {{"gain", &IW_def_double, offsetof(Config, gain)},
+                                      {"limits", &limits_type, offsetof(Config, limits)}};
+const IW_type_def config_type =
+    IW_RECORD_DEF("cpp_config", sizeof(Config), alignof(Config), config_fields, 2);
+const IW_type_def grid_type =
+    IW_ARRAY_DEF("cpp_grid", 6 * sizeof(int), IW_ALIGN_OF(int), &IW_def_int, 6);
+
+}  // namespace
+}  // namespace iw::test
+
+template <>
+struct iw::type_of<iw::test::Config> {
+  static IW_type_t get() { return &iw::test::config_type; }
+};
+
+namespace iw::test {
+namespace {
+
+template <typename T>
+int code_of_find(const Segment& segment, const std::string& name, std::size_t count = 1) {
+  try {
+    return segment.find<T>(name, count) == nullptr ? IW_ENO_BLOCK : 0;
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+    return error.code();
+  }
+}
+
+class CppFind : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const IW_type_t types[] = {&config_type, &grid_type};
+    ASSERT_EQ(IW_register_types(types, 2), 0);
+    ASSERT_TRUE(server_.good());
+    segment_.emplace(server_.url("/cpp"));
+    WriteLock lock(*segment_);
+    make<Config>(*segment_, "config");
+    make<double>(*segment_, "numbers", 3);
+    ASSERT_NE(IW_malloc_array(segment_->handle(), &grid_type, 2, "grids"), nullptr);
+    lock.release();
+  }
+
+  Server server_;
+  std::optional<Segment> segment_;
+};
+
+// Stores through a pointer to another type would fall behind the block and travel nowhere.
+TEST_F(CppFind, ABlockOfAnotherTypeIsATypeConflict) {
+  const ReadLock lock(*segment_);
+  EXPECT_EQ(code_of_find<Config>(*segment_, "config"), 0);
+  EXPECT_EQ(code_of_find<const Config>(*segment_, "config"), 0);
+  EXPECT_EQ(code_of_find<void>(*segment_, "config"), 0);
+  EXPECT_EQ(code_of_find<Config>(*segment_, "numbers"), IW_ETYPE_CONFLICT);
+  EXPECT_EQ(code_of_find<double>(*segment_, "config"), IW_ETYPE_CONFLICT);
+  EXPECT_EQ(code_of_find<float>(*segment_, "numbers"), IW_ETYPE_CONFLICT);
+  EXPECT_EQ(code_of_find<double>(*segment_, "grids"), IW_ETYPE_CONFLICT);
+  EXPECT_EQ(code_of_find<double>(*segment_, "none"), IW_ENO_BLOCK);
+}
+
+TEST_F(CppFind, ABlockOfFewerValuesIsRefused) {
+  const ReadLock lock(*segment_);
+  EXPECT_EQ(code_of_find<double>(*segment_, "numbers", 3), 0);
+  EXPECT_EQ(code_of_find<double>(*segment_, "numbers", 4), IW_EBAD_ARGUMENT);
+  EXPECT_EQ(code_of_find<int>(*segment_, "grids", 12), 0);
+  EXPECT_EQ(code_of_find<int>(*segment_, "grids", 13), IW_EBAD_ARGUMENT);
+}
+
+TEST_F(CppFind, ALookNeedsNoLockOfTheCaller) {
+  EXPECT_EQ(code_of_find<double>(*segment_, "numbers"), 0);
+  EXPECT_EQ(code_of_find<Config>(*segment_, "numbers"), IW_ETYPE_CONFLICT);
+  EXPECT_EQ(code_of_find<Config>(*segment_, "none"), IW_ENO_BLOCK);
+  EXPECT_TRUE(WriteLock::try_for(*segment_, 0)) << "the look gave its lock back";
+  const Segment again(server_.url("/cpp"));
+  EXPECT_EQ(code_of_find<Config>(again, "numbers"), IW_ETYPE_CONFLICT);
+}
+
+TEST_F(CppFind, EveryNumberOfCppHasAType) {
+  WriteLock lock(*segment_);
+  *make<long long>(*segment_, "hyper") = -1;
+  *make<unsigned long long>(*segment_, "uhyper") = 1;
+  *make<std::int64_t>(*segment_, "int64") = -2;
+  *make<std::uint64_t>(*segment_, "uint64") = 2;
+  IW_bool_t* const flags = make<bool>(*segment_, "flags", 2);
+  flags[1] = 1;
+  lock.release();
+  const ReadLock reading(*segment_);
+  EXPECT_EQ(*segment_->find<std::int64_t>("hyper"), -1);
+  EXPECT_EQ(*segment_->find<unsigned long long>("uint64"), 2U);
+  EXPECT_EQ(segment_->find<const bool>("flags", 2)[1], 1);
+  EXPECT_EQ(code_of_find<int>(*segment_, "flags"), IW_ETYPE_CONFLICT);
 }
 
 TEST(Cpp, AScopeLeftByAnExceptionUndoes) {

@@ -156,6 +156,24 @@ TEST_F(Describe, AnArrayOfAnyShapeLiesInItsBlockOrNot) {
   ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
 }
 
+// A program of a newer header has more members, which this library does not know.
+TEST_F(Describe, ALargerDescriptionIsFilledAsFarAsItIsKnown) {
+  void* const made = IW_malloc_named(segment_, IW_int, "small");
+  ASSERT_NE(made, nullptr) << IW_strerror();
+  struct Newer {
+    IW_block_t known;
+    char added[64];
+  } newer;
+  std::memset(&newer, 0x5A, sizeof newer);
+  newer.known.size = sizeof newer;
+  ASSERT_EQ(IW_describe_block(segment_, made, &newer.known), 0) << IW_strerror();
+  EXPECT_EQ(newer.known.size, sizeof newer.known);
+  EXPECT_EQ(newer.known.address, made);
+  EXPECT_STREQ(newer.known.name, "small");
+  for (const char untouched : newer.added) EXPECT_EQ(untouched, 0x5A);
+  ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
+}
+
 TEST_F(Describe, WrongQuestionsSayWhy) {
   int outside = 0;
   IW_block_t block{};

@@ -40,7 +40,8 @@ class LateGrant : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.text;
   }
   void TearDown() override {
-    if (segment_ != nullptr) EXPECT_TRUE(segment_->close().ok());
+    if (segment_ == nullptr) return;
+    EXPECT_TRUE(segment_->close().ok());
   }
 
   // The server comes to see the request, and the word that it is given up, when it goes on.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -162,6 +163,23 @@ TEST_F(Models, Coh6ADiffReaderIsContentUntilXPerCentOfTheUnitsChanged) {
   EXPECT_EQ(read(), 1);
   write(1, 0);
   EXPECT_EQ(read(), 62);
+}
+
+// Here as at the server, so that no lock fails later because of it [COH-4] [COH-5] [COH-6].
+TEST_F(Models, Coh10ABoundThatMeansNothingIsRefusedAtOnce) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const IW_coherence_t model : {IW_DELTA, IW_TEMPORAL, IW_DIFF}) {
+    EXPECT_EQ(IW_set_coherence(segment_, model, -1), IW_EBAD_ARGUMENT);
+    EXPECT_EQ(IW_set_coherence(segment_, model, nan), IW_EBAD_ARGUMENT);
+  }
+  EXPECT_EQ(IW_set_coherence(segment_, IW_DIFF, 101), IW_EBAD_ARGUMENT);
+  EXPECT_EQ(IW_set_coherence(segment_, static_cast<IW_coherence_t>(7), 0), IW_EBAD_ARGUMENT);
+  for (const IW_coherence_t model : {IW_DELTA, IW_TEMPORAL}) {
+    set(model, 1e300);
+    read();
+  }
+  set(IW_DIFF, 100);
+  read();
 }
 
 TEST_F(Models, Coh10TheModelAndXChangeBetweenLocks) {

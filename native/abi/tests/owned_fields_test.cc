@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "abi/owned_cycles.h"
+#include "abi/segment.h"
 #include "abi/tests/pads.h"
 #include "abi/tests/server_process.h"
 #include "abi/tests/statistics.h"
@@ -311,6 +314,49 @@ TEST_F(OwnedPads, Copy4ASequenceThatWouldContainItselfIsRefusedByName) {
   a->kids.val[0].kids = {0, nullptr};
   commit();
   EXPECT_EQ(read_elsewhere("a"), "text,1,2/text!{{}text?{{}}}");
+}
+
+// A chain of three whose last leads to its first, by claims that are each harmless alone.
+TEST_F(OwnedPads, Copy4ACycleOfSeveralNewFieldsIsRefused) {
+  begin();
+  Pad* const a = make("a");
+  ASSERT_EQ(IW_assign(segment_, &a->kids, nullptr, 1), 0) << IW_strerror();
+  Kids* const second = &a->kids.val[0].kids;
+  ASSERT_EQ(IW_assign(segment_, second, nullptr, 1), 0) << IW_strerror();
+  Kids* const third = &second->val[0].kids;
+  ASSERT_EQ(IW_assign(segment_, third, nullptr, 1), 0) << IW_strerror();
+  third->val[0].kids = *second;
+  EXPECT_EQ(IW_wl_release(segment_), IW_EBAD_VALUE) << IW_strerror();
+  third->val[0].kids = {0, nullptr};
+  commit();
+  EXPECT_EQ(read_elsewhere("a"), "/{{{{}}}}");
+}
+
+// What looks for cycles follows each field once. If it began anew for each new field, this release
+// would take many minutes.
+TEST_F(OwnedPads, Copy4ADeepValueIsLookedThroughOnce) {
+  constexpr std::size_t depth = 100'000;
+  begin();
+  Pad* const a = make("a");
+  Kids* last = &a->kids;
+  for (std::size_t i = 0; i < depth; ++i) {
+    ASSERT_EQ(IW_assign(segment_, last, nullptr, 1), 0) << IW_strerror();
+    last = &last->val[0].kids;
+  }
+  commit();
+  EXPECT_EQ(blocks(), depth + 1);
+  const std::shared_ptr<memory::Heap> heap = segment_->heap();
+  abi::OwnedCycles cycles(*heap);
+  memory::Block block;
+  for (std::uint64_t serial = 0; heap->next_by_serial(serial, block); serial = block.serial) {
+    cycles.follow(block);
+  }
+  EXPECT_EQ(cycles.steps(), depth);
+  // Freed value by value: the server, too, is asked for nothing deep at once.
+  begin();
+  ASSERT_EQ(IW_free(segment_, a), 0) << IW_strerror();
+  commit();
+  EXPECT_EQ(blocks(), 0u);
 }
 
 // A union whose discriminant selects nothing keeps what it held until that is put right.
