@@ -87,7 +87,8 @@ enum {
   IW_EREMOVED = -30,      /* the segment was removed */
   IW_EDAMAGED = -31,      /* the server's store found damage; the segment is stopped */
   IW_ECANCELLED = -32,    /* the wait was given up */
-  IW_EINTERNAL = -33      /* a broken invariant of ours; please report it */
+  IW_EINTERNAL = -33,     /* a broken invariant of ours; please report it */
+  IW_ESEGMENT_LOST = -34  /* the segment came back without what this process had: open it again */
 };
 
 /* The code (negative) and the text of the calling thread's last failure: what was asked, what was
