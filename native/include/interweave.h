@@ -44,7 +44,8 @@ extern "C" {
 #endif
 
 /* An open segment (paper, 2.1). Opening one URL twice gives the same handle; it must be closed as
- * often as it was opened. */
+ * often as it was opened. A segment that was lost (IW_ESEGMENT_LOST) is given another handle when
+ * it is opened again. */
 typedef struct IW_segment* IW_handle_t;
 
 /* A machine-independent pointer: text `iw://host:port/path#serial[#offset]` (paper, 2.1). The
@@ -130,7 +131,8 @@ IW_API IW_handle_t IW_open_segment(const char* url);
 IW_API IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* options);
 
 /* After the last close the copy's memory is gone; pointers into it must not be used. A writer lock
- * that is still held is aborted. */
+ * that the calling thread still holds is aborted. IW_ETIMED_OUT: other threads hold locks, and the
+ * segment stays open. IW_ENOT_OPEN: it was closed as often as it was opened. */
 IW_API int IW_close_segment(IW_handle_t h);
 
 /* The version of the cached copy; 0 before the first lock and for an empty segment. Under a lock it
@@ -142,7 +144,11 @@ IW_API uint64_t IW_version(IW_handle_t h);
 
 /* A reader lock: the copy is brought up to date if it is not recent enough (see IW_set_coherence),
  * and stays one whole version until the release. Locks nest by counting; a nested lock never waits
- * and keeps its version. The holder of the writer lock gets a reader lock at once. */
+ * and keeps its version. The holder of the writer lock gets a reader lock at once.
+ *
+ * IW_ESEGMENT_LOST, of every lock: the server came back without what this process had of the
+ * segment (it kept it in memory only, or an older backup was restored). The copy's pages can still
+ * be read; IW_close_segment and IW_open_segment give another handle, with what the server has. */
 IW_API int IW_rl_acquire(IW_handle_t h);
 IW_API int IW_rl_release(IW_handle_t h);
 
@@ -154,9 +160,12 @@ IW_API int IW_wl_acquire(IW_handle_t h);
 /* Sends what changed and gives the lock back once the server has made the new version as durable as
  * the segment asks. On success the changes are committed. IW_EFENCED (lock lost) and
  * IW_EROLLED_BACK (connection lost): the lock is gone and the copy shows the version before the
- * acquire. IW_ESTORE_FULL and IW_ETIMED_OUT: the lock is still held; release again or abort. Other
- * refusals (IW_EQUOTA, IW_EBAD_POINTER, IW_EBAD_VALUE ...) that were found before sending leave the
- * lock held, too; found by the server they roll back. IW_errno's text says which. */
+ * acquire; so it does after IW_ESEGMENT_LOST. IW_EROLLED_BACK also says that the release could not
+ * be sent. IW_EUNREACHABLE: it was sent, and the server could not be asked what became of it; the
+ * lock is gone, and the next lock fetches the copy anew. IW_ESTORE_FULL and IW_ETIMED_OUT: the lock
+ * is still held; release again or abort. Other refusals (IW_EQUOTA, IW_EBAD_POINTER, IW_EBAD_VALUE
+ * ...) that were found before sending leave the lock held, too; found by the server they roll back.
+ * IW_errno's text says which. */
 IW_API int IW_wl_release(IW_handle_t h);
 
 /* Gives the lock back and undoes everything since the acquire: stores, allocations and frees. Ends
@@ -281,9 +290,25 @@ IW_API void* IW_mip_to_ptr(const char* mip);
  * segment's coherence model. `version` is the newest one. The function runs on a thread of
  * the library's, or in IW_dispatch, once at a time for a segment; it holds no lock, may take some
  * and may take its time. NULL ends it: when the call returns no callback is running any more, save
- * the one that called. */
+ * the one that called.
+ *
+ * While there is such a function the library reconnects by itself to a server that went away, and
+ * calls for what became newer meanwhile. It is also called when the segment is lost: the next lock
+ * then fails with IW_ESEGMENT_LOST. */
 typedef void (*IW_change_fn)(IW_handle_t h, uint64_t version, void* arg);
 IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
+
+typedef enum IW_connection {
+  IW_CONNECTED = 1,    /* the segment is open at its server (again) */
+  IW_DISCONNECTED = 2, /* the connection is lost; the library tries to make another */
+  IW_SEGMENT_LOST = 3  /* the server came back without the segment: locks fail, see IW_rl_acquire */
+} IW_connection_t;
+
+/* Called when the segment's connection is lost, when there is another, and when the segment is
+ * lost. Of several changes since the last call it is told the last. It runs where the function of
+ * IW_on_change does, by the same rules, and the library reconnects for it, too. NULL ends it. */
+typedef void (*IW_connection_fn)(IW_handle_t h, IW_connection_t state, void* arg);
+IW_API int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg);
 
 /* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
  * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the
