@@ -21,11 +21,12 @@ module agent_commands
   type(segment_t), target, save :: nobody
 
   ! In the order of their codes (spec/protocol/error.x).
-  character(len=16), parameter :: error_names(33) = (/ character(len=16) :: 'UNIMPLEMENTED', 'MALFORMED', &
+  character(len=16), parameter :: error_names(34) = (/ character(len=16) :: 'UNIMPLEMENTED', 'MALFORMED', &
     'VERSION_MISMATCH', 'NOT_OPEN', 'DENIED', 'BAD_URL', 'NO_SEGMENT', 'NO_BLOCK', 'UNKNOWN_TYPE', 'TYPE_CONFLICT', &
     'BAD_NAME', 'NO_LOCK', 'WOULD_DEADLOCK', 'TIMED_OUT', 'UNREACHABLE', 'FENCED', 'ROLLED_BACK', 'STORE_FULL', &
     'QUOTA', 'TOO_LARGE', 'NO_MEMORY', 'BAD_POINTER', 'BAD_VALUE', 'BAD_ARGUMENT', 'FORKED', 'STRAY_WRITE', &
-    'READ_ONLY', 'STALE', 'STOPPING', 'REMOVED', 'DAMAGED', 'CANCELLED', 'INTERNAL' /)
+    'READ_ONLY', 'STALE', 'STOPPING', 'REMOVED', 'DAMAGED', 'CANCELLED', 'INTERNAL', &
+    'SEGMENT_LOST' /)
   character(len=8), parameter :: models(6) = (/ character(len=8) :: 'full', 'strict', 'null', 'delta', 'temporal', &
     'diff' /)
 

@@ -41,6 +41,7 @@ module interweave_constants
   integer(c_int), parameter :: IW_EDAMAGED = -31
   integer(c_int), parameter :: IW_ECANCELLED = -32
   integer(c_int), parameter :: IW_EINTERNAL = -33
+  integer(c_int), parameter :: IW_ESEGMENT_LOST = -34
 
   ! Flags of IW_open_segment_with, to be added up.
   integer(c_int), parameter :: IW_CREATE = 1

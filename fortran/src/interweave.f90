@@ -30,7 +30,8 @@ module interweave
   public :: IW_EFENCED, IW_EROLLED_BACK, IW_ESTORE_FULL, IW_EQUOTA, IW_ETOO_LARGE, IW_ENO_MEMORY
   public :: IW_EBAD_POINTER, IW_EBAD_VALUE, IW_EBAD_ARGUMENT, IW_EFORKED, IW_ESTRAY_WRITE
   public :: IW_EREAD_ONLY, IW_ESTALE, IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED
-  public :: IW_EINTERNAL, IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH
+  public :: IW_EINTERNAL, IW_ESEGMENT_LOST
+  public :: IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH
   public :: IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_wide, IW_on_64, IW_on_32
   public :: IW_on_i386, IW_handle_t, IW_sequence_t, IW_stats_t, IW_block_t, IW_copy_state, IW_char, IW_uchar
   public :: IW_short, IW_ushort, IW_int, IW_uint, IW_hyper, IW_uhyper, IW_float, IW_double, IW_bool

@@ -151,9 +151,13 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
     if (const Result result = read_options(given, options, wish); !result) {
       return fail_null(result, url);
     }
-    IW_segment& segment = Runtime::get().segment_for(parsed, token_of(given));
-    const Result opened = segment.open(wish);
-    return opened.ok() ? &segment : fail_null(opened, segment.name());
+    while (true) {
+      IW_segment& segment = Runtime::get().segment_for(parsed, token_of(given));
+      const Result opened = segment.open(wish);
+      // It was found lost just now: another takes its place [LOST-6].
+      if (opened.code == error_code::SEGMENT_LOST) continue;
+      return opened.ok() ? &segment : fail_null(opened, segment.name());
+    }
   } catch (const std::bad_alloc&) {
     return fail_null({error_code::NO_MEMORY, "no memory is left"});
   }
@@ -372,6 +376,13 @@ void* IW_mip_to_ptr(const char* text) {
 int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg) {
   return guarded(h, [=] {
     h->set_change_fn(f, arg);
+    return Result{};
+  });
+}
+
+int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg) {
+  return guarded(h, [=] {
+    h->set_connection_fn(f, arg);
     return Result{};
   });
 }

@@ -18,6 +18,8 @@ namespace {
 // Fresh memory of that size costs more, in page faults, than finding what changed.
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
 
+constexpr const char* came_back_other = "the server came back with another segment: ";
+
 diff::Options diff_options() { return {.predicts_blocks = optimisations().prediction}; }
 
 // Of areas that were watched: elsewhere nobody was told of a page.
@@ -45,12 +47,21 @@ Result Copy::create(const types::Url& url, bool read_only, std::shared_ptr<Copy>
 
 // Blocks pointed at in other segments must be known before the translation, which may not wait for
 // a server. While they are asked for, others may describe blocks of this copy, too.
-Result Copy::apply(std::span<const std::byte> bytes, const Describe& describe,
-                   swizzle::Resolver& resolver, bool& damaged) {
+Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
+                   const Describe& describe, swizzle::Resolver& resolver, bool& damaged) {
   damaged = false;
   diff::Update update;
   std::unique_lock lock(mutex_);
-  if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
+  if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) {
+    const bool is_other = must_hold_blocks && read.code == error_code::TYPE_CONFLICT;
+    return is_other ? Result{error_code::SEGMENT_LOST, came_back_other + read.text} : read;
+  }
+  if (must_hold_blocks && update.is_complete()) {
+    if (const std::uint64_t serial = update.missing_block(*heap_); serial != 0) {
+      return {error_code::SEGMENT_LOST,
+              came_back_other + ("block " + std::to_string(serial) + " is not the same in it")};
+    }
+  }
   if (!update.foreign_references().empty()) {
     const std::uint64_t before = changes_;
     lock.unlock();

@@ -66,7 +66,9 @@ class Copy {
 
   // ---- what arrives ----
   // `damaged` on failure: the copy is of no version and must be replaced by a complete one.
-  Result apply(std::span<const std::byte> bytes, const Describe& describe,
+  // `must_hold_blocks`: SEGMENT_LOST, and nothing is applied, if the complete copy in `bytes` lacks
+  // a block of this one or has another under its serial [LOST-2].
+  Result apply(std::span<const std::byte> bytes, bool must_hold_blocks, const Describe& describe,
                swizzle::Resolver& resolver, bool& damaged);
   // Space for blocks that a server described (a diff without data).
   Result describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver);

@@ -103,7 +103,12 @@ Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const 
 Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   platform::Socket socket;
   if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
-  auto live = std::make_shared<Live>(std::move(socket), now_ns());
+  session::ConnectionNumber number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = ++connections_;
+  }
+  auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
   if (Result greeted = greet(*live, deadline_ns); !greeted) {
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
@@ -177,7 +182,10 @@ Result Link::send(const std::shared_ptr<Live>& live, Request& request,
   while (true) {
     const std::lock_guard lock(live->sending_);
     const std::span<const platform::Slice> slices = frames.next(send_budget_bytes);
-    if (slices.empty()) return {};
+    if (slices.empty()) {
+      request.was_sent = true;
+      return {};
+    }
     const platform::Status sent = live->socket_.send(slices, now_ns() + send_patience_ns);
     if (!sent) {
       lose(live, platform::error_text(sent.code));
@@ -266,13 +274,16 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
   return unreachable(name_, "the connection was lost");
 }
 
-void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener* segment) {
+void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment) {
   const std::lock_guard lock(mutex_);
-  if (segment == nullptr) {
-    live->segments_.erase(number);
-  } else {
-    live->segments_[number] = segment;
-  }
+  live->segments_[number] = &segment;
+}
+
+void Link::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
+                    const Listener& segment) {
+  const std::lock_guard lock(mutex_);
+  const auto found = live->segments_.find(number);
+  if (found != live->segments_.end() && found->second == &segment) live->segments_.erase(found);
 }
 
 void Link::read_available(const std::shared_ptr<Live>& live) {
@@ -319,7 +330,10 @@ void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns
     const std::int64_t heard_ns = now_ns();
     understood = live->connection_.received(got, heard_ns, incoming);
   }
-  for (session::Incoming& one : incoming) handle(live, one);
+  for (session::Incoming& one : incoming) {
+    one.connection = live->number();
+    handle(live, one);
+  }
   // Only now: a promise is kept up to here [FRESH-3].
   live->heard_ns_.store(live->connection_.heard_ns(), std::memory_order_relaxed);
   if (!understood) lose(live, understood.text);
@@ -372,7 +386,7 @@ void Link::lose(const std::shared_ptr<Live>& live, const std::string& why) {
     for (const auto& [number, segment] : live->segments_) segments.push_back(segment);
   }
   if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
-  for (Listener* segment : segments) segment->connection_lost();
+  for (Listener* segment : segments) segment->connection_lost(live->number());
 }
 
 std::int64_t Link::run_timers(std::int64_t now) {

@@ -38,7 +38,8 @@ class Listener {
   // Takes the diff out of the message. `is_late`: nobody waits for this answer any more; otherwise
   // whoever asked is given it, even if the deadline passes or the connection is lost meanwhile.
   virtual void absorb(session::Incoming& incoming, bool is_late) = 0;
-  virtual void connection_lost() = 0;
+  // Also of a connection that the segment has left since.
+  virtual void connection_lost(session::ConnectionNumber gone) = 0;
 
  protected:
   ~Listener() = default;
@@ -62,6 +63,7 @@ struct Request {
   // Results:
   session::Incoming answer;
   std::uint64_t frame_bytes = 0;
+  bool was_sent = false;  // whole; what was not, the server cannot have acted on
 };
 
 class Link {
@@ -90,8 +92,10 @@ class Link {
   // PING, silence. Returns when to be called again.
   std::int64_t run_timers(std::int64_t now_ns);
 
-  // From now on messages of this number on this connection are the segment's; null: nobody's.
-  void listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener* segment);
+  // From now on messages of this number on this connection are the segment's.
+  void listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment);
+  // They are nobody's, if they were the segment's.
+  void unlisten(const std::shared_ptr<Live>& live, std::uint32_t number, const Listener& segment);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   // The session, and the number of its next release.
@@ -121,14 +125,17 @@ class Link {
   std::mutex mutex_;
   session::SessionIdentity identity_;
   std::uint64_t sequence_ = 0;
+  session::ConnectionNumber connections_ = 0;  // so many were made
   std::shared_ptr<Live> live_;
 };
 
 // One connection. Fields are guarded by the link's mutex unless they say otherwise.
 class Live {
  public:
-  Live(platform::Socket socket, std::int64_t now_ns)
-      : connection_(now_ns), heard_ns_(now_ns), socket_(std::move(socket)) {}
+  Live(session::ConnectionNumber number, platform::Socket socket, std::int64_t now_ns)
+      : number_(number), connection_(now_ns), heard_ns_(now_ns), socket_(std::move(socket)) {}
+
+  [[nodiscard]] session::ConnectionNumber number() const { return number_; }
 
   [[nodiscard]] int fd() const { return socket_.fd(); }
   // Any thread, any time.
@@ -147,6 +154,7 @@ class Live {
 
  private:
   friend class Link;
+  const session::ConnectionNumber number_;
   session::Connection connection_;  // frames_ of it: the reading thread's
   std::atomic<std::int64_t> heard_ns_;
   std::atomic<std::int64_t> led_from_ns_{0};

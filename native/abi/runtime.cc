@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <system_error>
 #include <thread>
 
 #include "abi/log.h"
 #include "abi/stray_report.h"
+#include "abi/waiting.h"
 #include "platform/clock.h"
 #include "platform/invariant.h"
 #include "platform/process.h"
@@ -18,6 +20,8 @@ namespace {
 
 // Programs with an event loop wait for what the library's thread reads.
 constexpr std::int64_t dispatched_quiet_ns = 1'000'000;
+// For one attempt to reach a server that others wait for.
+constexpr std::int64_t attempt_ns = 2'000'000'000;
 
 struct Current {
   std::mutex mutex;
@@ -89,6 +93,7 @@ IW_segment& Runtime::segment_for(const types::Url& url, const std::string& token
     link = std::make_unique<Link>(url, std::move(identity), wake_);
   }
   std::unique_ptr<IW_segment>& segment = segments_[url.text()];
+  if (segment != nullptr && segment->is_lost()) lost_.push_back(std::move(segment));  // [LOST-6]
   if (segment == nullptr) segment = std::make_unique<IW_segment>(*this, url, *link);
   return *segment;
 }
@@ -96,13 +101,14 @@ IW_segment& Runtime::segment_for(const types::Url& url, const std::string& token
 IW_segment* Runtime::find_segment(const types::Url& url) {
   const std::lock_guard lock(mutex_);
   const auto found = segments_.find(url.text());
-  return found == segments_.end() ? nullptr : found->second.get();
+  return found == segments_.end() || found->second->is_lost() ? nullptr : found->second.get();
 }
 
 std::vector<IW_segment*> Runtime::segments() {
   const std::lock_guard lock(mutex_);
   std::vector<IW_segment*> all;
   for (const auto& [url, segment] : segments_) all.push_back(segment.get());
+  for (const auto& segment : lost_) all.push_back(segment.get());
   return all;
 }
 
@@ -156,7 +162,69 @@ void Runtime::serve_callbacks() {
   }
 }
 
+// ---- lost connections [CONN-1] ----
+
+bool Runtime::is_connection_wanted() {
+  for (IW_segment* segment : segments()) {
+    if (segment->wants_connection()) return true;
+  }
+  return false;
+}
+
+// By the library's thread. The other one is asleep until there is something to do.
+void Runtime::keep_connected() {
+  if (!is_connection_wanted()) return;
+  const std::lock_guard lock(connections_mutex_);
+  is_connecting_wanted_ = true;
+  connections_.notify_one();
+  if (has_connection_thread_) return;
+  try {
+    std::thread([this] { serve_connections(); }).detach();
+    has_connection_thread_ = true;
+  } catch (const std::system_error&) {
+    report(protocol::error_code::NO_MEMORY,
+           "no thread can be made to reconnect to a server; the next call reconnects");
+  }
+}
+
+void Runtime::serve_connections() {
+  std::map<const Link*, session::Reconnection> paces;
+  std::unique_lock lock(connections_mutex_);
+  while (true) {
+    while (!is_connecting_wanted_) connections_.wait(lock);
+    is_connecting_wanted_ = false;
+    lock.unlock();
+    const std::int64_t next_ns = reconnect(paces);
+    lock.lock();
+    if (next_ns == platform::never_ns) continue;
+    // A pause is not cut short by others who want a connection.
+    while (now_ns() < next_ns) wait_until(connections_, lock, next_ns);
+    is_connecting_wanted_ = true;
+  }
+}
+
+// Tries what is due. Returns when the next attempt is, or never.
+std::int64_t Runtime::reconnect(std::map<const Link*, session::Reconnection>& paces) {
+  std::int64_t next_ns = platform::never_ns;
+  for (IW_segment* segment : segments()) {
+    if (!segment->wants_connection()) continue;
+    session::Reconnection& pace = paces[&segment->link()];
+    if (pace.due_ns() <= now_ns()) {
+      const Result tried = segment->reconnect(now_ns() + attempt_ns);
+      if (tried) {
+        pace.succeeded();
+      } else {
+        pace.failed(now_ns());
+      }
+      if (!segment->wants_connection()) continue;
+    }
+    next_ns = std::min(next_ns, pace.due_ns());
+  }
+  return next_ns;
+}
+
 std::int64_t Runtime::run_timers(std::int64_t now) {
+  keep_connected();
   std::int64_t next_ns = platform::never_ns;
   for (Link* link : links()) next_ns = std::min(next_ns, link->run_timers(now));
   for (IW_segment* segment : segments()) next_ns = std::min(next_ns, segment->run_timers(now));

@@ -7,7 +7,8 @@
 // newcomers. Everything is guarded by mutex_, which is held for moments only: never while talking
 // to the server, never while bytes are translated. The copy itself belongs to whoever is inside.
 //
-//   segment.cc           opening, closing, the lock among threads
+//   segment.cc           the lock among threads, requests
+//   segment_opening.cc   opening, closing, lost connections, loss of the segment
 //   segment_reader.cc    reader locks, asking, applying
 //   segment_writer.cc    the writer lock, release, abort
 //   segment_messages.cc  what the server says; renewals, credit, subscriptions
@@ -32,6 +33,7 @@
 #include "interweave.h"
 #include "platform/clock.h"
 #include "session/copy_state.h"
+#include "session/opening.h"
 #include "session/subscription.h"
 #include "session/writer_grant.h"
 #include "types/mip.h"
@@ -73,6 +75,9 @@ class Segment : public Listener {
   // For pointers and MIPs that lead here: opened without being asked for, never closed.
   Result open_for_pointers(std::int64_t deadline_ns);
   Result close();
+  // Its server came back without it: this segment is of no use any more, and another takes its
+  // place.
+  [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
   // NOT_OPEN, FORKED or nothing.
   [[nodiscard]] Result check_usable() const;
   // `seconds` from now; a negative number: the segment's own timeout; 0: no waiting for others.
@@ -91,6 +96,7 @@ class Segment : public Listener {
   void set_bound(const coherence::Bound& bound);
   void set_recent_fn(IW_recent_fn function, void* arg);
   void set_change_fn(IW_change_fn function, void* arg);
+  void set_connection_fn(IW_connection_fn function, void* arg);
   Result staleness(double& seconds);
   std::uint64_t version();
   void fill_stats(IW_stats_t& out);
@@ -117,18 +123,51 @@ class Segment : public Listener {
   void call_due_change(std::int64_t now_ns);
   [[nodiscard]] std::int64_t change_due_ns();
 
+  // ---- the thread that reconnects ----
+  // Somebody listens, and it is open on no connection [CONN-1].
+  [[nodiscard]] bool wants_connection();
+  Result reconnect(std::int64_t deadline_ns);
+  [[nodiscard]] const Link& link() const { return link_; }
+
   void absorb(session::Incoming& incoming, bool is_late) override;
-  void connection_lost() override;
+  void connection_lost(session::ConnectionNumber gone) override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
   // A request's body, once the segment's number on the connection is known.
   using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
 
-  // segment.cc
+  enum class Purpose { open, pointers, use };
+  struct Caller {
+    Purpose purpose = Purpose::use;
+    OpenWish wish;
+  };
+
+  // segment_opening.cc
+  // A connection on which it is open: for whoever has it open.
   Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
-  Result open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
+               std::shared_ptr<Live>& out);
+  Result open_on(const std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns);
+  void adopt(const OpenWish& wish);
+  Result take_part(Lock& lock, const Caller& caller);
   Result make_copy();
+  Result open_on_server(Lock& lock, const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  void opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
+                 std::int64_t sent_ns);
+  void look_for_lost_connection();
+  void leave_connection(session::ConnectionNumber gone);
+  [[nodiscard]] bool has_content() const;
+  [[nodiscard]] bool lacks_content(const protocol::version_stamp& newest) const;
+  [[nodiscard]] Result lost() const;
+  void vanish(const std::string& why);
+  void give_up_lost(Lock& lock, const std::string& why);
+  static Result why_not_closed(const Result& alone);
+  void give_up_holds(Lock& lock);
+  void drop_copy(Lock& lock);
+  void tell_closed(Lock& lock);
+
+  // segment.cc
   // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying);
   Result post(message_type type, const Body& body);
@@ -156,6 +195,7 @@ class Segment : public Listener {
   Result begin_writing(Lock& lock, const Wish& wish);
   Result become_newest(Lock& lock, const Wish& wish);
   Result send_release(const CollectedDiff& diff);
+  [[nodiscard]] Result release_unanswered(const Result& why) const;
   Result resolve_release(std::int64_t deadline_ns);
   Result ask_for_serials();
   Result release_answered(const Result& answer, CollectedDiff& diff);
@@ -170,9 +210,13 @@ class Segment : public Listener {
   void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated);
   void absorb_grant(session::Incoming& incoming, bool is_late);
   void absorb_push(session::Incoming& incoming);
+  void absorb_late_opening(const session::Incoming& incoming);
   void count_received(const session::Incoming& incoming);
   void note_change();
   void watch_time();
+  [[nodiscard]] IW_connection_t connection_state() const;
+  [[nodiscard]] bool is_connection_news() const;
+  void call(Lock& lock, const std::function<void()>& callback);
   void bound_changed(Lock& lock);
   void wait_for_callback(Lock& lock);
   [[nodiscard]] session::Watch wanted_watch() const;
@@ -199,12 +243,13 @@ class Segment : public Listener {
   bool is_giving_back_ = false;  // the library's thread gives a late grant back; the slot is free
 
   std::atomic<bool> is_usable_{false};
-  std::uint32_t open_count_ = 0;
-  bool is_implicit_ = false;   // opened for pointers
-  std::uint64_t opening_ = 0;  // counts openings
+  std::atomic<bool> is_lost_{false};  // as life_ says
+  session::Opening life_;
+  std::string lost_why_;
+  bool is_opened_late_ = false;  // the library's thread closes what nobody waited for
+  std::uint64_t opening_ = 0;    // counts first openings
   OpenWish wish_;
   bool is_removed_ = false;
-  Turn opening_turn_;              // of opening the segment on a connection
   std::shared_ptr<Live> live_;     // the connection on which it is open, perhaps lost
   std::uint32_t number_ = 0;       // on that connection
   std::uint64_t quota_bytes_ = 0;  // as the server said when it was opened
@@ -215,6 +260,7 @@ class Segment : public Listener {
   protocol::writer_acquired granted_;
   std::uint32_t serials_asked_ = 0;     // the last range's, in this section
   std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
+  bool release_was_sent_ = false;       // whole, on some connection
   protocol::session_id release_session_{};
   std::uint64_t late_fence_ = 0;    // of a grant that nobody waited for; see segment_writer.cc
   bool has_unused_strict_ = false;  // the server keeps a Strict reader's lock that nobody took
@@ -228,7 +274,11 @@ class Segment : public Listener {
   IW_change_fn change_fn_ = nullptr;
   void* change_arg_ = nullptr;
   std::int64_t change_due_ns_ = platform::never_ns;
-  std::thread::id calling_;  // the callback runs there now
+  IW_connection_fn connection_fn_ = nullptr;
+  void* connection_arg_ = nullptr;
+  IW_connection_t connection_told_ = IW_CONNECTED;
+  protocol::version_stamp called_for_;  // the newest version that change_fn_ was called for
+  std::thread::id calling_;             // a callback runs there now
 
   std::int64_t strays_due_ns_ = 0;  // when an acquire looks for them again
 

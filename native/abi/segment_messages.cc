@@ -91,9 +91,22 @@ void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
       }
       return;
     }
+    case message_type::OPEN_SEGMENT:
+      if (is_late) absorb_late_opening(incoming);
+      return;
     default:
       return;
   }
+}
+
+void Segment::absorb_late_opening(const session::Incoming& incoming) {
+  protocol::segment_opened opened;
+  if (!body_of(incoming, message_type::SEGMENT_OPENED, opened)) return;
+  const bool is_unwanted = life_.opened_late(incoming.connection);
+  if (life_.connection() == incoming.connection) number_ = opened.segment;
+  if (!is_unwanted) return;
+  is_opened_late_ = true;
+  runtime_.wake();
 }
 
 void Segment::absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now,
@@ -144,7 +157,7 @@ void Segment::take_notification(session::Incoming& incoming) {
       if (!body_of(incoming, message_type::NOT_RECENT, told)) return;
       state_.adaptation.notified();
       state_.not_recent(told.now, now_ns());
-      note_change();
+      if (told.now != called_for_) note_change();  // [CONN-2]
       return;
     }
     case message_type::WRITER_LOST: {
@@ -174,7 +187,7 @@ void Segment::absorb_push(session::Incoming& incoming) {
   stats_.diff_bytes_received += diff.bytes.size_bytes();
   state_.adaptation.notified();
   (void)state_.stage(std::move(diff));
-  note_change();
+  if (push.now != called_for_) note_change();
 }
 
 // When the copy stops being recent enough: at once, or, for Temporal, when its time is over.
@@ -191,13 +204,6 @@ void Segment::note_change() {
   runtime_.wake();
 }
 
-void Segment::connection_lost() {
-  const Lock lock(mutex_);
-  state_.connection_lost();
-  grant_.connection_lost();
-  subscription_.settled();
-}
-
 // ---- subscriptions [POLL-1] ----
 
 // Readers that are content with old copies would be sent diffs that they never use. And where there
@@ -210,6 +216,7 @@ session::Watch Segment::wanted_watch() const {
 }
 
 bool Segment::lacks_subscription() const {
+  if (life_.is_lost()) return false;
   const bool is_wanted = change_fn_ != nullptr || (state_.adaptation.wants_subscription() &&
                                                    coherence::can_subscribe(bound_.model));
   return is_wanted && subscription_.lacks(wanted_watch(), state_.subscription());
@@ -290,15 +297,41 @@ void Segment::set_change_fn(IW_change_fn function, void* arg) {
   change_fn_ = function;
   change_arg_ = arg;
   change_due_ns_ = platform::never_ns;
+  called_for_ = {};
   wait_for_callback(lock);
   if (lacks_subscription()) subscribe(lock);
+  look_for_lost_connection();  // one that was lost before anybody listened
+  runtime_.wake();
+}
+
+void Segment::set_connection_fn(IW_connection_fn function, void* arg) {
+  Lock lock(mutex_);
+  connection_fn_ = function;
+  connection_arg_ = arg;
+  look_for_lost_connection();
+  connection_told_ = connection_state();
+  wait_for_callback(lock);
+  runtime_.wake();
+}
+
+IW_connection_t Segment::connection_state() const {
+  if (life_.is_lost()) return IW_SEGMENT_LOST;
+  return life_.is_open() ? IW_CONNECTED : IW_DISCONNECTED;
+}
+
+bool Segment::is_connection_news() const {
+  return connection_fn_ != nullptr && connection_state() != connection_told_;
 }
 
 // ---- the library's thread ----
 
 std::int64_t Segment::run_timers(std::int64_t now) {
   Lock lock(mutex_);
-  if (live_ == nullptr || live_->is_lost()) return platform::never_ns;
+  if (is_opened_late_) {
+    is_opened_late_ = false;
+    tell_closed(lock);
+  }
+  if (!life_.is_open() || live_->is_lost()) return platform::never_ns;
   if (late_fence_ != 0 && !writer_slot_) {
     is_giving_back_ = true;
     give_back_late(lock);
@@ -322,24 +355,39 @@ std::int64_t Segment::run_timers(std::int64_t now) {
 
 std::int64_t Segment::change_due_ns() {
   const Lock lock(mutex_);
-  return change_due_ns_;
+  return is_connection_news() ? 0 : change_due_ns_;
 }
 
 // One call at a time: what is due meanwhile waits for its end.
 void Segment::call_due_change(std::int64_t now) {
   Lock lock(mutex_);
-  if (change_due_ns_ > now || change_fn_ == nullptr || calling_ != std::thread::id()) return;
-  change_due_ns_ = platform::never_ns;
+  const bool is_change_due = change_due_ns_ <= now && change_fn_ != nullptr;
+  if (calling_ != std::thread::id() || !(is_change_due || is_connection_news())) return;
+  auto* const handle = static_cast<IW_segment*>(this);
+  if (is_connection_news()) {
+    connection_told_ = connection_state();
+    call(lock, [handle, function = connection_fn_, told = connection_told_, arg = connection_arg_] {
+      function(handle, told, arg);
+    });
+  }
+  if (change_due_ns_ <= now && change_fn_ != nullptr && calling_ == std::thread::id()) {
+    change_due_ns_ = platform::never_ns;
+    called_for_ = state_.newest();
+    call(lock, [handle, function = change_fn_, version = called_for_.number, arg = change_arg_] {
+      function(handle, version, arg);
+    });
+  }
+  if (change_due_ns_ != platform::never_ns || is_connection_news()) runtime_.wake();
+}
+
+// The program's function, without the mutex.
+void Segment::call(Lock& lock, const std::function<void()>& callback) {
   calling_ = std::this_thread::get_id();
-  const IW_change_fn function = change_fn_;
-  void* const arg = change_arg_;
-  const std::uint64_t version = state_.newest().number;
   lock.unlock();
-  function(static_cast<IW_segment*>(this), version, arg);
+  callback();
   lock.lock();
   calling_ = {};
   changed_.notify_all();
-  if (change_due_ns_ != platform::never_ns) runtime_.wake();
 }
 
 void Segment::fill_stats(IW_stats_t& out) {

@@ -59,6 +59,7 @@ Result Segment::acquire_reader(const Wish& wish) {
   }
   const std::int64_t began_ns = now_ns();
   Lock lock(mutex_);
+  if (life_.is_lost()) return lost();
   const bool is_free = !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_;
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
@@ -90,6 +91,10 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
               "another thread of this process did not finish writing or updating the segment "
               "before the deadline"};
     }
+    if (life_.is_lost()) {
+      if (is_strict) strict_unused();
+      return lost();
+    }
     if (now_ns() >= strays_due_ns_ && readers_ == 0) {
       look_for_strays(lock);
       continue;
@@ -108,6 +113,7 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     // A writer of this process that came in meanwhile has a newer version.
     if (!exclusive_) break;
   }
+  if (life_.is_lost()) return lost();
   if (copy_ == nullptr) {
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
@@ -181,14 +187,22 @@ Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
   while (result.ok()) {
     std::optional<session::StagedDiff> diff = state_.take_staged();
     if (!diff) break;
+    // [LOST-2]
+    const bool must_hold_blocks =
+        has_content() && diff->now.incarnation != state_.have().incarnation;
     lock.unlock();
     bool damaged = false;
     HeapResolver resolver(runtime_);
     const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
       resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
     };
-    result = copy_->apply(diff->bytes.bytes(), describe, resolver, damaged);
+    result = copy_->apply(diff->bytes.bytes(), must_hold_blocks, describe, resolver, damaged);
     lock.lock();
+    if (result.code == error_code::SEGMENT_LOST) {
+      state_.dropped(*diff);
+      give_up_lost(lock, result.text);
+      return lost();
+    }
     if (result.ok()) {
       state_.applied(*diff);
     } else if (damaged) {

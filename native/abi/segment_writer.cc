@@ -40,12 +40,13 @@ Result Segment::acquire_writer(const Wish& wish) {
   if (wish_.read_only) {
     return {error_code::READ_ONLY, "the segment was opened read-only; open it for writing"};
   }
-  while (writer_slot_ || is_giving_back_) {
+  while ((writer_slot_ || is_giving_back_) && !life_.is_lost()) {
     // The library's thread is done in a moment, so it is waited for even by who would not wait.
     if (wait(lock, {wish.deadline_ns, wish.may_wait || is_giving_back_})) continue;
     return {error_code::TIMED_OUT,
             "another thread of this process kept the writer lock beyond the deadline"};
   }
+  if (life_.is_lost()) return lost();
   writer_slot_ = true;
   lock.unlock();
   Result result = ask_for_writer(wish);
@@ -115,6 +116,7 @@ Result Segment::begin_writing(Lock& lock, const Wish& wish) {
   ++stats_.writer_locks;
   serials_asked_ = granted_.serial_count;
   release_sequence_ = 0;
+  release_was_sent_ = false;
   add_hold({this, 0, 1, false, opening_});
   show_access(track::Access::write);
   // The library's thread looks at its timers once a heartbeat; is that soon enough for the lease?
@@ -156,14 +158,17 @@ Result Segment::release_writer() {
     --hold->writes;
     return {};
   }
-  bool is_lost = false;
+  bool is_fenced = false;
   std::uint64_t base = 0;
+  Result gone;
   {
     const Lock lock(mutex_);
-    is_lost = grant_.is_lost();
+    is_fenced = grant_.is_lost();
     base = state_.have().number;
+    if (life_.is_lost()) gone = lost();
   }
-  if (is_lost) {
+  if (!gone) return roll_back(gone);
+  if (is_fenced) {
     return roll_back({error_code::FENCED,
                       "the writer lock was lost before its release (its lease or hold time ended, "
                       "or the server was restarted); the changes were undone"});
@@ -187,6 +192,13 @@ Result Segment::release_writer() {
   return release_answered(send_release(diff), diff);
 }
 
+// What is said once no server can be reached any more [CONN-4].
+Result Segment::release_unanswered(const Result& why) const {
+  if (why.code != error_code::UNREACHABLE || release_was_sent_) return why;
+  return {error_code::ROLLED_BACK,
+          why.text + "; the release was not sent, and the changes were undone"};
+}
+
 // The answer, whatever happens to connections meanwhile. As long as one lives there will be one.
 Result Segment::send_release(const CollectedDiff& diff) {
   const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
@@ -200,9 +212,16 @@ Result Segment::send_release(const CollectedDiff& diff) {
   while (true) {
     if (release_sequence_ == 0) release_sequence_ = link_.next_sequence(release_session_);
     std::shared_ptr<Live> live;
-    if (Result open = live_and_open(deadline_ns, true, live); !open) return open;
+    if (Result open = live_and_open(deadline_ns, true, live); !open) {
+      return release_unanswered(open);
+    }
     // Another session cannot repeat the release: it can only ask what became of it.
-    if (link_.session() != release_session_) return resolve_release(deadline_ns);
+    if (link_.session() != release_session_) {
+      if (release_was_sent_) return resolve_release(deadline_ns);
+      return {error_code::ROLLED_BACK,
+              "the session ended before the release was sent; the changes were undone: take the "
+              "lock and make them again"};
+    }
     Request request;
     request.segment = this;
     request.type = message_type::RELEASE_WRITER;
@@ -213,6 +232,7 @@ Result Segment::send_release(const CollectedDiff& diff) {
       request.body = session::encoded(protocol::release_writer{release_sequence_, {part}});
     }
     const Result called = link_.call(live, request, platform::never_ns);
+    release_was_sent_ = release_was_sent_ || request.was_sent;
     {
       const Lock lock(mutex_);
       stats_.bytes_sent += request.frame_bytes;
@@ -221,7 +241,9 @@ Result Segment::send_release(const CollectedDiff& diff) {
       stats_.diff_bytes_sent += diff_bytes;
     }
     if (called) return session::check_answer(request.answer, message_type::WRITER_RELEASED);
-    if (called.code != error_code::UNREACHABLE || now_ns() >= deadline_ns) return called;
+    if (called.code != error_code::UNREACHABLE || now_ns() >= deadline_ns) {
+      return release_unanswered(called);
+    }
   }
 }
 
@@ -268,8 +290,9 @@ Result Segment::release_answered(const Result& answer, CollectedDiff& diff) {
         state_.forget();
       }
       return roll_back({error_code::UNREACHABLE,
-                        answer.text + "; it is not known whether the release was committed: the "
-                                      "copy will be fetched anew"});
+                        answer.text +
+                            "; the release was sent and may have been committed: the copy "
+                            "will be fetched anew, look there"});
     }
     default:
       return roll_back(answer);

@@ -43,6 +43,7 @@ static_assert(agrees(IW_EREMOVED, error_code::REMOVED));
 static_assert(agrees(IW_EDAMAGED, error_code::DAMAGED));
 static_assert(agrees(IW_ECANCELLED, error_code::CANCELLED));
 static_assert(agrees(IW_EINTERNAL, error_code::INTERNAL));
+static_assert(agrees(IW_ESEGMENT_LOST, error_code::SEGMENT_LOST));
 
 struct LastFailure {
   int code = 0;

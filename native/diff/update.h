@@ -65,6 +65,10 @@ class Update {
   // Serials that the diff announces.
   [[nodiscard]] std::vector<std::uint64_t> new_serials() const;
 
+  // Of a complete copy: the first block of `heap` that it has not, with the same type, count and
+  // name; 0: it has them all. Reserved blocks and those that a field owns do not count [LOST-2].
+  [[nodiscard]] std::uint64_t missing_block(const memory::Heap& heap) const;
+
   // The copy is as the diff says. Unless OK the copy is safe, but of no version: it must be
   // replaced by a complete one before anybody reads it. No thread reads the segment meanwhile.
   Result apply(CachedCopy& copy, swizzle::Resolver& resolver,

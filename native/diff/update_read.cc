@@ -414,4 +414,18 @@ std::vector<std::uint64_t> Update::new_serials() const {
   return serials;
 }
 
+std::uint64_t Update::missing_block(const memory::Heap& heap) const {
+  memory::Block here;
+  for (std::uint64_t at = 0; heap.next_by_serial(at, here); at = here.serial) {
+    if (here.is_reserved || here.is_owned) continue;
+    const auto found = new_by_serial_.find(here.serial);
+    if (found == new_by_serial_.end()) return here.serial;
+    const NewBlock& there = new_blocks_[found->second];
+    const bool is_same = there.count == here.count && types::same_type(*there.type, *here.type) &&
+                         there.name == heap.name_of(here.serial);
+    if (!is_same) return here.serial;
+  }
+  return 0;
+}
+
 }  // namespace iw::diff

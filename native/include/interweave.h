@@ -44,7 +44,8 @@ extern "C" {
 #endif
 
 /* An open segment (paper, 2.1). Opening one URL twice gives the same handle; it must be closed as
- * often as it was opened. */
+ * often as it was opened. A segment that was lost (IW_ESEGMENT_LOST) is given another handle when
+ * it is opened again. */
 typedef struct IW_segment* IW_handle_t;
 
 /* A machine-independent pointer: text `iw://host:port/path#serial[#offset]` (paper, 2.1). The
@@ -87,7 +88,8 @@ enum {
   IW_EREMOVED = -30,      /* the segment was removed */
   IW_EDAMAGED = -31,      /* the server's store found damage; the segment is stopped */
   IW_ECANCELLED = -32,    /* the wait was given up */
-  IW_EINTERNAL = -33      /* a broken invariant of ours; please report it */
+  IW_EINTERNAL = -33,     /* a broken invariant of ours; please report it */
+  IW_ESEGMENT_LOST = -34  /* the segment came back without what this process had: open it again */
 };
 
 /* The code (negative) and the text of the calling thread's last failure: what was asked, what was
@@ -129,7 +131,8 @@ IW_API IW_handle_t IW_open_segment(const char* url);
 IW_API IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* options);
 
 /* After the last close the copy's memory is gone; pointers into it must not be used. A writer lock
- * that is still held is aborted. */
+ * that the calling thread still holds is aborted. IW_ETIMED_OUT: other threads hold locks, and the
+ * segment stays open. IW_ENOT_OPEN: it was closed as often as it was opened. */
 IW_API int IW_close_segment(IW_handle_t h);
 
 /* The version of the cached copy; 0 before the first lock and for an empty segment. Under a lock it
@@ -141,7 +144,11 @@ IW_API uint64_t IW_version(IW_handle_t h);
 
 /* A reader lock: the copy is brought up to date if it is not recent enough (see IW_set_coherence),
  * and stays one whole version until the release. Locks nest by counting; a nested lock never waits
- * and keeps its version. The holder of the writer lock gets a reader lock at once. */
+ * and keeps its version. The holder of the writer lock gets a reader lock at once.
+ *
+ * IW_ESEGMENT_LOST, of every lock: the server came back without what this process had of the
+ * segment (it kept it in memory only, or an older backup was restored). The copy's pages can still
+ * be read; IW_close_segment and IW_open_segment give another handle, with what the server has. */
 IW_API int IW_rl_acquire(IW_handle_t h);
 IW_API int IW_rl_release(IW_handle_t h);
 
@@ -153,11 +160,12 @@ IW_API int IW_wl_acquire(IW_handle_t h);
 /* Sends what changed and gives the lock back once the server has made the new version as durable as
  * the segment asks. On success the changes are committed. IW_EFENCED (lock lost) and
  * IW_EROLLED_BACK (connection lost): the lock is gone and the copy shows the version before the
- * acquire. IW_EUNREACHABLE (no answer before the timeout): the lock is gone, it is not known
- * whether the changes were committed, and the next lock fetches the copy anew. IW_ESTORE_FULL and
- * IW_ETIMED_OUT: the lock is still held; release again or abort. Other refusals (IW_EQUOTA,
- * IW_EBAD_POINTER, IW_EBAD_VALUE ...) that were found before sending leave the lock held, too;
- * found by the server they roll back. IW_errno's text says which. */
+ * acquire; so it does after IW_ESEGMENT_LOST. IW_EROLLED_BACK also says that the release could not
+ * be sent. IW_EUNREACHABLE: it was sent, and the server could not be asked what became of it; the
+ * lock is gone, and the next lock fetches the copy anew. IW_ESTORE_FULL and IW_ETIMED_OUT: the lock
+ * is still held; release again or abort. Other refusals (IW_EQUOTA, IW_EBAD_POINTER, IW_EBAD_VALUE
+ * ...) that were found before sending leave the lock held, too; found by the server they roll back.
+ * IW_errno's text says which. */
 IW_API int IW_wl_release(IW_handle_t h);
 
 /* Gives the lock back and undoes everything since the acquire: stores, allocations and frees. Ends
@@ -175,10 +183,8 @@ IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
 /* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) -----------------------------------
  */
 
-/* While the server tells of new versions, FULL and DELTA count from the newest version that it has
- * told of (rule FRESH-3). On a busy machine that may be some hundred milliseconds, and as many
- * versions as are made in that time, behind a release that has returned elsewhere. A reader that
- * must see what another process has just released asks: IW_FRESH. */
+/* While the server tells of new versions, the newest one is the newest that it has told of (rule
+ * FRESH-3). A reader that must see what another process has just released asks: IW_FRESH. */
 typedef enum IW_coherence {
   IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
   IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
@@ -188,8 +194,7 @@ typedef enum IW_coherence {
   IW_DIFF = 6      /* at most x per cent of the units changed since */
 } IW_coherence_t;
 
-/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. For DELTA and TEMPORAL it
- * is 0 or more, for DIFF 0 to 100; anything else is IW_EBAD_ARGUMENT. */
+/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. */
 IW_API int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x);
 
 /* What a model of the user's own may look at. */
@@ -226,10 +231,9 @@ IW_API int IW_free(IW_handle_t h, void* block);
 
 /* Replaces the value of an owned field, that is `T x<>` or `string s<>` in a block of the segment:
  * `count` elements are copied from `src` (for a string: characters without the NUL). `field` is the
- * address of the field itself. `src` NULL gives zeros (not for strings). Elements with owned fields
- * of their own need `src` NULL (else IW_EBAD_ARGUMENT): assign their fields afterwards. Needs the
- * writer lock. Structs with such fields may also be copied, cleared and freed as they are: at the
- * release each field has a value of its own, and values that no field has any more are freed. */
+ * address of the field itself. Needs the writer lock. Structs with such fields may also be copied,
+ * cleared and freed as they are: at the release each field has a value of its own, and values that
+ * no field has any more are freed. */
 IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
 
 /* The block after `after` in the order of serials; NULL gives the first, and is returned (with
@@ -249,9 +253,7 @@ typedef struct IW_block {
   int is_reserved; /* space only: the block is not part of the copy's version */
 } IW_block_t;
 
-/* Fills the first `out->size` bytes of the description of the block that `p` points into; on return
- * `size` says how many were filled. Needs a lock. IW_EBAD_POINTER: `p` points into no block of the
- * segment. */
+/* The block of the segment that `p` points into. Needs a lock. IW_EBAD_POINTER: into none. */
 IW_API int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out);
 
 /* Whether extents[0] x ... x extents[rank - 1] elements of so many bytes lie in one block from `p`
@@ -272,10 +274,7 @@ IW_API IW_type_t IW_laid_out(IW_type_t type);
 /* ---- Machine-independent pointers ---------------------------------------------------------------
  */
 
-/* For a pointer to the first byte of a unit of an open segment; NULL with IW_EBAD_POINTER for
- * others. Units are numbers, enums, pointers, whole strings (`string s<N>`) and whole unions:
- * characters of a string and arms of a union have no MIP, and no pointer in a segment may lead to
- * them (a release then fails with IW_EBAD_POINTER). */
+/* For any pointer into an open segment; NULL with IW_EBAD_POINTER for others. */
 IW_API IW_mip_t IW_ptr_to_mip(const void* p);
 IW_API void IW_mip_free(IW_mip_t mip);
 
@@ -291,9 +290,25 @@ IW_API void* IW_mip_to_ptr(const char* mip);
  * segment's coherence model. `version` is the newest one. The function runs on a thread of
  * the library's, or in IW_dispatch, once at a time for a segment; it holds no lock, may take some
  * and may take its time. NULL ends it: when the call returns no callback is running any more, save
- * the one that called. */
+ * the one that called.
+ *
+ * While there is such a function the library reconnects by itself to a server that went away, and
+ * calls for what became newer meanwhile. It is also called when the segment is lost: the next lock
+ * then fails with IW_ESEGMENT_LOST. */
 typedef void (*IW_change_fn)(IW_handle_t h, uint64_t version, void* arg);
 IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
+
+typedef enum IW_connection {
+  IW_CONNECTED = 1,    /* the segment is open at its server (again) */
+  IW_DISCONNECTED = 2, /* the connection is lost; the library tries to make another */
+  IW_SEGMENT_LOST = 3  /* the server came back without the segment: locks fail, see IW_rl_acquire */
+} IW_connection_t;
+
+/* Called when the segment's connection is lost, when there is another, and when the segment is
+ * lost. Of several changes since the last call it is told the last. It runs where the function of
+ * IW_on_change does, by the same rules, and the library reconnects for it, too. NULL ends it. */
+typedef void (*IW_connection_fn)(IW_handle_t h, IW_connection_t state, void* arg);
+IW_API int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg);
 
 /* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
  * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the
@@ -305,7 +320,7 @@ IW_API int IW_dispatch(void);
 /* ---- Statistics and log -------------------------------------------------------------------------
  */
 
-typedef struct IW_stats_t {
+typedef struct IW_stats {
   size_t size; /* sizeof(IW_stats_t), set by the caller; members may be added at the end */
   uint64_t bytes_sent, bytes_received;       /* frames about this segment */
   uint64_t messages_sent, messages_received; /* about this segment */

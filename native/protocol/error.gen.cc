@@ -47,6 +47,7 @@ bool decode(xdr::Reader& r, error_code& v) {
     case 31:
     case 32:
     case 33:
+    case 34:
       v = static_cast<error_code>(word);
       return true;
     default:
@@ -90,6 +91,7 @@ const char* name_of(error_code v) {
     case error_code::DAMAGED: return "DAMAGED";
     case error_code::CANCELLED: return "CANCELLED";
     case error_code::INTERNAL: return "INTERNAL";
+    case error_code::SEGMENT_LOST: return "SEGMENT_LOST";
   }
   return "?";
 }

@@ -84,6 +84,8 @@ enum class error_code : std::int32_t {
   CANCELLED = 32,
   // A broken invariant of ours; please report it.
   INTERNAL = 33,
+  // The segment came back without what this process had of it [LOST-1]. Made by clients, never sent.
+  SEGMENT_LOST = 34,
 };
 void encode(xdr::Writer& w, const error_code& v);
 [[nodiscard]] bool decode(xdr::Reader& r, error_code& v);

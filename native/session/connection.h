@@ -15,6 +15,7 @@
 #include "protocol/session.gen.h"
 #include "session/frame_reader.h"
 #include "session/frame_writer.h"
+#include "session/opening.h"
 #include "types/result.h"
 
 namespace iw::session {
@@ -36,7 +37,8 @@ struct Incoming {
   Message message;
   RequestTag tag = 0;  // 0: a notification
   message_type asked{};
-  std::int64_t sent_ns = 0;  // when the request was sent: what its answer confirms [FRESH-2]
+  std::int64_t sent_ns = 0;         // when the request was sent: what its answer confirms [FRESH-2]
+  ConnectionNumber connection = 0;  // on which it came
 
   [[nodiscard]] message_type type() const { return static_cast<message_type>(message.head.type); }
 };

@@ -26,8 +26,8 @@ from .declare import DEFAULT as Default
 from .declare import Case, struct, union
 from .errors import (
     BadArgument, BadName, BadPointer, BadUrl, BadValue, Cancelled, Damaged, Denied, Error, Fenced, Forked, Internal,
-    Malformed, NoBlock, NoLock, NoMemory, NoSegment, NotOpen, QuotaExceeded, ReadOnly, Removed, RolledBack, Stale,
-    Stopping, StoreFull, StrayWrite, TimedOut, TooLarge, TypeConflict, Unimplemented, UnknownType, Unreachable,
+    Malformed, NoBlock, NoLock, NoMemory, NoSegment, NotOpen, QuotaExceeded, ReadOnly, Removed, RolledBack, SegmentLost,
+    Stale, Stopping, StoreFull, StrayWrite, TimedOut, TooLarge, TypeConflict, Unimplemented, UnknownType, Unreachable,
     VersionMismatch, WouldDeadlock, error_of)
 from .layouts import address_of
 from .objects import Array as ArrayOf
@@ -81,10 +81,10 @@ def segment_of(value: Reference) -> Segment:
 
 __all__ = [
     "AnyPointer", "Array", "ArrayOf", "BadArgument", "BadName", "BadPointer", "BadUrl", "BadValue", "Block", "Bool",
-    "Cancelled", "Case", "Char", "Coherence", "CopyState", "Damaged", "Default", "Delta", "Denied", "Diff", "Double", "Error",
-    "FULL", "Fenced", "Float", "Forked", "Hyper", "Int", "Internal", "Malformed", "Model", "NULL", "NoBlock", "NoLock",
-    "NoMemory", "NoSegment", "NotOpen", "Pointer", "QuotaExceeded", "ReadOnly", "Removed", "RolledBack", "STRICT",
-    "Segment", "Sequence", "Short", "Stale", "Stats", "Stopping", "StoreFull", "StrayWrite", "String", "Struct",
-    "Temporal", "Text", "TimedOut", "TooLarge", "TypeConflict", "UChar", "UHyper", "UInt", "UShort", "Unimplemented",
-    "Union", "UnknownType", "Unreachable", "VersionMismatch", "WouldDeadlock", "at", "load_types", "mip", "open",
-    "segment_of", "snapshot", "struct", "union"]
+    "Cancelled", "Case", "Char", "Coherence", "CopyState", "Damaged", "Default", "Delta", "Denied", "Diff", "Double",
+    "Error", "FULL", "Fenced", "Float", "Forked", "Hyper", "Int", "Internal", "Malformed", "Model", "NULL", "NoBlock",
+    "NoLock", "NoMemory", "NoSegment", "NotOpen", "Pointer", "QuotaExceeded", "ReadOnly", "Removed", "RolledBack",
+    "STRICT", "Segment", "SegmentLost", "Sequence", "Short", "Stale", "Stats", "Stopping", "StoreFull", "StrayWrite",
+    "String", "Struct", "Temporal", "Text", "TimedOut", "TooLarge", "TypeConflict", "UChar", "UHyper", "UInt", "UShort",
+    "Unimplemented", "Union", "UnknownType", "Unreachable", "VersionMismatch", "WouldDeadlock", "at", "load_types",
+    "mip", "open", "segment_of", "snapshot", "struct", "union"]

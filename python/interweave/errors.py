@@ -150,12 +150,16 @@ class Internal(Error):
     """A broken invariant of InterWeave's; please report it."""
 
 
+class SegmentLost(Error):
+    """The segment came back without what this process had of it: close it, and open it again."""
+
+
 # In the order of their codes, from -1 on (spec/protocol/error.x).
 _IN_ORDER = (
     Unimplemented, Malformed, VersionMismatch, NotOpen, Denied, BadUrl, NoSegment, NoBlock, UnknownType, TypeConflict,
     BadName, NoLock, WouldDeadlock, TimedOut, Unreachable, Fenced, RolledBack, StoreFull, QuotaExceeded, TooLarge,
     NoMemory, BadPointer, BadValue, BadArgument, Forked, StrayWrite, ReadOnly, Stale, Stopping, Removed, Damaged,
-    Cancelled, Internal)
+    Cancelled, Internal, SegmentLost)
 
 _BY_CODE: Dict[int, Type[Error]] = {}
 for _number, _class in enumerate(_IN_ORDER, 1):

@@ -26,7 +26,8 @@ std::string name_of(int code) {
       NAMED(BAD_POINTER),   NAMED(BAD_VALUE),     NAMED(BAD_ARGUMENT),
       NAMED(FORKED),        NAMED(STRAY_WRITE),   NAMED(READ_ONLY),
       NAMED(STALE),         NAMED(STOPPING),      NAMED(REMOVED),
-      NAMED(DAMAGED),       NAMED(CANCELLED),     NAMED(INTERNAL)};
+      NAMED(DAMAGED),       NAMED(CANCELLED),     NAMED(INTERNAL),
+      NAMED(SEGMENT_LOST)};
 #undef NAMED
   const auto found = names.find(code);
   return found == names.end() ? "INTERNAL" : found->second;

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "abi/tests/ear.h"
 #include "interweave.h"
 #include "pads.h"
 
@@ -41,6 +42,10 @@ class Agent {
     if (word == "blocks") return std::to_string(statistics().blocks);
     if (word == "diff_bytes") return std::to_string(statistics().diff_bytes_received);
     if (word == "strict") return result(IW_set_coherence(handle_, IW_STRICT, 0));
+    if (word == "listen_on_thread") return "ok";
+    if (word == "listen_in_loop") return ear_.listen_in_loop();
+    if (word == "listen_for") return listen_for(in);
+    if (word == "hear") return ear_.next();
     if (word == "version") return std::to_string(IW_version(handle_));
     return "error 0 no such command: " + word;
   }
@@ -165,8 +170,16 @@ class Agent {
     return "ok";
   }
 
+  std::string listen_for(std::istringstream& in) {
+    std::string what;
+    in >> what;
+    return result(what == "change" ? IW_on_change(handle_, iw::test::Ear::change, &ear_)
+                                   : IW_on_connection(handle_, iw::test::Ear::connection, &ear_));
+  }
+
   std::string url_;
   IW_handle_t handle_ = nullptr;
+  iw::test::Ear ear_;
 };
 
 }  // namespace

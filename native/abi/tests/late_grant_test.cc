@@ -40,8 +40,9 @@ class LateGrant : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.text;
   }
   void TearDown() override {
-    if (segment_ == nullptr) return;
-    EXPECT_TRUE(segment_->close().ok());
+    if (segment_ != nullptr) {
+      EXPECT_TRUE(segment_->close().ok());
+    }
   }
 
   // The server comes to see the request, and the word that it is given up, when it goes on.
@@ -175,7 +176,7 @@ class SlowListener final : public abi::Listener {
     was_late_ = is_late;
     has_returned_.get_future().wait_for(std::chrono::milliseconds(600));
   }
-  void connection_lost() override {}
+  void connection_lost(session::ConnectionNumber) override {}
   void call_has_returned() { has_returned_.set_value(); }
   [[nodiscard]] bool was_late() const { return was_late_; }
 

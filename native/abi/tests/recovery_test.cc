@@ -101,23 +101,6 @@ TEST(Recovery, Lock10TheServersRestartLosesTheWriterLockAndItsChangesAreUndone) 
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
-TEST(Recovery, ALostMemorySegmentIsMadeAnewInAnotherIncarnation) {
-  Server server({"--store", "memory"});
-  ASSERT_TRUE(server.good());
-  const IW_handle_t segment = open_with(server.url("/memory"), IW_MEMORY);
-  ASSERT_NE(segment, nullptr) << IW_strerror();
-  ASSERT_EQ(IW_wl_acquire(segment), 0) << IW_strerror();
-  ASSERT_NE(IW_malloc_array(segment, IW_int, 1000, "numbers"), nullptr);
-  ASSERT_EQ(IW_wl_release(segment), 0) << IW_strerror();
-  server.kill();
-  server.start();
-  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
-  EXPECT_EQ(IW_version(segment), 0u);
-  EXPECT_EQ(IW_next_block(segment, nullptr), nullptr);
-  ASSERT_EQ(IW_rl_release(segment), 0);
-  EXPECT_EQ(IW_close_segment(segment), 0);
-}
-
 TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
   Server server;
   ASSERT_TRUE(server.good());

@@ -78,6 +78,8 @@ pub enum ErrorCode {
     Cancelled = 32,
     /// A broken invariant of ours; please report it.
     Internal = 33,
+    /// The segment came back without what this process had of it [LOST-1]. Made by clients, never sent.
+    SegmentLost = 34,
 }
 
 impl ErrorCode {
@@ -118,6 +120,7 @@ impl ErrorCode {
             Self::Damaged => "DAMAGED",
             Self::Cancelled => "CANCELLED",
             Self::Internal => "INTERNAL",
+            Self::SegmentLost => "SEGMENT_LOST",
         }
     }
 }
@@ -161,6 +164,7 @@ impl TryFrom<i32> for ErrorCode {
             31 => Ok(Self::Damaged),
             32 => Ok(Self::Cancelled),
             33 => Ok(Self::Internal),
+            34 => Ok(Self::SegmentLost),
             _ => Err(XdrError::BadEnum),
         }
     }
