@@ -104,7 +104,7 @@ export class Client {
     if (!isPath(path)) {
       throw new InterweaveError(
         ErrorCode.BAD_URL,
-        `\`${path}\` is no path: it begins with '/', has no '#', and at most 1024 bytes`,
+        `\`${path}\` is not a path: a path begins with '/', has no '#' and at most 1024 bytes`,
       );
     }
     const known = this.segments.get(path);

@@ -443,7 +443,7 @@ export class Segment implements Heap {
     const changes = this.changes();
     const place = placeOf(view);
     if (place?.heap !== this || !place.block.isLive) {
-      throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is no block of this segment");
+      throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is not a block of this segment");
     }
     freeBlock(this.copy, changes, place.block);
   }
