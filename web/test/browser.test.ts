@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { connect, t, type Client, type RecordView, type Segment } from "../src/node.js";
+import { connect, plain, t, type Client, type RecordView, type Segment } from "../src/node.js";
 import { colourTable } from "../viewer/colours.js";
 import { Agent, Server, Simulator } from "./processes.js";
 
@@ -148,13 +148,59 @@ test("steering reaches a program", async () => {
   await program.do("rl");
   assert.equal(await program.ask("get rate 0"), "40");
   await program.do("rl_release");
-  // What is no int is refused, with its reason, and nothing is shared.
+  // What is not an int is refused, with its reason, and nothing is shared.
   await page.getByRole("button", { name: "40", exact: true }).click();
   await page.getByLabel("New value").fill("4.5");
   await page.keyboard.press("Enter");
-  await page.locator("#notices .bad", { hasText: "4.5 is no int" }).waitFor();
+  await page.locator("#notices .bad", { hasText: 'rate: "4.5" is not an int' }).waitFor();
   await page.keyboard.press("Escape");
   assert.equal(await page.locator("td.value").textContent(), "40");
+});
+
+test("what is not a number is refused with its reason, and the box stays open", async () => {
+  await start();
+  const segment = await client.open("/typed");
+  const record = t.record("dials_t", { gain: t.double, count: t.uchar });
+  await segment.write(() => {
+    Object.assign(segment.allocate(record, { name: "dials" }).value as RecordView, {
+      gain: 0.5,
+      count: 7,
+    });
+  });
+  const page = await view("/typed");
+  const box = page.getByLabel("New value");
+  const refused = async (was: string, texts: string[], why: string) => {
+    await page.getByRole("button", { name: was, exact: true }).click();
+    for (const text of texts) {
+      await box.fill(text);
+      await box.press("Enter");
+      const notice = page.locator("#notices .bad", { hasText: `${JSON.stringify(text)} ${why}` });
+      await notice.waitFor();
+      assert.equal(await box.inputValue(), text);
+    }
+    await box.press("Escape");
+    await page.getByRole("button", { name: was, exact: true }).waitFor();
+  };
+  await refused("0.5", ["abc", "", "1e999", "Infinity"], "is not a double (a number, NaN, inf or");
+  await refused(
+    "7",
+    ["256", "-1", "1.5", "seven", ""],
+    "is not a uchar (an integer from 0 to 255)",
+  );
+  // Nothing of it was shared, and what is a number is.
+  await segment.read(() => {
+    assert.deepEqual(plain(segment.get("dials")), { gain: 0.5, count: 7 });
+  });
+  assert.equal(segment.version, 1);
+  await page.getByRole("button", { name: "0.5", exact: true }).click();
+  await box.fill("-inf");
+  await box.press("Enter");
+  await said(page, "version 2");
+  assert.equal(await segment.read(() => (segment.get("dials") as RecordView)["gain"]), -Infinity);
+  // It is edited as the text that it was typed as.
+  await page.getByRole("button", { name: "-Infinity", exact: true }).click();
+  assert.equal(await box.inputValue(), "-inf");
+  assert.deepEqual(complaints, []);
 });
 
 /** Where `make demo` sends people. */
@@ -244,7 +290,7 @@ test("a number that is edited has a slider, and can be pinned with a range", asy
   const field = page.getByLabel("Value of dial");
   await field.fill("half");
   await field.press("Enter");
-  await page.locator("#notices .bad", { hasText: "is no int" }).waitFor();
+  await page.locator("#notices .bad", { hasText: 'dial: "half" is not an int' }).waitFor();
   await page.waitForFunction(
     () =>
       (document.querySelector("#steering .slider + input") as HTMLInputElement).value === "1000",
