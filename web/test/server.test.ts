@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
+import { inspect } from "node:util";
 import {
   Coherence,
   connect,
@@ -626,6 +627,62 @@ test("the server's list, and a segment that is removed", async () => {
     (await here.list("/s")).map(({ path }) => path),
     ["/stays"],
   );
+});
+
+/** Everything that can be reached from an object by its properties and contents. */
+function reachable(from: unknown, seen = new Set<unknown>()): Set<unknown> {
+  if (seen.has(from)) return seen;
+  seen.add(from);
+  if (typeof from !== "object" || from === null || ArrayBuffer.isView(from)) return seen;
+  if (from instanceof Map || from instanceof Set)
+    for (const each of [...from.entries()].flat()) reachable(each, seen);
+  for (const key of Reflect.ownKeys(from)) {
+    const { value } = Object.getOwnPropertyDescriptor(from, key) as PropertyDescriptor;
+    reachable(value, seen);
+  }
+  return seen;
+}
+
+test("what is printed says what it is, without the secrets of the connection", async () => {
+  const token = "this is the token";
+  const here = await connect(server.url, { token });
+  clients.push(here);
+  const segment = await here.open("/printed");
+  const { session } = (here as unknown as { link: { session: Uint8Array } }).link;
+  const lock = await segment.write();
+  const block = segment.allocate(t.int, { name: "n" });
+  for (const each of [here, segment, block, lock]) {
+    for (const found of reachable(each)) {
+      assert.notEqual(found, token);
+      assert.notDeepEqual(found, session);
+    }
+  }
+  assert.equal(
+    inspect(segment, { breakLength: Infinity }),
+    `Segment { url: '${segment.url}', version: 0, newestVersion: 0, blocks: 1, state: 'connected' }`,
+  );
+  assert.equal(
+    inspect(here, { breakLength: Infinity }),
+    `Client { url: '${server.url}', isConnected: true, segments: [ '/printed' ] }`,
+  );
+  assert.equal(
+    inspect(block, { breakLength: Infinity }),
+    `Block { mip: '${segment.url}#1', name: 'n', type: 'int', count: 1 }`,
+  );
+  lock.abort();
+});
+
+test("Node is told what to use where it has no WebSocket", async () => {
+  const { WebSocket } = globalThis as { WebSocket?: unknown };
+  if (WebSocket !== undefined) delete (globalThis as { WebSocket?: unknown }).WebSocket;
+  try {
+    await assert.rejects(connect(`http://${server.web}/`), (error: Error) => {
+      assert.match(error.message, /use iw:\/\/127\.0\.0\.1:PORT .* listening/);
+      return fails("BAD_URL")(error);
+    });
+  } finally {
+    if (WebSocket !== undefined) Object.assign(globalThis, { WebSocket });
+  }
 });
 
 test("a server that is not there is UNREACHABLE", async () => {

@@ -3,6 +3,7 @@ import type { CopiedBlock } from "../diff/copy.js";
 import type { Type } from "../types/type.js";
 import { checkReadable, mipOfPlace, PLACE, type Heap, type Place } from "./place.js";
 import { elementsAt, inside, read, write, type ArrayView, type NumericArray } from "./values.js";
+import { inspected, type Inspect } from "./inspect.js";
 import { within } from "./misfit.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -31,6 +32,12 @@ export class Block<T = unknown> {
     this[PLACE] = { heap, block, type: block.type, at: 0, unit: 0 };
     // A store to a misspelt property would be lost.
     Object.preventExtensions(this);
+  }
+
+  /** What `console.log` shows in Node. */
+  [inspected](_depth: number, options: object, inspect: Inspect): string {
+    const { name, count } = this;
+    return `Block ${inspect({ mip: this.mip(), name, type: this.type.name, count }, options)}`;
   }
 
   get serial(): number {

@@ -14,6 +14,7 @@ import {
 import { MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
+import { inspected, type Inspect } from "./inspect.js";
 import { Link } from "./link.js";
 import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
@@ -85,6 +86,12 @@ export class Client {
 
   get isConnected(): boolean {
     return this.link.live !== null;
+  }
+
+  /** What `console.log` shows in Node. */
+  [inspected](_depth: number, options: object, inspect: Inspect): string {
+    const { url, isConnected } = this;
+    return `Client ${inspect({ url, isConnected, segments: [...this.segments.keys()] }, options)}`;
   }
 
   /** Milliseconds since the server was last heard. */

@@ -71,7 +71,9 @@ export class Link {
   isClosed = false;
   readonly listeners = new Set<Listener>();
   private readonly changed = new Condition();
-  private readonly identity: Identity;
+  /** Token and session are secrets: no object that is printed or serialised may show them. */
+  readonly #identity: Identity;
+  readonly #options: DialOptions;
   private sequence = 0n;
   private ticker: ReturnType<typeof setInterval> | undefined;
   private failure: InterweaveError | null = null;
@@ -80,10 +82,11 @@ export class Link {
   constructor(
     readonly url: string,
     private readonly dial: Dial,
-    private readonly options: DialOptions & { token: string; label: string },
+    { token, label, ...options }: DialOptions & { token: string; label: string },
     private readonly stateChanged: (isConnected: boolean) => void,
   ) {
-    this.identity = { session: new Uint8Array(16), token: options.token, client: options.label };
+    this.#identity = { session: new Uint8Array(16), token, client: label };
+    this.#options = options;
   }
 
   /** The first connection; fails at once if it cannot be made. */
@@ -105,7 +108,7 @@ export class Link {
   }
 
   get session(): Uint8Array {
-    return this.identity.session;
+    return this.#identity.session;
   }
 
   /** Releases of a session count up [LOCK-8]. */
@@ -183,7 +186,7 @@ export class Link {
       }
     };
     const closed = (why: string) => live !== null && this.lose(live, why);
-    const transport = await this.dial(this.url, { received: receive, closed }, this.options);
+    const transport = await this.dial(this.url, { received: receive, closed }, this.#options);
     live = new Live(connection, transport);
     const greeted = this.greet(live);
     for (const bytes of early) this.receive(live, bytes);
@@ -202,16 +205,16 @@ export class Link {
   private greet(live: Live): Promise<void> {
     const { connection, waiting } = live;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(lost("no welcome in time")), this.options.timeoutMs);
+      const timer = setTimeout(() => reject(lost("no welcome in time")), this.#options.timeoutMs);
       waiting.add((error) => {
         clearTimeout(timer);
         reject(error);
       });
       live.send(
-        connection.hello(this.identity, now(), (answer) => {
+        connection.hello(this.#identity, now(), (answer) => {
           clearTimeout(timer);
           try {
-            this.identity.session = connection.welcomed(answer).session;
+            this.#identity.session = connection.welcomed(answer).session;
             resolve();
           } catch (error) {
             reject(error as Error);

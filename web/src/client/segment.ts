@@ -35,6 +35,7 @@ import { Block } from "./block.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
 import { ANSWER_MS, Conversation } from "./conversation.js";
+import { inspected, type Inspect } from "./inspect.js";
 import type { Link } from "./link.js";
 import { ReadLock, WriteLock } from "./locks.js";
 import { freeBlock } from "./ownership.js";
@@ -125,6 +126,14 @@ export class Segment implements Heap {
 
   get url(): string {
     return this.neighbours.serverUrl + this.path;
+  }
+
+  /** What `console.log` shows in Node. */
+  [inspected](_depth: number, options: object, inspect: Inspect): string {
+    const { url, version, newestVersion } = this;
+    const state = this.conversation.isClosed ? "closed" : this.link.live ? "connected" : "lost";
+    const blocks = this.copy.blocks.size;
+    return `Segment ${inspect({ url, version, newestVersion, blocks, state }, options)}`;
   }
 
   /** Of the copy. */

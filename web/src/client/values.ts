@@ -8,6 +8,7 @@ import { Primitive, TypeKind } from "../wire/protocol/descriptor.js";
 import { targetSerial, type Member, type Type } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
+import { inspected } from "./inspect.js";
 import { badValue, misspelt, nameWithArticle, shown, within } from "./misfit.js";
 import { freeOwned, replaceOwned } from "./ownership.js";
 import {
@@ -508,8 +509,7 @@ function prototypeOf(type: Type): object {
     );
   }
   if (type.union !== null) defineUnion(type.union, define);
-  const inspect = Symbol.for("nodejs.util.inspect.custom");
-  Object.defineProperty(prototype, inspect, {
+  Object.defineProperty(prototype, inspected, {
     value(this: RecordView) {
       return plain(this, 1);
     },
