@@ -659,7 +659,7 @@ test("what is printed says what it is, without the secrets of the connection", a
   }
   assert.equal(
     inspect(segment, { breakLength: Infinity }),
-    `Segment { url: '${segment.url}', version: 0, newestVersion: 0, blocks: 1, state: 'connected' }`,
+    `Segment { url: '${segment.url}', version: 0, newestVersion: 0, blocks: 1, isConnected: true }`,
   );
   assert.equal(
     inspect(here, { breakLength: Infinity }),

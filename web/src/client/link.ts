@@ -22,6 +22,7 @@ const LONGEST_PAUSE_MS = 2000;
 export interface Listener {
   notified(message: Message): void;
   connectionLost(): void;
+  connectionMade(now: number): void;
   tick(now: number): void;
 }
 
@@ -40,6 +41,7 @@ export interface Request<T> {
 /** One connection, from hello to its loss. */
 export class Live {
   isLost = false;
+  readonly madeAt = now();
   /** By number on this connection. */
   readonly listeners = new Map<number, Listener>();
   readonly waiting = new Set<(error: InterweaveError) => void>();
@@ -78,6 +80,8 @@ export class Link {
   private ticker: ReturnType<typeof setInterval> | undefined;
   private failure: InterweaveError | null = null;
   private lostAt = 0;
+  /** Before the next attempt to reconnect. */
+  private pauseMs = 0;
 
   constructor(
     readonly url: string,
@@ -198,6 +202,7 @@ export class Link {
     }
     if (this.isClosed) return this.lose(live, "the client was closed");
     this.live = live;
+    for (const listener of [...this.listeners]) listener.connectionMade(now());
     this.stateChanged(true);
     this.changed.notify();
   }
@@ -250,20 +255,23 @@ export class Link {
     if (this.live !== live) return;
     this.live = null;
     this.lostAt = now();
-    for (const listener of this.listeners) listener.connectionLost();
+    // A server that takes every connection and drops it is not asked more and more often.
+    if (this.lostAt - live.madeAt > LONGEST_PAUSE_MS) this.pauseMs = 0;
+    for (const listener of [...this.listeners]) listener.connectionLost();
     this.stateChanged(false);
     if (!this.isClosed) void this.reconnect();
   }
 
   private async reconnect(): Promise<void> {
-    for (let pause = FIRST_PAUSE_MS; !this.isClosed && this.live === null; pause *= 2) {
+    while (!this.isClosed && this.live === null) {
+      if (this.pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, this.pauseMs));
+      this.pauseMs = Math.min(Math.max(2 * this.pauseMs, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
+      if (this.isClosed) return;
       try {
         await this.connect();
-        return;
       } catch (error) {
         if (error instanceof InterweaveError) this.failure = error;
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_PAUSE_MS)));
     }
   }
 
@@ -272,7 +280,7 @@ export class Link {
     if (live === null) return;
     const time = now();
     if (live.connection.isSilent(time)) return this.lose(live, "the server has fallen silent");
-    for (const listener of this.listeners) listener.tick(time);
+    for (const listener of [...this.listeners]) listener.tick(time);
     if (live.connection.isPingDue(time)) {
       const ping = live.connection.request(MessageType.PING, null, null, undefined, time, () => {});
       live.send(ping.message);

@@ -51,6 +51,8 @@ export class Writing {
   /** The version that the changes made; on any error but STORE_FULL and TIMED_OUT they are undone. */
   async release(deadline: number): Promise<number> {
     this.check();
+    const { loss } = this.conversation;
+    if (loss !== null) return this.rollBack(loss);
     if (this.grant.isLost) {
       return this.rollBack(
         new InterweaveError(

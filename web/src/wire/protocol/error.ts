@@ -72,6 +72,8 @@ export const ErrorCode = {
   CANCELLED: 32,
   /* A broken invariant of ours; please report it. */
   INTERNAL: 33,
+  /* The segment came back without what this process had of it [LOST-1]. Made by clients, never sent. */
+  SEGMENT_LOST: 34,
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 export const errorCode: xdr.Codec<ErrorCode> = xdr.enumeration<ErrorCode>(ErrorCode);
