@@ -1,6 +1,6 @@
 /** The viewer in a real browser, served by the server itself. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
@@ -327,7 +327,8 @@ test("a segment that ends is not left standing as if it were live, and is shown 
   await said(page, "Connection lost");
   await server.restart();
   await page.getByText("There is no segment /fleeting yet").waitFor();
-  await page.locator("#notices .bad", { hasText: "/fleeting" }).waitFor();
+  const lost = "The server lost version 1 of /fleeting; what it has now is shown.";
+  await page.locator("#notices .bad", { hasText: lost }).waitFor();
   await page.locator("#connection", { hasText: /^connected$/ }).waitFor();
   assert.equal(await page.locator("canvas.map").count(), 0);
   // A program makes it again, and somebody removes it.
@@ -339,6 +340,35 @@ test("a segment that ends is not left standing as if it were live, and is shown 
   await client.remove("/fleeting");
   await page.getByText("There is no segment /fleeting yet").waitFor();
   assert.equal(await page.locator("canvas.map").count(), 0);
+});
+
+test("a segment that comes back with less is shown anew, with a word about it [LOST-1]", async () => {
+  const [store, older] = [join(directory, "store"), join(directory, "older")];
+  await start("--store", store);
+  await fill(await grid("/restored"), (row) => row);
+  await client.close();
+  await server.stop();
+  cpSync(store, older, { recursive: true });
+  await server.restart();
+  client = await connect(server.url);
+  const segment = await client.open("/restored");
+  for (const value of [5, 6]) await fill(segment, () => value);
+  const page = await view("/restored?block=grid&view=map");
+  await said(page, "connected · version 4");
+  await client.close();
+  await server.stop();
+  rmSync(store, { recursive: true });
+  cpSync(older, store, { recursive: true });
+  await server.restart();
+  const lost = "The server lost version 4 of /restored; what it has now is shown.";
+  await page.locator("#notices .bad", { hasText: lost }).waitFor();
+  await said(page, "connected · version 2");
+  await page.locator("canvas.map").waitFor();
+  // It is live again.
+  client = await connect(server.url);
+  await fill(await client.open("/restored"), (row, column) => row * column);
+  await said(page, "connected · version 3");
+  assert.ok(page.url().endsWith("#/restored?block=grid&view=map"));
 });
 
 test("whatever a segment and its blocks are called, they can be opened from the list, and pinned", async () => {
