@@ -1,11 +1,11 @@
 /** The viewer in a real browser, served by the server itself. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { connect, t, type Client, type RecordView, type Segment } from "../src/node.js";
+import { connect, plain, t, type Client, type RecordView, type Segment } from "../src/node.js";
 import { colourTable } from "../viewer/colours.js";
 import { Agent, Server, Simulator } from "./processes.js";
 
@@ -148,13 +148,59 @@ test("steering reaches a program", async () => {
   await program.do("rl");
   assert.equal(await program.ask("get rate 0"), "40");
   await program.do("rl_release");
-  // What is no int is refused, with its reason, and nothing is shared.
+  // What is not an int is refused, with its reason, and nothing is shared.
   await page.getByRole("button", { name: "40", exact: true }).click();
   await page.getByLabel("New value").fill("4.5");
   await page.keyboard.press("Enter");
-  await page.locator("#notices .bad", { hasText: "4.5 is no int" }).waitFor();
+  await page.locator("#notices .bad", { hasText: 'rate: "4.5" is not an int' }).waitFor();
   await page.keyboard.press("Escape");
   assert.equal(await page.locator("td.value").textContent(), "40");
+});
+
+test("what is not a number is refused with its reason, and the box stays open", async () => {
+  await start();
+  const segment = await client.open("/typed");
+  const record = t.record("dials_t", { gain: t.double, count: t.uchar });
+  await segment.write(() => {
+    Object.assign(segment.allocate(record, { name: "dials" }).value as RecordView, {
+      gain: 0.5,
+      count: 7,
+    });
+  });
+  const page = await view("/typed");
+  const box = page.getByLabel("New value");
+  const refused = async (was: string, texts: string[], why: string) => {
+    await page.getByRole("button", { name: was, exact: true }).click();
+    for (const text of texts) {
+      await box.fill(text);
+      await box.press("Enter");
+      const notice = page.locator("#notices .bad", { hasText: `${JSON.stringify(text)} ${why}` });
+      await notice.waitFor();
+      assert.equal(await box.inputValue(), text);
+    }
+    await box.press("Escape");
+    await page.getByRole("button", { name: was, exact: true }).waitFor();
+  };
+  await refused("0.5", ["abc", "", "1e999", "Infinity"], "is not a double (a number, NaN, inf or");
+  await refused(
+    "7",
+    ["256", "-1", "1.5", "seven", ""],
+    "is not a uchar (an integer from 0 to 255)",
+  );
+  // Nothing of it was shared, and what is a number is.
+  await segment.read(() => {
+    assert.deepEqual(plain(segment.get("dials")), { gain: 0.5, count: 7 });
+  });
+  assert.equal(segment.version, 1);
+  await page.getByRole("button", { name: "0.5", exact: true }).click();
+  await box.fill("-inf");
+  await box.press("Enter");
+  await said(page, "version 2");
+  assert.equal(await segment.read(() => (segment.get("dials") as RecordView)["gain"]), -Infinity);
+  // It is edited as the text that it was typed as.
+  await page.getByRole("button", { name: "-Infinity", exact: true }).click();
+  assert.equal(await box.inputValue(), "-inf");
+  assert.deepEqual(complaints, []);
 });
 
 /** Where `make demo` sends people. */
@@ -244,7 +290,7 @@ test("a number that is edited has a slider, and can be pinned with a range", asy
   const field = page.getByLabel("Value of dial");
   await field.fill("half");
   await field.press("Enter");
-  await page.locator("#notices .bad", { hasText: "is no int" }).waitFor();
+  await page.locator("#notices .bad", { hasText: 'dial: "half" is not an int' }).waitFor();
   await page.waitForFunction(
     () =>
       (document.querySelector("#steering .slider + input") as HTMLInputElement).value === "1000",
@@ -281,7 +327,8 @@ test("a segment that ends is not left standing as if it were live, and is shown 
   await said(page, "Connection lost");
   await server.restart();
   await page.getByText("There is no segment /fleeting yet").waitFor();
-  await page.locator("#notices .bad", { hasText: "/fleeting" }).waitFor();
+  const lost = "The server lost version 1 of /fleeting; what it has now is shown.";
+  await page.locator("#notices .bad", { hasText: lost }).waitFor();
   await page.locator("#connection", { hasText: /^connected$/ }).waitFor();
   assert.equal(await page.locator("canvas.map").count(), 0);
   // A program makes it again, and somebody removes it.
@@ -293,6 +340,35 @@ test("a segment that ends is not left standing as if it were live, and is shown 
   await client.remove("/fleeting");
   await page.getByText("There is no segment /fleeting yet").waitFor();
   assert.equal(await page.locator("canvas.map").count(), 0);
+});
+
+test("a segment that comes back with less is shown anew, with a word about it [LOST-1]", async () => {
+  const [store, older] = [join(directory, "store"), join(directory, "older")];
+  await start("--store", store);
+  await fill(await grid("/restored"), (row) => row);
+  await client.close();
+  await server.stop();
+  cpSync(store, older, { recursive: true });
+  await server.restart();
+  client = await connect(server.url);
+  const segment = await client.open("/restored");
+  for (const value of [5, 6]) await fill(segment, () => value);
+  const page = await view("/restored?block=grid&view=map");
+  await said(page, "connected · version 4");
+  await client.close();
+  await server.stop();
+  rmSync(store, { recursive: true });
+  cpSync(older, store, { recursive: true });
+  await server.restart();
+  const lost = "The server lost version 4 of /restored; what it has now is shown.";
+  await page.locator("#notices .bad", { hasText: lost }).waitFor();
+  await said(page, "connected · version 2");
+  await page.locator("canvas.map").waitFor();
+  // It is live again.
+  client = await connect(server.url);
+  await fill(await client.open("/restored"), (row, column) => row * column);
+  await said(page, "connected · version 3");
+  assert.ok(page.url().endsWith("#/restored?block=grid&view=map"));
 });
 
 test("whatever a segment and its blocks are called, they can be opened from the list, and pinned", async () => {

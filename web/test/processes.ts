@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { root } from "./vectors.js";
 
 export const program = process.env["IW_TEST_SERVER"] ?? `${root}target/release/interweave`;
@@ -122,6 +123,42 @@ export class Agent {
   /** Commands that must be answered ok. */
   async do(...commands: string[]): Promise<void> {
     for (const command of commands) assert.equal(await this.ask(command), "ok", command);
+  }
+
+  stop(): Promise<void> {
+    return end(this.child, "SIGKILL");
+  }
+}
+
+/** A Node program that only listens: it says each version, and what becomes of its connection. */
+export class Listener {
+  private readonly child;
+  private readonly lines: Lines;
+
+  constructor(url: string, path: string) {
+    const listener = fileURLToPath(new URL("./listener.js", import.meta.url));
+    this.child = spawn(process.execPath, [listener, url, path], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.lines = new Lines(this.child.stdout);
+  }
+
+  /** The next lines must be these. */
+  async says(...lines: string[]): Promise<void> {
+    for (const line of lines) assert.equal(await this.lines.next(), line);
+  }
+
+  next(): Promise<string> {
+    return this.lines.next();
+  }
+
+  /** It notices what happens meanwhile when it goes on. */
+  suspend(): void {
+    this.child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.child.kill("SIGCONT");
   }
 
   stop(): Promise<void> {

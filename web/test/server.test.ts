@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
+import { inspect } from "node:util";
 import {
   Coherence,
   connect,
@@ -292,6 +293,103 @@ test("without its lock nothing is read or stored, and errors have codes", async 
   );
 });
 
+test("a store to a field that does not exist is refused where it happens, with what there is", async () => {
+  const segment = await (await client()).open("/misspelt");
+  await segment.write(() => {
+    segment.allocate(node, { name: "head" });
+    segment.allocate(everything, { name: "all" });
+  });
+  const misspelt = (what: string, names: string) => (error: unknown) => {
+    assert.ok(error instanceof TypeError, String(error));
+    assert.equal(error.message, `the ${what}; it has ${names}`);
+    return true;
+  };
+  const noKye = misspelt("record `node_t` has no field `kye`", "key, next");
+  const noSuch = misspelt("union `choice_t` has no member `nmber`", "kind, number, words");
+  const head = await segment.read(() => segment.get("head") as RecordView);
+  // Without a lock, under the reader lock, and under the writer lock.
+  assert.throws(() => (head["kye"] = 1), noKye);
+  await segment.read(() => assert.throws(() => (head["kye"] = 1), noKye));
+  await segment.write(() => {
+    assert.throws(() => (head["kye"] = 1), noKye);
+    assert.throws(() => Object.assign(head, { key: 1, kye: 1 }), noKye);
+    assert.throws(() => Object.defineProperty(head, "kye", { value: 1 }), TypeError);
+    assert.throws(() => (segment.block("head").value = { kye: 1 }), noKye);
+    // A program that is not strict is told as well.
+    assert.throws(() => new Function("head", "head.kye = 1")(head), noKye);
+    const all = segment.get("all") as RecordView;
+    assert.throws(() => (all["choice"] = { kind: 1, nmber: 1 }), noSuch);
+    assert.throws(() => ((all["choice"] as RecordView)["nmber"] = 1), noSuch);
+    assert.throws(() => (all["choice"] = { kind: 1, words: "lost" }), fails("BAD_VALUE"));
+    assert.throws(
+      () => (all["kids"] = [{ name: "a", kids: [{ nam: "b" }] }]),
+      misspelt("record `kid_t` has no field `nam`", "name, kids"),
+    );
+    assert.throws(() => ((all["flags"] as Record<string, unknown>)["first"] = true), TypeError);
+    assert.throws(() => ((segment.block("head") as { vlaue?: unknown }).vlaue = 1), TypeError);
+    // The whole of another record is no mistake.
+    all["choice"] = { kind: 1, number: 2 };
+    const other = segment.allocate(everything).value as RecordView;
+    other["choice"] = all["choice"];
+    assert.equal((other["choice"] as RecordView)["number"], 2);
+  });
+  assert.equal(await segment.read(() => head["key"]), 1);
+});
+
+test("an error about a value names the record, the field, and what is wanted", async () => {
+  const segment = await (await client()).open("/wrong");
+  await segment.write(() => {
+    const block = segment.allocate(everything, { name: "all" });
+    const all = block.value as RecordView;
+    const texts: [() => unknown, string][] = [
+      [
+        () => (all["i"] = 0.5),
+        "everything_t.i: 0.5 is not an int (an integer from -2147483648 to 2147483647)",
+      ],
+      [() => (all["uc"] = 256), "everything_t.uc: 256 is not a uchar (an integer from 0 to 255)"],
+      [() => (all["d"] = "1"), 'everything_t.d: "1" is not a double (a number)'],
+      [() => (all["d"] = all), "everything_t.d: an object is not a double (a number)"],
+      [() => (all["b"] = 1), "everything_t.b: 1 is not a bool (true or false)"],
+      [() => (all["colour"] = 3), "everything_t.colour: 3 is not a colour_t (one of RED, GREEN)"],
+      [() => (all["text"] = null), "everything_t.text: null is not a string"],
+      [() => (all["flags"] = 1), "everything_t.flags: 1 is not an array"],
+      [
+        () => (all["flags"] = [true, true, 0]),
+        "everything_t.flags[2]: 0 is not a bool (true or false)",
+      ],
+      [
+        () => (all["short"] = "nine long"),
+        "everything_t.short: a string of 9 bytes where 8 are the most",
+      ],
+      [
+        () => (all["kids"] = [{ name: "a", kids: [{ name: 5 }] }]),
+        "everything_t.kids[0].kids[0].name: 5 is not a string",
+      ],
+      [
+        () => (all["choice"] = { kind: 3, words: 7 }),
+        "everything_t.choice.words: 7 is not a string",
+      ],
+      [
+        () => ((all["flags"] as ArrayView)[1] = 7),
+        `${block.mip(22)}: 7 is not a bool (true or false)`,
+      ],
+      [() => (block.value = { i: "x" }), `${block.mip()}.i: "x" is not an int (an integer from`],
+    ];
+    for (const [store, text] of texts) {
+      assert.throws(store, (error: Error) => {
+        assert.equal(error.message.slice(0, text.length), text);
+        return fails(text.includes("are the most") ? "TOO_LARGE" : "BAD_VALUE")(error);
+      });
+    }
+    const hyper =
+      "everything_t.h: 1 is not a hyper (a bigint: an integer from -9223372036854775808 to";
+    assert.throws(
+      () => (all["h"] = 1),
+      (error: Error) => error.message.startsWith(hyper),
+    );
+  });
+});
+
 test("pointers lead across segments", async () => {
   const here = await client();
   const [a, b] = [await here.open("/a"), await here.open("/b")];
@@ -529,6 +627,62 @@ test("the server's list, and a segment that is removed", async () => {
     (await here.list("/s")).map(({ path }) => path),
     ["/stays"],
   );
+});
+
+/** Everything that can be reached from an object by its properties and contents. */
+function reachable(from: unknown, seen = new Set<unknown>()): Set<unknown> {
+  if (seen.has(from)) return seen;
+  seen.add(from);
+  if (typeof from !== "object" || from === null || ArrayBuffer.isView(from)) return seen;
+  if (from instanceof Map || from instanceof Set)
+    for (const each of [...from.entries()].flat()) reachable(each, seen);
+  for (const key of Reflect.ownKeys(from)) {
+    const { value } = Object.getOwnPropertyDescriptor(from, key) as PropertyDescriptor;
+    reachable(value, seen);
+  }
+  return seen;
+}
+
+test("what is printed says what it is, without the secrets of the connection", async () => {
+  const token = "this is the token";
+  const here = await connect(server.url, { token });
+  clients.push(here);
+  const segment = await here.open("/printed");
+  const { session } = (here as unknown as { link: { session: Uint8Array } }).link;
+  const lock = await segment.write();
+  const block = segment.allocate(t.int, { name: "n" });
+  for (const each of [here, segment, block, lock]) {
+    for (const found of reachable(each)) {
+      assert.notEqual(found, token);
+      assert.notDeepEqual(found, session);
+    }
+  }
+  assert.equal(
+    inspect(segment, { breakLength: Infinity }),
+    `Segment { url: '${segment.url}', version: 0, newestVersion: 0, blocks: 1, isConnected: true }`,
+  );
+  assert.equal(
+    inspect(here, { breakLength: Infinity }),
+    `Client { url: '${server.url}', isConnected: true, segments: [ '/printed' ] }`,
+  );
+  assert.equal(
+    inspect(block, { breakLength: Infinity }),
+    `Block { mip: '${segment.url}#1', name: 'n', type: 'int', count: 1 }`,
+  );
+  lock.abort();
+});
+
+test("Node is told what to use where it has no WebSocket", async () => {
+  const { WebSocket } = globalThis as { WebSocket?: unknown };
+  if (WebSocket !== undefined) delete (globalThis as { WebSocket?: unknown }).WebSocket;
+  try {
+    await assert.rejects(connect(`http://${server.web}/`), (error: Error) => {
+      assert.match(error.message, /use iw:\/\/127\.0\.0\.1:PORT .* listening/);
+      return fails("BAD_URL")(error);
+    });
+  } finally {
+    if (WebSocket !== undefined) Object.assign(globalThis, { WebSocket });
+  }
 });
 
 test("a server that is not there is UNREACHABLE", async () => {

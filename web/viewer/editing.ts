@@ -1,5 +1,6 @@
 /** Steering: a value is edited under the writer lock, as a program would do it. */
 import type { Segment } from "../src/client/segment.js";
+import { within } from "../src/client/misfit.js";
 import { read, write } from "../src/client/values.js";
 import { InterweaveError } from "../src/wire/error.js";
 import { Primitive, TypeKind } from "../src/wire/protocol/descriptor.js";
@@ -7,6 +8,7 @@ import type { Type } from "../src/types/type.js";
 import { h, notice } from "./dom.js";
 import { Slider } from "./slider.js";
 import { kindOf, pathText, resolve, type Spot, type Step } from "./spots.js";
+import { numberTyped, typedValue } from "./typed.js";
 
 const EDITABLE = [TypeKind.PRIMITIVE, TypeKind.ENUM, TypeKind.STRING, TypeKind.TEXT] as number[];
 
@@ -38,17 +40,9 @@ export function editedText({ place }: Spot): string {
   const value = read(place);
   const { body } = place.type.descriptor;
   const member = "members" in body ? body.members.find((each) => each.value === value) : undefined;
-  return member?.name ?? String(value);
-}
-
-/** From what people type to a value of the type; a text that is none is refused by `write`. */
-function parsed(type: Type, text: string): unknown {
-  if (type.serial === Primitive.HYPER || type.serial === Primitive.UHYPER) {
-    return /^[+-]?[0-9]+$/.test(text.trim()) ? BigInt(text.trim()) : text;
-  }
-  if (type.serial === Primitive.BOOL) return text === "true";
-  if (kindOf(type) === TypeKind.PRIMITIVE) return text.trim() === "" ? text : Number(text);
-  return text;
+  if (typeof value === "number" || typeof value === "bigint")
+    return member?.name ?? numberTyped(value);
+  return String(value);
 }
 
 /** A lock that was not had in time is had with the next version. */
@@ -68,7 +62,12 @@ async function share(
       () => {
         const spot = serial === null ? null : resolve(segment, serial, steps);
         if (spot === null || spot.isArray) throw new Error("the value is not there any more");
-        write(spot.place, parsed(spot.place.type, text));
+        const { place } = spot;
+        const name = place.block.name || `#${place.block.serial}`;
+        within(
+          () => pathText([name, ...steps]),
+          () => write(place, typedValue(place.type, text)),
+        );
       },
       { timeoutMs: 5000 },
     );

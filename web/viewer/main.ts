@@ -73,18 +73,23 @@ class Viewer {
   }
 
   /**
-   * A segment may end while it is looked at: it is removed, or the server comes back without it. What
-   * was shown of it is not left standing as if it were live.
+   * A segment may end while it is looked at: it is removed, or the server comes back without what was
+   * shown. That is not left standing as if it were live: what the server has now is opened anew.
    */
   private async follow(page: Page): Promise<void> {
     try {
       await page.run();
     } catch (error) {
       if (page !== this.page) return;
+      const { path, version } = page.segment;
       page.close();
       this.page = null;
+      if (error instanceof InterweaveError && error.code === ErrorCode.SEGMENT_LOST) {
+        notice(`The server lost version ${version} of ${path}; what it has now is shown.`, true);
+        return this.show();
+      }
       notice((error as Error).message, true);
-      this.cannotShow(page.segment.path, error as Error);
+      this.cannotShow(path, error as Error);
     }
   }
 

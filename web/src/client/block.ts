@@ -3,6 +3,8 @@ import type { CopiedBlock } from "../diff/copy.js";
 import type { Type } from "../types/type.js";
 import { checkReadable, mipOfPlace, PLACE, type Heap, type Place } from "./place.js";
 import { elementsAt, inside, read, write, type ArrayView, type NumericArray } from "./values.js";
+import { inspected, type Inspect } from "./inspect.js";
+import { within } from "./misfit.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
@@ -28,6 +30,14 @@ export class Block<T = unknown> {
     private readonly block: CopiedBlock,
   ) {
     this[PLACE] = { heap, block, type: block.type, at: 0, unit: 0 };
+    // A store to a misspelt property would be lost.
+    Object.preventExtensions(this);
+  }
+
+  /** What `console.log` shows in Node. */
+  [inspected](_depth: number, options: object, inspect: Inspect): string {
+    const { name, count } = this;
+    return `Block ${inspect({ mip: this.mip(), name, type: this.type.name, count }, options)}`;
   }
 
   get serial(): number {
@@ -68,9 +78,16 @@ export class Block<T = unknown> {
     const values = this.count === 1 ? [value] : [...(value as Iterable<unknown>)];
     if (values.length > this.count) throw tooMany(values.length, this);
     const { type } = this;
-    values.forEach((each, index) => {
-      write(inside(this[PLACE], type, index * type.size, index * type.units), each);
-    });
+    let at = this[PLACE];
+    within(
+      () => mipOfPlace(at),
+      () => {
+        values.forEach((each, index) => {
+          at = inside(this[PLACE], type, index * type.size, index * type.units);
+          write(at, each);
+        });
+      },
+    );
   }
 
   /** All elements as an array, also if there is but one: numbers as a typed array on the copy. */

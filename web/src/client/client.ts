@@ -14,6 +14,7 @@ import {
 import { MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { now } from "./clock.js";
+import { inspected, type Inspect } from "./inspect.js";
 import { Link } from "./link.js";
 import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
@@ -56,6 +57,7 @@ export class Client {
   readonly serverUrl: string;
   private readonly link: Link;
   private readonly segments = new Map<string, Segment>();
+  private readonly closing = new Map<string, Promise<void>>();
   private readonly watchers = new Set<(isConnected: boolean) => void>();
   private readonly timeoutMs: number;
 
@@ -87,6 +89,12 @@ export class Client {
     return this.link.live !== null;
   }
 
+  /** What `console.log` shows in Node. */
+  [inspected](_depth: number, options: object, inspect: Inspect): string {
+    const { url, isConnected } = this;
+    return `Client ${inspect({ url, isConnected, segments: [...this.segments.keys()] }, options)}`;
+  }
+
   /** Milliseconds since the server was last heard. */
   get silentForMs(): number {
     const { live, heard, lostForMs } = this.link;
@@ -99,20 +107,21 @@ export class Client {
     return () => this.watchers.delete(watcher);
   }
 
-  /** Opens a segment, which one program has once. */
+  /** Opens a segment, which one program has once; one that was removed or lost is opened anew. */
   async open(path: string, options: OpenOptions = {}): Promise<Segment> {
     if (!isPath(path)) {
       throw new InterweaveError(
         ErrorCode.BAD_URL,
-        `\`${path}\` is no path: it begins with '/', has no '#', and at most 1024 bytes`,
+        `\`${path}\` is not a path: a path begins with '/', has no '#' and at most 1024 bytes`,
       );
     }
+    await this.closing.get(path);
     const known = this.segments.get(path);
-    if (known !== undefined) return known;
+    if (known !== undefined && !known.isOver) return known;
     const segment = new Segment(this.link, path, options, {
       serverUrl: this.serverUrl,
       segmentAt: (text) => this.segmentAt(text),
-      forget: (closed) => this.segments.get(path) === closed && this.segments.delete(path),
+      forget: (closed, end) => this.forget(closed, end),
     });
     this.segments.set(path, segment);
     try {
@@ -122,6 +131,14 @@ export class Client {
       throw error;
     }
     return segment;
+  }
+
+  /** Another opening of the path waits for the end of this one. */
+  private forget(segment: Segment, closed: Promise<void>): void {
+    const { path } = segment;
+    if (this.segments.get(path) === segment) this.segments.delete(path);
+    this.closing.set(path, closed);
+    void closed.then(() => this.closing.get(path) === closed && this.closing.delete(path));
   }
 
   private segmentAt(slotText: string): Segment | null {
@@ -169,8 +186,9 @@ export class Client {
 
   /** Ends the session: its locks are released, what was not released is undone. */
   async close(): Promise<void> {
-    for (const segment of [...this.segments.values()]) await segment.close();
+    const closing = [...this.segments.values()].map((segment) => segment.close());
     this.link.close();
+    await Promise.all(closing);
   }
 }
 

@@ -9,7 +9,7 @@ import { expect, type Answer } from "../session/connection.js";
 import { WriterGrant } from "../session/writer_grant.js";
 import { InterweaveError } from "../wire/error.js";
 import { decodeBody, type Message } from "../wire/frames.js";
-import { ErrorCode } from "../wire/protocol/error.js";
+import { ErrorCode, errorReply } from "../wire/protocol/error.js";
 import {
   abortWriter,
   acquireWriter,
@@ -42,6 +42,7 @@ import type { Codec } from "../wire/protocol/xdr.js";
 import { Cursor } from "../wire/varint.js";
 import { now } from "./clock.js";
 import type { Link, Listener, Live } from "./link.js";
+import { versionLost } from "./loss.js";
 import type { OpenOptions, SegmentStats } from "./segment.js";
 
 /** How many bytes of diffs the server may send by itself before they are used. */
@@ -64,6 +65,7 @@ export class Conversation implements Listener {
   granted: WriterGrant | null = null;
   isClosed = false;
   private isRemoved = false;
+  private lostBecause: string | null = null;
   /** The connection on which the segment is open, perhaps lost, and its number there. */
   private live: Live | null = null;
   private number = 0;
@@ -87,6 +89,22 @@ export class Conversation implements Listener {
   check(): void {
     if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, `${this.path} was closed`);
     if (this.isRemoved) throw new InterweaveError(ErrorCode.REMOVED, `${this.path} was removed`);
+    if (this.loss !== null) throw this.loss;
+  }
+
+  /** The server does not have what this program had of the segment [LOST-4]. */
+  get loss(): InterweaveError | null {
+    if (this.lostBecause === null) return null;
+    return new InterweaveError(
+      ErrorCode.SEGMENT_LOST,
+      `${this.path} was lost: ${this.lostBecause}; open the segment again (what this program had can ` +
+        "still be read from the old one, without a lock)",
+    );
+  }
+
+  /** No lock can be had any more; another opening gives another segment [LOST-6]. */
+  get isOver(): boolean {
+    return this.isClosed || this.isRemoved || this.lostBecause !== null;
   }
 
   /** There is a connection on which the segment is not open yet. */
@@ -113,7 +131,8 @@ export class Conversation implements Listener {
     } = this.options;
     const body = {
       path: this.path,
-      create,
+      // What this program has a copy of is never made anew in its place [LOST-1].
+      create: create && this.state.had.number === 0n,
       read_only: readOnly,
       durable: durability,
       quota_bytes: BigInt(quotaBytes),
@@ -123,23 +142,53 @@ export class Conversation implements Listener {
       codec: openSegment,
       body,
       deadline,
-      absorb: ({ message }) => {
-        if (message.envelope.type !== MessageType.SEGMENT_OPENED) return;
-        this.number = decodeBody(message, segmentOpened).segment;
-        this.live = live;
-        live.listeners.set(this.number, this);
-      },
+      absorb: ({ message }) => this.openCame(live, message),
     });
+    this.check();
     return expect(answer.message, MessageType.SEGMENT_OPENED, segmentOpened);
+  }
+
+  private openCame(live: Live, message: Message): void {
+    const { had } = this.state;
+    if (message.envelope.type === MessageType.ERROR) {
+      const isGone = decodeBody(message, errorReply).code === ErrorCode.NO_SEGMENT;
+      const why = isGone ? versionLost(had, null) : null;
+      if (why !== null) this.lose(why);
+    }
+    if (message.envelope.type !== MessageType.SEGMENT_OPENED) return;
+    const { segment, newest } = decodeBody(message, segmentOpened);
+    this.number = segment;
+    this.live = live;
+    live.listeners.set(segment, this);
+    const why = versionLost(had, newest);
+    if (why !== null) this.lose(why);
+  }
+
+  /** From now on no lock can be had. The server forgets this opening: another one may follow. */
+  lose(why: string): void {
+    if (this.lostBecause !== null) return;
+    this.lostBecause = why;
+    this.granted?.lost(this.granted.fence);
+    this.leave();
+    this.changed();
+  }
+
+  /** Nothing about the segment is said or heard any more. */
+  private leave(): void {
+    this.link.listeners.delete(this);
+    this.live?.listeners.delete(this.number);
+    this.post(MessageType.CLOSE_SEGMENT, closeSegment, (segment) => ({ segment }));
+    this.live = null;
   }
 
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
     this.link.listeners.delete(this);
-    this.live?.listeners.delete(this.number);
-    this.post(MessageType.CLOSE_SEGMENT, closeSegment, (segment) => ({ segment }));
     this.changed();
+    // What is being opened is closed after it: the server hears the two in their order [OPEN-2].
+    if (this.opening !== null) await this.opening.catch(() => undefined);
+    this.leave();
   }
 
   // ---- asking ----
@@ -339,10 +388,21 @@ export class Conversation implements Listener {
       const { fence } = granted;
       this.post(MessageType.RENEW_WRITER, renewWriter, (segment) => ({ segment, fence }));
     }
+    // The writer has to renew its lock.
+    if (granted !== null) this.reopen(time);
+  }
+
+  /** Asks for the segment at once: whoever holds nothing has to learn, too, that it was lost. */
+  connectionMade(time: number): void {
+    this.reopen(time);
+  }
+
+  private reopen(time: number): void {
     if (!this.isElsewhere) return;
-    // After a reconnect whoever watches has to look again, and the writer to renew its lock.
-    if (granted !== null) this.open(time + OPENING_MS).catch(() => undefined);
-    this.changed();
+    this.open(time + OPENING_MS)
+      .catch(() => undefined)
+      // Whoever watches has to look again.
+      .finally(() => this.changed());
   }
 
   // ---- subscriptions ----

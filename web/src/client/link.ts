@@ -22,6 +22,7 @@ const LONGEST_PAUSE_MS = 2000;
 export interface Listener {
   notified(message: Message): void;
   connectionLost(): void;
+  connectionMade(now: number): void;
   tick(now: number): void;
 }
 
@@ -40,6 +41,7 @@ export interface Request<T> {
 /** One connection, from hello to its loss. */
 export class Live {
   isLost = false;
+  readonly madeAt = now();
   /** By number on this connection. */
   readonly listeners = new Map<number, Listener>();
   readonly waiting = new Set<(error: InterweaveError) => void>();
@@ -71,19 +73,24 @@ export class Link {
   isClosed = false;
   readonly listeners = new Set<Listener>();
   private readonly changed = new Condition();
-  private readonly identity: Identity;
+  /** Token and session are secrets: no object that is printed or serialised may show them. */
+  readonly #identity: Identity;
+  readonly #options: DialOptions;
   private sequence = 0n;
   private ticker: ReturnType<typeof setInterval> | undefined;
   private failure: InterweaveError | null = null;
   private lostAt = 0;
+  /** Before the next attempt to reconnect. */
+  private pauseMs = 0;
 
   constructor(
     readonly url: string,
     private readonly dial: Dial,
-    private readonly options: DialOptions & { token: string; label: string },
+    { token, label, ...options }: DialOptions & { token: string; label: string },
     private readonly stateChanged: (isConnected: boolean) => void,
   ) {
-    this.identity = { session: new Uint8Array(16), token: options.token, client: options.label };
+    this.#identity = { session: new Uint8Array(16), token, client: label };
+    this.#options = options;
   }
 
   /** The first connection; fails at once if it cannot be made. */
@@ -105,7 +112,7 @@ export class Link {
   }
 
   get session(): Uint8Array {
-    return this.identity.session;
+    return this.#identity.session;
   }
 
   /** Releases of a session count up [LOCK-8]. */
@@ -183,7 +190,7 @@ export class Link {
       }
     };
     const closed = (why: string) => live !== null && this.lose(live, why);
-    const transport = await this.dial(this.url, { received: receive, closed }, this.options);
+    const transport = await this.dial(this.url, { received: receive, closed }, this.#options);
     live = new Live(connection, transport);
     const greeted = this.greet(live);
     for (const bytes of early) this.receive(live, bytes);
@@ -195,6 +202,7 @@ export class Link {
     }
     if (this.isClosed) return this.lose(live, "the client was closed");
     this.live = live;
+    for (const listener of [...this.listeners]) listener.connectionMade(now());
     this.stateChanged(true);
     this.changed.notify();
   }
@@ -202,16 +210,16 @@ export class Link {
   private greet(live: Live): Promise<void> {
     const { connection, waiting } = live;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(lost("no welcome in time")), this.options.timeoutMs);
+      const timer = setTimeout(() => reject(lost("no welcome in time")), this.#options.timeoutMs);
       waiting.add((error) => {
         clearTimeout(timer);
         reject(error);
       });
       live.send(
-        connection.hello(this.identity, now(), (answer) => {
+        connection.hello(this.#identity, now(), (answer) => {
           clearTimeout(timer);
           try {
-            this.identity.session = connection.welcomed(answer).session;
+            this.#identity.session = connection.welcomed(answer).session;
             resolve();
           } catch (error) {
             reject(error as Error);
@@ -247,20 +255,23 @@ export class Link {
     if (this.live !== live) return;
     this.live = null;
     this.lostAt = now();
-    for (const listener of this.listeners) listener.connectionLost();
+    // A server that takes every connection and drops it is not asked more and more often.
+    if (this.lostAt - live.madeAt > LONGEST_PAUSE_MS) this.pauseMs = 0;
+    for (const listener of [...this.listeners]) listener.connectionLost();
     this.stateChanged(false);
     if (!this.isClosed) void this.reconnect();
   }
 
   private async reconnect(): Promise<void> {
-    for (let pause = FIRST_PAUSE_MS; !this.isClosed && this.live === null; pause *= 2) {
+    while (!this.isClosed && this.live === null) {
+      if (this.pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, this.pauseMs));
+      this.pauseMs = Math.min(Math.max(2 * this.pauseMs, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
+      if (this.isClosed) return;
       try {
         await this.connect();
-        return;
       } catch (error) {
         if (error instanceof InterweaveError) this.failure = error;
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_PAUSE_MS)));
     }
   }
 
@@ -269,7 +280,7 @@ export class Link {
     if (live === null) return;
     const time = now();
     if (live.connection.isSilent(time)) return this.lose(live, "the server has fallen silent");
-    for (const listener of this.listeners) listener.tick(time);
+    for (const listener of [...this.listeners]) listener.tick(time);
     if (live.connection.isPingDue(time)) {
       const ping = live.connection.request(MessageType.PING, null, null, undefined, time, () => {});
       live.send(ping.message);

@@ -12,7 +12,7 @@ import { inside } from "./values.js";
 export function mipOf(view: object, pointer?: string): string | null {
   const place = placeOf(view);
   if (place === undefined) {
-    throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is no value of a segment");
+    throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is not a value of a segment");
   }
   if (pointer === undefined) return mipOfPlace(place);
   const field = place.type.fields.find(({ name }) => name === pointer);

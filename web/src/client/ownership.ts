@@ -9,7 +9,7 @@ import { ErrorCode } from "../wire/protocol/error.js";
 import { checkWritable, type Place } from "./place.js";
 
 /** The serials of the blocks that units of a block own, not those that these own in turn. */
-function ownedIn(block: CopiedBlock, plan: Plan, base: number): number[] {
+export function ownedIn(block: CopiedBlock, plan: Plan, base: number): number[] {
   const serials: number[] = [];
   const visit = (leaf: Leaf, at: number, count: number): void => {
     for (let i = 0; i < count; ++i) {

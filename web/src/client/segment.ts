@@ -16,7 +16,7 @@ import {
   type Knowledge,
 } from "../coherence/freshness.js";
 import { Changes } from "../diff/changes.js";
-import { Copy, type CopiedBlock } from "../diff/copy.js";
+import { Copy, type CopiedBlock, type CreatedBlock } from "../diff/copy.js";
 import { expect } from "../session/connection.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -27,7 +27,7 @@ import {
   releaseReader,
 } from "../wire/protocol/lock.js";
 import { credit } from "../wire/protocol/notify.js";
-import type { Durability, SegmentOpened } from "../wire/protocol/segment.js";
+import type { Durability, SegmentOpened, VersionStamp } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
 import { isSameType, type Type } from "../types/type.js";
 import { declaredIn, intern, type Declared, type DeclaredAs } from "../types/declare.js";
@@ -35,8 +35,10 @@ import { Block } from "./block.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
 import { ANSWER_MS, Conversation } from "./conversation.js";
-import type { Link } from "./link.js";
+import { inspected, type Inspect } from "./inspect.js";
+import type { Link, Live } from "./link.js";
 import { ReadLock, WriteLock } from "./locks.js";
+import { blockLost } from "./loss.js";
 import { freeBlock } from "./ownership.js";
 import { placeOf, type Heap } from "./place.js";
 import { Writing } from "./writing.js";
@@ -75,8 +77,20 @@ export interface SegmentStats {
 export interface Neighbours {
   segmentAt(slotText: string): Heap | null;
   readonly serverUrl: string;
-  /** The segment was closed. */
-  forget(segment: Segment): void;
+  /** The segment is closed, once the promise is kept. */
+  forget(segment: Segment, closed: Promise<void>): void;
+}
+
+/** What somebody who waits for changes was given, and the connection on which it was looked for. */
+interface Seen {
+  version: VersionStamp | null;
+  live: Live | null;
+}
+
+/** A server that is away, or about to be, may come back. */
+function isPassing(error: unknown): boolean {
+  const passing: number[] = [ErrorCode.UNREACHABLE, ErrorCode.TIMED_OUT, ErrorCode.STOPPING];
+  return error instanceof InterweaveError && passing.includes(error.code);
 }
 
 export class Segment implements Heap {
@@ -119,12 +133,26 @@ export class Segment implements Heap {
   /** Gives it up: its locks at the server end, later calls fail. */
   close(): Promise<void> {
     if (this.writing !== null) this.writing.abort();
-    this.neighbours.forget(this);
-    return this.conversation.close();
+    const closed = this.conversation.close();
+    this.neighbours.forget(this, closed);
+    return closed;
   }
 
   get url(): string {
     return this.neighbours.serverUrl + this.path;
+  }
+
+  /** What `console.log` shows in Node. */
+  [inspected](_depth: number, options: object, inspect: Inspect): string {
+    const { url, version, newestVersion } = this;
+    const blocks = this.copy.blocks.size;
+    const isConnected = this.link.live !== null;
+    return `Segment ${inspect({ url, version, newestVersion, blocks, isConnected }, options)}`;
+  }
+
+  /** Closed, removed or lost: no lock can be had any more. */
+  get isOver(): boolean {
+    return this.conversation.isOver;
   }
 
   /** Of the copy. */
@@ -311,8 +339,9 @@ export class Segment implements Heap {
 
   private applyStaged(): void {
     for (let diff = this.state.takeStaged(); diff !== null; diff = this.state.takeStaged()) {
+      const isOtherLife = diff.now.incarnation !== this.state.had.incarnation;
       try {
-        this.copy.apply(diff.bytes);
+        this.copy.apply(diff.bytes, isOtherLife ? (created) => this.checkKept(created) : undefined);
         if (this.copy.version !== diff.now.number) {
           throw new InterweaveError(
             ErrorCode.MALFORMED,
@@ -320,7 +349,7 @@ export class Segment implements Heap {
           );
         }
       } catch (error) {
-        this.state.forget();
+        if (this.conversation.loss === null) this.state.forget();
         throw error;
       }
       this.state.applied(diff);
@@ -328,6 +357,13 @@ export class Segment implements Heap {
     const bytes = BigInt(this.state.takeCredit());
     if (bytes > 0n)
       this.conversation.tell(MessageType.CREDIT, credit, (segment) => ({ segment, bytes }));
+  }
+
+  /** A complete copy of another incarnation may lack what this program had [LOST-2]. */
+  private checkKept(created: ReadonlyMap<number, CreatedBlock>): void {
+    const why = blockLost(this.copy, created);
+    if (why !== null) this.conversation.lose(why);
+    this.conversation.check();
   }
 
   // ---- writing ----
@@ -443,7 +479,7 @@ export class Segment implements Heap {
     const changes = this.changes();
     const place = placeOf(view);
     if (place?.heap !== this || !place.block.isLive) {
-      throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is no block of this segment");
+      throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is not a block of this segment");
     }
     freeBlock(this.copy, changes, place.block);
   }
@@ -489,17 +525,18 @@ export class Segment implements Heap {
   // ---- changes ----
 
   /**
-   * Versions as they come: the copy is at each when it is given; a slow reader leaves some out. Ends when
-   * the segment is closed, fails when it is removed.
+   * Versions as they come: the copy is at each when it is given; a slow reader leaves some out. A lost
+   * connection is made again meanwhile [CONN-1], and the newest version is given if it is another one
+   * [CONN-2]. Ends when the segment is closed, fails when it is removed or lost.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<number, void, void> {
     this.watchers += 1;
     try {
-      for (let last = null; ;) {
-        const version = await this.nextVersion(last);
-        if (version === null) return;
-        last = version;
-        yield Number(version.number);
+      const seen: Seen = { version: null, live: null };
+      for (;;) {
+        seen.version = await this.nextVersion(seen);
+        if (seen.version === null) return;
+        yield Number(seen.version.number);
       }
     } finally {
       this.watchers -= 1;
@@ -507,28 +544,30 @@ export class Segment implements Heap {
     }
   }
 
-  private async nextVersion(last: { incarnation: bigint; number: bigint } | null) {
+  private async nextVersion(seen: Seen): Promise<VersionStamp | null> {
     for (;;) {
       if (this.conversation.isClosed) return null;
       this.conversation.check();
+      const { version } = seen;
+      const { live } = this.link;
+      // On every connection it is asked and subscribed anew.
       const isNews =
-        last === null ||
-        this.conversation.isElsewhere ||
-        !isSameStamp(this.state.newest, last) ||
-        !isSameStamp(this.state.have, last);
-      if (isNews && this.link.live !== null) {
+        version === null ||
+        seen.live !== live ||
+        !isSameStamp(this.state.newest, version) ||
+        !isSameStamp(this.state.have, version);
+      if (isNews && live !== null) {
         try {
           await this.read(() => undefined);
         } catch (error) {
-          const isPassing =
-            error instanceof InterweaveError &&
-            (error.code === ErrorCode.UNREACHABLE || error.code === ErrorCode.TIMED_OUT);
-          if (!isPassing) throw error;
+          if (!isPassing(error)) throw error;
+          await this.changed.wait(now() + LEAST_PAUSE_MS);
           continue;
         }
         // Not before there is a copy: it would be sent twice.
         this.conversation.follow(this.bound, true);
-        if (last === null || !isSameStamp(this.state.have, last)) return this.state.have;
+        if (!this.conversation.isElsewhere) seen.live = live;
+        if (version === null || !isSameStamp(this.state.have, version)) return this.state.have;
       }
       // The server says once that a copy is behind [NOT-1]; one that may be some seconds old is looked
       // at again when they are over.
@@ -541,7 +580,8 @@ export class Segment implements Heap {
   // ---- for values ----
 
   checkReadable(): void {
-    if (this.readers > 0 || this.writing !== null) return;
+    // A lost copy does not change any more [LOST-5].
+    if (this.readers > 0 || this.writing !== null || this.conversation.loss !== null) return;
     throw new InterweaveError(
       ErrorCode.NO_LOCK,
       `${this.url}: take a lock first: await segment.read(() => ...)`,
@@ -550,6 +590,7 @@ export class Segment implements Heap {
 
   changes(): Changes {
     if (this.writing !== null) return this.writing.changes;
+    if (this.conversation.loss !== null) throw this.conversation.loss;
     throw new InterweaveError(
       ErrorCode.NO_LOCK,
       `${this.url}: take the writer lock before storing: await segment.write(() => ...)`,

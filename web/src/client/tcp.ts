@@ -3,13 +3,14 @@
  * first [NET-1]. They carry the same frames, one after another.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
-import { parseAddress } from "../wire/mip.js";
+import { DEFAULT_PORT, parseAddress } from "../wire/mip.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import {
   dialWebSocket,
   unreachable,
   type Dial,
+  type DialOptions,
   type Transport,
   type TransportEvents,
 } from "./transport.js";
@@ -21,7 +22,7 @@ function placesOf(url: string): NetConnectOpts[] {
   if (address === null || !("host" in address)) {
     throw new InterweaveError(
       ErrorCode.BAD_URL,
-      `\`${url}\` is no server; write [iw://]host[:port], unix:FILE, or ws://host:port`,
+      `\`${url}\` is not the address of a server; write [iw://]host[:port], unix:FILE, or ws://host:port`,
     );
   }
   const { host, port } = address;
@@ -55,8 +56,23 @@ function transportOf(socket: Socket, events: TransportEvents): Transport {
   return { send: (frame) => void socket.write(frame), close: () => socket.destroy() };
 }
 
+/** Node before 22 has no WebSocket, and does not need one. */
+function checkWebSocket(url: string, { webSocket }: DialOptions): void {
+  if (webSocket !== undefined || "WebSocket" in globalThis) return;
+  const host = /^\w+:\/\/(.*?)(?::[0-9]*)?(?:\/|$)/.exec(url)?.[1] ?? "host";
+  throw new InterweaveError(
+    ErrorCode.BAD_URL,
+    `\`${url}\` is reached by WebSocket, which this Node does not have: use iw://${host}:PORT with ` +
+      `the port that \`interweave serve\` prints as listening (${DEFAULT_PORT} by default), or pass ` +
+      "a class as the option `webSocket`",
+  );
+}
+
 export const dialNode: Dial = async (url, events, options) => {
-  if (/^(ws|http)s?:/.test(url)) return dialWebSocket(url, events, options);
+  if (/^(ws|http)s?:/.test(url)) {
+    checkWebSocket(url, options);
+    return dialWebSocket(url, events, options);
+  }
   let failure = "";
   for (const place of placesOf(url)) {
     try {

@@ -63,7 +63,7 @@ export const dialWebSocket: Dial = (url, events, options) => {
   if (WebSocket === undefined) {
     throw new InterweaveError(
       ErrorCode.UNREACHABLE,
-      "this platform has no WebSocket: give one as the option `webSocket`, or use iw://host:port",
+      "this platform has no WebSocket: pass a class as the option `webSocket`",
     );
   }
   const full = webSocketUrl(url);

@@ -8,6 +8,8 @@ import { Primitive, TypeKind } from "../wire/protocol/descriptor.js";
 import { targetSerial, type Member, type Type } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
+import { inspected } from "./inspect.js";
+import { badValue, misspelt, nameWithArticle, shown, within } from "./misfit.js";
 import { freeOwned, replaceOwned } from "./ownership.js";
 import {
   checkReadable,
@@ -118,16 +120,20 @@ const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 const fromUtf8 = new TextDecoder();
 const toUtf8 = new TextEncoder();
 
-function badValue(text: string): InterweaveError {
-  return new InterweaveError(ErrorCode.BAD_VALUE, text);
-}
-
 function kindOf(type: Type): TypeKind {
   return type.descriptor.body.kind;
 }
 
 export function isNumeric(type: Type): boolean {
   return numerics[type.serial] !== undefined;
+}
+
+/** The least and the most that an integer of the type can be; null: it is not a type of integers. */
+export function integersOf({
+  serial,
+}: Type): { low: number | bigint; high: number | bigint } | null {
+  const { low, high } = numerics[serial] ?? {};
+  return low === undefined || high === undefined ? null : { low, high };
 }
 
 /** The place of a value inside another. */
@@ -231,10 +237,7 @@ export function write(place: Place, value: unknown): void {
     case TypeKind.ARRAY: {
       const values = listOf(value, type.count);
       const element = type.element as Type;
-      for (let i = 0; i < type.count; ++i) {
-        write(inside(place, element, i * element.size, i * element.units), values[i]);
-      }
-      return;
+      return writeAll(values, (i) => inside(place, element, i * element.size, i * element.units));
     }
     case TypeKind.RECORD:
       return writeRecord(place, value);
@@ -247,14 +250,38 @@ export function write(place: Place, value: unknown): void {
     case TypeKind.TEXT:
       return writeText(place, value);
     default:
-      if (typeof value !== "boolean") throw badValue(`${String(value)} is no bool`);
+      if (typeof value !== "boolean") throw notOf(type, value, "true or false");
       return view.setInt32(at, value ? 1 : 0, true);
   }
 }
 
+/** Stores values side by side. */
+function writeAll(values: readonly unknown[], placeAt: (index: number) => Place): void {
+  let i = 0;
+  within(
+    () => `[${i}]`,
+    () => {
+      for (; i < values.length; ++i) write(placeAt(i), values[i]);
+    },
+  );
+}
+
+/** `wanted`: what values of the type are. */
+export function notOf(type: Type, value: unknown, wanted: string): InterweaveError {
+  return badValue(`${shown(value)} is not ${nameWithArticle(type)} (${wanted})`);
+}
+
+/** What numbers of a type are, for people. */
+export function numbersText(type: Type): string {
+  const integers = integersOf(type);
+  if (integers === null) return "a number";
+  return `an integer from ${integers.low} to ${integers.high}`;
+}
+
 function writeNumber({ block: { view }, type, at }: Place, numeric: Numeric, value: unknown): void {
   const { low, high } = numeric;
-  const isOfKind = typeof low === "bigint" ? typeof value === "bigint" : typeof value === "number";
+  const isBig = typeof low === "bigint";
+  const isOfKind = isBig ? typeof value === "bigint" : typeof value === "number";
   const isInteger = low === undefined || typeof value === "bigint" || Number.isInteger(value);
   const number = value as number;
   if (
@@ -262,7 +289,7 @@ function writeNumber({ block: { view }, type, at }: Place, numeric: Numeric, val
     !isInteger ||
     (low !== undefined && (number < low || number > (high as number)))
   ) {
-    throw badValue(`${String(value)} is no ${type.name}`);
+    throw notOf(type, value, isBig ? `a bigint: ${numbersText(type)}` : numbersText(type));
   }
   numeric.set(view, at, value as never);
 }
@@ -271,12 +298,14 @@ function memberOf(type: Type, value: unknown): number {
   const { body } = type.descriptor;
   const members = "members" in body ? body.members : [];
   const found = members.find((member) => member.name === value || member.value === value);
-  if (found === undefined && value !== 0) throw badValue(`${String(value)} is no ${type.name}`);
+  if (found === undefined && value !== 0) {
+    throw notOf(type, value, `one of ${members.map(({ name }) => name).join(", ")}`);
+  }
   return found?.value ?? 0;
 }
 
 function bytesOf(value: unknown): Uint8Array {
-  if (typeof value !== "string") throw badValue(`${String(value)} is no string`);
+  if (typeof value !== "string") throw badValue(`${shown(value)} is not a string`);
   const bytes = toUtf8.encode(value);
   if (bytes.includes(0)) throw badValue("a string holds a NUL");
   return bytes;
@@ -296,7 +325,7 @@ function writeString({ block: { memory }, type, at }: Place, value: unknown): vo
 
 function listOf(value: unknown, count?: number): unknown[] {
   const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
-  if (!isList) throw badValue(`${String(value)} is no array`);
+  if (!isList) throw badValue(`${shown(value)} is not an array`);
   const values = [...(value as Iterable<unknown>)];
   if (count !== undefined && values.length !== count) {
     throw badValue(`${values.length} elements where there are ${count}`);
@@ -305,11 +334,33 @@ function listOf(value: unknown, count?: number): unknown[] {
 }
 
 function objectOf(value: unknown): Record<string, unknown> {
-  if (typeof value !== "object" || value === null) throw badValue(`${String(value)} is no object`);
+  if (typeof value !== "object" || value === null)
+    throw badValue(`${shown(value)} is not an object with the fields`);
   return value as Record<string, unknown>;
 }
 
-/** What every object inherits is no field. */
+/** The names of a record's fields, or of a union's discriminant and arms. */
+function memberNames({ fields, union }: Type): string[] {
+  if (union === null) return fields.map(({ name }) => name);
+  const arms = [...union.arms.values(), union.otherwise].flatMap((arm) => (arm ? [arm.name] : []));
+  return [union.discriminant.name, ...new Set(arms)];
+}
+
+/** What somebody meant to store: of a view of a record its fields, of other objects their own. */
+function storedNames(value: object): string[] {
+  const type = placeOf(value)?.type;
+  const isView = type !== undefined && prototypes.get(type) === Object.getPrototypeOf(value);
+  return isView ? memberNames(type) : Object.keys(value);
+}
+
+/** A name that the type does not have would be a store that is lost. */
+function checkNames(type: Type, value: object): void {
+  const names = memberNames(type);
+  const unknown = storedNames(value).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw misspelt(type, names, unknown);
+}
+
+/** What every object inherits is not a field. */
 function hasField(value: object, name: string): boolean {
   return (
     name in value &&
@@ -317,11 +368,16 @@ function hasField(value: object, name: string): boolean {
   );
 }
 
-/** Stores the fields that the object has. */
+/** Stores the fields that the object has, all of which must be fields of the record. */
 function writeRecord(place: Place, value: unknown): void {
   const fields = objectOf(value);
+  checkNames(place.type, fields);
   for (const { name, type, at, unit } of place.type.fields) {
-    if (hasField(fields, name)) write(inside(place, type, at, unit), fields[name]);
+    if (!hasField(fields, name)) continue;
+    within(
+      () => `.${name}`,
+      () => write(inside(place, type, at, unit), fields[name]),
+    );
   }
 }
 
@@ -334,14 +390,24 @@ export function activeArm({ block, type, at }: Place): Member | null {
 /** The object has the discriminant, and the member of the arm that it selects unless that is void. */
 function writeUnion(place: Place, value: unknown): void {
   const members = objectOf(value);
+  checkNames(place.type, members);
   const { name, type } = place.type.union?.discriminant as { name: string; type: Type };
-  if (!(name in members)) throw badValue(`a union's value has no \`${name}\``);
+  if (!(name in members)) throw badValue(`a union's value needs its discriminant \`${name}\``);
   // Both are read first: the value may be a view of this very union.
   const kind = members[name];
   const { arms, otherwise } = place.type.union as NonNullable<Type["union"]>;
-  const number = numberOfCase(type, kind);
+  const number = within(
+    () => `.${name}`,
+    () => numberOfCase(type, kind),
+  );
   const arm = arms.get(number) ?? (arms.has(number) ? null : otherwise);
-  if (arm === undefined && number !== 0) throw badValue(`the union has no arm for ${String(kind)}`);
+  if (arm === undefined && number !== 0)
+    throw badValue(`the union has no arm for ${name} ${shown(kind)}`);
+  for (const other of storedNames(members)) {
+    if (other === name || other === arm?.name || members[other] === undefined) continue;
+    const selected = arm ? `the arm \`${arm.name}\`` : "no arm";
+    throw badValue(`${name} ${shown(kind)} selects ${selected}, not \`${other}\``);
+  }
   const content = arm ? members[arm.name] : undefined;
   const changes = checkWritable(place);
   const { block, at } = place;
@@ -349,14 +415,18 @@ function writeUnion(place: Place, value: unknown): void {
   freeOwned(place, changes);
   block.memory.fill(0, at, at + place.type.size);
   block.view.setInt32(at, number, true);
-  if (arm && content !== undefined) write(inside(place, arm.type, arm.at, 0), content);
+  if (arm && content !== undefined)
+    within(
+      () => `.${arm.name}`,
+      () => write(inside(place, arm.type, arm.at, 0), content),
+    );
 }
 
 function numberOfCase(type: Type, value: unknown): number {
   if (typeof value === "boolean") return value ? 1 : 0;
   if (kindOf(type) === TypeKind.ENUM) return memberOf(type, value);
   if (typeof value !== "number" || !Number.isInteger(value))
-    throw badValue(`${String(value)} is no case`);
+    throw badValue(`${shown(value)} is not a case of the union`);
   return value | 0;
 }
 
@@ -375,9 +445,9 @@ function writeSequence(place: Place, value: unknown): void {
   const old = ownedBlock(place);
   if (old?.count === values.length && placeOf(value)?.block === old) return;
   replaceOwned(place, values.length, (block) => {
-    values.forEach((each, i) => {
+    writeAll(values, (i) => {
       const [at, unit] = [i * element.size, i * element.units];
-      write({ heap: place.heap, block, type: element, at, unit }, each);
+      return { heap: place.heap, block, type: element, at, unit };
     });
   });
 }
@@ -399,11 +469,21 @@ const prototypes = new WeakMap<Type, object>();
 function recordAt(place: Place): RecordView {
   let prototype = prototypes.get(place.type);
   if (prototype === undefined) prototypes.set(place.type, (prototype = prototypeOf(place.type)));
-  return Object.create(prototype, { [PLACE]: { value: place } }) as RecordView;
+  const view = Object.create(prototype, { [PLACE]: { value: place } }) as RecordView;
+  return Object.preventExtensions(view);
+}
+
+/** Where a store to a record ends up when no field has its name: it would be lost. */
+function endOfChain(type: Type): object {
+  return new Proxy(Object.create(null) as object, {
+    set(_, name) {
+      throw misspelt(type, memberNames(type), String(name));
+    },
+  });
 }
 
 function prototypeOf(type: Type): object {
-  const prototype = Object.create(null) as object;
+  const prototype = Object.create(endOfChain(type)) as object;
   const define = (
     name: string,
     get: (place: Place) => unknown,
@@ -415,7 +495,10 @@ function prototypeOf(type: Type): object {
         return get(this[PLACE]);
       },
       set(this: RecordView, value: unknown) {
-        set(this[PLACE], value);
+        within(
+          () => `${type.name || "record"}.${name}`,
+          () => set(this[PLACE], value),
+        );
       },
     });
   for (const { name, type: field, at, unit } of type.fields) {
@@ -426,8 +509,7 @@ function prototypeOf(type: Type): object {
     );
   }
   if (type.union !== null) defineUnion(type.union, define);
-  const inspect = Symbol.for("nodejs.util.inspect.custom");
-  Object.defineProperty(prototype, inspect, {
+  Object.defineProperty(prototype, inspected, {
     value(this: RecordView) {
       return plain(this, 1);
     },
@@ -494,7 +576,11 @@ export class ArrayView<T = unknown> implements Iterable<T> {
   }
 
   set(index: number, value: T): void {
-    write(this.placeAt(index), value);
+    const place = this.placeAt(index);
+    within(
+      () => mipOfPlace(place),
+      () => write(place, value),
+    );
   }
 
   /** Where an element is. */
@@ -538,7 +624,12 @@ const indexed: ProxyHandler<ArrayView> = {
     return Reflect.get(view, key, view) as unknown;
   },
   set(view, key, value) {
-    if (typeof key !== "string" || !/^[0-9]+$/.test(key)) return false;
+    if (typeof key !== "string" || !/^[0-9]+$/.test(key)) {
+      throw new TypeError(
+        `an array has no property \`${String(key)}\` to store to; its elements are [0] to ` +
+          `[${view.length - 1}]`,
+      );
+    }
     view.set(Number(key), value);
     return true;
   },

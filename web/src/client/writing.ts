@@ -21,7 +21,7 @@ export class Writing {
   private isOver = false;
   /** Of the release that is tried, and the session that tries it [LOCK-8]. */
   private sequence = 0n;
-  private session: Uint8Array = new Uint8Array(16);
+  #session: Uint8Array = new Uint8Array(16);
 
   /** `ended` is called once, when the lock is given back. */
   constructor(
@@ -51,6 +51,8 @@ export class Writing {
   /** The version that the changes made; on any error but STORE_FULL and TIMED_OUT they are undone. */
   async release(deadline: number): Promise<number> {
     this.check();
+    const { loss } = this.conversation;
+    if (loss !== null) return this.rollBack(loss);
     if (this.grant.isLost) {
       return this.rollBack(
         new InterweaveError(
@@ -94,10 +96,10 @@ export class Writing {
       const { live, number } = await this.conversation.liveAndOpen(deadline);
       if (this.sequence === 0n) {
         this.sequence = link.nextSequence();
-        this.session = link.session;
+        this.#session = link.session;
       }
       // Another session cannot repeat the release: it can only ask what became of it.
-      if (!isSame(link.session, this.session)) {
+      if (!isSame(link.session, this.#session)) {
         return this.resolve(deadline);
       }
       const part = {
@@ -127,7 +129,8 @@ export class Writing {
 
   /** [LOCK-9] */
   private async resolve(deadline: number): Promise<VersionStamp> {
-    const { session, sequence } = this;
+    const { sequence } = this;
+    const session = this.#session;
     const answer = await this.conversation.ask(
       MessageType.RESOLVE_RELEASE,
       resolveRelease,

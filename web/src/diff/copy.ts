@@ -40,12 +40,15 @@ export class CopiedBlock {
   }
 }
 
+/** A block that a diff makes. */
+export type CreatedBlock = NewBlock & { readonly type: Type };
+
 /** What of a diff was found right. */
 interface Checked {
   readonly types: Type[];
   readonly slots: string[];
   readonly freed: readonly number[];
-  readonly created: Map<number, NewBlock & { readonly type: Type }>;
+  readonly created: Map<number, CreatedBlock>;
 }
 
 export class Copy {
@@ -61,13 +64,17 @@ export class Copy {
   /** `maxBytes` bounds the memory of all blocks [DIFF-2]. */
   constructor(readonly maxBytes: number) {}
 
-  /** Takes a diff in. One from version 0 replaces everything. */
-  apply(bytes: Uint8Array): void {
+  /**
+   * Takes a diff in. One from version 0 replaces everything, unless `accept` throws at the blocks that
+   * it has: then nothing changes.
+   */
+  apply(bytes: Uint8Array, accept: (created: Checked["created"]) => void = () => undefined): void {
     const diff = new Diff(bytes);
     if (diff.isMetadataOnly) throw malformed("a diff of metadata alone makes no version");
     if (diff.from !== 0n) return this.commit(diff, this.check(diff), null);
     const fresh = new Copy(this.maxBytes);
     const checked = fresh.check(diff);
+    accept(checked.created);
     fresh.commit(diff, checked, this.blocks);
     for (const [serial, block] of this.blocks) {
       if (fresh.blocks.get(serial) !== block) block.isLive = false;

@@ -130,7 +130,7 @@ export class Diff {
       if (name === undefined || (name !== "" && !isBlockName(name))) {
         throw new InterweaveError(
           ErrorCode.BAD_NAME,
-          `the name of block ${serial} is no name: UTF-8, at most ${MAX_NAME} bytes, no digit ` +
+          `the name of block ${serial} is not a name: UTF-8, at most ${MAX_NAME} bytes, no digit ` +
             "first, no '#', no control characters",
         );
       }

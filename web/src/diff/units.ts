@@ -23,7 +23,7 @@ function badValue(text: string): InterweaveError {
 function checkNumber(leaf: Leaf, value: number): void {
   if (leaf.kind === "bool" && (value & ~1) !== 0) throw badValue(`a bool is ${value}, not 0 or 1`);
   if (leaf.kind === "enum" && value !== 0 && !leaf.members.has(value)) {
-    throw badValue(`${value} is no member of its enum`);
+    throw badValue(`${value} is not a member of its enum`);
   }
 }
 

@@ -43,7 +43,8 @@ interface Pending {
 }
 
 export class Connection {
-  welcome: Welcome | null = null;
+  /** It has the session, which is a secret: nothing that is printed may show it. */
+  #welcome: Welcome | null = null;
   heard: number;
   private said: number;
   private readonly frames = new FrameDecoder(NO_BULK);
@@ -80,8 +81,12 @@ export class Connection {
       throw malformed("the server's welcome has no heartbeat or lease");
     }
     this.frames.setMaxBulkBytes(said.max_diff_bytes);
-    this.welcome = said;
+    this.#welcome = said;
     return said;
+  }
+
+  get welcome(): Welcome | null {
+    return this.#welcome;
   }
 
   /** The message to send, and its stream. */

@@ -30,6 +30,8 @@ export class CopyState {
   hasCopy = false;
   have = NO_VERSION;
   newest = NO_VERSION;
+  /** The version that the program saw last, also if the copy is of no version any more. */
+  had = NO_VERSION;
   /** The server watches this bound. */
   subscription: Bound | null = null;
   private newestAsOf = -Infinity;
@@ -80,7 +82,7 @@ export class CopyState {
     // The empty segment needs no diff to be a copy of it.
     if (!this.hasCopy && !this.hasStaged && newest.number === 0n) {
       this.hasCopy = true;
-      this.have = newest;
+      this.have = this.had = newest;
     }
     this.newestIs(newest, asOf);
     this.reachedNewest();
@@ -138,7 +140,7 @@ export class CopyState {
   applied(diff: StagedDiff): void {
     this.giveCredit(diff);
     this.hasCopy = true;
-    this.have = diff.now;
+    this.have = this.had = diff.now;
     this.confirmed = this.hasStaged ? diff.asOf : Math.max(this.reachAsOf, diff.asOf);
   }
 
@@ -161,7 +163,7 @@ export class CopyState {
   released(version: VersionStamp, asOf: number): void {
     this.dropStaged();
     this.hasCopy = true;
-    this.have = version;
+    this.have = this.had = version;
     this.confirmed = asOf;
     this.newestIs(version, asOf);
     this.reachedNewest();

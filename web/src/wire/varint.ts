@@ -79,7 +79,7 @@ export class Cursor {
   serialAfter(previous: number): number {
     const serial = BigInt(previous) + unzigzag(this.varint64());
     if (serial < 1n || serial > BigInt(MAX_SERIAL)) {
-      throw malformed(`${serial} is no serial of a block`);
+      throw malformed(`${serial} is not the serial of a block`);
     }
     return Number(serial);
   }

@@ -1,0 +1,259 @@
+/** A real server that is killed, stopped and restarted, with more or with less than it had. */
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, test } from "node:test";
+import {
+  Coherence,
+  connect,
+  InterweaveError,
+  t,
+  type Client,
+  type RecordView,
+  type Segment,
+} from "../src/node.js";
+import { Listener, Server } from "./processes.js";
+
+let server: Server;
+const clients: Client[] = [];
+const listeners: Listener[] = [];
+const directory = mkdtempSync(join(tmpdir(), "iw-restart-"));
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+  for (const listener of listeners.splice(0)) await listener.stop();
+  await server.kill();
+});
+
+after(() => rmSync(directory, { recursive: true }));
+
+async function client(): Promise<Client> {
+  const made = await connect(server.url, { timeoutMs: 10_000 });
+  clients.push(made);
+  return made;
+}
+
+function listen(path: string): Listener {
+  const made = new Listener(server.url, path);
+  listeners.push(made);
+  return made;
+}
+
+/** Until this program has noticed that its connection is there, or that it is lost. */
+function connection(here: Client, wanted: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = here.onConnection((isConnected) => {
+      if (isConnected !== wanted) return;
+      stop();
+      resolve();
+    });
+  });
+}
+
+async function restart(...all: Client[]): Promise<void> {
+  await Promise.all([...all.map((each) => connection(each, false)), server.kill()]);
+  await Promise.all([...all.map((each) => connection(each, true)), server.restart()]);
+}
+
+function fails(name: string): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof InterweaveError, String(error));
+    assert.equal(error.codeName, name, error.message);
+    return true;
+  };
+}
+
+const number = t.record("number_t", { n: t.int });
+
+/** A segment with one number in a block of that name, at version 1. */
+async function numbers(here: Client, path: string, name = "n"): Promise<Segment> {
+  const segment = await here.open(path);
+  await segment.write(() => void segment.allocate(number, { name }));
+  return segment;
+}
+
+function put(segment: Segment, value: number, name = "n"): Promise<void> {
+  return segment.write(() => {
+    (segment.get(name) as RecordView)["n"] = value;
+  });
+}
+
+test("a program that only listens hears of every restart, and of what was released after it [CONN-1]", async () => {
+  server = await Server.start("--store", join(directory, "listening"));
+  const segment = await numbers(await client(), "/heard");
+  const listener = listen("/heard");
+  await listener.says("version 1");
+  for (const end of ["kill", "stop"] as const) {
+    const was = segment.version;
+    await server[end]();
+    await listener.says("connection lost");
+    await server.restart();
+    // No version was made: it says none.
+    await listener.says("connected");
+    await put(segment, was);
+    await listener.says(`version ${was + 1}`);
+  }
+});
+
+test("what was released while a listener was away is told once [CONN-2]", async () => {
+  server = await Server.start("--store", join(directory, "away"));
+  const here = await client();
+  const segment = await numbers(here, "/away");
+  const listener = listen("/away");
+  await listener.says("version 1");
+  listener.suspend();
+  await restart(here);
+  for (const value of [1, 2, 3]) await put(segment, value);
+  listener.resume();
+  await listener.says("connection lost", "connected", "version 4");
+  await put(segment, 4);
+  await listener.says("version 5");
+});
+
+test("a listener is told whatever its model is, if the model asks at all [CONN-2]", async () => {
+  server = await Server.start("--store", join(directory, "models"));
+  const here = await client();
+  const segment = await numbers(here, "/models");
+  const there = await client();
+  const watched = await there.open("/models", { readOnly: true });
+  const models = [Coherence.full, Coherence.strict, Coherence.delta(0), Coherence.diff(0)];
+  for (const bound of [...models, Coherence.temporal(0.1)]) {
+    watched.coherence = bound;
+    const versions = watched[Symbol.asyncIterator]();
+    assert.equal((await versions.next()).value, segment.version);
+    await restart(here, there);
+    const next = versions.next();
+    await put(segment, segment.version);
+    assert.equal((await next).value, segment.version, JSON.stringify(bound));
+    await versions.return();
+  }
+});
+
+test("a server that lost a segment: every lock fails until it is opened anew [LOST-1] [LOST-4]", async () => {
+  server = await Server.start();
+  const here = await client();
+  const segment = await numbers(here, "/lost");
+  await put(segment, 7);
+  const there = await client();
+  const models = [Coherence.full, Coherence.none, Coherence.temporal(1000)];
+  const idle = await Promise.all(
+    models.map(async (bound) => {
+      const reader = await (await client()).open("/lost");
+      reader.coherence = bound;
+      await reader.read(() => undefined);
+      return reader;
+    }),
+  );
+  const view = await segment.read(() => segment.get("n") as RecordView);
+  const versions = (await there.open("/lost"))[Symbol.asyncIterator]();
+  await versions.next();
+  const ends = assert.rejects(versions.next(), fails("SEGMENT_LOST"));
+  await restart(...clients);
+  await ends;
+  for (const each of [segment, ...idle]) {
+    await assert.rejects(
+      each.write(() => undefined),
+      fails("SEGMENT_LOST"),
+    );
+    await assert.rejects(
+      each.read(() => undefined),
+      fails("SEGMENT_LOST"),
+    );
+  }
+  // It was not made anew in its place.
+  assert.deepEqual(await there.list(), []);
+  // What was there can be read without a lock, and not be stored to [LOST-5].
+  assert.equal(view["n"], 7);
+  assert.equal((segment.get("n") as RecordView)["n"], 7);
+  assert.throws(() => (view["n"] = 8), fails("SEGMENT_LOST"));
+  // Another opening is another segment; the old one stays lost [LOST-6].
+  const again = await numbers(here, "/lost");
+  assert.notEqual(again, segment);
+  await put(again, 9);
+  await assert.rejects(
+    segment.read(() => undefined),
+    fails("SEGMENT_LOST"),
+  );
+  await segment.close();
+  await again.read(() => assert.equal((again.get("n") as RecordView)["n"], 9), { fresh: true });
+  assert.equal(view["n"], 7);
+});
+
+test("a writer whose segment is lost meanwhile is told at its release, and its changes are undone [LOST-4]", async () => {
+  server = await Server.start();
+  const here = await client();
+  const segment = await numbers(here, "/writer");
+  await put(segment, 1);
+  const lock = await segment.write();
+  (segment.get("n") as RecordView)["n"] = 2;
+  segment.allocate(number, { name: "more" });
+  await restart(here);
+  await assert.rejects(lock.release(), fails("SEGMENT_LOST"));
+  assert.equal((segment.get("n") as RecordView)["n"], 1);
+  assert.equal(segment.has("more"), false);
+  assert.deepEqual(await here.list(), []);
+});
+
+test("a segment that was empty is not lost with its server [LOST-1]", async () => {
+  server = await Server.start();
+  const here = await client();
+  const segment = await here.open("/empty");
+  await segment.read(() => undefined);
+  await restart(here);
+  await segment.write(() => void segment.allocate(number, { name: "n" }));
+  assert.equal(segment.version, 1);
+});
+
+test("an older store has lost what a client has, in the same incarnation, too [LOST-1]", async () => {
+  const [store, older] = [join(directory, "store"), join(directory, "older")];
+  server = await Server.start("--store", store);
+  const here = await client();
+  const segment = await numbers(here, "/older");
+  await Promise.all([connection(here, false), server.stop()]);
+  cpSync(store, older, { recursive: true });
+  await Promise.all([connection(here, true), server.restart()]);
+  await put(segment, 1);
+  await Promise.all([connection(here, false), server.stop()]);
+  rmSync(store, { recursive: true });
+  cpSync(older, store, { recursive: true });
+  await Promise.all([connection(here, true), server.restart()]);
+  await assert.rejects(
+    segment.read(() => undefined),
+    (error: Error) => {
+      assert.match(
+        error.message,
+        /^\/older was lost: .* with version 1, and here is version 2; open/,
+      );
+      return fails("SEGMENT_LOST")(error);
+    },
+  );
+  const again = await here.open("/older");
+  await again.read(() => assert.equal((again.get("n") as RecordView)["n"], 0));
+});
+
+test("another incarnation is taken if it has every block of the copy, else the copy is lost [LOST-2] [LOST-3]", async () => {
+  server = await Server.start();
+  const before = await client();
+  await numbers(before, "/same");
+  await numbers(before, "/other");
+  const [same, other] = [listen("/same"), listen("/other")];
+  await same.says("version 1");
+  await other.says("version 1");
+  same.suspend();
+  other.suspend();
+  await before.close();
+  await server.kill();
+  await server.restart();
+  const after = await client();
+  await put(await numbers(after, "/same"), 1);
+  await put(await numbers(after, "/other", "another"), 1, "another");
+  same.resume();
+  other.resume();
+  await same.says("connection lost", "connected", "version 2");
+  await other.says("connection lost", "connected");
+  assert.match(
+    await other.next(),
+    /^SEGMENT_LOST \/other was lost: the server came back with another block 1 \(`n`\) of version 1;/,
+  );
+});
