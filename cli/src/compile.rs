@@ -11,6 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   interweave compile list.x --lang c              list.h and list.c beside you
   interweave compile geo/*.x --lang cpp --out gen -I geo
+  interweave compile xdr/*.x --lang c --out gen -I . --type time_t=hyper
   interweave compile list.x --lang fortran        list.f90 beside list.h and list.c
   interweave compile list.x --lang typescript     list.ts, types of the package interweave
 
@@ -25,7 +26,8 @@ pub struct CompileArgs {
     /// The language of the declarations
     #[arg(long)]
     lang: Language,
-    /// Where to write [default: the current directory]
+    /// Where to write [default: the current directory]. Files given together that include each other
+    /// by paths with folders keep these folders
     #[arg(
         long,
         value_name = "DIR",
@@ -42,6 +44,9 @@ pub struct CompileArgs {
     /// Defines a name for #ifdef and #if
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
+    /// Says what a type of a C header is, where a file uses one: `time_t=hyper`, `uuid_t=opaque[16]`
+    #[arg(long = "type", value_name = "NAME=TYPE")]
+    types: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -73,6 +78,7 @@ pub fn run(args: CompileArgs) -> Result<(), Failure> {
         output: Output::Data(args.lang.into()),
         include_dirs: args.include_dirs,
         defines: args.defines,
+        types: args.types,
     };
     let compiled =
         compile(options).map_err(|diagnostics| Failure::already_worded(diagnostics.to_string()))?;

@@ -2,8 +2,9 @@
 
 use crate::backends;
 use crate::diagnostics::{Diagnostic, Diagnostics, Report};
-use crate::frontend::{self, Include, Preprocessor};
+use crate::frontend::{self, header_types, Include, Preprocessor};
 use crate::ir::{lower, Schema};
+use crate::layout::Layout;
 use crate::source::{FileId, SourceMap};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,8 @@ pub struct CompileOptions {
     pub include_dirs: Vec<PathBuf>,
     /// `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
+    /// `NAME=TYPE`, of types that C headers define.
+    pub types: Vec<String>,
 }
 
 /// In the first line of every generated file.
@@ -94,6 +97,7 @@ pub(crate) struct Unit<'a> {
     pub includes: &'a [Include],
     /// The files given, not those that they include.
     pub roots: &'a [FileId],
+    pub layout: &'a Layout,
 }
 
 /// What a compilation without errors made.
@@ -114,6 +118,10 @@ pub fn compile(options: CompileOptions) -> Result<Compiled, Diagnostics> {
     let mut sources = SourceMap::default();
     let mut report = Report::default();
     let mut generated = Vec::new();
+    let layout = match options.output {
+        Output::Data(_) => Layout::of(&options),
+        Output::Codec(_) => Layout::default(),
+    };
     let units: Vec<&[PathBuf]> = match options.output {
         Output::Codec(_) => vec![&options.files],
         Output::Data(_) => options.files.chunks(1).collect(),
@@ -122,7 +130,8 @@ pub fn compile(options: CompileOptions) -> Result<Compiled, Diagnostics> {
         report.error(Diagnostic::global("no input file"));
     }
     for files in units {
-        generated.extend(compile_unit(files, &options, &mut sources, &mut report));
+        let unit = compile_unit(files, &options, &layout, &mut sources, &mut report);
+        generated.extend(unit);
     }
     check_outputs(&generated, &mut report);
     match report.is_empty() {
@@ -138,6 +147,7 @@ pub fn compile(options: CompileOptions) -> Result<Compiled, Diagnostics> {
 fn compile_unit(
     files: &[PathBuf],
     options: &CompileOptions,
+    layout: &Layout,
     sources: &mut SourceMap,
     report: &mut Report,
 ) -> Vec<(PathBuf, GeneratedFile)> {
@@ -154,6 +164,7 @@ fn compile_unit(
         .collect();
     let (tokens, includes) = preprocessor.finish();
     let definitions = frontend::parse(&tokens, &mut unit_report);
+    let header_types = header_types::parse(&options.types, sources, &mut unit_report);
     // Names that a wrong definition would have defined are unknown to the others: one error is enough.
     if !unit_report.is_empty() {
         report.append(unit_report);
@@ -162,7 +173,7 @@ fn compile_unit(
     let rules = lower::Rules {
         members_per_file: matches!(options.output, Output::Codec(_)),
     };
-    let schema = lower::lower(&definitions, rules, &mut unit_report);
+    let schema = lower::lower(&definitions, &header_types, rules, &mut unit_report);
     let mut generated = Vec::new();
     if unit_report.is_empty() {
         let unit = Unit {
@@ -170,6 +181,7 @@ fn compile_unit(
             schema: &schema,
             includes: &includes,
             roots: &roots,
+            layout,
         };
         generated = backends::generate(&unit, options.output, &mut unit_report);
     }

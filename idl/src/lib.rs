@@ -12,10 +12,16 @@
 //! - rpcgen's dialect: `%` lines (ignored, but for includes and numeric constants), `struct X` as a
 //!   type, `char`, `short`, `long` (32 bits), `u_int`, `uint32_t` and their kin, bare `unsigned`, enum
 //!   members without values, `#if`, `#ifdef`, `#define NAME value`, `#include`, program blocks
-//!   (accepted, and of no effect);
+//!   (accepted, and of no effect), `const NAME = "text"` (a `#define` in C);
+//! - `netobj` of RPC's headers, which is `opaque<1024>`, and types of C headers that are given as
+//!   `--type NAME=TYPE`: a field of one is what TYPE says, in every language, and nothing of that name
+//!   is generated. A file's own definition of the name goes before it;
 //! - `//` comments, `namespace a { ... }`, bodies without a name inside other bodies, which become
 //!   types named after their place (`outer_field`);
 //! - `double a[256][256]`, `T *x[8]`, `T *x<>` and `void *x`, and definitions in any order.
+//!
+//! Given files that include each other by paths with folders keep these folders below --out, and
+//! what is generated includes or imports by the way from one to the other.
 //!
 //! A comment directly before a definition, or beside a field, becomes the documentation of what is
 //! generated.
@@ -43,6 +49,7 @@ mod compile;
 pub mod diagnostics;
 mod frontend;
 mod ir;
+mod layout;
 pub mod source;
 mod suggest;
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: interweave-idl data  --lang c|cpp|fortran [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...
-       interweave-idl codec --lang rust|cpp|typescript [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] FILE.x...";
+usage: interweave-idl data  --lang c|cpp|fortran|typescript OPTIONS FILE.x...
+       interweave-idl codec --lang rust|cpp|typescript OPTIONS FILE.x...
+options: [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] [--type NAME=TYPE]";
 
 struct Request {
     options: CompileOptions,
@@ -47,7 +48,8 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
     let mut output = None;
     let mut out = PathBuf::from(".");
     let mut force = false;
-    let (mut files, mut include_dirs, mut defines) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut include_dirs) = (Vec::new(), Vec::new());
+    let (mut defines, mut types) = (Vec::new(), Vec::new());
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} wants a value"));
         match argument.as_str() {
@@ -57,6 +59,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
             "--force" => force = true,
             "-I" => include_dirs.push(value()?.into()),
             "-D" => defines.push(value()?),
+            "--type" => types.push(value()?),
             other if other.starts_with('-') => return Err(format!("unknown option {other}")),
             file => files.push(file.into()),
         }
@@ -67,6 +70,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
             output: output.ok_or("--lang is missing")?,
             include_dirs,
             defines,
+            types,
         },
         out,
         force,

@@ -269,6 +269,7 @@ fn the_codecs_used_here_are_up_to_date() {
             output: Output::Codec(language),
             include_dirs: Vec::new(),
             defines: Vec::new(),
+            types: Vec::new(),
         };
         let mut files = run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         let index = [Path::new("mod.rs"), Path::new("index.ts")];

@@ -19,6 +19,7 @@ fn generate(language: CodecLanguage) -> Vec<GeneratedFile> {
         output: Output::Codec(language),
         include_dirs: Vec::new(),
         defines: Vec::new(),
+        types: Vec::new(),
     };
     run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
 }

@@ -14,6 +14,7 @@ fn compile(path: &Path, language: DataLanguage, defines: &[&str]) -> Vec<Generat
         output: Output::Data(language),
         include_dirs: Vec::new(),
         defines: defines.iter().map(|define| define.to_string()).collect(),
+        types: Vec::new(),
     };
     run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
 }
@@ -130,6 +131,8 @@ fn outputs_are_as_kept() {
         "keywords",
         "order",
         "constants_only",
+        "texts",
+        "rpc_types",
     ] {
         for language in [
             DataLanguage::C,
@@ -241,6 +244,7 @@ fn included_files_are_found_in_the_directories_given() {
         output: Output::Data(DataLanguage::C),
         include_dirs: vec![tests_dir().join("dialects/include")],
         defines: Vec::new(),
+        types: Vec::new(),
     };
     let files = run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let text = &files[0].text;
@@ -248,6 +252,141 @@ fn included_files_are_found_in_the_directories_given() {
         text.contains("#include \"shared.h\"") && !text.contains("struct shared_t {"),
         "{text}"
     );
+}
+
+#[test]
+fn types_of_c_headers_are_what_they_are_said_to_be() {
+    let dir = fresh_dir("header-types");
+    let text = "struct entry { time_t when; uuid_t id; time_t last[2]; time_t *first; blob data; \
+                u_long n; word w; };\nstruct word { int letters[4]; };\n";
+    std::fs::write(dir.join("entry.x"), text).unwrap();
+    let types = [
+        "time_t=hyper",
+        "uuid_t=opaque[16]",
+        "blob=opaque<>",
+        "u_long=unsigned hyper",
+        // The file's own is meant.
+        "word=int",
+    ];
+    let options = |types: &[&str]| CompileOptions {
+        files: vec![dir.join("entry.x")],
+        output: Output::Data(DataLanguage::C),
+        include_dirs: Vec::new(),
+        defines: Vec::new(),
+        types: types.iter().map(|given| given.to_string()).collect(),
+    };
+    let files = run(options(&types)).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    for line in [
+        "int64_t when;",
+        "unsigned char id[16];",
+        "int64_t last[2];",
+        "int64_t *first;",
+        "uint64_t n;",
+        "word w;",
+    ] {
+        assert!(files[0].text.contains(line), "{line}:\n{}", files[0].text);
+    }
+    assert!(!files[0].text.contains("typedef int64_t time_t"));
+    for file in &files {
+        file.write(&dir).unwrap();
+    }
+    run_compiler("gcc", &dir, &["-std=c99"], &["entry.c".to_string()]);
+    let unknown = run(options(&types[1..])).expect_err("time_t is not known");
+    assert!(
+        unknown.to_string().contains("--type time_t=TYPE"),
+        "{unknown}"
+    );
+    for (given, told) in [
+        ("time_t", "names no type"),
+        ("time_t=struct { int x; }", "a type with a name"),
+        ("time_t=hyper;", "expected the declared name"),
+        ("time_t=opaque[16]x", "the end of the type"),
+        ("time_t=clock_t", "unknown type `clock_t`"),
+        ("time_t=time_t", "unknown type `time_t`"),
+    ] {
+        let wrong = run(options(&[&[given], &types[1..]].concat())).expect_err(given);
+        assert!(wrong.to_string().contains(told), "{given}: {wrong}");
+    }
+}
+
+/// Files in two folders that include each other by their paths, and one beside them.
+const IN_FOLDERS: [(&str, &str); 4] = [
+    (
+        "net/main.x",
+        "#include \"net/parts.x\"\n#include \"store/file.x\"\n\
+         struct whole { part p; file_t f; both *b; };\n",
+    ),
+    (
+        "net/parts.x",
+        "%#include \"../top.x\"\nstruct part { int n; top t; };\n",
+    ),
+    (
+        "store/file.x",
+        "#include \"net/parts.x\"\nstruct file_t { part p; };\n\
+         struct both { file_t f; };\n",
+    ),
+    ("top.x", "struct top { int n; };\n"),
+];
+
+/// Compiles them in one run from their common folder; returns where the outputs are.
+fn compile_folders(name: &str, language: DataLanguage) -> PathBuf {
+    let dir = fresh_dir(name);
+    for (path, text) in IN_FOLDERS {
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let options = CompileOptions {
+        files: IN_FOLDERS.iter().map(|(path, _)| dir.join(path)).collect(),
+        output: Output::Data(language),
+        include_dirs: vec![dir.clone()],
+        defines: Vec::new(),
+        types: Vec::new(),
+    };
+    let out = dir.join("gen");
+    for file in run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}")) {
+        file.write(&out).unwrap();
+    }
+    out
+}
+
+#[test]
+fn files_that_include_each_other_keep_their_folders() {
+    let names = |extension: &str| {
+        let with = |(path, _): &(&str, &str)| format!("{}{extension}", path.trim_end_matches("x"));
+        IN_FOLDERS.iter().map(with).collect::<Vec<_>>()
+    };
+    let out = compile_folders("folders-c", DataLanguage::C);
+    run_compiler("gcc", &out, &["-std=c99"], &names("c"));
+    let out = compile_folders("folders-cpp", DataLanguage::Cpp);
+    run_compiler("g++", &out, &["-std=c++20"], &names("cpp"));
+    std::fs::write(out.join("user.cpp"), "#include \"store/file.hpp\"\n").unwrap();
+    run_compiler("g++", &out, &["-std=c++20"], &["user.cpp".to_string()]);
+    let out = compile_folders("folders-typescript", DataLanguage::TypeScript);
+    let module = std::fs::read_to_string(out.join("net/main.ts")).unwrap();
+    for import in ["from \"./parts.js\"", "from \"../store/file.js\""] {
+        assert!(module.contains(import), "{import}:\n{module}");
+    }
+    let out = compile_folders("folders-fortran", DataLanguage::Fortran);
+    for name in names("f90") {
+        assert!(out.join(name).is_file());
+    }
+}
+
+/// As before there were folders: who compiles each file by itself says where with --out.
+#[test]
+fn a_file_compiled_by_itself_is_in_no_folder() {
+    let dir = compile_folders("folders-alone", DataLanguage::C).join("..");
+    let options = CompileOptions {
+        files: vec![dir.join("net/main.x")],
+        output: Output::Data(DataLanguage::C),
+        include_dirs: vec![dir.clone()],
+        defines: Vec::new(),
+        types: Vec::new(),
+    };
+    let files = run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    assert_eq!(files[0].path, Path::new("main.h"));
+    assert!(files[0].text.contains("#include \"net/parts.h\""));
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn data(files: Vec<PathBuf>) -> CompileOptions {
         output: Output::Data(DataLanguage::C),
         include_dirs: Vec::new(),
         defines: Vec::new(),
+        types: Vec::new(),
     }
 }
 

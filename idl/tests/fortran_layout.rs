@@ -139,6 +139,7 @@ fn check(source: &Path, dir: &Path) {
         output: Output::Data(DataLanguage::Fortran),
         include_dirs: Vec::new(),
         defines: Vec::new(),
+        types: Vec::new(),
     };
     let files = run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     files.iter().for_each(|file| file.write(dir).unwrap());

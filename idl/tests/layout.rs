@@ -29,6 +29,7 @@ fn check(language: DataLanguage, name: &str, tables: &[&str], linker: &str) {
         output: Output::Data(language),
         include_dirs: Vec::new(),
         defines: Vec::new(),
+        types: Vec::new(),
     };
     for file in run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}")) {
         file.write(&dir).unwrap();

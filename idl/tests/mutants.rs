@@ -113,6 +113,7 @@ fn compile(dir: &Path, path: &Path) -> Vec<String> {
             output: Output::Data(language),
             include_dirs: Vec::new(),
             defines: Vec::new(),
+            types: Vec::new(),
         })
     };
     match made(DataLanguage::C) {

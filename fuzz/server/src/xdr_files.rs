@@ -22,6 +22,7 @@ pub fn run(data: &[u8]) {
             output: Output::Data(language),
             include_dirs: Vec::new(),
             defines: Vec::new(),
+            types: Vec::new(),
         });
         match compiled {
             Ok(files) => assert!(!files.is_empty()),

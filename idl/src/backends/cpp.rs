@@ -3,19 +3,18 @@
 
 use super::c::{self, Backend, Registration};
 use super::text::Text;
-use super::{first_line, names, stem};
+use super::{first_line, included_paths, names, output_path, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
 use crate::ir::{DefBody, DefId};
 use crate::source::FileId;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, GeneratedFile)> {
     let mut files = c::generate_as(unit, "cpp", Registration::StaticInitialiser, report);
     for &file in unit.roots {
         let input = unit.sources.path(file).to_path_buf();
-        let path = PathBuf::from(format!("{}.hpp", stem(unit, file)));
+        let path = output_path(unit, file, "hpp");
         let text = header(unit, file);
         files.push((input, GeneratedFile { path, text }));
     }
@@ -30,13 +29,8 @@ fn header(unit: &Unit<'_>, file: FileId) -> String {
     text.line("#pragma once");
     text.blank();
     text.line(format!("#include \"{}.h\"", stem(unit, file)));
-    let included = unit.includes.iter().filter(|include| include.from == file);
-    let included: BTreeSet<&str> = included.map(|include| include.written.as_str()).collect();
-    for written in included {
-        text.line(format!(
-            "#include \"{}.hpp\"",
-            written.strip_suffix(".x").unwrap_or(written)
-        ));
+    for included in included_paths(unit, file) {
+        text.line(format!("#include \"{included}.hpp\""));
     }
     namespaces(&backend, &mut text);
     for &id in &backend.ordered {
@@ -79,6 +73,10 @@ fn aliases(backend: &Backend<'_>, id: DefId, text: &mut Text) {
     let name = names::c_name(&def.name);
     let global = backend.name(id);
     match &def.body {
+        // A macro stands for a literal.
+        DefBody::Const(_) if c::checks::is_macro(def) => {
+            text.line(format!("inline constexpr auto {name} = {global};"));
+        }
         DefBody::Const(_) => text.line(format!("inline constexpr auto {name} = ::{global};")),
         DefBody::Enum(members) => {
             text.line(format!("using {name} = ::{global};"));

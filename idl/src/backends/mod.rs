@@ -17,8 +17,11 @@ pub use limits::descriptor_limits;
 
 use crate::compile::{CodecLanguage, DataLanguage, GeneratedFile, Output, Unit, GENERATED_MARK};
 use crate::diagnostics::{Diagnostic, Report};
+use crate::frontend::Include;
+use crate::layout;
 use crate::source::FileId;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The files generated for a unit, each with the input it is made from.
 pub(crate) fn generate(
@@ -67,6 +70,51 @@ fn shown_path(unit: &Unit<'_>, file: FileId) -> String {
         (true, Some(name)) => name.to_string_lossy().into_owned(),
         _ => path.to_string_lossy().into_owned(),
     }
+}
+
+/// Where what is generated of a file goes, below --out.
+fn output_path(unit: &Unit<'_>, file: FileId, extension: &str) -> PathBuf {
+    let name = format!("{}.{extension}", stem(unit, file));
+    folder(unit, file).unwrap_or(Path::new("")).join(name)
+}
+
+/// An included file as the generated ones of `from` name it, without its extension.
+fn included_path(unit: &Unit<'_>, from: FileId, include: &Include) -> String {
+    match (folder(unit, from), folder(unit, include.to)) {
+        (Some(from), Some(to)) => layout::way(from, to, &stem(unit, include.to)),
+        _ => {
+            let written = &include.written;
+            written.strip_suffix(".x").unwrap_or(written).to_string()
+        }
+    }
+}
+
+/// The included files of one, each once, as generated ones name them.
+fn included_paths(unit: &Unit<'_>, from: FileId) -> BTreeSet<String> {
+    let own = unit.includes.iter().filter(|include| include.from == from);
+    own.map(|include| included_path(unit, from, include))
+        .collect()
+}
+
+fn folder<'a>(unit: &Unit<'a>, file: FileId) -> Option<&'a Path> {
+    unit.layout.folder(unit.sources.path(file))
+}
+
+/// A text as C, C++ and TypeScript write it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            // Two question marks may begin a trigraph of C.
+            '?' if quoted.ends_with('?') => quoted.push_str("\\?"),
+            '\\' | '"' => quoted.extend(['\\', c]),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
 }
 
 /// The file's name without directory and `.x`.

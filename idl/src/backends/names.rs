@@ -87,9 +87,11 @@ const CPP_WORDS: &[&str] = &[
     "xor_eq",
 ];
 
-/// Types and macros of the headers that every generated C file includes, and macros of compilers.
+/// Types and macros of the headers that every generated C file includes, macros of compilers, and
+/// `errno`, which is a macro wherever <errno.h> is included.
 const C_TAKEN: &[&str] = &[
     "NULL",
+    "errno",
     "intmax_t",
     "intptr_t",
     "linux",
@@ -211,11 +213,12 @@ pub fn c_name(name: &str) -> String {
     })
 }
 
-/// A type's name for C and C++, which must not be one of the standard types'.
-pub fn c_type(name: &str) -> String {
-    match standard_integer(name) {
-        Some(_) => format!("{name}_"),
-        None => c_name(name),
+/// A name of the global scope for C and C++: of a type, a constant, or an enum's member. It must not
+/// be a standard type's, nor that of the library's namespace.
+pub fn c_global(name: &str) -> String {
+    match standard_integer(name).is_some() || name == "iw" {
+        true => format!("{name}_"),
+        false => c_name(name),
     }
 }
 

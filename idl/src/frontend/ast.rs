@@ -35,6 +35,8 @@ pub struct Definition {
 #[derive(Clone, Debug)]
 pub enum Body {
     Const(Value),
+    /// `const NAME = "text"`, of rpcgen's dialect.
+    Text(String),
     Typedef(Declaration),
     Enum(Vec<Member>),
     Struct(Vec<Declaration>),

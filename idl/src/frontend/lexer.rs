@@ -139,7 +139,12 @@ impl<'a> Lexer<'a> {
     /// `"text"`, or `'c'`, which is the character's number.
     fn quoted(&mut self, quote: char) -> Tok {
         self.at += 1;
-        let inner = self.take_while(|c| c != quote && c != '\n');
+        let mut escaped = false;
+        let inner = self.take_while(|c| {
+            let ends = (c == quote && !escaped) || c == '\n';
+            escaped = c == '\\' && !escaped && quote == '"';
+            !ends
+        });
         if !self.rest().starts_with(quote) {
             return Tok::Bad("a quoted text does not end on its line".into());
         }
@@ -194,7 +199,7 @@ impl<'a> Lexer<'a> {
         self.comments.doc = Some((joined, self.at));
     }
 
-    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> String {
+    fn take_while(&mut self, mut keep: impl FnMut(char) -> bool) -> String {
         let rest = self.rest();
         let length = rest.find(|c| !keep(c)).unwrap_or(rest.len());
         self.at += length;

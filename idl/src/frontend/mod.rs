@@ -9,6 +9,7 @@
 
 pub mod ast;
 mod conditions;
+pub mod header_types;
 mod lexer;
 mod parser;
 mod preprocessor;

@@ -28,8 +28,10 @@ const DIRECTIVES: [&str; 9] = [
 pub struct Include {
     pub from: FileId,
     pub to: FileId,
-    /// The path as written, which generated includes keep.
+    /// The path as written, which generated includes keep where the other file is not generated, too.
     pub written: String,
+    /// The directory from which it is written.
+    pub base: PathBuf,
 }
 
 #[derive(Clone)]
@@ -421,12 +423,14 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Beside the including file, or in the directories after -I.
+    /// The directory in which it is there: the including file's own, or one of those after -I.
     fn find(&self, from: Span, written: &str) -> Option<PathBuf> {
         let beside = self.sources.path(from.file).parent();
-        let mut places = vec![beside.unwrap_or(Path::new("")).join(written)];
-        places.extend(self.include_dirs.iter().map(|dir| dir.join(written)));
-        places.into_iter().find(|path| path.is_file())
+        let beside = beside.unwrap_or(Path::new(""));
+        let mut bases =
+            std::iter::once(beside).chain(self.include_dirs.iter().map(PathBuf::as_path));
+        let base = bases.find(|base| base.join(written).is_file())?;
+        Some(base.to_path_buf())
     }
 
     /// Follows an include if its .x file exists; says whether it did.
@@ -438,25 +442,25 @@ impl<'a> Preprocessor<'a> {
             Some(stem) => format!("{stem}.x"),
             None => written.to_string(),
         };
-        let Some(path) = self.find(rest, &written) else {
+        let Some(base) = self.find(rest, &written) else {
             return false;
         };
+        let path = base.join(&written);
         // A C header of another name than .h is no XDR either.
         if path.extension().is_none_or(|extension| extension != "x") {
             return false;
         }
-        self.follow(&path, written, rest);
+        self.follow(&path, base, written, rest);
         true
     }
 
-    fn follow(&mut self, path: &Path, written: String, span: Span) {
+    fn follow(&mut self, path: &Path, base: PathBuf, written: String, span: Span) {
         let known = path
             .canonicalize()
             .ok()
             .and_then(|real| self.read.get(&real));
         if let Some(&to) = known {
-            let from = span.file;
-            return self.includes.push(Include { from, to, written });
+            return self.included(to, base, written, span);
         }
         if self.depth == MAX_INCLUDE_DEPTH {
             let message = "includes are nested too deeply";
@@ -464,8 +468,7 @@ impl<'a> Preprocessor<'a> {
         }
         match self.load(path) {
             Ok(to) => {
-                let from = span.file;
-                self.includes.push(Include { from, to, written });
+                self.included(to, base, written, span);
                 self.depth += 1;
                 self.process(to);
                 self.depth -= 1;
@@ -475,6 +478,15 @@ impl<'a> Preprocessor<'a> {
                 self.report.error(Diagnostic::new(span, message));
             }
         }
+    }
+
+    fn included(&mut self, to: FileId, base: PathBuf, written: String, span: Span) {
+        self.includes.push(Include {
+            from: span.file,
+            to,
+            written,
+            base,
+        });
     }
 }
 

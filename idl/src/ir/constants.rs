@@ -27,6 +27,8 @@ enum Origin<'a> {
     Value(&'a Value),
     /// One more than the member before, or 0.
     Next(Option<usize>),
+    /// It is a text, which has no number.
+    Text,
 }
 
 struct Entry<'a> {
@@ -65,6 +67,9 @@ impl<'a> Constants<'a> {
             ast::Body::Const(value) => {
                 let name = &definition.name;
                 self.add(name, namespace, Origin::Value(value), false, report);
+            }
+            ast::Body::Text(_) => {
+                self.add(&definition.name, namespace, Origin::Text, false, report);
             }
             ast::Body::Typedef(declaration) => self.in_declaration(declaration, namespace, report),
             ast::Body::Enum(members) => self.in_enum(members, namespace, report),
@@ -185,6 +190,12 @@ impl<'a> Constants<'a> {
         match value {
             Value::Int(number, _) => Some(*number),
             Value::Named(path) => match self.scope.find(namespace, path) {
+                Some(index) if matches!(self.entries[index].origin, Origin::Text) => {
+                    let name = path.parts.join("::");
+                    let message = format!("`{name}` is a text; a number is needed here");
+                    report.error(Diagnostic::new(path.span, message));
+                    None
+                }
                 Some(index) => Some(self.entry(index, chain + 1, report)),
                 None => {
                     report.error(scope::unknown_constant(path, &self.scope));
@@ -224,6 +235,7 @@ impl<'a> Constants<'a> {
         let namespace = self.entries[index].namespace;
         match self.entries[index].origin {
             Origin::Value(value) => self.evaluate(value, namespace, chain, report),
+            Origin::Text => None,
             Origin::Next(None) => Some(0),
             Origin::Next(Some(before)) => {
                 self.settle_members_before(before, chain, report);

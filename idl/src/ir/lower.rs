@@ -3,7 +3,9 @@
 
 use super::constants::Constants;
 use super::scope::{self, Scope};
-use super::{check, Arm, Case, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
+use super::{
+    check, Arm, Case, Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union,
+};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::frontend::ast::{self, Base, Body, Declaration, Path, Size, Value};
 use crate::source::{FileId, Span};
@@ -18,13 +20,22 @@ pub struct Rules {
     pub members_per_file: bool,
 }
 
+/// Types that C headers define, by name: each is what it is declared to be wherever it is used, so
+/// that nothing of that name is generated.
+pub type HeaderTypes = HashMap<String, Declaration>;
+
 /// Builds the schema; errors go to the report, in which case the schema is of no use.
-pub fn lower(definitions: &[ast::Definition], rules: Rules, report: &mut Report) -> Schema {
+pub fn lower(
+    definitions: &[ast::Definition],
+    header_types: &HeaderTypes,
+    rules: Rules,
+    report: &mut Report,
+) -> Schema {
     let mut constants = Constants::new(rules.members_per_file);
     let mut types = Scope::new();
     for (index, definition) in definitions.iter().enumerate() {
         constants.collect(definition, report);
-        if matches!(definition.body, Body::Const(_)) {
+        if matches!(definition.body, Body::Const(_) | Body::Text(_)) {
             continue;
         }
         let name = &definition.name;
@@ -39,6 +50,8 @@ pub fn lower(definitions: &[ast::Definition], rules: Rules, report: &mut Report)
         definitions,
         constants,
         types,
+        header_types,
+        within_header_type: false,
         report,
         nested: Vec::new(),
         first_nested: definitions.len(),
@@ -54,6 +67,8 @@ struct Lowering<'a, 'r> {
     definitions: &'a [ast::Definition],
     constants: Constants<'a>,
     types: Scope<DefId>,
+    header_types: &'a HeaderTypes,
+    within_header_type: bool,
     report: &'r mut Report,
     /// Definitions made of anonymous bodies; their ids follow those of the file's.
     nested: Vec<Def>,
@@ -77,8 +92,10 @@ impl Lowering<'_, '_> {
         };
         let body = match &definition.body {
             Body::Const(value) => {
-                DefBody::Const(self.constants.value(value, place.namespace, self.report))
+                let number = self.constants.value(value, place.namespace, self.report);
+                DefBody::Const(Constant::Number(number))
             }
+            Body::Text(text) => DefBody::Const(Constant::Text(text.clone())),
             Body::Typedef(declaration) => self.typedef(declaration, &place),
             Body::Enum(members) => DefBody::Enum(self.members(members)),
             Body::Struct(fields) => DefBody::Struct(self.fields(fields, &place)),
@@ -242,6 +259,13 @@ impl Lowering<'_, '_> {
     }
 
     fn declared_type(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
+        if let Some(declared) = self.with_header_type(declaration, place) {
+            // What it is made of is no type of a header again, so that two of each other's names end.
+            self.within_header_type = true;
+            let ty = self.declared_type(&declared, place);
+            self.within_header_type = false;
+            return ty;
+        }
         let mut sizes = declaration.sizes.as_slice();
         let base = match &declaration.base {
             Base::Void => return self.sized(Type::AnyPointer, sizes, place),
@@ -335,6 +359,40 @@ impl Lowering<'_, '_> {
                 })
             }
         }
+    }
+
+    /// A use of a C header's type, with what the type is declared to be in its place; None: the name
+    /// is none of those, or the file defines it itself.
+    fn with_header_type(&mut self, used: &Declaration, place: &Place<'_>) -> Option<Declaration> {
+        let Base::Named(path) = &used.base else {
+            return None;
+        };
+        let [name] = path.parts.as_slice() else {
+            return None;
+        };
+        let known = self.header_types.get(name)?;
+        if self.within_header_type || self.types.find(place.namespace, path).is_some() {
+            return None;
+        }
+        let plain = known.pointer.is_none() && known.sizes.is_empty();
+        if plain {
+            let base = known.base.clone();
+            return Some(Declaration {
+                base,
+                ..used.clone()
+            });
+        }
+        if used.pointer.is_some() || !used.sizes.is_empty() {
+            let message = format!("`{name}` is not combined with stars or other dimensions");
+            let hint = format!("name it first: `typedef {name} my_{name};`");
+            let error = Diagnostic::new(used.name.span, message);
+            self.report.error(error.hint(hint));
+        }
+        let name = used.name.clone();
+        Some(Declaration {
+            name,
+            ..known.clone()
+        })
     }
 
     fn size(&mut self, value: &Value, place: &Place<'_>) -> u32 {

@@ -36,11 +36,17 @@ pub struct Def {
 
 #[derive(Debug)]
 pub enum DefBody {
-    Const(i128),
+    Const(Constant),
     Alias(Type),
     Enum(Vec<Member>),
     Struct(Vec<Field>),
     Union(Box<Union>),
+}
+
+#[derive(Clone, Debug)]
+pub enum Constant {
+    Number(i128),
+    Text(String),
 }
 
 #[derive(Clone, Debug)]

@@ -107,7 +107,10 @@ pub(super) fn unknown_type<T: Copy>(path: &Path, types: &Scope<T>) -> Diagnostic
     known.sort_unstable();
     let hint = match suggest::nearest(&name, known) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "define it, or include the .x file that does".into(),
+        None => format!(
+            "define it, or include the .x file that does; if it comes from a C header, give --type \
+             {name}=TYPE"
+        ),
     };
     Diagnostic::new(path.span, format!("unknown type `{name}`")).hint(hint)
 }

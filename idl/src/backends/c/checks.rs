@@ -4,7 +4,7 @@ use super::header::union_fields;
 use super::Backend;
 use crate::backends::names;
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{Def, DefBody, DefId, Field, Type};
+use crate::ir::{Constant, Def, DefBody, DefId, Field, Type};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -42,11 +42,15 @@ fn check_identifiers(backend: &Backend<'_>, report: &mut Report) {
 
 /// Whether the header defines a constant as a macro.
 pub fn is_macro(def: &Def) -> bool {
-    matches!(def.body, DefBody::Const(value) if i32::try_from(value).is_err())
+    match def.body {
+        DefBody::Const(Constant::Number(value)) => i32::try_from(value).is_err(),
+        DefBody::Const(Constant::Text(_)) => true,
+        _ => false,
+    }
 }
 
 /// Members that differ in the file may be one in C: `class` and `class_`.
-/// And a constant too wide for an int is a macro, which would be put in the place of a member.
+/// And a text, or a constant too wide for an int, is a macro, which would be put in the place of a member.
 fn check_members(def: &Def, macros: &HashMap<String, Span>, report: &mut Report) {
     let fields: Vec<&Field> = match &def.body {
         DefBody::Struct(fields) => fields.iter().collect(),

@@ -2,8 +2,8 @@
 
 use super::{Backend, Described};
 use crate::backends::text::Text;
-use crate::backends::{first_line, names, stem};
-use crate::ir::{Def, DefBody, DefId, Field, Type, Union};
+use crate::backends::{first_line, included_paths, names, quoted, stem};
+use crate::ir::{Constant, Def, DefBody, DefId, Field, Type, Union};
 use std::collections::BTreeSet;
 
 pub fn text(backend: &Backend<'_>) -> String {
@@ -60,7 +60,7 @@ impl Writer<'_> {
         let mut first = true;
         for &id in &backend.ordered {
             let def = backend.schema.def(id);
-            let DefBody::Const(value) = def.body else {
+            let DefBody::Const(constant) = &def.body else {
                 continue;
             };
             if std::mem::take(&mut first) || def.doc.is_some() {
@@ -69,9 +69,12 @@ impl Writer<'_> {
             self.text.block_comment(&def.doc);
             let name = backend.name(id);
             // An enum's member, unlike a macro, leaves fields of its name alone; but it is an int.
-            self.text.line(match i32::try_from(value) {
-                Ok(_) => format!("enum {{ {name} = {} }};", int_literal(value)),
-                Err(_) => format!("#define {name} {}", wide_literal(value)),
+            self.text.line(match constant {
+                Constant::Text(text) => format!("#define {name} {}", quoted(text)),
+                Constant::Number(value) => match i32::try_from(*value) {
+                    Ok(_) => format!("enum {{ {name} = {} }};", int_literal(*value)),
+                    Err(_) => format!("#define {name} {}", wide_literal(*value)),
+                },
             });
         }
     }
@@ -95,16 +98,11 @@ impl Writer<'_> {
     }
 
     fn includes(&mut self) {
-        let includes = &self.backend.unit.includes;
-        let own = includes
-            .iter()
-            .filter(|include| include.from == self.backend.file);
-        let written: BTreeSet<&str> = own.map(|include| include.written.as_str()).collect();
-        for written in &written {
-            let path = written.strip_suffix(".x").unwrap_or(written);
+        let included = included_paths(self.backend.unit, self.backend.file);
+        for path in &included {
             self.text.line(format!("#include \"{path}.h\""));
         }
-        if !written.is_empty() {
+        if !included.is_empty() {
             self.text.blank();
         }
     }

@@ -4,13 +4,13 @@
 //! `list.c` with the tables of `<interweave/type_table.h>`, which registers them when the program
 //! loads. Sizes and offsets are expressions for the C compiler, so the text is the same everywhere.
 
-mod checks;
+pub mod checks;
 mod declare;
 pub mod header;
 mod table;
 
 use super::order::{self, Cycles};
-use super::{names, stem};
+use super::{names, output_path};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
 use crate::ir::{Def, DefBody, DefId, Schema, Type};
@@ -46,7 +46,7 @@ pub fn generate_as(
         let header = header::text(&backend);
         let tables = table::text(&backend, registration);
         for (extension, text) in [("h", header), (extension, tables)] {
-            let path = PathBuf::from(format!("{}.{extension}", stem(unit, file)));
+            let path = output_path(unit, file, extension);
             files.push((input.clone(), GeneratedFile { path, text }));
         }
     }
@@ -132,6 +132,6 @@ fn c_type_name(def: &Def) -> String {
     };
     match standard {
         true => name,
-        false => names::c_type(&name),
+        false => names::c_global(&name),
     }
 }

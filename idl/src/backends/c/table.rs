@@ -343,7 +343,7 @@ impl Backend<'_> {
     pub fn member_name(&self, def: &Def, member: &str) -> String {
         let mut parts: Vec<&str> = def.namespace.iter().flat_map(|n| n.split("::")).collect();
         parts.push(member);
-        names::c_name(&parts.join("_"))
+        names::c_global(&parts.join("_"))
     }
 }
 

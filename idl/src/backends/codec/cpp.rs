@@ -3,10 +3,10 @@
 use super::Encodings;
 use crate::backends::names::c_name;
 use crate::backends::text::Text;
-use crate::backends::{first_line, order, stem};
+use crate::backends::{first_line, order, quoted, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
+use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
 use crate::source::{FileId, Span};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -145,7 +145,12 @@ impl Generator<'_> {
         let name = self.name(id);
         self.text.comment("//", &def.doc);
         match &def.body {
-            DefBody::Const(value) => {
+            DefBody::Const(Constant::Text(text)) => {
+                let text = quoted(text);
+                self.text
+                    .line(format!("inline constexpr char {name}[] = {text};"));
+            }
+            DefBody::Const(Constant::Number(value)) => {
                 let (ty, value) = constant(*value);
                 self.text
                     .line(format!("inline constexpr {ty} {name} = {value};"));

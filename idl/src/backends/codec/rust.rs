@@ -6,7 +6,9 @@ use crate::backends::text::Text;
 use crate::backends::{first_line, order, stem};
 use crate::compile::{GeneratedFile, Unit, GENERATED_MARK};
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{Arm, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
+use crate::ir::{
+    Arm, Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union,
+};
 use crate::source::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -150,7 +152,12 @@ impl Generator<'_> {
         let def = schema.def(id);
         self.text.comment("///", &def.doc);
         match &def.body {
-            DefBody::Const(value) => {
+            DefBody::Const(Constant::Text(text)) => {
+                let name = names::rust_constant(&def.name);
+                self.text
+                    .line(format!("pub const {name}: &str = {text:?};"));
+            }
+            DefBody::Const(Constant::Number(value)) => {
                 let ty = constant_type(*value);
                 let name = names::rust_constant(&def.name);
                 self.text.line(format!("pub const {name}: {ty} = {value};"));

@@ -138,7 +138,7 @@ impl Generator<'_> {
         self.text.block_comment(&def.doc);
         match &def.body {
             DefBody::Const(value) => {
-                spelling::constant(&mut self.text, &rust_constant(&def.name), *value);
+                spelling::constant(&mut self.text, &rust_constant(&def.name), value);
             }
             DefBody::Alias(ty) => {
                 let (shown, codec) = (self.shown(ty), self.codec(ty));

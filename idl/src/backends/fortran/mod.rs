@@ -14,7 +14,7 @@ mod module;
 mod spelling;
 
 use super::c::{self, header::union_fields, Backend, Described};
-use super::stem;
+use super::{output_path, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
 use crate::ir::{check, Def, DefBody, DefId, Schema};
@@ -31,7 +31,7 @@ pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, Generated
             continue;
         }
         let input = unit.sources.path(file).to_path_buf();
-        let path = PathBuf::from(format!("{}.f90", stem(unit, file)));
+        let path = output_path(unit, file, "f90");
         let text = module::text(&backend);
         files.push((input, GeneratedFile { path, text }));
     }

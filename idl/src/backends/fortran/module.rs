@@ -6,7 +6,7 @@ use super::{arm_name, descriptor_name, member_name, module_name, own_name, type_
 use crate::backends::c::{header::union_fields, Backend, Described};
 use crate::backends::text::Text;
 use crate::backends::{first_line, stem};
-use crate::ir::{Def, DefBody, DefId, Field, Member, Union};
+use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Union};
 
 /// Of a line in free form.
 const MAX_COLUMNS: usize = 132;
@@ -105,13 +105,31 @@ impl Writer<'_> {
         let mut first = true;
         for &id in &backend.ordered {
             let def = backend.schema.def(id);
-            if let DefBody::Const(value) = def.body {
+            if let DefBody::Const(value) = &def.body {
                 if std::mem::take(&mut first) || def.doc.is_some() {
                     self.text.blank();
                 }
                 self.indented_comment(1, &def.doc);
-                self.line(1, constant(&type_name(def), value));
+                let name = type_name(def);
+                match value {
+                    Constant::Number(value) => self.line(1, constant(&name, *value)),
+                    Constant::Text(text) => self.text_constant(&name, text),
+                }
             }
+        }
+    }
+
+    /// In pieces that fit on a line, with the characters that no literal has between them.
+    fn text_constant(&mut self, name: &str, text: &str) {
+        self.line(1, format!("character(len=*), parameter :: {name} = &"));
+        let pieces = text_pieces(text);
+        for (index, piece) in pieces.iter().enumerate() {
+            let goes_on = if index + 1 < pieces.len() {
+                " // &"
+            } else {
+                ""
+            };
+            self.line(3, format!("{piece}{goes_on}"));
         }
     }
 
@@ -261,6 +279,36 @@ fn extent(storage: &Storage) -> String {
 }
 
 /// Of the narrowest kind that holds the value; beyond all kinds, the same bits.
+/// Literals, and calls for control characters, that together are the text.
+fn text_pieces(text: &str) -> Vec<String> {
+    // Fits on a line, even if all of them are quotation marks, which are written twice.
+    const MOST_CHARACTERS: usize = 56;
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    let end_literal = |literal: &mut String, pieces: &mut Vec<String>| {
+        if !literal.is_empty() {
+            let inner = std::mem::take(literal).replace('"', "\"\"");
+            pieces.push(format!("\"{inner}\""));
+        }
+    };
+    for c in text.chars() {
+        if c.is_ascii_control() {
+            end_literal(&mut literal, &mut pieces);
+            pieces.push(format!("achar({})", c as u32));
+            continue;
+        }
+        literal.push(c);
+        if literal.chars().count() == MOST_CHARACTERS {
+            end_literal(&mut literal, &mut pieces);
+        }
+    }
+    end_literal(&mut literal, &mut pieces);
+    if pieces.is_empty() {
+        pieces.push("\"\"".into());
+    }
+    pieces
+}
+
 fn constant(name: &str, value: i128) -> String {
     // The least number of a kind has no literal of its own.
     let (kind, value) = match (i32::try_from(value), i64::try_from(value)) {

@@ -11,10 +11,12 @@ pub mod spelling;
 use super::limits::MAX_STRING_BOUND;
 use super::order::{self, Cycles};
 use super::text::Text;
-use super::{first_line, names::primitive_word, stem};
+use super::{first_line, included_path, names::primitive_word, output_path, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
-use crate::ir::{Arm, Case, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
+use crate::ir::{
+    Arm, Case, Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union,
+};
 use crate::source::FileId;
 use names::{case_name, member_name, property, type_name};
 use spelling::Imports;
@@ -24,7 +26,7 @@ pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, Generated
     names::check(unit.schema, report);
     let mut files = Vec::new();
     for &file in unit.roots {
-        let path = PathBuf::from(format!("{}.ts", stem(unit, file)));
+        let path = output_path(unit, file, "ts");
         let text = module_text(unit, file);
         files.push((
             unit.sources.path(file).to_path_buf(),
@@ -82,7 +84,7 @@ impl Generator<'_> {
                 let include = unit.includes.iter();
                 let include = include.filter(|i| i.from == file).find(|i| i.to == home);
                 let module = match include {
-                    Some(include) => include.written.trim_end_matches(".x").to_string(),
+                    Some(include) => included_path(unit, file, include),
                     None => stem(unit, home),
                 };
                 used.add(&module, type_name(schema.def(other)));
@@ -122,7 +124,7 @@ impl Generator<'_> {
         let name = type_name(def);
         self.text.block_comment(&def.doc);
         match &def.body {
-            DefBody::Const(value) => spelling::constant(&mut self.text, &name, *value),
+            DefBody::Const(value) => spelling::constant(&mut self.text, &name, value),
             DefBody::Alias(ty) => {
                 let shown = self.shown(ty);
                 self.text.line(format!("export type {name} = {shown};"));
@@ -180,7 +182,8 @@ impl Generator<'_> {
         for member in members {
             self.text.block_comment(&member.doc);
             let name = member_name(def, &member.name);
-            spelling::constant(&mut self.text, &name, member.value.into());
+            let number = Constant::Number(member.value.into());
+            spelling::constant(&mut self.text, &name, &number);
         }
         let name = type_name(def);
         let values: Vec<String> = members

@@ -1,8 +1,9 @@
 //! What all generated TypeScript has in common: words and how constants, interfaces and unions are
 //! spelt. Members keep the names of the .x file.
 
+use crate::backends::quoted;
 use crate::backends::text::Text;
-use crate::ir::{Arm, Field, Primitive, Type, Union};
+use crate::ir::{Arm, Constant, Field, Primitive, Type, Union};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Numbers beyond are not exact in JavaScript.
@@ -64,10 +65,13 @@ pub fn is_word(name: &str) -> bool {
 }
 
 /// A number of any size: beyond what is exact, a bigint.
-pub fn constant(text: &mut Text, name: &str, value: i128) {
-    let exact = (-MAX_EXACT..=MAX_EXACT).contains(&value);
-    let suffix = if exact { "" } else { "n" };
-    text.line(format!("export const {name} = {value}{suffix};"));
+pub fn constant(text: &mut Text, name: &str, value: &Constant) {
+    let literal = match value {
+        Constant::Text(text) => quoted(text),
+        Constant::Number(value) if (-MAX_EXACT..=MAX_EXACT).contains(value) => value.to_string(),
+        Constant::Number(value) => format!("{value}n"),
+    };
+    text.line(format!("export const {name} = {literal};"));
 }
 
 /// What a number or a bool is in TypeScript.
@@ -140,8 +144,9 @@ impl Imports {
     pub fn write(self, text: &mut Text) {
         for (module, names) in self.0 {
             let names: Vec<String> = names.into_iter().collect();
+            let here = if module.starts_with("../") { "" } else { "./" };
             text.line(format!(
-                "import {{ {} }} from \"./{module}.js\";",
+                "import {{ {} }} from \"{here}{module}.js\";",
                 names.join(", ")
             ));
         }

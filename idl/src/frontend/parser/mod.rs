@@ -5,8 +5,9 @@
 //! parser goes on behind the definition, so that one run shows the errors of several.
 
 mod declaration;
+mod texts;
 
-use super::ast::{Body, Definition, Name, Path, Value};
+use super::ast::{Base, Body, Declaration, Definition, Name, Path, Value};
 use super::token::{Tok, Token};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::source::Span;
@@ -49,6 +50,26 @@ const DEFINITION_WORDS: [&str; 7] = [
 ];
 
 type Parsed<T> = Result<T, Diagnostic>;
+
+/// Parses what `--type NAME=TYPE` says, which is `typedef TYPE NAME;`.
+pub fn parse_type(tokens: &[Token]) -> Parsed<Declaration> {
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        nesting: 0,
+    };
+    let declaration = parser.declaration()?;
+    let base = &declaration.base;
+    if matches!(base, Base::Enum(_) | Base::Struct(_) | Base::Union(_)) {
+        let message = "the type of a C header is a type with a name, or `opaque` or `string`";
+        let hint = "define it in a .x file";
+        return Err(Diagnostic::new(parser.peek().span, message).hint(hint));
+    }
+    match parser.peek().tok {
+        Tok::End => Ok(declaration),
+        _ => Err(parser.unexpected(parser.peek(), "the end of the type")),
+    }
+}
 
 /// Parses the tokens of a whole unit; errors go to the report, the good definitions come back.
 pub fn parse(tokens: &[Token], report: &mut Report) -> Vec<Definition> {
@@ -155,6 +176,13 @@ impl<'a> Parser<'a> {
     fn constant(&mut self) -> Parsed<(Name, Body)> {
         let name = self.name("the constant's name")?;
         self.expect("=", "after the constant's name")?;
+        let token = self.peek();
+        if let Tok::Text(inner) = &token.tok {
+            self.at += 1;
+            let text = texts::decoded(inner);
+            let text = text.map_err(|message| Diagnostic::new(token.span, message))?;
+            return Ok((name, Body::Text(text)));
+        }
         let value = self.value()?;
         Ok((name, Body::Const(value)))
     }
