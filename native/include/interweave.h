@@ -183,8 +183,10 @@ IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
 /* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) -----------------------------------
  */
 
-/* While the server tells of new versions, the newest one is the newest that it has told of (rule
- * FRESH-3). A reader that must see what another process has just released asks: IW_FRESH. */
+/* While the server tells of new versions, FULL and DELTA count from the newest version that it has
+ * told of (rule FRESH-3). On a busy machine that may be some hundred milliseconds, and as many
+ * versions as are made in that time, behind a release that has returned elsewhere. A reader that
+ * must see what another process has just released asks: IW_FRESH. */
 typedef enum IW_coherence {
   IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
   IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
@@ -194,7 +196,8 @@ typedef enum IW_coherence {
   IW_DIFF = 6      /* at most x per cent of the units changed since */
 } IW_coherence_t;
 
-/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. */
+/* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. For DELTA and TEMPORAL it
+ * is 0 or more, for DIFF 0 to 100; anything else is IW_EBAD_ARGUMENT. */
 IW_API int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x);
 
 /* What a model of the user's own may look at. */
@@ -231,9 +234,10 @@ IW_API int IW_free(IW_handle_t h, void* block);
 
 /* Replaces the value of an owned field, that is `T x<>` or `string s<>` in a block of the segment:
  * `count` elements are copied from `src` (for a string: characters without the NUL). `field` is the
- * address of the field itself. Needs the writer lock. Structs with such fields may also be copied,
- * cleared and freed as they are: at the release each field has a value of its own, and values that
- * no field has any more are freed. */
+ * address of the field itself. `src` NULL gives zeros (not for strings). Elements with owned fields
+ * of their own need `src` NULL (else IW_EBAD_ARGUMENT): assign their fields afterwards. Needs the
+ * writer lock. Structs with such fields may also be copied, cleared and freed as they are: at the
+ * release each field has a value of its own, and values that no field has any more are freed. */
 IW_API int IW_assign(IW_handle_t h, void* field, const void* src, size_t count);
 
 /* The block after `after` in the order of serials; NULL gives the first, and is returned (with
@@ -253,7 +257,9 @@ typedef struct IW_block {
   int is_reserved; /* space only: the block is not part of the copy's version */
 } IW_block_t;
 
-/* The block of the segment that `p` points into. Needs a lock. IW_EBAD_POINTER: into none. */
+/* Fills the first `out->size` bytes of the description of the block that `p` points into; on return
+ * `size` says how many were filled. Needs a lock. IW_EBAD_POINTER: `p` points into no block of the
+ * segment. */
 IW_API int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out);
 
 /* Whether extents[0] x ... x extents[rank - 1] elements of so many bytes lie in one block from `p`
@@ -274,7 +280,10 @@ IW_API IW_type_t IW_laid_out(IW_type_t type);
 /* ---- Machine-independent pointers ---------------------------------------------------------------
  */
 
-/* For any pointer into an open segment; NULL with IW_EBAD_POINTER for others. */
+/* For a pointer to the first byte of a unit of an open segment; NULL with IW_EBAD_POINTER for
+ * others. Units are numbers, enums, pointers, whole strings (`string s<N>`) and whole unions:
+ * characters of a string and arms of a union have no MIP, and no pointer in a segment may lead to
+ * them (a release then fails with IW_EBAD_POINTER). */
 IW_API IW_mip_t IW_ptr_to_mip(const void* p);
 IW_API void IW_mip_free(IW_mip_t mip);
 
@@ -320,7 +329,7 @@ IW_API int IW_dispatch(void);
 /* ---- Statistics and log -------------------------------------------------------------------------
  */
 
-typedef struct IW_stats {
+typedef struct IW_stats_t {
   size_t size; /* sizeof(IW_stats_t), set by the caller; members may be added at the end */
   uint64_t bytes_sent, bytes_received;       /* frames about this segment */
   uint64_t messages_sent, messages_received; /* about this segment */
