@@ -18,10 +18,12 @@ HEARTBEAT_S = 60
 
 @dataclasses.dataclass
 class Stage:
-    """`after` names the stages that it needs. `cores` is how many processors it keeps busy."""
+    """`after` names the stages that it needs. `behind` names those that it only has to wait for, because
+    both write the same files. `cores` is how many processors it keeps busy."""
     name: str
     command: list
     after: tuple = ()
+    behind: tuple = ()
     cores: float = 2
     environment: dict = dataclasses.field(default_factory=dict)
 
@@ -69,13 +71,16 @@ class Runner:
                 self.waiting.remove(stage)
                 self.left_out.append(stage.name)
                 continue
-            if not needed <= self.held:
+            if not needed <= self.held or set(stage.behind) & self.unfinished():
                 continue
             busy = sum(run.stage.cores for run in self.running)
             if self.running and busy + stage.cores > self.cores:
                 continue
             self.waiting.remove(stage)
             self.running.append(self.start(stage))
+
+    def unfinished(self):
+        return {stage.name for stage in self.waiting} | {run.stage.name for run in self.running}
 
     def start(self, stage):
         results = self.folder / stage.name

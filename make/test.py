@@ -26,12 +26,14 @@ QUICK = [
     Stage("build", ["make/build.sh", "tests"]),
     Stage("native", ["make/test_native.sh"], after=("build",), cores=1.4),
     Stage("rust", ["make/test_rust.sh"], after=("build",), cores=1.2),
-    Stage("tidy", ["make/tidy.sh"], after=("rust",), cores=1.2),
+    Stage("tidy", ["make/tidy.sh"], after=("build",), behind=("rust",), cores=1.2),
     Stage("python", ["make/python.sh", "test"], after=("build", "fetch"), cores=1),
     Stage("web", ["make/web.sh", "test"], after=("build", "fetch"), cores=1),
-    Stage("conformance", ["make/test_conformance.sh", "--short"], after=("python", "web"), cores=1.2),
+    Stage("conformance", ["make/test_conformance.sh", "--short"], after=("build", "fetch"),
+          behind=("python", "web"), cores=1.2),
     Stage("installation", ["make/test_install.sh"], after=("build",), cores=1),
-    Stage("tutorial", ["make/test_tutorial.py"], after=("python",), cores=1),
+    Stage("tutorial", ["make/test_tutorial.py"], after=("build", "fetch"),
+          behind=("python", "installation", "conformance"), cores=1),
     Stage("demo", ["make/test_demo.sh"], after=("build",), cores=1),
 ]
 
@@ -57,8 +59,7 @@ def chosen(word):
         return DEEP
     named = [stage for stage in QUICK if stage.name == word]
     if named:
-        needed = [stage for stage in QUICK if stage.name in with_what_it_needs(named[0])]
-        return needed
+        return [stage for stage in QUICK if stage.name in with_what_it_needs(named[0])]
     if word in CRATES:
         return [Stage("rust", ["make/test_rust.sh", word])]
     return [Stage("build", ["make/build.sh", "tests"]),
