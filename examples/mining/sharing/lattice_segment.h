@@ -17,12 +17,16 @@ inline IW_block_t description_of(const iw::Segment& segment, const void* p) {
   return block;
 }
 
-// Null if there is none. Under a lock of the segment.
+// Null if there is none, or a block of another type has its name. Under a lock of the segment.
 inline lattice_t* find_lattice(const iw::Segment& segment) {
-  auto* const found = segment.find<lattice_t>(kLatticeName);
-  if (found == nullptr) return nullptr;
-  const IW_block_t block = description_of(segment, found);
-  return block.type == IW_lattice_t && block.is_reserved == 0 ? found : nullptr;
+  try {
+    auto* const found = segment.find<lattice_t>(kLatticeName);
+    if (found == nullptr) return nullptr;
+    return description_of(segment, found).is_reserved == 0 ? found : nullptr;
+  } catch (const iw::Error& error) {
+    if (error.code() == IW_ETYPE_CONFLICT) return nullptr;
+    throw;
+  }
 }
 
 }  // namespace mining
