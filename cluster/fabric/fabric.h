@@ -6,12 +6,14 @@
 //   A worker is progressed by whoever polls it or waits on it, and its handlers run there, one at a
 //   time; the fabric's service threads progress the workers that nobody polls, so that what the
 //   transport only emulates (see is_onesided) is answered while the application computes.
-// - Every call may be made from any thread. From inside a handler a thread may send, put, get and
-// so
-//   on, but never wait: what would wait returns Status::in_handler.
+// - Every call may be made from any thread. A handler may send, put, get and the like, but never
+//   wait: what would wait returns Status::in_handler.
 // - An operation returns ok (done), pending (its Completion will be called, once), or why it failed
 //   (the Completion will not be called). Buffers stay where they are until then.
-// - A put is visible at its target after a flush, not before.
+// - A put is visible at its target after a flush, not before. On an adapter a message may overtake
+//   it, so a thread that sends word of a put flushes first.
+// - Memory that is handed to a call is touched with the worker's lock held. A fault there may not
+//   wait for this worker.
 // - Nothing waits longer than its deadline. A process that dies takes its peers' outstanding
 //   operations with it: they complete with peer_dead, then on_death is called with its name.
 #pragma once
