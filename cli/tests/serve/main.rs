@@ -3,6 +3,7 @@
 mod clients;
 mod crash;
 mod faults;
+mod flood;
 mod full;
 mod hostile;
 mod limits;

@@ -168,12 +168,9 @@ async fn status(State(asker): State<Asker>) -> Response {
 }
 
 async fn web_socket(State(asker): State<Asker>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade
-        .max_message_size(websocket::MAX_MESSAGE_BYTES)
-        .max_frame_size(websocket::MAX_MESSAGE_BYTES)
-        .on_upgrade(move |socket| async move {
-            let _ = asker.0.send(Ask::Web(Box::new(socket))).await;
-        })
+    websocket::bounded(upgrade).on_upgrade(move |socket| async move {
+        let _ = asker.0.send(Ask::Web(Box::new(socket))).await;
+    })
 }
 
 async fn only_from_here(request: Request, next: Next) -> Response {

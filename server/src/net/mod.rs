@@ -4,6 +4,7 @@
 //! frames, HTTP shows how it is, and the viewer. Implements the frames of spec/protocol/session.x and [NET-1].
 
 mod address;
+mod allocator;
 mod clock;
 mod connection;
 mod descriptors;
