@@ -9,4 +9,5 @@ mod hostile;
 mod limits;
 mod server;
 mod sharing;
+mod unix;
 mod web;

@@ -8,6 +8,7 @@ mod allocator;
 mod clock;
 mod connection;
 mod descriptors;
+mod door;
 mod http;
 mod inbound;
 mod listen;
@@ -17,12 +18,15 @@ mod serve;
 mod shell;
 mod socket;
 mod viewer;
+mod visits;
 mod websocket;
 
 #[cfg(test)]
 mod tests;
 
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use door::Origin;
+pub use listen::UnixPeers;
 pub use serve::{serve, ServeError, ServeOptions};
 
 /// A number for a start of a server that keeps nothing: with it fences and incarnations differ from
