@@ -12,6 +12,7 @@ mod door;
 mod http;
 mod inbound;
 mod listen;
+mod memory;
 mod metrics;
 mod outbound;
 mod serve;
@@ -27,6 +28,7 @@ mod tests;
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
 pub use door::Origin;
 pub use listen::UnixPeers;
+pub use memory::http_in_memory;
 pub use serve::{serve, ServeError, ServeOptions};
 
 /// A number for a start of a server that keeps nothing: with it fences and incarnations differ from
