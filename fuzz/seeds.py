@@ -20,6 +20,42 @@ TARGETS = {
 }
 
 
+# heads of HTTP, and what their target's name must not be let in with
+HEADS = {
+    "healthz": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "two": b"GET /status HTTP/1.1\r\nHost: LOCALHOST:7748\r\n\r\nGET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n",
+    "origin": b"GET /viewer.js HTTP/1.1\r\nHost: 127.0.0.1:7748\r\nOrigin: http://localhost:7748\r\n\r\n",
+    "absolute": b"GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    "body": b"POST /ws HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "foreign": b"GET / HTTP/1.1\r\nHost: a.example\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nabcd",
+    "upgrade": b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+}
+
+
+def web_socket_frame(opcode, payload):
+    """A frame of a client, whose mask changes nothing."""
+    length = bytes([0x80 | len(payload)]) if len(payload) < 126 else b"\xfe" + len(payload).to_bytes(2, "big")
+    return bytes([0x80 | opcode]) + length + bytes(4) + payload
+
+
+# events of the engine: somebody connects, opens, locks and releases; the store completes
+CONNECT = bytes([0, 0, 0])
+OPEN = bytes([7, 0, 0, 0, 0, 0, 0])
+OPEN_STORED = bytes([7, 0, 1, 0, 0, 0, 0])
+LOCK = bytes([7, 0, 0, 0, 0, 0, 3])
+RELEASE = bytes([6, 0, 1])
+COMPLETE = bytes([2, 0, 1])
+OTHER = bytes([7, 1])
+ENGINE = {
+    "release": b"\0" + CONNECT + OPEN + (LOCK + RELEASE) * 3,
+    "stored": b"\1" + CONNECT + OPEN_STORED + COMPLETE + (LOCK + RELEASE + COMPLETE) * 2,
+    "subscriber": b"\0" + CONNECT + OPEN + bytes([0, 1, 0]) + OTHER + OPEN[2:] + OTHER + bytes([0, 0, 0, 0, 8]) + LOCK + RELEASE,
+    "resumed": b"\1" + CONNECT + OPEN_STORED + COMPLETE + LOCK + RELEASE + bytes([0, 0]) + bytes([0, 0, 1]) + OPEN_STORED + COMPLETE,
+    "lease": b"\0" + CONNECT + OPEN + LOCK + bytes([1, 0, 255, 255]) + RELEASE,
+}
+
+
 def content(vector):
     if "text" in vector:
         return vector["text"].encode()
@@ -35,12 +71,21 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
 
+    for name, head in HEADS.items():
+        write("http", name, head)
+    for name, events in ENGINE.items():
+        write("engine", name, events)
+    write("websocket", "ping", web_socket_frame(9, b"ping") + web_socket_frame(8, b""))
     for folder in ("good", "malformed"):
         for file in sorted((ROOT / "spec/vectors" / folder).glob("*.json")):
             for vector in json.loads(file.read_text()):
                 target, before = TARGETS.get(vector["kind"], (None, b""))
-                if target is not None:
-                    write(target, f"{folder}-{vector['name']}", before + content(vector))
+                if target is None:
+                    continue
+                name = f"{folder}-{vector['name']}"
+                write(target, name, before + content(vector))
+                if target == "frames" and len(content(vector)) < 1 << 16:
+                    write("websocket", name, web_socket_frame(2, content(vector)))
     for file in sorted(ROOT.glob("spec/protocol/*.x")) + sorted(ROOT.glob("idl/tests/**/*.x")):
         write("xdr_files", "-".join(file.relative_to(ROOT).parts), file.read_bytes())
 

@@ -1,7 +1,7 @@
 //! `interweave serve`: options, store and logs of a server; the server itself is interweave-server.
 
 use clap::{Args, ValueEnum};
-use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
+use interweave_server::net::{self, ListenAddress, Origin, ServeError, ServeOptions, UnixPeers};
 use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
 use std::io::{IsTerminal, Write};
@@ -33,6 +33,14 @@ pub struct Serve {
     /// Where /healthz, /metrics and WebSockets are: HOST:PORT on this host, or none
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7748", value_parser = http)]
     http: Http,
+    /// A page that may also ask over HTTP, like http://localhost:3000; may be given again. Pages of
+    /// this server may always ask
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<Origin>,
+    /// Whose processes the Unix sockets admit: those of the user who runs the server, and root's, or
+    /// all. TCP on this host admits every local user
+    #[arg(long, value_enum, default_value_t = Peers::Own)]
+    unix_socket: Peers,
     /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or
     /// ~/.local/share/interweave]
     #[arg(long, value_name = "DIR|memory")]
@@ -101,6 +109,12 @@ enum Layout {
 enum Switch {
     On,
     Off,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Peers {
+    Own,
+    All,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -189,6 +203,11 @@ impl Serve {
             http: match self.http {
                 Http::On(address) => Some(address),
                 Http::Off => None,
+            },
+            origins: self.allow_origin,
+            unix_peers: match self.unix_socket {
+                Peers::Own => UnixPeers::Own,
+                Peers::All => UnixPeers::All,
             },
             max_connections: self.max_connections,
             engine,

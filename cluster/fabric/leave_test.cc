@@ -58,7 +58,7 @@ TEST(Leave, GrowsWhileTheWorkerIsPolledAllTheTime) {
 }
 
 // Asks again and again, until an answer says that it is enough.
-ROLE(asker) {
+ROLE(asks_again) {
   const Process here;
   std::atomic<int> answers{0};
   std::atomic<bool> is_enough{false};
@@ -107,7 +107,7 @@ TEST_P(BetweenCalls, OthersAreAnswered) {
         self.worker->send(message.from, 1, header, {}, nullptr);
       },
       &asked);
-  Child child("asker");
+  Child child("asks_again");
   child.line().say_value(here.worker->address());
   const Seen seen(child, here);
   constexpr int calls = 300;

@@ -1,9 +1,10 @@
 //! Bytes that are no messages: an error, the connection closed, nobody else harmed.
 
 use crate::clients::{connect, open, value, write, PATIENT};
+use crate::flood::{flood, Flood};
 use crate::server::Server;
 use bytes::Bytes;
-use interweave_server::client::{Client, Copy};
+use interweave_server::client::{Client, Copy, OpenOptions};
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 use std::io::{Read, Write};
@@ -196,6 +197,48 @@ fn bulk_that_nobody_may_send_is_not_kept() {
     decoder.next_message().unwrap().expect("WELCOME");
     let refused = decoder.next_message().unwrap();
     assert_eq!(error_of(refused.as_ref()), ErrorCode::NotOpen);
+}
+
+#[test]
+fn net_2_replies_that_nobody_reads_do_not_pile_up() {
+    const CONNECTIONS: usize = 100;
+    let server = Server::in_memory(&["--lease", "600"]);
+    let mut client = connect(&server);
+    for number in 0..60 {
+        let path = format!("/{}{number:0>200}", "x".repeat(700));
+        client
+            .open(&path, &OpenOptions::creating(Durability::Memory))
+            .unwrap();
+    }
+    let list = ListSegments {
+        prefix: "/".to_string(),
+        after: String::new(),
+    };
+    let requests: Vec<u8> = (2..2000)
+        .flat_map(|stream| {
+            let message = Message::new(MessageType::ListSegments, stream, &list, Bytes::new());
+            frames(message)
+        })
+        .collect();
+    let before = server.metric("resident_memory_bytes");
+    let mut greedy: Vec<Flood> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+            stream.write_all(&hello()).unwrap();
+            Flood::of(stream, requests.clone())
+        })
+        .collect();
+    let requested = flood(&server, &mut greedy, "requests_total");
+    assert!(requested > 10 * CONNECTIONS as u64, "{requested} requests");
+    let grown = server
+        .metric("resident_memory_bytes")
+        .saturating_sub(before)
+        >> 20;
+    assert!(
+        grown < 40,
+        "{grown} MiB wait for {CONNECTIONS} clients that do not read"
+    );
+    Bystander::of(&server).works();
 }
 
 #[test]

@@ -3,9 +3,11 @@
 mod clients;
 mod crash;
 mod faults;
+mod flood;
 mod full;
 mod hostile;
 mod limits;
 mod server;
 mod sharing;
+mod unix;
 mod web;

@@ -1,12 +1,16 @@
 //! HTTP and WebSocket.
 
 use crate::clients::{connect, open, write};
+use crate::flood::{flood, until_the_end, Flood};
 use crate::server::Server;
 use bytes::Bytes;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+
+/// Connections of HTTP that there may be at a time.
+const PLACES: usize = 256;
 
 #[test]
 fn health_and_numbers_are_there() {
@@ -60,6 +64,73 @@ fn pages_of_other_sites_are_refused() {
             "{text}"
         );
     }
+}
+
+/// The status of what is answered to a request with these lines.
+fn status_of(server: &Server, lines: &[&str]) -> String {
+    let mut stream = TcpStream::connect(server.http).unwrap();
+    let request = format!("{}\r\nConnection: close\r\n\r\n", lines.join("\r\n"));
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is closed");
+    let status = answer.split(' ').nth(1).expect("a status");
+    status.to_string()
+}
+
+#[test]
+fn pages_of_other_servers_of_this_host_are_refused_unless_they_are_listed() {
+    let server = Server::in_memory(&["--allow-origin", "http://localhost:3000"]);
+    let own = format!("Origin: http://localhost:{}", server.http.port());
+    let asked = |origin: &str| {
+        let lines = ["GET /status HTTP/1.1", "Host: localhost", origin];
+        status_of(&server, &lines)
+    };
+    assert_eq!(asked(&own), "200");
+    assert_eq!(asked("Origin: http://localhost:3000"), "200");
+    assert_eq!(asked("Origin: http://localhost:3001"), "403");
+    let upgrade = [
+        "GET /ws HTTP/1.1",
+        "Host: localhost",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Origin: http://localhost:3001",
+    ];
+    assert_eq!(status_of(&server, &upgrade), "403");
+}
+
+#[test]
+fn a_request_of_two_hosts_is_no_request() {
+    let server = Server::in_memory(&[]);
+    let get = "GET /healthz HTTP/1.1";
+    let local = "Host: localhost";
+    assert_eq!(status_of(&server, &[get, local, "Host: b.example"]), "400");
+    assert_eq!(status_of(&server, &[get]), "400");
+    let absolute = "GET http://b.example/healthz HTTP/1.1";
+    assert_eq!(status_of(&server, &[absolute, local]), "400");
+    assert_eq!(status_of(&server, &[get, "Host: LOCALHOST"]), "200");
+}
+
+#[test]
+fn those_who_say_nothing_leave_their_places_to_those_who_ask() {
+    let server = Server::in_memory(&[]);
+    let half = || {
+        let mut stream = TcpStream::connect(server.http).unwrap();
+        stream.write_all(b"GET /healthz HT").unwrap();
+        stream
+    };
+    let mut silent: Vec<TcpStream> = (0..PLACES + 50).map(|_| half()).collect();
+    // They were accepted in this order, so the first have gone when this is answered.
+    let (status, _) = server.get("/healthz", "localhost");
+    assert!(status.contains("200"), "{status}");
+    assert!(until_the_end(&mut silent[0]).is_empty());
+    // The last ones have not lost their places, and may still ask.
+    let last = silent.last_mut().unwrap();
+    last.write_all(b"TP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    last.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]
@@ -139,6 +210,24 @@ impl WebSocket {
             }
         }
     }
+}
+
+#[test]
+fn a_flood_of_pings_that_nobody_reads_the_answers_of_does_not_pile_up() {
+    let server = Server::in_memory(&["--lease", "600"]);
+    let before = server.metric("resident_memory_bytes");
+    let mut web = WebSocket::open(&server);
+    web.send_message(hello());
+    let mask = [0; 4];
+    let ping = [&[0x89, 0x80 | 125][..], &mask, &[b'x'; 125]].concat();
+    let mut floods = [Flood::of(web.stream, ping.repeat(500))];
+    flood(&server, &mut floods, "received_bytes_total");
+    assert_eq!(server.metric("connections"), 1, "it is not closed");
+    let grown = server
+        .metric("resident_memory_bytes")
+        .saturating_sub(before)
+        >> 20;
+    assert!(grown < 16, "{grown} MiB of answers wait");
 }
 
 fn hello() -> Message {

@@ -4,8 +4,11 @@
 
 pub mod control;
 pub mod diff;
+pub mod engine;
 pub mod frames;
+pub mod http;
 pub mod log;
 pub mod scratch;
 pub mod types;
+pub mod websocket;
 pub mod xdr_files;

@@ -3,13 +3,13 @@
 //! Whoever makes the engine send something writes it to the socket at once, without waking the
 //! connection's own task; the task writes only what the socket would not take. Small messages are
 //! read into a buffer shared by all connections, large bulk straight into its place. Memory is
-//! bounded: a connection with much to send is not read from until it has taken some.
+//! bounded: a connection that has not taken its replies is not read from until it has taken some.
 
 use super::inbound::{Gate, Inbound, Lost};
 use super::outbound::Outbound;
 use super::shell::{Serving, Shell};
 use super::socket::Socket;
-use crate::session::Request;
+use crate::session::{Backlog, Request};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
@@ -19,10 +19,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// A connection with more than that to send is not read from.
-const FULL_BYTES: usize = 4 << 20;
+/// While more than that of replies waits, no further request of the connection is taken [NET-2].
+const FULL_BYTES: usize = 64 << 10;
 /// How long a closed connection may take to read what it was sent last.
-const LINGER: Duration = Duration::from_secs(1);
+pub const LINGER: Duration = Duration::from_secs(1);
 
 /// Where a connection's frames go.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub enum Sink {
 pub struct Connection {
     pub id: u64,
     pub outbound: RefCell<Outbound>,
+    /// The present event has sent something on it.
+    pub touched: Cell<bool>,
     sink: Sink,
     /// The engine has ended it.
     closed: Cell<bool>,
@@ -49,6 +51,7 @@ impl Connection {
         Rc::new(Connection {
             id,
             outbound: RefCell::default(),
+            touched: Cell::new(false),
             sink,
             closed: Cell::new(false),
             close: Notify::new(),
@@ -82,9 +85,11 @@ impl Connection {
     /// Writes what the socket takes now; returns how many bytes.
     pub fn flush(&self) -> usize {
         let mut outbound = self.outbound.borrow_mut();
-        let before = outbound.backlog_bytes();
+        let mut written = 0;
         let result = match &self.sink {
-            Sink::Stream(socket) => outbound.write_with(|slices| socket.try_write_vectored(slices)),
+            Sink::Stream(socket) => {
+                outbound.write_with(&mut written, |slices| socket.try_write_vectored(slices))
+            }
             Sink::Web => Err(io::ErrorKind::WouldBlock.into()),
         };
         match result {
@@ -93,21 +98,21 @@ impl Connection {
             // The reader sees the end of the connection; what is queued has nowhere to go.
             Err(_) => outbound.clear(),
         }
-        before.saturating_sub(outbound.backlog_bytes())
+        written
     }
 
-    /// How much is queued; whoever waits for room hears of it.
-    pub fn backlog_bytes(&self) -> usize {
-        let bytes = self.outbound.borrow().backlog_bytes();
-        if bytes <= FULL_BYTES {
+    /// What is queued; whoever waits for room hears of it.
+    pub fn backlog(&self) -> Backlog {
+        let backlog = self.outbound.borrow().backlog();
+        if backlog.replies <= FULL_BYTES {
             self.room.notify_one();
         }
-        bytes
+        backlog
     }
 
-    /// Waits while the connection has too much to send to be given more.
+    /// Waits while the connection has too many replies to take to ask for more.
     pub async fn has_room(&self) {
-        while self.outbound.borrow().backlog_bytes() > FULL_BYTES && !self.closed.get() {
+        while self.outbound.borrow().backlog().replies > FULL_BYTES && !self.closed.get() {
             self.room.notified().await;
         }
     }
@@ -137,6 +142,13 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Servi
     }
     shell.disconnected(&connection);
     let _ = timeout(LINGER, linger(&connection, socket)).await;
+}
+
+/// Ends a connection that was refused; what was said goes out.
+pub async fn part(connection: Rc<Connection>, _serving: Serving) {
+    if let Sink::Stream(socket) = &connection.sink {
+        let _ = timeout(LINGER, linger(&connection, socket)).await;
+    }
 }
 
 /// What was sent last goes out; then the peer is given the time to read it.
@@ -170,16 +182,23 @@ async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &So
 
 async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
     let mut inbound = Inbound::default();
+    let gate = EngineGate {
+        shell,
+        connection: connection.id,
+    };
     loop {
         connection.has_room().await;
-        let read = read_some(shell, connection.id, socket, &mut inbound).await;
-        let lost = match read {
-            Ok(0) | Err(ReadError::Io) => return,
-            Ok(bytes) => {
-                shell.heard(connection.id, bytes);
-                None
+        let lost = if inbound.has_unparsed() {
+            inbound.parse_on(&gate).err()
+        } else {
+            match read_some(shell, connection.id, socket, &mut inbound).await {
+                Ok(0) | Err(ReadError::Io) => return,
+                Ok(bytes) => {
+                    shell.heard(connection.id, bytes);
+                    None
+                }
+                Err(ReadError::Lost(lost)) => Some(lost),
             }
-            Err(ReadError::Lost(lost)) => Some(lost),
         };
         for incoming in inbound.take_complete() {
             connection.has_room().await;

@@ -1,35 +1,38 @@
 //! HTTP on loopback: the viewer, how the server is, its numbers, and the door for WebSockets.
 //!
-//! With no rules configured, a page of another site must not reach the server through the user's
-//! browser: Host must name this host, and so must Origin where a browser sends one (promise P6).
-//! Handlers run beside the engine's task and ask it by message.
+//! Who may ask is in door.rs. Handlers run beside the engine's task and ask it by message.
 //!
 //! Anybody on this host may connect, so connections are few, short and small: there are so many at
-//! a time, a request's head must come soon, nothing has a body, and none stays for long.
+//! a time, a request's head must come soon, nothing has a body, and none stays for long. Where all
+//! places are taken, the connection that has said nothing for longest leaves its place to the next.
 
+use super::door::{Door, Origin};
 use super::listen::Patience;
 use super::metrics;
 use super::shell::Shell;
 use super::viewer;
+use super::visits::{Visit, Visits};
 use super::websocket;
 use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{Request, State};
-use axum::http::{header, HeaderMap, StatusCode};
+use axum::http::{header, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{service_fn, Service};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, Semaphore};
 use tokio::task::{spawn_local, JoinHandle};
 use tokio::time::timeout;
@@ -45,7 +48,7 @@ const PARTING: Duration = Duration::from_secs(5);
 /// The longest head of a request.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-enum Ask {
+pub enum Ask {
     Health(oneshot::Sender<(bool, String)>),
     Metrics(oneshot::Sender<String>),
     Status(oneshot::Sender<String>),
@@ -59,10 +62,24 @@ struct Asker(mpsc::Sender<Ask>);
 pub async fn serve(
     shell: Rc<Shell>,
     address: SocketAddr,
+    origins: Vec<Origin>,
     most: usize,
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
+    let port = bound.port();
+    let (app, asked) = app(Arc::new(Door { port, origins }));
+    let task = spawn_local(async move {
+        tokio::select! {
+            _ = accept(listener, app, most) => {}
+            _ = answer(shell, asked) => {}
+        }
+    });
+    Ok((bound, task))
+}
+
+/// What answers requests, and what it asks the engine's task.
+pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
     let (asker, asked) = mpsc::channel(MAX_ASKED);
     let app = Router::new()
         .route("/", get(viewer::page))
@@ -73,42 +90,62 @@ pub async fn serve(
         .route("/metrics", get(metrics))
         .route("/ws", get(web_socket))
         .with_state(Asker(asker))
-        .layer(middleware::from_fn(only_from_here));
-    let task = spawn_local(async move {
-        tokio::select! {
-            _ = accept(listener, app, most) => {}
-            _ = answer(shell, asked) => {}
-        }
-    });
-    Ok((bound, task))
+        .layer(middleware::from_fn_with_state(door, only_admitted));
+    (app, asked)
 }
 
-/// Takes connections in, while there are fewer than `most`; the others wait in the kernel.
+/// Takes connections in, at most `most` at a time.
 async fn accept(listener: TcpListener, app: Router, most: usize) {
     let places = Arc::new(Semaphore::new(most));
+    let mut visits = Visits::default();
     let mut patience = Patience::default();
-    while let Ok(place) = places.clone().acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                patience.renew();
-                let app = app.clone();
-                spawn_local(async move {
-                    converse(stream, app).await;
-                    drop(place);
-                });
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                patience.wait(&error).await;
+                continue;
             }
-            Err(error) => patience.wait(&error).await,
+        };
+        patience.renew();
+        if places.available_permits() == 0 {
+            visits.send_one_away();
         }
+        let Ok(place) = places.clone().acquire_owned().await else {
+            return;
+        };
+        let visit = visits.begin();
+        let app = app.clone();
+        spawn_local(async move {
+            tokio::select! {
+                _ = converse(stream, app, visit.clone()) => {}
+                _ = visit.sent_away() => {}
+            }
+            drop(place);
+        });
     }
 }
 
 /// Answers requests until either side has had enough.
-async fn converse(stream: TcpStream, app: Router) {
+pub async fn converse<S>(stream: S, app: Router, visit: Rc<Visit>)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let app = TowerToHyperService::new(app);
+    let answer = service_fn(move |request| {
+        let asking = visit.ask();
+        let answered = app.call(request);
+        async move {
+            let answer = answered.await;
+            drop(asking);
+            answer
+        }
+    });
     let conversation = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app))
+        .serve_connection(TokioIo::new(stream), answer)
         .with_upgrades();
     let mut conversation = pin!(conversation);
     // An error is the peer's: it has gone, or did not say in time what it wants.
@@ -119,7 +156,7 @@ async fn converse(stream: TcpStream, app: Router) {
 }
 
 /// The engine's side.
-async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
+pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     while let Some(ask) = asked.recv().await {
         // Whoever asked may have gone meanwhile.
         match ask {
@@ -168,19 +205,14 @@ async fn status(State(asker): State<Asker>) -> Response {
 }
 
 async fn web_socket(State(asker): State<Asker>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade
-        .max_message_size(websocket::MAX_MESSAGE_BYTES)
-        .max_frame_size(websocket::MAX_MESSAGE_BYTES)
-        .on_upgrade(move |socket| async move {
-            let _ = asker.0.send(Ask::Web(Box::new(socket))).await;
-        })
+    websocket::bounded(upgrade).on_upgrade(move |socket| async move {
+        let _ = asker.0.send(Ask::Web(Box::new(socket))).await;
+    })
 }
 
-async fn only_from_here(request: Request, next: Next) -> Response {
-    if !is_from_here(request.headers()) {
-        let text = "InterWeave: no rules are configured, so only pages and programs of this host \
-                    may ask: Host and Origin must be localhost, 127.0.0.1 or [::1]\n";
-        return (StatusCode::FORBIDDEN, text).into_response();
+async fn only_admitted(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    if let Err(refusal) = door.admits(request.uri(), request.headers()) {
+        return refusal.into_response();
     }
     if !request.body().is_end_stream() {
         // What is left of it is not read: the connection ends with the answer.
@@ -189,62 +221,4 @@ async fn only_from_here(request: Request, next: Next) -> Response {
         return (StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response();
     }
     next.run(request).await
-}
-
-fn is_from_here(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
-    let host = text(header::HOST).unwrap_or("");
-    let origin = text(header::ORIGIN).map(|origin| {
-        let rest = origin.strip_prefix("http://");
-        rest.or(origin.strip_prefix("https://")).unwrap_or("")
-    });
-    is_this_host(host) && origin.is_none_or(is_this_host)
-}
-
-/// `localhost` or a loopback address, with a port or without.
-fn is_this_host(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
-    let address = bare.unwrap_or(name).parse::<IpAddr>();
-    name == "localhost" || address.is_ok_and(|ip| ip.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asked(host: &str, origin: Option<&str>) -> bool {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::HOST, host.parse().unwrap());
-        if let Some(origin) = origin {
-            headers.insert(header::ORIGIN, origin.parse().unwrap());
-        }
-        is_from_here(&headers)
-    }
-
-    #[test]
-    fn programs_and_pages_of_this_host_may_ask() {
-        assert!(asked("127.0.0.1:7748", None));
-        assert!(asked("localhost", Some("http://localhost:3000")));
-        assert!(asked("[::1]:7748", Some("https://[::1]")));
-    }
-
-    #[test]
-    fn pages_of_other_sites_may_not_ask() {
-        assert!(!asked("127.0.0.1:7748", Some("https://example.org")));
-        assert!(!asked("localhost:7748", Some("null")));
-        assert!(!asked(
-            "localhost:7748",
-            Some("http://localhost.example.org")
-        ));
-    }
-
-    #[test]
-    fn a_name_that_was_rebound_to_this_host_may_not_ask() {
-        assert!(!asked("attacker.example:7748", None));
-        assert!(!asked("", None));
-    }
 }

@@ -18,6 +18,8 @@ use std::collections::HashMap;
 
 const FRAME_HEAD_BYTES: usize = 8;
 const FIRST_GROWTH_BYTES: usize = 64 * 1024;
+/// As many messages are taken apart at a time; a small one takes many times its bytes.
+const MOST_AT_ONCE: usize = 64;
 
 /// What comes with a message's beginning and must be copied; a small one comes whole.
 const READ_BYTES: usize = 64 * 1024;
@@ -108,8 +110,9 @@ pub struct BulkTarget<'a> {
 /// What one connection has received and not yet understood.
 #[derive(Debug, Default)]
 pub struct Inbound {
-    /// The beginning of a frame whose control is not whole.
+    /// The beginning of a frame whose control is not whole; or, if `unparsed`, more.
     rest: Vec<u8>,
+    unparsed: bool,
     frame: Option<OpenFrame>,
     partial: HashMap<u32, Partial>,
     complete: Vec<Incoming>,
@@ -171,11 +174,28 @@ impl Inbound {
         self.rest.is_empty() && self.frame.is_none()
     }
 
-    /// Takes the bytes of the shared buffer apart; keeps what is not a whole frame's control.
+    /// Whether bytes were kept that hold whole messages.
+    pub fn has_unparsed(&self) -> bool {
+        self.unparsed
+    }
+
+    /// Takes the bytes apart that were kept because they held so many messages.
+    pub fn parse_on(&mut self, gate: &impl Gate) -> Result<(), Lost> {
+        let rest = std::mem::take(&mut self.rest);
+        self.parse(&rest, gate)
+    }
+
+    /// Takes the bytes of the shared buffer apart; keeps what is not a whole frame's control, and
+    /// what is behind the first so many messages: as bytes they take least.
     pub fn parse(&mut self, mut bytes: &[u8], gate: &impl Gate) -> Result<(), Lost> {
         self.rest.clear();
+        self.unparsed = false;
         loop {
             bytes = self.take_bulk(bytes);
+            if self.complete.len() >= MOST_AT_ONCE && self.frame.is_none() && !bytes.is_empty() {
+                self.unparsed = true;
+                break;
+            }
             if self.frame.is_some() || bytes.is_empty() {
                 return Ok(());
             }

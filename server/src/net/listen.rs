@@ -6,8 +6,10 @@ use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use crate::session::Outgoing;
 use interweave_wire::protocol::ErrorCode;
+use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,26 +20,63 @@ use tokio::task::spawn_local;
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
-    /// With the file to remove at the end, if there is one.
-    Unix(UnixListener, Option<PathBuf>),
+    Unix(UnixListener, UnixPeers),
+    /// With the file to remove at the end.
+    UnixFile(UnixListener, UnixPeers, PathBuf),
 }
+
+/// Whom a Unix socket admits [NET-4].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnixPeers {
+    /// The user who runs the server, and root.
+    #[default]
+    Own,
+    All,
+}
+
+impl UnixPeers {
+    /// Why a process of that user is not admitted by one of `own`, if it is not.
+    fn refusal(self, peer: u32, own: u32) -> Option<String> {
+        if self == UnixPeers::All || peer == own || peer == ROOT {
+            return None;
+        }
+        Some(format!(
+            "this server's Unix socket admits processes of user {own} only, this one is of user \
+             {peer}; ask whoever runs the server to start it with --unix-socket all"
+        ))
+    }
+
+    /// What the file's mode says of it.
+    fn mode(self) -> u32 {
+        match self {
+            UnixPeers::Own => 0o600,
+            UnixPeers::All => 0o666,
+        }
+    }
+}
+
+const ROOT: u32 = 0;
 
 impl Listener {
     /// Begins to listen; for a TCP address on 127.0.0.1 also on the abstract socket that goes with
     /// it [NET-1]. Returns what the address became.
-    pub async fn bind(address: &ListenAddress) -> io::Result<(ListenAddress, Vec<Listener>)> {
+    pub async fn bind(
+        address: &ListenAddress,
+        peers: UnixPeers,
+    ) -> io::Result<(ListenAddress, Vec<Listener>)> {
         match address {
             ListenAddress::Tcp(wanted) => {
                 let tcp = TcpListener::bind(wanted).await?;
                 let bound = tcp.local_addr()?;
                 let mut listeners = vec![Listener::Tcp(tcp)];
-                listeners.extend(bind_abstract(&bound)?);
+                listeners.extend(bind_abstract(&bound, peers)?);
                 Ok((ListenAddress::Tcp(bound), listeners))
             }
             ListenAddress::Unix(path) => {
                 remove_stale(path).await?;
                 let unix = UnixListener::bind(path)?;
-                let listener = Listener::Unix(unix, Some(path.clone()));
+                let listener = Listener::UnixFile(unix, peers, path.clone());
+                std::fs::set_permissions(path, Permissions::from_mode(peers.mode()))?;
                 Ok((address.clone(), vec![listener]))
             }
         }
@@ -51,9 +90,9 @@ impl Listener {
                     let accepted = tcp.accept().await;
                     accepted.and_then(|(stream, _)| accept_tcp(&shell, stream))
                 }
-                Listener::Unix(unix, _) => {
+                Listener::Unix(unix, peers) | Listener::UnixFile(unix, peers, _) => {
                     let accepted = unix.accept().await;
-                    accepted.and_then(|(stream, _)| accept_unix(&shell, stream))
+                    accepted.and_then(|(stream, _)| accept_unix(&shell, stream, *peers))
                 }
             };
             match accepted {
@@ -98,7 +137,7 @@ impl Patience {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, Some(path)) = self {
+        if let Listener::UnixFile(_, _, path) = self {
             // Somebody may have removed it before.
             let _ = std::fs::remove_file(path);
         }
@@ -106,7 +145,7 @@ impl Drop for Listener {
 }
 
 #[cfg(target_os = "linux")]
-fn bind_abstract(address: &SocketAddr) -> io::Result<Option<Listener>> {
+fn bind_abstract(address: &SocketAddr, peers: UnixPeers) -> io::Result<Option<Listener>> {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net;
 
@@ -119,11 +158,11 @@ fn bind_abstract(address: &SocketAddr) -> io::Result<Option<Listener>> {
         io::Error::new(error.kind(), text)
     })?;
     unix.set_nonblocking(true)?;
-    Ok(Some(Listener::Unix(UnixListener::from_std(unix)?, None)))
+    Ok(Some(Listener::Unix(UnixListener::from_std(unix)?, peers)))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn bind_abstract(_: &SocketAddr) -> io::Result<Option<Listener>> {
+fn bind_abstract(_: &SocketAddr, _: UnixPeers) -> io::Result<Option<Listener>> {
     Ok(None)
 }
 
@@ -147,8 +186,20 @@ fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
     accept(shell, Stream::Tcp(stream.into_std()?))
 }
 
-fn accept_unix(shell: &Rc<Shell>, stream: UnixStream) -> io::Result<()> {
-    accept(shell, Stream::Unix(stream.into_std()?))
+/// With no rules configured, a Unix socket is its user's own: the system says whose the peer is.
+fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::Result<()> {
+    let peer = stream.peer_cred()?.uid();
+    let own = rustix::process::geteuid().as_raw();
+    let refusal = peers.refusal(peer, own);
+    let stream = Stream::Unix(stream.into_std()?);
+    match refusal {
+        None => accept(shell, stream),
+        Some(text) => {
+            let sink = Sink::Stream(Socket::new(stream)?);
+            refuse(shell, sink, ErrorCode::Denied, text);
+            Ok(())
+        }
+    }
 }
 
 fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
@@ -158,18 +209,40 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
         (Some((connection, serving)), _) => {
             spawn_local(connection::serve(shell.clone(), connection, serving));
         }
-        (None, Some(sink)) => refuse(sink),
+        (None, Some(sink)) => {
+            let text = "this server has as many connections as it may have; try again later, or \
+                        start it with a larger --max-connections";
+            refuse(shell, sink, ErrorCode::TooLarge, text.to_string());
+        }
         (None, None) => {}
     }
     Ok(())
 }
 
-/// There are too many connections: said as well as a new socket takes it.
-fn refuse(sink: Sink) {
+/// Says why, as well as a new socket takes it. Where there is room, what the peer says meanwhile is
+/// read, so that the error reaches it.
+fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
     let connection = Connection::new(0, sink);
-    let text = "this server has as many connections as it may have; try again later, or start it \
-                with a larger --max-connections";
-    let error = Outgoing::error(0, ErrorCode::TooLarge, text.to_string());
+    let error = Outgoing::error(0, code, text);
     connection.outbound.borrow_mut().push(error);
     connection.flush();
+    if let Some(place) = shell.place() {
+        spawn_local(connection::part(connection, place));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn net_4_a_unix_socket_is_its_users_own_unless_it_is_opened_to_all() {
+        let refused = |peers: UnixPeers, peer| peers.refusal(peer, 1000).is_some();
+        assert!(!refused(UnixPeers::Own, 1000));
+        assert!(!refused(UnixPeers::Own, ROOT));
+        assert!(refused(UnixPeers::Own, 1001));
+        assert!(!refused(UnixPeers::All, 1001));
+        let refusal = UnixPeers::Own.refusal(1001, 1000).unwrap();
+        assert!(refusal.contains("--unix-socket all"), "{refusal}");
+    }
 }

@@ -4,24 +4,31 @@
 //! frames, HTTP shows how it is, and the viewer. Implements the frames of spec/protocol/session.x and [NET-1].
 
 mod address;
+mod allocator;
 mod clock;
 mod connection;
 mod descriptors;
+mod door;
 mod http;
 mod inbound;
 mod listen;
+mod memory;
 mod metrics;
 mod outbound;
 mod serve;
 mod shell;
 mod socket;
 mod viewer;
+mod visits;
 mod websocket;
 
 #[cfg(test)]
 mod tests;
 
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use door::Origin;
+pub use listen::UnixPeers;
+pub use memory::http_in_memory;
 pub use serve::{serve, ServeError, ServeOptions};
 
 /// A number for a start of a server that keeps nothing: with it fences and incarnations differ from

@@ -6,7 +6,7 @@
 //! Not built on `interweave_wire::Outgoing`, which knows one message and no segments.
 //! Implements the sender's side of [FRAME-1] and [FRAME-3] of spec/protocol/session.x.
 
-use crate::session::message::Outgoing;
+use crate::session::message::{Backlog, Kind, Outgoing, MESSAGE_BYTES};
 use bytes::{Buf, Bytes};
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::{Envelope, MessageType, MAX_CHUNK_BYTES, MAX_OPEN_STREAMS};
@@ -15,12 +15,15 @@ use std::io::IoSlice;
 
 const MOST_SLICES: usize = 32;
 const LAID_OUT_BYTES: usize = 1024 * 1024;
+/// The room for messages that an idle connection keeps.
+const FEW_MESSAGES: usize = 8;
 
 /// A message of which a part is on the wire.
 #[derive(Debug)]
 struct Begun {
     segment: u32,
     stream: u32,
+    kinds: (Kind, Kind),
     bulk: Bytes,
 }
 
@@ -29,6 +32,7 @@ struct Begun {
 pub struct Frame {
     pub head: Vec<u8>,
     pub bulk: Bytes,
+    kinds: (Kind, Kind),
 }
 
 /// What one connection has yet to send.
@@ -38,14 +42,15 @@ pub struct Outbound {
     begun: VecDeque<Begun>,
     began_last: bool,
     /// Frames laid out for writing, as pieces.
-    pieces: VecDeque<Bytes>,
+    pieces: VecDeque<(Kind, Bytes)>,
     laid_out_bytes: usize,
-    queued_bytes: usize,
+    /// Of all that is here.
+    backlog: Backlog,
 }
 
 impl Outbound {
     pub fn push(&mut self, message: Outgoing) {
-        self.queued_bytes += message.cost_bytes();
+        self.backlog += message.cost();
         self.pending.push_back(message);
     }
 
@@ -58,9 +63,19 @@ impl Outbound {
         *self = Outbound::default();
     }
 
-    /// How many bytes wait here.
-    pub fn backlog_bytes(&self) -> usize {
-        self.queued_bytes + self.laid_out_bytes
+    /// What waits here.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// A frame that was taken out still waits: so many bytes of this connection's alone.
+    pub fn hold(&mut self, bytes: usize) {
+        self.backlog.add(Kind::Notification, bytes);
+    }
+
+    /// It is on the wire.
+    pub fn let_go(&mut self, bytes: usize) {
+        self.backlog.take(Kind::Notification, bytes);
     }
 
     /// The next frame to go on the wire.
@@ -84,22 +99,30 @@ impl Outbound {
 
     fn begin(&mut self) -> Option<Frame> {
         let message = self.pending.pop_front()?;
-        self.queued_bytes -= message.control.len();
+        if self.pending.is_empty() {
+            // What a crowd of messages took is given back.
+            self.pending.shrink_to(FEW_MESSAGES);
+        }
+        let kinds = message.kinds();
+        let control_bytes = MESSAGE_BYTES + message.control.len();
+        self.backlog.take(kinds.0, control_bytes);
         let mut bulk = message.bulk;
-        let chunk = self.take_chunk(&mut bulk);
+        let chunk = self.take_chunk(&mut bulk, kinds.1);
         if !bulk.is_empty() {
             self.begun.push_back(Begun {
                 segment: message.segment,
                 stream: message.stream,
+                kinds,
                 bulk,
             });
         }
-        Some(frame(&message.control, chunk))
+        Some(frame(&message.control, chunk, kinds))
     }
 
     fn go_on(&mut self) -> Option<Frame> {
         let mut begun = self.begun.pop_front()?;
-        let chunk = self.take_chunk(&mut begun.bulk);
+        let kinds = begun.kinds;
+        let chunk = self.take_chunk(&mut begun.bulk, kinds.1);
         let envelope = Envelope {
             type_: MessageType::Continue as i32,
             stream: begun.stream,
@@ -110,18 +133,20 @@ impl Outbound {
         }
         let mut control = Vec::new();
         envelope.encode(&mut control);
-        Some(frame(&control, chunk))
+        Some(frame(&control, chunk, kinds))
     }
 
-    fn take_chunk(&mut self, bulk: &mut Bytes) -> Bytes {
+    fn take_chunk(&mut self, bulk: &mut Bytes, kind: Kind) -> Bytes {
         let chunk = bulk.split_to(bulk.len().min(MAX_CHUNK_BYTES as usize));
-        self.queued_bytes -= chunk.len();
+        self.backlog.take(kind, chunk.len());
         chunk
     }
 
     /// Lays out frames and calls `write` with them until all are written or it takes no more.
+    /// `written` grows by what it took.
     pub fn write_with(
         &mut self,
+        written: &mut usize,
         mut write: impl FnMut(&[IoSlice<'_>]) -> std::io::Result<usize>,
     ) -> std::io::Result<()> {
         loop {
@@ -131,12 +156,13 @@ impl Outbound {
             }
             let mut slices = [IoSlice::new(&[]); MOST_SLICES];
             let mut count = 0;
-            for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
+            for (slice, (_, piece)) in slices.iter_mut().zip(&self.pieces) {
                 *slice = IoSlice::new(piece);
                 count += 1;
             }
-            let written = write(&slices[..count])?;
-            self.written(written);
+            let bytes = write(&slices[..count])?;
+            *written += bytes;
+            self.written(bytes);
         }
     }
 
@@ -145,31 +171,38 @@ impl Outbound {
             let Some(frame) = self.next_frame() else {
                 return;
             };
-            self.laid_out_bytes += frame.head.len() + frame.bulk.len();
-            self.pieces.push_back(Bytes::from(frame.head));
+            self.lay_out_one(frame.kinds.0, Bytes::from(frame.head));
             if !frame.bulk.is_empty() {
-                self.pieces.push_back(frame.bulk);
+                self.lay_out_one(frame.kinds.1, frame.bulk);
             }
         }
     }
 
+    fn lay_out_one(&mut self, kind: Kind, piece: Bytes) {
+        self.laid_out_bytes += piece.len();
+        self.backlog.add(kind, piece.len());
+        self.pieces.push_back((kind, piece));
+    }
+
     fn written(&mut self, mut bytes: usize) {
         self.laid_out_bytes -= bytes;
-        while let Some(piece) = self.pieces.front_mut() {
-            if bytes < piece.len() {
-                piece.advance(bytes);
+        while let Some((kind, piece)) = self.pieces.front_mut() {
+            let taken = bytes.min(piece.len());
+            self.backlog.take(*kind, taken);
+            piece.advance(taken);
+            if !piece.is_empty() {
                 return;
             }
-            bytes -= piece.len();
+            bytes -= taken;
             self.pieces.pop_front();
         }
     }
 }
 
-fn frame(control: &[u8], bulk: Bytes) -> Frame {
+fn frame(control: &[u8], bulk: Bytes, kinds: (Kind, Kind)) -> Frame {
     let mut head = Vec::with_capacity(8 + control.len());
     head.extend_from_slice(&(control.len() as u32).to_be_bytes());
     head.extend_from_slice(&(bulk.len() as u32).to_be_bytes());
     head.extend_from_slice(control);
-    Frame { head, bulk }
+    Frame { head, bulk, kinds }
 }

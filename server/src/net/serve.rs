@@ -3,8 +3,9 @@
 use super::address::ListenAddress;
 use super::clock;
 use super::descriptors;
+use super::door::Origin;
 use super::http;
-use super::listen::Listener;
+use super::listen::{Listener, UnixPeers};
 use super::shell::{Shell, Stored};
 use crate::session::{Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError};
@@ -25,6 +26,10 @@ const PARTING: Duration = Duration::from_secs(1);
 pub struct ServeOptions {
     pub listen: Vec<ListenAddress>,
     pub http: Option<SocketAddr>,
+    /// Pages of other servers that may ask over HTTP.
+    pub origins: Vec<Origin>,
+    /// Whom the Unix sockets admit.
+    pub unix_peers: UnixPeers,
     pub max_connections: usize,
     pub engine: Config,
 }
@@ -126,7 +131,10 @@ async fn listen(
     let mut tasks = Vec::new();
     if let Some(address) = &options.http {
         let what = format!("listening on {address} for HTTP");
-        let listening = http::serve(shell.clone(), *address, most_http).await;
+        let listening = {
+            let origins = options.origins.clone();
+            http::serve(shell.clone(), *address, origins, most_http).await
+        };
         let (bound, task) = listening.map_err(failed(what))?;
         tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
         tasks.push(task);
@@ -134,7 +142,9 @@ async fn listen(
     let mut bound = Vec::new();
     for address in &options.listen {
         let what = format!("listening on {address}");
-        let (address, listeners) = Listener::bind(address).await.map_err(failed(what))?;
+        let (address, listeners) = Listener::bind(address, options.unix_peers)
+            .await
+            .map_err(failed(what))?;
         for listener in listeners {
             tasks.push(spawn_local(listener.serve(shell.clone())));
         }

@@ -3,6 +3,7 @@
 //! Everything runs on one thread. An event is given to the engine, its messages go to their sockets
 //! at once, then the engine settles what it told; only then comes the next event.
 
+use super::allocator::Ebb;
 use super::clock::{self, Punctuality};
 use super::connection::Connection;
 use super::inbound::READ_BUFFER_BYTES;
@@ -54,6 +55,7 @@ pub struct Shell {
     punctuality: RefCell<Punctuality>,
     /// When the engine was told last what the store wants.
     looked_ns: Cell<u64>,
+    waiting: Ebb,
     earlier: Notify,
     /// Something happened that may end the server, or let it end.
     progress: Notify,
@@ -83,6 +85,7 @@ impl Shell {
             event_ns: Cell::new(0),
             punctuality: RefCell::default(),
             looked_ns: Cell::new(0),
+            waiting: Ebb::default(),
             earlier: Notify::new(),
             progress: Notify::new(),
         })
@@ -113,6 +116,7 @@ impl Shell {
                 break;
             }
         }
+        self.waiting.follow(self.engine.borrow().waiting_bytes());
         self.progress.notify_one();
     }
 
@@ -129,6 +133,7 @@ impl Shell {
                 self.carry_out_one(effect, &mut touched);
             }
             for connection in touched.drain(..) {
+                connection.touched.set(false);
                 self.flush(&connection);
             }
         }
@@ -146,7 +151,7 @@ impl Shell {
                     return;
                 };
                 connection.outbound.borrow_mut().push(message);
-                if !touched.iter().any(|c| c.id == connection.id) {
+                if !connection.touched.replace(true) {
                     touched.push(connection.clone());
                 }
             }
@@ -214,21 +219,21 @@ impl Shell {
     fn flush(&self, connection: &Connection) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
-        let bytes = connection.backlog_bytes();
+        let backlog = connection.backlog();
         let mut engine = self.engine.borrow_mut();
-        engine.backlog(self.event_ns.get(), connection.id, bytes);
+        engine.backlog(self.event_ns.get(), connection.id, backlog);
     }
 
     /// The same on behalf of the connection's own task.
     pub fn flush_later(&self, connection: &Connection) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
-        let bytes = connection.backlog_bytes();
+        let backlog = connection.backlog();
         self.event(|engine, now_ns| {
             if sent > 0 {
                 engine.heard(now_ns, connection.id);
             }
-            engine.backlog(now_ns, connection.id, bytes);
+            engine.backlog(now_ns, connection.id, backlog);
         });
     }
 
@@ -303,6 +308,11 @@ impl Shell {
         engine.admits(connection, request, bulk_bytes)
     }
 
+    /// How long a peer may take nothing of what it is sent.
+    pub fn lease(&self) -> Duration {
+        Duration::from_millis(self.engine.borrow().config().lease_ms.into())
+    }
+
     pub fn statistics(&self) -> Statistics {
         self.engine.borrow().statistics(clock::now_ns())
     }
@@ -328,6 +338,11 @@ impl Shell {
         while !self.engine.borrow().is_idle() {
             self.progress.notified().await;
         }
+    }
+
+    /// The place of a connection that the engine does not hear of, if there is one left.
+    pub fn place(self: &Rc<Self>) -> Option<Serving> {
+        (self.serving.get() < self.max_connections).then(|| self.serving())
     }
 
     /// Counts a connection until what is returned is dropped.

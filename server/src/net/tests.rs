@@ -2,7 +2,7 @@
 
 use super::inbound::{BulkTarget, Gate, Inbound, READ_BUFFER_BYTES};
 use super::outbound::Outbound;
-use crate::session::{Incoming, Outgoing, Request};
+use crate::session::{Backlog, Incoming, Outgoing, Request};
 use bytes::Bytes;
 use interweave_wire::json::{self, Json};
 use interweave_wire::protocol::*;
@@ -239,7 +239,7 @@ fn chunks_of_segments_take_turns() {
     assert_eq!(order, [10, 10, 20, 10, 30, 20]);
     assert_eq!(messages.len(), 3);
     assert!(outbound.is_empty());
-    assert_eq!(outbound.backlog_bytes(), 0);
+    assert_eq!(outbound.backlog(), Backlog::default());
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn partial_writes_go_on_where_they_ended() {
     outbound.push(outgoing(2, 20, Bytes::new()));
     let mut taken = Vec::new();
     let mut call = 0;
-    let result = outbound.write_with(|slices| {
+    let result = outbound.write_with(&mut 0, |slices| {
         call += 1;
         let all: Vec<u8> = slices.iter().flat_map(|s| s.iter().copied()).collect();
         let some = all.len().min(call * 1009);

@@ -1,18 +1,31 @@
 //! WebSockets: one frame a binary message, otherwise a connection like any other.
+//!
+//! One message is sent at a time, and one ping answered at a time: nothing more is read before the
+//! peer has taken the answer. So what waits in the library is one message, which counts as the
+//! connection's backlog.
 
-use super::connection::{Connection, EngineGate, Sink};
+use super::connection::{Connection, EngineGate, Sink, LINGER};
 use super::inbound::{Inbound, MAX_FRAME_BYTES};
 use super::shell::Shell;
 use axum::body::Bytes;
-use axum::extract::ws::{Message, WebSocket};
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use std::rc::Rc;
-use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-/// The largest frame of the protocol.
-pub const MAX_MESSAGE_BYTES: usize = MAX_FRAME_BYTES;
-/// How long a message may take to be sent; then the peer is gone.
-const SENDING: Duration = Duration::from_secs(10);
+/// What one read of the socket brings at most; every connection has such a buffer.
+const READ_BYTES: usize = 16 * 1024;
+/// One message of ours, and answers of the library's own beside it.
+const MAX_WRITE_BYTES: usize = MAX_FRAME_BYTES + 4096;
+
+/// Bounds what the library keeps for a connection.
+pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
+    upgrade
+        .max_message_size(MAX_FRAME_BYTES)
+        .max_frame_size(MAX_FRAME_BYTES)
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(MAX_WRITE_BYTES)
+}
 
 pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     let Some((connection, _serving)) = shell.connect(|id| Connection::new(id, Sink::Web)) else {
@@ -26,7 +39,15 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
         tokio::select! {
             message = socket.recv() => match message {
                 Some(Ok(Message::Binary(frame))) => take(&shell, &connection, &mut inbound, &frame),
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => shell.heard(connection.id, 0),
+                Some(Ok(Message::Ping(payload))) => {
+                    shell.heard(connection.id, payload.len());
+                    // The library has this answer ready; here it is sent.
+                    let pong = Message::Pong(payload);
+                    if send(&shell, &connection, &mut socket, pong).await.is_err() {
+                        break;
+                    }
+                }
+                Some(Ok(Message::Pong(_))) => shell.heard(connection.id, 0),
                 Some(Ok(Message::Text(_))) => {
                     let text = "a WebSocket carries frames as binary messages, not text";
                     shell.malformed(connection.id, text.to_string());
@@ -38,7 +59,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     }
     shell.disconnected(&connection);
     // The peer may be gone already.
-    let _ = timeout(SENDING, socket.send(Message::Close(None))).await;
+    let _ = timeout(LINGER, socket.send(Message::Close(None))).await;
 }
 
 /// One frame.
@@ -73,14 +94,30 @@ async fn send_all(
         };
         let mut bytes = frame.head;
         bytes.extend_from_slice(&frame.bulk);
-        let length = bytes.len() as u64;
-        let sending = socket.send(Message::Binary(Bytes::from(bytes)));
-        timeout(SENDING, sending)
-            .await
-            .map_err(drop)?
-            .map_err(drop)?;
-        let sent = shell.traffic.sent.get() + length;
+        let length = bytes.len();
+        connection.outbound.borrow_mut().hold(length);
+        let message = Message::Binary(Bytes::from(bytes));
+        send(shell, connection, socket, message).await?;
+        connection.outbound.borrow_mut().let_go(length);
+        let sent = shell.traffic.sent.get() + length as u64;
         shell.traffic.sent.set(sent);
         shell.flush_later(connection);
+    }
+}
+
+/// Sends one message: as long as the engine bears with the peer [NET-3], and a moment longer.
+async fn send(
+    shell: &Rc<Shell>,
+    connection: &Rc<Connection>,
+    socket: &mut WebSocket,
+    message: Message,
+) -> Result<(), ()> {
+    let parting = async {
+        connection.ended().await;
+        sleep(LINGER).await;
+    };
+    tokio::select! {
+        sent = timeout(shell.lease(), socket.send(message)) => sent.map_err(drop)?.map_err(drop),
+        _ = parting => Err(()),
     }
 }

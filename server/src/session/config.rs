@@ -26,6 +26,8 @@ pub struct Config {
     /// Of large diffs that are on their way out, each counted once: beyond it the connections that
     /// take nothing are closed.
     pub sending_bytes: u64,
+    /// Of everything else that waits to be sent, over all connections [NET-2].
+    pub waiting_bytes: usize,
     /// A connection with more to send than this is slow: diffs are not pushed to it until it has
     /// caught up.
     pub slow_bytes: usize,
@@ -52,6 +54,7 @@ impl Default for Config {
             max_diff_bytes: 3 << 30,
             receiving_bytes: 4 << 30,
             sending_bytes: 2 << 30,
+            waiting_bytes: 256 << 20,
             slow_bytes: 1 << 20,
             tuning: Tuning::default(),
             stored: false,

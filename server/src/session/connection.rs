@@ -2,6 +2,7 @@
 //! subscription and a flag, per unanswered request a few words.
 
 use super::lending::Lent;
+use super::message::Backlog;
 use crate::coherence::{Known, Watch};
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -43,8 +44,8 @@ pub struct Connection {
     pub connected_ns: u64,
     pub heard_ns: u64,
     pub sent_ns: u64,
-    /// Bytes that wait to be sent, as far as is known.
-    pub backlog_bytes: usize,
+    /// What waits to be sent, as far as is known.
+    pub backlog: Backlog,
     /// When it took some of them last, or had none.
     pub took_ns: u64,
     /// Large diffs that it is being sent.
@@ -64,7 +65,7 @@ impl Connection {
             connected_ns: now_ns,
             heard_ns: now_ns,
             sent_ns: now_ns,
-            backlog_bytes: 0,
+            backlog: Backlog::default(),
             took_ns: now_ns,
             lent: Vec::new(),
             behind: Vec::new(),

@@ -5,7 +5,7 @@
 
 use super::config::{ns, Config};
 use super::connection::{Connection, Unanswered, MAX_UNANSWERED, NOTIFICATION};
-use super::message::{Incoming, Outgoing, Request};
+use super::message::{Backlog, Incoming, Outgoing, Request};
 use super::receiving::Receiving;
 use super::registry::Registry;
 use super::release::Settling;
@@ -68,6 +68,8 @@ pub struct Engine {
     pub(super) settling: Vec<Settling>,
     pub(super) receiving: Receiving,
     pub(super) lent_bytes: Arc<AtomicU64>,
+    /// The sum of what connections keep waiting, lent diffs apart [NET-2].
+    pub(super) waiting_bytes: usize,
     pub(super) stopping: bool,
     pub(super) fenced: bool,
     pub(super) counters: Counters,
@@ -92,6 +94,7 @@ impl Engine {
             settling: Vec::new(),
             receiving: Receiving::default(),
             lent_bytes: Arc::default(),
+            waiting_bytes: 0,
             stopping: false,
             fenced: false,
             counters: Counters::default(),
@@ -157,23 +160,28 @@ impl Engine {
         self.close(connection);
     }
 
-    /// How much the connection has yet to send.
-    pub fn backlog(&mut self, now_ns: u64, connection: u64, bytes: usize) {
+    /// What the connection has yet to send.
+    pub fn backlog(&mut self, now_ns: u64, connection: u64, backlog: Backlog) {
         let slow_bytes = self.config.slow_bytes;
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
-        if bytes < c.backlog_bytes {
+        if backlog.all < c.backlog.all {
             c.took_ns = c.took_ns.max(now_ns);
         }
-        if bytes == 0 {
+        if backlog.all == 0 {
             c.lent.clear();
         }
-        c.backlog_bytes = bytes;
+        self.waiting_bytes = self.waiting_bytes - c.backlog.kept + backlog.kept;
+        c.backlog = backlog;
         // Only then is it an event; otherwise what was told may settle later.
-        if bytes <= slow_bytes / 2 && !c.behind.is_empty() {
+        if backlog.all <= slow_bytes / 2 && !c.behind.is_empty() {
             self.advance(now_ns);
             self.catch_up(connection);
+        }
+        if self.waiting_bytes > self.config.waiting_bytes {
+            self.advance(now_ns);
+            self.close_slowest();
         }
     }
 
@@ -391,10 +399,12 @@ impl Engine {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
-        if c.backlog_bytes == 0 {
+        if c.backlog.all == 0 {
             c.took_ns = self.now_ns;
         }
-        c.backlog_bytes += message.cost_bytes();
+        let cost = message.cost();
+        c.backlog += cost;
+        self.waiting_bytes += cost.kept;
         c.sent_ns = self.now_ns;
         self.effects.push(Effect::Send {
             connection,
@@ -440,6 +450,7 @@ impl Engine {
             return;
         };
         self.receiving.forget(connection);
+        self.waiting_bytes -= c.backlog.kept;
         for segment in c.open.keys() {
             self.forget_client(*segment, connection);
         }
@@ -500,6 +511,10 @@ impl Engine {
         // Three quarters of the beat, so that a late timer does not make it longer.
         let beat_ns = ns(self.config.heartbeat_ms) / 4 * 3;
         let silence_ns = c.heard_ns + ns(self.config.lease_ms);
+        let stuck_ns = match c.backlog.all {
+            0 => u64::MAX,
+            _ => c.took_ns + ns(self.config.lease_ms),
+        };
         let hello_ns = c.connected_ns + ns(self.config.hello_ms);
         if c.session.is_none() {
             if hello_ns <= self.now_ns {
@@ -517,8 +532,14 @@ impl Engine {
             self.close(connection);
             return;
         }
+        // [NET-3]
+        if stuck_ns <= self.now_ns {
+            self.counters.stuck += 1;
+            self.close(connection);
+            return;
+        }
         // Whoever does not take what it was sent is not sent heartbeats on top of it.
-        let next_ns = if c.backlog_bytes > self.config.slow_bytes {
+        let next_ns = if c.backlog.all > self.config.slow_bytes {
             self.now_ns + beat_ns
         } else {
             if c.sent_ns + beat_ns <= self.now_ns {
@@ -527,8 +548,10 @@ impl Engine {
             let sent_ns = self.connections.get(&connection).map_or(0, |c| c.sent_ns);
             sent_ns + beat_ns
         };
-        self.timers
-            .arm(Timer::Connection(connection), next_ns.min(silence_ns));
+        self.timers.arm(
+            Timer::Connection(connection),
+            next_ns.min(silence_ns).min(stuck_ns),
+        );
     }
 
     fn heartbeat(&mut self, connection: u64) {

@@ -2,6 +2,8 @@
 //!
 //! Framing is not known here; a message is its stream, its body and its bulk.
 
+use super::connection::NOTIFICATION;
+use super::lending::LENT_BYTES;
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{Reader, Xdr, XdrError};
 use interweave_wire::protocol::*;
@@ -103,6 +105,8 @@ pub struct Outgoing {
     /// The encoded envelope and body.
     pub control: Vec<u8>,
     pub bulk: Bytes,
+    /// The bulk is a diff that is counted once, whoever is sent it [NOT-7].
+    pub lent: bool,
 }
 
 impl Outgoing {
@@ -135,6 +139,7 @@ impl Outgoing {
             segment,
             stream,
             control,
+            lent: bulk.len() >= LENT_BYTES,
             bulk,
         }
     }
@@ -145,9 +150,70 @@ impl Outgoing {
         Outgoing::new(MessageType::Error, stream, &ErrorReply { code, text })
     }
 
+    /// What its control part and its bulk count as while they wait.
+    pub fn kinds(&self) -> (Kind, Kind) {
+        let control = match self.stream & NOTIFICATION {
+            0 => Kind::Reply,
+            _ => Kind::Notification,
+        };
+        match self.lent {
+            true => (control, Kind::Lent),
+            false => (control, control),
+        }
+    }
+
     /// What it costs in the connection's outbound memory.
-    pub fn cost_bytes(&self) -> usize {
-        self.control.len() + self.bulk.len()
+    pub fn cost(&self) -> Backlog {
+        let (control, bulk) = self.kinds();
+        let mut cost = Backlog::default();
+        cost.add(control, MESSAGE_BYTES + self.control.len());
+        cost.add(bulk, self.bulk.len());
+        cost
+    }
+}
+
+/// What a message that waits takes besides its bytes: many small ones are bounded as well.
+pub const MESSAGE_BYTES: usize = 128;
+
+/// What bytes that wait to be sent count as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Asked for by the connection.
+    Reply,
+    Notification,
+    /// Of a diff that [NOT-7] bounds, whoever it is sent to.
+    Lent,
+}
+
+/// Bytes that wait to be sent on a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub all: usize,
+    /// Without lent diffs: what [NET-2] bounds over all connections.
+    pub kept: usize,
+    /// Of these, what answers requests.
+    pub replies: usize,
+}
+
+impl Backlog {
+    pub fn add(&mut self, kind: Kind, bytes: usize) {
+        self.all += bytes;
+        self.kept += if kind == Kind::Lent { 0 } else { bytes };
+        self.replies += if kind == Kind::Reply { bytes } else { 0 };
+    }
+
+    pub fn take(&mut self, kind: Kind, bytes: usize) {
+        self.all -= bytes;
+        self.kept -= if kind == Kind::Lent { 0 } else { bytes };
+        self.replies -= if kind == Kind::Reply { bytes } else { 0 };
+    }
+}
+
+impl std::ops::AddAssign for Backlog {
+    fn add_assign(&mut self, more: Backlog) {
+        self.all += more.all;
+        self.kept += more.kept;
+        self.replies += more.replies;
     }
 }
 

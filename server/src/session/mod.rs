@@ -24,6 +24,7 @@ mod segment;
 mod statistics;
 mod storing;
 mod timers;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
@@ -32,5 +33,5 @@ pub use absence::Absence;
 pub use config::Config;
 pub use engine::{Effect, Engine};
 pub use interweave_master::{Order, Tuning};
-pub use message::{Incoming, Outgoing, Request};
+pub use message::{Backlog, Incoming, Outgoing, Request};
 pub use statistics::{Reader, SegmentStatistics, Statistics};

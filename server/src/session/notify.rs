@@ -112,7 +112,7 @@ impl Engine {
         let Some(open) = c.open.get(&number) else {
             return false;
         };
-        c.backlog_bytes <= self.config.slow_bytes
+        !self.is_slow(c)
             && !open.behind
             && open.known.stamp == base
             && open
@@ -157,11 +157,11 @@ impl Engine {
         let Some((known, watch)) = self.due(connection, number) else {
             return;
         };
-        let slow_bytes = self.config.slow_bytes;
-        let Some(c) = self.connections.get_mut(&connection) else {
+        let slow = self.connections.get(&connection).map(|c| self.is_slow(c));
+        let (Some(slow), Some(c)) = (slow, self.connections.get_mut(&connection)) else {
             return;
         };
-        if c.backlog_bytes > slow_bytes {
+        if slow {
             if let Some(open) = c.open.get_mut(&number).filter(|open| !open.behind) {
                 open.behind = true;
                 c.behind.push(number);

@@ -401,7 +401,9 @@ impl Engine {
             more: described.more,
         };
         let type_ = MessageType::BlocksDescribed;
-        let reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
+        let mut reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
+        // However large, it is this connection's alone.
+        reply.lent = false;
         self.send(at.connection, reply);
         Ok(())
     }

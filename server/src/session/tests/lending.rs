@@ -110,7 +110,7 @@ fn not_7_a_connection_that_takes_what_it_is_sent_is_closed_last() {
     held.push(ask_for_all(&mut world, 3, segment));
     world.pass_talking(500, &[1, 2, 3, 4]);
     // 2 is slow, but 3 takes nothing at all.
-    world.engine.backlog(world.now_ns(), 2, 1000);
+    world.engine.backlog(world.now_ns(), 2, backlog(1000));
     write_big(&mut world, segment, 3);
     held.push(ask_for_all(&mut world, 4, segment));
     assert_eq!(world.closed, [3]);

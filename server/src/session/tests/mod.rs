@@ -8,14 +8,16 @@ mod random;
 mod releases;
 mod segments;
 mod sessions;
+mod waiting;
 
-use super::{Absence, Config, Effect, Engine, Incoming, Request};
+use super::{Absence, Backlog, Config, Effect, Engine, Incoming, Request};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use interweave_wire::varint;
 use interweave_wire::DiffBuilder;
+use std::collections::HashMap;
 
 pub const LEASE_MS: u32 = 10_000;
 pub const FIRST_FENCE: u64 = 5 << 32;
@@ -58,6 +60,8 @@ pub struct World {
     pub closed: Vec<u64>,
     /// These connections take nothing of what they are sent.
     pub stuck: Vec<u64>,
+    /// What waits on them.
+    waiting: HashMap<u64, Backlog>,
     last_stream: u32,
 }
 
@@ -80,6 +84,7 @@ impl World {
             asked: Vec::new(),
             closed: Vec::new(),
             stuck: Vec::new(),
+            waiting: HashMap::new(),
             last_stream: 0,
         }
     }
@@ -113,7 +118,7 @@ impl World {
                 let body = message.control[message.control.len() - reader.remaining()..].to_vec();
                 assert_eq!(envelope.bulk_bytes, message.bulk.len() as u64);
                 assert_eq!(envelope.stream, message.stream);
-                // Everything is on the wire at once, unless a test says otherwise.
+                let cost = message.cost();
                 self.sent.push(Sent {
                     connection,
                     type_: MessageType::try_from(envelope.type_).expect("a known type"),
@@ -121,9 +126,14 @@ impl World {
                     body,
                     bulk: message.bulk,
                 });
-                if !self.stuck.contains(&connection) {
-                    self.engine.backlog(self.now_ns(), connection, 0);
+                // Everything is on the wire at once, unless a test says otherwise.
+                let waiting = self.waiting.entry(connection).or_default();
+                match self.stuck.contains(&connection) {
+                    true => *waiting += cost,
+                    false => *waiting = Backlog::default(),
                 }
+                let waiting = *waiting;
+                self.engine.backlog(self.now_ns(), connection, waiting);
             }
             Effect::Close { connection } => self.closed.push(connection),
             Effect::Append {
@@ -279,6 +289,15 @@ impl World {
             acquire_reader(segment, have, CoherenceModel::Full),
         );
         answer.body::<ReaderAcquired>().now
+    }
+}
+
+/// So many bytes of notifications wait.
+pub fn backlog(bytes: usize) -> Backlog {
+    Backlog {
+        all: bytes,
+        kept: bytes,
+        replies: 0,
     }
 }
 

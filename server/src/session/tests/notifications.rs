@@ -180,7 +180,9 @@ fn not_2_what_was_pushed_to_a_waiting_writer_is_not_sent_again() {
 /// Says that the connection's socket takes nothing.
 fn stall(world: &mut World, connection: u64) {
     let bytes = 10 * world.engine.config().slow_bytes;
-    world.engine.backlog(world.now_ns(), connection, bytes);
+    world
+        .engine
+        .backlog(world.now_ns(), connection, backlog(bytes));
 }
 
 #[test]
@@ -193,7 +195,7 @@ fn not_6_a_slow_reader_gets_one_combined_diff_when_it_can_take_it() {
         world.write(1, segment, sequence);
     }
     assert!(pushes(&mut world, 2).is_empty(), "nothing is queued for it");
-    world.engine.backlog(world.now_ns(), 2, 0);
+    world.engine.backlog(world.now_ns(), 2, backlog(0));
     world.drain();
     assert_eq!(pushes(&mut world, 2), [(0, 5)]);
 }

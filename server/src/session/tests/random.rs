@@ -156,7 +156,9 @@ impl Game {
             _ => {
                 let bytes = self.random.below(2) as usize * (8 << 20);
                 let now_ns = self.world.now_ns();
-                self.world.engine.backlog(now_ns, connection, bytes);
+                self.world
+                    .engine
+                    .backlog(now_ns, connection, backlog(bytes));
                 self.world.drain();
             }
         }

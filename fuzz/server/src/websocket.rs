@@ -1,0 +1,53 @@
+//! What comes on a WebSocket after its head: frames of WebSockets that hold, or do not hold, frames of
+//! the protocol. What goes back is whole frames of both.
+
+use interweave_server::net;
+use interweave_wire::FrameDecoder;
+
+const HEAD: &[u8] = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+    Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+pub fn run(data: &[u8]) {
+    let answers = net::http_in_memory(&[HEAD, data].concat());
+    let end = answers.windows(4).position(|part| part == b"\r\n\r\n");
+    let end = end.expect("the head of the answer");
+    assert!(
+        answers.starts_with(b"HTTP/1.1 101"),
+        "a WebSocket is opened"
+    );
+    let mut rest = &answers[end + 4..];
+    while !rest.is_empty() {
+        rest = take_frame(rest);
+    }
+}
+
+/// A frame of the server: whole in itself, without a mask.
+fn take_frame(bytes: &[u8]) -> &[u8] {
+    let opcode = bytes[0] & 0xf;
+    assert!(
+        bytes[0] & 0xf0 == 0x80 && matches!(opcode, 2 | 8 | 10),
+        "frame {:02x}",
+        bytes[0]
+    );
+    let (length, rest) = match bytes[1] {
+        short @ 0..126 => (u64::from(short), &bytes[2..]),
+        126 => (
+            u64::from(u16::from_be_bytes([bytes[2], bytes[3]])),
+            &bytes[4..],
+        ),
+        127 => {
+            let long = bytes[2..10].try_into().expect("eight bytes");
+            (u64::from_be_bytes(long), &bytes[10..])
+        }
+        _ => panic!("a server masks nothing"),
+    };
+    let (payload, rest) = rest.split_at(length as usize);
+    if opcode == 2 {
+        let mut decoder = FrameDecoder::new(u64::MAX);
+        decoder.push(payload);
+        let message = decoder.next_message().expect("frames of the protocol");
+        assert!(message.is_some(), "one small message is one frame");
+    }
+    rest
+}

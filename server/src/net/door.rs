@@ -1,0 +1,209 @@
+//! Who may ask over HTTP.
+//!
+//! With no rules configured, a page of another site must not reach the server through the user's
+//! browser (promise P6): Host must name this host, so that no foreign name can be bound to it, and
+//! Origin, where a browser sends one, must be a page of this very server or one that is listed. Pages
+//! of other servers on this host are other sites.
+
+use axum::http::{header, HeaderMap, StatusCode, Uri};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Scheme, host and port of a page, as a browser sends them: `http://localhost:3000`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(String);
+
+impl FromStr for Origin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "{text:?} is not the origin of a page; write scheme, host and port, like \
+                 http://localhost:3000"
+            )
+        };
+        let lower = text.to_ascii_lowercase();
+        let authority = authority_of(&lower).ok_or_else(wrong)?;
+        let whole = authority.contains(['/', '?', '#', '@']) || authority.is_empty();
+        match whole || !authority.is_ascii() {
+            true => Err(wrong()),
+            false => Ok(Origin(lower)),
+        }
+    }
+}
+
+/// What a request needs to be let in.
+#[derive(Debug)]
+pub struct Door {
+    /// The server's own, of HTTP.
+    pub port: u16,
+    pub origins: Vec<Origin>,
+}
+
+impl Door {
+    /// Whether the request may be answered; else how it is refused.
+    pub fn admits(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+        let host = one_host(uri, headers).ok_or((
+            StatusCode::BAD_REQUEST,
+            "InterWeave: a request names its host once, in one Host header\n",
+        ))?;
+        if !is_this_host(&host) {
+            let text = "InterWeave: no rules are configured, so only pages and programs of this \
+                        host may ask: Host must be localhost, 127.0.0.1 or [::1]\n";
+            return Err((StatusCode::FORBIDDEN, text));
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            return Ok(());
+        };
+        let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
+        let several = headers.get_all(header::ORIGIN).iter().count() > 1;
+        if several || !self.admits_origin(&origin, &host) {
+            let text =
+                "InterWeave: no rules are configured, so only pages of this server may ask, \
+                        and those of --allow-origin ORIGIN\n";
+            return Err((StatusCode::FORBIDDEN, text));
+        }
+        Ok(())
+    }
+
+    /// A page of this server has its own port, or the one that a tunnel to it has, which is the one
+    /// that was asked.
+    fn admits_origin(&self, origin: &str, host: &str) -> bool {
+        let own = origin.strip_prefix("http://").is_some_and(|authority| {
+            let port = port_of(authority).unwrap_or(80);
+            authority == host || (port == self.port && is_this_host(authority))
+        });
+        own || self.origins.iter().any(|listed| listed.0 == origin)
+    }
+}
+
+/// The host that the request names, in small letters; None: it names none, or several.
+fn one_host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next()?.to_str().ok()?.to_ascii_lowercase();
+    let same = |authority: &str| authority.eq_ignore_ascii_case(&host);
+    let agreed = uri.authority().is_none_or(|named| same(named.as_str()));
+    (hosts.next().is_none() && agreed).then_some(host)
+}
+
+fn authority_of(origin: &str) -> Option<&str> {
+    let rest = origin.strip_prefix("http://");
+    rest.or(origin.strip_prefix("https://"))
+}
+
+/// A host, and the text of its port if it has one.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (name, Some(port)),
+        _ => (authority, None),
+    }
+}
+
+fn port_of(authority: &str) -> Option<u16> {
+    split_port(authority).1?.parse().ok()
+}
+
+/// `localhost` or a loopback address, with a port or without.
+fn is_this_host(authority: &str) -> bool {
+    let (name, _) = split_port(authority);
+    let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
+    let address = bare.unwrap_or(name).parse::<IpAddr>();
+    name == "localhost" || address.is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked_of(door: &Door, uri: &str, hosts: &[&str], origin: Option<&str>) -> u16 {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(header::HOST, host.parse().unwrap());
+        }
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let refused = door.admits(&uri.parse().unwrap(), &headers).err();
+        refused.map_or(200, |(status, _)| status.as_u16())
+    }
+
+    fn asked(host: &str, origin: Option<&str>) -> u16 {
+        let door = Door {
+            port: 7748,
+            origins: vec!["https://Notes.example".parse().unwrap()],
+        };
+        asked_of(&door, "/status", &[host], origin)
+    }
+
+    #[test]
+    fn programs_and_pages_of_this_server_may_ask() {
+        assert_eq!(asked("127.0.0.1:7748", None), 200);
+        assert_eq!(asked("LocalHost", None), 200);
+        assert_eq!(asked("localhost:7748", Some("http://localhost:7748")), 200);
+        assert_eq!(asked("127.0.0.1:7748", Some("http://localhost:7748")), 200);
+        assert_eq!(asked("[::1]:7748", Some("http://[::1]:7748")), 200);
+    }
+
+    #[test]
+    fn a_page_that_came_through_a_tunnel_may_ask_through_it() {
+        assert_eq!(asked("localhost:9000", Some("http://localhost:9000")), 200);
+        assert_eq!(asked("localhost:9000", Some("http://localhost:9001")), 403);
+    }
+
+    #[test]
+    fn pages_of_other_servers_of_this_host_may_not_ask() {
+        for origin in [
+            "http://localhost:3000",
+            "http://localhost",
+            "https://localhost:7748",
+            "http://127.0.0.1:7749",
+        ] {
+            assert_eq!(asked("localhost:7748", Some(origin)), 403, "{origin}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_sites_may_not_ask_unless_they_are_listed() {
+        for origin in [
+            "https://example.org",
+            "null",
+            "",
+            "http://localhost.example.org:7748",
+            "http://localhost:7748@example.org:7748",
+            "http://notes.example",
+        ] {
+            assert_eq!(asked("localhost:7748", Some(origin)), 403, "{origin}");
+        }
+        assert_eq!(asked("localhost:7748", Some("https://notes.example")), 200);
+    }
+
+    #[test]
+    fn a_name_that_was_rebound_to_this_host_may_not_ask() {
+        assert_eq!(asked("attacker.example:7748", None), 403);
+        let own = Some("http://attacker.example:7748");
+        assert_eq!(asked("attacker.example:7748", own), 403);
+    }
+
+    #[test]
+    fn a_host_is_named_once_and_the_same_everywhere() {
+        let door = Door {
+            port: 7748,
+            origins: Vec::new(),
+        };
+        let asked = |uri, hosts: &[&str]| asked_of(&door, uri, hosts, None);
+        assert_eq!(asked("/", &[]), 400);
+        assert_eq!(asked("/", &["localhost", "attacker.example"]), 400);
+        assert_eq!(asked("/", &["localhost", "localhost"]), 400);
+        assert_eq!(asked("http://attacker.example/", &["localhost"]), 400);
+        assert_eq!(asked("http://LOCALHOST:7748/", &["localhost:7748"]), 200);
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        for wrong in ["localhost:3000", "http://", "http://a/b", "ftp://a", "*"] {
+            assert!(wrong.parse::<Origin>().is_err(), "{wrong}");
+        }
+        assert!("http://[::1]:3000".parse::<Origin>().is_ok());
+    }
+}

@@ -1,0 +1,53 @@
+//! The server's HTTP without a socket: what a connection answers to bytes that came on it. For what
+//! tries the parsers with more than a network would bring.
+
+use super::door::Door;
+use super::http;
+use super::shell::Shell;
+use super::visits::Visits;
+use crate::session::{Config, Engine};
+use interweave_store::MemoryStore;
+use std::sync::Arc;
+use tokio::io::{duplex, split, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::{spawn_local, LocalSet};
+
+/// Bytes under way in one direction.
+const PIPE_BYTES: usize = 64 * 1024;
+const PORT: u16 = 7748;
+
+/// What a new server answers on one connection, which the peer has ended after these bytes.
+pub fn http_in_memory(words: &[u8]) -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let Ok(runtime) = runtime else {
+        return Vec::new();
+    };
+    LocalSet::new().block_on(&runtime, converse(words))
+}
+
+async fn converse(words: &[u8]) -> Vec<u8> {
+    let (stored, _) = unbounded_channel();
+    let store = Box::new(MemoryStore::default());
+    let shell = Shell::new(Engine::new(Config::default()), store, stored, 1);
+    let door = Arc::new(Door {
+        port: PORT,
+        origins: Vec::new(),
+    });
+    let (app, asked) = http::app(door);
+    let answering = spawn_local(http::answer(shell.clone(), asked));
+    let (ours, theirs) = duplex(PIPE_BYTES);
+    let visit = Visits::default().begin();
+    spawn_local(http::converse(theirs, app, visit));
+    let (mut reader, mut writer) = split(ours);
+    let mut answers = Vec::new();
+    let saying = async {
+        // The server may have had enough of it before.
+        let _ = writer.write_all(words).await;
+        let _ = writer.shutdown().await;
+    };
+    let (_, _) = tokio::join!(saying, reader.read_to_end(&mut answers));
+    answering.abort();
+    answers
+}
