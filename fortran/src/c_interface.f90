@@ -196,6 +196,14 @@ module interweave_c
       integer(c_int) :: answer
     end function c_on_change
 
+    function c_on_connection(h, f, arg) bind(C, name="IW_on_connection") result(answer)
+      import :: c_funptr, c_int, c_ptr
+      type(c_ptr), value :: h
+      type(c_funptr), value :: f
+      type(c_ptr), value :: arg
+      integer(c_int) :: answer
+    end function c_on_connection
+
     function c_event_fd() bind(C, name="IW_event_fd") result(answer)
       import :: c_int
       integer(c_int) :: answer

@@ -63,6 +63,11 @@ module interweave_constants
   integer(c_int), parameter :: IW_TEMPORAL = 5
   integer(c_int), parameter :: IW_DIFF = 6
 
+  ! What IW_on_connection tells.
+  integer(c_int), parameter :: IW_CONNECTED = 1
+  integer(c_int), parameter :: IW_DISCONNECTED = 2
+  integer(c_int), parameter :: IW_LOST = 3
+
   ! An open segment; closed, or never opened, while `address` is null.
   type :: IW_handle_t
     type(c_ptr) :: address = c_null_ptr

@@ -20,7 +20,8 @@ module interweave
   public :: IW_set_coherence, IW_set_coherence_fn, IW_refresh, IW_staleness
   public :: IW_malloc, IW_malloc_named, IW_malloc_array, IW_free, IW_assign, IW_next_block
   public :: IW_describe_block
-  public :: IW_ptr_to_mip, IW_mip_to_ptr, IW_on_change, IW_event_fd, IW_dispatch
+  public :: IW_ptr_to_mip, IW_mip_to_ptr, IW_on_change, IW_on_connection
+  public :: IW_event_fd, IW_dispatch
   public :: IW_stats, IW_set_log, IW_errno, IW_strerror
   public :: IW_array, IW_text, IW_set_text
   ! Of interweave_constants.
@@ -32,6 +33,7 @@ module interweave
   public :: IW_EREAD_ONLY, IW_ESTALE, IW_ESTOPPING, IW_EREMOVED, IW_EDAMAGED, IW_ECANCELLED
   public :: IW_EINTERNAL, IW_ESEGMENT_LOST
   public :: IW_CREATE, IW_READ_ONLY, IW_MEMORY, IW_WRITTEN, IW_SYNCED, IW_FRESH
+  public :: IW_CONNECTED, IW_DISCONNECTED, IW_LOST
   public :: IW_FULL, IW_STRICT, IW_NULL, IW_DELTA, IW_TEMPORAL, IW_DIFF, IW_wide, IW_on_64, IW_on_32
   public :: IW_on_i386, IW_handle_t, IW_sequence_t, IW_stats_t, IW_block_t, IW_copy_state, IW_char, IW_uchar
   public :: IW_short, IW_ushort, IW_int, IW_uint, IW_hyper, IW_uhyper, IW_float, IW_double, IW_bool
@@ -356,6 +358,17 @@ contains
 
     status = c_on_change(h%address, f, given(arg))
   end function IW_on_change
+
+  ! f: c_funloc of `subroutine f(h, state, arg) bind(C)` with a type(c_ptr), an integer(c_int) (IW_CONNECTED,
+  ! IW_DISCONNECTED or IW_LOST) and a type(c_ptr), all by value; c_null_funptr ends it.
+  function IW_on_connection(h, f, arg) result(status)
+    type(IW_handle_t), intent(in) :: h
+    type(c_funptr), value :: f
+    type(c_ptr), intent(in), optional :: arg
+    integer(c_int) :: status
+
+    status = c_on_connection(h%address, f, given(arg))
+  end function IW_on_connection
 
   function IW_event_fd() result(descriptor)
     integer(c_int) :: descriptor

@@ -62,10 +62,11 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
               came_back_other + ("block " + std::to_string(serial) + " is not the same in it")};
     }
   }
+  UnreachableBlocks unreachable;
   if (!update.foreign_references().empty()) {
     const std::uint64_t before = changes_;
     lock.unlock();
-    ask_for_foreign(update, describe, resolver);
+    ask_for_foreign(update, describe, resolver, unreachable);
     lock.lock();
     if (changes_ != before) {
       if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
@@ -73,13 +74,39 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
   }
   diff::CachedCopy copy = parts();
   types_replaced();
+  if (update.is_complete()) unreachable_.clear();
+  for (const auto& [url, serials] : unreachable.all()) {
+    const std::vector<std::uint64_t> row(serials.begin(), serials.end());
+    unreachable_.note(url, row);
+  }
   Result applied = update.apply(copy, resolver, swizzle::StubArena::program(), diff_options());
   damaged = !applied.ok();
   return applied;
 }
 
+bool Copy::has_unreachable() {
+  const std::lock_guard lock(mutex_);
+  return !unreachable_.is_empty();
+}
+
+// As in apply(), others may describe blocks of this copy while servers are asked.
+Result Copy::heal(const Describe& describe, swizzle::Resolver& resolver) {
+  std::unique_lock lock(mutex_);
+  const std::vector<UnreachableBlocks::Target> targets = unreachable_.all();
+  lock.unlock();
+  for (const auto& [url, serials] : targets) describe(url, {serials.begin(), serials.end()});
+  lock.lock();
+  std::set<std::string> answered;
+  for (const auto& [url, serials] : targets) {
+    if (resolver.why_missing(url) == swizzle::StubReason::unreachable) continue;
+    answered.insert(url.text());
+    unreachable_.forget(url);
+  }
+  return answered.empty() ? Result{} : heal_stubs(*heap_, slots_, resolver, answered);
+}
+
 void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
-                           swizzle::Resolver& resolver) {
+                           swizzle::Resolver& resolver, UnreachableBlocks& unreachable) {
   std::map<std::uint16_t, std::vector<std::uint64_t>> missing;
   const swizzle::SlotTable& slots = update.slots() != nullptr ? *update.slots() : slots_;
   for (const diff::ForeignReference& reference : update.foreign_references()) {
@@ -90,7 +117,13 @@ void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
     if (heap != nullptr && heap->find(reference.serial, block)) continue;
     missing[reference.slot].push_back(reference.serial);
   }
-  for (auto& [slot, serials] : missing) describe(*slots.url_of(slot), std::move(serials));
+  for (const auto& [slot, serials] : missing) {
+    const types::Url& url = *slots.url_of(slot);
+    describe(url, serials);
+    if (resolver.why_missing(url) == swizzle::StubReason::unreachable) {
+      unreachable.note(url, serials);
+    }
+  }
 }
 
 Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver) {

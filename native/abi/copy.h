@@ -16,6 +16,7 @@
 
 #include "abi/changes.h"
 #include "abi/optimisations.h"
+#include "abi/stub_healing.h"
 #include "diff/collect.h"
 #include "diff/update.h"
 #include "interweave/type_table.h"
@@ -72,6 +73,9 @@ class Copy {
                swizzle::Resolver& resolver, bool& damaged);
   // Space for blocks that a server described (a diff without data).
   Result describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver);
+  // Whether pointers are stubs because a server could not be asked; and asks again [STUB-1].
+  [[nodiscard]] bool has_unreachable();
+  Result heal(const Describe& describe, swizzle::Resolver& resolver);
   // Finds stores made outside a lock and undoes them.
   Result undo_strays(std::vector<Stray>& strays, std::uint64_t& pages);
 
@@ -103,7 +107,7 @@ class Copy {
   explicit Copy(const types::Url& url) : slots_(url) {}
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
   void ask_for_foreign(const diff::Update& update, const Describe& describe,
-                       swizzle::Resolver& resolver);
+                       swizzle::Resolver& resolver, UnreachableBlocks& unreachable);
   // copy_owned.cc
   bool may_have_owned_fields();
   void types_replaced();
@@ -122,6 +126,7 @@ class Copy {
   bool has_owning_types_ = false;    // among these
   bool has_char_sequences_ = false;  // likewise
   swizzle::SlotTable slots_;
+  UnreachableBlocks unreachable_;
 };
 
 }  // namespace iw::abi

@@ -188,6 +188,8 @@ class Segment : public Listener {
   void give_back_strict(Lock& lock);
   void look_for_strays(Lock& lock);
   void undo_strays();
+  [[nodiscard]] bool may_heal(std::int64_t now_ns) const;
+  void heal_stubs(Lock& lock);
 
   // segment_writer.cc
   Result ask_for_writer(const Wish& wish);
@@ -281,6 +283,8 @@ class Segment : public Listener {
   std::thread::id calling_;             // a callback runs there now
 
   std::int64_t strays_due_ns_ = 0;  // when an acquire looks for them again
+  bool has_unreachable_ = false;    // as the copy says
+  std::int64_t heal_due_ns_ = 0;    // when an acquire asks for what is unreachable again
 
   IW_stats_t stats_{};
 };

@@ -315,7 +315,7 @@ void Segment::set_connection_fn(IW_connection_fn function, void* arg) {
 }
 
 IW_connection_t Segment::connection_state() const {
-  if (life_.is_lost()) return IW_SEGMENT_LOST;
+  if (life_.is_lost()) return IW_LOST;
   return life_.is_open() ? IW_CONNECTED : IW_DISCONNECTED;
 }
 

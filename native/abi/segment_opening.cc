@@ -321,6 +321,7 @@ void Segment::drop_copy(Lock& lock) {
   bound_ = {};
   state_ = session::CopyState{};
   subscription_ = session::Subscription{};
+  has_unreachable_ = false;
   stats_ = {};
 }
 

@@ -21,6 +21,9 @@ namespace {
 constexpr std::uint64_t least_credit_bytes = 1 << 20;
 // Between two looks for stray stores.
 constexpr std::int64_t least_stray_pause_ns = 100'000;
+// Between two attempts to reach the targets of stubs, and how long one may take.
+constexpr std::int64_t least_heal_pause_ns = 10'000'000;
+constexpr std::int64_t heal_patience_ns = 1'000'000'000;
 
 std::string hexadecimal(const void* address) {
   std::array<char, 2 + 2 * sizeof address + 1> text;
@@ -60,7 +63,8 @@ Result Segment::acquire_reader(const Wish& wish) {
   const std::int64_t began_ns = now_ns();
   Lock lock(mutex_);
   if (life_.is_lost()) return lost();
-  const bool is_free = !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_;
+  const bool is_free =
+      !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_ && !may_heal(began_ns);
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
     enter_reader(lock, false);
@@ -83,6 +87,7 @@ void Segment::enter_reader(Lock&, bool is_strict) {
 Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns) {
   bool is_updated = false;
   bool is_strict = false;
+  bool has_healed = false;
   while (true) {
     if (exclusive_ || waiting_exclusive_ > 0 || asking_) {
       if (wait(lock, wish)) continue;
@@ -97,6 +102,14 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     }
     if (now_ns() >= strays_due_ns_ && readers_ == 0) {
       look_for_strays(lock);
+      continue;
+    }
+    const bool heals = may_heal(now_ns()) || (has_unreachable_ && wish.fresh && !has_healed);
+    if (heals && readers_ == 0) {
+      has_healed = true;
+      exclusive_ = true;
+      heal_stubs(lock);
+      leave_exclusive();
       continue;
     }
     const bool must_ask = wish.fresh && !is_updated;
@@ -212,6 +225,8 @@ Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
       state_.drop_staged();
     }
   }
+  has_unreachable_ = copy_->has_unreachable();
+  if (result.ok() && may_heal(now_ns())) heal_stubs(lock);
   const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
   if (credit_bytes > 0 && live_ != nullptr) {
     const protocol::credit credit{number_, credit_bytes};
@@ -233,6 +248,28 @@ void Segment::look_for_strays(Lock& lock) {
   lock.lock();
   strays_due_ns_ = ended_ns + std::max(least_stray_pause_ns, 100 * (ended_ns - began_ns));
   leave_exclusive();
+}
+
+// [STUB-1]
+bool Segment::may_heal(std::int64_t now_ns) const {
+  return has_unreachable_ && now_ns >= heal_due_ns_;
+}
+
+// By the thread that is exclusive, with the mutex, which is given up meanwhile. What cannot be
+// healed is tried again, so often that it costs at most a hundredth of the time.
+void Segment::heal_stubs(Lock& lock) {
+  lock.unlock();
+  const std::int64_t began_ns = now_ns();
+  HeapResolver resolver(runtime_);
+  const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+    resolver.asked(url, runtime_.describe(url, std::move(serials), began_ns + heal_patience_ns));
+  };
+  const Result healed = copy_->heal(describe, resolver);
+  if (!healed) report(healed.code, name_ + ": pointers stay stubs: " + healed.text);
+  const std::int64_t ended_ns = now_ns();
+  lock.lock();
+  has_unreachable_ = copy_->has_unreachable();
+  heal_due_ns_ = ended_ns + std::max(least_heal_pause_ns, 100 * (ended_ns - began_ns));
 }
 
 // By the thread that is exclusive, without the mutex [COPY-1].

@@ -310,7 +310,7 @@ IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
 typedef enum IW_connection {
   IW_CONNECTED = 1,    /* the segment is open at its server (again) */
   IW_DISCONNECTED = 2, /* the connection is lost; the library tries to make another */
-  IW_SEGMENT_LOST = 3  /* the server came back without the segment: locks fail, see IW_rl_acquire */
+  IW_LOST = 3          /* the server came back without the segment: locks fail, see IW_rl_acquire */
 } IW_connection_t;
 
 /* Called when the segment's connection is lost, when there is another, and when the segment is

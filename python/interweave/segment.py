@@ -19,11 +19,14 @@ from ._core import Place
 from .coherence import FULL, Coherence, CopyState, Model
 from .declare import table_of
 from .errors import (
-    BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, UnknownType, WouldDeadlock)
+    BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, SegmentLost, UnknownType,
+    WouldDeadlock)
 from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
 from .objects import Reference
 from .views import end_writing
 
+# IW_connection_t
+CONNECTION_STATES = {1: "connected", 2: "disconnected", 3: "lost"}
 DURABILITY = {None: 0, "memory": 1, "written": 2, "synced": 3}
 
 
@@ -205,7 +208,7 @@ class Segment:
         self.url = url
         self.identity: int = self._core.identity
         self._coherence = coherence
-        self._listeners: Dict[int, Callable[[int], None]] = {}
+        self._listeners: Dict[str, Dict[int, Callable[[int], None]]] = {"change": {}, "connection": {}}
         self._followers: Set["Changes"] = set()
 
     # ---- opening and closing ----
@@ -213,8 +216,9 @@ class Segment:
     def close(self) -> None:
         """What was taken from it may still be kept: objects then say that it is closed, arrays show something old."""
         if not self._core.is_closed:
-            self._listeners.clear()
-            _tell_changes(self)
+            for kind, listeners in self._listeners.items():
+                listeners.clear()
+                _tell(self, kind)
             for changes in list(self._followers):
                 changes._end_soon()
             if self._core.ends_writing_at_close():
@@ -406,19 +410,30 @@ class Segment:
         """Calls `call(version)` when the server announces a version that makes the copy not recent enough, on a thread
         of the library's that holds no lock. Gives a function that ends it. What was announced before is not again:
         look at the segment once after this call, then wait."""
+        return self._listen("change", call)
+
+    def on_connection(self, call: Callable[[str], None]) -> Callable[[], None]:
+        """Calls `call(state)` when the connection to the segment's server is lost ("disconnected"), when there is
+        another ("connected"), and when the server came back without the segment ("lost"); where on_change calls. Gives
+        a function that ends it. While anybody listens the library reconnects by itself."""
+        return self._listen("connection", lambda state: call(CONNECTION_STATES[state]))
+
+    def _listen(self, kind: str, call: Callable[[int], None]) -> Callable[[], None]:
         self._need_open()
+        listeners = self._listeners[kind]
         number = next(_numbers)
-        self._listeners[number] = call
-        _tell_changes(self)
+        listeners[number] = call
+        _tell(self, kind)
 
         def end() -> None:
-            if self._listeners.pop(number, None) is not None and not self._core.is_closed:
-                _tell_changes(self)
+            if listeners.pop(number, None) is not None and not self._core.is_closed:
+                _tell(self, kind)
         return end
 
     def changes(self) -> "Changes":
         """For asyncio: `async for version in segment.changes():`. Versions newer than the copy; of those that come
-        faster than they are taken, the newest."""
+        faster than they are taken, the newest; also those that were made while there was no connection. Raises
+        SegmentLost when the server came back without the segment."""
         return Changes(self)
 
 
@@ -430,7 +445,9 @@ class Changes(AsyncIterator[int]):
         self._news = asyncio.Event()  # stays set from the end on
         self._newest = 0
         self._segment = segment
+        self._is_lost = False
         self._end: Optional[Callable[[], None]] = segment.on_change(self._tell)
+        self._end_connection = segment.on_connection(self._tell_connection)
         segment._followers.add(self)
         known = segment.stats
         if known.newest_known > known.version:  # announced before anybody asked: it will not be again
@@ -438,6 +455,14 @@ class Changes(AsyncIterator[int]):
 
     def _tell(self, version: int) -> None:
         self._soon(lambda: self._take(version))
+
+    def _tell_connection(self, state: str) -> None:
+        if state == "lost":
+            self._soon(self._lose)
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        self._finish()
 
     def _end_soon(self) -> None:
         self._soon(self._finish)
@@ -457,6 +482,7 @@ class Changes(AsyncIterator[int]):
     def _finish(self) -> None:
         if self._end is not None:
             self._end()
+            self._end_connection()
             self._end = None
             self._segment._followers.discard(self)
             self._news.set()
@@ -466,6 +492,10 @@ class Changes(AsyncIterator[int]):
 
     async def __anext__(self) -> int:
         await self._news.wait()
+        if self._is_lost:
+            self._is_lost = False
+            raise SegmentLost(f"{self._segment.url}: the server came back without what this process had of the segment; "
+                              "close it and open it again [SEGMENT_LOST]")
         if self._end is None:
             raise StopAsyncIteration
         self._news.clear()
@@ -475,26 +505,28 @@ class Changes(AsyncIterator[int]):
         self._finish()
 
 
-# By segment, since every opening of a URL shares the copy and its callback.
-_hearers: Dict[int, List[Segment]] = {}
+# By kind of call and segment, since every opening of a URL shares the copy and its callbacks.
+_hearers: Dict[Tuple[str, int], List[Segment]] = {}
 _numbers = itertools.count()
 
 
-def _tell_changes(segment: Segment) -> None:
-    """Begins or ends the library's call, after the segment's listeners have changed."""
-    hearers = [one for one in _hearers.get(segment.identity, []) if one is not segment]
-    if segment._listeners:
+def _tell(segment: Segment, kind: str) -> None:
+    """Begins or ends the library's call, after the segment's listeners of that kind have changed."""
+    key = (kind, segment.identity)
+    hearers = [one for one in _hearers.get(key, []) if one is not segment]
+    if segment._listeners[kind]:
         hearers.append(segment)
-    was_heard = bool(_hearers.get(segment.identity))
-    _hearers[segment.identity] = hearers
+    was_heard = bool(_hearers.get(key))
+    _hearers[key] = hearers
     if bool(hearers) == was_heard:
         return
 
-    def call(version: int) -> None:
-        for hearer in list(_hearers.get(segment.identity, [])):
-            for listener in list(hearer._listeners.values()):
-                listener(version)
-    segment._core.set_on_change(call if hearers else None)
+    def call(what: int) -> None:
+        for hearer in list(_hearers.get(key, [])):
+            for listener in list(hearer._listeners[kind].values()):
+                listener(what)
+    begin = segment._core.set_on_change if kind == "change" else segment._core.set_on_connection
+    begin(call if hearers else None)
 
 
 def _opened(url: str) -> Segment:

@@ -102,6 +102,17 @@ extern "C" void changed(IW_handle_t, std::uint64_t version, void* arg) {
   }
 }
 
+extern "C" void connection_changed(IW_handle_t, IW_connection_t connection, void* arg) {
+  const nb::gil_scoped_acquire one_runs;
+  const nb::object call = static_cast<State*>(arg)->on_connection;
+  if (!call.is_valid() || call.is_none()) return;
+  try {
+    call(static_cast<int>(connection));
+  } catch (nb::python_error& raised) {
+    raised.discard_as_unraisable("interweave: a function told of the connection");
+  }
+}
+
 void need_open(const State* state) {
   if (state->openings.load() == 0) throw Failure{IW_ENOT_OPEN, "the segment was closed [NOT_OPEN]"};
 }
@@ -136,12 +147,14 @@ void forget_holds() { all_holds().clear(); }
 
 void end_callbacks() {
   for (const auto& [handle, state] : states()) {
-    if (!state->on_change.is_valid()) continue;
+    if (!state->on_change.is_valid() && !state->on_connection.is_valid()) continue;
     {
       nb::gil_scoped_release others_run;
       IW_on_change(handle, nullptr, nullptr);
+      IW_on_connection(handle, nullptr, nullptr);
     }
     state->on_change.reset();
+    state->on_connection.reset();
   }
 }
 
@@ -336,6 +349,15 @@ void Segment::set_on_change(nb::object call) {
   waiting([&] { return IW_on_change(h, is_wanted ? changed : nullptr, state); });
 }
 
+void Segment::set_on_connection(nb::object call) {
+  const IW_handle_t h = handle();
+  const bool is_wanted = !call.is_none();
+  nb::object before = std::move(state_->on_connection);
+  if (is_wanted) state_->on_connection = std::move(call);
+  State* const state = state_;
+  waiting([&] { return IW_on_connection(h, is_wanted ? connection_changed : nullptr, state); });
+}
+
 void bind_segment(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Segment>(module, "Segment")
@@ -362,7 +384,8 @@ void bind_segment(nb::module_& module) {
       .def("version", &Segment::version)
       .def("staleness", &Segment::staleness)
       .def("stats", &Segment::stats)
-      .def("set_on_change", &Segment::set_on_change, "call"_a.none());
+      .def("set_on_change", &Segment::set_on_change, "call"_a.none())
+      .def("set_on_connection", &Segment::set_on_connection, "call"_a.none());
   module.def("this_is_main_thread", [] { main_thread = std::this_thread::get_id(); });
   module.def("forget_holds", &forget_holds);
   module.def("end_callbacks", &end_callbacks);

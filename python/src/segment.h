@@ -24,8 +24,9 @@ struct State {
   IW_handle_t handle = nullptr;
   std::atomic<std::uint64_t> epoch{1};
   std::atomic<std::uint32_t> openings{0};
-  nb::object on_change;  // called with the version, on the library's thread
-  nb::object model;      // of coherence, as the package told the library; null: the first one, Full
+  nb::object on_change;      // called with the version, on the library's thread
+  nb::object on_connection;  // called with the IW_connection_t, likewise
+  nb::object model;  // of coherence, as the package told the library; null: the first one, Full
 };
 
 // What the calling thread holds of a segment.
@@ -79,6 +80,7 @@ class Segment {
   [[nodiscard]] double staleness() const;
   [[nodiscard]] nb::dict stats() const;
   void set_on_change(nb::object call);
+  void set_on_connection(nb::object call);
 
  private:
   [[nodiscard]] IW_handle_t handle() const;

@@ -1,7 +1,11 @@
 """Hearing of new versions."""
 
 import asyncio
+import queue
 import threading
+
+import pytest
+from conftest import Server
 
 import interweave
 
@@ -153,3 +157,80 @@ def test_the_empty_segment_is_no_news(segment, agent):
         return await waiting
 
     assert asyncio.run(asyncio.wait_for(first(), 30)) in (1, 2)
+
+
+@pytest.fixture
+def restarted(tmp_path, agent):
+    """A segment with one block, its agent, and what restarts its server, by the kind of store."""
+    class Restarted:
+        def begin(self, store):
+            self.store = str(tmp_path) if store == "disk" else store
+            self.server = Server(store=self.store)
+            self.url = f"{self.server.address}/kept"
+            agent.do(f"open {self.url} 30")
+            for command in ("wl", "make n 1", "release"):
+                agent.do(command)
+            self.segment = interweave.open(self.url)
+            with self.segment.read():
+                pass
+            return self.segment
+
+        def restart(self):
+            self.server.kill()
+            self.server = Server(self.server.address, store=self.store)
+
+    one = Restarted()
+    yield one
+    one.segment.close()
+    one.server.kill()
+
+
+def test_asyncio_hears_of_versions_made_after_a_restart(restarted, agent):
+    """[CONN-1, CONN-2]"""
+    segment = restarted.begin("disk")
+
+    async def follow():
+        changes = segment.changes()
+        restarted.restart()
+        agent.do("add n 0 3")
+        async for version in changes:
+            with segment.read():
+                if segment["n"][0] == 3:
+                    return version
+
+    assert asyncio.run(asyncio.wait_for(follow(), 60)) == 4
+
+
+def test_a_function_is_told_of_the_connection(restarted):
+    """[CONN-3]"""
+    segment = restarted.begin("disk")
+    told = queue.Queue()
+    segment.on_connection(told.put)
+    restarted.server.kill()
+    assert told.get(timeout=60) == "disconnected"
+    restarted.restart()
+    assert told.get(timeout=60) == "connected"
+
+
+def test_a_lost_segment_ends_the_wait_and_every_lock_until_it_is_opened_again(restarted):
+    """[LOST-4, LOST-6]"""
+    segment = restarted.begin("memory")
+
+    async def follow():
+        changes = segment.changes()
+        restarted.restart()
+        await anext(changes)
+
+    with pytest.raises(interweave.SegmentLost):
+        asyncio.run(asyncio.wait_for(follow(), 60))
+    with pytest.raises(interweave.SegmentLost), segment.read():
+        pass
+    with pytest.raises(interweave.SegmentLost), segment.write():
+        pass
+    with interweave.open(restarted.url) as again:
+        with again.write():
+            again.new(interweave.Int, name="n", value=5)
+        with again.read():
+            assert again["n"][0] == 5
+    with pytest.raises(interweave.SegmentLost), segment.read():
+        pass

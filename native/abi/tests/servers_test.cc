@@ -222,5 +222,80 @@ TEST_F(Servers, AKilledServerServesTypesNamesAndPointersAgain) {
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
+// A segment here leads to one of a server that is away when the pointer arrives.
+class HealedStubs : public Servers {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(here_.good() && there_.good());
+    url_ = here_.url("/from");
+    const IW_handle_t far = IW_open_segment(there_.url("/to").c_str());
+    const IW_handle_t near = IW_open_segment(url_.c_str());
+    ASSERT_TRUE(far != nullptr && near != nullptr) << IW_strerror();
+    ASSERT_EQ(IW_wl_acquire(far), 0) << IW_strerror();
+    ASSERT_EQ(IW_wl_acquire(near), 0) << IW_strerror();
+    auto* const target = static_cast<Stop*>(IW_malloc_named(far, &stop_type, "target"));
+    auto* const row = static_cast<Stop*>(IW_malloc_array(near, &stop_type, 5, "row"));
+    ASSERT_TRUE(target != nullptr && row != nullptr) << IW_strerror();
+    target->key = 42;
+    row[3].next = target;
+    ASSERT_EQ(IW_wl_release(far), 0) << IW_strerror();
+    ASSERT_EQ(IW_wl_release(near), 0) << IW_strerror();
+    ASSERT_EQ(IW_close_segment(far), 0) << IW_strerror();
+    ASSERT_EQ(IW_close_segment(near), 0) << IW_strerror();
+    there_.kill();
+    near_ = IW_open_segment(url_.c_str());
+    ASSERT_NE(near_, nullptr) << IW_strerror();
+    ASSERT_EQ(IW_rl_acquire(near_), 0) << IW_strerror();
+    row_ = static_cast<Stop*>(IW_mip_to_ptr((url_ + "#row").c_str()));
+    ASSERT_NE(row_, nullptr) << IW_strerror();
+    stub_ = row_[3].next;
+    ASSERT_NE(stub_, nullptr);
+    ASSERT_EQ(IW_rl_release(near_), 0);
+  }
+  void TearDown() override { EXPECT_EQ(IW_close_segment(near_), 0) << IW_strerror(); }
+
+  // Under a lock of near_.
+  void expect_healed() {
+    ASSERT_NE(row_[3].next, stub_);
+    EXPECT_EQ(row_[3].next, IW_mip_to_ptr((there_.url("/to") + "#target").c_str()));
+    const IW_handle_t far = IW_open_segment(there_.url("/to").c_str());
+    ASSERT_NE(far, nullptr) << IW_strerror();
+    ASSERT_EQ(IW_rl_acquire(far), 0) << IW_strerror();
+    EXPECT_EQ(row_[3].next->key, 42);
+    ASSERT_EQ(IW_rl_release(far), 0);
+    EXPECT_EQ(IW_close_segment(far), 0) << IW_strerror();
+  }
+
+  const TemporaryDirectory store_;
+  Server here_;
+  Server there_{{"--store", store_.path()}};
+  std::string url_;
+  IW_handle_t near_ = nullptr;
+  Stop* row_ = nullptr;
+  const Stop* stub_ = nullptr;
+};
+
+TEST_F(HealedStubs, Stub1AFreshAcquireGivesAPointerItsAddressOnceTheServerIsBack) {
+  ASSERT_EQ(IW_rl_acquire_for(near_, 30, IW_FRESH), 0) << IW_strerror();
+  EXPECT_EQ(row_[3].next, stub_) << "the server is still away";
+  ASSERT_EQ(IW_rl_release(near_), 0);
+  there_.start();
+  ASSERT_EQ(IW_rl_acquire_for(near_, 30, IW_FRESH), 0) << IW_strerror();
+  expect_healed();
+  EXPECT_EQ(IW_version(near_), 1u);
+  ASSERT_EQ(IW_rl_release(near_), 0);
+}
+
+TEST_F(HealedStubs, Stub1APlainAcquireDoesSoonAfter) {
+  there_.start();
+  do {
+    ASSERT_EQ(IW_rl_acquire(near_), 0) << IW_strerror();
+    if (row_[3].next != stub_) break;
+    ASSERT_EQ(IW_rl_release(near_), 0);
+  } while (true);
+  expect_healed();
+  ASSERT_EQ(IW_rl_release(near_), 0);
+}
+
 }  // namespace
 }  // namespace iw::test
