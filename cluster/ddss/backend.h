@@ -18,6 +18,13 @@ enum class Hold : std::uint32_t { exclusive, shared };
 // What a get asks for.
 enum class Which : std::uint32_t { current, if_newer, exactly };
 
+// What is done at once to a word: `value` is added, or put in the place of `expected`.
+struct Atomic {
+  bool is_swap = false;
+  std::uint64_t value = 0;
+  std::uint64_t expected = 0;
+};
+
 // Why a backend could not be opened. `why`: for people; empty if the error says all that is known.
 struct Failure {
   int error = 0;
@@ -48,6 +55,9 @@ class Backend {
   virtual int get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
                   std::uint64_t* version) = 0;
   virtual int put(Key key, std::size_t offset, std::span<const std::byte> from) = 0;
+  virtual int change(Key key, std::size_t offset, const Atomic& what, std::uint64_t* before) = 0;
+  virtual int barrier(Key key, int count) = 0;
+  virtual int local(Key key, void** data) = 0;
   virtual int version(Key key, std::uint64_t* version) = 0;
   virtual int start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>* started) = 0;
   virtual int start_put(Key key, std::span<const std::byte> from,

@@ -30,6 +30,9 @@ enum class Call : std::uint32_t {
   is_onesided,
   get,
   put,
+  fetch_add,
+  compare_swap,
+  barrier,
   version,
   lock,
   unlock,
@@ -43,8 +46,8 @@ struct Request {
   Which which = Which::current;
   Key key = 0;
   std::uint64_t offset = 0;
-  std::uint64_t nbytes = 0;  // of the slot's data, or of what is allocated
-  std::uint64_t version = 0;
+  std::uint64_t nbytes = 0;   // of the slot's data, or of what is allocated; compare_swap: expected
+  std::uint64_t version = 0;  // fetch_add, compare_swap: the value
   Hold hold = Hold::exclusive;
   std::int32_t may_wait = 0;
   std::int32_t count = 0;
@@ -62,7 +65,7 @@ struct Answer {
   std::int32_t was_created = 0;
   std::int32_t node = 0;
   Key key = 0;
-  std::uint64_t word = 0;  // a version, or the lock's
+  std::uint64_t word = 0;  // a version, the lock's, or what a word was before
 };
 
 enum class SlotState : std::uint32_t { asked, answered, given_up };

@@ -254,6 +254,25 @@ int Client::put(Key key, std::size_t offset, std::span<const std::byte> from) {
   return mine->call(request_of(Call::put, key, offset, from.size()), from, {}, nullptr);
 }
 
+int Client::change(Key key, std::size_t offset, const Atomic& what, std::uint64_t* before) {
+  Request request = request_of(what.is_swap ? Call::compare_swap : Call::fetch_add, key);
+  request.offset = offset;
+  request.nbytes = what.expected;
+  request.version = what.value;
+  Answer answer;
+  const int error = call(request, &answer);
+  if (error == 0) *before = answer.word;
+  return error;
+}
+
+int Client::barrier(Key key, int count) {
+  Request request = request_of(Call::barrier, key);
+  request.count = count;
+  return call(request, nullptr);
+}
+
+int Client::local(Key, void**) { return DDSS_ENOTLOCAL; }
+
 int Client::word(Call what, Key key, std::uint64_t* word) {
   Answer answer;
   const int error = call(request_of(what, key), &answer);

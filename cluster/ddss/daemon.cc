@@ -166,6 +166,13 @@ Answer Daemon::call(const Request& request, std::byte* data) {
     case Call::is_onesided:
       answer.result = node_.is_onesided(request.key);
       break;
+    case Call::fetch_add:
+    case Call::compare_swap:
+      answer.result = change(request, &answer.word);
+      break;
+    case Call::barrier:
+      answer.result = node_.barrier(request.key, request.count);
+      break;
     case Call::version:
       answer.result = node_.version(request.key, &answer.word);
       break;
@@ -195,6 +202,11 @@ int Daemon::call_with_data(const Request& request, std::byte* data, Answer* answ
     return node_.put(request.key, request.offset, {data, request.nbytes});
   }
   return DDSS_EARGUMENT;
+}
+
+int Daemon::change(const Request& request, std::uint64_t* before) {
+  const Atomic what{request.call == Call::compare_swap, request.version, request.nbytes};
+  return node_.change(request.key, request.offset, what, before);
 }
 
 int Daemon::allocate(const Request& request, const std::byte* data, Answer* answer) {

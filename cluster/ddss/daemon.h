@@ -40,6 +40,7 @@ class Daemon {
   void undo(const Request& request, const std::byte* data, const Answer& answer);
   Answer call(const Request& request, std::byte* data);
   int call_with_data(const Request& request, std::byte* data, Answer* answer);
+  int change(const Request& request, std::uint64_t* before);
   int allocate(const Request& request, const std::byte* data, Answer* answer);
   int describe(Key key, std::byte* data);
   int hello(std::byte* data);

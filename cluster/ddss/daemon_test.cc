@@ -216,6 +216,24 @@ TEST_F(Daemons, DoAllThatANodeDoes) {
   EXPECT_EQ(ddss_get(key, got.data(), 1), DDSS_ENOKEY);
 }
 
+TEST_F(Daemons, ChangeWordsAtOnceAndHoldBarriers) {
+  ASSERT_EQ(init_through(daemon_.path()), 0);
+  const ddss_key_t key = ddss_allocate(16, DDSS_NULL, nullptr);
+  std::uint64_t before = 1;
+  EXPECT_EQ(ddss_fetch_add(key, 8, 5, &before), 0);
+  EXPECT_EQ(before, 0u);
+  EXPECT_EQ(ddss_compare_swap(key, 8, 5, 9, &before), 0);
+  EXPECT_EQ(before, 5u);
+  EXPECT_EQ(ddss_compare_swap(key, 8, 5, 7, &before), 0);
+  EXPECT_EQ(before, 9u);
+  std::thread other([&] { EXPECT_EQ(ddss_barrier(key, 2), 0); });
+  EXPECT_EQ(ddss_barrier(key, 2), 0);
+  other.join();
+  EXPECT_EQ(ddss_fetch_add(key, 12, 1, &before), DDSS_EARGUMENT);
+  EXPECT_EQ(ddss_local(key), nullptr);
+  EXPECT_EQ(ddss_errno(), DDSS_ENOTLOCAL);
+}
+
 TEST_F(Daemons, TakeMoreAtOnceThanTheRingHolds) {
   ASSERT_EQ(init_through(daemon_.path()), 0);
   std::vector<ddss_key_t> keys;

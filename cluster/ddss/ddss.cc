@@ -8,6 +8,7 @@
 #include "ddss/current.h"
 #include "ddss/node.h"
 
+using iw::ddss::Atomic;
 using iw::ddss::Backend;
 using iw::ddss::Failure;
 using iw::ddss::Hold;
@@ -46,6 +47,12 @@ int get(ddss_key_t key, size_t offset, void* data, size_t nbytes, Which which, u
   return with_backend([&](Backend& backend) {
     if (!is_buffer(data, nbytes)) return int{DDSS_EARGUMENT};
     return backend.get(key, offset, {static_cast<std::byte*>(data), nbytes}, which, version);
+  });
+}
+
+int change(ddss_key_t key, size_t offset, const Atomic& what, uint64_t* before) {
+  return with_backend([&](Backend& backend) {
+    return before == nullptr ? int{DDSS_EARGUMENT} : backend.change(key, offset, what, before);
   });
 }
 
@@ -126,6 +133,8 @@ const char* text_of(int error) {
       return "no transport leads there, or it failed";
     case DDSS_EFULL:
       return "the daemon has no room for another thread: its limit of open files (ulimit -n)";
+    case DDSS_ENOTLOCAL:
+      return "the segment's data are not in this process's pool";
     default:
       return "no error of this interface";
   }
@@ -203,6 +212,25 @@ int ddss_put_at(ddss_key_t key, size_t offset, const void* data, size_t nbytes) 
     if (!is_buffer(data, nbytes)) return int{DDSS_EARGUMENT};
     return backend.put(key, offset, {static_cast<const std::byte*>(data), nbytes});
   });
+}
+
+int ddss_fetch_add(ddss_key_t key, size_t offset, uint64_t add, uint64_t* before) {
+  return change(key, offset, {false, add, 0}, before);
+}
+
+int ddss_compare_swap(ddss_key_t key, size_t offset, uint64_t expected, uint64_t desired,
+                      uint64_t* before) {
+  return change(key, offset, {true, desired, expected}, before);
+}
+
+int ddss_barrier(ddss_key_t key, int count) {
+  return with_backend([&](Backend& backend) { return backend.barrier(key, count); });
+}
+
+void* ddss_local(ddss_key_t key) {
+  void* data = nullptr;
+  const int error = with_backend([&](Backend& backend) { return backend.local(key, &data); });
+  return error == 0 ? data : nullptr;
 }
 
 int ddss_version(ddss_key_t key, uint64_t* version) {

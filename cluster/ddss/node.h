@@ -48,6 +48,9 @@ class Node final : public Backend, private Neighbours {
   int get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
           std::uint64_t* version) override;
   int put(Key key, std::size_t offset, std::span<const std::byte> from) override;
+  int change(Key key, std::size_t offset, const Atomic& what, std::uint64_t* before) override;
+  int barrier(Key key, int count) override;
+  int local(Key key, void** data) override;
   int version(Key key, std::uint64_t* version) override;
   int start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>* started) override;
   int start_put(Key key, std::span<const std::byte> from,

@@ -263,6 +263,30 @@ int Node::put(Key key, std::size_t offset, std::span<const std::byte> from) {
   return error != 0 ? error : checked(key, segment->put(offset, from));
 }
 
+int Node::change(Key key, std::size_t offset, const Atomic& what, std::uint64_t* before) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->change(offset, what, before));
+}
+
+int Node::barrier(Key key, int count) {
+  std::shared_ptr<Segment> segment;
+  const int error = find(key, &segment);
+  return error != 0 ? error : checked(key, segment->barrier(count));
+}
+
+int Node::local(Key key, void** data) {
+  std::shared_ptr<Segment> segment;
+  int error = find(key, &segment);
+  if (error == 0) error = checked(key, segment->check_key());
+  if (error != 0) return error;
+  const Descriptor& is = segment->descriptor();
+  if (is.model == DDSS_VERSION || is.model == DDSS_DELTA) return DDSS_EMODEL;
+  if (is.data_node != number()) return DDSS_ENOTLOCAL;
+  *data = pool_->bytes().data() + segment->data_offset();
+  return 0;
+}
+
 int Node::version(Key key, std::uint64_t* version) {
   std::shared_ptr<Segment> segment;
   const int error = find(key, &segment);

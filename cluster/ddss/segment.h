@@ -37,6 +37,8 @@ class Segment {
 
   int get(std::size_t offset, std::span<std::byte> to, Which which, std::uint64_t* version);
   int put(std::size_t offset, std::span<const std::byte> from);
+  int change(std::size_t offset, const Atomic& what, std::uint64_t* before);
+  int barrier(int count);
   int newest_version(std::uint64_t* version);
 
   // Whether get (put) is nothing but access to the data, so that it can go on by itself.
@@ -53,6 +55,8 @@ class Segment {
   int put_plain(std::size_t offset, std::span<const std::byte> from);
   int get_versioned(std::size_t offset, std::span<std::byte> to, Which which,
                     std::uint64_t* version);
+  int change_word(std::size_t offset, const Atomic& what, std::uint64_t* before);
+  int await_count(std::uint64_t count);
   int put_versioned(std::size_t offset, std::span<const std::byte> from);
   int get_slot(std::span<std::byte> to, Which which, std::uint64_t* version);
   int put_slot(std::span<const std::byte> from);

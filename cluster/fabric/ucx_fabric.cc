@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
+#include <ucs/debug/log_def.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 #include "fabric/ucx_status.h"
@@ -99,6 +101,22 @@ void be_silent_about_unused_environment() {
   }
 }
 
+// The library's files that speak of connections: that one is refused or reset is an error there,
+// with advice on kernel settings. Here a peer has died, which whoever asks it is told.
+ucs_log_func_rc_t pass_over_the_dead(const char* file, unsigned, const char*, ucs_log_level_t level,
+                                     const ucs_log_component_config_t*, const char*, va_list) {
+  const std::string_view name(file);
+  const bool is_of_connections = name.ends_with("/sock.c") || name.ends_with("/tcp_ep.c");
+  return is_of_connections && level != UCS_LOG_LEVEL_FATAL ? UCS_LOG_FUNC_RC_STOP
+                                                           : UCS_LOG_FUNC_RC_CONTINUE;
+}
+
+void be_silent_about_the_dead() {
+  static std::once_flag once;
+  if (std::getenv("UCX_LOG_LEVEL") != nullptr) return;  // the user wants to see what there is
+  std::call_once(once, [] { ucs_log_push_handler(&pass_over_the_dead); });
+}
+
 }  // namespace
 
 std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error) {
@@ -113,6 +131,7 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
     setenv(tells_of_death, "y", 0);
   }
   be_silent_about_unused_environment();
+  be_silent_about_the_dead();
   ucp_context_h context = nullptr;
   const ucs_status_t status = make_context(transport, &context);
   if (status != UCS_OK) {

@@ -60,7 +60,8 @@ enum {
   DDSS_ENOVERSION = -11,   /* a version that is not kept */
   DDSS_EMODEL = -12,       /* not under the segment's model */
   DDSS_EUNREACHABLE = -13, /* no transport leads there, or it failed */
-  DDSS_EFULL = -14         /* the daemon has no room for another thread: each takes an open file */
+  DDSS_EFULL = -14,        /* the daemon has no room for another thread: each takes an open file */
+  DDSS_ENOTLOCAL = -15     /* the data are not in this process's pool */
 };
 
 /* All members may be zero. */
@@ -121,6 +122,26 @@ int ddss_put(ddss_key_t key, const void* data, size_t nbytes);
 /* From anywhere in it; not under DDSS_DELTA, where a put is a whole version. */
 int ddss_get_at(ddss_key_t key, size_t offset, void* data, size_t nbytes);
 int ddss_put_at(ddss_key_t key, size_t offset, const void* data, size_t nbytes);
+
+/* The word of 8 bytes at `offset`, a multiple of 8, is changed at once for all nodes, and *before
+ * is what it was. Adding is modulo 2^64; the swap is done if the word is `expected`. Under
+ * DDSS_NULL without the lock, under DDSS_READ, DDSS_WRITE and DDSS_STRICT with it, as a get or put;
+ * not under the other models. A word that is changed so is not to be put or stored to by others
+ * meanwhile. After DDSS_ETIMEDOUT it may have been changed, or may be yet. */
+int ddss_fetch_add(ddss_key_t key, size_t offset, uint64_t add, uint64_t* before);
+int ddss_compare_swap(ddss_key_t key, size_t offset, uint64_t expected, uint64_t desired,
+                      uint64_t* before);
+
+/* Until `count` threads of any nodes have called it for this segment, again and again. The segment
+ * is under DDSS_NULL and has 8 bytes or more; the first are the barrier's, and all give the same
+ * count. DDSS_ETIMEDOUT: the others did not come, and this call does not count; it may be made
+ * again. When a node dies in a barrier it counts there for ever: take a new segment. */
+int ddss_barrier(ddss_key_t key, int count);
+
+/* Where the data lie in this process's own pool, for loads and stores, until the segment is
+ * released or the node finishes. NULL: see ddss_errno; DDSS_ENOTLOCAL where they lie on another
+ * node, or a daemon's. Not under DDSS_VERSION and DDSS_DELTA. No load or store takes the lock. */
+void* ddss_local(ddss_key_t key);
 
 /* DDSS_VERSION and DDSS_DELTA count from 0, nothing put yet. */
 int ddss_version(ddss_key_t key, uint64_t* version);
