@@ -8,6 +8,7 @@ interweave=$1
 astroflow=$2
 list=$3
 . "$(dirname "$0")/../make/real_server.sh"
+. "$(dirname "$0")/astroflow/lost_server.sh"
 
 simulator_alone_needs_no_viewer() {
   "$astroflow/astroflow-simulator" --url "$address/alone" --problem kh --frames 400 --quiet \
@@ -61,4 +62,5 @@ simulator_alone_needs_no_viewer
 viewers_end_with_the_simulators_bits
 list_is_shared_by_processes
 dead_server_is_an_error_with_its_address
+survives_a_server_that_lost_everything astroflow-simulator
 echo "all well"

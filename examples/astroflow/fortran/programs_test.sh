@@ -8,6 +8,7 @@ set -eu
 interweave=$1
 astroflow=$2
 . "$(dirname "$0")/../../../make/real_server.sh"
+. "$(dirname "$0")/../lost_server.sh"
 
 all_simulators_compute_the_same_bits() {
   mkdir "$work/frames"
@@ -80,4 +81,5 @@ all_simulators_compute_the_same_bits
 viewers_end_with_the_bits_of_the_fortran_simulators
 the_simulator_obeys_and_stops
 wrong_calls_and_dead_servers_are_errors
+survives_a_server_that_lost_everything astroflow-simulator-fortran
 echo "all well"

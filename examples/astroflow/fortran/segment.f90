@@ -7,7 +7,7 @@ module flow_segment
   use interweave
   implicit none
   private
-  public :: segment_t, bind_blocks, is_foreign, may_pass, note_version
+  public :: segment_t, bind_blocks, is_foreign, may_pass, note_version, is_lost
 
   type :: segment_t
     type(IW_handle_t) :: handle
@@ -78,6 +78,14 @@ contains
     call c_f_pointer(announced, newest)
     if (c_associated(h)) newest = version
   end subroutine note_version
+
+  ! After a failure: the server came back without the segment, which is to be opened again.
+  function is_lost(s) result(lost)
+    type(segment_t), intent(in) :: s
+    logical :: lost
+
+    lost = IW_errno() == IW_ESEGMENT_LOST .or. .not. IW_is_open(s%handle)
+  end function is_lost
 
   ! Whether the thread's last failure is one that ends by itself.
   function may_pass() result(may)

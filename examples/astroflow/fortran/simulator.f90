@@ -3,7 +3,8 @@
 !
 ! The gas is computed in private memory and copied into the segment under the writer lock, so that the
 ! lock is held for the time of a copy, and a lost connection costs nothing but the frame that was on its
-! way (shared.f90 is shorter, and computes in the segment). Fortran 2003.
+! way; a server that comes back without the segment is given the next frame in a new one (shared.f90 is
+! shorter, and computes in the segment). Fortran 2003.
 program simulator
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: output_unit
@@ -30,7 +31,7 @@ program simulator
 
   options = read_options()
   call end_on_signals()
-  call open_segment()
+  if (.not. is_opened()) call fail()
   run = new_run(options%problem, options%cfl, options%frames, private_gas())
   do while (frames_are_left() .and. .not. stop_requested)
     if (paused) then
@@ -46,17 +47,29 @@ program simulator
 
 contains
 
-  subroutine open_segment()
-    integer(c_int) :: event_descriptor
+  function is_opened() result(opened)
+    logical :: opened
 
+    opened = .false.
     segment%url = options%url
     segment%handle = IW_open_segment(options%url)
-    if (.not. IW_is_open(segment%handle)) call fail()
+    if (.not. IW_is_open(segment%handle)) return
     ! Changes wake the wait for an end of the pause.
-    event_descriptor = IW_event_fd()
-    if (event_descriptor < 0) call fail()
-    if (IW_on_change(segment%handle, c_funloc(note_version), c_loc(announced)) /= IW_OK) call fail()
-  end subroutine open_segment
+    if (IW_event_fd() < 0) return
+    opened = IW_on_change(segment%handle, c_funloc(note_version), c_loc(announced)) == IW_OK
+  end function is_opened
+
+  ! What the server lost is made anew with the next frame.
+  function is_reopened() result(reopened)
+    logical :: reopened
+
+    begun = .false.
+    nullify (segment%header)
+    if (IW_is_open(segment%handle)) then
+      if (IW_close_segment(segment%handle) /= IW_OK) call fail()
+    end if
+    reopened = is_opened()
+  end function is_reopened
 
   function private_gas() result(gas)
     type(flow_gas) :: gas
@@ -100,9 +113,12 @@ contains
       is_published = try_publish(status)
       if (is_published .or. stop_requested) exit
       if (foreign) call fail()
-      if (.not. may_pass()) call fail()
       if (.not. said) call complain(IW_strerror() // '; trying again')
       said = .true.
+      if (is_lost(segment)) then
+        if (is_reopened()) cycle
+      end if
+      if (.not. may_pass()) call fail()
       call wait_readable(-1, RETRY_MS)
     end do
     if (said .and. is_published) call complain('going on')
@@ -146,13 +162,14 @@ contains
     to%tracer = from%tracer
   end subroutine copy_gas
 
-  ! The segment may be new, or left by an earlier simulator whose frame numbers go on.
+  ! The segment may be new, or left by an earlier simulator whose frame numbers go on; or it takes the
+  ! place of one that the server lost.
   subroutine begin(header)
     type(flow_header), intent(inout) :: header
 
-    first_frame = header%frame
+    if (releases == 0) first_frame = header%frame
     header%obeyed = header%request
-    header%want_pause = 0
+    header%want_pause = merge(1_c_int, 0_c_int, paused)
     header%want_restart = 0
     header%want_problem = run%problem
     header%want_cfl = run%cfl
@@ -213,9 +230,12 @@ contains
     do while (.not. stop_requested)
       call wait_readable(IW_event_fd(), PAUSED_LOOK_MS)
       if (IW_dispatch() /= IW_OK) call fail()
-      if (IW_rl_acquire_for(segment%handle, LOCK_SECONDS) /= IW_OK) cycle
-      is_asked = is_steered(segment%header)
-      if (IW_rl_release(segment%handle) /= IW_OK) call fail()
+      if (IW_rl_acquire_for(segment%handle, LOCK_SECONDS) == IW_OK) then
+        is_asked = is_steered(segment%header)
+        if (IW_rl_release(segment%handle) /= IW_OK) call fail()
+      else
+        is_asked = is_lost(segment)  ! publishing brings it back
+      end if
       if (.not. is_asked) cycle
       if (.not. publish(FLOW_RUNNING)) call complain('stopped')
       return

@@ -16,11 +16,24 @@ FlowSegment::~FlowSegment() {
 
 bool FlowSegment::open(const std::string& url, const command_line::CoherenceChoice& coherence) {
   url_ = url;
+  coherence_ = coherence;
   handle_ = IW_open_segment(url.c_str());
   if (handle_ == nullptr) return false;
   event_fd_ = IW_event_fd();
   return command_line::set_coherence(handle_, coherence) &&
          IW_on_change(handle_, on_change, nullptr) == 0;
+}
+
+bool FlowSegment::is_lost() const { return handle_ == nullptr || IW_errno() == IW_ESEGMENT_LOST; }
+
+bool FlowSegment::reopen() {
+  if (handle_ != nullptr) {
+    earlier_traffic_ = traffic();
+    IW_close_segment(handle_);
+  }
+  header_ = nullptr;
+  arrays_ = {};
+  return open(url_, coherence_);
 }
 
 bool FlowSegment::find_blocks() { return has_blocks() || bind_blocks(false); }
@@ -65,8 +78,9 @@ double FlowSegment::staleness_s() const {
 Traffic FlowSegment::traffic() const {
   IW_stats_t stats{};
   stats.size = sizeof stats;
-  if (IW_stats(handle_, &stats) != 0) return {};
-  return {stats.bytes_sent, stats.bytes_received};
+  if (handle_ == nullptr || IW_stats(handle_, &stats) != 0) return earlier_traffic_;
+  return {earlier_traffic_.bytes_sent + stats.bytes_sent,
+          earlier_traffic_.bytes_received + stats.bytes_received};
 }
 
 bool may_pass() {

@@ -32,6 +32,10 @@ class FlowSegment {
   // there is no such segment yet.
   bool open(const std::string& url, const command_line::CoherenceChoice& coherence);
 
+  // After a failure: the server came back without the segment. reopen() goes on with what it has.
+  bool is_lost() const;
+  bool reopen();
+
   // Looks the seven blocks up; false as long as nobody has allocated them. Any lock.
   bool find_blocks();
   // The same, but allocates them if they are missing. Writer lock.
@@ -61,7 +65,9 @@ class FlowSegment {
   bool bind_blocks(bool allocate);
 
   std::string url_;
-  IW_handle_t handle_ = nullptr;
+  command_line::CoherenceChoice coherence_;
+  IW_handle_t handle_ = nullptr;  // null: not opened, or reopen() failed
+  Traffic earlier_traffic_;       // of handles that were lost
   int event_fd_ = -1;
   flow_header* header_ = nullptr;
   FlowArrays arrays_;

@@ -2,7 +2,8 @@
 //
 // The gas is computed in private memory and copied into the segment under the writer lock, so that
 // the lock is held for the time of a copy, a viewer's request to steer never waits for a time step,
-// and a lost connection costs nothing but the frame that was on its way.
+// and a lost connection costs nothing but the frame that was on its way. A server that comes back
+// without the segment is given the next frame in a new one.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -107,11 +108,15 @@ Simulator::Outcome Simulator::compute_and_publish() {
 Simulator::Outcome Simulator::publish(flow_status status) {
   bool said = false;
   while (!try_publish(status)) {
-    if (is_foreign_ || !may_pass()) return Outcome::kFailed;
     if (!said) {
       std::fprintf(stderr, "astroflow-simulator: %s; trying again\n", last_error().c_str());
       said = true;
     }
+    if (!is_foreign_ && segment_.is_lost()) {
+      begun_ = false;
+      if (segment_.reopen()) continue;
+    }
+    if (is_foreign_ || !may_pass()) return Outcome::kFailed;
     command_line::wait_readable(stop_.fd(), -1, -1, kRetry_ms);
     if (stop_.requested()) return Outcome::kStopped;
   }
@@ -143,11 +148,12 @@ bool Simulator::try_publish(flow_status status) {
   return true;
 }
 
-// The segment may be new, or left by an earlier simulator whose frame numbers go on.
+// The segment may be new, or left by an earlier simulator whose frame numbers go on; or it takes
+// the place of one that the server lost.
 void Simulator::begin(flow_header& header) {
-  first_frame_ = header.frame;
+  if (releases_ == 0) first_frame_ = header.frame;
   header.obeyed = header.request;
-  header.want_pause = false;
+  header.want_pause = paused_;
   header.want_restart = false;
   header.want_problem = static_cast<flow_problem>(simulation_.current().kind);
   header.want_cfl = simulation_.cfl();
@@ -205,7 +211,8 @@ Simulator::Outcome Simulator::wait_while_paused() {
 }
 
 bool Simulator::steering_asked() {
-  if (IW_rl_acquire_for(segment_.handle(), kLock_s, 0) != 0) return false;  // asked again later
+  // Asked again later; publishing brings a lost segment back.
+  if (IW_rl_acquire_for(segment_.handle(), kLock_s, 0) != 0) return segment_.is_lost();
   const bool asked = is_steered(segment_.header());
   IW_rl_release(segment_.handle());
   return asked;

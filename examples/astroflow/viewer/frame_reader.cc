@@ -23,6 +23,10 @@ FrameReader::Outcome FrameReader::read() {
   const Clock::time_point began = Clock::now();
   segment_.take_events();
   if (IW_rl_acquire_for(segment_.handle(), kLock_s, 0) != 0) {
+    if (segment_.is_lost()) {
+      copied_version_ = 0;
+      if (segment_.reopen()) return Outcome::kSilent;
+    }
     return may_pass() ? Outcome::kSilent : Outcome::kFailed;
   }
   const Outcome outcome = copy_frame();
@@ -35,15 +39,15 @@ FrameReader::Outcome FrameReader::read() {
 
 FrameReader::Outcome FrameReader::copy_frame() {
   const uint64_t version = segment_.version();
-  if (version == frame_.version) return frame_.version == 0 ? Outcome::kNothing : Outcome::kSame;
+  if (version == copied_version_) return version == 0 ? Outcome::kNothing : Outcome::kSame;
   if (!segment_.find_blocks()) {
     return segment_.is_foreign() ? Outcome::kForeign : Outcome::kNothing;
   }
-  const bool first = frame_.version == 0;
+  const bool first = copied_version_ == 0;
   if (first) first_version_ = version;
   if (first || segment_.header().frame != frame_.header.frame) ++frames_seen_;
   ++versions_seen_;
-  frame_.version = version;
+  copied_version_ = frame_.version = version;
   frame_.header = segment_.header();
   std::copy_n(segment_.arrays().density, frame_.density.size(), frame_.density.begin());
   return Outcome::kNew;
@@ -68,7 +72,7 @@ bool FrameReader::steer(char key) {
 }
 
 std::string FrameReader::checksum_of_copy() {
-  if (frame_.version == 0 || IW_rl_acquire_for(segment_.handle(), kLock_s, 0) != 0) return {};
+  if (!segment_.has_blocks() || IW_rl_acquire_for(segment_.handle(), kLock_s, 0) != 0) return {};
   std::string text = checksum_text(kSharedGrid, segment_.arrays());
   IW_rl_release(segment_.handle());
   return text;

@@ -1,7 +1,8 @@
 // Takes frames out of the shared segment and puts steering requests into it.
 //
 // A reader lock is held only while the header and the density are copied; everything else works on
-// that copy. Errors that may pass by themselves leave the last frame in place.
+// that copy. Errors that may pass by themselves leave the last frame in place; so does a server
+// that lost the segment, which is opened again.
 #pragma once
 
 #include <string>
@@ -50,6 +51,7 @@ class FrameReader {
 
   FlowSegment segment_;
   Frame frame_;
+  uint64_t copied_version_ = 0;  // of the segment as it is open now; 0: none yet
   uint64_t first_version_ = 0;
   uint64_t versions_seen_ = 0;
   uint64_t frames_seen_ = 0;
