@@ -5,7 +5,6 @@
 //! has gained since is a later moment. A backup has a file BACKUP that lists the others with their
 //! checksums: damage shows wherever it is, and a backup is not taken for a store.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -14,6 +13,7 @@ use std::sync::mpsc::channel;
 use bytes::Bytes;
 use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
 
+use crate::catalogue;
 use crate::damage::Damage;
 use crate::files::{self, failed, Unnamed};
 use crate::owner::{read_epoch, write_epoch};
@@ -94,7 +94,7 @@ pub fn restore(
 
 /// Reads everything in a store that is not running, or in a backup, without changing it.
 pub fn verify(dir: &Path) -> Result<Report, StoreError> {
-    let found = read_store(dir, &BTreeMap::new(), false)?;
+    let found = read_store(dir, &catalogue::read(dir), false)?;
     let mut damage: Vec<String> = found.damage.iter().map(Damage::to_string).collect();
     let list = dir.join(files::BACKUP);
     match std::fs::read(&list).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {

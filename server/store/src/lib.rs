@@ -16,6 +16,7 @@ mod history;
 mod index;
 mod log;
 mod memory;
+mod missing;
 mod owner;
 mod random;
 mod record;
