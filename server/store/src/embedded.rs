@@ -17,6 +17,7 @@ use crate::history::History;
 use crate::index::Index;
 use crate::log::Log;
 use crate::owner::{Lock, Owner};
+use crate::panics;
 use crate::record::FILE_HEAD_BYTES;
 use crate::recovery::{read_store, Found};
 use crate::saver::{Saver, SaverThread};
@@ -39,6 +40,8 @@ pub struct Options {
     pub trial_interval: Duration,
     /// fdatasync, unless a test wants to see or fail it.
     pub sync: SyncFn,
+    /// How a checkpoint is: fsync.
+    pub sync_checkpoint: SyncFn,
 }
 
 impl Default for Options {
@@ -47,6 +50,7 @@ impl Default for Options {
             log_file_bytes: 64 << 20,
             trial_interval: Duration::from_secs(1),
             sync: Arc::new(|file| file.sync_data()),
+            sync_checkpoint: Arc::new(|file| file.sync_all()),
         }
     }
 }
@@ -106,7 +110,7 @@ impl EmbeddedStore {
             None => Err(message),
         };
         if let Err(Message::Append { done, .. } | Message::Checkpoint { done, .. }) = unsent {
-            done(Err(StoreError::Closed));
+            done(Err(self.stopped().unwrap_or(StoreError::Closed)));
         }
     }
 
@@ -117,9 +121,10 @@ impl EmbeddedStore {
         let (reply, answer) = sync_channel(1);
         // should the writer have died, there is no answer
         let _ = writer.send(Message::Close { clean, reply });
-        let ended = answer.recv().unwrap_or(Err(StoreError::Closed));
-        let joined = thread.join();
-        ended.and(joined.map_err(|_| StoreError::Closed))
+        let ended = answer.recv();
+        // a panic is caught, and told in the status
+        let _ = thread.join();
+        ended.unwrap_or_else(|_| Err(self.stopped().unwrap_or(StoreError::Closed)))
     }
 }
 
@@ -155,6 +160,10 @@ impl SegmentStore for EmbeddedStore {
 
     fn status(&self) -> StoreStatus {
         self.status.lock().status.clone()
+    }
+
+    fn stopped(&self) -> Option<StoreError> {
+        self.status.lock().status.stopped.clone()
     }
 
     fn close(mut self: Box<Self>, clean: bool) -> Result<(), StoreError> {
@@ -328,6 +337,7 @@ fn start(
         status: Arc::clone(&status),
         jobs: jobs_inbox,
         writer: writer.clone(),
+        sync: options.sync_checkpoint.clone(),
     };
     let tail = Tail::new(Parts {
         dir: dir.to_path_buf(),
@@ -341,15 +351,22 @@ fn start(
     });
     let threads_failed = |error| failed("starting a thread for", dir, &error);
     let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;
-    let worker = Writer {
+    let mut worker = Writer {
         tail,
         status: Arc::clone(&status),
         inbox,
         saver,
     };
+    let told = Arc::clone(&status);
+    let write = move || {
+        if let Err(text) = panics::caught(|| worker.run()) {
+            let error = told.ended(text);
+            worker.refuse(&error);
+        }
+    };
     let thread = std::thread::Builder::new()
         .name("iw-log".to_string())
-        .spawn(move || worker.run())
+        .spawn(write)
         .map_err(threads_failed)?;
     Ok(EmbeddedStore {
         epoch,

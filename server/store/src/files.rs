@@ -147,6 +147,11 @@ impl Unnamed {
     /// Syncs the file, gives it the name, replacing what had it, and syncs the directory.
     pub fn publish(self, dir: &Path, name: &str) -> io::Result<File> {
         self.file.sync_all()?;
+        self.name(dir, name)
+    }
+
+    /// The same for a file that was synced.
+    pub fn name(self, dir: &Path, name: &str) -> io::Result<File> {
         std::fs::rename(&self.temporary, dir.join(name))?;
         sync_dir(dir)?;
         self.file.try_clone()

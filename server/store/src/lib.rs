@@ -18,6 +18,7 @@ mod log;
 mod memory;
 mod missing;
 mod owner;
+pub mod panics;
 mod random;
 mod record;
 mod recovery;

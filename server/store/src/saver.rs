@@ -12,8 +12,10 @@ use interweave_wire::protocol::CheckpointHead;
 
 use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint;
+use crate::embedded::SyncFn;
 use crate::files::{self, checkpoint_name, failed};
 use crate::owner::Owner;
+use crate::panics;
 use crate::status::Status;
 use crate::store::Done;
 use crate::writer::Message;
@@ -87,6 +89,12 @@ pub struct Saver {
     pub status: Arc<Status>,
     pub jobs: Receiver<Job>,
     pub writer: Sender<Message>,
+    /// Brings a checkpoint to the disk.
+    pub sync: SyncFn,
+}
+
+fn given_up(panic: String) -> StoreError {
+    StoreError::Io(format!("given up by an error of the server: {panic}"))
 }
 
 impl Saver {
@@ -101,7 +109,7 @@ impl Saver {
                     }
                     Job::Forget { segment_id } => self.unforgotten.push(segment_id),
                     Job::Save { head, diff, done } => {
-                        self.note_created();
+                        self.guarded(Self::note_created);
                         self.save_and_tell(&head, &diff, done);
                         break;
                     }
@@ -109,8 +117,16 @@ impl Saver {
                 // what waits is noted together
                 next = self.jobs.try_recv().ok();
             }
-            self.note_created();
-            self.forget_all();
+            self.guarded(Self::note_created);
+            self.guarded(Self::forget_all);
+        }
+    }
+
+    /// After a panic the thread lives on: without it no checkpoint would ever be made again, and
+    /// the log would grow. The catalogue is then written anew by its next change.
+    fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
+        if let Err(text) = panics::caught(|| work(self)) {
+            self.status.error(&given_up(text));
         }
     }
 
@@ -120,7 +136,8 @@ impl Saver {
             parent: head.parent,
             version: head.at.number,
             diff_bytes: head.diff_bytes,
-            result: self.save(head, diff),
+            result: panics::caught(|| self.save(head, diff))
+                .unwrap_or_else(|text| Err(given_up(text))),
             done,
         };
         // should the writer have died, nobody is left to be told
@@ -161,7 +178,7 @@ impl Saver {
     fn save(&mut self, head: &CheckpointHead, diff: &[u8]) -> Result<(), StoreError> {
         let segment_id = head.segment_id;
         let path = self.dir.join(checkpoint_name(segment_id, head.at.number));
-        match checkpoint::write(&self.dir, head, diff, &self.owner) {
+        match checkpoint::write(&self.dir, head, diff, &self.owner, &self.sync) {
             Ok(true) => {}
             Ok(false) => return self.owner.check(),
             Err(error) => return Err(failed("writing", &path, &error)),

@@ -54,7 +54,7 @@ pub struct Writer {
 
 impl Writer {
     /// Works until it is told to close.
-    pub fn run(mut self) {
+    pub fn run(&mut self) {
         let mut backlog = VecDeque::new();
         loop {
             self.tail.try_again();
@@ -75,6 +75,24 @@ impl Writer {
                 Message::Forgotten { segment_id } => self.forgotten(segment_id),
                 Message::Close { clean, reply } => {
                     let _ = reply.send(self.close(clean));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// After a panic, instead of `run`: nothing is written any more, and everybody is told so. The
+    /// index and the file may be half changed; only the next start can tell.
+    pub fn refuse(&mut self, error: &StoreError) {
+        while let Ok(message) = self.inbox.recv() {
+            match message {
+                Message::Append { done, .. } | Message::Checkpoint { done, .. } => {
+                    done(Err(error.clone()));
+                }
+                Message::Saved(saved) => (saved.done)(saved.result),
+                Message::Forgotten { .. } => {}
+                Message::Close { reply, .. } => {
+                    let _ = reply.send(Err(error.clone()));
                     return;
                 }
             }
