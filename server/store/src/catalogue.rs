@@ -50,6 +50,14 @@ pub struct Listed {
 }
 
 impl Listed {
+    /// What stood in it all the time until `later`, as it stood at first: of the segments that there
+    /// were at any moment between.
+    pub fn kept_until(mut self, later: &Listed) -> Listed {
+        self.entries.retain(|id, _| later.entries.contains_key(id));
+        self.whole &= later.whole;
+        self
+    }
+
     fn take(&mut self, line: &[u8]) -> Option<()> {
         let line = std::str::from_utf8(line).ok()?;
         let (crc, rest) = line.split_at_checked(8)?;

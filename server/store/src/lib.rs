@@ -22,6 +22,7 @@ pub mod panics;
 mod random;
 mod record;
 mod recovery;
+mod salvage;
 mod saver;
 mod scan;
 mod space;
@@ -30,8 +31,9 @@ mod store;
 mod tail;
 mod writer;
 
-pub use backup::{backup, restore, verify, Report};
+pub use backup::{backup, restore, verify, Report, Wanted};
 pub use embedded::{EmbeddedStore, Options, SyncFn};
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub use salvage::LeftOut;
 pub use store::{Checkpoint, Done, Full, Record, RecoveredSegment, SegmentStore, StoreStatus};

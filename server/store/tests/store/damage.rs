@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use interweave_store::{backup, verify, EmbeddedStore, RecoveredSegment};
+use interweave_store::{backup, restore, verify, EmbeddedStore, RecoveredSegment, Wanted};
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
@@ -14,6 +14,8 @@ use crate::model::{
     REMOVE,
 };
 use crate::records::{copy_dir, logs, spans};
+
+fn quiet(_done: u64, _total: u64) {}
 
 /// As the server does it: the bound of serials goes with the creation.
 fn create_segment(store: &EmbeddedStore, id: u64) {
@@ -308,7 +310,7 @@ fn log_13_a_store_and_its_backup_are_their_users_alone() {
     let (store, _) = open(&dir);
     create_segment(&store, 1);
     save(&store, 1, 0);
-    backup(&dir, &copy, &mut |_, _| ()).unwrap();
+    backup(&dir, &copy, Wanted::Everything, &mut quiet).unwrap();
     drop(store);
     for dir in [&dir, &copy] {
         assert_eq!(mode(dir), 0o700);
@@ -337,4 +339,34 @@ fn log_13_a_directory_that_is_not_a_stores_keeps_its_mode() {
     EmbeddedStore::open(others.path(), small()).unwrap_err();
     assert_eq!(mode(others.path()), 0o755);
     assert!(verify(shared.path()).unwrap().damage.is_empty());
+}
+
+/// [LOG-10]
+#[test]
+fn a_backup_of_whole_segments_leaves_out_the_damaged_ones_and_says_which() {
+    let mut random = Random::seeded(71);
+    let (dir, mut acknowledged) = store_with_history(&mut random, false);
+    damage_record(dir.path(), 2);
+    let copy = scratch();
+    let refused = backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet).unwrap_err();
+    assert!(refused.to_string().contains("is damaged"), "{refused}");
+    assert!(crate::records::files(copy.path(), "").is_empty());
+    let report = backup(dir.path(), copy.path(), Wanted::WholeSegments, &mut quiet).unwrap();
+    let left_out: Vec<&str> = report.left_out.iter().map(|s| &*s.path).collect();
+    assert_eq!(left_out, ["/segment/2"]);
+    assert!(report.left_out[0].why.contains("log-0000000000000000.iwl"));
+    assert_eq!(report.segments, 5);
+    assert_eq!(verify(copy.path()).unwrap().damage, [] as [String; 0]);
+    let again = scratch();
+    restore(copy.path(), again.path(), &mut quiet).unwrap();
+    let original = open(dir.path()).0;
+    let (restored, segments) = open(again.path());
+    use interweave_store::SegmentStore;
+    assert!(restored.owner_epoch() > original.owner_epoch());
+    acknowledged.remove(&2);
+    let bound = segments
+        .iter()
+        .all(|segment| segment.serials_below == 1 << 20);
+    assert!(bound && segments.iter().all(|segment| segment.incarnation != 1));
+    check(segments, &acknowledged, false, "restored");
 }
