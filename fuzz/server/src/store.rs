@@ -63,7 +63,9 @@ fn path(id: u64) -> String {
 
 fn diff(id: u64, version: u64) -> Bytes {
     let bytes = (id * 131 + version * 57) % 700;
-    (0..bytes).map(|at| (at * 31 + id * 7 + version) as u8).collect()
+    (0..bytes)
+        .map(|at| (at * 31 + id * 7 + version) as u8)
+        .collect()
 }
 
 fn now(ask: impl FnOnce(interweave_store::Done)) -> Result<(), StoreError> {
@@ -90,7 +92,10 @@ fn create(store: &EmbeddedStore, id: u64) {
         incarnation: 1,
     };
     let serials = LogBody::Serials(1 << 20);
-    let bodies = vec![(LogBody::Create(create), Bytes::new()), (serials, Bytes::new())];
+    let bodies = vec![
+        (LogBody::Create(create), Bytes::new()),
+        (serials, Bytes::new()),
+    ];
     append(store, id, bodies);
 }
 
@@ -101,7 +106,11 @@ fn release(store: &EmbeddedStore, id: u64, version: u64) {
         sequence: version,
         fence: 1 << 32,
     };
-    append(store, id, vec![(LogBody::Release(release), diff(id, version))]);
+    append(
+        store,
+        id,
+        vec![(LogBody::Release(release), diff(id, version))],
+    );
 }
 
 fn save(store: &EmbeddedStore, id: u64, version: u64) {
