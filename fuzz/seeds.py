@@ -41,6 +41,10 @@ def main():
                 target, before = TARGETS.get(vector["kind"], (None, b""))
                 if target is not None:
                     write(target, f"{folder}-{vector['name']}", before + content(vector))
+    # stores: a history, how it ends, and one change of one of its files
+    for number, step in enumerate((0x00, 0x15, 0x42, 0xA9, 0xC3)):
+        history = bytes((step * (at + 1) + at) % 256 for at in range(24))
+        write("stores", f"history-{number}", b"\x17" + history + bytes((number, 0, 0, number, 0, 0, 9, number)))
     for file in sorted(ROOT.glob("spec/protocol/*.x")) + sorted(ROOT.glob("idl/tests/**/*.x")):
         write("xdr_files", "-".join(file.relative_to(ROOT).parts), file.read_bytes())
 

@@ -7,5 +7,6 @@ pub mod diff;
 pub mod frames;
 pub mod log;
 pub mod scratch;
+pub mod store;
 pub mod types;
 pub mod xdr_files;

@@ -10,6 +10,7 @@
 use super::listen::Patience;
 use super::metrics;
 use super::shell::Shell;
+use super::tasks;
 use super::viewer;
 use super::websocket;
 use axum::body::HttpBody;
@@ -74,7 +75,7 @@ pub async fn serve(
         .route("/ws", get(web_socket))
         .with_state(Asker(asker))
         .layer(middleware::from_fn(only_from_here));
-    let task = spawn_local(async move {
+    let task = tasks::spawn(&shell.clone(), "HTTP", async move {
         tokio::select! {
             _ = accept(listener, app, most) => {}
             _ = answer(shell, asked) => {}
@@ -127,7 +128,11 @@ async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
             Ask::Metrics(reply) => drop(reply.send(metrics::prometheus(&shell))),
             Ask::Status(reply) => drop(reply.send(viewer::status(&shell))),
             Ask::Web(socket) => {
-                spawn_local(websocket::serve(shell.clone(), *socket));
+                tasks::spawn(
+                    &shell,
+                    "a WebSocket",
+                    websocket::serve(shell.clone(), *socket),
+                );
             }
         }
     }

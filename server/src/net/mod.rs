@@ -15,6 +15,7 @@ mod outbound;
 mod serve;
 mod shell;
 mod socket;
+mod tasks;
 mod viewer;
 mod websocket;
 
@@ -23,6 +24,7 @@ mod tests;
 
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
 pub use serve::{serve, ServeError, ServeOptions};
+pub use tasks::log_panics;
 
 /// A number for a start of a server that keeps nothing: with it fences and incarnations differ from
 /// those of other starts.

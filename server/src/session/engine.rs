@@ -13,7 +13,7 @@ use super::segment::SegmentState;
 use super::statistics::Counters;
 use super::storing::Pending;
 use super::timers::{Timer, Timers};
-use interweave_store::{Checkpoint, Record};
+use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{
     Durability, ErrorCode, Hello, MessageType, Unimplemented, Welcome, PROTOCOL_VERSION_MAX,
     PROTOCOL_VERSION_MIN,
@@ -69,7 +69,9 @@ pub struct Engine {
     pub(super) receiving: Receiving,
     pub(super) lent_bytes: Arc<AtomicU64>,
     pub(super) stopping: bool,
-    pub(super) fenced: bool,
+    pub(super) lost_store: Option<StoreError>,
+    /// Damaged segments whose paths are lost [LOG-12].
+    pub(super) nameless: Vec<u32>,
     pub(super) counters: Counters,
 }
 
@@ -93,7 +95,8 @@ impl Engine {
             receiving: Receiving::default(),
             lent_bytes: Arc::default(),
             stopping: false,
-            fenced: false,
+            lost_store: None,
+            nameless: Vec::new(),
             counters: Counters::default(),
             config,
         }

@@ -33,4 +33,4 @@ pub use config::Config;
 pub use engine::{Effect, Engine};
 pub use interweave_master::{Order, Tuning};
 pub use message::{Incoming, Outgoing, Request};
-pub use statistics::{Reader, SegmentStatistics, Statistics};
+pub use statistics::{Health, Reader, SegmentStatistics, Statistics};

@@ -112,6 +112,7 @@ impl Engine {
             return Err(stopping());
         }
         self.check_bounds(r)?;
+        self.check_nameless(&r.path)?;
         let durable = match self.config.stored {
             true => r.durable,
             false => Durability::Memory,
@@ -167,6 +168,21 @@ impl Engine {
             return Ok(());
         };
         Err(Rejection::new(ErrorCode::TooLarge, text))
+    }
+
+    /// Nothing is made anew that may be there, damaged, under a name that is lost [LOG-12].
+    fn check_nameless(&self, path: &str) -> Result<(), Rejection> {
+        let nameless = self.nameless.iter().filter_map(|n| self.segments.get(n));
+        let Some(first) = nameless.map(|s| &s.path).min() else {
+            return Ok(());
+        };
+        let text = format!(
+            "segment {path} was to be created; it may be one of {} damaged segments whose names are \
+             lost: restore a backup (interweave restore), or remove them if they are not missed, \
+             first {first} (interweave rm)",
+            self.nameless.len()
+        );
+        Err(Rejection::new(ErrorCode::Damaged, text))
     }
 
     /// Gives the segment its number and its place among the paths.
@@ -336,6 +352,7 @@ impl Engine {
             return;
         };
         self.paths.remove(&segment.path);
+        self.nameless.retain(|n| *n != number);
         for (at, _) in segment.awaiting_serials {
             self.refuse_awaiting(at, &removed(&segment.path));
         }

@@ -11,6 +11,9 @@ use interweave_store::RecoveredSegment;
 use interweave_wire::protocol::{CommittedRelease, Durability, LogBody, VersionStamp};
 use interweave_wire::Rejection;
 
+/// Where damaged segments are found whose own paths are lost [LOG-12].
+const NAMELESS: &str = "/.damaged/";
+
 impl Engine {
     /// Takes over the segments of the store; returns what people should know about them.
     pub fn recover(&mut self, now_ns: u64, found: Vec<RecoveredSegment>) -> Vec<String> {
@@ -18,20 +21,17 @@ impl Engine {
         let mut remarks = Vec::new();
         for segment in found {
             self.last_segment_id = self.last_segment_id.max(segment.segment_id);
-            if segment.path.is_empty() {
-                let what = segment.damage.unwrap_or_default();
-                remarks.push(format!("a segment is damaged beyond its name: {what}"));
-                continue;
-            }
-            if let Some(remark) = self.recover_segment(segment) {
-                remarks.push(remark);
-            }
+            remarks.extend(self.recover_segment(segment));
         }
         self.arm_store();
         remarks
     }
 
-    fn recover_segment(&mut self, found: RecoveredSegment) -> Option<String> {
+    fn recover_segment(&mut self, mut found: RecoveredSegment) -> Option<String> {
+        let nameless = found.path.is_empty();
+        if nameless {
+            found.path = format!("{NAMELESS}{}", found.segment_id);
+        }
         let rebuilt = match &found.damage {
             Some(damage) => Err(damage.clone()),
             None => rebuild(&found).map_err(|rejection| rejection.to_string()),
@@ -63,6 +63,9 @@ impl Engine {
             life,
             serials_below: found.serials_below,
         });
+        if nameless {
+            self.nameless.push(number);
+        }
         self.remember_releases(number, &found);
         if let Some(s) = self.segments.get_mut(&number) {
             s.skip_serials(next_serial);

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
 use interweave_wire::protocol::CheckpointHead;
 
+use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::owner::Owner;
 
@@ -22,7 +23,13 @@ pub struct Loaded {
 
 /// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner
 /// was fenced before the file had its name.
-pub fn write(dir: &Path, head: &CheckpointHead, diff: &[u8], owner: &Owner) -> io::Result<bool> {
+pub fn write(
+    dir: &Path,
+    head: &CheckpointHead,
+    diff: &[u8],
+    owner: &Owner,
+    sync: &SyncFn,
+) -> io::Result<bool> {
     let name = checkpoint_name(head.segment_id, head.at.number);
     let mut unnamed = Unnamed::create(dir, &name)?;
     let head = to_bytes(head);
@@ -31,10 +38,11 @@ pub fn write(dir: &Path, head: &CheckpointHead, diff: &[u8], owner: &Owner) -> i
     file.write_all(&head)?;
     file.write_all(diff)?;
     file.write_all(&crc.to_be_bytes())?;
+    sync(file)?;
     if owner.check().is_err() {
         return Ok(false);
     }
-    unnamed.publish(dir, &name)?;
+    unnamed.name(dir, &name)?;
     Ok(true)
 }
 

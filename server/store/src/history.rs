@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRelease};
 
+use crate::catalogue::{Entry, State};
 use crate::checkpoint::Loaded;
 use crate::damage::Damage;
 use crate::scan::Found;
@@ -49,6 +50,8 @@ pub struct History {
     /// The checkpoint's place in the log has been passed.
     passed: bool,
     created: Option<LogCreate>,
+    /// Of the group that its creation is in, if the group holds nothing else.
+    pub creation_bytes: u64,
     /// The records are complete from the segment's creation or its checkpoint.
     anchored: bool,
     /// The crc of the last record; the checkpoint's parent, if there is none.
@@ -71,6 +74,7 @@ impl History {
             segment_id,
             passed: false,
             created: None,
+            creation_bytes: 0,
             anchored: head.is_some(),
             chain: None,
             version: head.map_or(0, |head| head.at.number),
@@ -192,6 +196,36 @@ impl History {
         self.suspect.get_or_insert(damage.clone());
     }
 
+    /// The holes that may have held records of this segment did not.
+    pub fn clear(&mut self) {
+        self.suspect = None;
+    }
+
+    /// Neither its creation nor a checkpoint was found.
+    pub fn has_no_beginning(&self) -> bool {
+        self.checkpoint.is_none() && self.created.is_none()
+    }
+
+    /// Its path, if a checkpoint or its creation was found.
+    pub fn path(&self) -> Option<&str> {
+        let saved = self.checkpoint.as_ref().map(|loaded| &loaded.head.path);
+        let created = || self.created.as_ref().map(|created| &created.path);
+        saved.or_else(created).map(String::as_str)
+    }
+
+    /// What the catalogue should say of it. What was read is on the disk: older log files were
+    /// before the newest had its name, and that one is brought there when its end is cut.
+    pub fn entry(&self) -> Option<Entry> {
+        let created = State::Created {
+            bytes: self.creation_bytes,
+            synced: true,
+        };
+        Some(Entry {
+            state: self.checkpoint_version().map_or(created, State::Checkpoint),
+            path: self.path()?.to_string(),
+        })
+    }
+
     /// All records were taken.
     pub fn finish(&mut self, log_begin: &str) {
         self.damage = self.damage.take().or(self.suspect.take());
@@ -218,13 +252,9 @@ impl History {
     pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
         let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
         let created = self.created.as_ref();
-        let known = head.map(|head| &head.path).or(created.map(|c| &c.path));
         RecoveredSegment {
             segment_id: self.segment_id,
-            path: known
-                .cloned()
-                .or(path.map(String::from))
-                .unwrap_or_default(),
+            path: self.path().or(path).map(String::from).unwrap_or_default(),
             durable: head
                 .map(|head| head.durable)
                 .or(created.map(|c| c.durable))

@@ -9,11 +9,12 @@ use std::path::Path;
 use bytes::Bytes;
 use interweave_wire::protocol::LogHeader;
 
-use crate::catalogue::Entry;
+use crate::catalogue::{Listed, State};
 use crate::checkpoint;
 use crate::damage::Damage;
 use crate::files::{self, failed};
 use crate::history::{History, CLEAN_STOP};
+use crate::missing::creation_of;
 use crate::scan::{read_head, Hole, Scan, Step};
 use crate::StoreError;
 
@@ -44,17 +45,15 @@ pub struct Found {
     pub damage: Vec<Damage>,
     /// Checkpoints that are not the newest of their segment.
     pub older_checkpoints: Vec<(u64, u64)>,
+    /// Holes of which nothing says whose records they held.
+    pub(crate) unexplained: Vec<(Damage, u64)>,
     /// Damaged checkpoints that the log makes up for are no longer needed either.
     bad_checkpoints: Vec<(u64, u64, Damage)>,
     read_bodies: bool,
 }
 
 /// Reads the store. Without `bodies` the diffs are checked and let go.
-pub fn read_store(
-    dir: &Path,
-    catalogue: &BTreeMap<u64, Entry>,
-    bodies: bool,
-) -> Result<Found, StoreError> {
+pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, StoreError> {
     let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
     let mut found = Found {
         read_bodies: bodies,
@@ -72,7 +71,7 @@ pub fn read_store(
             .map_err(|error| failed("reading", &dir.join(name), &error))?;
     }
     found.clean |= logs.is_empty() && found.histories.is_empty();
-    found.conclude(catalogue);
+    found.conclude(listed);
     Ok(found)
 }
 
@@ -145,7 +144,14 @@ impl Found {
         while let Some(step) = scan.next()? {
             self.clean = false;
             match step {
-                Step::Group(group) => group.into_iter().for_each(|r| self.take(r, name, first)),
+                Step::Group(group) => {
+                    let creation = creation_of(&group);
+                    group.into_iter().for_each(|r| self.take(r, name, first));
+                    if let Some((id, bytes)) = creation {
+                        let history = self.histories.get_mut(&id);
+                        history.into_iter().for_each(|h| h.creation_bytes = bytes);
+                    }
+                }
                 Step::Hole(hole) => self.hole(name, &hole),
             }
         }
@@ -187,7 +193,11 @@ impl Found {
         self.damage.push(damage.clone());
         match hole.hint.as_ref().and_then(|hint| self.named_by(hint)) {
             Some(history) => history.lost(&damage),
-            None => self.histories.values_mut().for_each(|h| h.suspect(&damage)),
+            None => {
+                self.histories.values_mut().for_each(|h| h.suspect(&damage));
+                let bytes = hole.to.saturating_sub(hole.from);
+                self.unexplained.push((damage, bytes));
+            }
         }
     }
 
@@ -197,33 +207,33 @@ impl Found {
             .filter(|history| history.chain() == hint.parent && hint.parent != 0)
     }
 
-    fn conclude(&mut self, catalogue: &BTreeMap<u64, Entry>) {
+    fn conclude(&mut self, listed: &Listed) {
         let bad = std::mem::take(&mut self.bad_checkpoints);
         for &(segment_id, _, _) in &bad {
             self.histories
                 .entry(segment_id)
                 .or_insert_with(|| History::new(segment_id, None));
         }
-        for &segment_id in catalogue.keys() {
-            self.histories
-                .entry(segment_id)
-                .or_insert_with(|| History::new(segment_id, None));
-        }
+        self.add_missing(listed);
+        self.explain_holes(listed);
         let oldest = self.files.first().map_or("the log", |file| &file.name);
         for (segment_id, history) in &mut self.histories {
             history.finish(oldest);
-            let listed = catalogue.get(segment_id).map(|entry| entry.version);
-            if let Some(version) = listed.filter(|&v| history.checkpoint_version() < Some(v)) {
-                let name = files::checkpoint_name(*segment_id, version);
-                history.had_checkpoint(version, Damage::new(&name, 0, "it is missing"));
+            let state = listed.entries.get(segment_id).map(|entry| entry.state);
+            if let Some(State::Checkpoint(version)) = state {
+                if history.checkpoint_version() < Some(version) {
+                    let name = files::checkpoint_name(*segment_id, version);
+                    history.had_checkpoint(version, Damage::new(&name, 0, "it is missing"));
+                }
             }
             for (_, version, damage) in bad.iter().filter(|(of, _, _)| of == segment_id) {
                 history.had_checkpoint(*version, damage.clone());
             }
-            if let Some(damage) = history.damage.clone().filter(|_| !history.removed) {
-                if !self.damage.contains(&damage) {
-                    self.damage.push(damage);
-                }
+        }
+        self.end_outlived(listed);
+        for history in self.histories.values().filter(|history| !history.removed) {
+            if let Some(damage) = history.damage.as_ref().filter(|d| !self.damage.contains(d)) {
+                self.damage.push(damage.clone());
             }
         }
         // a damaged checkpoint of a whole segment is not needed

@@ -292,7 +292,7 @@ impl Tail {
     /// Refuses everything for ever.
     fn stop(&mut self, error: StoreError) -> StoreError {
         self.status.error(&error);
-        self.status.lock().status.fenced = matches!(error, StoreError::Fenced(_));
+        self.status.lock().status.stopped = Some(error.clone());
         self.refusal = Some(Refusal {
             error: error.clone(),
             next_trial: None,

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use interweave_wire::protocol::{CheckpointHead, Durability, MAX_PATH};
+use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
 
+use crate::catalogue::{Entry, State};
 use crate::checkpoint::MAGIC;
 use crate::group::Group;
 use crate::history::REMOVE;
@@ -53,7 +54,7 @@ pub struct Writer {
 
 impl Writer {
     /// Works until it is told to close.
-    pub fn run(mut self) {
+    pub fn run(&mut self) {
         let mut backlog = VecDeque::new();
         loop {
             self.tail.try_again();
@@ -74,6 +75,24 @@ impl Writer {
                 Message::Forgotten { segment_id } => self.forgotten(segment_id),
                 Message::Close { clean, reply } => {
                     let _ = reply.send(self.close(clean));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// After a panic, instead of `run`: nothing is written any more, and everybody is told so. The
+    /// index and the file may be half changed; only the next start can tell.
+    pub fn refuse(&mut self, error: &StoreError) {
+        while let Ok(message) = self.inbox.recv() {
+            match message {
+                Message::Append { done, .. } | Message::Checkpoint { done, .. } => {
+                    done(Err(error.clone()));
+                }
+                Message::Saved(saved) => (saved.done)(saved.result),
+                Message::Forgotten { .. } => {}
+                Message::Close { reply, .. } => {
+                    let _ = reply.send(Err(error.clone()));
                     return;
                 }
             }
@@ -153,11 +172,11 @@ impl Writer {
         }
         self.tell(&groups);
         for group in groups {
+            let jobs = jobs_of(&group);
             (group.done)(group.verdict);
-            for record in group.records.iter().filter(|record| record.body == REMOVE) {
-                let segment_id = record.segment_id;
-                // should the saver have died, the checkpoint goes at the next start
-                let _ = self.saver.send(Job::Forget { segment_id });
+            for job in jobs {
+                // should the saver have died, the next start does it
+                let _ = self.saver.send(job);
             }
         }
     }
@@ -243,4 +262,26 @@ impl Writer {
         }
         self.tail.close(clean)
     }
+}
+
+/// What the saver is to do about segments that the group has created or removed.
+fn jobs_of(group: &Group) -> Vec<Job> {
+    let alone = |id| group.records.iter().all(|record| record.segment_id == id);
+    let job = |record: &Record| {
+        let segment_id = record.segment_id;
+        match &record.body {
+            LogBody::Create(create) => {
+                let state = State::Created {
+                    bytes: if alone(segment_id) { group.bytes } else { 0 },
+                    synced: group.sync,
+                };
+                let path = create.path.clone();
+                let entry = Entry { state, path };
+                Some(Job::Created { segment_id, entry })
+            }
+            body if *body == REMOVE => Some(Job::Forget { segment_id }),
+            _ => None,
+        }
+    };
+    group.records.iter().filter_map(job).collect()
 }

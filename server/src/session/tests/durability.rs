@@ -79,9 +79,9 @@ fn a_store_that_was_taken_over_ends_the_server() {
     let grant = world.lock(1, segment);
     let releasing = world.release(1, segment, &grant, 1);
     let asked = world.asked.remove(0);
-    assert!(!world.engine.is_fenced());
+    assert_eq!(world.engine.lost_store(), None);
     world.stored(&asked, Err(StoreError::Fenced("by 2".to_string())));
-    assert!(world.engine.is_fenced());
+    assert!(world.engine.lost_store().is_some());
     assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
 }
 
@@ -406,4 +406,34 @@ fn a_damaged_segment_is_stopped_and_the_others_served() {
     let text = answer.body::<ErrorReply>().text;
     assert!(text.contains("byte 99"), "{text}");
     world.open(1, "/other", Durability::Synced);
+}
+
+#[test]
+fn log_12_while_a_damaged_segment_has_no_name_nothing_is_made_in_its_place() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, false, Durability::Synced);
+    segment.path = String::new();
+    segment.damage = Some("log-1.iwl, byte 99: a bad checksum".to_string());
+    let id = segment.segment_id;
+    let (mut world, remarks) = restarted(segment);
+    assert!(
+        remarks[0].contains(&format!("/.damaged/{id}")),
+        "{remarks:?}"
+    );
+    world.hello(1);
+    let refused = world.ask(1, open("/list", Durability::Synced));
+    assert_eq!(refused.error(), ErrorCode::Damaged);
+    let text = refused.body::<ErrorReply>().text;
+    assert!(text.contains(&format!("/.damaged/{id}")), "{text}");
+    assert_eq!(world.engine.health().damaged, 1);
+    let removing = world.send(
+        1,
+        Request::RemoveSegment(RemoveSegment {
+            path: format!("/.damaged/{id}"),
+        }),
+    );
+    world.store_all();
+    assert_eq!(world.answer(removing).type_, MessageType::Done);
+    assert_eq!(world.engine.health().damaged, 0);
+    world.open(1, "/list", Durability::Synced);
 }

@@ -41,9 +41,11 @@ fn history(random: &mut Random, groups: usize, least: Durability) -> History {
     }
 }
 
-/// Keeps the store's files up to the log file `keep`, whose bytes become these.
+/// Keeps the store's files up to the log file `keep`, whose bytes become these. The catalogue, which
+/// may lag as far behind as it will, knows nothing.
 fn cut_copy(from: &Path, to: &Path, keep: usize, bytes: &[u8]) {
     copy_dir(from, to);
+    std::fs::remove_file(to.join("catalogue")).unwrap();
     for (i, path) in logs(to).iter().enumerate() {
         if i == keep {
             std::fs::write(path, bytes).unwrap();
@@ -151,7 +153,9 @@ fn check_damage(history: &History, name: &std::ffi::OsStr, bytes: &[u8], group: 
         false => whole,
     };
     let report = verify(to.path()).unwrap();
-    assert_eq!(report.damage.is_empty(), last, "{report:?}");
+    // but for a creation, of which the catalogue knows [LOG-11]
+    let creation = whole.len() > history.after[group].segments.len();
+    assert_eq!(report.damage.is_empty(), last && !creation, "{report:?}");
     for _ in 0..2 {
         let (_, segments) = open(to.path());
         for segment in &segments {
@@ -169,9 +173,7 @@ fn check_damage(history: &History, name: &std::ffi::OsStr, bytes: &[u8], group: 
                 .any(|s| s.segment_id == id && s.damage.is_some())
         };
         for &id in history.touched[group].iter().filter(|_| !last) {
-            // a creation that is lost whole leaves nothing that could be marked
-            let created = history.after[group].segments.contains_key(&id);
-            if whole.contains_key(&id) && created {
+            if whole.contains_key(&id) {
                 assert!(damaged(id), "segment {id} after group {group}");
             }
         }

@@ -4,6 +4,7 @@
 mod backups;
 mod checkpoints;
 mod cuts;
+mod damage;
 mod failures;
 mod kill;
 mod model;

@@ -61,7 +61,7 @@ fn an_older_owner_is_fenced_when_the_lock_has_failed() {
         .unwrap()
         .unwrap_err();
     assert!(matches!(fenced, StoreError::Fenced(_)));
-    assert!(older.status().fenced);
+    assert!(matches!(older.stopped(), Some(StoreError::Fenced(_))));
     assert!(matches!(
         Box::new(older).close(true),
         Err(StoreError::Fenced(_))
