@@ -11,7 +11,7 @@ use interweave_wire::protocol::CheckpointHead;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::owner::Owner;
 
-pub const MAGIC: [u8; 4] = *b"IWC1";
+pub const MAGIC: [u8; 4] = *b"IWC2";
 
 /// A checkpoint as it was read.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ import {
   releaseReader,
 } from "../wire/protocol/lock.js";
 import { credit } from "../wire/protocol/notify.js";
-import type { Durability, SegmentOpened } from "../wire/protocol/segment.js";
+import type { Durability, SegmentOpened, VersionStamp } from "../wire/protocol/segment.js";
 import { MessageType } from "../wire/protocol/session.js";
 import { isSameType, type Type } from "../types/type.js";
 import { declaredIn, intern, type Declared, type DeclaredAs } from "../types/declare.js";
@@ -291,8 +291,9 @@ export class Segment implements Heap {
       const acquired = expect(answer.message, MessageType.READER_ACQUIRED, readerAcquired);
       this.state.adaptation.asked(!acquired.updated);
       const { reach } = this.state;
-      const hasIt =
-        reach.incarnation === acquired.now.incarnation && reach.number >= acquired.now.number;
+      const isBeyond =
+        reach.incarnation === acquired.now.incarnation && reach.number > acquired.now.number;
+      const hasIt = isBeyond || isSameStamp(reach, acquired.now);
       if (!acquired.updated || hasIt || this.isExclusive) return;
     }
   }
@@ -507,7 +508,7 @@ export class Segment implements Heap {
     }
   }
 
-  private async nextVersion(last: { incarnation: bigint; number: bigint } | null) {
+  private async nextVersion(last: VersionStamp | null) {
     for (;;) {
       if (this.conversation.isClosed) return null;
       this.conversation.check();
