@@ -17,7 +17,7 @@ use crate::index::Index;
 use crate::log::Log;
 use crate::owner::{Lock, Owner};
 use crate::record::FILE_HEAD_BYTES;
-use crate::recovery::{read_store, Found};
+use crate::recovery::{read_store, refuse_old_format, Found};
 use crate::saver::{catalogue_failed, Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
@@ -80,6 +80,7 @@ impl EmbeddedStore {
         options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
         let lock = Lock::take(dir)?;
+        refuse_old_format(dir)?;
         files::remove_temporary(dir)
             .and_then(|()| space::use_reserve(dir))
             .map_err(|error| failed("cleaning", dir, &error))?;

@@ -7,14 +7,14 @@ use std::io;
 use std::path::Path;
 
 use bytes::Bytes;
-use interweave_wire::protocol::LogHeader;
+use interweave_wire::protocol::{LogBody, LogHeader, LogKind};
 
 use crate::catalogue::Entry;
 use crate::checkpoint;
 use crate::damage::Damage;
 use crate::files::{self, failed};
 use crate::history::{History, CLEAN_STOP};
-use crate::scan::{read_head, Hole, Scan, Step};
+use crate::scan::{is_old, read_head, Hole, Lost, Scan, Step};
 use crate::StoreError;
 
 /// A log file that was read.
@@ -55,6 +55,7 @@ pub fn read_store(
     catalogue: &BTreeMap<u64, Entry>,
     bodies: bool,
 ) -> Result<Found, StoreError> {
+    refuse_old_format(dir)?;
     let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
     let mut found = Found {
         read_bodies: bodies,
@@ -74,6 +75,26 @@ pub fn read_store(
     found.clean |= logs.is_empty() && found.histories.is_empty();
     found.conclude(catalogue);
     Ok(found)
+}
+
+/// A store in the format before this one is left as it is.
+pub fn refuse_old_format(dir: &Path) -> Result<(), StoreError> {
+    for name in files::list(dir).map_err(|error| failed("listing", dir, &error))? {
+        let path = dir.join(&name);
+        let is_old = match files::log_first(&name) {
+            Some(_) => File::open(&path).and_then(|file| is_old(&file)),
+            None => Ok(false),
+        };
+        if is_old.map_err(|error| failed("reading", &path, &error))? {
+            return Err(StoreError::Io(format!(
+                "{} is of log format 1, this program reads and writes format 2 and has changed \
+                 nothing; serve the store with the program that wrote it, or choose another \
+                 directory",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl Found {
@@ -129,7 +150,7 @@ impl Found {
             let hole = Hole {
                 from: 0,
                 to: length,
-                hint: None,
+                ..Hole::default()
             };
             self.hole(name, &hole);
             self.files.push(LogFile {
@@ -176,15 +197,22 @@ impl Found {
             .take(&record, name, file);
     }
 
-    /// Which segments have lost records in a hole? The one that the hint names, if its chain fits,
-    /// for 32 bits of it do not fit by chance; else any that no later record clears.
+    /// Which segments have lost records in a hole? Those whose headers are whole, if these fill it;
+    /// or the one that the hint names, if its chain fits, for 32 bits of it do not fit by chance; else
+    /// any that no later record clears.
     fn hole(&mut self, name: &str, hole: &Hole) {
-        let what = format!(
-            "{} bytes are no valid record",
-            hole.to.saturating_sub(hole.from)
-        );
-        let damage = Damage::new(name, hole.from, what);
+        let damage = Damage::new(name, hole.from, text_of(hole));
         self.damage.push(damage.clone());
+        for lost in hole.lost.iter().filter(|l| l.header.segment_id != 0) {
+            let segment_id = lost.header.segment_id;
+            self.histories
+                .entry(segment_id)
+                .or_insert_with(|| History::new(segment_id, None))
+                .lost_record(lost, &damage);
+        }
+        if hole.is_told {
+            return;
+        }
         match hole.hint.as_ref().and_then(|hint| self.named_by(hint)) {
             Some(history) => history.lost(&damage),
             None => self.histories.values_mut().for_each(|h| h.suspect(&damage)),
@@ -233,5 +261,36 @@ impl Found {
                 self.damage.retain(|other| *other != damage);
             }
         }
+    }
+}
+
+/// What is wrong with the bytes, and what they were as far as that is known.
+fn text_of(hole: &Hole) -> String {
+    let bytes = hole.to.saturating_sub(hole.from);
+    let names: Vec<String> = hole.lost.iter().take(3).map(name_of).collect();
+    let more = hole.lost.len() > names.len() || !hole.is_told;
+    match names.is_empty() {
+        true => format!("{bytes} bytes are not a valid record"),
+        false => format!(
+            "{bytes} bytes are not valid records; they held {}{}",
+            names.join(", "),
+            if more { " and others" } else { "" }
+        ),
+    }
+}
+
+fn name_of(lost: &Lost) -> String {
+    let segment_id = lost.header.segment_id;
+    match &lost.header.body {
+        LogBody::Create(create) => format!("the creation of {}", create.path),
+        LogBody::Release(release) => {
+            format!("version {} of segment {segment_id}", release.version)
+        }
+        LogBody::Serials(_) => format!("a bound of serials of segment {segment_id}"),
+        LogBody::Incarnation(_) => format!("a new incarnation of segment {segment_id}"),
+        LogBody::Other(kind) if *kind == LogKind::Remove as i32 => {
+            format!("the removal of segment {segment_id}")
+        }
+        LogBody::Other(_) => "the mark of a clean stop".to_string(),
     }
 }

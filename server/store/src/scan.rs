@@ -13,7 +13,8 @@ use interweave_wire::protocol::xdr::from_bytes;
 use interweave_wire::protocol::LogHeader;
 
 use crate::record::{
-    check_record, padded, FileHead, Place, RecordHead, FILE_HEAD_BYTES, RECORD_HEAD_BYTES,
+    check_body, check_header, padded, FileHead, Place, RecordHead, FILE_HEAD_BYTES,
+    RECORD_HEAD_BYTES,
 };
 
 const WINDOW_BYTES: u64 = 256 << 10;
@@ -31,11 +32,22 @@ pub struct Found {
     synced: u64,
 }
 
-/// Bytes that were records and are not.
+/// A record that is lost, of which the header is whole.
 #[derive(Debug, Clone)]
+pub struct Lost {
+    pub crc: u32,
+    pub header: LogHeader,
+}
+
+/// Bytes that were records and are not.
+#[derive(Debug, Clone, Default)]
 pub struct Hole {
     pub from: u64,
     pub to: u64,
+    /// Records of the hole whose headers are whole.
+    pub lost: Vec<Lost>,
+    /// They are all that was in it.
+    pub is_told: bool,
     /// What the one record in the hole seems to have been; to be believed only if its chain fits.
     pub hint: Option<LogHeader>,
 }
@@ -115,9 +127,18 @@ pub struct Scan<'a> {
 
 /// The head of a log file; None if it is damaged.
 pub fn read_head(file: &File) -> io::Result<Option<FileHead>> {
+    Ok(head_bytes(file)?.and_then(|bytes| FileHead::decode(&bytes)))
+}
+
+/// Whether the log file is in the format before this one.
+pub fn is_old(file: &File) -> io::Result<bool> {
+    Ok(head_bytes(file)?.is_some_and(|bytes| FileHead::is_old(&bytes)))
+}
+
+fn head_bytes(file: &File) -> io::Result<Option<[u8; FILE_HEAD_BYTES as usize]>> {
     let mut bytes = [0; FILE_HEAD_BYTES as usize];
     match file.read_exact_at(&mut bytes, 0) {
-        Ok(()) => Ok(FileHead::decode(&bytes)),
+        Ok(()) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
@@ -188,17 +209,17 @@ impl<'a> Scan<'a> {
     fn interrupted(&mut self, group: &[Found]) -> io::Result<Option<Step>> {
         let from = self.end;
         let bad = self.at;
-        let hole = match self.proof_after(bad)? {
-            Some(next) => Some(next),
-            // a newer file says that there were more records than are left
-            None if self.expected.is_some() && self.holes == 0 => Some(self.window.length.max(bad)),
-            None => None,
-        };
-        let Some(to) = hole else {
+        let proof = self.proof_after(bad)?;
+        // a newer file may say that there were more records than are left
+        let is_cut = proof.is_none() && self.expected.is_some() && self.holes == 0;
+        let Some(to) = proof.or(is_cut.then_some(self.window.length.max(bad))) else {
             self.ended = true;
             self.torn_bytes = self.bytes_after(from)?;
             return Ok(None);
         };
+        let (lost, tiled) = self.lost_between(from, to)?;
+        let known = self.records + lost.len() as u64;
+        let is_told = tiled && (!is_cut || self.expected == Some(known));
         let hint = match group {
             [] => self.hint(from, to)?,
             _ => None,
@@ -206,7 +227,30 @@ impl<'a> Scan<'a> {
         self.holes += 1;
         self.at = to;
         self.end = to;
-        Ok(Some(Step::Hole(Hole { from, to, hint })))
+        Ok(Some(Step::Hole(Hole {
+            from,
+            to,
+            lost,
+            is_told,
+            hint,
+        })))
+    }
+
+    /// The records there whose headers are whole, and whether they fill the place.
+    fn lost_between(&mut self, from: u64, to: u64) -> io::Result<(Vec<Lost>, bool)> {
+        let mut lost = Vec::new();
+        let mut at = from;
+        while at < to {
+            let Some((head, header)) = self.header(at)? else {
+                return Ok((lost, false));
+            };
+            at += head.span();
+            lost.push(Lost {
+                crc: head.crc,
+                header,
+            });
+        }
+        Ok((lost, true))
     }
 
     /// Where the first group after `bad` begins, if the records there prove that `bad` is damage.
@@ -268,24 +312,33 @@ impl<'a> Scan<'a> {
 
     /// The record at `at`, if it is valid.
     fn record(&mut self, at: u64) -> io::Result<Option<Found>> {
-        let Some(head) = self.record_head(at)? else {
+        let Some((head, header)) = self.header(at)? else {
             return Ok(None);
         };
-        let whole = RECORD_HEAD_BYTES as u64 + u64::from(head.length);
-        let epoch = self.head.epoch;
-        let Some(bytes) = self.window.get(at, whole)? else {
+        let body_at = at + head.bytes_before_body();
+        let Some(body) = self.window.get(body_at, head.body_bytes())? else {
             return Ok(None);
         };
-        let body = RECORD_HEAD_BYTES + head.header_bytes as usize;
-        Ok(check_record(bytes, &head, epoch).map(|header| Found {
+        Ok(check_body(body, &head).then(|| Found {
             offset: at,
             span: head.span(),
             crc: head.crc,
             header,
-            body: Bytes::copy_from_slice(&bytes[body..]),
+            body: Bytes::copy_from_slice(body),
             place: head.place,
             synced: u64::from(head.synced),
         }))
+    }
+
+    /// The head and header of the record at `at`, if they are valid, whatever its body is.
+    fn header(&mut self, at: u64) -> io::Result<Option<(RecordHead, LogHeader)>> {
+        let Some(head) = self.record_head(at)? else {
+            return Ok(None);
+        };
+        let epoch = self.head.epoch;
+        let bytes = self.window.get(at, head.bytes_before_body())?;
+        let header = bytes.and_then(|bytes| check_header(bytes, &head, epoch));
+        Ok(header.map(|header| (head, header)))
     }
 
     fn record_head(&mut self, at: u64) -> io::Result<Option<RecordHead>> {

@@ -63,7 +63,7 @@ fn a_log_cut_anywhere_is_exactly_the_groups_before_the_cut() {
             let bytes = std::fs::read(path).unwrap();
             for span in spans(&bytes) {
                 let inside = [
-                    span.start + 1 + random.below(19) as usize,
+                    span.start + 1 + random.below(23) as usize,
                     span.header + random.below((span.body - span.header) as u64) as usize,
                     span.body,
                     span.end - 1,
@@ -176,6 +176,78 @@ fn check_damage(history: &History, name: &std::ffi::OsStr, bytes: &[u8], group: 
             }
         }
     }
+}
+
+#[test]
+fn log_2_a_damaged_body_concerns_the_segment_that_its_header_names_and_no_other() {
+    use crate::model::{append_now, create, diff, release};
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    append_now(&store, vec![create(3, Synced)]).unwrap();
+    let both = vec![
+        release(1, 1, diff(1, 1, 100)),
+        release(2, 1, diff(2, 1, 100)),
+    ];
+    append_now(&store, both).unwrap();
+    append_now(&store, vec![create(4, Synced)]).unwrap();
+    drop(store);
+    let path = &logs(dir.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    // the second of a group: all of the group is lost, and nothing else
+    let damaged = spans(&bytes)[4];
+    bytes[damaged.body + 5] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    for _ in 0..2 {
+        let (_, segments) = open(dir.path());
+        let damage: Vec<bool> = segments.iter().map(|s| s.damage.is_some()).collect();
+        assert_eq!(damage, [true, true, false, false]);
+        let text = segments[1].damage.clone().unwrap();
+        assert!(text.contains("version 1 of segment 2"), "{text}");
+    }
+}
+
+#[test]
+fn log_2_a_creation_in_a_damaged_group_keeps_its_name() {
+    use crate::model::{append_now, create, diff, release};
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    let group = vec![create(1, Synced), release(1, 1, diff(1, 1, 100))];
+    append_now(&store, group).unwrap();
+    append_now(&store, vec![create(2, Synced)]).unwrap();
+    drop(store);
+    let path = &logs(dir.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    let damaged = spans(&bytes)[1];
+    bytes[damaged.body + 5] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    let (_, segments) = open(dir.path());
+    assert_eq!(segments.len(), 2);
+    assert!(segments[0].damage.is_some() && segments[1].damage.is_none());
+    assert_eq!(
+        segments[0].path,
+        all_known(&segments[1..])[&2].path.replace('2', "1")
+    );
+}
+
+#[test]
+fn log_11_a_store_of_the_format_before_is_refused_and_left_as_it_is() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    drop(store);
+    let path = &logs(dir.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[3] = b'1';
+    let crc = crc32c::crc32c(&bytes[..24]);
+    bytes[24..28].copy_from_slice(&crc.to_be_bytes());
+    std::fs::write(path, &bytes).unwrap();
+    let owner = std::fs::read(dir.path().join("owner")).unwrap();
+    let refused = EmbeddedStore::open(dir.path(), small()).unwrap_err();
+    assert!(refused.to_string().contains("format 1"), "{refused}");
+    let refused = verify(dir.path()).unwrap_err();
+    assert!(refused.to_string().contains("format 1"), "{refused}");
+    assert_eq!(std::fs::read(dir.path().join("owner")).unwrap(), owner);
+    assert_eq!(std::fs::read(path).unwrap(), bytes);
 }
 
 #[test]
