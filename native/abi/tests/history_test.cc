@@ -42,6 +42,7 @@ void lose_last_record(const fs::path& store) {
   fs::path newest;
   for (const fs::directory_entry& entry : fs::directory_iterator(store)) {
     const fs::path& path = entry.path();
+    if (path.extension() == ".iww") fs::remove(path);
     if (path.extension() == ".iwl" && path.filename() > newest.filename()) newest = path;
   }
   std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
@@ -52,7 +53,6 @@ void lose_last_record(const fs::path& store) {
   file.seekp(static_cast<std::streamoff>(last));
   file.put(static_cast<char>(bytes[last] ^ 2));
   file.close();
-  fs::remove(store / "witness");
 }
 
 // The copy of version 3 and the server's other version 3.

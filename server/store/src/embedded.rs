@@ -101,6 +101,16 @@ impl EmbeddedStore {
                 false => return Err(error),
             }
         }
+        forget_witnesses(dir, &found);
+        let mut told = status.lock();
+        told.status.torn_bytes = found.torn_bytes;
+        told.status.lost_bytes = found.lost_bytes;
+        told.status.damage = found
+            .damage
+            .iter()
+            .map(|damage| damage.to_string())
+            .collect();
+        drop(told);
         space.keep_reserve();
         let parts = (owner, catalogue, status, space);
         let store = start(dir, &options, parts, (&found, log))?;
@@ -247,6 +257,17 @@ fn begin_log(
     create(FILE_HEAD_BYTES)
         .map(|log| (log, Some(lacking)))
         .map_err(|error| failed("beginning a log file in", dir, &error))
+}
+
+/// A newer log file says by its number where the others end; those with holes keep their witnesses,
+/// so that the next start finds the same [LOG-12].
+fn forget_witnesses(dir: &Path, found: &Found) {
+    let names = files::list(dir).unwrap_or_default();
+    let of = |name: &&String| files::witness_first(name).is_some_and(|f| !found.holed.contains(&f));
+    for name in names.iter().filter(of) {
+        // one that stays says what is true
+        let _ = std::fs::remove_file(dir.join(name));
+    }
 }
 
 /// Removes checkpoints of segments that are gone, and those that newer ones have replaced.

@@ -29,6 +29,15 @@ pub fn checkpoint_name(segment_id: u64, version: u64) -> String {
     format!("checkpoint-{segment_id}-{version}.iwk")
 }
 
+/// Beside the log file [LOG-12].
+pub fn witness_name(first: u64) -> String {
+    format!("log-{first:016x}.iww")
+}
+
+pub fn witness_first(name: &str) -> Option<u64> {
+    log_first(&name.replace(".iww", ".iwl")).filter(|&first| witness_name(first) == name)
+}
+
 /// The segment and version that a checkpoint's name says.
 pub fn checkpoint_of(name: &str) -> Option<(u64, u64)> {
     let middle = name.strip_prefix("checkpoint-")?.strip_suffix(".iwk")?;

@@ -189,7 +189,7 @@ impl History {
 
     /// A record of this segment in a hole, of which the header is whole.
     pub fn lost_record(&mut self, lost: &Lost, damage: &Damage) {
-        if let LogBody::Create(create) = &lost.header.body {
+        if let Some(LogBody::Create(create)) = lost.header.as_ref().map(|h| &h.body) {
             self.created = Some(create.clone());
         }
         self.lost(damage);

@@ -26,6 +26,7 @@ mod space;
 mod status;
 mod store;
 mod tail;
+mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report};

@@ -1,7 +1,7 @@
 //! Reads a whole store and changes nothing: what every segment is, where the log ends, what is
 //! damaged [LOG-2] [LOG-6].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -12,9 +12,11 @@ use interweave_wire::protocol::{LogBody, LogHeader, LogKind};
 use crate::catalogue::Entry;
 use crate::checkpoint;
 use crate::damage::Damage;
-use crate::files::{self, failed};
+use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
+use crate::record::FILE_HEAD_BYTES;
 use crate::scan::{is_old, read_head, Hole, Lost, Scan, Step};
+use crate::witness::Seen;
 use crate::StoreError;
 
 /// A log file that was read.
@@ -24,6 +26,12 @@ pub struct LogFile {
     pub name: String,
     /// Where its last record ends.
     pub end: u64,
+}
+
+/// A log file that is gone, of which its witness is left.
+struct Gone {
+    first: u64,
+    seen: Seen,
 }
 
 /// Everything in a store.
@@ -39,7 +47,13 @@ pub struct Found {
     pub records: u64,
     pub checkpoints: u64,
     pub bytes: u64,
+    /// What follows the log's end and was not acknowledged as SYNCED, as far as is known.
     pub torn_bytes: u64,
+    /// What was acknowledged at the log's end and is damaged or gone [LOG-12].
+    pub lost_bytes: u64,
+    /// The first numbers of the log files with holes, and of those that are gone: their witnesses
+    /// are needed at the next start as well.
+    pub holed: BTreeSet<u64>,
     /// Holes in the log and checkpoints that cannot be read, whether a segment suffers or not.
     pub damage: Vec<Damage>,
     /// Checkpoints that are not the newest of their segment.
@@ -62,17 +76,22 @@ pub fn read_store(
         ..Found::default()
     };
     found.read_checkpoints(dir, &names)?;
-    let logs: Vec<(u64, &String)> = names
-        .iter()
-        .filter_map(|name| Some((files::log_first(name)?, name)))
-        .collect();
-    for (i, &(first, name)) in logs.iter().enumerate() {
-        let next = logs.get(i + 1).map(|&(next, _)| next);
-        found
-            .read_log(dir, name, first, next)
-            .map_err(|error| failed("reading", &dir.join(name), &error))?;
+    let logs: BTreeSet<u64> = names.iter().filter_map(|n| files::log_first(n)).collect();
+    let gone = gone_logs(dir, &names, &logs)?;
+    let mut all: Vec<(u64, Option<&Gone>)> = logs.iter().map(|&first| (first, None)).collect();
+    all.extend(gone.iter().map(|gone| (gone.first, Some(gone))));
+    all.sort_by_key(|&(first, _)| first);
+    for (i, &(first, gone)) in all.iter().enumerate() {
+        let next = all.get(i + 1).map(|&(next, _)| next);
+        let name = log_name(first);
+        match gone {
+            Some(gone) => found.log_is_gone(&name, gone),
+            None => found
+                .read_log(dir, &name, first, next)
+                .map_err(|error| failed("reading", &dir.join(&name), &error))?,
+        }
     }
-    found.clean |= logs.is_empty() && found.histories.is_empty();
+    found.clean |= all.is_empty() && found.histories.is_empty();
     found.conclude(catalogue);
     Ok(found)
 }
@@ -97,7 +116,39 @@ pub fn refuse_old_format(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Log files that held records, by their witnesses, and are not there.
+fn gone_logs(dir: &Path, names: &[String], logs: &BTreeSet<u64>) -> Result<Vec<Gone>, StoreError> {
+    let mut gone = Vec::new();
+    let witnessed = names.iter().filter_map(|name| files::witness_first(name));
+    for first in witnessed.filter(|first| !logs.contains(first)) {
+        let seen = Seen::read(dir, first)
+            .map_err(|error| failed("reading", &dir.join(files::witness_name(first)), &error))?;
+        let seen = seen.filter(Seen::has_records);
+        gone.extend(seen.map(|seen| Gone { first, seen }));
+    }
+    Ok(gone)
+}
+
 impl Found {
+    fn log_is_gone(&mut self, name: &str, gone: &Gone) {
+        self.clean = false;
+        let known = gone.seen.records_from(FILE_HEAD_BYTES);
+        let hole = Hole {
+            from: FILE_HEAD_BYTES,
+            to: gone.seen.synced,
+            lost: known
+                .unwrap_or_default()
+                .iter()
+                .map(Lost::witnessed)
+                .collect(),
+            is_told: known.is_some(),
+            hint: None,
+        };
+        self.lost_bytes += hole.to - hole.from;
+        self.hole((name, gone.first), &hole);
+        self.next_number = gone.first + 1;
+    }
+
     fn read_checkpoints(&mut self, dir: &Path, names: &[String]) -> Result<(), StoreError> {
         let mut of: Vec<(u64, u64)> = names
             .iter()
@@ -142,17 +193,27 @@ impl Found {
         first: u64,
         next: Option<u64>,
     ) -> io::Result<()> {
+        // before the log file, to which an owner that is fenced only now may still write
+        let seen = Seen::read(dir, first)?;
         let file = File::open(dir.join(name))?;
         self.clean = false;
         let head = read_head(&file)?.filter(|head| head.first == first);
         let Some(head) = head.filter(|head| head.epoch >= self.epoch) else {
             let length = file.metadata()?.len();
+            let known = seen.as_ref().and_then(|s| s.records_from(FILE_HEAD_BYTES));
             let hole = Hole {
                 from: 0,
                 to: length,
-                ..Hole::default()
+                lost: known
+                    .unwrap_or_default()
+                    .iter()
+                    .map(Lost::witnessed)
+                    .collect(),
+                is_told: known.is_some(),
+                hint: None,
             };
-            self.hole(name, &hole);
+            self.lost_bytes += if next.is_none() { length } else { 0 };
+            self.hole((name, first), &hole);
             self.files.push(LogFile {
                 first,
                 name: name.to_string(),
@@ -162,12 +223,19 @@ impl Found {
             return Ok(());
         };
         self.epoch = head.epoch;
-        let mut scan = Scan::new(&file, head, next.map(|next| next - first))?;
+        let mut scan = Scan::new(&file, head, next.map(|next| next - first))?.witnessed(seen);
         while let Some(step) = scan.next()? {
             self.clean = false;
             match step {
                 Step::Group(group) => group.into_iter().for_each(|r| self.take(r, name, first)),
-                Step::Hole(hole) => self.hole(name, &hole),
+                Step::Hole(hole) => {
+                    self.lost_bytes += if next.is_none() {
+                        hole.to - hole.from
+                    } else {
+                        0
+                    };
+                    self.hole((name, first), &hole);
+                }
             }
         }
         self.files.push(LogFile {
@@ -200,11 +268,12 @@ impl Found {
     /// Which segments have lost records in a hole? Those whose headers are whole, if these fill it;
     /// or the one that the hint names, if its chain fits, for 32 bits of it do not fit by chance; else
     /// any that no later record clears.
-    fn hole(&mut self, name: &str, hole: &Hole) {
+    fn hole(&mut self, (name, first): (&str, u64), hole: &Hole) {
+        self.holed.insert(first);
         let damage = Damage::new(name, hole.from, text_of(hole));
         self.damage.push(damage.clone());
-        for lost in hole.lost.iter().filter(|l| l.header.segment_id != 0) {
-            let segment_id = lost.header.segment_id;
+        for lost in hole.lost.iter().filter(|lost| lost.segment_id != 0) {
+            let segment_id = lost.segment_id;
             self.histories
                 .entry(segment_id)
                 .or_insert_with(|| History::new(segment_id, None))
@@ -280,8 +349,14 @@ fn text_of(hole: &Hole) -> String {
 }
 
 fn name_of(lost: &Lost) -> String {
-    let segment_id = lost.header.segment_id;
-    match &lost.header.body {
+    let segment_id = lost.segment_id;
+    let Some(header) = &lost.header else {
+        return match segment_id {
+            0 => "the mark of a clean stop".to_string(),
+            _ => format!("a record of segment {segment_id}"),
+        };
+    };
+    match &header.body {
         LogBody::Create(create) => format!("the creation of {}", create.path),
         LogBody::Release(release) => {
             format!("version {} of segment {segment_id}", release.version)

@@ -1,6 +1,7 @@
 //! The thread that writes checkpoints, so that a large one does not hold up the log.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
@@ -27,6 +28,8 @@ pub enum Job {
     },
     /// The segment was removed, durably.
     Forget { segment_id: u64 },
+    /// The log's witness is to be brought to the disk; nobody waits for it.
+    Settle { file: File },
 }
 
 /// A checkpoint that was tried.
@@ -103,6 +106,9 @@ impl Saver {
                 }
             } else if let Job::Forget { segment_id } = job {
                 self.unforgotten.push(segment_id);
+            } else if let Job::Settle { file } = job {
+                // an earlier state of the witness is true as well
+                let _ = file.sync_data();
             }
             self.forget_all();
         }

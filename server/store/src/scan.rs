@@ -17,6 +17,8 @@ use crate::record::{
     RECORD_HEAD_BYTES,
 };
 
+use crate::witness::{Entry, Seen};
+
 const WINDOW_BYTES: u64 = 256 << 10;
 
 /// A valid record.
@@ -32,11 +34,23 @@ pub struct Found {
     synced: u64,
 }
 
-/// A record that is lost, of which the header is whole.
+/// A record that is lost, of which it is known whose it was.
 #[derive(Debug, Clone)]
 pub struct Lost {
+    pub segment_id: u64,
     pub crc: u32,
-    pub header: LogHeader,
+    /// None: the witness alone knows of it.
+    pub header: Option<LogHeader>,
+}
+
+impl Lost {
+    pub fn witnessed(entry: &Entry) -> Lost {
+        Lost {
+            segment_id: entry.segment_id,
+            crc: entry.crc,
+            header: None,
+        }
+    }
 }
 
 /// Bytes that were records and are not.
@@ -44,7 +58,7 @@ pub struct Lost {
 pub struct Hole {
     pub from: u64,
     pub to: u64,
-    /// Records of the hole whose headers are whole.
+    /// Records of the hole whose headers are whole, or that the log's witness knows.
     pub lost: Vec<Lost>,
     /// They are all that was in it.
     pub is_told: bool,
@@ -117,6 +131,8 @@ pub struct Scan<'a> {
     head: FileHead,
     /// How many records the file has, if a newer file says so.
     expected: Option<u64>,
+    /// What the file's witness says.
+    seen: Option<Seen>,
     at: u64,
     end: u64,
     records: u64,
@@ -156,6 +172,7 @@ impl<'a> Scan<'a> {
             },
             head,
             expected,
+            seen: None,
             at: FILE_HEAD_BYTES,
             end: FILE_HEAD_BYTES,
             records: 0,
@@ -163,6 +180,13 @@ impl<'a> Scan<'a> {
             torn_bytes: 0,
             ended: false,
         })
+    }
+
+    /// With what the file's witness says, if it is of this file [LOG-12].
+    pub fn witnessed(mut self, seen: Option<Seen>) -> Scan<'a> {
+        let (mark, first) = (self.head.mark, self.head.first);
+        self.seen = seen.filter(|seen| (seen.mark, seen.first) == (mark, first));
+        self
     }
 
     /// Where the last whole group or hole ends.
@@ -217,9 +241,7 @@ impl<'a> Scan<'a> {
             self.torn_bytes = self.bytes_after(from)?;
             return Ok(None);
         };
-        let (lost, tiled) = self.lost_between(from, to)?;
-        let known = self.records + lost.len() as u64;
-        let is_told = tiled && (!is_cut || self.expected == Some(known));
+        let (lost, is_told) = self.lost_between(from, to, is_cut)?;
         let hint = match group {
             [] => self.hint(from, to)?,
             _ => None,
@@ -236,8 +258,25 @@ impl<'a> Scan<'a> {
         })))
     }
 
+    /// The records of which it is known whose they were, and whether they are all that was there.
+    fn lost_between(&mut self, from: u64, to: u64, is_cut: bool) -> io::Result<(Vec<Lost>, bool)> {
+        let (lost, is_filled) = self.headers_between(from, to)?;
+        let known = self.records + lost.len() as u64;
+        if is_filled && (!is_cut || self.expected == Some(known)) {
+            return Ok((lost, true));
+        }
+        let witnessed = self.seen.as_ref().filter(|seen| to <= seen.synced);
+        let Some(entries) = witnessed.and_then(|seen| seen.records_from(from)) else {
+            return Ok((lost, false));
+        };
+        let inside = entries.iter().filter(|e| u64::from(e.offset) < to);
+        let named = |e: &Entry| lost.iter().find(|l| l.crc == e.crc).cloned();
+        let all = inside.map(|e| named(e).unwrap_or_else(|| Lost::witnessed(e)));
+        Ok((all.collect(), true))
+    }
+
     /// The records there whose headers are whole, and whether they fill the place.
-    fn lost_between(&mut self, from: u64, to: u64) -> io::Result<(Vec<Lost>, bool)> {
+    fn headers_between(&mut self, from: u64, to: u64) -> io::Result<(Vec<Lost>, bool)> {
         let mut lost = Vec::new();
         let mut at = from;
         while at < to {
@@ -246,8 +285,9 @@ impl<'a> Scan<'a> {
             };
             at += head.span();
             lost.push(Lost {
+                segment_id: header.segment_id,
                 crc: head.crc,
-                header,
+                header: Some(header),
             });
         }
         Ok((lost, true))
@@ -256,7 +296,8 @@ impl<'a> Scan<'a> {
     /// Where the first group after `bad` begins, if the records there prove that `bad` is damage.
     fn proof_after(&mut self, bad: u64) -> io::Result<Option<u64>> {
         let mut first = None;
-        let mut proved = self.expected.is_some();
+        let witnessed = self.seen.as_ref().map_or(0, |seen| seen.synced);
+        let mut proved = self.expected.is_some() || bad < witnessed;
         let mut at = bad;
         while let Some(candidate) = self.find_mark(at)? {
             at = candidate + 8;
@@ -271,7 +312,11 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        // proved in the newest file by the rest of a group alone: nothing after the hole is whole
+        // nothing after the hole is whole
+        if bad < witnessed {
+            return Ok(Some(witnessed));
+        }
+        // proved in the newest file by the rest of a group alone
         let proved = proved && self.expected.is_none();
         Ok(proved.then_some(self.window.length))
     }

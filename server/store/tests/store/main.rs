@@ -10,3 +10,4 @@ mod model;
 mod ownership;
 mod power_loss;
 mod records;
+mod witness;
