@@ -102,6 +102,7 @@ fn create(store: &EmbeddedStore, id: u64) {
 fn release(store: &EmbeddedStore, id: u64, version: u64) {
     let release = LogRelease {
         version,
+        chain: version,
         session: [7; 16],
         sequence: version,
         fence: 1 << 32,
@@ -123,6 +124,7 @@ fn save(store: &EmbeddedStore, id: u64, version: u64) {
         at: VersionStamp {
             incarnation: 1,
             number: version,
+            chain: version,
         },
         next_serial: 1,
         fence: 1 << 32,

@@ -8,7 +8,7 @@ use super::listen::Listener;
 use super::shell::{Shell, Stored};
 use super::tasks;
 use crate::session::{Config, Engine};
-use interweave_store::{RecoveredSegment, SegmentStore, StoreError};
+use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -81,6 +81,26 @@ pub fn serve(
     result
 }
 
+/// What is not as it was written is never passed over in silence [LOG-15].
+fn warn_of_losses(found: &StoreStatus) {
+    for damage in &found.damage {
+        tracing::warn!("damage in the store: {damage}");
+    }
+    if found.lost_bytes > 0 {
+        tracing::warn!(
+            torn_bytes = found.lost_bytes,
+            "the end of the log is damaged or gone, and was acknowledged"
+        );
+    }
+    if found.torn_bytes > 0 {
+        tracing::warn!(
+            torn_bytes = found.torn_bytes,
+            "the log ended in bytes that are not whole records; as far as is known they were not \
+             acknowledged as synced, and they were cut off"
+        );
+    }
+}
+
 async fn run(
     options: ServeOptions,
     store: Box<dyn SegmentStore>,
@@ -92,6 +112,7 @@ async fn run(
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
     let mut engine = Engine::new(options.engine.clone());
+    warn_of_losses(&store.status());
     let segments = recovered.len();
     for remark in engine.recover(clock::now_ns(), recovered) {
         tracing::error!("{remark}");

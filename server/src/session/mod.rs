@@ -6,6 +6,7 @@
 //! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
 
 mod absence;
+mod chain;
 mod commits;
 mod config;
 mod connection;

@@ -1,6 +1,7 @@
 //! Segments by path: opening, creating, closing, removing, listing, describing.
 //! Implements [SEG-1..4] of spec/protocol/segment.x as far as they are the server's.
 
+use super::chain::Chains;
 use super::commits::Commits;
 use super::connection::{OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
 use super::engine::{stopping, At, Effect, Engine};
@@ -131,6 +132,7 @@ impl Engine {
             durable,
             quota_bytes,
             incarnation,
+            chains: Chains::default(),
             master: Segment::new(quota_bytes),
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
             life: match waits {

@@ -1,5 +1,6 @@
 //! From what the store found at its opening to segments that are served [LOG-6..9], [LOCK-10].
 
+use super::chain::{self, Chains};
 use super::config::ns;
 use super::engine::Engine;
 use super::locks::terms;
@@ -8,7 +9,7 @@ use super::storing::{self, Pending};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_store::RecoveredSegment;
-use interweave_wire::protocol::{CommittedRelease, Durability, LogBody, VersionStamp};
+use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
 use interweave_wire::Rejection;
 
 /// Where damaged segments are found whose own paths are lost [LOG-12].
@@ -36,9 +37,12 @@ impl Engine {
             Some(damage) => Err(damage.clone()),
             None => rebuild(&found).map_err(|rejection| rejection.to_string()),
         };
-        let (master, life) = match rebuilt {
-            Ok(master) => (master, Life::Open),
-            Err(what) => (Segment::new(found.quota_bytes), Life::Damaged(what)),
+        let (master, chains, life) = match rebuilt {
+            Ok((master, chains)) => (master, chains, Life::Open),
+            Err(what) => {
+                let empty = Segment::new(found.quota_bytes);
+                (empty, Chains::default(), Life::Damaged(what))
+            }
         };
         let remark = match &life {
             Life::Damaged(what) => Some(format!("segment {} is stopped: {what}", found.path)),
@@ -58,6 +62,7 @@ impl Engine {
             durable: found.durable,
             quota_bytes: found.quota_bytes,
             incarnation,
+            chains,
             master,
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
             life,
@@ -91,6 +96,7 @@ impl Engine {
             session: release.session,
             sequence: release.sequence,
             version: release.version,
+            chain: release.chain,
         });
         let until_ns = self.now_ns + ns(self.config.lease_ms);
         s.remembered
@@ -102,23 +108,31 @@ impl Engine {
         let Some(s) = self.segments.get(&number) else {
             return;
         };
-        let stamp = VersionStamp {
-            incarnation: s.incarnation,
-            number: s.master.newest(),
-        };
-        let group = vec![storing::record(s.id, LogBody::Incarnation(stamp))];
+        let stamp = LogBody::Incarnation(s.stamp().into());
+        let group = vec![storing::record(s.id, stamp)];
         let durable = s.durable;
         self.append(Pending::Incarnation { segment: number }, group, durable);
     }
 }
 
-/// The checkpoint and the releases after it.
-fn rebuild(found: &RecoveredSegment) -> Result<Segment, Rejection> {
-    let mut master = match &found.checkpoint {
-        Some((_, diff)) => Segment::restore(diff, found.quota_bytes)?,
-        None => Segment::new(found.quota_bytes),
+/// The checkpoint and the releases after it, whose chains must be those that were logged.
+fn rebuild(found: &RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
+    let (mut master, mut chains) = match &found.checkpoint {
+        Some((head, diff)) => (
+            Segment::restore(diff, found.quota_bytes)?,
+            Chains::begin(head.at.chain),
+        ),
+        None => (Segment::new(found.quota_bytes), Chains::default()),
     };
     for (release, diff) in &found.releases {
+        let made = chain::next(chains.newest(), diff);
+        if made != release.chain {
+            return Err(Rejection::malformed(format!(
+                "the log says chain {:016x} of version {}, its diffs make {made:016x}",
+                release.chain, release.version
+            )));
+        }
+        chains.add(made);
         let checked = master.check_logged(diff)?;
         let version = master.commit(checked);
         if version != release.version {
@@ -128,5 +142,5 @@ fn rebuild(found: &RecoveredSegment) -> Result<Segment, Rejection> {
             )));
         }
     }
-    Ok(master)
+    Ok((master, chains))
 }

@@ -224,7 +224,7 @@ impl Engine {
         s.unsaved = false;
         let version = s.master.newest();
         let head = CheckpointHead {
-            magic: *b"IWC1",
+            magic: *b"IWC2",
             segment_id: s.id,
             path: s.path.clone(),
             durable: s.durable,

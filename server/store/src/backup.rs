@@ -381,10 +381,7 @@ fn begin_anew(dir: &Path) -> Result<(), StoreError> {
         .iter()
         .map(|segment| Record {
             segment_id: segment.segment_id,
-            body: LogBody::Incarnation(VersionStamp {
-                incarnation,
-                number: newest_version(segment),
-            }),
+            body: LogBody::Incarnation(newest_version(segment, incarnation)),
             diff: Bytes::new(),
         })
         .collect();
@@ -398,11 +395,16 @@ fn begin_anew(dir: &Path) -> Result<(), StoreError> {
     Box::new(store).close(true)
 }
 
-fn newest_version(segment: &RecoveredSegment) -> u64 {
+fn newest_version(segment: &RecoveredSegment, incarnation: u64) -> VersionStamp {
     let checkpoint = segment.checkpoint.as_ref();
     let release = segment.releases.last();
-    release
-        .map(|(release, _)| release.version)
-        .or(checkpoint.map(|(head, _)| head.at.number))
-        .unwrap_or(0)
+    let (number, chain) = release
+        .map(|(release, _)| (release.version, release.chain))
+        .or(checkpoint.map(|(head, _)| (head.at.number, head.at.chain)))
+        .unwrap_or_default();
+    VersionStamp {
+        incarnation,
+        number,
+        chain,
+    }
 }

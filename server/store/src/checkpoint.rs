@@ -12,7 +12,8 @@ use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::owner::Owner;
 
-pub const MAGIC: [u8; 4] = *b"IWC1";
+pub const MAGIC: [u8; 4] = *b"IWC2";
+const OLD_MAGIC: &[u8] = b"IWC1";
 
 /// A checkpoint as it was read.
 #[derive(Debug, Clone)]
@@ -66,6 +67,9 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
         .ok_or("it is empty or cut short")?;
     if crc32c::crc32c(content) != u32::from_be_bytes(*crc) {
         return Err("its checksum does not hold".to_string());
+    }
+    if content.starts_with(OLD_MAGIC) {
+        return Err("it is of format 1, which this program does not read".to_string());
     }
     let mut reader = Reader::new(content);
     let head = CheckpointHead::decode(&mut reader).map_err(|error| error.to_string())?;

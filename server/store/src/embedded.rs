@@ -12,6 +12,7 @@ use std::time::Duration;
 use interweave_wire::protocol::Durability;
 
 use crate::catalogue::{self, Catalogue, Entry, Listed};
+use crate::damage::Damage;
 use crate::files::{self, checkpoint_name, failed};
 use crate::history::History;
 use crate::index::Index;
@@ -19,7 +20,7 @@ use crate::log::Log;
 use crate::owner::{Lock, Owner};
 use crate::panics;
 use crate::record::FILE_HEAD_BYTES;
-use crate::recovery::{read_store, Found};
+use crate::recovery::{read_store, refuse_old_format, Found};
 use crate::saver::{Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
@@ -85,6 +86,7 @@ impl EmbeddedStore {
         options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
         let lock = Lock::take(dir)?;
+        refuse_old_format(dir)?;
         files::restrict_all(dir)
             .and_then(|()| files::remove_temporary(dir))
             .and_then(|()| space::use_reserve(dir))
@@ -98,6 +100,8 @@ impl EmbeddedStore {
         remove_unneeded(dir, &found)?;
         let log = begin_log(dir, &found, &owner, (&options, &space), &status)?;
         let catalogue = begin_catalogue(dir, &owner, (&found, &listed), &status);
+        forget_witnesses(dir, &found);
+        tell_losses(&found, &status);
         space.keep_reserve();
         let parts = (owner, catalogue, status, space);
         let store = start(dir, &options, parts, (&found, log))?;
@@ -255,6 +259,24 @@ fn begin_log(
     create(FILE_HEAD_BYTES)
         .map(|log| (log, Some(lacking)))
         .map_err(|error| failed("beginning a log file in", dir, &error))
+}
+
+fn tell_losses(found: &Found, status: &Status) {
+    let mut told = status.lock();
+    told.status.torn_bytes = found.torn_bytes;
+    told.status.lost_bytes = found.lost_bytes;
+    told.status.damage = found.damage.iter().map(Damage::to_string).collect();
+}
+
+/// A newer log file says by its number where the others end; those with holes keep their witnesses,
+/// so that the next start finds the same [LOG-15].
+fn forget_witnesses(dir: &Path, found: &Found) {
+    let names = files::list(dir).unwrap_or_default();
+    let of = |name: &&String| files::witness_first(name).is_some_and(|f| !found.holed.contains(&f));
+    for name in names.iter().filter(of) {
+        // one that stays says what is true
+        let _ = std::fs::remove_file(dir.join(name));
+    }
 }
 
 /// Removes checkpoints of segments that are gone, and those that newer ones have replaced.

@@ -32,6 +32,15 @@ pub fn checkpoint_name(segment_id: u64, version: u64) -> String {
     format!("checkpoint-{segment_id}-{version}.iwk")
 }
 
+/// Beside the log file [LOG-15].
+pub fn witness_name(first: u64) -> String {
+    format!("log-{first:016x}.iww")
+}
+
+pub fn witness_first(name: &str) -> Option<u64> {
+    log_first(&name.replace(".iww", ".iwl")).filter(|&first| witness_name(first) == name)
+}
+
 /// The segment and version that a checkpoint's name says.
 pub fn checkpoint_of(name: &str) -> Option<(u64, u64)> {
     let middle = name.strip_prefix("checkpoint-")?.strip_suffix(".iwk")?;
@@ -69,8 +78,10 @@ pub fn restrict_all(dir: &Path) -> io::Result<()> {
     restrict(dir, DIR_MODE);
     let ours = [LOCK, OWNER, CATALOGUE, RESERVE, BACKUP];
     for name in list(dir)? {
-        let is_ours =
-            ours.contains(&&*name) || log_first(&name).is_some() || checkpoint_of(&name).is_some();
+        let is_ours = ours.contains(&&*name)
+            || log_first(&name).is_some()
+            || witness_first(&name).is_some()
+            || checkpoint_of(&name).is_some();
         if is_ours {
             restrict(&dir.join(name), FILE_MODE);
         }

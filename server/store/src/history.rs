@@ -9,7 +9,7 @@ use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRele
 use crate::catalogue::{Entry, State};
 use crate::checkpoint::Loaded;
 use crate::damage::Damage;
-use crate::scan::Found;
+use crate::scan::{Found, Lost};
 use crate::store::RecoveredSegment;
 
 pub const REMOVE: LogBody = LogBody::Other(LogKind::Remove as i32);
@@ -189,6 +189,18 @@ impl History {
     /// A hole in the log that certainly held a record of this segment.
     pub fn lost(&mut self, damage: &Damage) {
         self.damage.get_or_insert(damage.clone());
+    }
+
+    /// A record of this segment in a hole, of which the header is whole.
+    pub fn lost_record(&mut self, lost: &Lost, damage: &Damage) {
+        if let Some(LogBody::Create(create)) = lost.header.as_ref().map(|h| &h.body) {
+            self.created = Some(create.clone());
+        }
+        self.lost(damage);
+        self.chain = Some(lost.crc);
+        if self.is_checkpoint(lost.crc) {
+            self.pass_checkpoint();
+        }
     }
 
     /// A hole in the log that may have held records of this segment.

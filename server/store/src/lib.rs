@@ -29,6 +29,7 @@ mod space;
 mod status;
 mod store;
 mod tail;
+mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report, Wanted};

@@ -35,8 +35,8 @@ impl Found {
         }
     }
 
-    /// The creations that were not found lay in the holes of which nothing is known. If they fill
-    /// these to the byte no other segment has lost a record there.
+    /// The creations that were not found, and of which no hole tells, lay in the holes of which
+    /// nothing is known. If they fill these to the byte no other segment has lost a record there.
     pub(crate) fn explain_holes(&mut self, listed: &Listed) {
         let Some((first, _)) = self.unexplained.first() else {
             return;
@@ -45,7 +45,7 @@ impl Found {
             let entry = listed
                 .entries
                 .get(id)
-                .filter(|_| history.has_no_beginning());
+                .filter(|_| history.has_no_beginning() && history.damage.is_none());
             match entry?.state {
                 State::Created { bytes, .. } => Some((*id, bytes)),
                 State::Checkpoint(_) => None,

@@ -75,6 +75,7 @@ fn take_over(store: &EmbeddedStore, segment: RecoveredSegment) -> Result<(), Sto
         let stamp = VersionStamp {
             incarnation: segment.incarnation,
             number: head.at.number,
+            chain: head.at.chain,
         };
         let (done, saved) = answer();
         store.checkpoint(Checkpoint { head, diff }, done);

@@ -1,6 +1,7 @@
 //! The thread that writes checkpoints, so that a large one does not hold up the log.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
@@ -31,6 +32,8 @@ pub enum Job {
     Created { segment_id: u64, entry: Entry },
     /// The segment was removed, durably.
     Forget { segment_id: u64 },
+    /// The log's witness is to be brought to the disk; nobody waits for it.
+    Settle { file: File },
 }
 
 /// A checkpoint that was tried.
@@ -112,6 +115,10 @@ impl Saver {
                         self.guarded(Self::note_created);
                         self.save_and_tell(&head, &diff, done);
                         break;
+                    }
+                    Job::Settle { file } => {
+                        // an earlier state of the witness is true as well
+                        let _ = file.sync_data();
                     }
                 }
                 // what waits is noted together

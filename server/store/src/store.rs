@@ -92,6 +92,13 @@ pub struct StoreStatus {
     pub groups: u64,
     pub syncs: u64,
     pub checkpoints: u64,
+    /// What followed the log's end when the store was opened: it was cut off, and was not acknowledged
+    /// as SYNCED, as far as is known.
+    pub torn_bytes: u64,
+    /// What was acknowledged at the log's end and is damaged or gone.
+    pub lost_bytes: u64,
+    /// What was found damaged, whether a segment suffers or not.
+    pub damage: Vec<String>,
     /// Writes, syncs and checkpoints that failed, and the last of them.
     pub errors: u64,
     pub last_error: Option<String>,

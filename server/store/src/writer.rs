@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
@@ -22,6 +22,8 @@ use crate::StoreError;
 
 /// Enough to make a sync worth while, little enough that nobody waits long.
 const BATCH_BYTES: u64 = 16 << 20;
+/// After so long without work the log's witness is brought to the disk [LOG-15].
+const QUIET: Duration = Duration::from_secs(1);
 /// `checkpoint_head.releases` has no more.
 const MAX_CHECKPOINT_RELEASES: usize = 1024;
 
@@ -92,6 +94,13 @@ impl Writer {
                 Message::Saved(saved) => (saved.done)(saved.result),
                 Message::Forgotten { .. } => {}
                 Message::Close { reply, .. } => {
+                    // whoever asked may open the store again: the lock must be free
+                    self.saver.finish();
+                    for message in self.inbox.try_iter() {
+                        if let Message::Saved(saved) = message {
+                            (saved.done)(saved.result);
+                        }
+                    }
                     let _ = reply.send(Err(error.clone()));
                     return;
                 }
@@ -99,14 +108,23 @@ impl Writer {
         }
     }
 
-    /// The next message; None when it is time for a trial.
-    fn receive(&self) -> Option<Message> {
-        let Some(trial) = self.tail.next_trial() else {
+    /// The next message; None when it is time for a trial, or nothing has come for a while.
+    fn receive(&mut self) -> Option<Message> {
+        let trial = self.tail.next_trial();
+        let trial = trial.map(|at| at.saturating_duration_since(Instant::now()));
+        let quiet = self.tail.is_unsettled().then_some(QUIET);
+        let Some(wait) = trial.into_iter().chain(quiet).min() else {
             // the saver's thread and the store's handle have the other end: there is always one more
             return self.inbox.recv().ok();
         };
-        let wait = trial.saturating_duration_since(Instant::now());
-        self.inbox.recv_timeout(wait).ok()
+        let message = self.inbox.recv_timeout(wait).ok();
+        if message.is_none() && quiet == Some(wait) {
+            if let Some(file) = self.tail.take_unsettled() {
+                // should the saver have died, the system writes the file when it likes
+                let _ = self.saver.send(Job::Settle { file });
+            }
+        }
+        message
     }
 
     /// The group and those that wait behind it; the first other message goes to the backlog.

@@ -307,6 +307,7 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
         world.store_all();
         let release = LogRelease {
             version: sequence,
+            chain: world.newest(1, segment).chain,
             session: world.engine.sessions.get(1).unwrap().id,
             sequence,
             fence: grant.fence,
@@ -391,6 +392,44 @@ fn log_7_a_segment_that_may_have_lost_versions_begins_a_new_incarnation() {
         );
         assert_eq!(now.number, 3);
     }
+}
+
+#[test]
+fn coh_11_a_number_that_is_given_again_is_told_apart_from_the_lost_one() {
+    let mut before = World::new(true);
+    let (mut segment, lost) = found(&mut before, false, Durability::Synced);
+    segment.releases.pop();
+    let (mut world, _) = restarted(segment);
+    world.hello(1);
+    world.hello(2);
+    let number = world.open(1, "/list", Durability::Synced);
+    world.open(2, "/list", Durability::Synced);
+    let ask = acquire_reader(number, lost.clone(), CoherenceModel::Delta);
+    let ahead = world.ask(1, ask.clone());
+    assert_eq!(diff_of(&ahead), (0, 2), "the server has less");
+    world.write(2, number, 1);
+    let now = world.newest(2, number);
+    assert_eq!(
+        (now.incarnation, now.number),
+        (lost.incarnation, lost.number)
+    );
+    assert_ne!(now.chain, lost.chain);
+    assert_eq!(diff_of(&world.ask(1, ask)), (0, 3), "the same number");
+}
+
+/// From which version to which.
+fn diff_of(answer: &Sent) -> (u64, u64) {
+    let diff = interweave_wire::Diff::parse(&answer.bulk).unwrap();
+    (diff.from, diff.to)
+}
+
+#[test]
+fn diff_10_a_log_whose_chains_do_not_hold_is_damage() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, false, Durability::Synced);
+    segment.releases[1].0.chain ^= 1;
+    let (_, remarks) = restarted(segment);
+    assert!(remarks[0].contains("chain"), "{remarks:?}");
 }
 
 #[test]

@@ -101,6 +101,7 @@ fn work(store: &EmbeddedStore, stop: &AtomicBool) -> u64 {
             let at = VersionStamp {
                 incarnation: 1,
                 number: version,
+                chain: version,
             };
             checkpoint(store, 1, at, diff(1, 0, 20))
                 .recv()

@@ -11,3 +11,4 @@ mod model;
 mod ownership;
 mod power_loss;
 mod records;
+mod witness;

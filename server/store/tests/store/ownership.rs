@@ -55,6 +55,7 @@ fn an_older_owner_is_fenced_when_the_lock_has_failed() {
     let at = interweave_wire::protocol::VersionStamp {
         incarnation: 1,
         number: 1,
+        chain: 1,
     };
     let fenced = checkpoint(&older, 1, at, Bytes::new())
         .recv()
