@@ -86,6 +86,10 @@ def main():
                 write(target, name, before + content(vector))
                 if target == "frames" and len(content(vector)) < 1 << 16:
                     write("websocket", name, web_socket_frame(2, content(vector)))
+    # stores: a history, how it ends, and one change of one of its files
+    for number, step in enumerate((0x00, 0x15, 0x42, 0xA9, 0xC3)):
+        history = bytes((step * (at + 1) + at) % 256 for at in range(24))
+        write("stores", f"history-{number}", b"\x17" + history + bytes((number, 0, 0, number, 0, 0, 9, number)))
     for file in sorted(ROOT.glob("spec/protocol/*.x")) + sorted(ROOT.glob("idl/tests/**/*.x")):
         write("xdr_files", "-".join(file.relative_to(ROOT).parts), file.read_bytes())
 

@@ -19,6 +19,7 @@ fi
 limits=(-rss_limit_mb=512 -malloc_limit_mb=256 -timeout=120 -report_slow_units=60)
 targets=(
   server/frames server/control server/descriptors server/diffs server/mips server/log
+  server/stores server/engine server/http server/websocket
   server/xdr_files
   native/frames native/control native/descriptors native/diffs native/mips
 )

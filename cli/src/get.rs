@@ -5,6 +5,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::output::print_json;
 use crate::remote::Remote;
+use crate::show::say;
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -39,5 +40,6 @@ pub fn run(args: GetArgs) -> Result<(), Failure> {
     let view = Remote::connect(&target.url.server)?.fetch(&target.url)?;
     let block = view.block(block)?;
     print_json(&view.render_place(&block, &target.place, args.elements)?);
+    say(&view);
     Ok(())
 }

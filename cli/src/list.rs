@@ -28,9 +28,13 @@ pub struct ListArgs {
 
 pub fn run(args: ListArgs) -> Result<(), Failure> {
     let url = server_and_prefix(&args.server)?;
-    let segments = Remote::connect(&url.server)?.list(&url.path)?;
+    let mut remote = Remote::connect(&url.server)?;
+    let segments = remote.list(&url.path)?;
+    let damaged = damaged_of(&mut remote, &segments)?;
+    let listed = || segments.iter().zip(&damaged);
     if args.json {
-        print_json(&Json::Array(segments.iter().map(as_json).collect()));
+        let all = listed().map(|(segment, damaged)| as_json(segment, *damaged));
+        print_json(&Json::Array(all.collect()));
         return Ok(());
     }
     if segments.is_empty() {
@@ -46,12 +50,16 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
         "CLIENTS",
         "WRITER",
     ]);
-    for segment in &segments {
+    for (segment, damaged) in listed() {
+        let known = |text: String| if *damaged { "-".to_string() } else { text };
         table.row(vec![
             segment.path.clone(),
-            segment.newest.number.to_string(),
-            segment.block_count.to_string(),
-            size_text(segment.wire_bytes),
+            match damaged {
+                true => "damaged".to_string(),
+                false => segment.newest.number.to_string(),
+            },
+            known(segment.block_count.to_string()),
+            known(size_text(segment.wire_bytes)),
             durability_text(segment.durable).to_string(),
             segment.clients.to_string(),
             writer_text(segment),
@@ -59,6 +67,17 @@ pub fn run(args: ListArgs) -> Result<(), Failure> {
     }
     table.print();
     Ok(())
+}
+
+/// Which of the segments are stopped because of damage. The list shows them as empty, so only what
+/// is empty is asked about.
+fn damaged_of(remote: &mut Remote, segments: &[SegmentInfo]) -> Result<Vec<bool>, Failure> {
+    let is_empty = |s: &SegmentInfo| s.newest.number == 0 && s.block_count == 0;
+    let is_damaged = |s: &SegmentInfo| match is_empty(s) {
+        true => remote.is_damaged(&s.path),
+        false => Ok(false),
+    };
+    segments.iter().map(is_damaged).collect()
 }
 
 /// A server without a path is the same as with "/".
@@ -100,12 +119,13 @@ pub fn durability_text(durable: Durability) -> &'static str {
     }
 }
 
-fn as_json(segment: &SegmentInfo) -> Json {
+fn as_json(segment: &SegmentInfo, damaged: bool) -> Json {
     let number = |value: u64| Json::from(value);
     object(vec![
         ("path", text(&segment.path)),
         ("incarnation", number(segment.newest.incarnation)),
         ("version", number(segment.newest.number)),
+        ("damaged", Json::Bool(damaged)),
         ("durability", text(durability_text(segment.durable))),
         ("blocks", number(segment.block_count)),
         ("wire_bytes", number(segment.wire_bytes)),

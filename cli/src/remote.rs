@@ -76,6 +76,18 @@ impl Remote {
         listed.map_err(|error| self.failure(error))
     }
 
+    /// Whether the server has stopped the segment because of damage.
+    pub fn is_damaged(&mut self, path: &str) -> Result<bool, Failure> {
+        match self.client.open(path, &OpenOptions::reading()) {
+            Ok(opened) => {
+                let closed = self.client.close(opened.segment);
+                closed.map_err(|error| self.failure(error)).map(|()| false)
+            }
+            Err(ClientError::Refused(refusal)) => Ok(refusal.code == ErrorCode::Damaged),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
     /// False if the segment was not there, and that is no error.
     pub fn remove(&mut self, url: &Url, if_exists: bool) -> Result<bool, Failure> {
         let listed = if_exists.then(|| self.list(&url.path)).transpose()?;
@@ -96,10 +108,7 @@ impl Remote {
     fn open_and_fetch(&mut self, url: &Url, options: &OpenOptions) -> Result<View, ClientError> {
         let mut copy = Copy::open(&mut self.client, &url.path, options)?;
         copy.fetch(&mut self.client)?;
-        Ok(View {
-            url: url.clone(),
-            copy,
-        })
+        Ok(View::new(url.clone(), copy))
     }
 
     /// Fetches the segment and subscribes to what follows.

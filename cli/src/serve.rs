@@ -166,6 +166,7 @@ fn bytes_or_none(text: &str) -> Result<u64, String> {
 impl Serve {
     pub fn run(self) -> ExitCode {
         begin_logs(self.log_format);
+        net::log_panics();
         match self.serve() {
             Ok(()) => ExitCode::SUCCESS,
             Err(text) => {

@@ -49,6 +49,7 @@ pub fn run(args: ShowArgs) -> Result<(), Failure> {
     };
     if args.json {
         print_json(&as_json(&view, &chosen, &args));
+        say(&view);
         return Ok(());
     }
     let mut out = heading(&view);
@@ -65,7 +66,15 @@ pub fn run(args: ShowArgs) -> Result<(), Failure> {
         }
     }
     print_text(&out);
+    say(&view);
     Ok(())
+}
+
+/// For people, so that what is printed stays what it is.
+pub fn say(view: &View) {
+    if let Some(remark) = view.remark() {
+        eprintln!("interweave: {remark}");
+    }
 }
 
 fn heading(view: &View) -> String {

@@ -4,15 +4,18 @@ use std::io::{stderr, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use interweave_store::{backup, restore, Report};
+use interweave_store::{backup, restore, Report, StoreError, Wanted};
+use interweave_wire::Json;
 
 use crate::failure::Failure;
-use crate::output::{print_text, size_text};
+use crate::output::{object, print_json, size_text, text};
 
 const BACKUP_EXAMPLES: &str = "\
 Examples:
   interweave backup ~/.local/share/interweave /backup/interweave-monday
   interweave backup /var/lib/interweave /backup/$(date +%F)      one a day
+  interweave backup --whole-segments /var/lib/interweave /backup/rest
+      of a store that is damaged: what is whole; says what is left out
 
 The server may be running; the copy holds every release that was acknowledged when it began.";
 
@@ -31,6 +34,9 @@ pub struct BackupArgs {
     /// A directory that is empty or does not exist
     #[arg(value_name = "DIR")]
     to: PathBuf,
+    /// Leave out segments that are damaged, instead of refusing the whole store
+    #[arg(long)]
+    whole_segments: bool,
     /// Print what was copied as JSON
     #[arg(long)]
     json: bool,
@@ -51,8 +57,17 @@ pub struct RestoreArgs {
 }
 
 pub fn run_backup(args: BackupArgs) -> Result<(), Failure> {
-    let report = backup(&args.from, &args.to, &mut progress("backup"))
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let wanted = match args.whole_segments {
+        true => Wanted::WholeSegments,
+        false => Wanted::Everything,
+    };
+    let made = backup(&args.from, &args.to, wanted, &mut progress("backup"));
+    let report = made.map_err(|error| match error {
+        StoreError::NotWhole { .. } => Failure::new(format!(
+            "{error}; --whole-segments makes a backup of the segments that are whole"
+        )),
+        error => Failure::new(error.to_string()),
+    })?;
     say(&report, args.json);
     Ok(())
 }
@@ -85,17 +100,33 @@ fn counted(count: u64, what: &str) -> String {
 }
 
 fn say(report: &Report, json: bool) {
-    match json {
-        true => print_text(&format!(
-            "{{\"segments\": {}, \"checkpoints\": {}, \"records\": {}, \"bytes\": {}}}\n",
-            report.segments, report.checkpoints, report.records, report.bytes
-        )),
-        false => eprintln!(
-            "{}, {}, {}, {}: verified",
-            counted(report.segments, "segment"),
-            counted(report.checkpoints, "checkpoint"),
-            counted(report.records, "log record"),
-            size_text(report.bytes)
-        ),
+    if json {
+        return print_json(&as_json(report));
     }
+    eprintln!(
+        "{}, {}, {}, {}: verified",
+        counted(report.segments, "segment"),
+        counted(report.checkpoints, "checkpoint"),
+        counted(report.records, "log record"),
+        size_text(report.bytes)
+    );
+    for segment in &report.left_out {
+        eprintln!("left out: {}: {}", segment.path, segment.why);
+    }
+}
+
+fn as_json(report: &Report) -> Json {
+    let left_out = report.left_out.iter().map(|segment| {
+        object(vec![
+            ("path", text(&segment.path)),
+            ("why", text(&segment.why)),
+        ])
+    });
+    object(vec![
+        ("segments", Json::from(report.segments)),
+        ("checkpoints", Json::from(report.checkpoints)),
+        ("records", Json::from(report.records)),
+        ("bytes", Json::from(report.bytes)),
+        ("left_out", Json::Array(left_out.collect())),
+    ])
 }

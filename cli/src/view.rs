@@ -1,5 +1,7 @@
 //! A segment's cached copy as commands look at it: blocks found, values rendered.
 
+use std::cell::Cell;
+
 use interweave_master::{BlockInfo, Segment};
 use interweave_server::client::Copy;
 use interweave_wire::mip::Address;
@@ -12,12 +14,44 @@ use interweave_wire::{BlockRef, Json, Mip, Pointer, Rejection, TypeTable, Url};
 use crate::failure::Failure;
 use crate::target::Place;
 
+/// How deep values that own others are shown within one another; further in, where they are is
+/// shown. Somebody else made them, and may have made them 20,000 deep: each level takes stack.
+const MAX_OWNED_DEPTH: u32 = 32;
+
 pub struct View {
     pub url: Url,
     pub copy: Copy,
+    nesting: Nesting,
+}
+
+/// Where the rendering is among values that own others.
+#[derive(Default)]
+struct Nesting {
+    depth: Cell<u32>,
+    /// Owned blocks that were rendered: each has one owner, so there are no more than blocks.
+    rendered: Cell<u64>,
+    was_cut: Cell<bool>,
 }
 
 impl View {
+    pub fn new(url: Url, copy: Copy) -> View {
+        View {
+            url,
+            copy,
+            nesting: Nesting::default(),
+        }
+    }
+
+    /// What is to be said about values that were not shown whole.
+    pub fn remark(&self) -> Option<String> {
+        self.nesting.was_cut.get().then(|| {
+            format!(
+                "values more than {MAX_OWNED_DEPTH} deep in others are shown as the MIP where they \
+                 are; `interweave show MIP` goes on from there"
+            )
+        })
+    }
+
     pub fn segment(&self) -> &Segment {
         self.copy.segment()
     }
@@ -202,16 +236,35 @@ impl View {
 
     fn with_renderer<T>(&self, max_elements: u64, render: impl FnOnce(&Renderer<'_>) -> T) -> T {
         let pointer = |pointer: Pointer| self.pointer_text(pointer);
-        let owned = |pointer: Pointer| {
-            let block = self.segment().block(pointer.serial)?;
-            Some(self.render(&block, max_elements))
-        };
+        if self.nesting.depth.get() == 0 {
+            self.nesting.rendered.set(0);
+        }
+        let owned = |pointer: Pointer| self.render_owned(pointer, max_elements);
         render(&Renderer {
             types: self.types(),
             max_elements,
             pointer: &pointer,
             owned: &owned,
         })
+    }
+
+    /// What an owned block holds; None: it is not there, or too deep.
+    fn render_owned(&self, pointer: Pointer, max_elements: u64) -> Option<Json> {
+        let block = self.segment().block(pointer.serial)?;
+        let Nesting {
+            depth,
+            rendered,
+            was_cut,
+        } = &self.nesting;
+        if depth.get() == MAX_OWNED_DEPTH || rendered.get() == self.block_count() {
+            was_cut.set(true);
+            return None;
+        }
+        rendered.set(rendered.get() + 1);
+        depth.set(depth.get() + 1);
+        let value = self.render(&block, max_elements);
+        depth.set(depth.get() - 1);
+        Some(value)
     }
 
     /// A pointer as the MIP it stands for.

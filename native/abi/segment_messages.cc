@@ -118,7 +118,7 @@ void Segment::absorb_diff(session::Incoming& incoming, const protocol::version_s
   session::StagedDiff diff;
   std::uint64_t from = 0;
   if (!peek_from(incoming.message.bulk.bytes(), from)) return;
-  diff.from = {now.incarnation, from};
+  diff.from = state_.base_of_update(from, now.incarnation);
   diff.now = now;
   diff.bytes = std::move(incoming.message.bulk);
   diff.as_of_ns = incoming.sent_ns;

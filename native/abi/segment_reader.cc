@@ -185,7 +185,8 @@ Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool f
     state_.adaptation.asked(!acquired.updated);
     const protocol::version_stamp reached = state_.reach();
     const bool has_it =
-        reached.incarnation == acquired.now.incarnation && reached.number >= acquired.now.number;
+        reached == acquired.now ||
+        (reached.incarnation == acquired.now.incarnation && reached.number > acquired.now.number);
     // A diff that fits nothing: another thread's answer came between. Ask from where we are now.
     if (!acquired.updated || has_it || exclusive_) return {};
   }

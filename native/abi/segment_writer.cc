@@ -228,7 +228,7 @@ Result Segment::send_release(const CollectedDiff& diff) {
     request.bulk = slices;
     {
       const Lock lock(mutex_);
-      const protocol::release_part part{number_, grant_.fence(), state_.have().number, diff_bytes};
+      const protocol::release_part part{number_, grant_.fence(), state_.have(), diff_bytes};
       request.body = session::encoded(protocol::release_writer{release_sequence_, {part}});
     }
     const Result called = link_.call(live, request, platform::never_ns);

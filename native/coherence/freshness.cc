@@ -19,6 +19,8 @@ bool promise_counts(const Knowledge& copy, std::int64_t now_ns) {
 bool within_versions(double x, const Knowledge& copy, std::int64_t began_ns, std::int64_t now_ns) {
   if (copy.copy.incarnation != copy.newest.incarnation) return false;
   const std::uint64_t behind = copy.newest.number - copy.copy.number;
+  // The same number with another content is not the same version [COH-11].
+  if (behind == 0 && !is_newest(copy)) return false;
   if (static_cast<double>(behind) > x) return false;
   if (copy.newest_as_of_ns >= began_ns) return true;
   if (!promise_counts(copy, now_ns)) return false;

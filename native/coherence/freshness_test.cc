@@ -88,6 +88,14 @@ TEST(Delta, AnotherIncarnationIsNeverWithinVersions) {
   EXPECT_FALSE(recent({Model::DELTA, 100}, copy));
 }
 
+TEST(Delta, Coh11TheSameNumberWithAnotherChainIsNeverWithinVersions) {
+  Knowledge copy = just_asked(5, 5);
+  EXPECT_TRUE(recent({Model::FULL, 0}, copy));
+  copy.newest.chain = 8;
+  EXPECT_FALSE(recent({Model::FULL, 0}, copy));
+  EXPECT_FALSE(recent({Model::DELTA, 100}, copy));
+}
+
 TEST(Temporal, Coh5CountsFromTheConfirmation) {
   Knowledge copy = copy_at(5, 9);
   copy.confirmed_ns = now_ns - second_ns / 2;

@@ -123,9 +123,9 @@ TEST(Codec, DeclaredBoundsHold) {
 }
 
 TEST(Codec, ACountWithoutItsBytesIsRefused) {
-  // 16 parts of 28 bytes are announced; there is room for one.
+  // 16 parts of 44 bytes are announced; there is room for one.
   bytes few = {0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 16};
-  few.resize(few.size() + 28);
+  few.resize(few.size() + 44);
   EXPECT_EQ(refusal<release_writer>(few), "the bytes end too early");
 }
 
@@ -134,7 +134,7 @@ TEST(Codec, ValuesWithoutMeaningAreRefused) {
             "a number is no member of its enum");
   EXPECT_EQ(refusal<error_reply>({0, 0, 0, 0, 0, 0, 0, 1, 'x', 0, 1, 0}), "padding is not zero");
   EXPECT_EQ(refusal<error_reply>({0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0, 0, 0}), "a string is not UTF-8");
-  bytes resolved = encoded(release_resolved{true, {1, 2}});
+  bytes resolved = encoded(release_resolved{true, {1, 2, 3}});
   resolved[3] = 2;
   EXPECT_EQ(refusal<release_resolved>(resolved), "a bool is neither 0 nor 1");
 }

@@ -149,14 +149,14 @@ bool decode(xdr::Reader& r, serials_granted& v) {
 void encode(xdr::Writer& w, const release_part& v) {
   w.u32(v.segment);
   w.u64(v.fence);
-  w.u64(v.base);
+  encode(w, v.base);
   w.u64(v.diff_bytes);
 }
 
 bool decode(xdr::Reader& r, release_part& v) {
   return r.u32(v.segment) &&
       r.u64(v.fence) &&
-      r.u64(v.base) &&
+      decode(r, v.base) &&
       r.u64(v.diff_bytes);
 }
 
@@ -167,7 +167,7 @@ void encode(xdr::Writer& w, const release_writer& v) {
 
 bool decode(xdr::Reader& r, release_writer& v) {
   return r.u64(v.sequence) &&
-      xdr::get_array(r, v.parts, 16U, 28U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
+      xdr::get_array(r, v.parts, 16U, 44U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 void encode(xdr::Writer& w, const writer_released& v) {
@@ -176,7 +176,7 @@ void encode(xdr::Writer& w, const writer_released& v) {
 }
 
 bool decode(xdr::Reader& r, writer_released& v) {
-  return xdr::get_array(r, v.versions, 16U, 16U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
+  return xdr::get_array(r, v.versions, 16U, 24U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 void encode(xdr::Writer& w, const abort_writer& v) {

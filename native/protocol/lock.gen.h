@@ -37,7 +37,7 @@ void encode(xdr::Writer& w, const coherence_model& v);
 // writer holds or is granted the lock, and the session then holds a reader lock at the server
 // until RELEASE_READER, lease-bound like a writer's; deadline_ms (0: no waiting) bounds the wait:
 // TIMED_OUT. Under every other model the server keeps nothing and RELEASE_READER is not sent.
-// Version number 0 with incarnation 0 in `have` means: no copy.
+// All zeros in `have` mean: no copy.
 struct acquire_reader {
   std::uint32_t segment{};
   version_stamp have{};
@@ -140,12 +140,12 @@ void encode(xdr::Writer& w, const serials_granted& v);
 [[nodiscard]] bool decode(xdr::Reader& r, serials_granted& v);
 
 // One segment's part of a release: its diff is the next diff_bytes of the message's bulk; 0 bytes:
-// nothing changed, the lock is given back and no version made. The diff must be from `base` to
-// base + 1.
+// nothing changed, the lock is given back and no version made. `base` is the version that the grant
+// brought; the diff must be from base.number to base.number + 1.
 struct release_part {
   std::uint32_t segment{};
   std::uint64_t fence{};
-  std::uint64_t base{};
+  version_stamp base{};
   std::uint64_t diff_bytes{};
 
   bool operator==(const release_part& other) const = default;

@@ -54,6 +54,7 @@ bool decode(xdr::Reader& r, log_create& v) {
 
 void encode(xdr::Writer& w, const log_release& v) {
   w.u64(v.version);
+  w.u64(v.chain);
   w.fixed(v.session.data(), v.session.size());
   w.u64(v.sequence);
   w.u64(v.fence);
@@ -61,6 +62,7 @@ void encode(xdr::Writer& w, const log_release& v) {
 
 bool decode(xdr::Reader& r, log_release& v) {
   return r.u64(v.version) &&
+      r.u64(v.chain) &&
       r.fixed(v.session.data(), v.session.size()) &&
       r.u64(v.sequence) &&
       r.u64(v.fence);
@@ -121,12 +123,14 @@ void encode(xdr::Writer& w, const committed_release& v) {
   w.fixed(v.session.data(), v.session.size());
   w.u64(v.sequence);
   w.u64(v.version);
+  w.u64(v.chain);
 }
 
 bool decode(xdr::Reader& r, committed_release& v) {
   return r.fixed(v.session.data(), v.session.size()) &&
       r.u64(v.sequence) &&
-      r.u64(v.version);
+      r.u64(v.version) &&
+      r.u64(v.chain);
 }
 
 void encode(xdr::Writer& w, const checkpoint_head& v) {
@@ -154,7 +158,7 @@ bool decode(xdr::Reader& r, checkpoint_head& v) {
       r.u64(v.next_serial) &&
       r.u64(v.fence) &&
       r.u32(v.parent) &&
-      xdr::get_array(r, v.releases, 1024U, 32U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
+      xdr::get_array(r, v.releases, 1024U, 40U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
       r.u64(v.diff_bytes);
 }
 

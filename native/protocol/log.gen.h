@@ -45,8 +45,10 @@ struct log_create {
 void encode(xdr::Writer& w, const log_create& v);
 [[nodiscard]] bool decode(xdr::Reader& r, log_create& v);
 
+// `chain` is that of the version [DIFF-10].
 struct log_release {
   std::uint64_t version{};
+  std::uint64_t chain{};
   session_id session{};
   std::uint64_t sequence{};
   std::uint64_t fence{};
@@ -87,6 +89,7 @@ struct committed_release {
   session_id session{};
   std::uint64_t sequence{};
   std::uint64_t version{};
+  std::uint64_t chain{};
 
   bool operator==(const committed_release& other) const = default;
 };
@@ -96,7 +99,7 @@ void encode(xdr::Writer& w, const committed_release& v);
 // The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
 // CRC-32C of head and diff.
 struct checkpoint_head {
-  // "IWC1"
+  // "IWC2"
   std::array<std::uint8_t, 4> magic{};
   std::uint64_t segment_id{};
   std::string path{};

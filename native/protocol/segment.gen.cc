@@ -35,11 +35,13 @@ const char* name_of(durability v) {
 void encode(xdr::Writer& w, const version_stamp& v) {
   w.u64(v.incarnation);
   w.u64(v.number);
+  w.u64(v.chain);
 }
 
 bool decode(xdr::Reader& r, version_stamp& v) {
   return r.u64(v.incarnation) &&
-      r.u64(v.number);
+      r.u64(v.number) &&
+      r.u64(v.chain);
 }
 
 void encode(xdr::Writer& w, const open_segment& v) {
@@ -137,7 +139,7 @@ void encode(xdr::Writer& w, const segment_list& v) {
 }
 
 bool decode(xdr::Reader& r, segment_list& v) {
-  return xdr::get_array(r, v.segments, 128U, 64U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
+  return xdr::get_array(r, v.segments, 128U, 72U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
       r.boolean(v.more);
 }
 

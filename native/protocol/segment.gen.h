@@ -18,6 +18,7 @@ inline constexpr std::uint32_t MAX_NAME = 255U;
 inline constexpr std::uint32_t MAX_LISTED = 128U;
 inline constexpr std::uint32_t MAX_DESCRIBED = 4096U;
 inline constexpr std::uint32_t MAX_NAMES_DESCRIBED = 64U;
+inline constexpr std::uint32_t MAX_CHAINS = 1024U;
 
 // UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4]
 using block_name = std::string;
@@ -35,9 +36,11 @@ void encode(xdr::Writer& w, const durability& v);
 // The name in the .x file; "?" for a number that is no member.
 [[nodiscard]] const char* name_of(durability v);
 
+// Only the server computes `chain`; clients keep it with their copy and name it.
 struct version_stamp {
   std::uint64_t incarnation{};
   std::uint64_t number{};
+  std::uint64_t chain{};
 
   bool operator==(const version_stamp& other) const = default;
 };

@@ -13,8 +13,8 @@
 
 namespace iw::protocol {
 
-inline constexpr std::uint32_t PROTOCOL_VERSION_MIN = 1U;
-inline constexpr std::uint32_t PROTOCOL_VERSION_MAX = 1U;
+inline constexpr std::uint32_t PROTOCOL_VERSION_MIN = 2U;
+inline constexpr std::uint32_t PROTOCOL_VERSION_MAX = 2U;
 inline constexpr std::uint32_t MAX_CONTROL_BYTES = 65536U;
 inline constexpr std::uint32_t MAX_CHUNK_BYTES = 262144U;
 inline constexpr std::uint32_t MAX_OPEN_STREAMS = 64U;

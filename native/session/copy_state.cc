@@ -6,8 +6,11 @@
 namespace iw::session {
 namespace {
 
+// The same number with another chain is another history, which has taken the place of ours
+// [COH-11].
 bool is_after(const version_stamp& a, const version_stamp& b) {
-  return a.incarnation != b.incarnation || a.number > b.number;
+  return a.incarnation != b.incarnation || a.number > b.number ||
+         (a.number == b.number && a.chain != b.chain);
 }
 
 }  // namespace
@@ -37,6 +40,12 @@ version_stamp CopyState::reach() const {
   return staged_.empty() ? known_.copy : staged_.back().now;
 }
 
+version_stamp CopyState::base_of_update(std::uint64_t number, std::uint64_t incarnation) const {
+  const version_stamp end = reach();
+  const bool continues = end.incarnation == incarnation && end.number == number;
+  return {incarnation, number, continues ? end.chain : 0};
+}
+
 void CopyState::newest_is(const version_stamp& newest, std::int64_t as_of_ns) {
   if (is_after(newest, known_.newest)) known_.newest = newest;
   if (newest == known_.newest) {
@@ -59,9 +68,12 @@ void CopyState::up_to_date(const version_stamp& newest, std::int64_t as_of_ns) {
 }
 
 bool CopyState::stage(StagedDiff diff) {
+  const bool is_complete = diff.from.number == 0;
+  // Answers come in version order: a complete copy of a lower number says that the server went
+  // back.
+  if (is_complete) known_.newest = diff.now;
   newest_is(diff.now, diff.as_of_ns);
   const version_stamp end = reach();
-  const bool is_complete = diff.from.number == 0;
   const bool continues = diff.from == end || is_complete;
   if (!continues || (diff.now == end && known_.has_copy)) {
     give_credit(diff);

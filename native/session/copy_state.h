@@ -37,6 +37,9 @@ class CopyState {
   [[nodiscard]] const version_stamp& newest() const { return known_.newest; }
   // The version that the copy and its waiting diffs lead to: what requests say they have.
   [[nodiscard]] version_stamp reach() const;
+  // The version that an answer's diff begins at, of which the diff says the number: the server made
+  // it from the version that we named, chain and all.
+  [[nodiscard]] version_stamp base_of_update(std::uint64_t number, std::uint64_t incarnation) const;
   // What would be known once the waiting diffs were applied.
   [[nodiscard]] coherence::Knowledge with_staged(coherence::Knowledge known) const;
   // The server watches this bound; empty: it does not watch.

@@ -177,7 +177,7 @@ class Connected : public ::testing::Test {
   void SetUp() override {
     const std::uint32_t stream = connection_.begin_request(1, message_type::HELLO, 0);
     protocol::welcome welcome;
-    welcome.version = 1;
+    welcome.version = protocol::PROTOCOL_VERSION_MAX;
     welcome.session[3] = 9;
     welcome.heartbeat_ms = 1000;
     welcome.session_lease_ms = 9000;
@@ -251,7 +251,7 @@ TEST_F(Connected, Ses3ThePingIsDueAThirdOfTheLeaseAfterTheLastWord) {
 // ---- copies ----
 
 version_stamp v(std::uint64_t number, std::uint64_t incarnation = 1) {
-  return {incarnation, number};
+  return {incarnation, number, number == 0 ? 0 : number + 7000};
 }
 
 StagedDiff diff(std::uint64_t from, std::uint64_t to, bool pushed = false, std::size_t bytes = 10) {
@@ -306,6 +306,37 @@ TEST(CopyState, Seg1ACompleteCopyReplacesWhatWaits) {
   apply_all(state);
   EXPECT_EQ(state.have(), v(2, 2));
   EXPECT_EQ(state.newest(), v(2, 2));
+}
+
+TEST(CopyState, Coh11AnotherHistoryReplacesTheCopyWhateverItsNumber) {
+  for (const std::uint64_t number : {2u, 3u, 4u}) {
+    CopyState state = copy_at(3);
+    StagedDiff complete = diff(0, number);
+    complete.now.chain = 9;
+    const version_stamp other = complete.now;
+    EXPECT_TRUE(state.stage(std::move(complete)));
+    EXPECT_EQ(state.reach(), other);
+    EXPECT_EQ(state.newest(), other);
+    apply_all(state);
+    EXPECT_EQ(state.have(), other);
+  }
+}
+
+TEST(CopyState, Coh11AnotherVersionWithOurNumberIsNewer) {
+  CopyState state = copy_at(3);
+  state.subscribed({});
+  version_stamp other = v(3);
+  other.chain = 9;
+  state.not_recent(other, 100);
+  EXPECT_EQ(state.newest(), other);
+  EXPECT_NE(state.newest(), state.have());
+}
+
+TEST(CopyState, Coh11AnUpdateBeginsAtTheVersionThatWeNamed) {
+  const CopyState state = copy_at(3);
+  EXPECT_EQ(state.base_of_update(3, 1), v(3));
+  EXPECT_NE(state.base_of_update(3, 2), v(3, 2));
+  EXPECT_EQ(state.base_of_update(0, 1), v(0));
 }
 
 TEST(CopyState, Fresh2AnAnswerConfirmsAsOfItsRequest) {

@@ -76,7 +76,7 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(cancel, F(stream))                                                                             \
   S(unimplemented, F(type))                                                                        \
   S(error_reply, F(code), F(text))                                                                 \
-  S(version_stamp, F(incarnation), F(number))                                                      \
+  S(version_stamp, F(incarnation), F(number), F(chain))                                            \
   S(open_segment, F(path), F(create), F(read_only), F(durable), F(quota_bytes))                    \
   S(segment_opened, F(segment), F(created), F(newest), F(durable), F(quota_bytes), F(block_count), \
     F(wire_bytes))                                                                                 \
@@ -118,7 +118,7 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(array_body, F(element), F(count))                                                              \
   S(union_body, F(discriminant), F(discriminant_type), F(arms), F(otherwise))                      \
   S(sequence_body, F(element), F(bound))                                                           \
-  S(committed_release, F(session), F(sequence), F(version))
+  S(committed_release, F(session), F(sequence), F(version), F(chain))
 
 #define IW_DECLARE(name, ...) static Json show(const p::name& v);
 IW_STRUCTS(IW_DECLARE)

@@ -6,9 +6,10 @@ import { CopyState } from "../src/session/copy_state.js";
 import { WriterGrant } from "../src/session/writer_grant.js";
 import { CoherenceModel } from "../src/wire/protocol/lock.js";
 
-const stamp = (number: number, incarnation = 1) => ({
+const stamp = (number: number, incarnation = 1, chain = number * 7) => ({
   incarnation: BigInt(incarnation),
   number: BigInt(number),
+  chain: BigInt(chain),
 });
 const bytes = new Uint8Array(10);
 
@@ -83,6 +84,32 @@ test("diffs wait in version order, and what continues nothing is dropped and cre
   assert.equal(state.takeCredit(), 10);
   assert.equal(state.takeStaged(), null);
   assert.deepEqual(state.newest, stamp(7));
+});
+
+test("another history replaces the copy, whatever its number [COH-11]", () => {
+  for (const number of [2, 3, 4]) {
+    const state = new CopyState();
+    const stage = (now: ReturnType<typeof stamp>) =>
+      state.stage({ from: stamp(0), now, bytes, wasPushed: false, asOf: 1 });
+    stage(stamp(3));
+    state.applied(state.takeStaged() as never);
+    const other = stamp(number, 1, 99);
+    stage(other);
+    assert.deepEqual(state.reach, other);
+    assert.deepEqual(state.newest, other);
+    state.applied(state.takeStaged() as never);
+    assert.deepEqual(state.have, other);
+  }
+});
+
+test("the same number with another chain is not the same version [COH-11]", () => {
+  const forked = known({ newest: stamp(5, 1, 99), newestAsOf: 10 });
+  assert.equal(isRecent(full, forked, 10, 10), false);
+  assert.equal(isRecent(delta(9), forked, 10, 10), false);
+  const state = new CopyState();
+  state.upToDate(stamp(0), 5);
+  state.notRecent(stamp(0, 1, 99), 6);
+  assert.deepEqual(state.newest, stamp(0, 1, 99));
 });
 
 test("a connection that is lost takes the server's promise with it", () => {

@@ -5,9 +5,10 @@ use crate::program::{call, refused};
 use crate::server::{Directory, Server};
 use interweave_server::client::Client;
 use interweave_wire::protocol::{
-    ArrayBody, Durability, Field, Primitive, SequenceBody, TypeBody, TypeDescriptor,
+    ArrayBody, Durability, Field, MessageType, MoreSerials, Primitive, SequenceBody,
+    SerialsGranted, TypeBody, TypeDescriptor,
 };
-use interweave_wire::{DiffBuilder, TypeTable};
+use interweave_wire::{DiffBuilder, Pointer, TypeTable};
 
 #[test]
 fn a_port_of_http_is_named_as_that() {
@@ -118,6 +119,81 @@ fn show_declares_types_as_an_x_file_does() {
     ] {
         assert!(shown.out.contains(declaration), "{}", shown.out);
     }
+}
+
+/// A segment /deep of `struct nest { nest inner<>; }`, so many within one another.
+fn make_nests(client: &mut Client, depth: u64) {
+    let record = TypeBody::Record(vec![field("inner", 65)]);
+    let sequence = TypeBody::Sequence(SequenceBody {
+        element: 64,
+        bound: 0,
+    });
+    let descriptor = |serial, name: &str, body| TypeDescriptor {
+        serial,
+        name: name.into(),
+        hash: 0,
+        predecessor: 0,
+        body,
+    };
+    let bodies = vec![descriptor(64, "nest", record), descriptor(65, "", sequence)];
+    let mut types = TypeTable::new();
+    let sealed = types.seal(bodies).expect("types");
+    types.extend(sealed).expect("types of the table");
+    let mut copy = open(client, "/deep", Durability::Memory);
+    let lock = copy.lock(client, PATIENT, 1).expect("the lock");
+    let more = MoreSerials {
+        segment: copy.number(),
+        fence: lock.grant.fence,
+        count: depth as u32,
+    };
+    let (more, _): (SerialsGranted, _) = client
+        .request(MessageType::MoreSerials, &more, MessageType::SerialsGranted)
+        .expect("serials");
+    let first = more.first_serial;
+    let serials: Vec<u64> = (first..first + depth).collect();
+    let mut diff = DiffBuilder::new(0, 1);
+    types
+        .described()
+        .iter()
+        .for_each(|ty| diff.add_type(&ty.descriptor));
+    for (index, &serial) in serials.iter().enumerate() {
+        diff.add_block(serial, 64, 1, if index == 0 { "head" } else { "" });
+    }
+    for pair in serials.windows(2) {
+        let inner = Pointer {
+            slot: 0,
+            serial: pair[1],
+            offset: 0,
+        };
+        let mut run = vec![0, 1];
+        run.extend(inner.to_bytes());
+        diff.change(pair[0], &run);
+    }
+    copy.release(client, &lock, diff.finish())
+        .expect("a version");
+}
+
+#[test]
+fn values_deep_within_one_another_are_shown_as_far_as_is_said() {
+    let server = Server::in_memory(&[]);
+    make_nests(&mut connect(&server), 20_000);
+    let url = format!("127.0.0.1:{}/deep", server.port);
+    let mip = format!("{url}#head");
+    for arguments in [
+        &["show", &mip][..],
+        &["show", "--json", &mip],
+        &["get", &mip],
+    ] {
+        let shown = call(arguments);
+        assert!(shown.success, "{arguments:?}: {}", shown.err);
+        assert!(shown.out.contains(&format!("iw://{url}#")), "{}", shown.out);
+        let inner = shown.out.matches("\"inner\": ").count();
+        assert_eq!(inner, 33, "{}", shown.out);
+        assert!(shown.err.contains("more than 32 deep"), "{}", shown.err);
+    }
+    make_pairs(&mut connect(&server));
+    let shown = call(&["show", &format!("127.0.0.1:{}/pairs", server.port)]);
+    assert_eq!(shown.err, "");
 }
 
 #[test]

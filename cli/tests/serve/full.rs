@@ -117,8 +117,10 @@ fn a_full_disk_refuses_writes_and_serves_reads_also_after_a_kill_and_goes_on_by_
     };
     assert_eq!(refusal, ErrorCode::StoreFull);
     let written = writer.next - 1;
-    let (_, health) = server.get("/healthz", "localhost");
+    let (status, health) = server.get("/healthz", "localhost");
+    assert!(status.contains("503"), "{status}");
     assert!(health.contains("store full: reads go on"), "{health}");
+    assert!(health.contains("\"why\":\"writing"), "{health}");
     for _ in 0..2 {
         let reader = Writer::of(&server, "/numbers");
         assert_eq!(value(&reader.copy), Some(written));
@@ -130,7 +132,8 @@ fn a_full_disk_refuses_writes_and_serves_reads_also_after_a_kill_and_goes_on_by_
     assert_eq!(writer.write(), Err(ErrorCode::StoreFull));
     std::fs::remove_file(ballast).unwrap();
     writer.write_in_the_end();
-    let (_, health) = server.get("/healthz", "localhost");
+    let (status, health) = server.get("/healthz", "localhost");
+    assert!(status.contains("200"), "{status}");
     assert!(health.contains("\"ok\""), "{health}");
 }
 

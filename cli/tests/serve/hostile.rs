@@ -25,8 +25,8 @@ fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
 fn hello() -> Vec<u8> {
     let body = Hello {
         magic: *b"IWV1",
-        version_min: 1,
-        version_max: 1,
+        version_min: PROTOCOL_VERSION_MIN,
+        version_max: PROTOCOL_VERSION_MAX,
         session: [0; 16],
         token: String::new(),
         client: "hostile".to_string(),
@@ -172,7 +172,11 @@ fn bulk_that_nobody_may_send_is_not_kept() {
         parts: vec![ReleasePart {
             segment: 1,
             fence: 1,
-            base: 0,
+            base: VersionStamp {
+                incarnation: 0,
+                number: 0,
+                chain: 0,
+            },
             diff_bytes: BULK_BYTES as u64,
         }],
     };

@@ -233,8 +233,8 @@ fn a_flood_of_pings_that_nobody_reads_the_answers_of_does_not_pile_up() {
 fn hello() -> Message {
     let body = Hello {
         magic: *b"IWV1",
-        version_min: 1,
-        version_max: 1,
+        version_min: PROTOCOL_VERSION_MIN,
+        version_max: PROTOCOL_VERSION_MAX,
         session: [0; 16],
         token: String::new(),
         client: "browser".to_string(),

@@ -212,6 +212,7 @@ impl World {
         let have = VersionStamp {
             incarnation: u64::from(script.byte()),
             number: u64::from(script.byte() % 4),
+            chain: u64::from(script.byte() % 2),
         };
         let path = PATHS[usize::from(which) % PATHS.len()].to_string();
         let deadline_ms = u32::from(script.byte()) * 10;
@@ -298,7 +299,7 @@ impl World {
         let part = ReleasePart {
             segment,
             fence: grant.fence,
-            base,
+            base: grant.now.clone(),
             diff_bytes: diff.len() as u64,
         };
         // The same again now and then, as after a lost answer.

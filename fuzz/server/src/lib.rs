@@ -9,6 +9,7 @@ pub mod frames;
 pub mod http;
 pub mod log;
 pub mod scratch;
+pub mod store;
 pub mod types;
 pub mod websocket;
 pub mod xdr_files;

@@ -43,6 +43,7 @@ impl Copy {
             stamp: VersionStamp {
                 incarnation: 0,
                 number: 0,
+                chain: 0,
             },
             diff_bytes: 0,
         }
@@ -168,7 +169,7 @@ impl Copy {
         let part = ReleasePart {
             segment: self.number,
             fence: lock.grant.fence,
-            base: lock.grant.now.number,
+            base: lock.grant.now.clone(),
             diff_bytes: diff.len() as u64,
         };
         let body = ReleaseWriter {

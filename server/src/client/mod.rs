@@ -317,6 +317,11 @@ impl Client {
         Ok(opened)
     }
 
+    /// The segment of that number is not open any more.
+    pub fn close(&mut self, segment: u32) -> Result<(), ClientError> {
+        self.request_done(MessageType::CloseSegment, &CloseSegment { segment })
+    }
+
     /// All segments whose path begins so, in the order of their paths.
     pub fn list(&mut self, prefix: &str) -> Result<Vec<SegmentInfo>, ClientError> {
         let mut all: Vec<SegmentInfo> = Vec::new();

@@ -15,6 +15,8 @@ mod tests;
 pub struct Version {
     pub incarnation: u64,
     pub number: u64,
+    /// The hash of all releases up to it [DIFF-10]: it tells contents with one number apart.
+    pub chain: u64,
 }
 
 impl From<&VersionStamp> for Version {
@@ -22,6 +24,7 @@ impl From<&VersionStamp> for Version {
         Version {
             incarnation: stamp.incarnation,
             number: stamp.number,
+            chain: stamp.chain,
         }
     }
 }
@@ -31,6 +34,7 @@ impl From<Version> for VersionStamp {
         VersionStamp {
             incarnation: version.incarnation,
             number: version.number,
+            chain: version.chain,
         }
     }
 }
@@ -55,6 +59,15 @@ pub struct Known {
 pub const NO_COPY: Version = Version {
     incarnation: 0,
     number: 0,
+    chain: 0,
+};
+
+/// A copy whose content is not of the segment's history [COH-11]. It is older than nothing and newer
+/// than nothing, because no segment has this incarnation.
+pub const OTHER_HISTORY: Version = Version {
+    incarnation: 0,
+    number: 1,
+    chain: 0,
 };
 
 impl Known {
@@ -74,8 +87,8 @@ impl Known {
         }
     }
 
-    /// Updates what is known by what the client says it has. A counter is kept only for the
-    /// version for which it was begun.
+    /// Updates what is known by what the client has, which is of the segment's history or
+    /// [`OTHER_HISTORY`]. A counter is kept only for the version for which it was begun.
     pub fn told(&mut self, have: Version, newest: &Newest) {
         if have == newest.stamp {
             *self = Known::newest(newest);

@@ -6,6 +6,7 @@ fn version(number: u64) -> Version {
     Version {
         incarnation: 1,
         number,
+        chain: number * 7,
     }
 }
 
@@ -79,6 +80,7 @@ fn coh_7_a_copy_of_another_incarnation_is_never_recent() {
     let other = Version {
         incarnation: 9,
         number: 5,
+        chain: 35,
     };
     for (model, x) in [(CoherenceModel::Full, 0.0), (CoherenceModel::Delta, 9.0)] {
         assert!(!Bound { model, x }.allows(&Known::at(other), &newest(5)));
@@ -142,6 +144,20 @@ fn not_1_one_announcement_until_the_copy_moves_on() {
 }
 
 #[test]
+fn coh_11_a_copy_of_another_history_is_recent_under_no_model_that_asks() {
+    let other = Known::at(OTHER_HISTORY);
+    for (model, x) in [
+        (CoherenceModel::Full, 0.0),
+        (CoherenceModel::Delta, 1e9),
+        (CoherenceModel::Diff, 100.0),
+        (CoherenceModel::Temporal, 1e9),
+    ] {
+        assert!(!Bound { model, x }.allows(&other, &newest(1)), "{model:?}");
+    }
+    assert!(watch(0).is_due(&other, &newest(0)), "an empty one is news");
+}
+
+#[test]
 fn not_1_an_empty_segment_is_no_news_to_who_has_no_copy() {
     let watch = watch(0);
     assert!(!watch.is_due(&Known::at(NO_COPY), &newest(0)));
@@ -149,6 +165,7 @@ fn not_1_an_empty_segment_is_no_news_to_who_has_no_copy() {
     let of_another_incarnation = Version {
         incarnation: 7,
         number: 3,
+        chain: 21,
     };
     assert!(watch.is_due(&Known::at(of_another_incarnation), &newest(0)));
 }

@@ -10,6 +10,7 @@ use super::door::{Door, Origin};
 use super::listen::Patience;
 use super::metrics;
 use super::shell::Shell;
+use super::tasks;
 use super::viewer;
 use super::visits::{Visit, Visits};
 use super::websocket;
@@ -69,7 +70,7 @@ pub async fn serve(
     let bound = listener.local_addr()?;
     let port = bound.port();
     let (app, asked) = app(Arc::new(Door { port, origins }));
-    let task = spawn_local(async move {
+    let task = tasks::spawn(&shell.clone(), "HTTP", async move {
         tokio::select! {
             _ = accept(listener, app, most) => {}
             _ = answer(shell, asked) => {}
@@ -164,7 +165,11 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
             Ask::Metrics(reply) => drop(reply.send(metrics::prometheus(&shell))),
             Ask::Status(reply) => drop(reply.send(viewer::status(&shell))),
             Ask::Web(socket) => {
-                spawn_local(websocket::serve(shell.clone(), *socket));
+                tasks::spawn(
+                    &shell,
+                    "a WebSocket",
+                    websocket::serve(shell.clone(), *socket),
+                );
             }
         }
     }

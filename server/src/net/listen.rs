@@ -4,6 +4,7 @@ use super::address::{abstract_name, ListenAddress};
 use super::connection::{self, Connection, Sink};
 use super::shell::Shell;
 use super::socket::{Socket, Stream};
+use super::tasks;
 use crate::session::Outgoing;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::task::spawn_local;
 
 /// A place where connections come in.
 #[derive(Debug)]
@@ -207,7 +207,8 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     let connection = shell.connect(|id| Connection::new(id, sink.take().unwrap_or(Sink::Web)));
     match (connection, sink) {
         (Some((connection, serving)), _) => {
-            spawn_local(connection::serve(shell.clone(), connection, serving));
+            let task = connection::serve(shell.clone(), connection, serving);
+            tasks::spawn(shell, "a connection", task);
         }
         (None, Some(sink)) => {
             let text = "this server has as many connections as it may have; try again later, or \
@@ -227,7 +228,11 @@ fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
     connection.outbound.borrow_mut().push(error);
     connection.flush();
     if let Some(place) = shell.place() {
-        spawn_local(connection::part(connection, place));
+        tasks::spawn(
+            shell,
+            "a refused connection",
+            connection::part(connection, place),
+        );
     }
 }
 

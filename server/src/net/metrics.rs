@@ -1,27 +1,50 @@
 //! The server's numbers as Prometheus reads them, and its health as JSON.
 
 use super::shell::Shell;
+use super::tasks;
 use crate::session::{SegmentStatistics, Statistics};
+use interweave_store::StoreError;
+use interweave_wire::Json;
 use std::fmt::Write;
 
-/// Whether the server works, and a line of JSON about it. A full store is no failure of the server:
-/// reads go on.
+/// Whether the server can do its work, reading and writing, and a line of JSON about it. Segments
+/// that are damaged are told; the others are served, so the server is well.
 pub fn health(shell: &Shell) -> (bool, String) {
     let store = shell.store_status();
-    let statistics = shell.statistics();
-    let healthy = !shell.is_fenced() && !store.fenced;
-    let status = match (healthy, &store.full) {
-        (false, _) => "fenced",
-        (true, Some(_)) => "store full: reads go on, writes are refused",
-        (true, None) => "ok",
+    let health = shell.health();
+    let (status, why) = match (shell.failure(), shell.lost_store().or(store.stopped)) {
+        (Some(text), _) => ("failed: the server is ending", Some(text)),
+        (None, Some(error @ StoreError::Fenced(_))) => ("fenced", Some(error.to_string())),
+        (None, Some(error)) => {
+            let status = "store stopped: reads go on, writes are refused";
+            (status, Some(error.to_string()))
+        }
+        (None, None) => match store.full {
+            Some(full) => (
+                "store full: reads go on, writes are refused",
+                Some(full.text),
+            ),
+            None if health.damaged > 0 => ("ok, but for damaged segments", None),
+            None => ("ok", None),
+        },
     };
-    let damaged = statistics.segments.iter().filter(|s| s.damaged).count();
-    let text = format!(
-        "{{\"status\":\"{status}\",\"segments\":{},\"damaged\":{damaged},\"connections\":{}}}\n",
-        statistics.segments.len(),
-        statistics.connections
-    );
-    (healthy, text)
+    let is_well = why.is_none();
+    let mut members = vec![("status", Json::from(status))];
+    members.extend(why.map(|why| ("why", Json::from(why))));
+    members.extend([
+        ("segments", Json::from(health.segments)),
+        ("damaged", Json::from(health.damaged)),
+    ]);
+    if health.damaged > 0 {
+        members.push(("damaged_segments", Json::from(health.damaged_paths)));
+    }
+    members.extend([
+        ("connections", Json::from(health.connections)),
+        ("store_errors", Json::from(store.errors)),
+        ("panics", Json::from(tasks::panics())),
+    ]);
+    let object: Json = members.into_iter().collect();
+    (is_well, format!("{object}\n"))
 }
 
 /// Text in the exposition format.
@@ -255,7 +278,12 @@ fn store(page: &mut Page, shell: &Shell, statistics: &Statistics) {
         (
             "store_fenced",
             "1: another server has the store.",
-            u64::from(status.fenced),
+            u64::from(matches!(status.stopped, Some(StoreError::Fenced(_)))),
+        ),
+        (
+            "store_stopped",
+            "1: nothing is written any more.",
+            u64::from(status.stopped.is_some()),
         ),
         ("store_log_bytes", "Records in log files.", status.log_bytes),
         ("store_log_files", "Log files.", status.log_files),
@@ -281,6 +309,7 @@ fn store(page: &mut Page, shell: &Shell, statistics: &Statistics) {
             "Failures of the store.",
             status.errors,
         ),
+        ("panics_total", "Errors of the server.", tasks::panics()),
     ];
     for (name, help, value) in counters {
         page.one(name, "counter", help, value);

@@ -18,6 +18,7 @@ mod outbound;
 mod serve;
 mod shell;
 mod socket;
+mod tasks;
 mod viewer;
 mod visits;
 mod websocket;
@@ -30,6 +31,7 @@ pub use door::Origin;
 pub use listen::UnixPeers;
 pub use memory::http_in_memory;
 pub use serve::{serve, ServeError, ServeOptions};
+pub use tasks::log_panics;
 
 /// A number for a start of a server that keeps nothing: with it fences and incarnations differ from
 /// those of other starts.

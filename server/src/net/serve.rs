@@ -7,15 +7,16 @@ use super::door::Origin;
 use super::http;
 use super::listen::{Listener, UnixPeers};
 use super::shell::{Shell, Stored};
+use super::tasks;
 use crate::session::{Config, Engine};
-use interweave_store::{RecoveredSegment, SegmentStore, StoreError};
+use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
-use tokio::task::{spawn_local, JoinHandle, LocalSet};
+use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::timeout;
 
 /// How long connections may take at the end to be sent what is queued.
@@ -40,6 +41,8 @@ pub enum ServeError {
     /// The operating system refused: what, and why.
     Io(String, std::io::Error),
     Store(StoreError),
+    /// An error of ours in one of its tasks.
+    Failed(String),
     /// A second signal came before the end was reached.
     Hurried,
 }
@@ -49,6 +52,11 @@ impl fmt::Display for ServeError {
         match self {
             ServeError::Io(what, error) => write!(f, "{what}: {error}"),
             ServeError::Store(error) => error.fmt(f),
+            ServeError::Failed(text) => write!(
+                f,
+                "an error of the server ended it: {text}; start it again, what was acknowledged is \
+                 in the store"
+            ),
             ServeError::Hurried => f.write_str("stopped at once by a second signal"),
         }
     }
@@ -78,6 +86,26 @@ pub fn serve(
     result
 }
 
+/// What is not as it was written is never passed over in silence [LOG-15].
+fn warn_of_losses(found: &StoreStatus) {
+    for damage in &found.damage {
+        tracing::warn!("damage in the store: {damage}");
+    }
+    if found.lost_bytes > 0 {
+        tracing::warn!(
+            torn_bytes = found.lost_bytes,
+            "the end of the log is damaged or gone, and was acknowledged"
+        );
+    }
+    if found.torn_bytes > 0 {
+        tracing::warn!(
+            torn_bytes = found.torn_bytes,
+            "the log ended in bytes that are not whole records; as far as is known they were not \
+             acknowledged as synced, and they were cut off"
+        );
+    }
+}
+
 async fn run(
     options: ServeOptions,
     store: Box<dyn SegmentStore>,
@@ -89,33 +117,37 @@ async fn run(
     let mut signals = Signals::new()?;
     let (stored_sender, stored) = unbounded_channel();
     let mut engine = Engine::new(options.engine.clone());
+    warn_of_losses(&store.status());
     let segments = recovered.len();
     for remark in engine.recover(clock::now_ns(), recovered) {
         tracing::error!("{remark}");
     }
     tracing::info!(segments, "the store is open");
     let shell = Shell::new(engine, store, stored_sender, shares.connections);
-    spawn_local(hear_store(shell.clone(), stored));
-    spawn_local({
+    tasks::spawn(
+        &shell,
+        "the store's answers",
+        hear_store(shell.clone(), stored),
+    );
+    tasks::spawn(&shell, "the timers", {
         let shell = shell.clone();
         async move { shell.keep_time().await }
     });
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
-    let tasks = match listen(&shell, &options, shares.http, ready).await {
-        Ok(tasks) => tasks,
+    let listening = match listen(&shell, &options, shares.http, ready).await {
+        Ok(listening) => listening,
         Err(error) => {
             // Nothing was changed, so that the store may as well know it.
             stop(&shell, &mut signals).await?;
             return Err(error);
         }
     };
-    let fenced = tokio::select! {
-        _ = signals.next() => false,
-        _ = shell.fenced() => true,
+    tokio::select! {
+        _ = signals.next() => tracing::info!("stopping"),
+        _ = shell.ended() => tracing::error!("stopping without being asked"),
     };
-    tracing::info!(fenced, "stopping");
-    for task in tasks {
+    for task in listening {
         task.abort();
     }
     stop(&shell, &mut signals).await
@@ -128,16 +160,16 @@ async fn listen(
     most_http: usize,
     ready: &mut impl FnMut(&ListenAddress),
 ) -> Result<Vec<JoinHandle<()>>, ServeError> {
-    let mut tasks = Vec::new();
+    let mut listening = Vec::new();
     if let Some(address) = &options.http {
         let what = format!("listening on {address} for HTTP");
-        let listening = {
+        let begun = {
             let origins = options.origins.clone();
             http::serve(shell.clone(), *address, origins, most_http).await
         };
-        let (bound, task) = listening.map_err(failed(what))?;
+        let (bound, task) = begun.map_err(failed(what))?;
         tracing::info!(address = %bound, "HTTP: the viewer, /healthz, /metrics, /ws");
-        tasks.push(task);
+        listening.push(task);
     }
     let mut bound = Vec::new();
     for address in &options.listen {
@@ -146,36 +178,38 @@ async fn listen(
             .await
             .map_err(failed(what))?;
         for listener in listeners {
-            tasks.push(spawn_local(listener.serve(shell.clone())));
+            let task = listener.serve(shell.clone());
+            listening.push(tasks::spawn(shell, "a listener", task));
         }
         bound.push(address);
     }
-    let listening = bound.iter().map(ListenAddress::to_string).collect();
-    shell.listening.replace(listening);
+    let addresses = bound.iter().map(ListenAddress::to_string).collect();
+    shell.listening.replace(addresses);
     for address in &bound {
         tracing::info!(%address, "listening");
         ready(address);
     }
-    Ok(tasks)
+    Ok(listening)
 }
 
 /// Stops in order, or at once if a second signal comes.
 async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError> {
-    tokio::select! {
-        stopped = shell.stop() => stopped.map_err(ServeError::Store)?,
+    let stopped = tokio::select! {
+        _ = shell.failed() => Ok(()),
+        stopped = shell.stop() => stopped,
         _ = signals.next() => return Err(ServeError::Hurried),
+    };
+    if let Some(text) = shell.failure() {
+        return Err(ServeError::Failed(text));
     }
+    if let Some(lost) = shell.lost_store() {
+        return Err(ServeError::Store(lost));
+    }
+    stopped.map_err(ServeError::Store)?;
     // The last words of connections; one that does not take them has had its chance.
     let _ = timeout(PARTING, shell.parted()).await;
-    match shell.is_fenced() {
-        true => Err(ServeError::Store(StoreError::Fenced(
-            "appends were refused".to_string(),
-        ))),
-        false => {
-            tracing::info!("stopped cleanly");
-            Ok(())
-        }
-    }
+    tracing::info!("stopped cleanly");
+    Ok(())
 }
 
 async fn hear_store(shell: Rc<Shell>, mut stored: UnboundedReceiver<Stored>) {

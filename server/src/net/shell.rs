@@ -7,7 +7,7 @@ use super::allocator::Ebb;
 use super::clock::{self, Punctuality};
 use super::connection::Connection;
 use super::inbound::READ_BUFFER_BYTES;
-use crate::session::{Effect, Engine, Incoming, Request, Statistics};
+use crate::session::{Effect, Engine, Health, Incoming, Request, Statistics};
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -59,6 +59,9 @@ pub struct Shell {
     earlier: Notify,
     /// Something happened that may end the server, or let it end.
     progress: Notify,
+    /// A panic in one of its tasks: the engine is not to be asked any more.
+    failure: RefCell<Option<String>>,
+    has_failed: Notify,
 }
 
 impl Shell {
@@ -88,6 +91,8 @@ impl Shell {
             waiting: Ebb::default(),
             earlier: Notify::new(),
             progress: Notify::new(),
+            failure: RefCell::default(),
+            has_failed: Notify::new(),
         })
     }
 
@@ -185,6 +190,9 @@ impl Shell {
     /// Tells the engine what the store wants saved.
     fn look_after_store(&self, engine: &mut Engine) {
         if let Some(store) = self.store.borrow().as_ref() {
+            if let Some(why) = store.stopped() {
+                engine.store_stopped(why);
+            }
             let log_bytes = |segment| store.log_bytes(segment);
             let now_ns = self.event_ns.get();
             self.looked_ns.set(now_ns);
@@ -208,11 +216,11 @@ impl Shell {
     }
 
     fn done(&self, ticket: u64) -> Box<dyn FnOnce(Result<(), StoreError>) + Send> {
-        let stored = self.stored.clone();
-        Box::new(move |result| {
-            // The receiver is gone only when the server has ended.
-            let _ = stored.send((ticket, result));
-        })
+        let mut answer = Answer {
+            stored: self.stored.clone(),
+            ticket: Some(ticket),
+        };
+        Box::new(move |result| answer.give(result))
     }
 
     /// Writes what the connection has to send, as far as its socket takes it.
@@ -322,13 +330,37 @@ impl Shell {
         store.as_ref().map(|s| s.status()).unwrap_or_default()
     }
 
-    pub fn is_fenced(&self) -> bool {
-        self.engine.borrow().is_fenced()
+    /// Without a list of all segments.
+    pub fn health(&self) -> Health {
+        self.engine.borrow().health()
     }
 
-    /// Until another server has taken the store over.
-    pub async fn fenced(&self) {
-        while !self.is_fenced() {
+    /// Why the server cannot go on with its store.
+    pub fn lost_store(&self) -> Option<StoreError> {
+        self.engine.borrow().lost_store().cloned()
+    }
+
+    /// A task has panicked.
+    pub fn fail(&self, text: String) {
+        self.failure.borrow_mut().get_or_insert(text);
+        self.progress.notify_one();
+        self.has_failed.notify_one();
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.failure.borrow().clone()
+    }
+
+    /// Until a task has panicked.
+    pub async fn failed(&self) {
+        while self.failure.borrow().is_none() {
+            self.has_failed.notified().await;
+        }
+    }
+
+    /// Until the server cannot go on.
+    pub async fn ended(&self) {
+        while self.failure.borrow().is_none() && self.lost_store().is_none() {
             self.progress.notified().await;
         }
     }
@@ -369,6 +401,28 @@ impl Shell {
             Some(store) => store.close(clean),
             None => Ok(()),
         }
+    }
+}
+
+/// What the store has to say about a ticket. One that it lets go without a word, because its thread
+/// has panicked, is answered all the same.
+struct Answer {
+    stored: UnboundedSender<Stored>,
+    ticket: Option<u64>,
+}
+
+impl Answer {
+    fn give(&mut self, result: Result<(), StoreError>) {
+        if let Some(ticket) = self.ticket.take() {
+            // The receiver is gone only when the server has ended.
+            let _ = self.stored.send((ticket, result));
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.give(Err(StoreError::Ended("it gave no answer".to_string())));
     }
 }
 

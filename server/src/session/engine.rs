@@ -13,7 +13,7 @@ use super::segment::SegmentState;
 use super::statistics::Counters;
 use super::storing::Pending;
 use super::timers::{Timer, Timers};
-use interweave_store::{Checkpoint, Record};
+use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{
     Durability, ErrorCode, Hello, MessageType, Unimplemented, Welcome, PROTOCOL_VERSION_MAX,
     PROTOCOL_VERSION_MIN,
@@ -71,7 +71,9 @@ pub struct Engine {
     /// The sum of what connections keep waiting, lent diffs apart [NET-2].
     pub(super) waiting_bytes: usize,
     pub(super) stopping: bool,
-    pub(super) fenced: bool,
+    pub(super) lost_store: Option<StoreError>,
+    /// Damaged segments whose paths are lost [LOG-12].
+    pub(super) nameless: Vec<u32>,
     pub(super) counters: Counters,
 }
 
@@ -96,7 +98,8 @@ impl Engine {
             lent_bytes: Arc::default(),
             waiting_bytes: 0,
             stopping: false,
-            fenced: false,
+            lost_store: None,
+            nameless: Vec::new(),
             counters: Counters::default(),
             config,
         }

@@ -22,20 +22,36 @@ pub(super) fn terms(config: &Config) -> Terms {
 impl Engine {
     pub(super) fn acquire_reader(&mut self, at: At, r: &AcquireReader) -> Result<(), Rejection> {
         let bound = bound(r.model, r.x)?;
-        let have = Version::from(&r.have);
         self.opened(at.connection, r.segment)?;
         let newest = self.segment(r.segment)?.newest();
-        let open = self.opened(at.connection, r.segment)?;
-        open.known.told(have, &newest);
-        let recent = !r.fresh && bound.allows(&open.known, &newest);
+        let known = self.told(at.connection, r.segment, &r.have)?;
+        let recent = !r.fresh && bound.allows(&known, &newest);
         if r.model == CoherenceModel::Strict {
             return self.wait_for_lock(at, r.segment, Kind::StrictReader, r.deadline_ms);
         }
         match recent {
             true => self.send_acquired(at.connection, at.stream, r.segment, None),
-            false => self.send_acquired(at.connection, at.stream, r.segment, Some(have)),
+            false => {
+                let have = Some(known.stamp);
+                self.send_acquired(at.connection, at.stream, r.segment, have);
+            }
         }
         Ok(())
+    }
+
+    /// The client says which version it has; the server's view of its copy follows [SEG-1].
+    pub(super) fn told(
+        &mut self,
+        connection: u64,
+        number: u32,
+        have: &VersionStamp,
+    ) -> Result<Known, Rejection> {
+        let mut known = self.opened(connection, number)?.known;
+        let segment = self.segment(number)?;
+        let have = segment.recognised(Version::from(have), &known);
+        known.told(have, &segment.newest());
+        self.opened(connection, number)?.known = known;
+        Ok(known)
     }
 
     /// The reader's answer, with a diff from `have` unless it is None or the newest.
@@ -127,9 +143,7 @@ impl Engine {
             }
             _ => {}
         }
-        let newest = segment.newest();
-        let open = self.opened(at.connection, r.segment)?;
-        open.known.told(Version::from(&r.have), &newest);
+        self.told(at.connection, r.segment, &r.have)?;
         self.wait_for_lock(at, r.segment, Kind::Writer, r.deadline_ms)
     }
 

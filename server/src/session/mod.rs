@@ -6,6 +6,7 @@
 //! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
 
 mod absence;
+mod chain;
 mod commits;
 mod config;
 mod connection;
@@ -34,4 +35,4 @@ pub use config::Config;
 pub use engine::{Effect, Engine};
 pub use interweave_master::{Order, Tuning};
 pub use message::{Backlog, Incoming, Outgoing, Request};
-pub use statistics::{Reader, SegmentStatistics, Statistics};
+pub use statistics::{Health, Reader, SegmentStatistics, Statistics};

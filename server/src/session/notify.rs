@@ -29,8 +29,8 @@ impl Engine {
         if !segment.subscribers.contains(&at.connection) {
             segment.subscribers.push(at.connection);
         }
+        self.told(at.connection, r.segment, &r.have)?;
         let open = self.opened(at.connection, r.segment)?;
-        open.known.told(Version::from(&r.have), &newest);
         open.watch = Some(Watch::new(bound, r.push, r.push_bytes));
         let body = Subscribed {
             now: newest.stamp.into(),
@@ -173,11 +173,13 @@ impl Engine {
                 .update(connection, number, known.stamp)
                 .unwrap_or_default();
             let segment = self.segments.get(&number);
-            let newest = segment.map(|s| (s.base_of(known.stamp), s.newest()));
+            let newest = segment.map(|s| (s.master.base_of(s.base_of(known.stamp)), s.newest()));
             if let (true, Some((base, newest))) = (watch.can_push(diff.len() as u64), newest) {
                 let from = Version {
                     incarnation: newest.stamp.incarnation,
                     number: base,
+                    // a complete copy is from the empty segment
+                    chain: if base == 0 { 0 } else { known.stamp.chain },
                 };
                 self.push(connection, number, from, diff, newest);
                 return;

@@ -1,6 +1,7 @@
 //! Segments by path: opening, creating, closing, removing, listing, describing.
 //! Implements [SEG-1..4] of spec/protocol/segment.x as far as they are the server's.
 
+use super::chain::Chains;
 use super::commits::Commits;
 use super::connection::{OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
 use super::engine::{stopping, At, Effect, Engine};
@@ -112,6 +113,7 @@ impl Engine {
             return Err(stopping());
         }
         self.check_bounds(r)?;
+        self.check_nameless(&r.path)?;
         let durable = match self.config.stored {
             true => r.durable,
             false => Durability::Memory,
@@ -130,6 +132,7 @@ impl Engine {
             durable,
             quota_bytes,
             incarnation,
+            chains: Chains::default(),
             master: Segment::new(quota_bytes),
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
             life: match waits {
@@ -167,6 +170,21 @@ impl Engine {
             return Ok(());
         };
         Err(Rejection::new(ErrorCode::TooLarge, text))
+    }
+
+    /// Nothing is made anew that may be there, damaged, under a name that is lost [LOG-12].
+    fn check_nameless(&self, path: &str) -> Result<(), Rejection> {
+        let nameless = self.nameless.iter().filter_map(|n| self.segments.get(n));
+        let Some(first) = nameless.map(|s| &s.path).min() else {
+            return Ok(());
+        };
+        let text = format!(
+            "segment {path} was to be created; it may be one of {} damaged segments whose names are \
+             lost: restore a backup (interweave restore), or remove them if they are not missed, \
+             first {first} (interweave rm)",
+            self.nameless.len()
+        );
+        Err(Rejection::new(ErrorCode::Damaged, text))
     }
 
     /// Gives the segment its number and its place among the paths.
@@ -336,6 +354,7 @@ impl Engine {
             return;
         };
         self.paths.remove(&segment.path);
+        self.nameless.retain(|n| *n != number);
         for (at, _) in segment.awaiting_serials {
             self.refuse_awaiting(at, &removed(&segment.path));
         }

@@ -1,5 +1,6 @@
 //! From what the store found at its opening to segments that are served [LOG-6..9], [LOCK-10].
 
+use super::chain::{self, Chains};
 use super::config::ns;
 use super::engine::Engine;
 use super::locks::terms;
@@ -8,8 +9,11 @@ use super::storing::{self, Pending};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_store::RecoveredSegment;
-use interweave_wire::protocol::{CommittedRelease, Durability, LogBody, VersionStamp};
+use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
 use interweave_wire::Rejection;
+
+/// Where damaged segments are found whose own paths are lost [LOG-12].
+const NAMELESS: &str = "/.damaged/";
 
 impl Engine {
     /// Takes over the segments of the store; returns what people should know about them.
@@ -18,27 +22,27 @@ impl Engine {
         let mut remarks = Vec::new();
         for segment in found {
             self.last_segment_id = self.last_segment_id.max(segment.segment_id);
-            if segment.path.is_empty() {
-                let what = segment.damage.unwrap_or_default();
-                remarks.push(format!("a segment is damaged beyond its name: {what}"));
-                continue;
-            }
-            if let Some(remark) = self.recover_segment(segment) {
-                remarks.push(remark);
-            }
+            remarks.extend(self.recover_segment(segment));
         }
         self.arm_store();
         remarks
     }
 
-    fn recover_segment(&mut self, found: RecoveredSegment) -> Option<String> {
+    fn recover_segment(&mut self, mut found: RecoveredSegment) -> Option<String> {
+        let nameless = found.path.is_empty();
+        if nameless {
+            found.path = format!("{NAMELESS}{}", found.segment_id);
+        }
         let rebuilt = match &found.damage {
             Some(damage) => Err(damage.clone()),
             None => rebuild(&found).map_err(|rejection| rejection.to_string()),
         };
-        let (master, life) = match rebuilt {
-            Ok(master) => (master, Life::Open),
-            Err(what) => (Segment::new(found.quota_bytes), Life::Damaged(what)),
+        let (master, chains, life) = match rebuilt {
+            Ok((master, chains)) => (master, chains, Life::Open),
+            Err(what) => {
+                let empty = Segment::new(found.quota_bytes);
+                (empty, Chains::default(), Life::Damaged(what))
+            }
         };
         let remark = match &life {
             Life::Damaged(what) => Some(format!("segment {} is stopped: {what}", found.path)),
@@ -58,11 +62,15 @@ impl Engine {
             durable: found.durable,
             quota_bytes: found.quota_bytes,
             incarnation,
+            chains,
             master,
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
             life,
             serials_below: found.serials_below,
         });
+        if nameless {
+            self.nameless.push(number);
+        }
         self.remember_releases(number, &found);
         if let Some(s) = self.segments.get_mut(&number) {
             s.skip_serials(next_serial);
@@ -88,6 +96,7 @@ impl Engine {
             session: release.session,
             sequence: release.sequence,
             version: release.version,
+            chain: release.chain,
         });
         let until_ns = self.now_ns + ns(self.config.lease_ms);
         s.remembered
@@ -99,23 +108,31 @@ impl Engine {
         let Some(s) = self.segments.get(&number) else {
             return;
         };
-        let stamp = VersionStamp {
-            incarnation: s.incarnation,
-            number: s.master.newest(),
-        };
-        let group = vec![storing::record(s.id, LogBody::Incarnation(stamp))];
+        let stamp = LogBody::Incarnation(s.stamp().into());
+        let group = vec![storing::record(s.id, stamp)];
         let durable = s.durable;
         self.append(Pending::Incarnation { segment: number }, group, durable);
     }
 }
 
-/// The checkpoint and the releases after it.
-fn rebuild(found: &RecoveredSegment) -> Result<Segment, Rejection> {
-    let mut master = match &found.checkpoint {
-        Some((_, diff)) => Segment::restore(diff, found.quota_bytes)?,
-        None => Segment::new(found.quota_bytes),
+/// The checkpoint and the releases after it, whose chains must be those that were logged.
+fn rebuild(found: &RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
+    let (mut master, mut chains) = match &found.checkpoint {
+        Some((head, diff)) => (
+            Segment::restore(diff, found.quota_bytes)?,
+            Chains::begin(head.at.chain),
+        ),
+        None => (Segment::new(found.quota_bytes), Chains::default()),
     };
     for (release, diff) in &found.releases {
+        let made = chain::next(chains.newest(), diff);
+        if made != release.chain {
+            return Err(Rejection::malformed(format!(
+                "the log says chain {:016x} of version {}, its diffs make {made:016x}",
+                release.chain, release.version
+            )));
+        }
+        chains.add(made);
         let checked = master.check_logged(diff)?;
         let version = master.commit(checked);
         if version != release.version {
@@ -125,5 +142,5 @@ fn rebuild(found: &RecoveredSegment) -> Result<Segment, Rejection> {
             )));
         }
     }
-    Ok(master)
+    Ok((master, chains))
 }

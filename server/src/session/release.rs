@@ -6,14 +6,15 @@
 //! date ([`Engine::settle`]). Nothing else is looked at between.
 //! Implements [LOCK-4], [LOCK-7..9] and [DIFF-5..6] as far as they are the engine's.
 
+use super::chain;
 use super::connection::Unanswered;
 use super::engine::{stopping, At, Engine};
 use super::locks::fenced;
 use super::message::{Incoming, Outgoing};
 use super::remembered::Fate;
-use super::segment::Life;
+use super::segment::{Life, SegmentState};
 use super::storing::{self, Pending};
-use crate::coherence::Newest;
+use crate::coherence::{Newest, Version};
 use bytes::Bytes;
 use interweave_master::CheckedRelease;
 use interweave_store::{Record, StoreError};
@@ -105,6 +106,7 @@ impl Engine {
                 Some(last) => versions.push(VersionStamp {
                     incarnation: s.incarnation,
                     number: last.version,
+                    chain: last.chain,
                 }),
                 None => return false,
             }
@@ -213,10 +215,14 @@ impl Engine {
         let mut after = s.newest();
         let checked = match diff.is_empty() {
             true => None,
-            false => Some(s.master.check(&diff, part.base, &s.granted)?),
+            false => {
+                check_base(s, &part.base)?;
+                Some(s.master.check(&diff, part.base.number, &s.granted)?)
+            }
         };
         if let Some(checked) = &checked {
             after.stamp.number += 1;
+            after.stamp.chain = chain::next(after.stamp.chain, &diff);
             after.units_changed += s.master.changed_units(checked);
         }
         Ok(Part {
@@ -282,6 +288,7 @@ impl Engine {
             durable = durable.max(s.durable);
             let body = LogBody::Release(LogRelease {
                 version: part.after.stamp.number,
+                chain: part.after.stamp.chain,
                 session: release.session_id,
                 sequence: release.sequence,
                 fence: part.fence,
@@ -409,6 +416,7 @@ impl Engine {
             if let Some(checked) = part.checked {
                 let version = s.master.commit(checked);
                 debug_assert_eq!(version, part.after.stamp.number);
+                s.chains.add(part.after.stamp.chain);
                 s.commits.add(version, self.now_ns);
                 s.units_changed = part.after.units_changed;
                 s.unsaved = true;
@@ -419,6 +427,7 @@ impl Engine {
                 session,
                 sequence: release.sequence,
                 version: part.after.stamp.number,
+                chain: part.after.stamp.chain,
             };
             s.remembered.add(committed, lives, self.now_ns);
             s.lock.release(at.session, part.fence);
@@ -464,12 +473,14 @@ impl Engine {
             version: VersionStamp {
                 incarnation: s.incarnation,
                 number: 0,
+                chain: 0,
             },
         };
         match fate {
-            Fate::Committed(version) => {
+            Fate::Committed(version, chain) => {
                 body.committed = true;
                 body.version.number = version;
+                body.version.chain = chain;
             }
             Fate::NotCommitted => self.never_commit(at, r),
             Fate::Unknown => {
@@ -504,5 +515,23 @@ impl Engine {
         if let Some(older) = session.connection.filter(|c| *c != at.connection) {
             self.close(older);
         }
+    }
+}
+
+/// The diff must be of the version that the grant brought, not only of its number [COH-9] [COH-11].
+fn check_base(s: &SegmentState, base: &VersionStamp) -> Result<(), Rejection> {
+    let newest = s.stamp();
+    match Version::from(base) == newest {
+        true => Ok(()),
+        false => Err(Rejection::malformed(format!(
+            "the release is from version {} (incarnation {}, chain {:016x}), the newest is {} \
+             (incarnation {}, chain {:016x})",
+            base.number,
+            base.incarnation,
+            base.chain,
+            newest.number,
+            newest.incarnation,
+            newest.chain
+        ))),
     }
 }

@@ -16,8 +16,8 @@ const SAVED_RELEASES: usize = 1024;
 /// What became of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// As that version.
-    Committed(u64),
+    /// As the version of that number and chain.
+    Committed(u64, u64),
     NotCommitted,
     /// What is remembered does not tell any more.
     Unknown,
@@ -96,7 +96,7 @@ impl Remembered {
     /// `lives`: the session that sent the release has not ended.
     pub fn fate(&self, session: &SessionId, sequence: u64, lives: bool) -> Fate {
         match self.last_of(session) {
-            Some(last) if last.sequence == sequence => Fate::Committed(last.version),
+            Some(last) if last.sequence == sequence => Fate::Committed(last.version, last.chain),
             Some(last) if last.sequence > sequence => Fate::Unknown,
             None if self.forgot && !lives => Fate::Unknown,
             _ => Fate::NotCommitted,
@@ -123,6 +123,7 @@ mod tests {
             session: [session; 16],
             sequence,
             version: sequence + 100,
+            chain: sequence + 200,
         }
     }
 
@@ -134,8 +135,14 @@ mod tests {
         for session in 10..=100 {
             remembered.add(release(session, 1), false, 49);
         }
-        assert_eq!(remembered.fate(&[1; 16], 2, false), Fate::Committed(102));
-        assert_eq!(remembered.fate(&[2; 16], 1, false), Fate::Committed(101));
+        assert_eq!(
+            remembered.fate(&[1; 16], 2, false),
+            Fate::Committed(102, 202)
+        );
+        assert_eq!(
+            remembered.fate(&[2; 16], 1, false),
+            Fate::Committed(101, 201)
+        );
         remembered.add(release(101, 1), false, 50);
         assert_eq!(remembered.fate(&[1; 16], 2, false), Fate::Unknown);
     }
@@ -151,7 +158,10 @@ mod tests {
         after.recover(&saved, std::iter::empty(), 0);
         for remembered in [before, after] {
             assert_eq!(remembered.fate(&[1; 16], 1, false), Fate::Unknown);
-            assert_eq!(remembered.fate(&[2; 16], 1, false), Fate::Committed(101));
+            assert_eq!(
+                remembered.fate(&[2; 16], 1, false),
+                Fate::Committed(101, 201)
+            );
             assert_eq!(remembered.fate(&[2; 16], 2, false), Fate::NotCommitted);
         }
     }

@@ -1,10 +1,11 @@
 //! What the engine keeps of one segment beside its master copy.
 
+use super::chain::Chains;
 use super::commits::Commits;
 use super::engine::At;
 use super::lending::Shelf;
 use super::remembered::Remembered;
-use crate::coherence::{Newest, Version};
+use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_wire::protocol::{Durability, MoreSerials};
@@ -37,6 +38,7 @@ pub struct SegmentState {
     pub durable: Durability,
     pub quota_bytes: u64,
     pub incarnation: u64,
+    pub chains: Chains,
     pub master: Segment,
     pub lock: SegmentLock,
     pub life: Life,
@@ -86,6 +88,7 @@ impl SegmentState {
         Version {
             incarnation: self.incarnation,
             number: self.master.newest(),
+            chain: self.chains.newest(),
         }
     }
 
@@ -97,7 +100,19 @@ impl SegmentState {
         }
     }
 
-    /// The version from which a diff helps a client that has `have` [SEG-1].
+    /// The version that the client says it has, if that is of this segment's history: the one that
+    /// it was sent last over its connection, or one whose chain is remembered [SEG-1].
+    pub fn recognised(&self, have: Version, known: &Known) -> Version {
+        let back = self.master.newest().checked_sub(have.number);
+        let is_known = have == known.stamp || have == NO_COPY;
+        let has_chain = || back.is_some_and(|back| self.chains.has(back, have.chain));
+        match is_known || (have.incarnation == self.incarnation && has_chain()) {
+            true => have,
+            false => OTHER_HISTORY,
+        }
+    }
+
+    /// The version from which a diff helps a client that has `have` [SEG-1], which is recognised.
     pub fn base_of(&self, have: Version) -> u64 {
         let newest = self.stamp();
         match have.incarnation == newest.incarnation && have.number <= newest.number {
@@ -144,6 +159,7 @@ pub struct Beginning {
     pub durable: Durability,
     pub quota_bytes: u64,
     pub incarnation: u64,
+    pub chains: Chains,
     pub master: Segment,
     pub lock: SegmentLock,
     pub life: Life,
@@ -159,6 +175,7 @@ impl From<Beginning> for SegmentState {
             durable: b.durable,
             quota_bytes: b.quota_bytes,
             incarnation: b.incarnation,
+            chains: b.chains,
             master: b.master,
             lock: b.lock,
             life: b.life,

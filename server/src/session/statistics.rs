@@ -74,7 +74,34 @@ pub struct Statistics {
     pub segments: Vec<SegmentStatistics>,
 }
 
+/// What /healthz says of the engine.
+#[derive(Debug, Clone, Default)]
+pub struct Health {
+    pub segments: usize,
+    pub connections: usize,
+    pub damaged: usize,
+    /// Some of the damaged segments' paths.
+    pub damaged_paths: Vec<String>,
+}
+
+/// So many damaged segments are named: who has more will look further.
+const NAMED: usize = 8;
+
 impl Engine {
+    pub fn health(&self) -> Health {
+        let is_damaged = |s: &&SegmentState| matches!(s.life, super::segment::Life::Damaged(_));
+        let mut damaged = self.segments.values().filter(is_damaged);
+        let named = damaged.by_ref().take(NAMED);
+        let mut damaged_paths: Vec<String> = named.map(|s| s.path.clone()).collect();
+        damaged_paths.sort();
+        Health {
+            segments: self.segments.len(),
+            connections: self.connections.len(),
+            damaged: damaged_paths.len() + damaged.count(),
+            damaged_paths,
+        }
+    }
+
     pub fn statistics(&self, now_ns: u64) -> Statistics {
         let segments = self.paths.values().filter_map(|n| self.segments.get(n));
         Statistics {

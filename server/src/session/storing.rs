@@ -60,7 +60,7 @@ pub fn record(segment_id: u64, body: LogBody) -> Record {
 pub fn rejection(error: &StoreError) -> Rejection {
     let code = match error {
         StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
-        StoreError::Fenced(_) | StoreError::Closed => ErrorCode::Stopping,
+        StoreError::Fenced(_) | StoreError::Ended(_) | StoreError::Closed => ErrorCode::Stopping,
         StoreError::Damaged { .. } | StoreError::NotWhole { .. } => ErrorCode::Damaged,
         StoreError::TooLarge { .. } => ErrorCode::TooLarge,
     };
@@ -81,7 +81,7 @@ impl Engine {
         };
         if let Err(error) = &result {
             self.counters.store_errors += 1;
-            self.fenced |= matches!(error, StoreError::Fenced(_));
+            self.store_stopped(error.clone());
         }
         match pending {
             Pending::Creation { segment } => self.creation_stored(segment, result),
@@ -105,9 +105,17 @@ impl Engine {
         }
     }
 
-    /// Another server owns the store: this one must stop.
-    pub fn is_fenced(&self) -> bool {
-        self.fenced
+    /// The store is gone for good, if it says so: the server must stop. One that only takes nothing
+    /// more, because of damage, is still read from.
+    pub fn store_stopped(&mut self, why: StoreError) {
+        if matches!(why, StoreError::Fenced(_) | StoreError::Ended(_)) {
+            self.lost_store.get_or_insert(why);
+        }
+    }
+
+    /// Another server owns the store, or it has ended: this server must stop.
+    pub fn lost_store(&self) -> Option<&StoreError> {
+        self.lost_store.as_ref()
     }
 
     /// Whether nothing is on its way to the store.
@@ -216,7 +224,7 @@ impl Engine {
         s.unsaved = false;
         let version = s.master.newest();
         let head = CheckpointHead {
-            magic: *b"IWC1",
+            magic: *b"IWC2",
             segment_id: s.id,
             path: s.path.clone(),
             durable: s.durable,

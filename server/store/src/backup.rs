@@ -5,7 +5,6 @@
 //! has gained since is a later moment. A backup has a file BACKUP that lists the others with their
 //! checksums: damage shows wherever it is, and a backup is not taken for a store.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -14,11 +13,13 @@ use std::sync::mpsc::channel;
 use bytes::Bytes;
 use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
 
+use crate::catalogue;
 use crate::damage::Damage;
 use crate::files::{self, failed, Unnamed};
 use crate::owner::{read_epoch, write_epoch};
 use crate::random::random;
 use crate::recovery::read_store;
+use crate::salvage::{salvage, LeftOut};
 use crate::scan::{read_head, Scan, Step};
 use crate::store::{Record, RecoveredSegment, SegmentStore};
 use crate::{EmbeddedStore, Options, StoreError};
@@ -26,6 +27,8 @@ use crate::{EmbeddedStore, Options, StoreError};
 const TITLE: &str = "interweave backup 1";
 /// The last line: a list that is cut has none.
 const END: &str = "end";
+/// Where a backup of whole segments is made, within its directory.
+const SALVAGED: &str = "salvaged.tmp";
 const UNFINISHED: &str = "interweave backup unfinished";
 const CHUNK_BYTES: usize = 1 << 20;
 /// A store that is never at rest long enough to be opened: something is wrong.
@@ -44,6 +47,17 @@ pub struct Report {
     pub torn_bytes: u64,
     /// What is damaged: which file, where, what. Empty: the store is whole.
     pub damage: Vec<String>,
+    /// Segments of the store that a backup does not have.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What a backup of a damaged store is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// None at all.
+    Everything,
+    /// Its whole segments.
+    WholeSegments,
 }
 
 /// A file to copy, as far as it goes.
@@ -58,16 +72,75 @@ struct Source {
 pub fn backup(
     store_dir: &Path,
     to: &Path,
+    wanted: Wanted,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, StoreError> {
+    let before = catalogue::read(store_dir);
     let sources = snapshot(store_dir)?;
+    let listed = before.kept_until(&catalogue::read(store_dir));
     if sources.is_empty() {
         let text = format!("{} is not a store", store_dir.display());
         return Err(StoreError::Io(text));
     }
-    let list = copy(sources, to, progress)?;
+    let mut list = copy(sources, to, progress)?;
+    let mut left_out = Vec::new();
+    let found = read_store(to, &listed, false)?;
+    match (found.damage.first(), wanted) {
+        (None, _) => {}
+        (Some(damage), Wanted::Everything) => {
+            remove_copy(to)?;
+            return Err(StoreError::NotWhole {
+                dir: store_dir.display().to_string(),
+                damage: damage.to_string(),
+            });
+        }
+        (Some(_), Wanted::WholeSegments) => {
+            let salvaged = to.join(SALVAGED);
+            files::make_dir(&salvaged).map_err(|error| failed("making", &salvaged, &error))?;
+            left_out = salvage(to, &listed, &salvaged)?;
+            list = move_up(&salvaged, to)?;
+        }
+    }
     write_list(to, &format!("{TITLE}\n{list}{END}\n"))?;
-    whole(to)
+    let report = whole(to)?;
+    Ok(Report { left_out, ..report })
+}
+
+/// What was copied is removed: the directory can be named again.
+fn remove_copy(dir: &Path) -> Result<(), StoreError> {
+    let listed = names(dir)?;
+    for name in listed.iter().map(String::as_str).chain([files::BACKUP]) {
+        let path = dir.join(name);
+        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// Puts the files of the store in `from` in the place of those in `to`. Returns their list.
+fn move_up(from: &Path, to: &Path) -> Result<String, StoreError> {
+    for name in names(to)? {
+        let path = to.join(name);
+        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
+    }
+    let mut list = String::new();
+    for name in names(from)? {
+        let path = to.join(&name);
+        let mut bytes = 0;
+        let crc = std::fs::rename(from.join(&name), &path)
+            .and_then(|()| File::open(&path))
+            .and_then(|file| {
+                checksum(file, |chunk| {
+                    bytes += chunk.len() as u64;
+                    Ok(())
+                })
+            })
+            .map_err(|error| failed("moving", &path, &error))?;
+        list += &format!("{crc:08x} {bytes} {name}\n");
+    }
+    std::fs::remove_dir_all(from)
+        .and_then(|()| files::sync_dir(to))
+        .map_err(|error| failed("removing", from, &error))?;
+    Ok(list)
 }
 
 /// Makes a store of a backup, in an empty or new directory. Every segment begins a new incarnation,
@@ -94,7 +167,7 @@ pub fn restore(
 
 /// Reads everything in a store that is not running, or in a backup, without changing it.
 pub fn verify(dir: &Path) -> Result<Report, StoreError> {
-    let found = read_store(dir, &BTreeMap::new(), false)?;
+    let found = read_store(dir, &catalogue::read(dir), false)?;
     let mut damage: Vec<String> = found.damage.iter().map(Damage::to_string).collect();
     let list = dir.join(files::BACKUP);
     match std::fs::read(&list).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()) {
@@ -110,6 +183,7 @@ pub fn verify(dir: &Path) -> Result<Report, StoreError> {
         clean: found.clean,
         torn_bytes: found.torn_bytes,
         damage,
+        left_out: Vec::new(),
     })
 }
 
@@ -198,6 +272,7 @@ fn copy(
         let text = format!("{} is not empty; name another directory", to.display());
         return Err(StoreError::Io(text));
     }
+    files::restrict_all(to).map_err(|error| failed("restricting", to, &error))?;
     write_list(to, UNFINISHED)?;
     let total = sources.iter().map(|source| source.bytes).sum();
     let mut done = 0;
@@ -306,10 +381,7 @@ fn begin_anew(dir: &Path) -> Result<(), StoreError> {
         .iter()
         .map(|segment| Record {
             segment_id: segment.segment_id,
-            body: LogBody::Incarnation(VersionStamp {
-                incarnation,
-                number: newest_version(segment),
-            }),
+            body: LogBody::Incarnation(newest_version(segment, incarnation)),
             diff: Bytes::new(),
         })
         .collect();
@@ -323,11 +395,16 @@ fn begin_anew(dir: &Path) -> Result<(), StoreError> {
     Box::new(store).close(true)
 }
 
-fn newest_version(segment: &RecoveredSegment) -> u64 {
+fn newest_version(segment: &RecoveredSegment, incarnation: u64) -> VersionStamp {
     let checkpoint = segment.checkpoint.as_ref();
     let release = segment.releases.last();
-    release
-        .map(|(release, _)| release.version)
-        .or(checkpoint.map(|(head, _)| head.at.number))
-        .unwrap_or(0)
+    let (number, chain) = release
+        .map(|(release, _)| (release.version, release.chain))
+        .or(checkpoint.map(|(head, _)| (head.at.number, head.at.chain)))
+        .unwrap_or_default();
+    VersionStamp {
+        incarnation,
+        number,
+        chain,
+    }
 }

@@ -1,124 +1,319 @@
-//! The catalogue: which checkpoint is the newest of which segment, in redb.
+//! The catalogue: which segments there are, by path, and which checkpoint is the newest of each
+//! [LOG-11].
 //!
-//! The log and the checkpoints are the truth; the catalogue only makes the loss of a whole checkpoint
-//! file visible, and knows the path of a segment whose files are damaged. So it is written after the
-//! checkpoint has its name and before the log is cut, and is made anew if it cannot be read.
+//! The log and the checkpoints are the truth. The catalogue only shows that a whole checkpoint file,
+//! or the record of a creation, has been lost, and whose it was; so it may lag behind them, and must
+//! never be ahead. It is a file of lines with a checksum each. A change is a line more; the file is
+//! written aside and renamed at each start, after an error, and when most of its lines are outdated.
+//! Nothing that stands in it, or does not, keeps a store from being opened.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use crate::files::{self, failed, Unnamed};
+use crate::owner::Owner;
+use crate::StoreError;
 
-use crate::files;
+const TITLE: &str = "interweave catalogue 1";
+/// More than any number of segments needs; a larger file is not read to its end.
+const MAX_BYTES: u64 = 1 << 30;
+/// So many outdated lines are no reason to write the file anew.
+const SPARE_LINES: usize = 1024;
 
-/// segment id -> (version of its newest checkpoint, path)
-const CHECKPOINTS: TableDefinition<u64, (u64, &str)> = TableDefinition::new("checkpoints");
+/// How a segment is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// By the log from its creation on, whose group has so many bytes (0: not known). `synced` says
+    /// that the creation was on the disk when this was noted.
+    Created { bytes: u64, synced: bool },
+    /// By the checkpoint of this version, and the log after it.
+    Checkpoint(u64),
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    pub version: u64,
+    pub state: State,
     pub path: String,
+}
+
+/// What a catalogue says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    pub entries: BTreeMap<u64, Entry>,
+    /// Every line holds. Otherwise the line of a removal may be among those that do not: what is in
+    /// `entries` may be gone, and is good only for the names of what is found otherwise.
+    pub whole: bool,
+    lines: usize,
+}
+
+impl Listed {
+    /// What stood in it all the time until `later`, as it stood at first: of the segments that there
+    /// were at any moment between.
+    pub fn kept_until(mut self, later: &Listed) -> Listed {
+        self.entries.retain(|id, _| later.entries.contains_key(id));
+        self.whole &= later.whole;
+        self
+    }
+
+    fn take(&mut self, line: &[u8]) -> Option<()> {
+        let line = std::str::from_utf8(line).ok()?;
+        let (crc, rest) = line.split_at_checked(8)?;
+        if crc != format!("{:08x}", crc32c::crc32c(rest.as_bytes())) {
+            return None;
+        }
+        let mut words = rest.strip_prefix(' ')?.splitn(4, ' ');
+        let segment_id: u64 = words.next()?.parse().ok()?;
+        let (state, number): (&str, u64) = (words.next()?, words.next()?.parse().ok()?);
+        let created = |synced| State::Created {
+            bytes: number,
+            synced,
+        };
+        let state = match state {
+            "synced" => created(true),
+            "written" => created(false),
+            "checkpoint" => State::Checkpoint(number),
+            "removed" => {
+                self.entries.remove(&segment_id);
+                return Some(());
+            }
+            _ => return None,
+        };
+        let path = words.next()?.to_string();
+        self.entries.insert(segment_id, Entry { state, path });
+        Some(())
+    }
+}
+
+/// Reads the catalogue of a store. One that is missing or damaged says what is left of it.
+pub fn read(dir: &Path) -> Listed {
+    let mut bytes = Vec::new();
+    let read = File::open(dir.join(files::CATALOGUE))
+        .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+    let mut listed = parse(&bytes);
+    listed.whole &= read.is_ok();
+    listed
+}
+
+fn parse(bytes: &[u8]) -> Listed {
+    let mut listed = Listed::default();
+    let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+    // what follows the last line's end was being written when the power failed
+    lines.pop();
+    listed.whole = lines.first() == Some(&TITLE.as_bytes());
+    for line in lines.into_iter().skip(usize::from(listed.whole)) {
+        listed.lines += 1;
+        listed.whole &= listed.take(line).is_some();
+    }
+    listed
+}
+
+/// The line, without an end; None for a path that no segment can have.
+fn line(segment_id: u64, entry: Option<&Entry>) -> Option<String> {
+    let rest = match entry {
+        None => format!(" {segment_id} removed 0"),
+        Some(Entry { path, .. }) if path.contains('\n') => return None,
+        Some(Entry { state, path }) => match state {
+            State::Checkpoint(version) => format!(" {segment_id} checkpoint {version} {path}"),
+            State::Created { bytes, synced } => {
+                let word = if *synced { "synced" } else { "written" };
+                format!(" {segment_id} {word} {bytes} {path}")
+            }
+        },
+    };
+    Some(format!("{:08x}{rest}", crc32c::crc32c(rest.as_bytes())))
 }
 
 #[derive(Debug)]
 pub struct Catalogue {
-    path: PathBuf,
-    /// None after an error: it takes nothing more until it is opened again.
-    database: Option<Database>,
+    dir: PathBuf,
+    owner: Arc<Owner>,
+    entries: BTreeMap<u64, Entry>,
+    /// None after an error: the next change writes all of it anew.
+    file: Option<File>,
+    lines: usize,
 }
 
 impl Catalogue {
-    /// Opens the catalogue, and tells what is in it; an unreadable one is replaced by an empty one.
-    pub fn open(dir: &Path) -> Result<(Catalogue, BTreeMap<u64, Entry>), redb::Error> {
-        let path = dir.join(files::CATALOGUE);
-        if let Ok(opened) = Self::open_at(&path) {
-            return Ok(opened);
+    /// A catalogue that is not written yet; the first change, or `rewrite`, does that.
+    pub fn new(dir: &Path, owner: Arc<Owner>, entries: BTreeMap<u64, Entry>) -> Catalogue {
+        Catalogue {
+            dir: dir.to_path_buf(),
+            owner,
+            entries,
+            file: None,
+            lines: 0,
         }
-        let _ = std::fs::remove_file(&path);
-        Self::open_at(&path)
     }
 
-    fn open_at(path: &Path) -> Result<(Catalogue, BTreeMap<u64, Entry>), redb::Error> {
-        let database = Database::create(path)?;
-        let entries = entries(&database)?;
-        let catalogue = Catalogue {
-            path: path.to_path_buf(),
-            database: Some(database),
-        };
-        Ok((catalogue, entries))
-    }
-
-    /// Changes the catalogue. Lack of space is over some day, so an error does not last.
-    fn change(
+    /// Takes the changes (None: removed) and brings them to the disk if asked.
+    pub fn change(
         &mut self,
-        change: impl FnOnce(&Database) -> Result<(), redb::Error>,
-    ) -> Result<(), redb::Error> {
-        let database = match self.database.take() {
-            Some(database) => database,
-            None => Database::create(&self.path)?,
+        changes: Vec<(u64, Option<Entry>)>,
+        sync: bool,
+    ) -> Result<(), StoreError> {
+        let mut text = String::new();
+        for (segment_id, entry) in changes {
+            if let Some(line) = line(segment_id, entry.as_ref()) {
+                text += &line;
+                text.push('\n');
+                self.lines += 1;
+            }
+            match entry {
+                Some(entry) => drop(self.entries.insert(segment_id, entry)),
+                None => drop(self.entries.remove(&segment_id)),
+            }
+        }
+        let outdated = self.lines > 2 * self.entries.len() + SPARE_LINES;
+        let Some(mut file) = self.file.take().filter(|_| !outdated) else {
+            return self.rewrite();
         };
-        change(&database)?;
-        self.database = Some(database);
+        // of one that fails a part may be there: then all is written anew
+        let written = file.write_all(text.as_bytes());
+        let written = written.and_then(|()| if sync { file.sync_data() } else { Ok(()) });
+        written.map_err(|error| self.failed(&error))?;
+        self.file = Some(file);
         Ok(())
     }
 
-    pub fn set(&mut self, segment_id: u64, entry: &Entry) -> Result<(), redb::Error> {
-        self.change(|database| {
-            let transaction = database.begin_write()?;
-            transaction
-                .open_table(CHECKPOINTS)?
-                .insert(segment_id, (entry.version, entry.path.as_str()))?;
-            Ok(transaction.commit()?)
-        })
-    }
-
-    pub fn remove(&mut self, segment_id: u64) -> Result<(), redb::Error> {
-        self.change(|database| {
-            let transaction = database.begin_write()?;
-            transaction.open_table(CHECKPOINTS)?.remove(segment_id)?;
-            Ok(transaction.commit()?)
-        })
-    }
-
-    /// Makes the catalogue say exactly this.
-    pub fn replace(&mut self, wanted: &BTreeMap<u64, Entry>) -> Result<(), redb::Error> {
-        self.change(|database| {
-            if entries(database)? == *wanted {
-                return Ok(());
+    /// Writes the whole catalogue aside and gives it its name.
+    pub fn rewrite(&mut self) -> Result<(), StoreError> {
+        let mut text = format!("{TITLE}\n");
+        self.lines = 0;
+        for (&segment_id, entry) in &self.entries {
+            if let Some(line) = line(segment_id, Some(entry)) {
+                text += &line;
+                text.push('\n');
+                self.lines += 1;
             }
-            let transaction = database.begin_write()?;
-            transaction.delete_table(CHECKPOINTS)?;
-            {
-                let mut table = transaction.open_table(CHECKPOINTS)?;
-                for (segment_id, entry) in wanted {
-                    table.insert(segment_id, (entry.version, entry.path.as_str()))?;
-                }
-            }
-            Ok(transaction.commit()?)
-        })
+        }
+        let written = Unnamed::create(&self.dir, files::CATALOGUE).and_then(|mut unnamed| {
+            unnamed.file().write_all(text.as_bytes())?;
+            Ok(unnamed)
+        });
+        let unnamed = written.map_err(|error| self.failed(&error))?;
+        self.owner.check()?;
+        let published = unnamed.publish(&self.dir, files::CATALOGUE);
+        self.file = Some(published.map_err(|error| self.failed(&error))?);
+        Ok(())
     }
-}
 
-fn entries(database: &Database) -> Result<BTreeMap<u64, Entry>, redb::Error> {
-    let mut entries = BTreeMap::new();
-    let transaction = database.begin_read()?;
-    let table = match transaction.open_table(CHECKPOINTS) {
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(entries),
-        table => table?,
-    };
-    for row in table.iter()? {
-        let (segment_id, entry) = row?;
-        let (version, path) = entry.value();
-        let path = path.to_string();
-        entries.insert(segment_id.value(), Entry { version, path });
+    fn failed(&self, error: &io::Error) -> StoreError {
+        failed("writing", &self.dir.join(files::CATALOGUE), error)
     }
-    Ok(entries)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::owner::Lock;
     use rustix::mount::{mount, unmount, MountFlags, UnmountFlags};
+
+    fn open(dir: &Path) -> (Catalogue, Listed) {
+        let listed = read(dir);
+        let owner = Owner::begin(dir, Lock::take(dir).unwrap(), 0).unwrap();
+        let catalogue = Catalogue::new(dir, Arc::new(owner), listed.entries.clone());
+        (catalogue, listed)
+    }
+
+    fn entry(state: State, path: &str) -> Entry {
+        Entry {
+            state,
+            path: path.to_string(),
+        }
+    }
+
+    const CREATED: State = State::Created {
+        bytes: 136,
+        synced: true,
+    };
+
+    #[test]
+    fn log_11_lines_are_the_bytes_of_the_specification() {
+        let created = entry(CREATED, "/a list");
+        let saved = entry(State::Checkpoint(12), "/a list");
+        let lines = [
+            line(9, Some(&created)),
+            line(9, Some(&saved)),
+            line(9, None),
+        ];
+        let lines: Vec<String> = lines.into_iter().flatten().collect();
+        let specified = [
+            "b14235bf 9 synced 136 /a list",
+            "b461e732 9 checkpoint 12 /a list",
+            "b176cfb0 9 removed 0",
+        ];
+        assert_eq!(lines, specified);
+    }
+
+    #[test]
+    fn what_was_changed_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut catalogue, listed) = open(dir.path());
+        assert_eq!(listed, Listed::default());
+        for id in 1..=4 {
+            let changes = vec![(id, Some(entry(CREATED, &format!("/{id}"))))];
+            catalogue.change(changes, false).unwrap();
+        }
+        let saved = entry(State::Checkpoint(7), "/2");
+        catalogue
+            .change(vec![(2, Some(saved.clone())), (3, None)], true)
+            .unwrap();
+        drop(catalogue);
+        let (mut catalogue, listed) = open(dir.path());
+        assert!(listed.whole);
+        let ids: Vec<u64> = listed.entries.keys().copied().collect();
+        assert_eq!((&ids[..], &listed.entries[&2]), (&[1, 2, 4][..], &saved));
+        catalogue.rewrite().unwrap();
+        assert_eq!(read(dir.path()).entries, listed.entries);
+    }
+
+    #[test]
+    fn outdated_lines_do_not_pile_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut catalogue, _) = open(dir.path());
+        for version in 0..5000 {
+            let saved = entry(State::Checkpoint(version), "/a");
+            catalogue.change(vec![(1, Some(saved))], false).unwrap();
+        }
+        let listed = read(dir.path());
+        assert!(
+            listed.whole && listed.lines < 2 * SPARE_LINES,
+            "{}",
+            listed.lines
+        );
+        assert_eq!(listed.entries[&1].state, State::Checkpoint(4999));
+    }
+
+    /// [LOG-11]
+    #[test]
+    fn a_damaged_line_is_not_believed_and_spoils_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut catalogue, _) = open(dir.path());
+        let all = (1..=3).map(|id| (id, Some(entry(CREATED, &format!("/{id}")))));
+        let all: Vec<_> = all.collect();
+        catalogue.change(all.clone(), true).unwrap();
+        let path = dir.path().join(files::CATALOGUE);
+        let whole = std::fs::read(&path).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut changed = whole.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, changed).unwrap();
+            let listed = read(dir.path());
+            let cut = bit / 8 == whole.len() - 1;
+            assert_eq!(listed.whole, cut, "bit {bit}");
+            assert!(listed.entries.len() >= 1, "bit {bit}");
+            for (id, found) in &listed.entries {
+                assert_eq!(all[*id as usize - 1].1.as_ref(), Some(found), "bit {bit}");
+            }
+        }
+        for end in 0..whole.len() {
+            let listed = parse(&whole[..end]);
+            assert_eq!(listed.whole, end > TITLE.len(), "cut at {end}");
+        }
+    }
 
     #[test]
     fn a_catalogue_for_which_there_was_no_space_takes_changes_again() {
@@ -128,46 +323,21 @@ mod tests {
             println!("skipped: no tmpfs can be mounted ({error})");
             return;
         }
-        let entry = Entry {
-            version: 1,
-            path: "/a".repeat(400),
-        };
-        let (mut catalogue, _) = Catalogue::open(dir.path()).unwrap();
+        let (mut catalogue, _) = open(dir.path());
+        catalogue.rewrite().unwrap();
         let ballast = dir.path().join("ballast");
         let free = rustix::fs::statvfs(dir.path()).unwrap().f_bavail as usize;
         std::fs::write(&ballast, vec![1; free * 4096]).unwrap();
-        let refused = (0..10_000).find(|&id| catalogue.set(id, &entry).is_err());
+        let change = |id| vec![(id, Some(entry(CREATED, &"/a".repeat(400))))];
+        let refused = (0..10_000).find(|&id| catalogue.change(change(id), true).is_err());
         let refused = refused.expect("no space is needed");
-        assert!(catalogue.set(refused, &entry).is_err());
+        assert!(catalogue.change(change(refused), true).is_err());
         std::fs::remove_file(&ballast).unwrap();
-        catalogue.set(refused, &entry).unwrap();
+        catalogue.change(change(refused + 1), true).unwrap();
         drop(catalogue);
-        let (catalogue, entries) = Catalogue::open(dir.path()).unwrap();
-        assert_eq!(entries.len() as u64, refused + 1);
+        let (catalogue, listed) = open(dir.path());
+        assert_eq!(listed.entries.len() as u64, refused + 2);
         drop(catalogue);
         unmount(dir.path(), UnmountFlags::DETACH).unwrap();
-    }
-
-    #[test]
-    fn a_catalogue_that_cannot_be_read_is_begun_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let entry = Entry {
-            version: 7,
-            path: "/a".to_string(),
-        };
-        let (mut catalogue, entries) = Catalogue::open(dir.path()).unwrap();
-        assert!(entries.is_empty());
-        catalogue.set(1, &entry).unwrap();
-        drop(catalogue);
-        let (catalogue, entries) = Catalogue::open(dir.path()).unwrap();
-        assert_eq!(entries, BTreeMap::from([(1, entry.clone())]));
-        drop(catalogue);
-        std::fs::write(dir.path().join(files::CATALOGUE), b"not a database").unwrap();
-        let (mut catalogue, entries) = Catalogue::open(dir.path()).unwrap();
-        assert!(entries.is_empty());
-        catalogue.replace(&BTreeMap::from([(1, entry)])).unwrap();
-        catalogue.remove(1).unwrap();
-        drop(catalogue);
-        assert!(Catalogue::open(dir.path()).unwrap().1.is_empty());
     }
 }

@@ -8,10 +8,12 @@ use bytes::Bytes;
 use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
 use interweave_wire::protocol::CheckpointHead;
 
+use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::owner::Owner;
 
-pub const MAGIC: [u8; 4] = *b"IWC1";
+pub const MAGIC: [u8; 4] = *b"IWC2";
+const OLD_MAGIC: &[u8] = b"IWC1";
 
 /// A checkpoint as it was read.
 #[derive(Debug, Clone)]
@@ -22,7 +24,13 @@ pub struct Loaded {
 
 /// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner
 /// was fenced before the file had its name.
-pub fn write(dir: &Path, head: &CheckpointHead, diff: &[u8], owner: &Owner) -> io::Result<bool> {
+pub fn write(
+    dir: &Path,
+    head: &CheckpointHead,
+    diff: &[u8],
+    owner: &Owner,
+    sync: &SyncFn,
+) -> io::Result<bool> {
     let name = checkpoint_name(head.segment_id, head.at.number);
     let mut unnamed = Unnamed::create(dir, &name)?;
     let head = to_bytes(head);
@@ -31,10 +39,11 @@ pub fn write(dir: &Path, head: &CheckpointHead, diff: &[u8], owner: &Owner) -> i
     file.write_all(&head)?;
     file.write_all(diff)?;
     file.write_all(&crc.to_be_bytes())?;
+    sync(file)?;
     if owner.check().is_err() {
         return Ok(false);
     }
-    unnamed.publish(dir, &name)?;
+    unnamed.name(dir, &name)?;
     Ok(true)
 }
 
@@ -58,6 +67,9 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
         .ok_or("it is empty or cut short")?;
     if crc32c::crc32c(content) != u32::from_be_bytes(*crc) {
         return Err("its checksum does not hold".to_string());
+    }
+    if content.starts_with(OLD_MAGIC) {
+        return Err("it is of format 1, which this program does not read".to_string());
     }
     let mut reader = Reader::new(content);
     let head = CheckpointHead::decode(&mut reader).map_err(|error| error.to_string())?;

@@ -11,14 +11,17 @@ use std::time::Duration;
 
 use interweave_wire::protocol::Durability;
 
-use crate::catalogue::{Catalogue, Entry};
+use crate::catalogue::{self, Catalogue, Entry, Listed};
+use crate::damage::Damage;
 use crate::files::{self, checkpoint_name, failed};
+use crate::history::History;
 use crate::index::Index;
 use crate::log::Log;
 use crate::owner::{Lock, Owner};
+use crate::panics;
 use crate::record::FILE_HEAD_BYTES;
-use crate::recovery::{read_store, Found};
-use crate::saver::{catalogue_failed, Saver, SaverThread};
+use crate::recovery::{read_store, refuse_old_format, Found};
+use crate::saver::{Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
 use crate::status::Status;
@@ -38,6 +41,8 @@ pub struct Options {
     pub trial_interval: Duration,
     /// fdatasync, unless a test wants to see or fail it.
     pub sync: SyncFn,
+    /// How a checkpoint is: fsync.
+    pub sync_checkpoint: SyncFn,
 }
 
 impl Default for Options {
@@ -46,6 +51,7 @@ impl Default for Options {
             log_file_bytes: 64 << 20,
             trial_interval: Duration::from_secs(1),
             sync: Arc::new(|file| file.sync_data()),
+            sync_checkpoint: Arc::new(|file| file.sync_all()),
         }
     }
 }
@@ -80,30 +86,26 @@ impl EmbeddedStore {
         options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
         let lock = Lock::take(dir)?;
-        files::remove_temporary(dir)
+        refuse_old_format(dir)?;
+        files::restrict_all(dir)
+            .and_then(|()| files::remove_temporary(dir))
             .and_then(|()| space::use_reserve(dir))
             .map_err(|error| failed("cleaning", dir, &error))?;
         let seen = largest_epoch(dir).map_err(|error| failed("reading", dir, &error))?;
         let owner = Arc::new(Owner::begin(dir, lock, seen)?);
-        let (mut catalogue, entries) =
-            Catalogue::open(dir).map_err(|error| catalogue_failed(&error))?;
-        let found = read_store(dir, &entries, true)?;
+        let listed = catalogue::read(dir);
+        let found = read_store(dir, &listed, true)?;
         let status = Arc::new(Status::default());
         let space = Space::new(dir, options.log_file_bytes);
         remove_unneeded(dir, &found)?;
         let log = begin_log(dir, &found, &owner, (&options, &space), &status)?;
-        let replaced = catalogue.replace(&current_entries(&found, &entries));
-        if let Err(error) = replaced.map_err(|error| catalogue_failed(&error)) {
-            match log.1.is_some() {
-                // an older catalogue is no harm, and is made right at the next start
-                true => status.error(&error),
-                false => return Err(error),
-            }
-        }
+        let catalogue = begin_catalogue(dir, &owner, (&found, &listed), &status);
+        forget_witnesses(dir, &found);
+        tell_losses(&found, &status);
         space.keep_reserve();
         let parts = (owner, catalogue, status, space);
         let store = start(dir, &options, parts, (&found, log))?;
-        Ok((store, recovered(found, &entries)))
+        Ok((store, recovered(found, &listed.entries)))
     }
 
     fn send(&self, message: Message) {
@@ -112,7 +114,7 @@ impl EmbeddedStore {
             None => Err(message),
         };
         if let Err(Message::Append { done, .. } | Message::Checkpoint { done, .. }) = unsent {
-            done(Err(StoreError::Closed));
+            done(Err(self.stopped().unwrap_or(StoreError::Closed)));
         }
     }
 
@@ -123,9 +125,10 @@ impl EmbeddedStore {
         let (reply, answer) = sync_channel(1);
         // should the writer have died, there is no answer
         let _ = writer.send(Message::Close { clean, reply });
-        let ended = answer.recv().unwrap_or(Err(StoreError::Closed));
-        let joined = thread.join();
-        ended.and(joined.map_err(|_| StoreError::Closed))
+        let ended = answer.recv();
+        // a panic is caught, and told in the status
+        let _ = thread.join();
+        ended.unwrap_or_else(|_| Err(self.stopped().unwrap_or(StoreError::Closed)))
     }
 }
 
@@ -163,6 +166,10 @@ impl SegmentStore for EmbeddedStore {
         self.status.lock().status.clone()
     }
 
+    fn stopped(&self) -> Option<StoreError> {
+        self.status.lock().status.stopped.clone()
+    }
+
     fn close(mut self: Box<Self>, clean: bool) -> Result<(), StoreError> {
         self.end(clean)
     }
@@ -191,7 +198,13 @@ fn largest_epoch(dir: &Path) -> io::Result<u64> {
 /// A directory with files and none of a store's is somebody else's.
 fn refuse_other_data(dir: &Path) -> Result<(), StoreError> {
     let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
-    let ours = [files::LOCK, files::OWNER, files::CATALOGUE, files::RESERVE];
+    let ours = [
+        files::LOCK,
+        files::OWNER,
+        files::CATALOGUE,
+        files::OLD_CATALOGUE,
+        files::RESERVE,
+    ];
     let is_ours = names
         .iter()
         .any(|name| ours.contains(&name.as_str()) || files::log_first(name).is_some());
@@ -248,6 +261,24 @@ fn begin_log(
         .map_err(|error| failed("beginning a log file in", dir, &error))
 }
 
+fn tell_losses(found: &Found, status: &Status) {
+    let mut told = status.lock();
+    told.status.torn_bytes = found.torn_bytes;
+    told.status.lost_bytes = found.lost_bytes;
+    told.status.damage = found.damage.iter().map(Damage::to_string).collect();
+}
+
+/// A newer log file says by its number where the others end; those with holes keep their witnesses,
+/// so that the next start finds the same [LOG-15].
+fn forget_witnesses(dir: &Path, found: &Found) {
+    let names = files::list(dir).unwrap_or_default();
+    let of = |name: &&String| files::witness_first(name).is_some_and(|f| !found.holed.contains(&f));
+    for name in names.iter().filter(of) {
+        // one that stays says what is true
+        let _ = std::fs::remove_file(dir.join(name));
+    }
+}
+
 /// Removes checkpoints of segments that are gone, and those that newer ones have replaced.
 fn remove_unneeded(dir: &Path, found: &Found) -> Result<(), StoreError> {
     let gone = found
@@ -262,20 +293,32 @@ fn remove_unneeded(dir: &Path, found: &Found) -> Result<(), StoreError> {
     files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))
 }
 
+/// Writes the catalogue as it should be. If that fails the store opens all the same: an older one is
+/// no harm, and the next change writes all of it.
+fn begin_catalogue(
+    dir: &Path,
+    owner: &Arc<Owner>,
+    (found, listed): (&Found, &Listed),
+    status: &Status,
+) -> Catalogue {
+    let entries = current_entries(found, &listed.entries);
+    let mut catalogue = Catalogue::new(dir, Arc::clone(owner), entries);
+    match catalogue.rewrite() {
+        Ok(()) => drop(std::fs::remove_file(dir.join(files::OLD_CATALOGUE))),
+        Err(error) => status.error(&error),
+    }
+    catalogue
+}
+
 /// The catalogue as it should be. A damaged segment keeps what was known of it.
 fn current_entries(found: &Found, before: &BTreeMap<u64, Entry>) -> BTreeMap<u64, Entry> {
     let kept = found
         .histories
         .iter()
         .filter(|(_, history)| !history.removed);
-    let entry = |(&segment_id, history): (&u64, &crate::history::History)| {
-        let entry = match (&history.damage, &history.checkpoint) {
-            (None, Some(loaded)) => Entry {
-                version: loaded.head.at.number,
-                path: loaded.head.path.clone(),
-            },
-            _ => before.get(&segment_id)?.clone(),
-        };
+    let entry = |(&segment_id, history): (&u64, &History)| {
+        let known = before.get(&segment_id).filter(|_| history.damage.is_some());
+        let entry = known.cloned().or_else(|| history.entry())?;
         Some((segment_id, entry))
     };
     kept.filter_map(entry).collect()
@@ -311,10 +354,12 @@ fn start(
         owner: Arc::clone(&owner),
         catalogue,
         newest,
+        created: Vec::new(),
         unforgotten: Vec::new(),
         status: Arc::clone(&status),
         jobs: jobs_inbox,
         writer: writer.clone(),
+        sync: options.sync_checkpoint.clone(),
     };
     let tail = Tail::new(Parts {
         dir: dir.to_path_buf(),
@@ -328,15 +373,22 @@ fn start(
     });
     let threads_failed = |error| failed("starting a thread for", dir, &error);
     let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;
-    let worker = Writer {
+    let mut worker = Writer {
         tail,
         status: Arc::clone(&status),
         inbox,
         saver,
     };
+    let told = Arc::clone(&status);
+    let write = move || {
+        if let Err(text) = panics::caught(|| worker.run()) {
+            let error = told.ended(text);
+            worker.refuse(&error);
+        }
+    };
     let thread = std::thread::Builder::new()
         .name("iw-log".to_string())
-        .spawn(move || worker.run())
+        .spawn(write)
         .map_err(threads_failed)?;
     Ok(EmbeddedStore {
         epoch,

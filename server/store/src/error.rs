@@ -21,6 +21,8 @@ pub enum StoreError {
     NotWhole { dir: String, damage: String },
     /// A record or group is larger than the log's format allows.
     TooLarge { bytes: u64, limit: u64 },
+    /// An error of ours has ended the store's thread: nothing is written any more.
+    Ended(String),
     /// The store is closed.
     Closed,
 }
@@ -43,6 +45,11 @@ impl fmt::Display for StoreError {
             StoreError::TooLarge { bytes, limit } => write!(
                 f,
                 "{bytes} bytes are more than one release may hold ({limit}); make smaller releases"
+            ),
+            StoreError::Ended(text) => write!(
+                f,
+                "the store ended by an error of the server: {text}; start the server again, what \
+                 was acknowledged is there"
             ),
             StoreError::Closed => f.write_str("the store is closed"),
         }

@@ -2,13 +2,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 
 pub const LOCK: &str = "LOCK";
 pub const OWNER: &str = "owner";
-pub const CATALOGUE: &str = "catalogue.redb";
+pub const CATALOGUE: &str = "catalogue";
+/// Of earlier versions; a start removes it.
+pub const OLD_CATALOGUE: &str = "catalogue.redb";
 /// Lists the files of a backup; a store does not have it.
 pub const BACKUP: &str = "BACKUP";
 /// Space for the next start, should the disk be full.
@@ -27,6 +30,15 @@ pub fn log_first(name: &str) -> Option<u64> {
 
 pub fn checkpoint_name(segment_id: u64, version: u64) -> String {
     format!("checkpoint-{segment_id}-{version}.iwk")
+}
+
+/// Beside the log file [LOG-15].
+pub fn witness_name(first: u64) -> String {
+    format!("log-{first:016x}.iww")
+}
+
+pub fn witness_first(name: &str) -> Option<u64> {
+    log_first(&name.replace(".iww", ".iwl")).filter(|&first| witness_name(first) == name)
 }
 
 /// The segment and version that a checkpoint's name says.
@@ -49,23 +61,66 @@ pub fn list(dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// A store is its user's alone: it has the data, and the ids by which sessions are known.
+const DIR_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+/// As for any directory: less the umask.
+const PARENT_MODE: u32 = 0o777;
+
 /// Makes the directory and those above it that are missing, so that they last.
 pub fn make_dir(dir: &Path) -> io::Result<()> {
-    make_dir_with(dir, &mut sync_dir)
+    make_dir_with(dir, DIR_MODE, &mut sync_dir)
+}
+
+/// Takes from others what an earlier version, or whoever made the directory, has given them. To be
+/// asked only of a directory that is known to be a store's.
+pub fn restrict_all(dir: &Path) -> io::Result<()> {
+    restrict(dir, DIR_MODE);
+    let ours = [LOCK, OWNER, CATALOGUE, RESERVE, BACKUP];
+    for name in list(dir)? {
+        let is_ours = ours.contains(&&*name)
+            || log_first(&name).is_some()
+            || witness_first(&name).is_some()
+            || checkpoint_of(&name).is_some();
+        if is_ours {
+            restrict(&dir.join(name), FILE_MODE);
+        }
+    }
+    Ok(())
+}
+
+/// What belongs to another user keeps its mode, and so does a directory that all share (sticky).
+fn restrict(path: &Path, mode: u32) {
+    let is_wider = |found: u32| found & 0o1000 == 0 && found & 0o777 & !mode != 0;
+    if std::fs::metadata(path).is_ok_and(|meta| is_wider(meta.permissions().mode())) {
+        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    }
+}
+
+/// How files of a store are opened for writing: only their user may read them.
+pub fn writing() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(FILE_MODE);
+    options
 }
 
 /// `sync` brings the entries of a directory to the disk. One that is there may have been made just
 /// before a crash, so the directory that it is in is synced all the same.
-fn make_dir_with(dir: &Path, sync: &mut impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+fn make_dir_with(
+    dir: &Path,
+    mode: u32,
+    sync: &mut impl FnMut(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let parent = match dir.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,
         None => return Ok(()),
     };
-    match std::fs::create_dir(dir) {
+    let create = || std::fs::DirBuilder::new().mode(mode).create(dir);
+    match create() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_dir_with(parent, sync)?;
-            std::fs::create_dir(dir)?;
+            make_dir_with(parent, PARENT_MODE, sync)?;
+            create()?;
         }
         Err(_) if dir.is_dir() => {}
         made => made?,
@@ -92,12 +147,7 @@ pub struct Unnamed {
 impl Unnamed {
     pub fn create(dir: &Path, name: &str) -> io::Result<Unnamed> {
         let temporary = dir.join(format!("{name}{TEMPORARY}"));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&temporary)?;
+        let file = writing().truncate(true).open(&temporary)?;
         Ok(Unnamed { temporary, file })
     }
 
@@ -108,6 +158,11 @@ impl Unnamed {
     /// Syncs the file, gives it the name, replacing what had it, and syncs the directory.
     pub fn publish(self, dir: &Path, name: &str) -> io::Result<File> {
         self.file.sync_all()?;
+        self.name(dir, name)
+    }
+
+    /// The same for a file that was synced.
+    pub fn name(self, dir: &Path, name: &str) -> io::Result<File> {
         std::fs::rename(&self.temporary, dir.join(name))?;
         sync_dir(dir)?;
         self.file.try_clone()
@@ -169,8 +224,8 @@ mod tests {
             synced.push(dir.to_path_buf());
             Ok(())
         };
-        make_dir_with(&below("a/b/c"), &mut sync).unwrap();
-        make_dir_with(&below("a/b/c"), &mut sync).unwrap();
+        make_dir_with(&below("a/b/c"), DIR_MODE, &mut sync).unwrap();
+        make_dir_with(&below("a/b/c"), DIR_MODE, &mut sync).unwrap();
         assert!(below("a/b/c").is_dir());
         let expected = [
             root.path().to_path_buf(),

@@ -6,9 +6,10 @@
 use bytes::Bytes;
 use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRelease};
 
+use crate::catalogue::{Entry, State};
 use crate::checkpoint::Loaded;
 use crate::damage::Damage;
-use crate::scan::Found;
+use crate::scan::{Found, Lost};
 use crate::store::RecoveredSegment;
 
 pub const REMOVE: LogBody = LogBody::Other(LogKind::Remove as i32);
@@ -49,6 +50,8 @@ pub struct History {
     /// The checkpoint's place in the log has been passed.
     passed: bool,
     created: Option<LogCreate>,
+    /// Of the group that its creation is in, if the group holds nothing else.
+    pub creation_bytes: u64,
     /// The records are complete from the segment's creation or its checkpoint.
     anchored: bool,
     /// The crc of the last record; the checkpoint's parent, if there is none.
@@ -71,6 +74,7 @@ impl History {
             segment_id,
             passed: false,
             created: None,
+            creation_bytes: 0,
             anchored: head.is_some(),
             chain: None,
             version: head.map_or(0, |head| head.at.number),
@@ -187,9 +191,51 @@ impl History {
         self.damage.get_or_insert(damage.clone());
     }
 
+    /// A record of this segment in a hole, of which the header is whole.
+    pub fn lost_record(&mut self, lost: &Lost, damage: &Damage) {
+        if let Some(LogBody::Create(create)) = lost.header.as_ref().map(|h| &h.body) {
+            self.created = Some(create.clone());
+        }
+        self.lost(damage);
+        self.chain = Some(lost.crc);
+        if self.is_checkpoint(lost.crc) {
+            self.pass_checkpoint();
+        }
+    }
+
     /// A hole in the log that may have held records of this segment.
     pub fn suspect(&mut self, damage: &Damage) {
         self.suspect.get_or_insert(damage.clone());
+    }
+
+    /// The holes that may have held records of this segment did not.
+    pub fn clear(&mut self) {
+        self.suspect = None;
+    }
+
+    /// Neither its creation nor a checkpoint was found.
+    pub fn has_no_beginning(&self) -> bool {
+        self.checkpoint.is_none() && self.created.is_none()
+    }
+
+    /// Its path, if a checkpoint or its creation was found.
+    pub fn path(&self) -> Option<&str> {
+        let saved = self.checkpoint.as_ref().map(|loaded| &loaded.head.path);
+        let created = || self.created.as_ref().map(|created| &created.path);
+        saved.or_else(created).map(String::as_str)
+    }
+
+    /// What the catalogue should say of it. What was read is on the disk: older log files were
+    /// before the newest had its name, and that one is brought there when its end is cut.
+    pub fn entry(&self) -> Option<Entry> {
+        let created = State::Created {
+            bytes: self.creation_bytes,
+            synced: true,
+        };
+        Some(Entry {
+            state: self.checkpoint_version().map_or(created, State::Checkpoint),
+            path: self.path()?.to_string(),
+        })
     }
 
     /// All records were taken.
@@ -218,13 +264,9 @@ impl History {
     pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
         let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
         let created = self.created.as_ref();
-        let known = head.map(|head| &head.path).or(created.map(|c| &c.path));
         RecoveredSegment {
             segment_id: self.segment_id,
-            path: known
-                .cloned()
-                .or(path.map(String::from))
-                .unwrap_or_default(),
+            path: self.path().or(path).map(String::from).unwrap_or_default(),
             durable: head
                 .map(|head| head.durable)
                 .or(created.map(|c| c.durable))

@@ -71,6 +71,15 @@ impl Log {
         })
     }
 
+    pub fn head(&self) -> &FileHead {
+        &self.head
+    }
+
+    /// How many bytes are known to be on the disk.
+    pub fn synced(&self) -> u64 {
+        self.synced
+    }
+
     pub fn first(&self) -> u64 {
         self.head.first
     }

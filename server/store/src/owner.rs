@@ -4,7 +4,7 @@
 //! locks), the `owner` file still fences: a new owner replaces it before it reads anything, and the
 //! older one looks after each write, before it acknowledges, whether its own file is still there.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,7 @@ pub struct Lock {
 impl Lock {
     pub fn take(dir: &Path) -> Result<Lock, StoreError> {
         let path = dir.join(files::LOCK);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
+        let mut file = files::writing()
             .truncate(false)
             .open(&path)
             .map_err(|error| failed("opening", &path, &error))?;

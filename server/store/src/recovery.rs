@@ -1,20 +1,23 @@
 //! Reads a whole store and changes nothing: what every segment is, where the log ends, what is
 //! damaged [LOG-2] [LOG-6].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use bytes::Bytes;
-use interweave_wire::protocol::LogHeader;
+use interweave_wire::protocol::{LogBody, LogHeader, LogKind};
 
-use crate::catalogue::Entry;
+use crate::catalogue::{Listed, State};
 use crate::checkpoint;
 use crate::damage::Damage;
-use crate::files::{self, failed};
+use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
-use crate::scan::{read_head, Hole, Scan, Step};
+use crate::missing::creation_of;
+use crate::record::FILE_HEAD_BYTES;
+use crate::scan::{is_old, read_head, Hole, Lost, Scan, Step};
+use crate::witness::Seen;
 use crate::StoreError;
 
 /// A log file that was read.
@@ -24,6 +27,12 @@ pub struct LogFile {
     pub name: String,
     /// Where its last record ends.
     pub end: u64,
+}
+
+/// A log file that is gone, of which its witness is left.
+struct Gone {
+    first: u64,
+    seen: Seen,
 }
 
 /// Everything in a store.
@@ -39,44 +48,106 @@ pub struct Found {
     pub records: u64,
     pub checkpoints: u64,
     pub bytes: u64,
+    /// What follows the log's end and was not acknowledged as SYNCED, as far as is known.
     pub torn_bytes: u64,
+    /// What was acknowledged at the log's end and is damaged or gone [LOG-15].
+    pub lost_bytes: u64,
+    /// The first numbers of the log files with holes, and of those that are gone: their witnesses
+    /// are needed at the next start as well.
+    pub holed: BTreeSet<u64>,
     /// Holes in the log and checkpoints that cannot be read, whether a segment suffers or not.
     pub damage: Vec<Damage>,
     /// Checkpoints that are not the newest of their segment.
     pub older_checkpoints: Vec<(u64, u64)>,
+    /// Holes of which nothing says whose records they held.
+    pub(crate) unexplained: Vec<(Damage, u64)>,
     /// Damaged checkpoints that the log makes up for are no longer needed either.
     bad_checkpoints: Vec<(u64, u64, Damage)>,
     read_bodies: bool,
 }
 
 /// Reads the store. Without `bodies` the diffs are checked and let go.
-pub fn read_store(
-    dir: &Path,
-    catalogue: &BTreeMap<u64, Entry>,
-    bodies: bool,
-) -> Result<Found, StoreError> {
+pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, StoreError> {
+    refuse_old_format(dir)?;
     let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
     let mut found = Found {
         read_bodies: bodies,
         ..Found::default()
     };
     found.read_checkpoints(dir, &names)?;
-    let logs: Vec<(u64, &String)> = names
-        .iter()
-        .filter_map(|name| Some((files::log_first(name)?, name)))
-        .collect();
-    for (i, &(first, name)) in logs.iter().enumerate() {
-        let next = logs.get(i + 1).map(|&(next, _)| next);
-        found
-            .read_log(dir, name, first, next)
-            .map_err(|error| failed("reading", &dir.join(name), &error))?;
+    let logs: BTreeSet<u64> = names.iter().filter_map(|n| files::log_first(n)).collect();
+    let gone = gone_logs(dir, &names, &logs)?;
+    let mut all: Vec<(u64, Option<&Gone>)> = logs.iter().map(|&first| (first, None)).collect();
+    all.extend(gone.iter().map(|gone| (gone.first, Some(gone))));
+    all.sort_by_key(|&(first, _)| first);
+    for (i, &(first, gone)) in all.iter().enumerate() {
+        let next = all.get(i + 1).map(|&(next, _)| next);
+        let name = log_name(first);
+        match gone {
+            Some(gone) => found.log_is_gone(&name, gone),
+            None => found
+                .read_log(dir, &name, first, next)
+                .map_err(|error| failed("reading", &dir.join(&name), &error))?,
+        }
     }
-    found.clean |= logs.is_empty() && found.histories.is_empty();
-    found.conclude(catalogue);
+    found.clean |= all.is_empty() && found.histories.is_empty();
+    found.conclude(listed);
     Ok(found)
 }
 
+/// A store in the format before this one is left as it is.
+pub fn refuse_old_format(dir: &Path) -> Result<(), StoreError> {
+    for name in files::list(dir).map_err(|error| failed("listing", dir, &error))? {
+        let path = dir.join(&name);
+        let is_old = match files::log_first(&name) {
+            Some(_) => File::open(&path).and_then(|file| is_old(&file)),
+            None => Ok(false),
+        };
+        if is_old.map_err(|error| failed("reading", &path, &error))? {
+            return Err(StoreError::Io(format!(
+                "{} is of log format 1, this program reads and writes format 2 and has changed \
+                 nothing; serve the store with the program that wrote it, or choose another \
+                 directory",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Log files that held records, by their witnesses, and are not there.
+fn gone_logs(dir: &Path, names: &[String], logs: &BTreeSet<u64>) -> Result<Vec<Gone>, StoreError> {
+    let mut gone = Vec::new();
+    let witnessed = names.iter().filter_map(|name| files::witness_first(name));
+    for first in witnessed.filter(|first| !logs.contains(first)) {
+        let seen = Seen::read(dir, first)
+            .map_err(|error| failed("reading", &dir.join(files::witness_name(first)), &error))?;
+        let seen = seen.filter(Seen::has_records);
+        gone.extend(seen.map(|seen| Gone { first, seen }));
+    }
+    Ok(gone)
+}
+
 impl Found {
+    fn log_is_gone(&mut self, name: &str, gone: &Gone) {
+        self.clean = false;
+        let known = gone.seen.records_from(FILE_HEAD_BYTES);
+        let hole = Hole {
+            from: FILE_HEAD_BYTES,
+            to: gone.seen.synced,
+            lost: known
+                .unwrap_or_default()
+                .iter()
+                .map(Lost::witnessed)
+                .collect(),
+            is_told: known.is_some(),
+            hint: None,
+        };
+        self.lost_bytes += hole.to - hole.from;
+        self.hole((name, gone.first), &hole);
+        self.next_number = gone.first + 1;
+    }
+
     fn read_checkpoints(&mut self, dir: &Path, names: &[String]) -> Result<(), StoreError> {
         let mut of: Vec<(u64, u64)> = names
             .iter()
@@ -121,17 +192,27 @@ impl Found {
         first: u64,
         next: Option<u64>,
     ) -> io::Result<()> {
+        // before the log file, to which an owner that is fenced only now may still write
+        let seen = Seen::read(dir, first)?;
         let file = File::open(dir.join(name))?;
         self.clean = false;
         let head = read_head(&file)?.filter(|head| head.first == first);
         let Some(head) = head.filter(|head| head.epoch >= self.epoch) else {
             let length = file.metadata()?.len();
+            let known = seen.as_ref().and_then(|s| s.records_from(FILE_HEAD_BYTES));
             let hole = Hole {
                 from: 0,
                 to: length,
+                lost: known
+                    .unwrap_or_default()
+                    .iter()
+                    .map(Lost::witnessed)
+                    .collect(),
+                is_told: known.is_some(),
                 hint: None,
             };
-            self.hole(name, &hole);
+            self.lost_bytes += if next.is_none() { length } else { 0 };
+            self.hole((name, first), &hole);
             self.files.push(LogFile {
                 first,
                 name: name.to_string(),
@@ -141,12 +222,16 @@ impl Found {
             return Ok(());
         };
         self.epoch = head.epoch;
-        let mut scan = Scan::new(&file, head, next.map(|next| next - first))?;
+        let mut scan = Scan::new(&file, head, next.map(|next| next - first))?.witnessed(seen);
         while let Some(step) = scan.next()? {
             self.clean = false;
             match step {
-                Step::Group(group) => group.into_iter().for_each(|r| self.take(r, name, first)),
-                Step::Hole(hole) => self.hole(name, &hole),
+                Step::Group(group) => self.take_group(group, name, first),
+                Step::Hole(hole) => {
+                    let is_end = next.is_none();
+                    self.lost_bytes += if is_end { hole.to - hole.from } else { 0 };
+                    self.hole((name, first), &hole);
+                }
             }
         }
         self.files.push(LogFile {
@@ -157,6 +242,15 @@ impl Found {
         self.next_number = first + scan.records();
         self.torn_bytes += scan.torn_bytes();
         Ok(())
+    }
+
+    fn take_group(&mut self, group: Vec<crate::scan::Found>, name: &str, first: u64) {
+        let creation = creation_of(&group);
+        group.into_iter().for_each(|r| self.take(r, name, first));
+        if let Some((id, bytes)) = creation {
+            let history = self.histories.get_mut(&id);
+            history.into_iter().for_each(|h| h.creation_bytes = bytes);
+        }
     }
 
     fn take(&mut self, mut record: crate::scan::Found, name: &str, file: u64) {
@@ -176,18 +270,30 @@ impl Found {
             .take(&record, name, file);
     }
 
-    /// Which segments have lost records in a hole? The one that the hint names, if its chain fits,
-    /// for 32 bits of it do not fit by chance; else any that no later record clears.
-    fn hole(&mut self, name: &str, hole: &Hole) {
-        let what = format!(
-            "{} bytes are no valid record",
-            hole.to.saturating_sub(hole.from)
-        );
-        let damage = Damage::new(name, hole.from, what);
+    /// Which segments have lost records in a hole? Those whose headers are whole, if these fill it;
+    /// or the one that the hint names, if its chain fits, for 32 bits of it do not fit by chance; else
+    /// any that no later record clears.
+    fn hole(&mut self, (name, first): (&str, u64), hole: &Hole) {
+        self.holed.insert(first);
+        let damage = Damage::new(name, hole.from, text_of(hole));
         self.damage.push(damage.clone());
+        for lost in hole.lost.iter().filter(|lost| lost.segment_id != 0) {
+            let segment_id = lost.segment_id;
+            self.histories
+                .entry(segment_id)
+                .or_insert_with(|| History::new(segment_id, None))
+                .lost_record(lost, &damage);
+        }
+        if hole.is_told {
+            return;
+        }
         match hole.hint.as_ref().and_then(|hint| self.named_by(hint)) {
             Some(history) => history.lost(&damage),
-            None => self.histories.values_mut().for_each(|h| h.suspect(&damage)),
+            None => {
+                self.histories.values_mut().for_each(|h| h.suspect(&damage));
+                let bytes = hole.to.saturating_sub(hole.from);
+                self.unexplained.push((damage, bytes));
+            }
         }
     }
 
@@ -197,33 +303,33 @@ impl Found {
             .filter(|history| history.chain() == hint.parent && hint.parent != 0)
     }
 
-    fn conclude(&mut self, catalogue: &BTreeMap<u64, Entry>) {
+    fn conclude(&mut self, listed: &Listed) {
         let bad = std::mem::take(&mut self.bad_checkpoints);
         for &(segment_id, _, _) in &bad {
             self.histories
                 .entry(segment_id)
                 .or_insert_with(|| History::new(segment_id, None));
         }
-        for &segment_id in catalogue.keys() {
-            self.histories
-                .entry(segment_id)
-                .or_insert_with(|| History::new(segment_id, None));
-        }
+        self.add_missing(listed);
+        self.explain_holes(listed);
         let oldest = self.files.first().map_or("the log", |file| &file.name);
         for (segment_id, history) in &mut self.histories {
             history.finish(oldest);
-            let listed = catalogue.get(segment_id).map(|entry| entry.version);
-            if let Some(version) = listed.filter(|&v| history.checkpoint_version() < Some(v)) {
-                let name = files::checkpoint_name(*segment_id, version);
-                history.had_checkpoint(version, Damage::new(&name, 0, "it is missing"));
+            let state = listed.entries.get(segment_id).map(|entry| entry.state);
+            if let Some(State::Checkpoint(version)) = state {
+                if history.checkpoint_version() < Some(version) {
+                    let name = files::checkpoint_name(*segment_id, version);
+                    history.had_checkpoint(version, Damage::new(&name, 0, "it is missing"));
+                }
             }
             for (_, version, damage) in bad.iter().filter(|(of, _, _)| of == segment_id) {
                 history.had_checkpoint(*version, damage.clone());
             }
-            if let Some(damage) = history.damage.clone().filter(|_| !history.removed) {
-                if !self.damage.contains(&damage) {
-                    self.damage.push(damage);
-                }
+        }
+        self.end_outlived(listed);
+        for history in self.histories.values().filter(|history| !history.removed) {
+            if let Some(damage) = history.damage.as_ref().filter(|d| !self.damage.contains(d)) {
+                self.damage.push(damage.clone());
             }
         }
         // a damaged checkpoint of a whole segment is not needed
@@ -233,5 +339,42 @@ impl Found {
                 self.damage.retain(|other| *other != damage);
             }
         }
+    }
+}
+
+/// What is wrong with the bytes, and what they were as far as that is known.
+fn text_of(hole: &Hole) -> String {
+    let bytes = hole.to.saturating_sub(hole.from);
+    let names: Vec<String> = hole.lost.iter().take(3).map(name_of).collect();
+    let more = hole.lost.len() > names.len() || !hole.is_told;
+    match names.is_empty() {
+        true => format!("{bytes} bytes are not a valid record"),
+        false => format!(
+            "{bytes} bytes are not valid records; they held {}{}",
+            names.join(", "),
+            if more { " and others" } else { "" }
+        ),
+    }
+}
+
+fn name_of(lost: &Lost) -> String {
+    let segment_id = lost.segment_id;
+    let Some(header) = &lost.header else {
+        return match segment_id {
+            0 => "the mark of a clean stop".to_string(),
+            _ => format!("a record of segment {segment_id}"),
+        };
+    };
+    match &header.body {
+        LogBody::Create(create) => format!("the creation of {}", create.path),
+        LogBody::Release(release) => {
+            format!("version {} of segment {segment_id}", release.version)
+        }
+        LogBody::Serials(_) => format!("a bound of serials of segment {segment_id}"),
+        LogBody::Incarnation(_) => format!("a new incarnation of segment {segment_id}"),
+        LogBody::Other(kind) if *kind == LogKind::Remove as i32 => {
+            format!("the removal of segment {segment_id}")
+        }
+        LogBody::Other(_) => "the mark of a clean stop".to_string(),
     }
 }

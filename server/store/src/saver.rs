@@ -1,6 +1,7 @@
 //! The thread that writes checkpoints, so that a large one does not hold up the log.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender};
@@ -10,10 +11,12 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use interweave_wire::protocol::CheckpointHead;
 
-use crate::catalogue::{Catalogue, Entry};
+use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint;
+use crate::embedded::SyncFn;
 use crate::files::{self, checkpoint_name, failed};
 use crate::owner::Owner;
+use crate::panics;
 use crate::status::Status;
 use crate::store::Done;
 use crate::writer::Message;
@@ -25,8 +28,12 @@ pub enum Job {
         diff: Bytes,
         done: Done,
     },
+    /// The segment was created: its name is to be known apart from the log.
+    Created { segment_id: u64, entry: Entry },
     /// The segment was removed, durably.
     Forget { segment_id: u64 },
+    /// The log's witness is to be brought to the disk; nobody waits for it.
+    Settle { file: File },
 }
 
 /// A checkpoint that was tried.
@@ -78,46 +85,99 @@ pub struct Saver {
     pub catalogue: Catalogue,
     /// The version of each segment's checkpoint.
     pub newest: BTreeMap<u64, u64>,
+    /// Segments that the catalogue does not have yet.
+    pub created: Vec<(u64, Option<Entry>)>,
     /// Removed segments that could not be forgotten, mostly for lack of space: to be tried again.
     pub unforgotten: Vec<u64>,
     pub status: Arc<Status>,
     pub jobs: Receiver<Job>,
     pub writer: Sender<Message>,
+    /// Brings a checkpoint to the disk.
+    pub sync: SyncFn,
+}
+
+fn given_up(panic: String) -> StoreError {
+    StoreError::Io(format!("given up by an error of the server: {panic}"))
 }
 
 impl Saver {
     /// Works until nobody has jobs any more.
     fn run(mut self) {
         while let Ok(job) = self.jobs.recv() {
-            if let Job::Save { head, diff, done } = job {
-                let saved = Saved {
-                    segment_id: head.segment_id,
-                    parent: head.parent,
-                    version: head.at.number,
-                    diff_bytes: head.diff_bytes,
-                    result: self.save(&head, &diff),
-                    done,
-                };
-                if self.writer.send(Message::Saved(saved)).is_err() {
-                    return;
+            let mut next = Some(job);
+            while let Some(job) = next.take() {
+                match job {
+                    Job::Created { segment_id, entry } => {
+                        self.created.push((segment_id, Some(entry)));
+                    }
+                    Job::Forget { segment_id } => self.unforgotten.push(segment_id),
+                    Job::Save { head, diff, done } => {
+                        self.guarded(Self::note_created);
+                        self.save_and_tell(&head, &diff, done);
+                        break;
+                    }
+                    Job::Settle { file } => {
+                        // an earlier state of the witness is true as well
+                        let _ = file.sync_data();
+                    }
                 }
-            } else if let Job::Forget { segment_id } = job {
-                self.unforgotten.push(segment_id);
+                // what waits is noted together
+                next = self.jobs.try_recv().ok();
             }
-            self.forget_all();
+            self.guarded(Self::note_created);
+            self.guarded(Self::forget_all);
+        }
+    }
+
+    /// After a panic the thread lives on: without it no checkpoint would ever be made again, and
+    /// the log would grow. The catalogue is then written anew by its next change.
+    fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
+        if let Err(text) = panics::caught(|| work(self)) {
+            self.status.error(&given_up(text));
+        }
+    }
+
+    fn save_and_tell(&mut self, head: &CheckpointHead, diff: &[u8], done: Done) {
+        let saved = Saved {
+            segment_id: head.segment_id,
+            parent: head.parent,
+            version: head.at.number,
+            diff_bytes: head.diff_bytes,
+            result: panics::caught(|| self.save(head, diff))
+                .unwrap_or_else(|text| Err(given_up(text))),
+            done,
+        };
+        // should the writer have died, nobody is left to be told
+        drop(self.writer.send(Message::Saved(saved)));
+    }
+
+    /// Not synced: the log has it as well, and at the next start the catalogue is made of the log.
+    fn note_created(&mut self) {
+        let created = std::mem::take(&mut self.created);
+        if created.is_empty() {
+            return;
+        }
+        if let Err(error) = self.catalogue.change(created, false) {
+            self.status.error(&error);
         }
     }
 
     /// What fails is tried again after the next job, or at the next start: its REMOVE record stays.
     fn forget_all(&mut self) {
-        for segment_id in std::mem::take(&mut self.unforgotten) {
-            match self.forget(segment_id) {
-                // should the writer have died, nobody is left to be told
-                Ok(()) => drop(self.writer.send(Message::Forgotten { segment_id })),
-                Err(error) => {
-                    self.status.error(&error);
-                    self.unforgotten.push(segment_id);
+        let unforgotten = std::mem::take(&mut self.unforgotten);
+        if unforgotten.is_empty() {
+            return;
+        }
+        match self.forget(&unforgotten) {
+            Ok(()) => {
+                for segment_id in unforgotten {
+                    // as above
+                    drop(self.writer.send(Message::Forgotten { segment_id }));
                 }
+            }
+            Err(error) => {
+                self.status.error(&error);
+                self.unforgotten = unforgotten;
             }
         }
     }
@@ -125,18 +185,18 @@ impl Saver {
     fn save(&mut self, head: &CheckpointHead, diff: &[u8]) -> Result<(), StoreError> {
         let segment_id = head.segment_id;
         let path = self.dir.join(checkpoint_name(segment_id, head.at.number));
-        match checkpoint::write(&self.dir, head, diff, &self.owner) {
+        match checkpoint::write(&self.dir, head, diff, &self.owner, &self.sync) {
             Ok(true) => {}
             Ok(false) => return self.owner.check(),
             Err(error) => return Err(failed("writing", &path, &error)),
         }
         let entry = Entry {
-            version: head.at.number,
+            state: State::Checkpoint(head.at.number),
             path: head.path.clone(),
         };
         // an older entry is no harm: the catalogue is made right at the next start
-        if let Err(error) = self.catalogue.set(segment_id, &entry) {
-            self.status.error(&catalogue_failed(&error));
+        if let Err(error) = self.catalogue.change(vec![(segment_id, Some(entry))], true) {
+            self.status.error(&error);
         }
         let older = self.newest.insert(segment_id, head.at.number);
         match older.filter(|&version| version != head.at.number) {
@@ -145,14 +205,22 @@ impl Saver {
         }
     }
 
-    fn forget(&mut self, segment_id: u64) -> Result<(), StoreError> {
+    /// The catalogue first, and on the disk: a segment of which only its line is left is damaged.
+    fn forget(&mut self, segments: &[u64]) -> Result<(), StoreError> {
         self.owner.check()?;
-        if let Some(&version) = self.newest.get(&segment_id) {
-            self.catalogue
-                .remove(segment_id)
-                .map_err(|error| catalogue_failed(&error))?;
+        let changes = segments.iter().map(|&segment_id| (segment_id, None));
+        self.catalogue.change(changes.collect(), true)?;
+        let saved = segments
+            .iter()
+            .filter_map(|id| self.newest.get_key_value(id));
+        let saved: Vec<(u64, u64)> = saved.map(|(&id, &version)| (id, version)).collect();
+        for &(segment_id, version) in &saved {
             self.remove(segment_id, version)?;
+        }
+        if !saved.is_empty() {
             files::sync_dir(&self.dir).map_err(|error| failed("syncing", &self.dir, &error))?;
+        }
+        for (segment_id, _) in saved {
             self.newest.remove(&segment_id);
         }
         Ok(())
@@ -167,8 +235,4 @@ impl Saver {
             _ => Ok(()),
         }
     }
-}
-
-pub fn catalogue_failed(error: &redb::Error) -> StoreError {
-    StoreError::Io(format!("the catalogue: {error}"))
 }

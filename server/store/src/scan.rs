@@ -13,8 +13,11 @@ use interweave_wire::protocol::xdr::from_bytes;
 use interweave_wire::protocol::LogHeader;
 
 use crate::record::{
-    check_record, padded, FileHead, Place, RecordHead, FILE_HEAD_BYTES, RECORD_HEAD_BYTES,
+    check_body, check_header, padded, FileHead, Place, RecordHead, FILE_HEAD_BYTES,
+    RECORD_HEAD_BYTES,
 };
+
+use crate::witness::{Entry, Seen};
 
 const WINDOW_BYTES: u64 = 256 << 10;
 
@@ -31,11 +34,34 @@ pub struct Found {
     synced: u64,
 }
 
-/// Bytes that were records and are not.
+/// A record that is lost, of which it is known whose it was.
 #[derive(Debug, Clone)]
+pub struct Lost {
+    pub segment_id: u64,
+    pub crc: u32,
+    /// None: the witness alone knows of it.
+    pub header: Option<LogHeader>,
+}
+
+impl Lost {
+    pub fn witnessed(entry: &Entry) -> Lost {
+        Lost {
+            segment_id: entry.segment_id,
+            crc: entry.crc,
+            header: None,
+        }
+    }
+}
+
+/// Bytes that were records and are not.
+#[derive(Debug, Clone, Default)]
 pub struct Hole {
     pub from: u64,
     pub to: u64,
+    /// Records of the hole whose headers are whole, or that the log's witness knows.
+    pub lost: Vec<Lost>,
+    /// They are all that was in it.
+    pub is_told: bool,
     /// What the one record in the hole seems to have been; to be believed only if its chain fits.
     pub hint: Option<LogHeader>,
 }
@@ -105,6 +131,8 @@ pub struct Scan<'a> {
     head: FileHead,
     /// How many records the file has, if a newer file says so.
     expected: Option<u64>,
+    /// What the file's witness says.
+    seen: Option<Seen>,
     at: u64,
     end: u64,
     records: u64,
@@ -115,9 +143,18 @@ pub struct Scan<'a> {
 
 /// The head of a log file; None if it is damaged.
 pub fn read_head(file: &File) -> io::Result<Option<FileHead>> {
+    Ok(head_bytes(file)?.and_then(|bytes| FileHead::decode(&bytes)))
+}
+
+/// Whether the log file is in the format before this one.
+pub fn is_old(file: &File) -> io::Result<bool> {
+    Ok(head_bytes(file)?.is_some_and(|bytes| FileHead::is_old(&bytes)))
+}
+
+fn head_bytes(file: &File) -> io::Result<Option<[u8; FILE_HEAD_BYTES as usize]>> {
     let mut bytes = [0; FILE_HEAD_BYTES as usize];
     match file.read_exact_at(&mut bytes, 0) {
-        Ok(()) => Ok(FileHead::decode(&bytes)),
+        Ok(()) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
@@ -135,6 +172,7 @@ impl<'a> Scan<'a> {
             },
             head,
             expected,
+            seen: None,
             at: FILE_HEAD_BYTES,
             end: FILE_HEAD_BYTES,
             records: 0,
@@ -142,6 +180,13 @@ impl<'a> Scan<'a> {
             torn_bytes: 0,
             ended: false,
         })
+    }
+
+    /// With what the file's witness says, if it is of this file [LOG-15].
+    pub fn witnessed(mut self, seen: Option<Seen>) -> Scan<'a> {
+        let (mark, first) = (self.head.mark, self.head.first);
+        self.seen = seen.filter(|seen| (seen.mark, seen.first) == (mark, first));
+        self
     }
 
     /// Where the last whole group or hole ends.
@@ -188,17 +233,15 @@ impl<'a> Scan<'a> {
     fn interrupted(&mut self, group: &[Found]) -> io::Result<Option<Step>> {
         let from = self.end;
         let bad = self.at;
-        let hole = match self.proof_after(bad)? {
-            Some(next) => Some(next),
-            // a newer file says that there were more records than are left
-            None if self.expected.is_some() && self.holes == 0 => Some(self.window.length.max(bad)),
-            None => None,
-        };
-        let Some(to) = hole else {
+        let proof = self.proof_after(bad)?;
+        // a newer file may say that there were more records than are left
+        let is_cut = proof.is_none() && self.expected.is_some() && self.holes == 0;
+        let Some(to) = proof.or(is_cut.then_some(self.window.length.max(bad))) else {
             self.ended = true;
             self.torn_bytes = self.bytes_after(from)?;
             return Ok(None);
         };
+        let (lost, is_told) = self.lost_between(from, to, is_cut)?;
         let hint = match group {
             [] => self.hint(from, to)?,
             _ => None,
@@ -206,13 +249,55 @@ impl<'a> Scan<'a> {
         self.holes += 1;
         self.at = to;
         self.end = to;
-        Ok(Some(Step::Hole(Hole { from, to, hint })))
+        Ok(Some(Step::Hole(Hole {
+            from,
+            to,
+            lost,
+            is_told,
+            hint,
+        })))
+    }
+
+    /// The records of which it is known whose they were, and whether they are all that was there.
+    fn lost_between(&mut self, from: u64, to: u64, is_cut: bool) -> io::Result<(Vec<Lost>, bool)> {
+        let (lost, is_filled) = self.headers_between(from, to)?;
+        let known = self.records + lost.len() as u64;
+        if is_filled && (!is_cut || self.expected == Some(known)) {
+            return Ok((lost, true));
+        }
+        let witnessed = self.seen.as_ref().filter(|seen| to <= seen.synced);
+        let Some(entries) = witnessed.and_then(|seen| seen.records_from(from)) else {
+            return Ok((lost, false));
+        };
+        let inside = entries.iter().filter(|e| u64::from(e.offset) < to);
+        let named = |e: &Entry| lost.iter().find(|l| l.crc == e.crc).cloned();
+        let all = inside.map(|e| named(e).unwrap_or_else(|| Lost::witnessed(e)));
+        Ok((all.collect(), true))
+    }
+
+    /// The records there whose headers are whole, and whether they fill the place.
+    fn headers_between(&mut self, from: u64, to: u64) -> io::Result<(Vec<Lost>, bool)> {
+        let mut lost = Vec::new();
+        let mut at = from;
+        while at < to {
+            let Some((head, header)) = self.header(at)? else {
+                return Ok((lost, false));
+            };
+            at += head.span();
+            lost.push(Lost {
+                segment_id: header.segment_id,
+                crc: head.crc,
+                header: Some(header),
+            });
+        }
+        Ok((lost, true))
     }
 
     /// Where the first group after `bad` begins, if the records there prove that `bad` is damage.
     fn proof_after(&mut self, bad: u64) -> io::Result<Option<u64>> {
         let mut first = None;
-        let mut proved = self.expected.is_some();
+        let witnessed = self.seen.as_ref().map_or(0, |seen| seen.synced);
+        let mut proved = self.expected.is_some() || bad < witnessed;
         let mut at = bad;
         while let Some(candidate) = self.find_mark(at)? {
             at = candidate + 8;
@@ -227,7 +312,11 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        // proved in the newest file by the rest of a group alone: nothing after the hole is whole
+        // nothing after the hole is whole
+        if bad < witnessed {
+            return Ok(Some(witnessed));
+        }
+        // proved in the newest file by the rest of a group alone
         let proved = proved && self.expected.is_none();
         Ok(proved.then_some(self.window.length))
     }
@@ -268,24 +357,33 @@ impl<'a> Scan<'a> {
 
     /// The record at `at`, if it is valid.
     fn record(&mut self, at: u64) -> io::Result<Option<Found>> {
-        let Some(head) = self.record_head(at)? else {
+        let Some((head, header)) = self.header(at)? else {
             return Ok(None);
         };
-        let whole = RECORD_HEAD_BYTES as u64 + u64::from(head.length);
-        let epoch = self.head.epoch;
-        let Some(bytes) = self.window.get(at, whole)? else {
+        let body_at = at + head.bytes_before_body();
+        let Some(body) = self.window.get(body_at, head.body_bytes())? else {
             return Ok(None);
         };
-        let body = RECORD_HEAD_BYTES + head.header_bytes as usize;
-        Ok(check_record(bytes, &head, epoch).map(|header| Found {
+        Ok(check_body(body, &head).then(|| Found {
             offset: at,
             span: head.span(),
             crc: head.crc,
             header,
-            body: Bytes::copy_from_slice(&bytes[body..]),
+            body: Bytes::copy_from_slice(body),
             place: head.place,
             synced: u64::from(head.synced),
         }))
+    }
+
+    /// The head and header of the record at `at`, if they are valid, whatever its body is.
+    fn header(&mut self, at: u64) -> io::Result<Option<(RecordHead, LogHeader)>> {
+        let Some(head) = self.record_head(at)? else {
+            return Ok(None);
+        };
+        let epoch = self.head.epoch;
+        let bytes = self.window.get(at, head.bytes_before_body())?;
+        let header = bytes.and_then(|bytes| check_header(bytes, &head, epoch));
+        Ok(header.map(|header| (head, header)))
     }
 
     fn record_head(&mut self, at: u64) -> io::Result<Option<RecordHead>> {

@@ -4,7 +4,6 @@
 //! Half of what is free stays free for checkpoints, because only they let old log files go: a store
 //! that took all space for its log could never be rid of it [LOG-5].
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +76,10 @@ impl Space {
         let wanted = (self.log_file_bytes / 64).max(LEAST_RESERVE_BYTES);
         let mut bytes = wanted.min(self.free_bytes());
         while bytes > 0 {
-            let kept = File::create(&path).and_then(|file| preallocate(&file, bytes));
+            let kept = files::writing()
+                .truncate(true)
+                .open(&path)
+                .and_then(|file| preallocate(&file, bytes));
             if kept.is_ok() {
                 return;
             }

@@ -22,6 +22,14 @@ impl Status {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The thread that writes the log has panicked.
+    pub fn ended(&self, text: String) -> StoreError {
+        let error = StoreError::Ended(text);
+        self.error(&error);
+        self.lock().status.stopped = Some(error.clone());
+        error
+    }
+
     pub fn error(&self, error: &StoreError) {
         let mut told = self.lock();
         told.status.errors += 1;

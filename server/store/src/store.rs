@@ -61,6 +61,11 @@ pub trait SegmentStore: Send {
 
     fn status(&self) -> StoreStatus;
 
+    /// Why nothing is written any more, for ever.
+    fn stopped(&self) -> Option<StoreError> {
+        self.status().stopped
+    }
+
     /// Ends the store after all that was asked before. `clean` says that every segment that has
     /// anything unsaved was checkpointed: recovery then knows that nothing was lost.
     fn close(self: Box<Self>, clean: bool) -> Result<(), StoreError>;
@@ -78,14 +83,22 @@ pub struct Full {
 pub struct StoreStatus {
     /// Appends are refused while this is set.
     pub full: Option<Full>,
-    /// Another server has taken over: every append fails.
-    pub fenced: bool,
+    /// Every append fails, for ever: another server has taken over, records that were written are
+    /// gone, or the store has ended.
+    pub stopped: Option<StoreError>,
     /// Bytes of records in log files, covered by checkpoints or not.
     pub log_bytes: u64,
     pub log_files: u64,
     pub groups: u64,
     pub syncs: u64,
     pub checkpoints: u64,
+    /// What followed the log's end when the store was opened: it was cut off, and was not acknowledged
+    /// as SYNCED, as far as is known.
+    pub torn_bytes: u64,
+    /// What was acknowledged at the log's end and is damaged or gone.
+    pub lost_bytes: u64,
+    /// What was found damaged, whether a segment suffers or not.
+    pub damage: Vec<String>,
     /// Writes, syncs and checkpoints that failed, and the last of them.
     pub errors: u64,
     pub last_error: Option<String>,

@@ -6,6 +6,7 @@
 //! them, or a newer file's number says that it ends there.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use interweave_wire::protocol::LogHeader;
 
-use crate::files::{self, failed, log_name};
+use crate::files::{self, failed, log_name, witness_name};
 use crate::group::{header, Group};
 use crate::history::CLEAN_STOP;
 use crate::index::{Index, Written};
@@ -23,6 +24,7 @@ use crate::record::{Place, FILE_HEAD_BYTES};
 use crate::space::{self, Space};
 use crate::status::Status;
 use crate::store::{Done, Full};
+use crate::witness::{Entry, Witness};
 use crate::StoreError;
 
 /// The log is overdue for checkpoints when it has more files than this, and more than twice what the
@@ -44,6 +46,7 @@ pub struct Tail {
     status: Arc<Status>,
     pub index: Index,
     log: Log,
+    witness: Witness,
     space: Space,
     trial_interval: Duration,
     refusal: Option<Refusal>,
@@ -67,6 +70,7 @@ pub struct Parts {
 impl Tail {
     pub fn new(parts: Parts) -> Tail {
         let mut tail = Tail {
+            witness: Witness::begin(&parts.dir, parts.log.head()),
             dir: parts.dir,
             owner: parts.owner,
             status: parts.status,
@@ -124,6 +128,7 @@ impl Tail {
         }
         let mut batch = self.log.batch();
         let mut written: Vec<Written> = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         let mut chains: HashMap<u64, u32> = HashMap::new();
         for group in groups {
             for (i, record) in group.records.iter().enumerate() {
@@ -135,8 +140,14 @@ impl Tail {
                     goes_on: i + 1 < group.records.len(),
                 };
                 let header = header(record, self.owner.epoch, *chain);
+                let offset = (self.log.end() + batch.bytes()) as u32;
                 let (crc, bytes) = batch.push(place, &header, &record.diff);
                 *chain = crc;
+                entries.push(Entry {
+                    offset,
+                    crc,
+                    segment_id,
+                });
                 written.push(Written {
                     segment_id,
                     crc,
@@ -149,7 +160,25 @@ impl Tail {
         self.log.append(&batch, written.len() as u64, sync)?;
         self.index
             .written(self.log.first(), self.log.end(), &written);
+        entries.into_iter().for_each(|e| self.witness.wrote(e));
+        self.witness_sync();
         Ok(())
+    }
+
+    /// Tells the witness how much of the log is on the disk, if that is all of it.
+    fn witness_sync(&mut self) {
+        if self.log.synced() == self.log.end() {
+            self.witness.synced(self.log.end());
+        }
+    }
+
+    /// Whether the witness has said something since it was brought to the disk.
+    pub fn is_unsettled(&self) -> bool {
+        self.witness.is_unsettled()
+    }
+
+    pub fn take_unsettled(&mut self) -> Option<File> {
+        self.witness.take_unsettled()
     }
 
     /// Says that the groups have failed, now or as soon as that is certain.
@@ -180,7 +209,9 @@ impl Tail {
             let error = failed("syncing", &self.log.path(), &error);
             self.status.error(&error);
             error
-        })
+        })?;
+        self.witness_sync();
+        Ok(())
     }
 
     /// Goes on in a new file with room for so many bytes of records: a smaller one where space is
@@ -203,6 +234,9 @@ impl Tail {
         let sync = log.sync_fn();
         let fresh = Log::create(&self.dir, numbers, capacity, sync, || log.seal())?;
         self.index.add_file(fresh.first(), fresh.end());
+        self.witness = Witness::begin(&self.dir, fresh.head());
+        // of the older file the newer one's number says where it ends
+        let _ = std::fs::remove_file(self.dir.join(witness_name(self.log.first())));
         self.log = fresh;
         self.trim();
         Ok(())
@@ -212,6 +246,7 @@ impl Tail {
     pub fn trim(&mut self) {
         let unneeded = self.index.take_unneeded(self.log.first());
         if !unneeded.is_empty() && self.owner.check().is_ok() {
+            self.forget_witnesses(unneeded.iter().max().copied());
             for first in unneeded {
                 let path = self.dir.join(log_name(first));
                 if let Err(error) = std::fs::remove_file(&path) {
@@ -223,6 +258,19 @@ impl Tail {
             }
         }
         self.tell();
+    }
+
+    /// A witness without its log file would say that the file is lost: it goes before.
+    fn forget_witnesses(&self, through: Option<u64>) {
+        let names = files::list(&self.dir).unwrap_or_default();
+        let old = |name: &&String| files::witness_first(name).is_some_and(|f| Some(f) <= through);
+        let mut removed = names.iter().filter(old).peekable();
+        if removed.peek().is_some() {
+            for name in removed {
+                let _ = std::fs::remove_file(self.dir.join(name));
+            }
+            let _ = files::sync_dir(&self.dir);
+        }
     }
 
     /// Says how the log is, and which checkpoints would let it be cut [LOG-5].
@@ -292,7 +340,7 @@ impl Tail {
     /// Refuses everything for ever.
     fn stop(&mut self, error: StoreError) -> StoreError {
         self.status.error(&error);
-        self.status.lock().status.fenced = matches!(error, StoreError::Fenced(_));
+        self.status.lock().status.stopped = Some(error.clone());
         self.refusal = Some(Refusal {
             error: error.clone(),
             next_trial: None,
@@ -353,8 +401,17 @@ impl Tail {
         if bytes > self.log.room() {
             self.roll(bytes)?;
         }
+        // the mark then says of everything before it that it was on the disk
+        self.log.sync()?;
         let mut batch = self.log.batch();
-        batch.push(place, &header, &nothing);
-        self.log.append(&batch, 1, true)
+        let (crc, _) = batch.push(place, &header, &nothing);
+        self.witness.wrote(Entry {
+            offset: self.log.end() as u32,
+            crc,
+            segment_id: 0,
+        });
+        self.log.append(&batch, 1, true)?;
+        self.witness_sync();
+        Ok(())
     }
 }

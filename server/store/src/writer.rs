@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use interweave_wire::protocol::{CheckpointHead, Durability, MAX_PATH};
+use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
 
+use crate::catalogue::{Entry, State};
 use crate::checkpoint::MAGIC;
 use crate::group::Group;
 use crate::history::REMOVE;
@@ -21,6 +22,8 @@ use crate::StoreError;
 
 /// Enough to make a sync worth while, little enough that nobody waits long.
 const BATCH_BYTES: u64 = 16 << 20;
+/// After so long without work the log's witness is brought to the disk [LOG-15].
+const QUIET: Duration = Duration::from_secs(1);
 /// `checkpoint_head.releases` has no more.
 const MAX_CHECKPOINT_RELEASES: usize = 1024;
 
@@ -53,7 +56,7 @@ pub struct Writer {
 
 impl Writer {
     /// Works until it is told to close.
-    pub fn run(mut self) {
+    pub fn run(&mut self) {
         let mut backlog = VecDeque::new();
         loop {
             self.tail.try_again();
@@ -80,14 +83,48 @@ impl Writer {
         }
     }
 
-    /// The next message; None when it is time for a trial.
-    fn receive(&self) -> Option<Message> {
-        let Some(trial) = self.tail.next_trial() else {
+    /// After a panic, instead of `run`: nothing is written any more, and everybody is told so. The
+    /// index and the file may be half changed; only the next start can tell.
+    pub fn refuse(&mut self, error: &StoreError) {
+        while let Ok(message) = self.inbox.recv() {
+            match message {
+                Message::Append { done, .. } | Message::Checkpoint { done, .. } => {
+                    done(Err(error.clone()));
+                }
+                Message::Saved(saved) => (saved.done)(saved.result),
+                Message::Forgotten { .. } => {}
+                Message::Close { reply, .. } => {
+                    // whoever asked may open the store again: the lock must be free
+                    self.saver.finish();
+                    for message in self.inbox.try_iter() {
+                        if let Message::Saved(saved) = message {
+                            (saved.done)(saved.result);
+                        }
+                    }
+                    let _ = reply.send(Err(error.clone()));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next message; None when it is time for a trial, or nothing has come for a while.
+    fn receive(&mut self) -> Option<Message> {
+        let trial = self.tail.next_trial();
+        let trial = trial.map(|at| at.saturating_duration_since(Instant::now()));
+        let quiet = self.tail.is_unsettled().then_some(QUIET);
+        let Some(wait) = trial.into_iter().chain(quiet).min() else {
             // the saver's thread and the store's handle have the other end: there is always one more
             return self.inbox.recv().ok();
         };
-        let wait = trial.saturating_duration_since(Instant::now());
-        self.inbox.recv_timeout(wait).ok()
+        let message = self.inbox.recv_timeout(wait).ok();
+        if message.is_none() && quiet == Some(wait) {
+            if let Some(file) = self.tail.take_unsettled() {
+                // should the saver have died, the system writes the file when it likes
+                let _ = self.saver.send(Job::Settle { file });
+            }
+        }
+        message
     }
 
     /// The group and those that wait behind it; the first other message goes to the backlog.
@@ -153,11 +190,11 @@ impl Writer {
         }
         self.tell(&groups);
         for group in groups {
+            let jobs = jobs_of(&group);
             (group.done)(group.verdict);
-            for record in group.records.iter().filter(|record| record.body == REMOVE) {
-                let segment_id = record.segment_id;
-                // should the saver have died, the checkpoint goes at the next start
-                let _ = self.saver.send(Job::Forget { segment_id });
+            for job in jobs {
+                // should the saver have died, the next start does it
+                let _ = self.saver.send(job);
             }
         }
     }
@@ -243,4 +280,26 @@ impl Writer {
         }
         self.tail.close(clean)
     }
+}
+
+/// What the saver is to do about segments that the group has created or removed.
+fn jobs_of(group: &Group) -> Vec<Job> {
+    let alone = |id| group.records.iter().all(|record| record.segment_id == id);
+    let job = |record: &Record| {
+        let segment_id = record.segment_id;
+        match &record.body {
+            LogBody::Create(create) => {
+                let state = State::Created {
+                    bytes: if alone(segment_id) { group.bytes } else { 0 },
+                    synced: group.sync,
+                };
+                let path = create.path.clone();
+                let entry = Entry { state, path };
+                Some(Job::Created { segment_id, entry })
+            }
+            body if *body == REMOVE => Some(Job::Forget { segment_id }),
+            _ => None,
+        }
+    };
+    group.records.iter().filter_map(job).collect()
 }

@@ -26,23 +26,25 @@ def encode_record(meaning):
     header, body = xdr.encode("log_header", meaning["header"]), bytes.fromhex(meaning["body"])
     place = len(header) | GOES_ON * meaning["goes_on"] | CONTINUES * meaning["continues"]
     head = bytes.fromhex(meaning["mark"]) + struct.pack(
-        ">III", len(header) + len(body), place, meaning["synced"])
-    out = head + struct.pack(">I", crc32c(head + header + body)) + header + body
+        ">IIII", len(header) + len(body), place, meaning["synced"], crc32c(body))
+    out = head + struct.pack(">I", crc32c(head + header)) + header + body
     return out + bytes(-len(out) % 8)
 
 
 def decode_record(data, mark, owner):
     """The one record that the bytes are, with its padding, in a file of that mark and owner."""
-    if len(data) < 20:
+    if len(data) < 24:
         raise no_record("too short for a record")
-    length, place, synced, crc = struct.unpack(">IIII", data[4:20])
+    length, place, synced, body_crc, crc = struct.unpack(">IIIII", data[4:24])
     header_bytes = place & (1 << 30) - 1
-    if data[:4] != mark or header_bytes > 2048 or not header_bytes <= length <= len(data) - 20:
+    if data[:4] != mark or header_bytes > 2048 or not header_bytes <= length <= len(data) - 24:
         raise no_record("the mark is another, or the lengths do not fit")
-    rest = data[20:20 + length]
-    if crc32c(data[:16] + rest) != crc:
-        raise no_record("the checksum is wrong")
-    if len(data) != 20 + length + -(20 + length) % 8 or any(data[20 + length:]):
+    rest = data[24:24 + length]
+    if crc32c(data[:20] + rest[:header_bytes]) != crc:
+        raise no_record("the header's checksum is wrong")
+    if crc32c(rest[header_bytes:]) != body_crc:
+        raise no_record("the body's checksum is wrong")
+    if len(data) != 24 + length + -(24 + length) % 8 or any(data[24 + length:]):
         raise no_record("the padding is wrong")
     try:
         header = xdr.decode_all("log_header", rest[:header_bytes])

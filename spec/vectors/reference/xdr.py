@@ -42,7 +42,7 @@ STRUCTS = {
     "cancel": "stream:u32",
     "unimplemented": "type:i32",
     "error_reply": "code:error_code text:string1024",
-    "version_stamp": "incarnation:u64 number:u64",
+    "version_stamp": "incarnation:u64 number:u64 chain:u64",
     "open_segment": "path:string1024 create:bool read_only:bool durable:durability quota_bytes:u64",
     "segment_opened": "segment:u32 created:bool newest:version_stamp durable:durability "
                       "quota_bytes:u64 block_count:u64 wire_bytes:u64",
@@ -66,7 +66,7 @@ STRUCTS = {
     "writer_renewed": "lease_ms:u32",
     "more_serials": "segment:u32 fence:u64 count:u32",
     "serials_granted": "first_serial:u64 serial_count:u32",
-    "release_part": "segment:u32 fence:u64 base:u64 diff_bytes:u64",
+    "release_part": "segment:u32 fence:u64 base:version_stamp diff_bytes:u64",
     "release_writer": "sequence:u64 parts:release_part<16>",
     "writer_released": "versions:version_stamp<16>",
     "abort_writer": "segment:u32 fence:u64",
@@ -93,9 +93,9 @@ STRUCTS = {
     "type_descriptor": "serial:u32 name:string255 hash:hash predecessor:hash body:type_body",
     # log.x
     "log_create": "path:string1024 durable:durability quota_bytes:u64 incarnation:u64",
-    "log_release": "version:u64 session:opaque16 sequence:u64 fence:u64",
+    "log_release": "version:u64 chain:u64 session:opaque16 sequence:u64 fence:u64",
     "log_header": "owner:u64 segment_id:u64 parent:u32 body:log_body",
-    "committed_release": "session:opaque16 sequence:u64 version:u64",
+    "committed_release": "session:opaque16 sequence:u64 version:u64 chain:u64",
     "checkpoint_head": "magic:opaque4 segment_id:u64 path:string1024 durable:durability "
                        "quota_bytes:u64 at:version_stamp next_serial:u64 fence:u64 parent:u32 "
                        "releases:committed_release<1024> diff_bytes:u64",

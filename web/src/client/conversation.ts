@@ -334,7 +334,7 @@ export class Conversation implements Listener {
     wasPushed = false,
   ): void {
     if (!updated) return this.state.upToDate(version, asOf);
-    const from = { incarnation: version.incarnation, number: fromOf(message.bulk) };
+    const from = this.state.baseOfUpdate(fromOf(message.bulk), version.incarnation);
     this.stats.diffs += 1;
     this.stats.diffBytes += message.bulk.length;
     if (from.number === 0n) this.stats.fullCopies += 1;

@@ -319,8 +319,9 @@ export class Segment implements Heap {
       const acquired = expect(answer.message, MessageType.READER_ACQUIRED, readerAcquired);
       this.state.adaptation.asked(!acquired.updated);
       const { reach } = this.state;
-      const hasIt =
-        reach.incarnation === acquired.now.incarnation && reach.number >= acquired.now.number;
+      const isBeyond =
+        reach.incarnation === acquired.now.incarnation && reach.number > acquired.now.number;
+      const hasIt = isBeyond || isSameStamp(reach, acquired.now);
       if (!acquired.updated || hasIt || this.isExclusive) return;
     }
   }

@@ -62,11 +62,11 @@ export class Writing {
         ),
       );
     }
-    const base = this.conversation.state.have.number;
+    const base = this.conversation.state.have;
     const diff = this.changes.collect();
     try {
       const version = await this.send(diff, base, deadline);
-      this.changes.commit(diff === null ? base : version.number);
+      this.changes.commit(diff === null ? base.number : version.number);
       this.end();
       return Number(version.number);
     } catch (error) {
@@ -88,7 +88,7 @@ export class Writing {
   /** The answer, over as many connections as it takes. As long as one lives there will be one. */
   private async send(
     diff: Uint8Array | null,
-    base: bigint,
+    base: VersionStamp,
     deadline: number,
   ): Promise<VersionStamp> {
     const { link, state } = this.conversation;

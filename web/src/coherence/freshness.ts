@@ -31,7 +31,7 @@ export interface Knowledge {
 }
 
 export function isSameStamp(a: VersionStamp, b: VersionStamp): boolean {
-  return a.incarnation === b.incarnation && a.number === b.number;
+  return a.incarnation === b.incarnation && a.number === b.number && a.chain === b.chain;
 }
 
 export function isSameBound(a: Bound | null, b: Bound | null): boolean {
@@ -46,7 +46,10 @@ function promiseAt(known: Knowledge, now: number): Bound | null {
 /** At most x versions behind, as of a moment during the acquire or by the server's promise. */
 function isWithinVersions(x: number, known: Knowledge, began: number, now: number): boolean {
   if (known.copy.incarnation !== known.newest.incarnation) return false;
-  if (Number(known.newest.number - known.copy.number) > x) return false;
+  const behind = known.newest.number - known.copy.number;
+  // The same number with another content is not the same version [COH-11].
+  if (behind < 0n || (behind === 0n && !isSameStamp(known.copy, known.newest))) return false;
+  if (Number(behind) > x) return false;
   if (known.newestAsOf >= began) return true;
   const promise = promiseAt(known, now);
   return (

@@ -9,7 +9,7 @@ import { Adaptation } from "../coherence/adaptation.js";
 import { isSameStamp, type Bound, type Knowledge } from "../coherence/freshness.js";
 import type { VersionStamp } from "../wire/protocol/segment.js";
 
-export const NO_VERSION: VersionStamp = { incarnation: 0n, number: 0n };
+export const NO_VERSION: VersionStamp = { incarnation: 0n, number: 0n, chain: 0n };
 
 export interface StagedDiff {
   readonly from: VersionStamp;
@@ -21,8 +21,10 @@ export interface StagedDiff {
   readonly asOf: number;
 }
 
+/** The same number with another chain is another history, which has taken our place [COH-11]. */
 function isAfter(a: VersionStamp, b: VersionStamp): boolean {
-  return a.incarnation !== b.incarnation || a.number > b.number;
+  if (a.incarnation !== b.incarnation || a.number > b.number) return true;
+  return a.number === b.number && a.chain !== b.chain;
 }
 
 export class CopyState {
@@ -64,6 +66,16 @@ export class CopyState {
     return this.staged[this.staged.length - 1]?.now ?? this.have;
   }
 
+  /**
+   * The version that an answer's diff begins at, of which the diff says the number: the server made it
+   * from the version that we named, chain and all.
+   */
+  baseOfUpdate(number: bigint, incarnation: bigint): VersionStamp {
+    const end = this.reach;
+    const continues = end.incarnation === incarnation && end.number === number;
+    return { incarnation, number, chain: continues ? end.chain : 0n };
+  }
+
   newestIs(newest: VersionStamp, asOf: number): void {
     if (isAfter(newest, this.newest)) this.newest = newest;
     if (isSameStamp(newest, this.newest)) this.newestAsOf = Math.max(this.newestAsOf, asOf);
@@ -90,9 +102,11 @@ export class CopyState {
 
   /** An answer or a push with a diff; one that continues nothing that is here is dropped. */
   stage(diff: StagedDiff): void {
+    const isComplete = diff.from.number === 0n;
+    // Answers come in version order: a complete copy of a lower number says that the server went back.
+    if (isComplete) this.newest = diff.now;
     this.newestIs(diff.now, diff.asOf);
     const end = this.reach;
-    const isComplete = diff.from.number === 0n;
     const continues = isComplete || isSameStamp(diff.from, end);
     if (!continues || (isSameStamp(diff.now, end) && this.hasCopy)) {
       this.giveCredit(diff);

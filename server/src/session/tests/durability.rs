@@ -79,9 +79,9 @@ fn a_store_that_was_taken_over_ends_the_server() {
     let grant = world.lock(1, segment);
     let releasing = world.release(1, segment, &grant, 1);
     let asked = world.asked.remove(0);
-    assert!(!world.engine.is_fenced());
+    assert_eq!(world.engine.lost_store(), None);
     world.stored(&asked, Err(StoreError::Fenced("by 2".to_string())));
-    assert!(world.engine.is_fenced());
+    assert!(world.engine.lost_store().is_some());
     assert_eq!(world.answer(releasing).error(), ErrorCode::Stopping);
 }
 
@@ -307,6 +307,7 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
         world.store_all();
         let release = LogRelease {
             version: sequence,
+            chain: world.newest(1, segment).chain,
             session: world.engine.sessions.get(1).unwrap().id,
             sequence,
             fence: grant.fence,
@@ -394,6 +395,44 @@ fn log_7_a_segment_that_may_have_lost_versions_begins_a_new_incarnation() {
 }
 
 #[test]
+fn coh_11_a_number_that_is_given_again_is_told_apart_from_the_lost_one() {
+    let mut before = World::new(true);
+    let (mut segment, lost) = found(&mut before, false, Durability::Synced);
+    segment.releases.pop();
+    let (mut world, _) = restarted(segment);
+    world.hello(1);
+    world.hello(2);
+    let number = world.open(1, "/list", Durability::Synced);
+    world.open(2, "/list", Durability::Synced);
+    let ask = acquire_reader(number, lost.clone(), CoherenceModel::Delta);
+    let ahead = world.ask(1, ask.clone());
+    assert_eq!(diff_of(&ahead), (0, 2), "the server has less");
+    world.write(2, number, 1);
+    let now = world.newest(2, number);
+    assert_eq!(
+        (now.incarnation, now.number),
+        (lost.incarnation, lost.number)
+    );
+    assert_ne!(now.chain, lost.chain);
+    assert_eq!(diff_of(&world.ask(1, ask)), (0, 3), "the same number");
+}
+
+/// From which version to which.
+fn diff_of(answer: &Sent) -> (u64, u64) {
+    let diff = interweave_wire::Diff::parse(&answer.bulk).unwrap();
+    (diff.from, diff.to)
+}
+
+#[test]
+fn diff_10_a_log_whose_chains_do_not_hold_is_damage() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, false, Durability::Synced);
+    segment.releases[1].0.chain ^= 1;
+    let (_, remarks) = restarted(segment);
+    assert!(remarks[0].contains("chain"), "{remarks:?}");
+}
+
+#[test]
 fn a_damaged_segment_is_stopped_and_the_others_served() {
     let mut before = World::new(true);
     let (mut segment, _) = found(&mut before, false, Durability::Synced);
@@ -406,4 +445,34 @@ fn a_damaged_segment_is_stopped_and_the_others_served() {
     let text = answer.body::<ErrorReply>().text;
     assert!(text.contains("byte 99"), "{text}");
     world.open(1, "/other", Durability::Synced);
+}
+
+#[test]
+fn log_12_while_a_damaged_segment_has_no_name_nothing_is_made_in_its_place() {
+    let mut before = World::new(true);
+    let (mut segment, _) = found(&mut before, false, Durability::Synced);
+    segment.path = String::new();
+    segment.damage = Some("log-1.iwl, byte 99: a bad checksum".to_string());
+    let id = segment.segment_id;
+    let (mut world, remarks) = restarted(segment);
+    assert!(
+        remarks[0].contains(&format!("/.damaged/{id}")),
+        "{remarks:?}"
+    );
+    world.hello(1);
+    let refused = world.ask(1, open("/list", Durability::Synced));
+    assert_eq!(refused.error(), ErrorCode::Damaged);
+    let text = refused.body::<ErrorReply>().text;
+    assert!(text.contains(&format!("/.damaged/{id}")), "{text}");
+    assert_eq!(world.engine.health().damaged, 1);
+    let removing = world.send(
+        1,
+        Request::RemoveSegment(RemoveSegment {
+            path: format!("/.damaged/{id}"),
+        }),
+    );
+    world.store_all();
+    assert_eq!(world.answer(removing).type_, MessageType::Done);
+    assert_eq!(world.engine.health().damaged, 0);
+    world.open(1, "/list", Durability::Synced);
 }

@@ -222,6 +222,79 @@ fn seg_1_a_copy_of_another_incarnation_is_replaced_whole() {
 }
 
 #[test]
+fn coh_11_a_copy_of_another_history_is_replaced_whole() {
+    let mut world = World::new(false);
+    let segment = world.clients(3, Durability::Memory);
+    let stamps: Vec<VersionStamp> = (1..=3)
+        .map(|sequence| {
+            world.write(1, segment, sequence);
+            world.newest(2, segment)
+        })
+        .collect();
+    let forked = |at: usize| VersionStamp {
+        chain: stamps[at].chain ^ 1,
+        ..stamps[at].clone()
+    };
+    for model in [
+        CoherenceModel::Full,
+        CoherenceModel::Strict,
+        CoherenceModel::Delta,
+        CoherenceModel::Temporal,
+        CoherenceModel::Diff,
+    ] {
+        for (have, from) in [(forked(2), 0), (forked(0), 0), (stamps[0].clone(), 1)] {
+            let Request::AcquireReader(mut ask) = acquire_reader(segment, have, model) else {
+                unreachable!()
+            };
+            ask.fresh = from > 0;
+            let answer = world.ask(2, Request::AcquireReader(ask));
+            assert!(answer.body::<ReaderAcquired>().updated, "{model:?}");
+            let diff = interweave_wire::Diff::parse(&answer.bulk).unwrap();
+            assert_eq!((diff.from, diff.to), (from, 3), "{model:?}");
+        }
+    }
+    let release = Request::ReleaseReader(ReleaseReader { segment });
+    world.ask(2, release);
+    let Request::AcquireWriter(mut ask) = acquire_writer(segment, 1000) else {
+        unreachable!()
+    };
+    ask.have = forked(2);
+    let answer = world.ask(3, Request::AcquireWriter(ask));
+    assert!(answer.body::<WriterAcquired>().updated);
+    let diff = interweave_wire::Diff::parse(&answer.bulk).unwrap();
+    assert_eq!((diff.from, diff.to), (0, 3), "a writer, too");
+}
+
+#[test]
+fn coh_11_a_version_behind_that_was_sent_over_the_connection_needs_no_memory() {
+    let mut world = World::new(false);
+    let segment = world.clients(2, Durability::Memory);
+    world.write(1, segment, 1);
+    let old = world.newest(2, segment);
+    for sequence in 2..=u64::from(MAX_CHAINS) + 5 {
+        world.write(1, segment, sequence);
+    }
+    let ask = acquire_reader(segment, old.clone(), CoherenceModel::Full);
+    let answer = world.ask(2, ask.clone());
+    let diff = interweave_wire::Diff::parse(&answer.bulk).unwrap();
+    assert_eq!(diff.from, 1, "the server knows what it sent");
+    let again = world.ask(2, ask);
+    let diff = interweave_wire::Diff::parse(&again.bulk).unwrap();
+    assert_eq!(diff.from, 0, "no more: nobody remembers that chain");
+}
+
+#[test]
+fn coh_11_a_release_from_another_content_than_the_grant_s_is_refused() {
+    let mut world = World::new(false);
+    let segment = world.clients(1, Durability::Memory);
+    world.write(1, segment, 1);
+    let mut grant = world.lock(1, segment);
+    grant.now.chain ^= 1;
+    let refused = world.release(1, segment, &grant, 2);
+    assert_eq!(world.answer(refused).error(), ErrorCode::Malformed);
+}
+
+#[test]
 fn a_read_only_handle_gets_no_writer_lock() {
     let mut world = World::new(false);
     world.hello(1);

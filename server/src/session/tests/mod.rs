@@ -326,6 +326,7 @@ pub fn stamp(incarnation: u64, number: u64) -> VersionStamp {
     VersionStamp {
         incarnation,
         number,
+        chain: 0,
     }
 }
 
@@ -359,7 +360,7 @@ pub fn release_writer(
         parts: vec![ReleasePart {
             segment,
             fence: grant.fence,
-            base: grant.now.number,
+            base: grant.now.clone(),
             diff_bytes: diff_bytes as u64,
         }],
     })

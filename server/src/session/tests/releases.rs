@@ -138,7 +138,7 @@ fn lock_7_several_segments_are_released_together_or_not_at_all() {
         let part = |segment, grant: &WriterAcquired, bytes: usize| ReleasePart {
             segment,
             fence: grant.fence,
-            base: grant.now.number,
+            base: grant.now.clone(),
             diff_bytes: bytes as u64,
         };
         let parts = vec![

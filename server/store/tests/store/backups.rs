@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use interweave_store::{backup, restore, verify, EmbeddedStore, StoreError};
+use interweave_store::{backup, restore, verify, EmbeddedStore, StoreError, Wanted};
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::VersionStamp;
 
@@ -25,9 +25,12 @@ fn a_restored_store_is_the_one_that_was_backed_up_in_new_incarnations() {
         append_now(&store, model.step(&mut random).0).unwrap();
     }
     let mut heard = Vec::new();
-    let report = backup(dir.path(), copy.path(), &mut |done, total| {
-        heard.push((done, total))
-    });
+    let report = backup(
+        dir.path(),
+        copy.path(),
+        Wanted::Everything,
+        &mut |done, total| heard.push((done, total)),
+    );
     assert_eq!(report.unwrap().segments, model.segments.len() as u64);
     assert!(heard.is_sorted());
     assert_eq!(heard.last().unwrap().0, heard[0].1);
@@ -63,7 +66,7 @@ fn a_backup_of_a_store_at_work_is_a_moment_of_it() {
         let mut last = 0;
         for _ in 0..30 {
             let (copy, again) = (scratch(), scratch());
-            backup(dir.path(), copy.path(), &mut quiet).unwrap();
+            backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet).unwrap();
             restore(copy.path(), again.path(), &mut quiet).unwrap();
             let (_, segments) = open(again.path());
             let found = versions(&segments[0]);
@@ -98,6 +101,7 @@ fn work(store: &EmbeddedStore, stop: &AtomicBool) -> u64 {
             let at = VersionStamp {
                 incarnation: 1,
                 number: version,
+                chain: version,
             };
             checkpoint(store, 1, at, diff(1, 0, 20))
                 .recv()
@@ -114,7 +118,7 @@ fn any_changed_or_missing_byte_of_a_backup_shows() {
     let (store, _) = open(dir.path());
     append_now(&store, vec![create(1, Synced)]).unwrap();
     append_now(&store, vec![release(1, 1, diff(1, 1, 30))]).unwrap();
-    backup(dir.path(), copy.path(), &mut quiet).unwrap();
+    backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet).unwrap();
     let path = &logs(copy.path())[0];
     let whole = std::fs::read(path).unwrap();
     for at in 0..whole.len() {
@@ -150,12 +154,12 @@ fn any_changed_or_missing_byte_of_a_backup_shows() {
 fn a_backup_is_not_taken_for_a_store_nor_a_store_for_a_backup_nor_is_anything_overwritten() {
     let (dir, copy, again) = (scratch(), scratch(), scratch());
     assert!(matches!(
-        backup(dir.path(), copy.path(), &mut quiet),
+        backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet),
         Err(StoreError::Io(_))
     ));
     let (store, _) = open(dir.path());
     append_now(&store, vec![create(1, Synced)]).unwrap();
-    backup(dir.path(), copy.path(), &mut quiet).unwrap();
+    backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet).unwrap();
     let refused = EmbeddedStore::open(copy.path(), small()).unwrap_err();
     assert!(
         refused.to_string().contains("interweave restore"),
@@ -163,7 +167,7 @@ fn a_backup_is_not_taken_for_a_store_nor_a_store_for_a_backup_nor_is_anything_ov
     );
     let refused = restore(dir.path(), again.path(), &mut quiet).unwrap_err();
     assert!(refused.to_string().contains("not a backup"), "{refused}");
-    let refused = backup(dir.path(), copy.path(), &mut quiet).unwrap_err();
+    let refused = backup(dir.path(), copy.path(), Wanted::Everything, &mut quiet).unwrap_err();
     assert!(refused.to_string().contains("not empty"), "{refused}");
     // as an interrupted copy is left
     std::fs::write(copy.path().join("BACKUP"), "interweave backup unfinished").unwrap();

@@ -14,6 +14,7 @@ fn at(incarnation: u64, number: u64) -> VersionStamp {
     VersionStamp {
         incarnation,
         number,
+        chain: number,
     }
 }
 

@@ -57,6 +57,86 @@ fn all_appends_that_wait_share_one_sync() {
 }
 
 #[test]
+fn a_log_that_has_lost_what_was_written_takes_nothing_more_and_says_why() {
+    let dir = scratch();
+    let calls = AtomicU64::new(0);
+    let store = open_with(
+        dir.path(),
+        Arc::new(move |file| match calls.fetch_add(1, SeqCst) {
+            1 => {
+                file.set_len(40)?;
+                Err(io::Error::from_raw_os_error(5))
+            }
+            _ => file.sync_data(),
+        }),
+    );
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    let refused = append_now(&store, vec![release(1, 1, Bytes::new())]).unwrap_err();
+    assert!(matches!(refused, StoreError::Damaged { .. }), "{refused}");
+    assert_eq!(store.stopped(), Some(refused));
+}
+
+#[test]
+fn a_panic_of_the_thread_that_writes_is_told_to_all_who_wait_and_who_come() {
+    let dir = scratch();
+    let calls = AtomicU64::new(0);
+    let store = open_with(
+        dir.path(),
+        Arc::new(move |file| match calls.fetch_add(1, SeqCst) {
+            1 => panic!("told by the test"),
+            _ => file.sync_data(),
+        }),
+    );
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    assert_eq!(store.stopped(), None);
+    let waiting: Vec<Answer> = (1..=3)
+        .map(|version| append(&store, vec![release(1, version, Bytes::new())], Synced))
+        .collect();
+    // answered, or let go at once: nobody waits for ever
+    for answer in waiting {
+        let answered = answer.recv();
+        assert!(!matches!(answered, Ok(Ok(()))), "{answered:?}");
+    }
+    let refused = append_now(&store, vec![release(1, 1, Bytes::new())]).unwrap_err();
+    assert!(
+        refused.to_string().contains("told by the test"),
+        "{refused}"
+    );
+    assert_eq!(store.stopped(), Some(refused.clone()));
+    assert_eq!(Box::new(store).close(true), Err(refused));
+    let (_, segments) = open(dir.path());
+    assert_eq!(segments.len(), 1);
+}
+
+#[test]
+fn a_panic_in_a_checkpoint_is_its_own_failure_and_the_next_is_made() {
+    let dir = scratch();
+    let calls = AtomicU64::new(0);
+    let options = Options {
+        sync_checkpoint: Arc::new(move |file| match calls.fetch_add(1, SeqCst) {
+            0 => panic!("told by the test"),
+            _ => file.sync_all(),
+        }),
+        ..small()
+    };
+    let (store, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 50))]).unwrap();
+    let refused = save(&store, 1, 1).unwrap_err();
+    assert!(
+        refused.to_string().contains("told by the test"),
+        "{refused}"
+    );
+    assert_eq!(store.stopped(), None);
+    assert_eq!(store.status().errors, 1);
+    save(&store, 1, 1).unwrap();
+    append_now(&store, vec![release(1, 2, diff(1, 2, 50))]).unwrap();
+    drop(store);
+    let (_, segments) = open(dir.path());
+    assert_eq!(crate::model::versions(&segments[0]), [1, 2]);
+}
+
+#[test]
 fn what_is_not_synced_costs_no_sync() {
     let dir = scratch();
     let (store, _) = open(dir.path());

@@ -56,6 +56,7 @@ fn appends_until_it_is_killed() {
                 let at = VersionStamp {
                     incarnation: 1,
                     number: version,
+                    chain: version,
                 };
                 drop(checkpoint(&store, id, at, next_diff(id, version)));
             }

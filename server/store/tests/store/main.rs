@@ -4,9 +4,11 @@
 mod backups;
 mod checkpoints;
 mod cuts;
+mod damage;
 mod failures;
 mod kill;
 mod model;
 mod ownership;
 mod power_loss;
 mod records;
+mod witness;

@@ -88,6 +88,7 @@ pub fn create(segment_id: u64, durable: Durability) -> Record {
 pub fn release(segment_id: u64, version: u64, diff: Bytes) -> Record {
     let release = LogRelease {
         version,
+        chain: version,
         session: [7; 16],
         sequence: version,
         fence: 1 << 32,
@@ -129,6 +130,7 @@ impl Model {
                 let stamp = VersionStamp {
                     incarnation,
                     number,
+                    chain: number,
                 };
                 vec![other(id, LogBody::Incarnation(stamp))]
             }

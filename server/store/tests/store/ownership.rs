@@ -55,13 +55,14 @@ fn an_older_owner_is_fenced_when_the_lock_has_failed() {
     let at = interweave_wire::protocol::VersionStamp {
         incarnation: 1,
         number: 1,
+        chain: 1,
     };
     let fenced = checkpoint(&older, 1, at, Bytes::new())
         .recv()
         .unwrap()
         .unwrap_err();
     assert!(matches!(fenced, StoreError::Fenced(_)));
-    assert!(older.status().fenced);
+    assert!(matches!(older.stopped(), Some(StoreError::Fenced(_))));
     assert!(matches!(
         Box::new(older).close(true),
         Err(StoreError::Fenced(_))

@@ -117,6 +117,7 @@ fn a_checkpoint_is_never_ahead_of_the_log_on_the_disk() {
     let at = VersionStamp {
         incarnation: 1,
         number: 1,
+        chain: 1,
     };
     checkpoint(&store, 1, at, Bytes::new())
         .recv()
@@ -182,6 +183,7 @@ fn save_some(store: &EmbeddedStore, model: &mut Model, random: &mut Random) {
     let at = VersionStamp {
         incarnation: model.segments[&id].incarnation,
         number: model.segments[&id].releases.len() as u64,
+        chain: model.segments[&id].releases.len() as u64,
     };
     // waited for, so that nothing changes while the hook copies the directory
     let saved = checkpoint(store, id, at, Bytes::new());

@@ -24,14 +24,14 @@ pub fn spans(bytes: &[u8]) -> Vec<Span> {
     let mark = word(bytes, 4);
     let mut spans = Vec::new();
     let mut start = 32;
-    while start + 20 <= bytes.len() && word(bytes, start) == mark {
+    while start + 24 <= bytes.len() && word(bytes, start) == mark {
         let length = word(bytes, start + 4) as usize;
         let header_bytes = word(bytes, start + 8);
-        let end = start + 20 + length;
+        let end = start + 24 + length;
         let span = Span {
             start,
-            header: start + 20,
-            body: start + 20 + (header_bytes & 0x3fff_ffff) as usize,
+            header: start + 24,
+            body: start + 24 + (header_bytes & 0x3fff_ffff) as usize,
             end,
             next: end.next_multiple_of(8),
             last: header_bytes >> 31 == 0,

@@ -69,7 +69,7 @@ impl Xdr for CoherenceModel {
 /// writer holds or is granted the lock, and the session then holds a reader lock at the server
 /// until RELEASE_READER, lease-bound like a writer's; deadline_ms (0: no waiting) bounds the wait:
 /// TIMED_OUT. Under every other model the server keeps nothing and RELEASE_READER is not sent.
-/// Version number 0 with incarnation 0 in `have` means: no copy.
+/// All zeros in `have` mean: no copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcquireReader {
     pub segment: u32,
@@ -289,13 +289,13 @@ impl Xdr for SerialsGranted {
 }
 
 /// One segment's part of a release: its diff is the next diff_bytes of the message's bulk; 0 bytes:
-/// nothing changed, the lock is given back and no version made. The diff must be from `base` to
-/// base + 1.
+/// nothing changed, the lock is given back and no version made. `base` is the version that the grant
+/// brought; the diff must be from base.number to base.number + 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleasePart {
     pub segment: u32,
     pub fence: u64,
-    pub base: u64,
+    pub base: VersionStamp,
     pub diff_bytes: u64,
 }
 
@@ -311,7 +311,7 @@ impl Xdr for ReleasePart {
         Ok(Self {
             segment: u32::decode(r)?,
             fence: u64::decode(r)?,
-            base: u64::decode(r)?,
+            base: VersionStamp::decode(r)?,
             diff_bytes: u64::decode(r)?,
         })
     }
@@ -337,7 +337,7 @@ impl Xdr for ReleaseWriter {
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             sequence: u64::decode(r)?,
-            parts: r.array(16, 28, |r| ReleasePart::decode(r))?,
+            parts: r.array(16, 44, |r| ReleasePart::decode(r))?,
         })
     }
 }
@@ -355,7 +355,7 @@ impl Xdr for WriterReleased {
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
-            versions: r.array(16, 16, |r| VersionStamp::decode(r))?,
+            versions: r.array(16, 24, |r| VersionStamp::decode(r))?,
         })
     }
 }

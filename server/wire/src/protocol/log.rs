@@ -92,9 +92,11 @@ impl Xdr for LogCreate {
     }
 }
 
+/// `chain` is that of the version [DIFF-10].
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRelease {
     pub version: u64,
+    pub chain: u64,
     pub session: SessionId,
     pub sequence: u64,
     pub fence: u64,
@@ -103,6 +105,7 @@ pub struct LogRelease {
 impl Xdr for LogRelease {
     fn encode(&self, out: &mut Vec<u8>) {
         self.version.encode(out);
+        self.chain.encode(out);
         xdr::put_fixed(&self.session, out);
         self.sequence.encode(out);
         self.fence.encode(out);
@@ -111,6 +114,7 @@ impl Xdr for LogRelease {
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             version: u64::decode(r)?,
+            chain: u64::decode(r)?,
             session: r.fixed::<16>()?,
             sequence: u64::decode(r)?,
             fence: u64::decode(r)?,
@@ -198,6 +202,7 @@ pub struct CommittedRelease {
     pub session: SessionId,
     pub sequence: u64,
     pub version: u64,
+    pub chain: u64,
 }
 
 impl Xdr for CommittedRelease {
@@ -205,6 +210,7 @@ impl Xdr for CommittedRelease {
         xdr::put_fixed(&self.session, out);
         self.sequence.encode(out);
         self.version.encode(out);
+        self.chain.encode(out);
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
@@ -212,6 +218,7 @@ impl Xdr for CommittedRelease {
             session: r.fixed::<16>()?,
             sequence: u64::decode(r)?,
             version: u64::decode(r)?,
+            chain: u64::decode(r)?,
         })
     }
 }
@@ -220,7 +227,7 @@ impl Xdr for CommittedRelease {
 /// CRC-32C of head and diff.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointHead {
-    /// "IWC1"
+    /// "IWC2"
     pub magic: [u8; 4],
     pub segment_id: u64,
     pub path: String,
@@ -260,7 +267,7 @@ impl Xdr for CheckpointHead {
             next_serial: u64::decode(r)?,
             fence: u64::decode(r)?,
             parent: u32::decode(r)?,
-            releases: r.array(1024, 32, |r| CommittedRelease::decode(r))?,
+            releases: r.array(1024, 40, |r| CommittedRelease::decode(r))?,
             diff_bytes: u64::decode(r)?,
         })
     }

@@ -10,6 +10,7 @@ pub const MAX_NAME: u32 = 255;
 pub const MAX_LISTED: u32 = 128;
 pub const MAX_DESCRIBED: u32 = 4096;
 pub const MAX_NAMES_DESCRIBED: u32 = 64;
+pub const MAX_CHAINS: u32 = 1024;
 
 /// UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4]
 pub type BlockName = String;
@@ -59,22 +60,26 @@ impl Xdr for Durability {
     }
 }
 
+/// Only the server computes `chain`; clients keep it with their copy and name it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionStamp {
     pub incarnation: u64,
     pub number: u64,
+    pub chain: u64,
 }
 
 impl Xdr for VersionStamp {
     fn encode(&self, out: &mut Vec<u8>) {
         self.incarnation.encode(out);
         self.number.encode(out);
+        self.chain.encode(out);
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             incarnation: u64::decode(r)?,
             number: u64::decode(r)?,
+            chain: u64::decode(r)?,
         })
     }
 }
@@ -263,7 +268,7 @@ impl Xdr for SegmentList {
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
-            segments: r.array(128, 64, |r| SegmentInfo::decode(r))?,
+            segments: r.array(128, 72, |r| SegmentInfo::decode(r))?,
             more: bool::decode(r)?,
         })
     }

@@ -5,8 +5,8 @@
 #[allow(unused_imports)]
 use super::xdr::{self, Reader, Xdr, XdrError};
 
-pub const PROTOCOL_VERSION_MIN: u32 = 1;
-pub const PROTOCOL_VERSION_MAX: u32 = 1;
+pub const PROTOCOL_VERSION_MIN: u32 = 2;
+pub const PROTOCOL_VERSION_MAX: u32 = 2;
 pub const MAX_CONTROL_BYTES: u32 = 65536;
 pub const MAX_CHUNK_BYTES: u32 = 262144;
 pub const MAX_OPEN_STREAMS: u32 = 64;

@@ -117,7 +117,7 @@ structs! {
     Cancel { stream }
     Unimplemented { type_ }
     ErrorReply { code text }
-    VersionStamp { incarnation number }
+    VersionStamp { incarnation number chain }
     OpenSegment { path create read_only durable quota_bytes }
     SegmentOpened { segment created newest durable quota_bytes block_count wire_bytes }
     CloseSegment { segment }
@@ -157,7 +157,7 @@ structs! {
     ArrayBody { element count }
     UnionBody { discriminant discriminant_type arms otherwise }
     SequenceBody { element bound }
-    CommittedRelease { session sequence version }
+    CommittedRelease { session sequence version chain }
     CheckpointHead { magic segment_id path durable quota_bytes at next_serial fence parent
         releases diff_bytes }
 }

@@ -23,7 +23,7 @@ export const coherenceModel: xdr.Codec<CoherenceModel> = xdr.enumeration<Coheren
  * writer holds or is granted the lock, and the session then holds a reader lock at the server
  * until RELEASE_READER, lease-bound like a writer's; deadline_ms (0: no waiting) bounds the wait:
  * TIMED_OUT. Under every other model the server keeps nothing and RELEASE_READER is not sent.
- * Version number 0 with incarnation 0 in `have` means: no copy. */
+ * All zeros in `have` mean: no copy. */
 export interface AcquireReader {
   segment: number;
   have: VersionStamp;
@@ -135,18 +135,18 @@ export const serialsGranted: xdr.Codec<SerialsGranted> = xdr.struct<SerialsGrant
 });
 
 /* One segment's part of a release: its diff is the next diff_bytes of the message's bulk; 0 bytes:
- * nothing changed, the lock is given back and no version made. The diff must be from `base` to
- * base + 1. */
+ * nothing changed, the lock is given back and no version made. `base` is the version that the grant
+ * brought; the diff must be from base.number to base.number + 1. */
 export interface ReleasePart {
   segment: number;
   fence: bigint;
-  base: bigint;
+  base: VersionStamp;
   diff_bytes: bigint;
 }
 export const releasePart: xdr.Codec<ReleasePart> = xdr.struct<ReleasePart>({
   segment: xdr.u32,
   fence: xdr.u64,
-  base: xdr.u64,
+  base: versionStamp,
   diff_bytes: xdr.u64,
 });
 
@@ -161,7 +161,7 @@ export interface ReleaseWriter {
 }
 export const releaseWriter: xdr.Codec<ReleaseWriter> = xdr.struct<ReleaseWriter>({
   sequence: xdr.u64,
-  parts: xdr.array(16, 28, releasePart),
+  parts: xdr.array(16, 44, releasePart),
 });
 
 /* Sent when the release is as durable as the segment asks. One version a part, in order. */
@@ -169,7 +169,7 @@ export interface WriterReleased {
   versions: VersionStamp[];
 }
 export const writerReleased: xdr.Codec<WriterReleased> = xdr.struct<WriterReleased>({
-  versions: xdr.array(16, 16, versionStamp),
+  versions: xdr.array(16, 24, versionStamp),
 });
 
 /* Gives the lock back without a change; answered DONE, also when the lock was lost already. */

@@ -33,14 +33,17 @@ export const logCreate: xdr.Codec<LogCreate> = xdr.struct<LogCreate>({
   incarnation: xdr.u64,
 });
 
+/* `chain` is that of the version [DIFF-10]. */
 export interface LogRelease {
   version: bigint;
+  chain: bigint;
   session: SessionId;
   sequence: bigint;
   fence: bigint;
 }
 export const logRelease: xdr.Codec<LogRelease> = xdr.struct<LogRelease>({
   version: xdr.u64,
+  chain: xdr.u64,
   session: sessionId,
   sequence: xdr.u64,
   fence: xdr.u64,
@@ -82,17 +85,19 @@ export interface CommittedRelease {
   session: SessionId;
   sequence: bigint;
   version: bigint;
+  chain: bigint;
 }
 export const committedRelease: xdr.Codec<CommittedRelease> = xdr.struct<CommittedRelease>({
   session: sessionId,
   sequence: xdr.u64,
   version: xdr.u64,
+  chain: xdr.u64,
 });
 
 /* The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
  * CRC-32C of head and diff. */
 export interface CheckpointHead {
-  /* "IWC1" */
+  /* "IWC2" */
   magic: Uint8Array;
   segment_id: bigint;
   path: string;
@@ -115,6 +120,6 @@ export const checkpointHead: xdr.Codec<CheckpointHead> = xdr.struct<CheckpointHe
   next_serial: xdr.u64,
   fence: xdr.u64,
   parent: xdr.u32,
-  releases: xdr.array(1024, 32, committedRelease),
+  releases: xdr.array(1024, 40, committedRelease),
   diff_bytes: xdr.u64,
 });

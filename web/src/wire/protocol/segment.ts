@@ -6,6 +6,7 @@ export const MAX_NAME = 255;
 export const MAX_LISTED = 128;
 export const MAX_DESCRIBED = 4096;
 export const MAX_NAMES_DESCRIBED = 64;
+export const MAX_CHAINS = 1024;
 
 /* UTF-8, not empty, not beginning with a digit, without '#' and control characters [SEG-4] */
 export type BlockName = string;
@@ -22,13 +23,16 @@ export const Durability = {
 export type Durability = (typeof Durability)[keyof typeof Durability];
 export const durability: xdr.Codec<Durability> = xdr.enumeration<Durability>(Durability);
 
+/* Only the server computes `chain`; clients keep it with their copy and name it. */
 export interface VersionStamp {
   incarnation: bigint;
   number: bigint;
+  chain: bigint;
 }
 export const versionStamp: xdr.Codec<VersionStamp> = xdr.struct<VersionStamp>({
   incarnation: xdr.u64,
   number: xdr.u64,
+  chain: xdr.u64,
 });
 
 /* [SEG-2] Opens the segment; creates it when `create` is set and it does not exist, with the given
@@ -126,7 +130,7 @@ export interface SegmentList {
   more: boolean;
 }
 export const segmentList: xdr.Codec<SegmentList> = xdr.struct<SegmentList>({
-  segments: xdr.array(128, 64, segmentInfo),
+  segments: xdr.array(128, 72, segmentInfo),
   more: xdr.bool,
 });
 

@@ -1,0 +1,190 @@
+//! [LOG-15]: what was acknowledged at the log's end is told apart from a torn end.
+
+use std::path::{Path, PathBuf};
+
+use interweave_store::{verify, RecoveredSegment, SegmentStore};
+use interweave_wire::protocol::Durability::Synced;
+
+use crate::model::{append_now, close, create, diff, open, release, scratch, versions};
+use crate::records::{copy_dir, files, logs, spans, Span};
+
+/// Three segments with a release each, all acknowledged; the process was killed.
+fn killed() -> tempfile::TempDir {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    append_now(&store, vec![create(3, Synced)]).unwrap();
+    for id in 1..=3 {
+        append_now(&store, vec![release(id, 1, diff(id, 1, 100))]).unwrap();
+    }
+    append_now(&store, vec![release(2, 2, diff(2, 2, 100))]).unwrap();
+    drop(store);
+    dir
+}
+
+fn newest(dir: &Path) -> PathBuf {
+    logs(dir).pop().unwrap()
+}
+
+fn damaged(segments: &[RecoveredSegment]) -> Vec<u64> {
+    let damaged = segments.iter().filter(|s| s.damage.is_some());
+    damaged.map(|s| s.segment_id).collect()
+}
+
+/// `change` is made to a copy of the store; the segments that are then stopped, at this start and at
+/// the next.
+fn stopped(from: &Path, change: impl FnOnce(&Path, &mut Vec<u8>, &[Span])) -> Vec<u64> {
+    let to = scratch();
+    copy_dir(from, to.path());
+    let path = newest(to.path());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let spans = spans(&bytes);
+    change(to.path(), &mut bytes, &spans);
+    if path.exists() {
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let (store, segments) = open(to.path());
+    let status = store.status();
+    assert!(
+        status.lost_bytes > 0 && status.torn_bytes == 0,
+        "{status:?}"
+    );
+    assert!(!status.damage.is_empty());
+    let first = damaged(&segments);
+    drop(store);
+    for _ in 0..2 {
+        let (_, segments) = open(to.path());
+        assert_eq!(damaged(&segments), first, "at the next start");
+        for segment in segments.iter().filter(|s| s.damage.is_none()) {
+            let expected: &[u64] = if segment.segment_id == 2 {
+                &[1, 2]
+            } else {
+                &[1]
+            };
+            assert_eq!(versions(segment), expected);
+        }
+    }
+    first
+}
+
+#[test]
+fn log_15_a_changed_bit_in_the_last_record_is_damage_of_its_segment() {
+    let dir = killed();
+    let bytes = std::fs::read(newest(dir.path())).unwrap();
+    let last = *spans(&bytes).last().unwrap();
+    for at in last.start..last.end {
+        let ids = stopped(dir.path(), |_, bytes, _| bytes[at] ^= 1 << (at % 8));
+        assert_eq!(ids, [2], "byte {}", at - last.start);
+    }
+}
+
+#[test]
+fn log_15_a_tail_that_is_cut_or_zeroed_is_damage_of_the_segments_that_were_there() {
+    let dir = killed();
+    for (records, ids) in [(1, vec![2]), (2, vec![2, 3]), (4, vec![1, 2, 3])] {
+        let cut = stopped(dir.path(), |_, bytes, spans| {
+            bytes.truncate(spans[spans.len() - records].start);
+        });
+        assert_eq!(cut, ids);
+        let zeroed = stopped(dir.path(), |_, bytes, spans| {
+            bytes[spans[spans.len() - records].start..].fill(0);
+        });
+        assert_eq!(zeroed, ids);
+    }
+    let cut = stopped(dir.path(), |_, bytes, spans| {
+        bytes.truncate(spans.last().unwrap().body + 7);
+    });
+    assert_eq!(cut, [2], "the header is left");
+}
+
+#[test]
+fn log_15_a_newest_file_that_is_deleted_or_whose_head_is_damaged_is_damage() {
+    let dir = killed();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(1, 2, diff(1, 2, 100))]).unwrap();
+    append_now(&store, vec![release(3, 2, diff(3, 2, 100))]).unwrap();
+    drop(store);
+    let ids = stopped(dir.path(), |dir, _, _| {
+        std::fs::remove_file(newest(dir)).unwrap();
+    });
+    assert_eq!(ids, [1, 3]);
+    let ids = stopped(dir.path(), |_, bytes, _| bytes[9] ^= 4);
+    assert_eq!(ids, [1, 3]);
+}
+
+#[test]
+fn log_15_the_end_of_a_store_that_was_stopped_cleanly_is_witnessed_too() {
+    let dir = killed();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(2, 3, diff(2, 3, 100))]).unwrap();
+    close(store);
+    let mark = |bytes: &mut Vec<u8>, spans: &[Span]| bytes[spans.last().unwrap().start + 4] ^= 1;
+    let to = scratch();
+    copy_dir(dir.path(), to.path());
+    let path = newest(to.path());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let spans = spans(&bytes);
+    mark(&mut bytes, &spans);
+    std::fs::write(&path, bytes).unwrap();
+    let (_, segments) = open(to.path());
+    assert!(damaged(&segments).is_empty(), "nobody has lost anything");
+    assert!(segments.iter().all(|segment| !segment.clean));
+    assert_eq!(versions(&segments[1]), [1, 2, 3]);
+}
+
+#[test]
+fn log_15_without_a_witness_the_end_is_torn_and_its_bytes_are_told() {
+    let dir = killed();
+    for witness in files(dir.path(), ".iww") {
+        std::fs::remove_file(witness).unwrap();
+    }
+    let path = newest(dir.path());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = *spans(&bytes).last().unwrap();
+    bytes[last.body + 9] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let torn = (last.end - last.start) as u64;
+    assert_eq!(verify(dir.path()).unwrap().torn_bytes, torn);
+    let (store, segments) = open(dir.path());
+    assert_eq!(store.status().torn_bytes, torn);
+    assert!(damaged(&segments).is_empty());
+    assert_eq!(versions(&segments[1]), [1]);
+}
+
+#[test]
+fn log_15_an_earlier_state_of_all_files_is_whole() {
+    let dir = killed();
+    let earlier = scratch();
+    copy_dir(dir.path(), earlier.path());
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(2, 3, diff(2, 3, 100))]).unwrap();
+    drop(store);
+    let (_, segments) = open(earlier.path());
+    assert!(damaged(&segments).is_empty());
+    assert_eq!(versions(&segments[1]), [1, 2]);
+}
+
+#[test]
+fn log_15_an_older_state_of_the_newest_file_alone_is_damage() {
+    let dir = killed();
+    let old = std::fs::read(newest(dir.path())).unwrap();
+    let ids = stopped(dir.path(), |_, bytes, spans| {
+        let last = spans.last().unwrap();
+        let mut older = old.clone();
+        older[last.start..].fill(0);
+        *bytes = older;
+    });
+    assert_eq!(ids, [2]);
+}
+
+#[test]
+fn log_15_witnesses_of_files_that_are_not_the_newest_go() {
+    let dir = killed();
+    let (store, _) = open(dir.path());
+    for version in 3..40 {
+        append_now(&store, vec![release(2, version, diff(2, version, 3000))]).unwrap();
+    }
+    drop(store);
+    assert!(logs(dir.path()).len() > 3);
+    assert_eq!(files(dir.path(), ".iww").len(), 1);
+}
