@@ -2,6 +2,7 @@
 
 mod clients;
 mod crash;
+mod damage;
 mod faults;
 mod full;
 mod hostile;
