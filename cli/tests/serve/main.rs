@@ -7,6 +7,7 @@ mod faults;
 mod full;
 mod hostile;
 mod limits;
+mod log_end;
 mod server;
 mod sharing;
 mod web;
