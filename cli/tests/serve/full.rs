@@ -120,7 +120,10 @@ fn a_full_disk_refuses_writes_and_serves_reads_also_after_a_kill_and_goes_on_by_
     let (status, health) = server.get("/healthz", "localhost");
     assert!(status.contains("503"), "{status}");
     assert!(health.contains("store full: reads go on"), "{health}");
-    assert!(health.contains("\"why\":\"writing"), "{health}");
+    assert!(
+        health.contains("\"why\":\"no space is left: writing"),
+        "{health}"
+    );
     for _ in 0..2 {
         let reader = Writer::of(&server, "/numbers");
         assert_eq!(value(&reader.copy), Some(written));

@@ -8,6 +8,7 @@ mod flood;
 mod full;
 mod hostile;
 mod limits;
+mod log_end;
 mod server;
 mod sharing;
 mod unix;

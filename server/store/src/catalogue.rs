@@ -304,7 +304,7 @@ mod tests {
             let listed = read(dir.path());
             let cut = bit / 8 == whole.len() - 1;
             assert_eq!(listed.whole, cut, "bit {bit}");
-            assert!(listed.entries.len() >= 1, "bit {bit}");
+            assert!(!listed.entries.is_empty(), "bit {bit}");
             for (id, found) in &listed.entries {
                 assert_eq!(all[*id as usize - 1].1.as_ref(), Some(found), "bit {bit}");
             }
