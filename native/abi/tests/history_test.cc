@@ -141,25 +141,44 @@ TEST(History, Coh11AnEarlierStateOfTheStoreThatWasCopiedBackReplacesTheCopy) {
   server.start();
   ASSERT_TRUE(server.good());
 
-  // The server is behind the copy, of the same incarnation.
-  ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
-  EXPECT_EQ(IW_version(segment), 2u);
-  EXPECT_EQ(numbers[0], 2);
-  ASSERT_EQ(IW_rl_release(segment), 0);
-  server.kill();
-  copy_store(saved.path(), store.path());
-  server.start();
-  ASSERT_TRUE(server.good());
-  release_with(segment, numbers, 40);
-  ASSERT_EQ(IW_version(segment), 3u);
-  server.kill();
-  copy_store(saved.path(), store.path());
-  server.start();
-  ASSERT_TRUE(server.good());
   Agent other;
   ASSERT_EQ(other.tell("open " + server.url("/restored")), "ok");
   ASSERT_EQ(other.tell("add numbers 0 1"), "ok");
   expect_replaced(segment, numbers, 3);
+  EXPECT_EQ(IW_close_segment(segment), 0);
+}
+
+// The server is behind the copy, of the same incarnation.
+TEST(History, Lost1ACopyAheadOfAStoreThatWasCopiedBackIsLostUntilItIsReopened) {
+  const TemporaryDirectory store;
+  const TemporaryDirectory saved;
+  Server server({"--store", store.path()});
+  ASSERT_TRUE(server.good());
+  const IW_handle_t segment = IW_open_segment(server.url("/restored").c_str());
+  ASSERT_NE(segment, nullptr) << IW_strerror();
+  int* const numbers = begin(segment);
+  release_with(segment, numbers, 2);
+  server.kill();
+  copy_store(store.path(), saved.path());
+  server.start();
+  ASSERT_TRUE(server.good());
+  release_with(segment, numbers, 30);
+  server.kill();
+  copy_store(saved.path(), store.path());
+  server.start();
+  ASSERT_TRUE(server.good());
+
+  EXPECT_EQ(IW_rl_acquire(segment), IW_ESEGMENT_LOST);
+  EXPECT_EQ(numbers[0], 30) << "what was lost can still be read";
+  const IW_handle_t again = IW_open_segment(server.url("/restored").c_str());
+  ASSERT_NE(again, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_rl_acquire(again), 0) << IW_strerror();
+  EXPECT_EQ(IW_version(again), 2u);
+  const auto* const restored = static_cast<const int*>(IW_next_block(again, nullptr));
+  ASSERT_NE(restored, nullptr);
+  EXPECT_EQ(restored[0], 2);
+  EXPECT_EQ(IW_rl_release(again), 0);
+  EXPECT_EQ(IW_close_segment(again), 0);
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
