@@ -17,6 +17,7 @@ class Case:
     name: str
     seconds: float
     outcome: str  # passed, failed, skipped
+    text: str = ""  # of a failed one, what it printed
 
 
 def read(folder):
@@ -45,9 +46,10 @@ def read_junit(stage, path):
                for word, own, ms in GOOGLETEST_LINE.findall(case.findtext("system-out") or "")]
         if len(own) > 1:
             yield from own
-        # A program that crashed, or ran out of time, failed as a whole, whatever its cases said.
-        if len(own) < 2 or outcome == "failed" and all(one.outcome != "failed" for one in own):
-            yield Case(stage, name, seconds, outcome)
+        # A program may crash, or run out of time, whatever its cases said: that is one failure more.
+        text = case.findtext("system-out") or case.findtext("failure") or ""
+        if len(own) < 2 or outcome == "failed":
+            yield Case(stage, name, seconds, outcome, text if outcome == "failed" else "")
 
 
 def junit_outcome(case):
@@ -81,8 +83,13 @@ CARGO_LINE = re.compile(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. (?P<out
                         r"(?: <(?P<seconds>[0-9.]+)s>)?")
 
 
+CARGO_OUTPUT = re.compile(r"^---- (\S+) stdout ----\n(.*?)(?=^----|^failures:)", re.M | re.S)
+
+
 def read_cargo(stage, path):
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    text = path.read_text(encoding="utf-8", errors="replace")
+    printed = dict(CARGO_OUTPUT.findall(text))
+    for line in text.splitlines():
         if found := CARGO_LINE.match(line):
             outcome = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}[found["outcome"]]
-            yield Case(stage, found["name"], float(found["seconds"] or 0), outcome)
+            yield Case(stage, found["name"], float(found["seconds"] or 0), outcome, printed.get(found["name"], ""))

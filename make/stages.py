@@ -8,12 +8,12 @@ import dataclasses
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import case_results
 
 HEARTBEAT_S = 60
+SHOWN_LINES = 150
 
 
 @dataclasses.dataclass
@@ -120,9 +120,8 @@ class Runner:
                 (f", {len(skipped)} of them skipped" if skipped else ""))
         else:
             self.failed.append((name, run.log))
-            say(f"{name}: FAILED after {seconds:.0f} s; its log:")
-            sys.stdout.write(run.log.read_text(encoding="utf-8", errors="replace"))
-            sys.stdout.flush()
+            say(f"{name}: FAILED after {seconds:.0f} s; its whole log is {run.log}")
+            show_failure(run.log, cases)
             if not any(case.outcome == "failed" for case in cases):
                 cases.append(case_results.Case(name, name, seconds, "failed"))
         self.cases += cases or [case_results.Case(name, name, seconds, "passed")]
@@ -141,6 +140,18 @@ class Runner:
                 os.killpg(run.process.pid, signal.SIGKILL)
                 run.process.wait()
             self.failed.append((run.stage.name, run.log))
+
+
+def show_failure(log, cases):
+    """What the failed cases printed, and the log's end."""
+    for case in cases:
+        if case.outcome == "failed" and case.text:
+            print(f"-- {case.name}:", *last_lines(case.text), sep="\n")
+    print("-- the end of the log:", *last_lines(log.read_text(encoding="utf-8", errors="replace")), sep="\n", flush=True)
+
+
+def last_lines(text):
+    return text.splitlines()[-SHOWN_LINES:]
 
 
 def say(*words):
