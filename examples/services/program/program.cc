@@ -61,8 +61,10 @@ void Arguments::expect_words(std::size_t count, const char* missing) const {
 
 Misuse no_command(const Arguments& arguments) {
   if (arguments.words().empty()) return {"which command?"};
-  // Not char* + string&&, of which GCC 12 warns wrongly.
-  return {std::string("'") + arguments.command() + "' is not a command"};
+  std::string text = "'";  // not in one expression, of which GCC 12 warns wrongly
+  text += arguments.command();
+  text += "' is not a command";
+  return {std::move(text)};
 }
 
 int run(const Program& program, int argc, char** argv) {
