@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <string_view>
+#include <utility>
 
 #include "command_line/arguments.h"
 
