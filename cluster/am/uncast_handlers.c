@@ -1,4 +1,5 @@
-/* Handlers as programs in C give them, without a cast; compiled with wrong pointer types as errors. */
+/* Handlers as programs in C give them, without a cast; compiled with wrong pointer types as errors.
+ */
 #include <interweave/am.h>
 
 static void on_words(void* token, int first, int second) {

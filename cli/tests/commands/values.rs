@@ -123,11 +123,12 @@ fn show_declares_types_as_an_x_file_does() {
 
 /// A segment /deep of `struct nest { nest inner<>; }`, so many within one another.
 fn make_nests(client: &mut Client, depth: u64) {
-    let record = TypeBody::Record(vec![field("inner", 65)]);
+    // A sequence may name a later type, which a struct may not embed.
     let sequence = TypeBody::Sequence(SequenceBody {
-        element: 64,
+        element: 65,
         bound: 0,
     });
+    let record = TypeBody::Record(vec![field("inner", 64)]);
     let descriptor = |serial, name: &str, body| TypeDescriptor {
         serial,
         name: name.into(),
@@ -135,7 +136,7 @@ fn make_nests(client: &mut Client, depth: u64) {
         predecessor: 0,
         body,
     };
-    let bodies = vec![descriptor(64, "nest", record), descriptor(65, "", sequence)];
+    let bodies = vec![descriptor(64, "", sequence), descriptor(65, "nest", record)];
     let mut types = TypeTable::new();
     let sealed = types.seal(bodies).expect("types");
     types.extend(sealed).expect("types of the table");
@@ -157,7 +158,7 @@ fn make_nests(client: &mut Client, depth: u64) {
         .iter()
         .for_each(|ty| diff.add_type(&ty.descriptor));
     for (index, &serial) in serials.iter().enumerate() {
-        diff.add_block(serial, 64, 1, if index == 0 { "head" } else { "" });
+        diff.add_block(serial, 65, 1, if index == 0 { "head" } else { "" });
     }
     for pair in serials.windows(2) {
         let inner = Pointer {
