@@ -187,15 +187,16 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
   "log-record"(vector) {
     const bytes = bytesOf(vector);
     const view = new DataView(bytes.buffer);
-    const header = bytes.subarray(20, 20 + (view.getUint32(8) & 0x3fffffff));
+    const headBytes = 24;
+    const header = bytes.subarray(headBytes, headBytes + (view.getUint32(8) & 0x3fffffff));
     const decoded = decoding("header", () => fromBytes(protocol.logHeader, header));
     const { body, ...rest } = shown(decoded) as { body: object };
     const kind = nameIn(protocol.LogKind, decoded.body.kind);
     const written = toBytes(protocol.logHeader, decoded);
     const again = Buffer.concat([
-      bytes.subarray(0, 20),
+      bytes.subarray(0, headBytes),
       written,
-      bytes.subarray(20 + written.length),
+      bytes.subarray(headBytes + written.length),
     ]);
     return [{ ...vector.meaning, header: { ...rest, body: { ...body, kind } } }, again];
   },

@@ -41,10 +41,18 @@ void at(Point point, const Options& options, const StopSignal& stop) {
   if (stop.requested()) throw Interrupted();
 }
 
+// Waits for input or a request to stop; whether there may be a line. Looking at the request and
+// then reading would miss a Ctrl-C that comes between the two.
+bool wait_for_line(const StopSignal& stop) {
+  command_line::wait_readable(STDIN_FILENO, stop.fd(), -1, -1);
+  return !stop.requested();
+}
+
 // One appointment a line. False: a line was refused.
 bool add_lines(const Options& options, const StopSignal& stop, SharedCalendar& calendar) {
   bool all_added = true;
-  for (std::string line; !stop.requested() && std::getline(std::cin, line);) {
+  std::setvbuf(stdin, nullptr, _IONBF, 0);  // a line in a buffer would not wake who waits for input
+  for (std::string line; wait_for_line(stop) && std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string start, hours, title;
     words >> start >> hours >> std::ws;
