@@ -10,8 +10,11 @@ const HEAD: &[u8] = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade
 
 pub fn run(data: &[u8]) {
     let answers = net::http_in_memory(&[HEAD, data].concat());
-    let end = answers.windows(4).position(|part| part == b"\r\n\r\n");
-    let end = end.expect("the head of the answer");
+    // Who leaves before the answer gets none.
+    let Some(end) = answers.windows(4).position(|part| part == b"\r\n\r\n") else {
+        assert!(answers.is_empty(), "half a head");
+        return;
+    };
     assert!(
         answers.starts_with(b"HTTP/1.1 101"),
         "a WebSocket is opened"
