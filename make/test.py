@@ -76,7 +76,8 @@ def with_what_it_needs(stage):
 
 def report(runner, seconds):
     print()
-    for case in sorted(runner.cases, key=lambda case: -case.seconds)[:SLOWEST]:
+    slow = [case for case in runner.cases if case.seconds >= 0.5]
+    for case in sorted(slow, key=lambda case: -case.seconds)[:SLOWEST]:
         print(f"{case.seconds:7.1f} s  {case.stage}: {case.name}")
     for case in runner.cases:
         if case.outcome == "skipped":
