@@ -12,7 +12,7 @@ cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_EXAMPLES=OFF -D
   -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_PRECOMPILE=OFF \
   -DIW_SANITIZE=address,undefined -DIW_RELEASE_FLAGS="-O1 -DNDEBUG -g1" >"$folder/configure.log" 2>&1 ||
   { cat "$folder/configure.log"; exit 1; }
-cmake --build "$folder" --parallel "$JOBS" --target tests -- --quiet
+cmake --build "$folder" --parallel "$JOBS" --target all tests -- --quiet
 ctest --test-dir "$folder" --label-exclude deep --output-on-failure --no-tests=error --timeout 900 \
   --parallel $((JOBS + 1)) --output-junit "$results/ctest.xml" \
   --test-output-size-passed 50000000 --test-output-size-failed 50000000
