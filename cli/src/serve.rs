@@ -37,8 +37,8 @@ pub struct Serve {
     /// this server may always ask
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<Origin>,
-    /// Whose processes the Unix sockets admit: those of the user who runs the server, and root's, or
-    /// all. TCP on this host admits every local user
+    /// The users that the Unix sockets admit: the one who runs the server and root, or all.
+    /// TCP on this host admits every local user
     #[arg(long, value_enum, default_value_t = Peers::Own)]
     unix_socket: Peers,
     /// The directory that keeps segments, or `memory` [default: $XDG_DATA_HOME/interweave or

@@ -42,12 +42,12 @@ impl View {
         }
     }
 
-    /// What is to be said about values that were not shown whole.
+    /// A warning about values that were not shown whole.
     pub fn remark(&self) -> Option<String> {
         self.nesting.was_cut.get().then(|| {
             format!(
                 "values more than {MAX_OWNED_DEPTH} deep in others are shown as the MIP where they \
-                 are; `interweave show MIP` goes on from there"
+                 are; `interweave show MIP` continues from there"
             )
         })
     }

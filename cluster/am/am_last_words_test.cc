@@ -1,4 +1,4 @@
-// What has arrived from a process is handled also when that has ended meanwhile.
+// A message that has arrived is handled although its sender has ended meanwhile.
 #include <atomic>
 #include <thread>
 

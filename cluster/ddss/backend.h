@@ -18,7 +18,7 @@ enum class Hold : std::uint32_t { exclusive, shared };
 // What a get asks for.
 enum class Which : std::uint32_t { current, if_newer, exactly };
 
-// What is done at once to a word: `value` is added, or put in the place of `expected`.
+// An atomic change of a word: `value` is added, or replaces `expected`.
 struct Atomic {
   bool is_swap = false;
   std::uint64_t value = 0;

@@ -325,8 +325,8 @@ TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {
   EXPECT_EQ(tell(patient, "r"), 0);
 }
 
-// Who is inside the lock, noted by each worker in memory that is not of DDSS. What one that is to
-// be killed left there does not count.
+// Each worker notes that it is inside the lock, in memory outside of DDSS. The note of a worker
+// that is to be killed does not count.
 struct Witness {
   enum Hold : int { none, shared, exclusive };
   static constexpr std::size_t size = 4096;

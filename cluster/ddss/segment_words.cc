@@ -39,7 +39,7 @@ int Segment::barrier(int count) {
   return await_count((before / each + 1) * each);
 }
 
-// Who waits no longer counts himself out, unless the last has come meanwhile.
+// A process that stops waiting counts itself out, unless the last one has come meanwhile.
 int Segment::await_count(std::uint64_t count) {
   Patience patience(data_);
   for (;;) {

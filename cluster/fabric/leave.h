@@ -1,7 +1,7 @@
-// For how long the service leaves a worker that is polled to those who poll it: shortly at first,
-// so that a call now and then does not keep others from their answers; twice as long each time that
-// the worker has been polled again meanwhile. Who polls all the time answers, too, and is not
-// disturbed.
+// The time for which the service leaves a polled worker to the threads that poll it. It is short at
+// first, so that an occasional call does not delay the answers to others. It doubles each time the
+// worker has been polled again meanwhile. A thread that polls all the time answers requests itself,
+// and the service does not disturb it.
 //
 // Time is an argument.
 #pragma once
