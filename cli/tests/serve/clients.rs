@@ -3,7 +3,7 @@
 use crate::server::Server;
 use bytes::Bytes;
 use interweave_server::client::{Client, ClientError, Copy, Greeting, OpenOptions, WriterLock};
-use interweave_wire::protocol::{Durability, Primitive, SessionId};
+use interweave_wire::protocol::{Durability, ErrorCode, Primitive, SessionId};
 use interweave_wire::{varint, DiffBuilder};
 use std::time::Duration;
 
@@ -50,7 +50,8 @@ pub fn all_equal(copy: &Copy, lock: &WriterLock, count: u64, value: i32) -> Byte
     diff.finish()
 }
 
-/// Lock, change, release; the new version.
+/// Lock, change, release; the new version. A full store leaves the lock with its holder, who gives it
+/// back here.
 pub fn write(
     client: &mut Client,
     copy: &mut Copy,
@@ -60,7 +61,13 @@ pub fn write(
 ) -> Result<u64, ClientError> {
     let lock = copy.lock(client, PATIENT, sequence)?;
     let diff = all_equal(copy, &lock, count, value);
-    Ok(copy.release(client, &lock, diff)?.number)
+    let released = copy.release(client, &lock, diff);
+    if let Err(error) = &released {
+        if error.code() == Some(ErrorCode::StoreFull) {
+            copy.abort(client, &lock)?;
+        }
+    }
+    Ok(released?.number)
 }
 
 /// The value that all ints have; None: there is no block. A mixture is torn.
