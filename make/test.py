@@ -18,8 +18,8 @@ import stages
 from stages import Stage
 
 SLOWEST = 20
-# Most stages wait for processes as long as they compute, so that a few more than there are processors fit.
-OVERBOOKED = 1.3
+# Most stages wait for processes as long as they compute: so many times the processors' number may be busy.
+OVERBOOKED = 1.8
 
 QUICK = [
     Stage("fetch", ["make/fetch.sh"], cores=0.2),
