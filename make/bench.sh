@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . make/toolchain.sh
 make/build.sh
 cmake -S . -B "$BUILD/release" -DIW_BENCH=ON >/dev/null
-cmake --build "$BUILD/release" --parallel "$JOBS" "${quiet_ninja[@]}"
+cmake --build "$BUILD/release" --parallel "$JOBS" -- "${quiet_ninja[@]}"
 export IW_PROGRAM="$PWD/target/release/interweave"
 export BENCH_RESULTS="$PWD/bench/results"
 begun=

@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
 what=${1:-all}
 release=$BUILD/release
 program=$PWD/target/release/interweave
+idl_compiler=$PWD/target/release/interweave-idl
 
 options=()
 program_wanted=yes
@@ -46,20 +47,43 @@ case $what in
 esac
 [ "${CI:-}" != true ] || options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
 
-build_program() {
-  phase "the interweave program, with cargo"
+# The compiler of .x files first and alone: it is all that the other build needs of cargo, and takes seconds.
+build_idl_compiler() {
   make/cargo_dependencies.sh restore
-  cargo build --release "${quiet_cargo[@]}" --locked -p interweave-cli --bin interweave
+  cargo build --release --quiet --locked -p interweave-idl --bin interweave-idl
+}
+
+build_program() {
+  cargo build --release --quiet --locked -p interweave-cli --bin interweave
   make/cargo_dependencies.sh save
 }
 
 configure() {
   mkdir -p "$release"
-  cmake -S . -B "$release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_PROGRAM="$program" "${options[@]}" \
+  cmake -S . -B "$release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_PROGRAM="$program" \
+    -DIW_IDL="$idl_compiler;data" "${options[@]}" \
     >"$release/configure.log" 2>&1 || { cat "$release/configure.log"; return 1; }
 }
 
-[ -z "$program_wanted" ] || build_program
-phase "programs in C, C++ and Fortran (${targets[*]}), with CMake"
-configure
-cmake --build "$release" --parallel "$JOBS" --target "${targets[@]}" "${quiet_ninja[@]}"
+ninja=(ninja -C "$release" -j "$JOBS" "${quiet_ninja[@]}" "${targets[@]}")
+native_phase="programs in C, C++ and Fortran (${targets[*]}), with CMake"
+if [ -z "$program_wanted" ]; then
+  phase "$native_phase"
+  configure
+  "${ninja[@]}"
+  exit
+fi
+phase "the interweave program, with cargo; beside it $native_phase"
+configure &
+configuring=$!
+build_idl_compiler
+wait "$configuring"
+
+# Side by side, because cargo alone leaves a processor idle where crates wait for each other. For the same
+# reason cargo goes first. Of two progress bars only ninja's is shown.
+nice "${ninja[@]}" &
+natives=$!
+trap 'kill "$natives" && wait "$natives"' EXIT
+build_program
+trap - EXIT
+wait "$natives"

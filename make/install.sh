@@ -25,7 +25,7 @@ if [ -n "${TARGET:-}" ]; then
     exit 1
   }
   phase "the client library for $TARGET"
-  cmake --build "$folder" --parallel "$JOBS" --target interweave interweave_shared "${quiet_ninja[@]}"
+  cmake --build "$folder" --parallel "$JOBS" --target interweave interweave_shared -- "${quiet_ninja[@]}"
   put "$folder" "$TARGET-strip"
   echo "installed in $PREFIX for $TARGET: include/, lib/ (pkg-config interweave, CMake package interweave)"
   exit 0

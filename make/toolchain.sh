@@ -22,5 +22,5 @@ export CARGO_BUILD_JOBS="$JOBS"
 # phase TEXT: what is being done now. Tools that are not asked for their own progress print nothing else.
 phase() { echo "$(basename "$0" .sh): $*"; }
 
-# Their own progress on a terminal; elsewhere (a log) only warnings and errors.
-if [ -t 1 ]; then quiet_cargo=(); quiet_ninja=(); else quiet_cargo=(--quiet); quiet_ninja=(-- --quiet); fi
+# Its own progress on a terminal; elsewhere (a log) only warnings and errors.
+if [ -t 1 ]; then quiet_ninja=(); else quiet_ninja=(--quiet); fi

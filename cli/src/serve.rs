@@ -213,7 +213,7 @@ impl Serve {
             max_connections: self.max_connections,
             engine,
         };
-        let ended = net::serve(options, opened.store, opened.recovered, |address| {
+        let ended = net::serve(options, opened.store, opened.recovered, &mut |address| {
             // Whoever started the server may not be listening; it serves all the same.
             let mut out = std::io::stdout().lock();
             let _ = writeln!(out, "listening {address}").and_then(|()| out.flush());

@@ -69,19 +69,20 @@ fn failed(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ServeError 
     move |error| ServeError::Io(what, error)
 }
 
-/// Serves until SIGTERM or SIGINT. `ready` hears each address listened on.
+/// Serves until SIGTERM or SIGINT. `ready` hears each address listened on. No generic parameter: with
+/// one, the whole server would be compiled in its caller's crate, and as little optimised as that.
 pub fn serve(
     options: ServeOptions,
     store: Box<dyn SegmentStore>,
     recovered: Vec<RecoveredSegment>,
-    mut ready: impl FnMut(&ListenAddress),
+    ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(failed("the event loop"))?;
     let local = LocalSet::new();
-    let result = local.block_on(&runtime, run(options, store, recovered, &mut ready));
+    let result = local.block_on(&runtime, run(options, store, recovered, ready));
     runtime.shutdown_background();
     result
 }
@@ -110,7 +111,7 @@ async fn run(
     options: ServeOptions,
     store: Box<dyn SegmentStore>,
     recovered: Vec<RecoveredSegment>,
-    ready: &mut impl FnMut(&ListenAddress),
+    ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<(), ServeError> {
     let shares = descriptors::share_out(options.max_connections);
     let shares = shares.map_err(failed("sharing out file descriptors"))?;
@@ -158,7 +159,7 @@ async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
     most_http: usize,
-    ready: &mut impl FnMut(&ListenAddress),
+    ready: &mut dyn FnMut(&ListenAddress),
 ) -> Result<Vec<JoinHandle<()>>, ServeError> {
     let mut listening = Vec::new();
     if let Some(address) = &options.http {
