@@ -62,7 +62,7 @@ bench:  ## the figures and their rivals' in one run; ONLY=update|frame|read_lock
 	@make/setup.sh bench
 	@make/bench.sh
 
-fuzz:  ## fuzz every decoder; SECONDS_EACH=n (default 60)
+fuzz:  ## fuzz every decoder; SECONDS_EACH=n (default 60); make/fuzz.sh merge keeps in the tree what was found
 	@make/setup.sh fuzz
 	@make/fuzz.sh
 

@@ -1,22 +1,36 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder, SECONDS_EACH seconds each (default 60): the server's and the compiler's with
-# libFuzzer under stable Rust, the client's with clang's libFuzzer, address and undefined-behaviour
-# sanitizers. `make/fuzz.sh --short` is the few seconds of `make test-deep`, which begin anew each time;
-# `make/fuzz.sh server/diffs ...` runs only those named.
+# Fuzzes every decoder: the server's and the compiler's with libFuzzer under stable Rust, the client's with
+# clang's libFuzzer, address and undefined-behaviour sanitizers.
+#
+#   make/fuzz.sh                  SECONDS_EACH seconds each (default 60); what is found is kept in $BUILD/fuzz/corpus
+#   make/fuzz.sh server/diffs ... only these
+#   make/fuzz.sh --short          the few seconds of `make test-deep`, which begin anew each time
+#   make/fuzz.sh merge [TARGET]   makes fuzz/corpora anew: of what is in it and what was found, the smallest
+#                                 inputs that together reach all that the whole reaches
+#                                 (of all targets of that kind, because they share it)
+#   make/fuzz.sh speed [TARGET]   executions a second with the median input of the target's corpus
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 
 out="$(realpath -m "$BUILD")/fuzz"
 seconds=${SECONDS_EACH:-60}
-short=
-if [ "${1:-}" = --short ]; then
-  short=yes
-  seconds=${SECONDS_EACH:-5}
-  shift
-fi
+mode=fuzz
+case ${1:-} in
+  --short)
+    mode=short
+    seconds=${SECONDS_EACH:-5}
+    shift
+    ;;
+  merge | speed)
+    mode=$1
+    shift
+    ;;
+esac
 # The timeout is by the clock on the wall: a busy machine may stand still for a minute.
 limits=(-rss_limit_mb=512 -malloc_limit_mb=256 -timeout=120 -report_slow_units=60)
+# An input of the corpora is at most so long: each is to be read, and all are in every clone.
+longest=4096
 targets=(
   server/frames server/control server/descriptors server/diffs server/mips server/log
   server/stores server/engine server/http server/websocket
@@ -24,6 +38,10 @@ targets=(
   native/frames native/control native/descriptors native/diffs native/mips
 )
 [ $# -eq 0 ] || targets=("$@")
+
+# What costs time in every execution and tells a reader of a report little: frames that outlive their
+# functions (compiled in, too), and more callers of each allocation than these.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=0:malloc_context_size=3:quarantine_size_mb=32}"
 
 # What `-Z sanitizer` would pass, said with stable options.
 coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -34,18 +52,21 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 build_server() {
   # With --target, so that build scripts are not instrumented.
   RUSTFLAGS="$RUSTFLAGS $coverage" CARGO_TARGET_DIR="$out/server" \
-    cargo build --quiet --release --locked --target "$host" --manifest-path fuzz/server/Cargo.toml
+    cargo build --quiet --release --locked --target "$host" --manifest-path fuzz/server/programs/Cargo.toml
 }
 
 build_native() {
   command -v clang++ >/dev/null || { echo "fuzz: clang++ is missing; make setup installs it" >&2; exit 1; }
   mkdir -p "$out"
   cmake -S . -B "$out/native" -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-    -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_FLAGS_FUZZ="-O1 -g1" \
+    -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_FLAGS_FUZZ="-O2 -g1" \
     -DIW_FUZZ=ON -DIW_EXAMPLES=OFF -DIW_TESTS=OFF -DIW_SANITIZE=address,undefined,fuzzer-no-link \
     >"$out/configure.log" 2>&1 || { cat "$out/configure.log"; exit 1; }
   cmake --build "$out/native" --target fuzz --parallel "$JOBS" -- --quiet
 }
+
+# Those of one kind take the same bytes, whichever decoder they are: they share corpus and seeds.
+kind_of() { echo "${1#*/}"; }
 
 program_of() {  # server/diffs
   case $1 in
@@ -53,6 +74,76 @@ program_of() {  # server/diffs
     native/*) echo "$out/native/fuzz/native/fuzz_${1#*/}" ;;
     *) echo "fuzz: there is no target $1; there are: ${targets[*]}" >&2; exit 1 ;;
   esac
+}
+
+# The folders with all inputs of a kind.
+inputs_of() {
+  local folder
+  for folder in "fuzz/corpora/$1" "$out/seeds/$1" "$out/corpus"/{server,native}"-$1"; do
+    [ ! -d "$folder" ] || echo "$folder"
+  done
+}
+
+# run_target TARGET; the status says whether it held.
+run_target() {
+  local target=$1 name=${1/\//-} kind program corpus log found run
+  kind=$(kind_of "$target")
+  program=$(program_of "$target")
+  corpus="$out/corpus/$name"
+  run=("$program" "${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$out/crashes/$name-")
+  if [ "$mode" = short ]; then
+    corpus=$(mktemp -d -p "$scratch")
+    run+=(-seed=1)
+  fi
+  mkdir -p "$corpus"
+  log="$out/logs/$name.log"
+  if TMPDIR="$scratch" "${run[@]}" "$corpus" "fuzz/corpora/$kind" "$out/seeds/$kind" >"$log" 2>&1; then
+    printf 'fuzz: %-20s %s\n' "$target" "$(sed -n 's/^Done //p' "$log")"
+    return
+  fi
+  printf 'fuzz: %-20s FAILED, see %s\n' "$target" "$log"
+  grep -m 5 -E 'panicked|does not hold|runtime error|ERROR|SUMMARY' -A 1 "$log" | sed 's/^/  /' | cut -c 1-160 || true
+  found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
+  [ -z "$found" ] || echo "  again: $program $found"
+  return 1
+}
+
+# merge_kind KIND TARGET...: what the first target needs, and what the next ones need besides.
+merge_kind() {
+  local kind=$1 all="$scratch/all-$1" fresh="$scratch/fresh-$1" target folder
+  mkdir -p "$all" "$fresh" "fuzz/corpora/$kind"
+  # One after another: two of them may have the same input, under the same name.
+  for folder in $(inputs_of "$kind"); do
+    find "$folder" -type f -size -$((longest + 1))c -exec cp -t "$all" {} +
+  done
+  shift
+  for target in "$@"; do
+    TMPDIR="$scratch" "$(program_of "$target")" "${limits[@]}" -merge=1 "$fresh" "$all" \
+      >"$out/logs/merge-${target/\//-}.log" 2>&1 || { echo "fuzz: merging $target failed, see $out/logs" >&2; return 1; }
+  done
+  find "fuzz/corpora/$kind" -type f -delete
+  cp "$fresh"/* "fuzz/corpora/$kind/"
+  printf 'fuzz: %-12s %5d inputs, %7d bytes\n' "$kind" "$(ls "$fresh" | wc -l)" "$(cat "$fresh"/* | wc -c)"
+}
+
+merge() {
+  local kind
+  for kind in $(printf '%s\n' "${targets[@]}" | sed 's|.*/||' | sort -u); do
+    # Of one kind all targets: the corpus is everybody's.
+    # shellcheck disable=SC2046
+    merge_kind "$kind" $(for target in {server,native}/"$kind"; do [ ! -x "$(program_of "$target")" ] || echo "$target"; done)
+  done
+}
+
+speed() {
+  local target folder median
+  for target in "${targets[@]}"; do
+    folder="fuzz/corpora/$(kind_of "$target")"
+    median=$(find "$folder" -type f -printf '%s %p\n' | sort -n | awk '{line[NR] = $2} END {print line[int((NR + 1) / 2)]}')
+    TMPDIR="$scratch" "$(program_of "$target")" -runs="${RUNS:-20000}" "$median" 2>&1 |
+      awk -v target="$target" -v runs="${RUNS:-20000}" -v file="$median" '
+        /^Executed/ { printf "fuzz: %-20s %8.0f executions a second, %s\n", target, runs * 1000 / ($(NF - 1) + 0.001), file }'
+  done
 }
 
 mkdir -p "$out/logs" "$out/crashes"
@@ -65,25 +156,12 @@ scratch=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 failed=0
-for target in "${targets[@]}"; do
-  name=${target/\//-}
-  program=$(program_of "$target")
-  corpus="$out/corpus/$name"
-  run=("$program" "${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$out/crashes/$name-")
-  if [ -n "$short" ]; then
-    corpus=$(mktemp -d -p "$scratch")
-    run+=(-seed=1)
-  fi
-  mkdir -p "$corpus"
-  log="$out/logs/$name.log"
-  if TMPDIR="$scratch" "${run[@]}" "$corpus" "$out/seeds/${target#*/}" >"$log" 2>&1; then
-    printf 'fuzz: %-20s %s\n' "$target" "$(sed -n 's/^Done //p' "$log")"
-    continue
-  fi
-  failed=1
-  printf 'fuzz: %-20s FAILED, see %s\n' "$target" "$log"
-  grep -m 5 -E 'panicked|does not hold|runtime error|ERROR|SUMMARY' -A 1 "$log" | sed 's/^/  /' | cut -c 1-160 || true
-  found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
-  [ -z "$found" ] || echo "  again: $program $found"
-done
+case $mode in
+  merge) merge ;;
+  speed) speed ;;
+  *)
+    for target in "${targets[@]}"; do run_target "$target" || failed=1; done
+    [ "$mode" = short ] || echo "fuzz: new inputs are in $out/corpus; make/fuzz.sh merge adds what they reach to fuzz/corpora"
+    ;;
+esac
 exit "$failed"

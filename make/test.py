@@ -60,10 +60,13 @@ def chosen(word):
     named = [stage for stage in QUICK if stage.name == word]
     if named:
         return [stage for stage in QUICK if stage.name in with_what_it_needs(named[0])]
+    rust = Stage("rust", ["make/test_rust.sh", word])
     if word in CRATES:
-        return [Stage("rust", ["make/test_rust.sh", word])]
-    return [Stage("build", ["make/build.sh", "tests"]),
-            Stage("native", ["make/test_native.sh", word], after=("build",))]
+        return [rust]
+    native = [Stage("build", ["make/build.sh", "tests"]),
+              Stage("native", ["make/test_native.sh", word], after=("build",))]
+    # in both languages
+    return [*native, rust] if word == "fuzz" else native
 
 
 def with_what_it_needs(stage):

@@ -1,7 +1,8 @@
 // Get and put of DDSS under the seven models, directly and through the daemon, beside the bare
 // transport library, Redis and memcached (Figure 4a of the DDSS paper; writes ddss.csv); the same
 // with many clients (Figures 4b and 4c; ddss_clients.csv); and the version check of a loaded node
-// (Figure 5b; ddss_load.csv). An argument chooses one: models, clients or load.
+// (Figure 5b; ddss_load.csv); gets from a node that makes calls of its own (ddss_answers.csv). An
+// argument chooses one: models, clients, load or answers.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "node") return run_node();
   if (role == "loaded") return run_loaded(std::atoi(argv[2]));
+  if (role == "answering") return run_answering(std::atoi(argv[2]));
   if (role == "client") return run_client(argc, argv);
   if (role == "ucx-polling" || role == "ucx-blocking") {
     return run_ucx(argv[2], role == "ucx-blocking");
@@ -58,5 +60,6 @@ int main(int argc, char** argv) {
   if (role.empty() || role == "models") measure_all_models();
   if (role.empty() || role == "load") measure_load();
   if (role.empty() || role == "clients") measure_clients();
+  if (role.empty() || role == "answers") measure_answers();
   return 0;
 }

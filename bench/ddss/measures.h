@@ -70,8 +70,10 @@ void measure_redis(Table* table);
 void measure_memcached(Table* table);
 void measure_load();
 void measure_clients();
+void measure_answers();
 int run_node();
 int run_loaded(int busy_threads);
+int run_answering(int own_call_every_us);
 int run_client(int argc, char** argv);
 int run_ucx(const std::string& transport, bool is_blocking);
 

@@ -57,7 +57,7 @@ pub fn run(data: &[u8]) {
     let path = scratch::directory().join("log-0000000000000001.iwl");
     fs::write(&path, &file).expect("a log file");
     // Damage is told in the report, or it is an error; neither is a crash.
-    if let Ok(report) = verify(scratch::directory()) {
+    if let Ok(report) = verify(&scratch::directory()) {
         assert!(report.torn_bytes <= file.len() as u64);
     }
 }

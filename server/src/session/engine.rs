@@ -6,12 +6,12 @@
 use super::config::{ns, Config};
 use super::connection::{Connection, Unanswered, MAX_UNANSWERED, NOTIFICATION};
 use super::message::{Backlog, Incoming, Outgoing, Request};
+use super::pending::PendingByTicket;
 use super::receiving::Receiving;
 use super::registry::Registry;
 use super::release::Settling;
 use super::segment::SegmentState;
 use super::statistics::Counters;
-use super::storing::Pending;
 use super::timers::{Timer, Timers};
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{
@@ -60,7 +60,7 @@ pub struct Engine {
     pub(super) segments: HashMap<u32, SegmentState>,
     pub(super) paths: BTreeMap<String, u32>,
     pub(super) timers: Timers,
-    pub(super) pending: HashMap<u64, Pending>,
+    pub(super) pending: PendingByTicket,
     pub(super) last_ticket: u64,
     pub(super) last_number: u32,
     pub(super) last_segment_id: u64,
@@ -88,7 +88,7 @@ impl Engine {
             segments: HashMap::new(),
             paths: BTreeMap::new(),
             timers: Timers::default(),
-            pending: HashMap::new(),
+            pending: PendingByTicket::default(),
             last_ticket: 0,
             last_number: 0,
             last_segment_id: config.first_fence,

@@ -16,6 +16,7 @@ mod locks;
 pub mod message;
 mod notify;
 mod open;
+mod pending;
 mod receiving;
 mod recovery;
 mod registry;

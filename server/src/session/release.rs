@@ -11,9 +11,10 @@ use super::connection::Unanswered;
 use super::engine::{stopping, At, Engine};
 use super::locks::fenced;
 use super::message::{Incoming, Outgoing};
+use super::pending::Pending;
 use super::remembered::Fate;
 use super::segment::{Life, SegmentState};
-use super::storing::{self, Pending};
+use super::storing;
 use crate::coherence::{Newest, Version};
 use bytes::Bytes;
 use interweave_master::CheckedRelease;
@@ -37,8 +38,8 @@ pub struct Part {
 #[derive(Debug)]
 pub struct InFlight {
     at: At,
-    session_id: SessionId,
-    sequence: u64,
+    pub(super) session_id: SessionId,
+    pub(super) sequence: u64,
     parts: Vec<Part>,
     /// Requests that ask what becomes of it.
     resolvers: Vec<(At, ResolveRelease)>,
@@ -121,15 +122,14 @@ impl Engine {
     /// The same release over a new connection, while the first is on its way to the log: its answer
     /// goes to the new one.
     fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
-        let same = |p: &&mut Pending| match p {
-            Pending::Release(f) => f.at.session == at.session && f.sequence == r.sequence,
-            _ => false,
-        };
-        if !self.pending.values_mut().any(|mut p| same(&mut p)) {
+        let Some(id) = self.sessions.get(at.session).map(|s| s.id) else {
             return Ok(false);
-        }
+        };
+        let Some(ticket) = self.pending.find_release(id, r.sequence) else {
+            return Ok(false);
+        };
         self.await_answer(at, Unanswered::Store)?;
-        let Some(Pending::Release(release)) = self.pending.values_mut().find(same) else {
+        let Some(release) = self.pending.release(ticket) else {
             return Ok(false);
         };
         let older = std::mem::replace(&mut release.at, at);
@@ -447,18 +447,14 @@ impl Engine {
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
         self.opened(at.connection, r.segment)?;
         self.segment(r.segment)?;
-        let same = |p: &&mut Pending| match p {
-            Pending::Release(f) => f.session_id == r.session && f.sequence == r.sequence,
-            _ => false,
-        };
-        if self.pending.values_mut().any(|mut p| same(&mut p)) {
-            self.await_answer(at, Unanswered::Store)?;
-            if let Some(Pending::Release(release)) = self.pending.values_mut().find(same) {
-                release.resolvers.push((at, r.clone()));
-            }
+        let Some(ticket) = self.pending.find_release(r.session, r.sequence) else {
+            self.answer_resolved(at, r);
             return Ok(());
+        };
+        self.await_answer(at, Unanswered::Store)?;
+        if let Some(release) = self.pending.release(ticket) {
+            release.resolvers.push((at, r.clone()));
         }
-        self.answer_resolved(at, r);
         Ok(())
     }
 

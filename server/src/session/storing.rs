@@ -2,7 +2,7 @@
 //! segment is saved. Implements [LOG-1], [LOG-5] and [LOG-8] as far as they are the engine's.
 
 use super::engine::{Effect, Engine};
-use super::release::InFlight;
+use super::pending::Pending;
 use super::segment::{Life, SegmentState, SERIALS_END, SERIAL_STEP};
 use super::timers::Timer;
 use bytes::Bytes;
@@ -21,32 +21,6 @@ const SAVING_BYTES: u64 = 256 << 20;
 /// less often, by a second for so many bytes.
 const MEMORY_SAVE_NS: u64 = 60_000_000_000;
 const MEMORY_SAVE_BYTES: u64 = 10 << 20;
-
-/// What waits for the store, by ticket.
-#[derive(Debug)]
-pub enum Pending {
-    Creation {
-        segment: u32,
-    },
-    Removal {
-        segment: u32,
-        before: Life,
-        connection: u64,
-        stream: u32,
-    },
-    Serials {
-        segment: u32,
-        below: u64,
-    },
-    Incarnation {
-        segment: u32,
-    },
-    Release(InFlight),
-    Checkpoint {
-        segment: u32,
-        version: u64,
-    },
-}
 
 pub fn record(segment_id: u64, body: LogBody) -> Record {
     Record {
@@ -76,7 +50,7 @@ impl Engine {
     /// The store has done, or not, what [`Effect::Append`] or [`Effect::Checkpoint`] asked.
     pub fn stored(&mut self, now_ns: u64, ticket: u64, result: Result<(), StoreError>) {
         self.advance(now_ns);
-        let Some(pending) = self.pending.remove(&ticket) else {
+        let Some(pending) = self.pending.remove(ticket) else {
             return;
         };
         if let Err(error) = &result {

@@ -2,8 +2,10 @@
 //!
 //! Files of a store only grow at their end, are replaced whole, or vanish, so a set of names that
 //! was the same before and after all of them were opened is the store of that moment; what the log
-//! has gained since is a later moment. A backup has a file BACKUP that lists the others with their
-//! checksums: damage shows wherever it is, and a backup is not taken for a store.
+//! has gained since is a later moment. What the witness of the log's end said before that end was
+//! looked for tells a lost end from a torn one, as at a start [LOG-15]. A backup has a file BACKUP
+//! that lists the others with their checksums: damage shows wherever it is, and a backup is not taken
+//! for a store.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,13 +17,14 @@ use interweave_wire::protocol::{Durability, LogBody, VersionStamp};
 
 use crate::catalogue;
 use crate::damage::Damage;
-use crate::files::{self, failed, Unnamed};
+use crate::files::{self, failed, witness_name, Unnamed};
 use crate::owner::{read_epoch, write_epoch};
 use crate::random::random;
 use crate::recovery::read_store;
 use crate::salvage::{salvage, LeftOut};
 use crate::scan::{read_head, Scan, Step};
 use crate::store::{Record, RecoveredSegment, SegmentStore};
+use crate::witness::Seen;
 use crate::{EmbeddedStore, Options, StoreError};
 
 const TITLE: &str = "interweave backup 1";
@@ -67,6 +70,14 @@ struct Source {
     bytes: u64,
 }
 
+/// All files of one moment.
+struct Snapshot {
+    sources: Vec<Source>,
+    /// Names and bytes of what the witnesses said before the log's end was looked for, so that none
+    /// says more than the copy of its log file can hold.
+    witnesses: Witnesses,
+}
+
 /// Copies a store, running or not, into an empty or new directory. `progress` hears bytes done and
 /// bytes in all. The copy is verified.
 pub fn backup(
@@ -76,19 +87,20 @@ pub fn backup(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, StoreError> {
     let before = catalogue::read(store_dir);
-    let sources = snapshot(store_dir)?;
+    let snapshot = snapshot(store_dir)?;
     let listed = before.kept_until(&catalogue::read(store_dir));
-    if sources.is_empty() {
+    if snapshot.sources.is_empty() && snapshot.witnesses.is_empty() {
         let text = format!("{} is not a store", store_dir.display());
         return Err(StoreError::Io(text));
     }
-    let mut list = copy(sources, to, progress)?;
+    let mut list = copy(snapshot.sources, to, progress)?;
+    put_witnesses(&snapshot.witnesses, to)?;
     let mut left_out = Vec::new();
     let found = read_store(to, &listed, false)?;
     match (found.damage.first(), wanted) {
-        (None, _) => {}
+        (None, _) => remove(to, is_witness)?,
         (Some(damage), Wanted::Everything) => {
-            remove_copy(to)?;
+            remove(to, |name| is_of_store(name) || name == files::BACKUP)?;
             return Err(StoreError::NotWhole {
                 dir: store_dir.display().to_string(),
                 damage: damage.to_string(),
@@ -106,10 +118,22 @@ pub fn backup(
     Ok(Report { left_out, ..report })
 }
 
-/// What was copied is removed: the directory can be named again.
-fn remove_copy(dir: &Path) -> Result<(), StoreError> {
-    let listed = names(dir)?;
-    for name in listed.iter().map(String::as_str).chain([files::BACKUP]) {
+/// The copy is read with them; they are no part of the backup, whose list says as much.
+fn put_witnesses(witnesses: &Witnesses, to: &Path) -> Result<(), StoreError> {
+    for (name, bytes) in witnesses {
+        let path = to.join(name);
+        let put = files::writing()
+            .open(&path)
+            .and_then(|mut file| file.write_all(bytes));
+        put.map_err(|error| failed("writing", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// Removes the files with such names.
+fn remove(dir: &Path, is_meant: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+    let listed = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
+    for name in listed.iter().filter(|name| is_meant(name)) {
         let path = dir.join(name);
         std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
     }
@@ -118,12 +142,9 @@ fn remove_copy(dir: &Path) -> Result<(), StoreError> {
 
 /// Puts the files of the store in `from` in the place of those in `to`. Returns their list.
 fn move_up(from: &Path, to: &Path) -> Result<String, StoreError> {
-    for name in names(to)? {
-        let path = to.join(name);
-        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
-    }
+    remove(to, is_of_store)?;
     let mut list = String::new();
-    for name in names(from)? {
+    for name in names(from, belongs)? {
         let path = to.join(&name);
         let mut bytes = 0;
         let crc = std::fs::rename(from.join(&name), &path)
@@ -155,7 +176,7 @@ pub fn restore(
         return Err(StoreError::Io(text));
     }
     let report = whole(from)?;
-    copy(snapshot(from)?, to_empty_dir, progress)?;
+    copy(snapshot(from)?.sources, to_empty_dir, progress)?;
     begin_anew(to_empty_dir)?;
     let list = to_empty_dir.join(files::BACKUP);
     std::fs::remove_file(&list)
@@ -203,47 +224,83 @@ fn belongs(name: &str) -> bool {
     name == files::OWNER || files::log_first(name).is_some() || files::checkpoint_of(name).is_some()
 }
 
-fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
+fn is_witness(name: &str) -> bool {
+    files::witness_first(name).is_some()
+}
+
+/// What a store is read from.
+fn is_of_store(name: &str) -> bool {
+    belongs(name) || is_witness(name)
+}
+
+fn names(dir: &Path, is_meant: impl Fn(&str) -> bool) -> Result<Vec<String>, StoreError> {
     let mut names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
-    names.retain(|name| belongs(name));
+    names.retain(|name| is_meant(name));
     Ok(names)
 }
 
-/// All files of one moment.
-fn snapshot(dir: &Path) -> Result<Vec<Source>, StoreError> {
+fn snapshot(dir: &Path) -> Result<Snapshot, StoreError> {
+    let reading = |error: io::Error| failed("reading files of", dir, &error);
     for _ in 0..ATTEMPTS {
-        let before = names(dir)?;
-        let open = |name: &String| File::open(dir.join(name)).map(|file| (name.clone(), file));
-        let opened: io::Result<Vec<(String, File)>> = before.iter().map(open).collect();
-        let opened = match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            opened => opened.map_err(|error| failed("opening files of", dir, &error))?,
+        let before = names(dir, is_of_store)?;
+        let Some((opened, witnesses)) = open_all(dir, &before).map_err(reading)? else {
+            continue;
         };
-        if names(dir)? == before {
-            let newest = before.iter().rfind(|name| files::log_first(name).is_some());
-            let sources = opened.into_iter().map(|(name, file)| {
-                let bytes = match Some(&name) == newest {
-                    true => end_of_log(&file)?,
-                    false => file.metadata()?.len(),
-                };
-                Ok(Source { name, file, bytes })
-            });
-            let sources: io::Result<Vec<Source>> = sources.collect();
-            return sources.map_err(|error| failed("reading files of", dir, &error));
+        if names(dir, is_of_store)? == before {
+            let sources = measured(opened, &witnesses).map_err(reading)?;
+            return Ok(Snapshot { sources, witnesses });
         }
     }
     let text = format!("the files of {} do not stay the same", dir.display());
     Err(StoreError::Io(text))
 }
 
+type Opened = Vec<(String, File)>;
+type Witnesses = Vec<(String, Vec<u8>)>;
+
+/// Opens the files and reads the witnesses; None if one is gone meanwhile.
+fn open_all(dir: &Path, names: &[String]) -> io::Result<Option<(Opened, Witnesses)>> {
+    let (mut opened, mut witnesses) = (Vec::new(), Vec::new());
+    for name in names {
+        let path = dir.join(name);
+        let done = match is_witness(name) {
+            true => std::fs::read(path).map(|bytes| witnesses.push((name.clone(), bytes))),
+            false => File::open(path).map(|file| opened.push((name.clone(), file))),
+        };
+        match done {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            done => done?,
+        }
+    }
+    Ok(Some((opened, witnesses)))
+}
+
+/// How far each file is to be copied: the newest log file up to its end.
+fn measured(opened: Opened, witnesses: &Witnesses) -> io::Result<Vec<Source>> {
+    let newest = opened.iter().filter_map(|(name, _)| files::log_first(name));
+    let newest = newest.max();
+    let sources = opened.into_iter().map(|(name, file)| {
+        let first = files::log_first(&name).filter(|&first| Some(first) == newest);
+        let bytes = match first {
+            Some(first) => {
+                let mut of_file = witnesses.iter().filter(|(w, _)| *w == witness_name(first));
+                end_of_log(&file, of_file.find_map(|(_, bytes)| Seen::of(bytes, first)))?
+            }
+            None => file.metadata()?.len(),
+        };
+        Ok(Source { name, file, bytes })
+    });
+    sources.collect()
+}
+
 /// Where the last whole group of the newest log file ends. A hole that goes away was being written.
-fn end_of_log(file: &File) -> io::Result<u64> {
+fn end_of_log(file: &File, witnessed: Option<Seen>) -> io::Result<u64> {
     let mut hole = None;
     loop {
         let Some(head) = read_head(file)? else {
             return Ok(file.metadata()?.len());
         };
-        let mut scan = Scan::new(file, head, None)?;
+        let mut scan = Scan::new(file, head, None)?.witnessed(witnessed.clone());
         let seen = loop {
             match scan.next()? {
                 Some(Step::Group(_)) => {}
@@ -361,7 +418,7 @@ fn check_list(dir: &Path, text: &str) -> Result<Vec<Damage>, StoreError> {
         }
     }
     listed.sort();
-    if names(dir)? != listed {
+    if names(dir, belongs)? != listed {
         damage.push(Damage::new(
             files::BACKUP,
             0,

@@ -51,10 +51,15 @@ impl Seen {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
+        Ok(Seen::of(&bytes, first))
+    }
+
+    /// What the bytes of the log file's witness say, if that can be believed.
+    pub fn of(bytes: &[u8], first: u64) -> Option<Seen> {
         let slots = bytes.chunks(SLOT_BYTES as usize).take(2);
         let seen = slots.filter_map(Seen::decode);
         let seen = seen.filter(|seen| seen.first == first);
-        Ok(seen.max_by_key(|seen| seen.turn))
+        seen.max_by_key(|seen| seen.turn)
     }
 
     /// All records from there to what was synced, if the witness knows them all.

@@ -111,6 +111,22 @@ fn lock_9_a_release_on_its_way_to_the_log_is_resolved_when_it_is_there() {
     assert!(resolved.committed && resolved.version.number == 1);
 }
 
+/// Counted, since the time of a look at all that waits would show only where thousands do.
+#[test]
+fn releases_on_their_way_to_the_log_are_not_looked_at_for_every_other() {
+    const WRITERS: u64 = 200;
+    let mut world = World::new(true);
+    for writer in 1..=WRITERS {
+        world.hello(writer);
+        let segment = world.open(writer, &format!("/list-{writer}"), Durability::Synced);
+        let grant = world.lock(writer, segment);
+        world.release(writer, segment, &grant, 1);
+        world.asked.clear();
+    }
+    assert_eq!(world.engine.pending.len() as u64, WRITERS);
+    assert_eq!(world.engine.pending.looked_at, 0, "none is sent again");
+}
+
 #[test]
 fn lock_8_a_release_sent_again_while_it_is_logged_is_answered_once() {
     let mut world = World::new(true);

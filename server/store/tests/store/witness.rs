@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use interweave_store::{verify, RecoveredSegment, SegmentStore};
+use interweave_store::{
+    backup, restore, verify, RecoveredSegment, Report, SegmentStore, StoreError, Wanted,
+};
 use interweave_wire::protocol::Durability::Synced;
 
 use crate::model::{append_now, close, create, diff, open, release, scratch, versions};
@@ -31,9 +33,31 @@ fn damaged(segments: &[RecoveredSegment]) -> Vec<u64> {
     damaged.map(|s| s.segment_id).collect()
 }
 
-/// `change` is made to a copy of the store; the segments that are then stopped, at this start and at
-/// the next.
-fn stopped(from: &Path, change: impl FnOnce(&Path, &mut Vec<u8>, &[Span])) -> Vec<u64> {
+fn back_up(from: &Path, to: &Path, wanted: Wanted) -> Result<Report, StoreError> {
+    backup(from, to, wanted, &mut |_, _| {})
+}
+
+/// A backup of the store decides as a start does: it is refused, or leaves these segments out.
+fn backups_leave_out(store: &Path, damaged: &[u64]) {
+    let (copy, rest, again) = (scratch(), scratch(), scratch());
+    let refused = back_up(store, copy.path(), Wanted::Everything);
+    assert!(
+        matches!(refused, Err(StoreError::NotWhole { .. })),
+        "{refused:?}"
+    );
+    assert!(files(copy.path(), "").is_empty(), "a refused copy is gone");
+    let report = back_up(store, rest.path(), Wanted::WholeSegments).unwrap();
+    let left_out: Vec<&str> = report.left_out.iter().map(|s| s.path.as_str()).collect();
+    let expected: Vec<String> = damaged.iter().map(|id| format!("/segment/{id}")).collect();
+    assert_eq!(left_out, expected);
+    restore(rest.path(), again.path(), &mut |_, _| {}).unwrap();
+    let (_, segments) = open(again.path());
+    assert!(segments.iter().all(|s| !damaged.contains(&s.segment_id)));
+    assert_eq!(segments.len() + damaged.len(), 3);
+}
+
+/// A copy of the store with the change.
+fn changed(from: &Path, change: impl FnOnce(&Path, &mut Vec<u8>, &[Span])) -> tempfile::TempDir {
     let to = scratch();
     copy_dir(from, to.path());
     let path = newest(to.path());
@@ -43,6 +67,12 @@ fn stopped(from: &Path, change: impl FnOnce(&Path, &mut Vec<u8>, &[Span])) -> Ve
     if path.exists() {
         std::fs::write(&path, bytes).unwrap();
     }
+    to
+}
+
+/// The segments that are stopped then, at this start and at the next.
+fn stopped(from: &Path, change: impl FnOnce(&Path, &mut Vec<u8>, &[Span])) -> Vec<u64> {
+    let to = changed(from, change);
     let (store, segments) = open(to.path());
     let status = store.status();
     assert!(
@@ -130,6 +160,42 @@ fn log_15_the_end_of_a_store_that_was_stopped_cleanly_is_witnessed_too() {
     assert!(damaged(&segments).is_empty(), "nobody has lost anything");
     assert!(segments.iter().all(|segment| !segment.clean));
     assert_eq!(versions(&segments[1]), [1, 2, 3]);
+}
+
+#[test]
+fn log_15_a_backup_of_a_killed_store_takes_a_lost_end_for_damage_as_a_start_does() {
+    let dir = killed();
+    let last = |spans: &[Span]| *spans.last().unwrap();
+    let flipped = changed(dir.path(), |_, bytes, spans| {
+        bytes[last(spans).body + 9] ^= 1
+    });
+    backups_leave_out(flipped.path(), &[2]);
+    let cut = changed(dir.path(), |_, bytes, spans| {
+        bytes.truncate(last(spans).start);
+    });
+    backups_leave_out(cut.path(), &[2]);
+    let zeroed = changed(dir.path(), |_, bytes, spans| {
+        bytes[spans[spans.len() - 2].start..].fill(0);
+    });
+    backups_leave_out(zeroed.path(), &[2, 3]);
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(1, 2, diff(1, 2, 100))]).unwrap();
+    drop(store);
+    let deleted = changed(dir.path(), |dir, _, _| {
+        std::fs::remove_file(newest(dir)).unwrap();
+    });
+    backups_leave_out(deleted.path(), &[1]);
+}
+
+#[test]
+fn log_15_a_backup_of_a_killed_store_has_all_that_was_acknowledged_and_no_witness() {
+    let (dir, copy, again) = (killed(), scratch(), scratch());
+    back_up(dir.path(), copy.path(), Wanted::Everything).unwrap();
+    assert!(files(copy.path(), ".iww").is_empty());
+    restore(copy.path(), again.path(), &mut |_, _| {}).unwrap();
+    let (_, segments) = open(again.path());
+    assert!(damaged(&segments).is_empty());
+    assert_eq!(versions(&segments[1]), [1, 2]);
 }
 
 #[test]
