@@ -4,34 +4,25 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import {
-  Coherence,
-  connect,
-  InterweaveError,
-  t,
-  type Client,
-  type RecordView,
-  type Segment,
-} from "../src/node.js";
+import { Coherence, t, type Client, type RecordView, type Segment } from "../src/node.js";
+import { Clients, connection, fails } from "./clients.js";
 import { Listener, Server } from "./processes.js";
 
 let server: Server;
-const clients: Client[] = [];
+const clients = new Clients();
 const listeners: Listener[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-restart-"));
 
 afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close();
+  await clients.close();
   for (const listener of listeners.splice(0)) await listener.stop();
   await server.kill();
 });
 
 after(() => rmSync(directory, { recursive: true }));
 
-async function client(): Promise<Client> {
-  const made = await connect(server.url, { timeoutMs: 10_000 });
-  clients.push(made);
-  return made;
+function client(): Promise<Client> {
+  return clients.connect(server);
 }
 
 function listen(path: string): Listener {
@@ -40,28 +31,9 @@ function listen(path: string): Listener {
   return made;
 }
 
-/** Until this program has noticed that its connection is there, or that it is lost. */
-function connection(here: Client, wanted: boolean): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = here.onConnection((isConnected) => {
-      if (isConnected !== wanted) return;
-      stop();
-      resolve();
-    });
-  });
-}
-
 async function restart(...all: Client[]): Promise<void> {
   await Promise.all([...all.map((each) => connection(each, false)), server.kill()]);
   await Promise.all([...all.map((each) => connection(each, true)), server.restart()]);
-}
-
-function fails(name: string): (error: unknown) => boolean {
-  return (error) => {
-    assert.ok(error instanceof InterweaveError, String(error));
-    assert.equal(error.codeName, name, error.message);
-    return true;
-  };
 }
 
 const number = t.record("number_t", { n: t.int });
@@ -149,7 +121,7 @@ test("a server that lost a segment: every lock fails until it is opened anew [LO
   const versions = (await there.open("/lost"))[Symbol.asyncIterator]();
   await versions.next();
   const ends = assert.rejects(versions.next(), fails("SEGMENT_LOST"));
-  await restart(...clients);
+  await restart(...clients.all);
   await ends;
   for (const each of [segment, ...idle]) {
     await assert.rejects(
