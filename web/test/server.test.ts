@@ -502,6 +502,27 @@ test(
   },
 );
 
+test("a union is one unit: what is inside of it has no MIP, and no pointer leads there [MIP-4]", async () => {
+  const inner = t.record("inner_t", { a: t.int, b: t.int });
+  const arms = [{ name: "pair", type: inner, values: [1] }];
+  const holder = t.record("holder_t", {
+    before: t.int,
+    choice: t.union("pair_t", ["kind", t.int], arms),
+    any: t.pointer(null),
+  });
+  const segment = await (await client()).open("/arms");
+  await segment.write(() => {
+    const record = segment.allocate(holder, { name: "h" }).value as RecordView;
+    record["choice"] = { kind: 1, pair: { a: 5, b: 6 } };
+    const choice = record["choice"] as RecordView;
+    assert.equal(mipOf(choice), `${segment.url}#1#1`);
+    assert.throws(() => mipOf(choice["pair"] as RecordView), fails("BAD_POINTER"));
+    assert.throws(() => (record["any"] = choice["pair"]), fails("BAD_POINTER"));
+    record["any"] = choice;
+    assert.equal(mipOf(record, "any"), `${segment.url}#1#1`);
+  });
+});
+
 test("a Strict reader keeps writers out [COH-2]", async () => {
   const writer = await agent("/strict");
   await writer.do("wl", "make n 1", "release");
