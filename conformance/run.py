@@ -3,6 +3,7 @@
 
   run.py cases [--only WORD]             all cases over ordered pairs (writer, reader)
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
+  run.py restarts [--only WORD] [--short]     the server goes and comes back under each agent in each state
   run.py self-test                       whether the runner notices what it should, with the first agent
   run.py list                            the agents and the cases
 --long: on more machines and in every pair. Ends with 0 if all holds, 1 if something does not, 2 if it could not
@@ -19,24 +20,26 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+CELLS_A_JOB = 4  # they mostly wait
 sys.path.insert(0, str(HERE))
 
-from runner import cases, matrix, random_test, self_test  # noqa: E402  (after the path is known)
+from runner import cases, matrix, random_test, restarts, self_test  # noqa: E402  (after the path is known)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["cases", "random", "self-test", "list"])
+    parser.add_argument("what", choices=["cases", "random", "restarts", "self-test", "list"])
     parser.add_argument("--server", default=str(HERE.parent / "target/release/interweave"),
                         help="the interweave program (default: %(default)s)")
     parser.add_argument("--build", default=os.environ.get("BUILD", str(HERE.parent / "build")),
                         help="what {build} in agents.json stands for (default: %(default)s)")
     parser.add_argument("--table", default=str(HERE / "agents.json"), help="the agents (default: %(default)s)")
     parser.add_argument("--agents", metavar="NAME,NAME", help="only these agents of the table")
-    parser.add_argument("--only", metavar="WORD", default="", help="cases: those with WORD in their names")
+    parser.add_argument("--only", metavar="WORD", default="", help="cases, restarts: those with WORD in their names")
+    parser.add_argument("--short", action="store_true", help="restarts: the ways and stores that differ most")
     parser.add_argument("--long", action="store_true",
                         help="also the agents of \"long\" in the table, and every pair, whatever its \"beside\" says")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases: pairs at a time (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases: pairs at a time; restarts: four cells for each (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="random: the seed (default: another each time; it is printed)")
     parser.add_argument("--edits", type=int, default=10000,
                         help="random: edits that are checked on all machines (default: %(default)s)")
@@ -95,6 +98,18 @@ def run_random(options, kinds):
     return 0
 
 
+def run_restarts(options, kinds):
+    began = time.monotonic()
+    gaps = json.loads((HERE / "restart_gaps.json").read_text(encoding="utf-8"))
+    report = restarts.run(kinds, gaps, options.server, options.build, options.only, options.short,
+                          CELLS_A_JOB * options.jobs)
+    known = f", {report.known} known gaps" if report.known else ""
+    seconds, slowest = report.slowest
+    print(f"restarts: {report.passed} passed, {report.failed} failed{known} ({time.monotonic() - began:.0f} s; "
+          f"the slowest, {seconds:.1f} s, was {slowest})")
+    return 1 if report.failed or not report.passed else 0
+
+
 def run_self_test(options, kinds):
     failed = self_test.run(options.server, options.build, kinds[0])
     for name in failed:
@@ -113,7 +128,8 @@ def main():
             for case in cases.load(HERE / "cases", HERE.parent / "spec", options.only):
                 print(f"{case['name']}  [{'] ['.join(case['rules'])}]")
             return 0
-        return {"cases": run_cases, "random": run_random, "self-test": run_self_test}[options.what](options, kinds)
+        return {"cases": run_cases, "random": run_random, "restarts": run_restarts,
+                "self-test": run_self_test}[options.what](options, kinds)
     except (OSError, ValueError) as error:
         print(f"run.py: {error}", file=sys.stderr)
         return 2

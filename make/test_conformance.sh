@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every client and machine against others (conformance/README.md): the cases over pairs of agents, then
 # random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
-#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n
-#   make/test_conformance.sh --short      the languages on this machine alone, and 5,000 edits
+#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n; restarts: the languages on this machine
+#   make/test_conformance.sh --short      the languages on this machine alone, 5,000 edits, a third of the restarts
 #   make/test_conformance.sh --long       five machines and Windows more, every pair, and a million edits
 #   MACHINES="alpha windows" ...          only these beside this machine
 set -euo pipefail
@@ -12,10 +12,12 @@ jobs=$JOBS
 edits=${EDITS:-50000}
 machines="native s390x powerpc i686 aarch64"  # the agent in C++ on those of conformance/agents.json
 chosen=()
+cells=
 if [ "${1:-}" = --short ]; then
   edits=${EDITS:-5000}
   chosen=(--agents native,fortran,python,typescript)
   machines=native
+  cells=--short
 fi
 if [ "${1:-}" = --long ]; then
   edits=${EDITS:-1000000}
@@ -76,4 +78,8 @@ fi
 server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
 conformance/run.py self-test "${server[@]}"
 conformance/run.py cases "${server[@]}" --jobs "$jobs" "${chosen[@]}"
+if [ -z "${MACHINES:-}" ]; then
+  # What a client is told does not depend on its machine: those of one machine are enough.
+  conformance/run.py restarts "${server[@]}" --jobs "$jobs" --agents native,fortran,python,typescript $cells
+fi
 conformance/run.py random "${server[@]}" --edits "$edits" "${chosen[@]}" ${SEED:+--seed "$SEED"}

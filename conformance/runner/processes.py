@@ -98,7 +98,23 @@ class Server(Lines):
     def restarted(self):
         """Killed, and started again at the same address with the same store."""
         self.kill()
+        return self.started_again()
+
+    def started_again(self):
         return Server(*self.again, self.address)
+
+    def ask_to_stop(self):
+        self.process.terminate()
+
+    def stopped(self):
+        """Waits for the clean end that it was asked for; a second signal would end it at once."""
+        try:
+            status = self.process.wait(ANSWER_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise self.broken("does not stop") from error
+        if status != 0:
+            raise self.broken(f"stopped with status {status}")
+        super().end()
 
     def end(self):
         self.process.terminate()

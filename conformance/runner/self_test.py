@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-from runner import cases, matrix, random_test
+from runner import cases, matrix, random_test, restarts
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 NUMBERS = {"name": "one number", "rules": ["WIRE-1"], "steps": [
@@ -21,6 +21,14 @@ def run(program, build, kind):
 
     def gap(agent, role):
         return [{"agent": agent, "role": role, "case": "one number", "reason": "a test"}]
+
+    def cells(name, gaps):
+        """How many cells pass, fail and are known to fail."""
+        report = restarts.run([kind, liar], gaps, program, build, f"{name} idle synced cut", False, 1, say=lambda _: None)
+        return report.passed, report.failed, report.known
+
+    def cell_gap(client):
+        return [{"client": client, "state": "idle", "reason": "a test"}]
 
     def refused():
         try:
@@ -44,5 +52,9 @@ def run(program, build, kind):
                                                               lambda *_: None)[2] is not None,
         "two that are content with a third meet in long runs only": (pair_count(False), pair_count(True)) == (7, 9),
         "a rule that does not exist is refused": refused(),
+        "a client that outlives a lost connection passes": cells(honest, []) == (1, 0, 0),
+        "a liar is found after a lost connection": cells("liar", []) == (0, 1, 0),
+        "a known gap of a cell is no failure": cells("liar", cell_gap("liar")) == (0, 0, 1),
+        "a gap of a cell that passes is one": cells(honest, cell_gap(honest)) == (0, 1, 0),
     }
     return [name for name, holds in checks.items() if not holds]

@@ -4,6 +4,7 @@ module agent_commands
   use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_int, c_int32_t, c_int64_t, c_ptr
   use agent_declarations
   use agent_json
+  use agent_listening
   use agent_units
   use interweave
   use interweave_types
@@ -14,6 +15,8 @@ module agent_commands
   type :: segment_t
     character(len=:), allocatable :: name, url
     type(IW_handle_t) :: handle
+    logical :: is_listened_to = .false.
+    type(hearing_t) :: hearing
   end type segment_t
 
   ! A place that is free has no name.
@@ -70,6 +73,10 @@ contains
       call lock(command, status)
     case ('coherence', 'version', 'staleness', 'refresh', 'messages')
       call look_at_copy(command, status)
+    case ('listen')
+      call listen(status)
+    case ('told')
+      call told()
     case ('make')
       call make(status)
     case ('free')
@@ -178,7 +185,7 @@ contains
     end if
   end subroutine open_or_close
 
-  ! open S URL [create] [read_only] [memory] [timeout=SECONDS] [quota=BYTES]
+  ! open S URL [create] [read_only] [memory|written] [timeout=SECONDS] [quota=BYTES]
   subroutine open_segment(status)
     integer(c_int), intent(inout) :: status
     character(len=:), allocatable :: name, url, option
@@ -198,6 +205,7 @@ contains
       if (option == 'create') flags = flags + IW_CREATE
       if (option == 'read_only') flags = flags + IW_READ_ONLY
       if (option == 'memory') durability = IW_MEMORY
+      if (option == 'written') durability = IW_WRITTEN
       if (index(option, 'timeout=') == 1) timeout = real_of(option(9:))
       if (index(option, 'quota=') == 1) quota = integer_of(option(7:))
     end do
@@ -230,6 +238,7 @@ contains
     segments(place)%name = name
     segments(place)%url = url
     segments(place)%handle = handle
+    segments(place)%is_listened_to = .false.
   end subroutine remember
 
   subroutine lock(command, status)
@@ -326,6 +335,48 @@ contains
     if (seconds >= 0) write (digits, '(f20.6)') seconds
     call add(' ' // trim(adjustl(digits)))
   end subroutine add_staleness
+
+  ! ---- Listening ----
+
+  subroutine listen(status)
+    integer(c_int), intent(inout) :: status
+    type(segment_t), pointer :: segment
+
+    segment => segment_named(word())
+    if (is_refused()) return
+    segment%is_listened_to = .true.
+    status = begin_listening(segment%handle, segment%hearing)
+  end subroutine listen
+
+  ! told S VERSION|connected|disconnected [SECONDS]
+  subroutine told()
+    type(segment_t), pointer :: segment
+    character(len=:), allocatable :: what
+    real(c_double) :: seconds
+    logical :: is_told
+
+    segment => segment_named(word())
+    what = word()
+    seconds = 30
+    if (len(rest) > 0) seconds = real_of(rest)
+    if (.not. is_refused() .and. .not. segment%is_listened_to) call refuse('BAD_ARGUMENT nobody listens to it')
+    if (is_refused()) return
+    select case (what)
+    case ('connected')
+      is_told = wait_for_connection(segment%hearing, IW_CONNECTED, seconds)
+    case ('disconnected')
+      is_told = wait_for_connection(segment%hearing, IW_DISCONNECTED, seconds)
+    case default
+      is_told = wait_for_version(segment%hearing, integer_of(what), seconds)
+      if (is_told) call add_count(segment%hearing%newest)
+    end select
+    if (is_told) return
+    if (segment%hearing%state == IW_LOST) then
+      call refuse('SEGMENT_LOST the library said so')
+    else
+      call refuse('TIMED_OUT not told')
+    end if
+  end subroutine told
 
   ! ---- Blocks ----
 

@@ -20,6 +20,7 @@ from interweave.views import end_writing
 
 import units
 from declarations import Declarations, described
+from listening import Listening
 
 # The releases that give the lock up although they fail (IW_wl_release of interweave.h).
 LOST = (interweave.Fenced, interweave.RolledBack)
@@ -34,6 +35,7 @@ CONTROLS = {"b": "\\u0008", "f": "\\u000c", "n": "\\u000a", "r": "\\u000d", "t":
 class Agent:
     def __init__(self) -> None:
         self.segments: Dict[str, interweave.Segment] = {}
+        self.listening: Dict[str, Listening] = {}
         self.types = Declarations()
 
     def obey(self, line: str) -> str:
@@ -60,8 +62,9 @@ class Agent:
     def do_open(self, rest: str) -> None:
         name, url, *words = rest.split(" ")
         options: Dict[str, Any] = {"create": "create" in words, "read_only": "read_only" in words}
-        if "memory" in words:
-            options["durability"] = "memory"
+        for durability in ("memory", "written"):
+            if durability in words:
+                options["durability"] = durability
         for word in words:
             option, _, number = word.partition("=")
             if number:
@@ -119,6 +122,13 @@ class Agent:
 
     def do_messages(self, name: str) -> int:
         return self.segments[name].stats.messages_sent
+
+    def do_listen(self, name: str) -> None:
+        self.listening[name] = Listening(self.segments[name])
+
+    def do_told(self, rest: str) -> Optional[int]:
+        name, what, *words = rest.split(" ")
+        return self.listening[name].told(what, float(words[0]) if words else 30)
 
     def do_make(self, rest: str) -> int:
         name, block, count, text = rest.split(" ", 3)

@@ -7,6 +7,7 @@
 import { createInterface } from "node:readline";
 import { parseMip, parseUrl, addressText } from "../src/wire/mip.js";
 import { mipOfPlace } from "../src/client/place.js";
+import { ownMipOf } from "../src/client/mips.js";
 import {
   Coherence,
   connect,
@@ -18,6 +19,7 @@ import {
   type Segment,
   type WriteLock,
 } from "../src/node.js";
+import { Listening } from "./listening.js";
 import { Declarations, typeJson } from "./types.js";
 import {
   badArgument,
@@ -37,6 +39,7 @@ interface Open {
   writes: number;
   read: ReadLock | null;
   write: WriteLock | null;
+  listening: Listening | null;
 }
 
 const CONTROLS: Record<string, string> = { b: "08", f: "0c", n: "0a", r: "0d", t: "09" };
@@ -121,6 +124,16 @@ class Agent {
       const open = this.of(rest);
       if (open.reads + open.writes === 0) await open.segment.read(() => undefined, { fresh: true });
     },
+    listen: (rest) => {
+      const open = this.of(rest);
+      open.listening = new Listening(open.segment);
+    },
+    told: (rest) => {
+      const [name = "", what = "", seconds = "30"] = rest.split(" ");
+      const { listening } = this.of(name);
+      if (listening === null) throw badArgument("nobody listens to the segment");
+      return listening.told(what, Number(seconds));
+    },
     make: async (rest) => {
       const [name = "", blockName = "", count = ""] = rest.split(" ");
       const text = rest.split(" ").slice(3).join(" ");
@@ -155,7 +168,7 @@ class Agent {
     mip: (rest) => {
       const { segment, place } = this.placeOf(rest);
       segment.checkReadable();
-      return mipOfPlace(place());
+      return ownMipOf(place());
     },
     resolve: (rest) => this.resolve(rest),
     dump: (rest) => this.dump(this.of(rest).segment),
@@ -189,11 +202,16 @@ class Agent {
     const segment = await client.open(path, {
       create: options.includes("create"),
       readOnly: options.includes("read_only"),
-      durability: options.includes("memory") ? Durability.MEMORY : Durability.SYNCED,
+      durability: options.includes("memory")
+        ? Durability.MEMORY
+        : options.includes("written")
+          ? Durability.WRITTEN
+          : Durability.SYNCED,
       ...(timeout === undefined ? {} : { timeoutMs: 1000 * Number(timeout) }),
       ...(quota === undefined ? {} : { quotaBytes: Number(quota) }),
     });
-    this.segments.set(name, { segment, reads: 0, writes: 0, read: null, write: null });
+    const none = { reads: 0, writes: 0, read: null, write: null, listening: null };
+    this.segments.set(name, { segment, ...none });
   }
 
   private async acquireReader([name = "", seconds, fresh]: string[]): Promise<void> {

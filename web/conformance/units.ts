@@ -2,7 +2,7 @@
 import { freeOwned, replaceOwned } from "../src/client/ownership.js";
 import { checkWritable, type Heap, type Place } from "../src/client/place.js";
 import { mipOfPointer, ownedBlock } from "../src/client/pointers.js";
-import { activeArm, inside, read, write } from "../src/client/values.js";
+import { activeArm, inside, insideArm, read, write } from "../src/client/values.js";
 import type { CopiedBlock } from "../src/diff/copy.js";
 import { endOfString } from "../src/diff/units.js";
 import { targetSerial, type Type } from "../src/types/type.js";
@@ -23,7 +23,7 @@ function kindOf(type: Type): TypeKind {
 }
 
 export function wholeOf(heap: Heap, block: CopiedBlock): Place {
-  return { heap, block, type: block.type, at: 0, unit: 0 };
+  return { heap, block, type: block.type, at: 0, unit: 0, isInArm: false };
 }
 
 /** The unit of so many values of the place's type. */
@@ -64,7 +64,7 @@ function stepInto(place: Place, unit: number): Place {
   if (kindOf(place.type) === TypeKind.UNION) {
     const arm = activeArm(place);
     if (arm === null) throw badArgument("the union has no active arm");
-    return unitOf(inside(place, arm.type, arm.at, 0), 1, unit);
+    return unitOf(insideArm(place, arm), 1, unit);
   }
   const owned = ownedBlock(place);
   if (owned === null) throw badArgument("the unit holds nothing");
@@ -117,7 +117,7 @@ export function unitValue(place: Place): unknown {
       const discriminant = unitValue({ ...place, type: type.union?.discriminant.type as Type });
       return {
         case: discriminant,
-        units: arm === null ? [] : unitList(inside(place, arm.type, arm.at, 0), 1),
+        units: arm === null ? [] : unitList(insideArm(place, arm), 1),
       };
     }
     case TypeKind.ENUM:
@@ -248,8 +248,7 @@ function putUnion(place: Place, value: { case: number; units: unknown[] }, lead:
   block.memory.fill(0, at, at + type.size);
   block.view.setInt32(at, value.case | 0, true);
   const arm = activeArm(place);
-  if (arm !== null)
-    putList(inside(place, arm.type, arm.at, 0), 1, value.units[Symbol.iterator](), lead);
+  if (arm !== null) putList(insideArm(place, arm), 1, value.units[Symbol.iterator](), lead);
 }
 
 function putPointer(place: Place, mip: string | null, lead: Lead): void {
@@ -297,7 +296,7 @@ export function ownedSerials(heap: Heap): Set<number> {
         type.fields.forEach((f) => look(inside(one, f.type, f.at, f.unit), 1));
       else if (kind === TypeKind.UNION) {
         const arm = activeArm(one);
-        if (arm !== null) look(inside(one, arm.type, arm.at, 0), 1);
+        if (arm !== null) look(insideArm(one, arm), 1);
       } else if (kind === TypeKind.SEQUENCE || kind === TypeKind.TEXT) {
         const block = ownedBlock(one);
         if (block !== null) owned.add(block.serial);

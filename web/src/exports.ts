@@ -6,6 +6,7 @@ export {
   type OpenOptions,
   type SegmentStats,
 } from "./client/segment.js";
+export type { ConnectionState } from "./client/connection_news.js";
 export { ReadLock, WriteLock } from "./client/locks.js";
 export { Block } from "./client/block.js";
 export { ArrayView, plain, type NumericArray, type RecordView } from "./client/values.js";

@@ -4,34 +4,26 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import {
-  Coherence,
-  connect,
-  InterweaveError,
-  t,
-  type Client,
-  type RecordView,
-  type Segment,
-} from "../src/node.js";
+import { Coherence, t, type Client, type RecordView, type Segment } from "../src/node.js";
+import { Clients, connection, fails } from "./clients.js";
 import { Listener, Server } from "./processes.js";
+import type { Status } from "../viewer/status.js";
 
 let server: Server;
-const clients: Client[] = [];
+const clients = new Clients();
 const listeners: Listener[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-restart-"));
 
 afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close();
+  await clients.close();
   for (const listener of listeners.splice(0)) await listener.stop();
   await server.kill();
 });
 
 after(() => rmSync(directory, { recursive: true }));
 
-async function client(): Promise<Client> {
-  const made = await connect(server.url, { timeoutMs: 10_000 });
-  clients.push(made);
-  return made;
+function client(): Promise<Client> {
+  return clients.connect(server);
 }
 
 function listen(path: string): Listener {
@@ -40,28 +32,9 @@ function listen(path: string): Listener {
   return made;
 }
 
-/** Until this program has noticed that its connection is there, or that it is lost. */
-function connection(here: Client, wanted: boolean): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = here.onConnection((isConnected) => {
-      if (isConnected !== wanted) return;
-      stop();
-      resolve();
-    });
-  });
-}
-
 async function restart(...all: Client[]): Promise<void> {
   await Promise.all([...all.map((each) => connection(each, false)), server.kill()]);
   await Promise.all([...all.map((each) => connection(each, true)), server.restart()]);
-}
-
-function fails(name: string): (error: unknown) => boolean {
-  return (error) => {
-    assert.ok(error instanceof InterweaveError, String(error));
-    assert.equal(error.codeName, name, error.message);
-    return true;
-  };
 }
 
 const number = t.record("number_t", { n: t.int });
@@ -94,6 +67,103 @@ test("a program that only listens hears of every restart, and of what was releas
     await put(segment, was);
     await listener.says(`version ${was + 1}`);
   }
+});
+
+test("who listens for a segment's connection is told of each loss and return, and of the segment's loss [CONN-3]", async () => {
+  const store = join(directory, "connection");
+  server = await Server.start("--store", store);
+  const here = await client();
+  await numbers(here, "/told");
+  const watched = await (await client()).open("/told", { readOnly: true });
+  await watched.read(() => undefined);
+  const told: string[] = [];
+  const waiting: (() => void)[] = [];
+  const stop = watched.onConnection((state) => {
+    told.push(state);
+    waiting.shift()?.();
+  });
+  const next = () => new Promise<void>((resolve) => waiting.push(resolve));
+  const until = async (change: () => Promise<void>) => void (await Promise.all([next(), change()]));
+  for (const end of ["kill", "stop"] as const) {
+    await until(() => server[end]());
+    await until(() => server.restart());
+  }
+  await until(() => server.kill());
+  rmSync(store, { recursive: true });
+  await until(() => server.restart());
+  const twice = ["disconnected", "connected", "disconnected", "connected"];
+  assert.deepEqual(told, [...twice, "disconnected", "lost"]);
+  await assert.rejects(
+    watched.read(() => undefined),
+    fails("SEGMENT_LOST"),
+  );
+  stop();
+});
+
+test("a listener may ask anything of the library, and is told no more once it has stopped [CONN-3]", async () => {
+  server = await Server.start("--store", join(directory, "asking"));
+  const here = await client();
+  const segment = await numbers(here, "/asking");
+  const read = new Promise<number>((resolve, reject) => {
+    const stop = segment.onConnection((state) => {
+      if (state !== "connected") return;
+      stop();
+      segment.read(() => segment.version).then(resolve, reject);
+    });
+  });
+  const closed = new Promise<void>((resolve) => {
+    segment.onConnection((state) => state === "disconnected" && resolve());
+  });
+  await restart(here);
+  await closed;
+  assert.equal(await read, 1);
+});
+
+test("a call that meets a stopping server goes on at the next one, or is told STOPPING [CONN-5]", async () => {
+  server = await Server.start("--store", join(directory, "stopping"));
+  const [here, there] = [await client(), await client()];
+  const held = await (await numbers(here, "/stopping")).write();
+  const segment = await there.open("/stopping");
+  server.suspend();
+  const waiting = segment.write();
+  await new Promise((resolve) => setImmediate(resolve)); // it is sent
+  const stopped = server.stop();
+  server.resume();
+  const outcome = await Promise.allSettled([waiting, stopped, connection(there, false)]);
+  await server.restart();
+  if (outcome[0].status === "fulfilled") outcome[0].value.abort();
+  else fails("STOPPING")(outcome[0].reason);
+  await assert.rejects(held.release(), fails("FENCED"));
+  await put(segment, 2);
+  assert.equal(segment.version, 2);
+});
+
+test("the server has a segment open as long as the program has, however it is closed and opened [OPEN-2]", async () => {
+  server = await Server.start();
+  const here = await client();
+  const openings = async () => {
+    const status = (await (await fetch(`http://${server.web}/status`)).json()) as Status;
+    return status.segments.find(({ path }) => path === "/opened")?.readers.length;
+  };
+  const segment = await numbers(here, "/opened");
+  assert.equal(await openings(), 1);
+  // Opened again before the close is said: the server hears both, in this order.
+  const closed = segment.close();
+  const again = await here.open("/opened");
+  await closed;
+  assert.notEqual(again, segment);
+  await again.read(() => assert.ok(again.has("n")));
+  assert.equal(await openings(), 1);
+  // Closed while it is being opened, and the connection lost and made again meanwhile.
+  await restart(here);
+  const other = await client();
+  await numbers(other, "/opened");
+  const opening = other.open("/opened");
+  await other.close();
+  await opening.catch(fails("NOT_OPEN"));
+  await again.close();
+  await here.list(); // the answer comes after the close was heard
+  assert.equal(await openings(), 0);
 });
 
 test("what was released while a listener was away is told once [CONN-2]", async () => {
@@ -149,7 +219,7 @@ test("a server that lost a segment: every lock fails until it is opened anew [LO
   const versions = (await there.open("/lost"))[Symbol.asyncIterator]();
   await versions.next();
   const ends = assert.rejects(versions.next(), fails("SEGMENT_LOST"));
-  await restart(...clients);
+  await restart(...clients.all);
   await ends;
   for (const each of [segment, ...idle]) {
     await assert.rejects(
@@ -230,6 +300,27 @@ test("an older store has lost what a client has, in the same incarnation, too [L
   );
   const again = await here.open("/older");
   await again.read(() => assert.equal((again.get("n") as RecordView)["n"], 0));
+});
+
+test("blocks that fields own may be others in another incarnation [LOST-2]", async () => {
+  server = await Server.start();
+  const named = t.record("named_t", { text: t.text() });
+  const before = await client();
+  const segment = await before.open("/owned");
+  await segment.write(() => {
+    (segment.allocate(named, { name: "n" }).value as RecordView)["text"] = "owned";
+  });
+  const listener = listen("/owned");
+  await listener.says("version 1");
+  listener.suspend();
+  await before.close();
+  await server.kill();
+  await server.restart();
+  const anew = await (await client()).open("/owned");
+  await anew.write(() => void anew.allocate(named, { name: "n" }));
+  await anew.write(() => void anew.allocate(number, { name: "more" }));
+  listener.resume();
+  await listener.says("connection lost", "connected", "version 2");
 });
 
 test("another incarnation is taken if it has every block of the copy, else the copy is lost [LOST-2] [LOST-3]", async () => {

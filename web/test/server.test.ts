@@ -16,10 +16,11 @@ import {
   type Client,
   type RecordView,
 } from "../src/node.js";
+import { Clients, connection, fails } from "./clients.js";
 import { Agent, Server } from "./processes.js";
 
 let server: Server;
-const clients: Client[] = [];
+const clients = new Clients();
 const agents: Agent[] = [];
 const directory = mkdtempSync(join(tmpdir(), "iw-web-"));
 
@@ -28,17 +29,15 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close();
+  await clients.close();
   for (const agent of agents.splice(0)) await agent.stop();
   await server.kill();
 });
 
 after(() => rmSync(directory, { recursive: true }));
 
-async function client(): Promise<Client> {
-  const made = await connect(server.url, { timeoutMs: 10_000 });
-  clients.push(made);
-  return made;
+function client(): Promise<Client> {
+  return clients.connect(server);
 }
 
 async function agent(path: string): Promise<Agent> {
@@ -46,25 +45,6 @@ async function agent(path: string): Promise<Agent> {
   agents.push(made);
   await made.do(`open ${server.address}${path} 10`);
   return made;
-}
-
-/** Until this program has noticed that its connection is lost. */
-function loss(here: Client): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = here.onConnection((isConnected) => {
-      if (isConnected) return;
-      stop();
-      resolve();
-    });
-  });
-}
-
-function fails(name: string): (error: unknown) => boolean {
-  return (error) => {
-    assert.ok(error instanceof InterweaveError, String(error));
-    assert.equal(error.codeName, name, error.message);
-    return true;
-  };
 }
 
 const node = t.record("node_t", { key: t.int, next: t.pointer("node_t") });
@@ -522,6 +502,27 @@ test(
   },
 );
 
+test("a union is one unit: what is inside of it has no MIP, and no pointer leads there [MIP-4]", async () => {
+  const inner = t.record("inner_t", { a: t.int, b: t.int });
+  const arms = [{ name: "pair", type: inner, values: [1] }];
+  const holder = t.record("holder_t", {
+    before: t.int,
+    choice: t.union("pair_t", ["kind", t.int], arms),
+    any: t.pointer(null),
+  });
+  const segment = await (await client()).open("/arms");
+  await segment.write(() => {
+    const record = segment.allocate(holder, { name: "h" }).value as RecordView;
+    record["choice"] = { kind: 1, pair: { a: 5, b: 6 } };
+    const choice = record["choice"] as RecordView;
+    assert.equal(mipOf(choice), `${segment.url}#1#1`);
+    assert.throws(() => mipOf(choice["pair"] as RecordView), fails("BAD_POINTER"));
+    assert.throws(() => (record["any"] = choice["pair"]), fails("BAD_POINTER"));
+    record["any"] = choice;
+    assert.equal(mipOf(record, "any"), `${segment.url}#1#1`);
+  });
+});
+
 test("a Strict reader keeps writers out [COH-2]", async () => {
   const writer = await agent("/strict");
   await writer.do("wl", "make n 1", "release");
@@ -544,7 +545,7 @@ test("after a server was killed the copy catches up by diff, and watchers go on"
   for await (const version of segment) {
     assert.equal(version, segment.version);
     if (!wasKilled) {
-      await Promise.all([loss(here), server.kill()]);
+      await Promise.all([connection(here, false), server.kill()]);
       assert.ok(segment.staleness < 60);
       await assert.rejects(
         segment.read(() => undefined, { timeoutMs: 50 }),
@@ -570,7 +571,7 @@ test("a writer whose server was killed is told, and its changes are undone [LOCK
   await segment.write(() => void segment.allocate(t.int, { count: 2, name: "n" }));
   const lock = await segment.write();
   (segment.get("n") as Int32Array)[0] = 1;
-  await Promise.all([loss(here), server.kill()]);
+  await Promise.all([connection(here, false), server.kill()]);
   await server.restart();
   await assert.rejects(lock.release(), fails("FENCED"));
   assert.equal(await segment.read(() => (segment.get("n") as Int32Array)[0]), 0);
@@ -646,7 +647,7 @@ function reachable(from: unknown, seen = new Set<unknown>()): Set<unknown> {
 test("what is printed says what it is, without the secrets of the connection", async () => {
   const token = "this is the token";
   const here = await connect(server.url, { token });
-  clients.push(here);
+  clients.add(here);
   const segment = await here.open("/printed");
   const { session } = (here as unknown as { link: { session: Uint8Array } }).link;
   const lock = await segment.write();

@@ -6,6 +6,7 @@ import {
   activeArm,
   elementsAt,
   inside,
+  insideArm,
   isNumeric,
   type NumericArray,
 } from "../src/client/values.js";
@@ -44,7 +45,7 @@ export function findBlock({ copy }: Heap, which: string): CopiedBlock | null {
 export function blockSpot(heap: Heap, serial: number): Spot | null {
   const block = heap.copy.blocks.get(serial);
   if (block === undefined) return null;
-  const place = { heap, block, type: block.type, at: 0, unit: 0 };
+  const place = { heap, block, type: block.type, at: 0, unit: 0, isInArm: false };
   return block.count === 1 ? spotOf(place) : { place, count: block.count, isArray: true };
 }
 
@@ -60,8 +61,7 @@ export function fieldsOf(place: Place): { name: string; spot: Spot }[] {
   const { discriminant } = type.union;
   const arm = activeArm(place);
   const fields = [{ name: discriminant.name, spot: spotOf({ ...place, type: discriminant.type }) }];
-  if (arm !== null)
-    fields.push({ name: arm.name, spot: spotOf(inside(place, arm.type, arm.at, 0)) });
+  if (arm !== null) fields.push({ name: arm.name, spot: spotOf(insideArm(place, arm)) });
   return fields;
 }
 

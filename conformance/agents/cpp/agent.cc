@@ -95,6 +95,8 @@ Agent::Agent()
                 {"staleness", &Agent::staleness},
                 {"refresh", &Agent::refresh},
                 {"messages", &Agent::messages},
+                {"listen", &Agent::listen},
+                {"told", &Agent::told},
                 {"make", &Agent::make},
                 {"free", &Agent::free},
                 {"get", &Agent::get},
@@ -139,7 +141,7 @@ Agent::Segment& Agent::segment(Words& words) {
   return found->second;
 }
 
-// open S URL [create] [read_only] [memory] [timeout=SECONDS] [quota=BYTES]
+// open S URL [create] [read_only] [memory|written] [timeout=SECONDS] [quota=BYTES]
 std::string Agent::open(Words& words) {
   const std::string name = words.next();
   Segment opened;
@@ -154,6 +156,8 @@ std::string Agent::open(Words& words) {
       options.flags |= IW_READ_ONLY;
     else if (word == "memory")
       options.durability = IW_MEMORY;
+    else if (word == "written")
+      options.durability = IW_WRITTEN;
     else if (word.rfind("timeout=", 0) == 0)
       options.timeout = std::stod(word.substr(8));
     else if (word.rfind("quota=", 0) == 0)
@@ -225,6 +229,27 @@ std::string Agent::messages(Words& words) {
   stats.size = sizeof stats;
   if (IW_stats(segment(words).handle, &stats) != 0) return failure();
   return okay(std::to_string(stats.messages_sent));
+}
+
+std::string Agent::listen(Words& words) {
+  Segment& to = segment(words);
+  to.listening = &listenings_.emplace_back();
+  return result(to.listening->begin(to.handle));
+}
+
+// told S VERSION|connected|disconnected [SECONDS]
+std::string Agent::told(Words& words) {
+  Listening* const by = segment(words).listening;
+  if (by == nullptr) throw BadCommand("nobody listens to the segment");
+  const std::string what = words.next();
+  const double seconds = words.at_end() ? 30 : std::stod(words.next());
+  if (what == "connected" || what == "disconnected") {
+    const auto wanted = what == "connected" ? IW_CONNECTED : IW_DISCONNECTED;
+    if (by->connection(wanted, seconds)) return "ok";
+  } else if (const auto newest = by->version(std::stoull(what), seconds)) {
+    return okay(std::to_string(*newest));
+  }
+  return by->is_lost() ? "error SEGMENT_LOST the library said so" : "error TIMED_OUT not told";
 }
 
 // make S NAME|- COUNT TYPE

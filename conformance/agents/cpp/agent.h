@@ -1,6 +1,7 @@
 // The commands of conformance/README.md, obeyed through the C functions only.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "interweave.h"
 #include "json.h"
+#include "listening.h"
 #include "types.h"
 #include "values.h"
 
@@ -37,6 +39,7 @@ class Agent {
   struct Segment {
     IW_handle_t handle = nullptr;
     std::string url;
+    Listening* listening = nullptr;
   };
 
   std::string hello(Words&);
@@ -54,6 +57,8 @@ class Agent {
   std::string staleness(Words& words);
   std::string refresh(Words& words);
   std::string messages(Words& words);
+  std::string listen(Words& words);
+  std::string told(Words& words);
   std::string make(Words& words);
   std::string free(Words& words);
   std::string get(Words& words);
@@ -68,6 +73,8 @@ class Agent {
 
   std::map<std::string, Command, std::less<>> commands_;
   std::map<std::string, Segment> segments_;
+  // The library may still be calling one whose segment is being closed: they stay.
+  std::deque<Listening> listenings_;
   Types types_;
 };
 

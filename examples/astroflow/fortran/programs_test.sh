@@ -76,10 +76,27 @@ wrong_calls_and_dead_servers_are_errors() {
   done
 }
 
+# The frame that was on its way is computed again: the same bits.
+shared_survives_a_server_that_lost_everything() {
+  "$astroflow/astroflow-shared" sod 3 "$address/survivor" >"$work/survivor.log" 2>&1 &
+  shared=$!
+  others=$shared
+  until "$interweave" get "$address/survivor#header#time" >/dev/null 2>&1; do
+    kill -0 "$shared" || fail "shared did not begin"
+  done
+  restart_server
+  wait "$shared" || fail "shared ended with its server"
+  others=
+  grep -q "checksum $wanted" "$work/survivor.log" || fail "shared computes other bits after a loss"
+  # It was there until the end, not only before.
+  "$interweave" get "$address/survivor#header#status" | grep -q FINISHED || fail "the last frame"
+}
+
 start_server "$interweave"
 all_simulators_compute_the_same_bits
 viewers_end_with_the_bits_of_the_fortran_simulators
 the_simulator_obeys_and_stops
 wrong_calls_and_dead_servers_are_errors
 survives_a_server_that_lost_everything astroflow-simulator-fortran
+shared_survives_a_server_that_lost_everything
 echo "all well"

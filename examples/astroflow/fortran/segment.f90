@@ -7,7 +7,7 @@ module flow_segment
   use interweave
   implicit none
   private
-  public :: segment_t, bind_blocks, is_foreign, may_pass, note_version, is_lost
+  public :: segment_t, bind_blocks, copy_gas, is_foreign, may_pass, note_version, is_lost
 
   type :: segment_t
     type(IW_handle_t) :: handle
@@ -59,6 +59,17 @@ contains
       address = IW_mip_to_ptr(trim(s%url) // '#' // name)
     end if
   end function block
+
+  subroutine copy_gas(from, to)
+    type(flow_gas), intent(in) :: from, to
+
+    to%density = from%density
+    to%momentum_x = from%momentum_x
+    to%momentum_y = from%momentum_y
+    to%energy = from%energy
+    to%pressure = from%pressure
+    to%tracer = from%tracer
+  end subroutine copy_gas
 
   ! It holds blocks, but no header of ours. Needs a lock.
   function is_foreign(s) result(foreign)

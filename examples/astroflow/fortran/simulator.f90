@@ -151,17 +151,6 @@ contains
     releases = releases + 1
   end function try_publish
 
-  subroutine copy_gas(from, to)
-    type(flow_gas), intent(in) :: from, to
-
-    to%density = from%density
-    to%momentum_x = from%momentum_x
-    to%momentum_y = from%momentum_y
-    to%energy = from%energy
-    to%pressure = from%pressure
-    to%tracer = from%tracer
-  end subroutine copy_gas
-
   ! The segment may be new, or left by an earlier simulator whose frame numbers go on; or it takes the
   ! place of one that the server lost.
   subroutine begin(header)

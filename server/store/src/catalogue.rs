@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::files::{self, failed, Unnamed};
 use crate::owner::Owner;
@@ -126,67 +126,96 @@ fn line(segment_id: u64, entry: Option<&Entry>) -> Option<String> {
     Some(format!("{:08x}{rest}", crc32c::crc32c(rest.as_bytes())))
 }
 
+/// The catalogue of a store, for the thread that writes the log and for the one that saves. Nobody
+/// waits for a sync that another asked for.
+#[derive(Debug, Clone)]
+pub struct Catalogue(Arc<Mutex<Lines>>);
+
+impl Catalogue {
+    /// A catalogue that is not written yet; the first change, or `rewrite`, does that.
+    pub fn new(dir: &Path, owner: Arc<Owner>, entries: BTreeMap<u64, Entry>) -> Catalogue {
+        Catalogue(Arc::new(Mutex::new(Lines {
+            dir: dir.to_path_buf(),
+            owner,
+            entries,
+            file: None,
+            count: 0,
+        })))
+    }
+
+    /// Takes the changes (None: removed) and brings them to the disk if asked. Otherwise the system
+    /// has them: they outlive this process.
+    pub fn change(&self, changes: Vec<(u64, Option<Entry>)>, sync: bool) -> Result<(), StoreError> {
+        let mut lines = self.lines();
+        lines.change(changes)?;
+        if !sync {
+            return Ok(());
+        }
+        let file = lines.file.as_ref().map(File::try_clone).transpose();
+        drop(lines);
+        let synced = file.and_then(|file| file.map_or(Ok(()), |file| file.sync_data()));
+        synced.map_err(|error| {
+            let mut lines = self.lines();
+            lines.file = None;
+            lines.failed(&error)
+        })
+    }
+
+    pub fn rewrite(&self) -> Result<(), StoreError> {
+        self.lines().rewrite()
+    }
+
+    /// After a panic of the other thread, too: then the next change writes all of it anew.
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[derive(Debug)]
-pub struct Catalogue {
+struct Lines {
     dir: PathBuf,
     owner: Arc<Owner>,
     entries: BTreeMap<u64, Entry>,
     /// None after an error: the next change writes all of it anew.
     file: Option<File>,
-    lines: usize,
+    /// In the file.
+    count: usize,
 }
 
-impl Catalogue {
-    /// A catalogue that is not written yet; the first change, or `rewrite`, does that.
-    pub fn new(dir: &Path, owner: Arc<Owner>, entries: BTreeMap<u64, Entry>) -> Catalogue {
-        Catalogue {
-            dir: dir.to_path_buf(),
-            owner,
-            entries,
-            file: None,
-            lines: 0,
-        }
-    }
-
-    /// Takes the changes (None: removed) and brings them to the disk if asked.
-    pub fn change(
-        &mut self,
-        changes: Vec<(u64, Option<Entry>)>,
-        sync: bool,
-    ) -> Result<(), StoreError> {
+impl Lines {
+    fn change(&mut self, changes: Vec<(u64, Option<Entry>)>) -> Result<(), StoreError> {
         let mut text = String::new();
         for (segment_id, entry) in changes {
             if let Some(line) = line(segment_id, entry.as_ref()) {
                 text += &line;
                 text.push('\n');
-                self.lines += 1;
+                self.count += 1;
             }
             match entry {
                 Some(entry) => drop(self.entries.insert(segment_id, entry)),
                 None => drop(self.entries.remove(&segment_id)),
             }
         }
-        let outdated = self.lines > 2 * self.entries.len() + SPARE_LINES;
+        let outdated = self.count > 2 * self.entries.len() + SPARE_LINES;
         let Some(mut file) = self.file.take().filter(|_| !outdated) else {
             return self.rewrite();
         };
         // of one that fails a part may be there: then all is written anew
         let written = file.write_all(text.as_bytes());
-        let written = written.and_then(|()| if sync { file.sync_data() } else { Ok(()) });
         written.map_err(|error| self.failed(&error))?;
         self.file = Some(file);
         Ok(())
     }
 
     /// Writes the whole catalogue aside and gives it its name.
-    pub fn rewrite(&mut self) -> Result<(), StoreError> {
+    fn rewrite(&mut self) -> Result<(), StoreError> {
         let mut text = format!("{TITLE}\n");
-        self.lines = 0;
+        self.count = 0;
         for (&segment_id, entry) in &self.entries {
             if let Some(line) = line(segment_id, Some(entry)) {
                 text += &line;
                 text.push('\n');
-                self.lines += 1;
+                self.count += 1;
             }
         }
         let written = Unnamed::create(&self.dir, files::CATALOGUE).and_then(|mut unnamed| {
@@ -251,7 +280,7 @@ mod tests {
     #[test]
     fn what_was_changed_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut catalogue, listed) = open(dir.path());
+        let (catalogue, listed) = open(dir.path());
         assert_eq!(listed, Listed::default());
         for id in 1..=4 {
             let changes = vec![(id, Some(entry(CREATED, &format!("/{id}"))))];
@@ -262,7 +291,7 @@ mod tests {
             .change(vec![(2, Some(saved.clone())), (3, None)], true)
             .unwrap();
         drop(catalogue);
-        let (mut catalogue, listed) = open(dir.path());
+        let (catalogue, listed) = open(dir.path());
         assert!(listed.whole);
         let ids: Vec<u64> = listed.entries.keys().copied().collect();
         assert_eq!((&ids[..], &listed.entries[&2]), (&[1, 2, 4][..], &saved));
@@ -273,7 +302,7 @@ mod tests {
     #[test]
     fn outdated_lines_do_not_pile_up() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut catalogue, _) = open(dir.path());
+        let (catalogue, _) = open(dir.path());
         for version in 0..5000 {
             let saved = entry(State::Checkpoint(version), "/a");
             catalogue.change(vec![(1, Some(saved))], false).unwrap();
@@ -291,7 +320,7 @@ mod tests {
     #[test]
     fn a_damaged_line_is_not_believed_and_spoils_no_other() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut catalogue, _) = open(dir.path());
+        let (catalogue, _) = open(dir.path());
         let all = (1..=3).map(|id| (id, Some(entry(CREATED, &format!("/{id}")))));
         let all: Vec<_> = all.collect();
         catalogue.change(all.clone(), true).unwrap();
@@ -323,7 +352,7 @@ mod tests {
             println!("skipped: no tmpfs can be mounted ({error})");
             return;
         }
-        let (mut catalogue, _) = open(dir.path());
+        let (catalogue, _) = open(dir.path());
         catalogue.rewrite().unwrap();
         let ballast = dir.path().join("ballast");
         let free = rustix::fs::statvfs(dir.path()).unwrap().f_bavail as usize;

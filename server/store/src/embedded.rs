@@ -302,7 +302,7 @@ fn begin_catalogue(
     status: &Status,
 ) -> Catalogue {
     let entries = current_entries(found, &listed.entries);
-    let mut catalogue = Catalogue::new(dir, Arc::clone(owner), entries);
+    let catalogue = Catalogue::new(dir, Arc::clone(owner), entries);
     match catalogue.rewrite() {
         Ok(()) => drop(std::fs::remove_file(dir.join(files::OLD_CATALOGUE))),
         Err(error) => status.error(&error),
@@ -352,9 +352,8 @@ fn start(
     let saver = Saver {
         dir: dir.to_path_buf(),
         owner: Arc::clone(&owner),
-        catalogue,
+        catalogue: catalogue.clone(),
         newest,
-        created: Vec::new(),
         unforgotten: Vec::new(),
         status: Arc::clone(&status),
         jobs: jobs_inbox,
@@ -376,6 +375,7 @@ fn start(
     let mut worker = Writer {
         tail,
         status: Arc::clone(&status),
+        catalogue,
         inbox,
         saver,
     };

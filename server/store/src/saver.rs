@@ -28,8 +28,6 @@ pub enum Job {
         diff: Bytes,
         done: Done,
     },
-    /// The segment was created: its name is to be known apart from the log.
-    Created { segment_id: u64, entry: Entry },
     /// The segment was removed, durably.
     Forget { segment_id: u64 },
     /// The log's witness is to be brought to the disk; nobody waits for it.
@@ -85,8 +83,6 @@ pub struct Saver {
     pub catalogue: Catalogue,
     /// The version of each segment's checkpoint.
     pub newest: BTreeMap<u64, u64>,
-    /// Segments that the catalogue does not have yet.
-    pub created: Vec<(u64, Option<Entry>)>,
     /// Removed segments that could not be forgotten, mostly for lack of space: to be tried again.
     pub unforgotten: Vec<u64>,
     pub status: Arc<Status>,
@@ -107,12 +103,8 @@ impl Saver {
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
-                    Job::Created { segment_id, entry } => {
-                        self.created.push((segment_id, Some(entry)));
-                    }
                     Job::Forget { segment_id } => self.unforgotten.push(segment_id),
                     Job::Save { head, diff, done } => {
-                        self.guarded(Self::note_created);
                         self.save_and_tell(&head, &diff, done);
                         break;
                     }
@@ -124,7 +116,6 @@ impl Saver {
                 // what waits is noted together
                 next = self.jobs.try_recv().ok();
             }
-            self.guarded(Self::note_created);
             self.guarded(Self::forget_all);
         }
     }
@@ -149,17 +140,6 @@ impl Saver {
         };
         // should the writer have died, nobody is left to be told
         drop(self.writer.send(Message::Saved(saved)));
-    }
-
-    /// Not synced: the log has it as well, and at the next start the catalogue is made of the log.
-    fn note_created(&mut self) {
-        let created = std::mem::take(&mut self.created);
-        if created.is_empty() {
-            return;
-        }
-        if let Err(error) = self.catalogue.change(created, false) {
-            self.status.error(&error);
-        }
     }
 
     /// What fails is tried again after the next job, or at the next start: its REMOVE record stays.

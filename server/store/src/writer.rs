@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
 
-use crate::catalogue::{Entry, State};
+use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint::MAGIC;
 use crate::group::Group;
 use crate::history::REMOVE;
@@ -50,6 +50,7 @@ pub enum Message {
 pub struct Writer {
     pub tail: Tail,
     pub status: Arc<Status>,
+    pub catalogue: Catalogue,
     pub inbox: Receiver<Message>,
     pub saver: SaverThread,
 }
@@ -188,14 +189,28 @@ impl Writer {
                 .tail
                 .fail(sound.into_iter().map(|group| group.done), &error);
         }
+        self.note_created(&groups);
         self.tell(&groups);
         for group in groups {
-            let jobs = jobs_of(&group);
+            let removed = removed_by(&group);
             (group.done)(group.verdict);
-            for job in jobs {
+            for segment_id in removed {
                 // should the saver have died, the next start does it
-                let _ = self.saver.send(job);
+                let _ = self.saver.send(Job::Forget { segment_id });
             }
+        }
+    }
+
+    /// Before anybody is answered, so that what was acknowledged has a name apart from the log when
+    /// this process is killed. Not synced: the log has it as well, and at the next start the catalogue
+    /// is made of the log.
+    fn note_created(&self, groups: &[Group]) {
+        let created: Vec<_> = groups.iter().flat_map(created_by).collect();
+        if created.is_empty() {
+            return;
+        }
+        if let Err(error) = self.catalogue.change(created, false) {
+            self.status.error(&error);
         }
     }
 
@@ -282,24 +297,28 @@ impl Writer {
     }
 }
 
-/// What the saver is to do about segments that the group has created or removed.
-fn jobs_of(group: &Group) -> Vec<Job> {
+/// The catalogue's entries of segments that the group has created.
+fn created_by(group: &Group) -> Vec<(u64, Option<Entry>)> {
     let alone = |id| group.records.iter().all(|record| record.segment_id == id);
-    let job = |record: &Record| {
-        let segment_id = record.segment_id;
-        match &record.body {
-            LogBody::Create(create) => {
-                let state = State::Created {
-                    bytes: if alone(segment_id) { group.bytes } else { 0 },
-                    synced: group.sync,
-                };
-                let path = create.path.clone();
-                let entry = Entry { state, path };
-                Some(Job::Created { segment_id, entry })
-            }
-            body if *body == REMOVE => Some(Job::Forget { segment_id }),
-            _ => None,
-        }
+    let entry = |record: &Record| {
+        let LogBody::Create(create) = &record.body else {
+            return None;
+        };
+        let state = State::Created {
+            bytes: if alone(record.segment_id) {
+                group.bytes
+            } else {
+                0
+            },
+            synced: group.sync,
+        };
+        let path = create.path.clone();
+        Some((record.segment_id, Some(Entry { state, path })))
     };
-    group.records.iter().filter_map(job).collect()
+    group.records.iter().filter_map(entry).collect()
+}
+
+fn removed_by(group: &Group) -> Vec<u64> {
+    let removed = group.records.iter().filter(|record| record.body == REMOVE);
+    removed.map(|record| record.segment_id).collect()
 }

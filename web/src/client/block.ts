@@ -29,7 +29,7 @@ export class Block<T = unknown> {
     heap: Heap,
     private readonly block: CopiedBlock,
   ) {
-    this[PLACE] = { heap, block, type: block.type, at: 0, unit: 0 };
+    this[PLACE] = { heap, block, type: block.type, at: 0, unit: 0, isInArm: false };
     // A store to a misspelt property would be lost.
     Object.preventExtensions(this);
   }

@@ -41,6 +41,7 @@ import { MessageType } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
 import { Cursor } from "../wire/varint.js";
 import { now } from "./clock.js";
+import { ConnectionNews } from "./connection_news.js";
 import type { Link, Listener, Live } from "./link.js";
 import { versionLost } from "./loss.js";
 import type { OpenOptions, SegmentStats } from "./segment.js";
@@ -62,6 +63,7 @@ function fromOf(diff: Uint8Array): bigint {
 
 export class Conversation implements Listener {
   readonly state = new CopyState();
+  readonly news = new ConnectionNews();
   granted: WriterGrant | null = null;
   isClosed = false;
   private isRemoved = false;
@@ -162,6 +164,7 @@ export class Conversation implements Listener {
     live.listeners.set(segment, this);
     const why = versionLost(had, newest);
     if (why !== null) this.lose(why);
+    else if (!this.isClosed) this.news.is("connected");
   }
 
   /** From now on no lock can be had. The server forgets this opening: another one may follow. */
@@ -170,6 +173,7 @@ export class Conversation implements Listener {
     this.lostBecause = why;
     this.granted?.lost(this.granted.fence);
     this.leave();
+    this.news.is("lost");
     this.changed();
   }
 
@@ -378,6 +382,7 @@ export class Conversation implements Listener {
     this.state.connectionLost();
     this.granted?.connectionLost();
     this.isSubscribing = false;
+    this.news.is("disconnected");
     this.changed();
   }
 

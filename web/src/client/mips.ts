@@ -1,9 +1,18 @@
 /** MIPs of values and of pointers. */
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
-import { mipOfPlace, placeOf } from "./place.js";
+import { mipOfPlace, placeOf, type Place } from "./place.js";
 import { mipOfPointer } from "./pointers.js";
 import { inside } from "./values.js";
+
+/** What lies inside a union has none: a union is one unit [MIP-4]. */
+export function ownMipOf(place: Place): string {
+  if (!place.isInArm) return mipOfPlace(place);
+  throw new InterweaveError(
+    ErrorCode.BAD_POINTER,
+    `that is inside of the union at ${mipOfPlace(place)}: the arms of a union have no MIPs`,
+  );
+}
 
 /**
  * The canonical MIP of a record, array or block; with the name of a pointer field, of what it leads
@@ -14,7 +23,7 @@ export function mipOf(view: object, pointer?: string): string | null {
   if (place === undefined) {
     throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "that is not a value of a segment");
   }
-  if (pointer === undefined) return mipOfPlace(place);
+  if (pointer === undefined) return ownMipOf(place);
   const field = place.type.fields.find(({ name }) => name === pointer);
   if (field === undefined || field.type.plan.pieces[0]?.body.kind !== "pointer") {
     throw new InterweaveError(ErrorCode.BAD_ARGUMENT, `there is no pointer \`${pointer}\``);

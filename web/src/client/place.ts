@@ -30,6 +30,8 @@ export interface Place {
   /** In bytes, and in units, from the block's beginning. */
   readonly at: number;
   readonly unit: number;
+  /** In an arm of the union that is the unit: it has no MIP of its own [MIP-4]. */
+  readonly isInArm: boolean;
 }
 
 /** The member of views that holds their place: no field can have its name. */
@@ -66,7 +68,7 @@ export function checkWritable(place: Place): Changes {
   return changes;
 }
 
-/** The canonical MIP of a place [MIP-3]. */
+/** The canonical MIP of a place [MIP-3]; of one in an arm, that of its union. */
 export function mipOfPlace({ heap, block, unit }: Place): string {
   return `${heap.url}#${block.serial}${unit === 0 ? "" : `#${unit}`}`;
 }

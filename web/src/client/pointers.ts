@@ -56,7 +56,7 @@ export function follow(place: Place): Target | null {
   const unit = Number(offset);
   const spot = spotAt(target, unit, wanted);
   if (spot === null) throw badPointer(place, `where no ${wanted?.name || "such value"} begins`);
-  return { heap: other, block: target, unit, ...spot };
+  return { heap: other, block: target, unit, isInArm: false, ...spot };
 }
 
 /** Stores a pointer to a place; null stores NULL. */
@@ -65,6 +65,12 @@ export function point(place: Place, target: Place | null): void {
   const { heap, block, type, at } = place;
   if (target === null) return setPointer(block.view, at, null);
   if (!target.block.isLive) throw new InterweaveError(ErrorCode.BAD_POINTER, "the block was freed");
+  if (target.isInArm) {
+    throw new InterweaveError(
+      ErrorCode.BAD_POINTER,
+      `a pointer cannot lead to what is inside of the union at ${mipOfPlace(target)}`,
+    );
+  }
   const wanted = heap.copy.types.get(targetSerial(type.descriptor.body)) ?? null;
   const spot = spotAt(target.block, target.unit, wanted);
   if (spot === null) {

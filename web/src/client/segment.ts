@@ -34,6 +34,7 @@ import { declaredIn, intern, type Declared, type DeclaredAs } from "../types/dec
 import { Block } from "./block.js";
 import { now } from "./clock.js";
 import { Condition } from "./condition.js";
+import type { ConnectionState } from "./connection_news.js";
 import { ANSWER_MS, Conversation } from "./conversation.js";
 import { inspected, type Inspect } from "./inspect.js";
 import type { Link, Live } from "./link.js";
@@ -543,6 +544,14 @@ export class Segment implements Heap {
       this.watchers -= 1;
       this.conversation.follow(this.bound, this.watchers > 0);
     }
+  }
+
+  /**
+   * Calls back when the segment's connection is lost, when the segment is open on another one, and when
+   * it is lost [CONN-3]: of several changes since the last call, with the last. Returns how to stop.
+   */
+  onConnection(listener: (state: ConnectionState) => void): () => void {
+    return this.conversation.news.listen(listener);
   }
 
   private async nextVersion(seen: Seen): Promise<VersionStamp | null> {

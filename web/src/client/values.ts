@@ -138,8 +138,14 @@ export function integersOf({
 
 /** The place of a value inside another. */
 export function inside(place: Place, type: Type, at: number, unit: number): Place {
-  const { heap, block } = place;
-  return { heap, block, type, at: place.at + at, unit: place.unit + unit };
+  const { heap, block, isInArm } = place;
+  const own = isInArm ? place.unit : place.unit + unit;
+  return { heap, block, type, at: place.at + at, unit: own, isInArm };
+}
+
+/** The place of an arm inside its union, which stays one unit. */
+export function insideArm(place: Place, { type, at }: Member): Place {
+  return { ...inside(place, type, at, 0), isInArm: true };
 }
 
 /** `count` numbers as a typed array on the copy. */
@@ -193,7 +199,7 @@ export function read(place: Place): unknown {
       const element = place.heap.copy.types.get(targetSerial(type.descriptor.body)) as Type;
       if (owned === null) return [];
       return elementsAt(
-        { heap: place.heap, block: owned, type: element, at: 0, unit: 0 },
+        { heap: place.heap, block: owned, type: element, at: 0, unit: 0, isInArm: false },
         owned.count,
       );
     }
@@ -418,7 +424,7 @@ function writeUnion(place: Place, value: unknown): void {
   if (arm && content !== undefined)
     within(
       () => `.${arm.name}`,
-      () => write(inside(place, arm.type, arm.at, 0), content),
+      () => write(insideArm(place, arm), content),
     );
 }
 
@@ -447,7 +453,7 @@ function writeSequence(place: Place, value: unknown): void {
   replaceOwned(place, values.length, (block) => {
     writeAll(values, (i) => {
       const [at, unit] = [i * element.size, i * element.units];
-      return { heap: place.heap, block, type: element, at, unit };
+      return { heap: place.heap, block, type: element, at, unit, isInArm: false };
     });
   });
 }
@@ -540,7 +546,7 @@ function defineUnion(
       arm.name,
       (place) => {
         checkReadable(place);
-        return activeArm(place) === arm ? read(inside(place, arm.type, arm.at, 0)) : undefined;
+        return activeArm(place) === arm ? read(insideArm(place, arm)) : undefined;
       },
       (place, value) => {
         if (activeArm(place) !== arm) {
@@ -548,7 +554,7 @@ function defineUnion(
             `the arm \`${arm.name}\` is not active: assign the whole union, or \`${name}\` first`,
           );
         }
-        write(inside(place, arm.type, arm.at, 0), value);
+        write(insideArm(place, arm), value);
       },
     );
   }

@@ -186,7 +186,7 @@ fn bulk_is_admitted_only_under_a_lock_that_is_held() {
 }
 
 #[test]
-fn a_server_that_stops_refuses_waits_saves_and_says_goodbye() {
+fn conn_5_a_server_that_stops_refuses_waits_saves_and_says_goodbye() {
     let mut world = World::new(true);
     let segment = world.clients(2, Durability::Memory);
     world.write(1, segment, 1);

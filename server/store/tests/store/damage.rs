@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 
-use interweave_store::{backup, restore, verify, EmbeddedStore, RecoveredSegment, Wanted};
+use interweave_store::{
+    backup, restore, verify, EmbeddedStore, RecoveredSegment, SegmentStore, StoreError, Wanted,
+};
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
@@ -66,6 +69,29 @@ fn three_segments() -> tempfile::TempDir {
     release_next(&store, 3, 1);
     drop(store);
     dir
+}
+
+#[test]
+fn log_11_a_creation_is_in_the_catalogue_before_it_is_acknowledged() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    for id in 1..=100 {
+        let catalogue = dir.path().join("catalogue");
+        let (tell, told) = channel();
+        let done = move |result: Result<(), StoreError>| {
+            result.unwrap();
+            tell.send(std::fs::read_to_string(&catalogue).unwrap())
+                .unwrap();
+        };
+        store.append(vec![create(id, Synced)], Synced, Box::new(done));
+        let lines = told.recv().unwrap();
+        let begin = format!("{id} synced ");
+        let is_named = lines
+            .lines()
+            .any(|line| line[9.min(line.len())..].starts_with(&begin));
+        assert!(is_named, "segment {id} in\n{lines}");
+    }
+    close(store);
 }
 
 #[test]

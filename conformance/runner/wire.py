@@ -1,0 +1,114 @@
+"""The way between a client and its server, as a connection that can be cut, and whose answers can be kept back."""
+
+import socket
+import threading
+import time
+
+from runner.processes import ANSWER_SECONDS, Broken
+
+CHUNK_BYTES = 1 << 16
+
+
+class Wire:
+    """Clients connect to `address`; what they say goes on to the server, and its answers come back."""
+
+    def __init__(self, server_address):
+        host, port = server_address.rsplit(":", 1)
+        self.server = (host, int(port))
+        self.changed = threading.Condition()
+        self.said_bytes = 0  # by clients since `listen_in`
+        self.keeps_answers = False
+        self.sockets = set()
+        self.listener = None
+        self.port = 0
+        self.mend()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def mend(self):
+        """Connections can be made (again)."""
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self.port))
+        listener.listen()
+        self.port = listener.getsockname()[1]
+        self.keeps_answers = False
+        self.listener = listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def cut(self):
+        """All connections end, and none can be made."""
+        listener, self.listener = self.listener, None
+        if listener is not None:
+            end(listener)
+        with self.changed:
+            sockets, self.sockets = self.sockets, set()
+        for each in sockets:
+            end(each)
+
+    def listen_in(self):
+        with self.changed:
+            self.said_bytes = 0
+
+    def wait_for(self, count):
+        """Until clients have said so many bytes since `listen_in`."""
+        deadline = time.monotonic() + ANSWER_SECONDS
+        with self.changed:
+            while self.said_bytes < count:
+                if not self.changed.wait(deadline - time.monotonic()):
+                    raise Broken(f"the client did not say {count} bytes, but {self.said_bytes}")
+
+    def keep_answers(self):
+        """What the server answers from now on goes nowhere, until the wire is mended."""
+        with self.changed:
+            self.keeps_answers = True
+
+    def _accept(self, listener):
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self.server)
+            except OSError:
+                end(client)
+                continue
+            with self.changed:
+                is_cut = self.listener is not listener
+                self.sockets |= set() if is_cut else {client, server}
+            if is_cut:
+                end(client)
+                end(server)
+                return
+            threading.Thread(target=self._carry, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self._carry, args=(server, client, False), daemon=True).start()
+
+    def _carry(self, source, sink, is_client):
+        try:
+            while some := source.recv(CHUNK_BYTES):
+                if is_client:
+                    self._count(len(some))
+                if is_client or not self.keeps_answers:
+                    sink.sendall(some)
+        except OSError:
+            pass
+        with self.changed:
+            self.sockets -= {source, sink}
+        end(source)
+        end(sink)
+
+    def _count(self, count):
+        with self.changed:
+            self.said_bytes += count
+            self.changed.notify_all()
+
+
+def end(connection):
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it has ended already
+    connection.close()
