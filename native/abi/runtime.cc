@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "abi/callback_locks.h"
 #include "abi/library_thread.h"
 #include "abi/log.h"
 #include "abi/stray_report.h"
@@ -415,7 +416,9 @@ Runtime::Due Runtime::run_timers(std::int64_t now) {
 
 void Runtime::run_callbacks() {
   for (const auto& segment : segments()) {
+    const LocksBefore locks;
     segment->call_due_change(now_ns());
+    locks.restore(segment->name());
   }
 }
 

@@ -320,7 +320,8 @@ IW_API void* IW_mip_to_ptr(const char* mip);
 /* Called when the server announces a version that makes the copy not recent enough for the
  * segment's coherence model. `version` is the newest one. The function runs on a thread of
  * the library's, or in IW_dispatch, once at a time for a segment; it holds no lock, may take some
- * and may take its time. NULL ends it: when the call returns no callback
+ * and may take its time. Locks that it took and did not release are given back after it (a writer
+ * lock: aborted), and reported to the log [PROC-6]. NULL ends it: when the call returns no callback
  * is running any more, save the one that called.
  *
  * IW_ENO_MEMORY: the thread that callbacks run on cannot be made; the function is not set. After
