@@ -38,7 +38,8 @@ template <typename Call>
 int guarded(IW_handle_t h, Call&& call) noexcept {
   try {
     if (h == nullptr) return fail({error_code::NOT_OPEN, "the handle is NULL"});
-    if (const Result usable = h->check_usable(); !usable) return fail(usable, h->name());
+    const iw::abi::CallOn call_on(*h);
+    if (const Result usable = call_on.check_usable(); !usable) return fail(usable, h->name());
     return iw::abi::finish(call(), h->name());
   } catch (const std::bad_alloc&) {
     return fail({error_code::NO_MEMORY, "no memory is left"});
@@ -151,33 +152,33 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
     if (const Result result = read_options(given, options, wish); !result) {
       return fail_null(result, url);
     }
-    while (true) {
-      IW_segment& segment = Runtime::get().segment_for(parsed, token_of(given));
-      const Result opened = segment.open(wish);
-      // It was found lost just now: another takes its place [LOST-6].
-      if (opened.code == error_code::SEGMENT_LOST) continue;
-      return opened.ok() ? &segment : fail_null(opened, segment.name());
-    }
+    Runtime* runtime = nullptr;
+    IW_handle_t opened = nullptr;
+    Result result = Runtime::get(runtime);
+    if (result) result = runtime->open(parsed, token_of(given), wish, opened);
+    return result.ok() ? opened : fail_null(result, parsed.text());
   } catch (const std::bad_alloc&) {
     return fail_null({error_code::NO_MEMORY, "no memory is left"});
   }
 }
 
 int IW_close_segment(IW_handle_t h) {
-  return guarded(h, [h] { return h->close(); });
+  const int code = guarded(h, [h] { return (*h)->close(); });
+  if (code == 0) h->runtime().closed(*h);
+  return code;
 }
 
 uint64_t IW_version(IW_handle_t h) {
   uint64_t version = 0;
   (void)guarded(h, [&] {
-    version = h->version();
+    version = (*h)->version();
     return Result{};
   });
   return version;
 }
 
 int IW_rl_acquire(IW_handle_t h) {
-  return guarded(h, [h] { return h->acquire_reader(h->wish_for(-1)); });
+  return guarded(h, [h] { return (*h)->acquire_reader((*h)->wish_for(-1)); });
 }
 
 int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags) {
@@ -185,31 +186,31 @@ int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags) {
     if (!(seconds >= 0) || (flags & ~IW_FRESH) != 0) {
       return {error_code::BAD_ARGUMENT, "seconds is negative, or flags has bits that mean nothing"};
     }
-    return h->acquire_reader(h->wish_for(seconds, (flags & IW_FRESH) != 0));
+    return (*h)->acquire_reader((*h)->wish_for(seconds, (flags & IW_FRESH) != 0));
   });
 }
 
 int IW_rl_release(IW_handle_t h) {
-  return guarded(h, [h] { return h->release_reader(); });
+  return guarded(h, [h] { return (*h)->release_reader(); });
 }
 
 int IW_wl_acquire(IW_handle_t h) {
-  return guarded(h, [h] { return h->acquire_writer(h->wish_for(-1)); });
+  return guarded(h, [h] { return (*h)->acquire_writer((*h)->wish_for(-1)); });
 }
 
 int IW_wl_acquire_for(IW_handle_t h, double seconds) {
   return guarded(h, [=]() -> Result {
     if (!(seconds >= 0)) return {error_code::BAD_ARGUMENT, "seconds is negative"};
-    return h->acquire_writer(h->wish_for(seconds));
+    return (*h)->acquire_writer((*h)->wish_for(seconds));
   });
 }
 
 int IW_wl_release(IW_handle_t h) {
-  return guarded(h, [h] { return h->release_writer(); });
+  return guarded(h, [h] { return (*h)->release_writer(); });
 }
 
 int IW_wl_abort(IW_handle_t h) {
-  return guarded(h, [h] { return h->abort_writer(); });
+  return guarded(h, [h] { return (*h)->abort_writer(); });
 }
 
 int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x) {
@@ -229,26 +230,26 @@ int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x) {
     }
     constexpr double longest_s = 1e9;  // some 30 years: as nanoseconds it is a number, too
     const double bound = model == IW_TEMPORAL ? std::min(x, longest_s) : x;
-    h->set_bound({model_of(model), needs_x ? bound : 0});
+    (*h)->set_bound({model_of(model), needs_x ? bound : 0});
     return {};
   });
 }
 
 int IW_set_coherence_fn(IW_handle_t h, IW_recent_fn f, void* arg) {
   return guarded(h, [=] {
-    h->set_recent_fn(f, arg);
+    (*h)->set_recent_fn(f, arg);
     return Result{};
   });
 }
 
 int IW_refresh(IW_handle_t h) {
-  return guarded(h, [h] { return h->refresh(); });
+  return guarded(h, [h] { return (*h)->refresh(); });
 }
 
 int IW_staleness(IW_handle_t h, double* seconds) {
   return guarded(h, [=]() -> Result {
     if (seconds == nullptr) return {error_code::BAD_ARGUMENT, "seconds is NULL"};
-    return h->staleness(*seconds);
+    return (*h)->staleness(*seconds);
   });
 }
 
@@ -259,19 +260,19 @@ void* IW_malloc_named(IW_handle_t h, IW_type_t t, const char* name) {
 }
 
 void* IW_malloc_array(IW_handle_t h, IW_type_t t, size_t count, const char* name) {
-  return guarded_pointer(h, [=](void*& out) { return h->allocate(t, count, name, out); });
+  return guarded_pointer(h, [=](void*& out) { return (*h)->allocate(t, count, name, out); });
 }
 
 int IW_free(IW_handle_t h, void* block) {
-  return guarded(h, [=] { return h->free_block(block); });
+  return guarded(h, [=] { return (*h)->free_block(block); });
 }
 
 int IW_assign(IW_handle_t h, void* field, const void* src, size_t count) {
-  return guarded(h, [=] { return h->assign(field, src, count); });
+  return guarded(h, [=] { return (*h)->assign(field, src, count); });
 }
 
 void* IW_next_block(IW_handle_t h, const void* after) {
-  return guarded_pointer(h, [=](void*& out) { return h->next_block(after, out); });
+  return guarded_pointer(h, [=](void*& out) { return (*h)->next_block(after, out); });
 }
 
 int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
@@ -280,7 +281,7 @@ int IW_describe_block(IW_handle_t h, const void* p, IW_block_t* out) {
       return {error_code::BAD_ARGUMENT, "IW_block_t.size must be sizeof(IW_block_t)"};
     }
     IW_block_t found{};
-    Result result = h->describe_block(p, found);
+    Result result = (*h)->describe_block(p, found);
     if (!result) return result;
     // A program that was compiled with a newer header asks for more members than there are.
     found.size = std::min(out->size, sizeof found);
@@ -305,7 +306,7 @@ IW_pin_t IW_pin(IW_handle_t h, const void* p) {
   std::unique_ptr<IW_pin_state> made;
   const int code = guarded(h, [&] {
     made = std::make_unique<IW_pin_state>();
-    return h->pin(p, made->pin);
+    return (*h)->pin(p, made->pin);
   });
   return code == 0 ? made.release() : nullptr;
 }
@@ -363,10 +364,10 @@ void* IW_mip_to_ptr(const char* text) {
     if (text == nullptr) return fail_null({error_code::BAD_URL, "the MIP is NULL"});
     iw::types::Mip mip;
     if (const Result parsed = iw::types::parse_mip(text, mip); !parsed) return fail_null(parsed);
-    IW_segment& segment = Runtime::get().segment_for(mip.url, token_of(nullptr));
+    Runtime* runtime = nullptr;
     void* out = nullptr;
-    Result result = segment.open_for_pointers(segment.wish_for(-1).deadline_ns);
-    if (result) result = segment.place_of(mip, out);
+    Result result = Runtime::get(runtime);
+    if (result) result = runtime->place_of(mip, token_of(nullptr), out);
     return result.ok() ? out : fail_null(result, text);
   } catch (const std::bad_alloc&) {
     return fail_null({error_code::NO_MEMORY, "no memory is left"});
@@ -375,23 +376,42 @@ void* IW_mip_to_ptr(const char* text) {
 
 int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg) {
   return guarded(h, [=] {
-    h->set_change_fn(f, arg);
-    return Result{};
+    const Result ready = f == nullptr ? Result{} : h->runtime().prepare_callbacks();
+    if (ready) (*h)->set_change_fn(f, arg);
+    return ready;
   });
 }
 
 int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg) {
   return guarded(h, [=] {
-    h->set_connection_fn(f, arg);
-    return Result{};
+    const Result ready = f == nullptr ? Result{} : h->runtime().prepare_callbacks();
+    if (ready) (*h)->set_connection_fn(f, arg);
+    return ready;
   });
 }
 
-int IW_event_fd(void) { return Runtime::get().event_fd(); }
+int IW_event_fd(void) {
+  try {
+    Runtime* runtime = nullptr;
+    int fd = -1;
+    Result result = Runtime::get(runtime);
+    if (result) result = runtime->event_fd(fd);
+    return result.ok() ? fd : fail(result);
+  } catch (const std::bad_alloc&) {
+    return fail({error_code::NO_MEMORY, "no memory is left"});
+  }
+}
 
 int IW_dispatch(void) {
-  Runtime::get().dispatch();
-  return 0;
+  try {
+    Runtime* runtime = nullptr;
+    const Result begun = Runtime::get(runtime);
+    if (!begun) return fail(begun);
+    runtime->dispatch();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return fail({error_code::NO_MEMORY, "no memory is left"});
+  }
 }
 
 int IW_stats(IW_handle_t h, IW_stats_t* out) {
@@ -400,7 +420,7 @@ int IW_stats(IW_handle_t h, IW_stats_t* out) {
       return {error_code::BAD_ARGUMENT, "IW_stats_t.size must be sizeof(IW_stats_t)"};
     }
     IW_stats_t all{};
-    h->fill_stats(all);
+    (*h)->fill_stats(all);
     all.size = std::min(out->size, sizeof all);
     std::memcpy(out, &all, all.size);
     return {};

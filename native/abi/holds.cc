@@ -43,4 +43,6 @@ void drop_hold(const Segment* segment) {
             all.end());
 }
 
+std::vector<Hold> all_holds() { return holds(); }
+
 }  // namespace iw::abi

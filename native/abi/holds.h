@@ -22,5 +22,6 @@ Hold* find_hold(const Segment* segment);
 // After it, pointers from find_hold are void.
 Hold& add_hold(const Hold& hold);
 void drop_hold(const Segment* segment);
+std::vector<Hold> all_holds();
 
 }  // namespace iw::abi

@@ -13,7 +13,7 @@ using platform::now_ns;
 using protocol::error_code;
 
 struct Waiter {
-  Listener* segment = nullptr;
+  ListenerRef segment;
   bool is_late = false;      // nobody waits (any more)
   bool is_arriving = false;  // the segment is taking the answer in: too late to be late or lost
   bool is_done = false;
@@ -49,6 +49,14 @@ Result unreachable(const std::string& name, const std::string& why) {
               "; is it running (interweave serve) and is the address right?"};
 }
 
+// No connection could be made: the server's fault, or for lack of something here.
+Result not_connected(const std::string& name, const platform::Status& status) {
+  if (!platform::is_shortage(status.code)) return unreachable(name, words_of(status));
+  return {error_code::NO_MEMORY, "no connection to the server " + name +
+                                     " can be made: " + platform::shortage_text(status.code) +
+                                     " (" + status.what + ")"};
+}
+
 }  // namespace
 
 Link::Link(types::Url any_segment, session::SessionIdentity identity,
@@ -75,11 +83,14 @@ Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_p
     out = current();
     if (out != nullptr) return {};
     const Result result = connect_once(deadline_ns, out);
-    const bool may_pass =
-        result.code == error_code::UNREACHABLE || result.code == error_code::STOPPING;
+    const bool is_shortage = result.code == error_code::NO_MEMORY;
+    const bool may_pass = is_shortage || result.code == error_code::UNREACHABLE ||
+                          result.code == error_code::STOPPING;
     if (result.ok() || !keep_trying || !may_pass) return result;
     const std::int64_t left_ns = deadline_ns - now_ns();
-    if (left_ns <= 0) return result;
+    if (left_ns <= 0) {
+      return is_shortage ? Result{error_code::UNREACHABLE, result.text} : result;
+    }
     sleep_for(std::min(pause_ns, left_ns));
     pause_ns = std::min(pause_ns * 2, longest_pause_ns);
   }
@@ -88,7 +99,7 @@ Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_p
 Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
-    return status ? Result{} : unreachable(name_, words_of(status));
+    return status ? Result{} : not_connected(name_, status);
   }
   // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
   if (is_this_host(server_.host)) {
@@ -97,7 +108,7 @@ Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const 
   }
   const platform::Status status =
       platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
-  return status ? Result{} : unreachable(name_, words_of(status));
+  return status ? Result{} : not_connected(name_, status);
 }
 
 Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
@@ -166,7 +177,7 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
 
 Result Link::send(const std::shared_ptr<Live>& live, Request& request,
                   const std::shared_ptr<Waiter>& waiter) {
-  waiter->segment = request.segment;
+  waiter->segment = ListenerRef(request.segment);
   session::RequestTag tag = 0;
   std::uint32_t stream = 0;
   {
@@ -276,14 +287,16 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
 
 void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment) {
   const std::lock_guard lock(mutex_);
-  live->segments_[number] = &segment;
+  if (live->is_lost()) return;  // who listens looks for that afterwards
+  live->segments_[number] = ListenerRef(&segment);
 }
 
 void Link::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
                     const Listener& segment) {
   const std::lock_guard lock(mutex_);
   const auto found = live->segments_.find(number);
-  if (found != live->segments_.end() && found->second == &segment) live->segments_.erase(found);
+  if (found == live->segments_.end() || found->second.listener != &segment) return;
+  live->segments_.erase(found);
 }
 
 void Link::read_available(const std::shared_ptr<Live>& live) {
@@ -340,7 +353,7 @@ void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns
 }
 
 void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
-  Listener* segment = nullptr;
+  ListenerRef segment;
   std::shared_ptr<Waiter> waiter;
   bool is_late = false;
   {
@@ -362,7 +375,7 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
       waiter->is_arriving = true;
     }
   }
-  if (segment != nullptr) segment->absorb(incoming, is_late);
+  if (segment.listener != nullptr) segment.listener->absorb(incoming, is_late);
   if (waiter == nullptr) return;
   const std::lock_guard lock(mutex_);
   live->waiters_.erase(incoming.tag);
@@ -372,7 +385,7 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
 }
 
 void Link::lose(const std::shared_ptr<Live>& live, const std::string& why) {
-  std::vector<Listener*> segments;
+  std::vector<ListenerRef> segments;
   {
     const std::lock_guard lock(mutex_);
     if (live->is_lost_.exchange(true)) return;
@@ -384,9 +397,10 @@ void Link::lose(const std::shared_ptr<Live>& live, const std::string& why) {
     }
     live->waiters_.clear();
     for (const auto& [number, segment] : live->segments_) segments.push_back(segment);
+    live->segments_.clear();
   }
   if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
-  for (Listener* segment : segments) segment->connection_lost(live->number());
+  for (const ListenerRef& segment : segments) segment.listener->connection_lost(live->number());
 }
 
 std::int64_t Link::run_timers(std::int64_t now) {

@@ -31,8 +31,9 @@ namespace iw::abi {
 using protocol::message_type;
 using types::Result;
 
-// A segment, as its link sees it. Listeners live as long as the process.
-class Listener {
+// A segment, as its link sees it. Whatever may still come for it keeps it; in a test it may be an
+// object that nobody shares, and then ends after its link.
+class Listener : public std::enable_shared_from_this<Listener> {
  public:
   // Every message about the segment, in order, on the reading thread; may not call the link.
   // Takes the diff out of the message. `is_late`: nobody waits for this answer any more; otherwise
@@ -43,6 +44,17 @@ class Listener {
 
  protected:
   ~Listener() = default;
+};
+
+// Keeps the listener, if somebody shares it.
+struct ListenerRef {
+  Listener* listener = nullptr;
+  std::shared_ptr<Listener> kept;
+
+  ListenerRef() = default;
+  explicit ListenerRef(Listener* one) : listener(one) {
+    if (one != nullptr) kept = one->weak_from_this().lock();
+  }
 };
 
 class Live;
@@ -73,7 +85,9 @@ class Link {
        const platform::WakeUp& library_thread);
 
   // The live connection, made if there is none: by trying once (`keep_trying` false) or until the
-  // deadline. UNREACHABLE with the address otherwise.
+  // deadline. UNREACHABLE with the address otherwise; or NO_MEMORY, if descriptors, memory or a
+  // thread are missing here. Who keeps trying has lost a connection, and is told UNREACHABLE then,
+  // too: it waits for one as for a server that is away.
   Result connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
   // Null if there is none now.
   [[nodiscard]] std::shared_ptr<Live> current();
@@ -168,7 +182,7 @@ class Live {
   std::mutex sending_;
   std::uint64_t next_tag_ = 1;
   std::unordered_map<session::RequestTag, std::shared_ptr<Waiter>> waiters_;
-  std::unordered_map<std::uint32_t, Listener*> segments_;
+  std::unordered_map<std::uint32_t, ListenerRef> segments_;
 };
 
 }  // namespace iw::abi

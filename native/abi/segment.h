@@ -1,6 +1,6 @@
 // One segment of this process: its copy, its locks among the process's threads, and its
-// conversation with the server. Segments are made once per URL and live as long as the process, so
-// that an old handle is an error and not a crash.
+// conversation with the server. Runtime makes one for a URL and forgets it when nobody has it open
+// and nothing can come for it any more; the URL's handle stays (handle.h).
 //
 // The lock among threads (spec/coherence.md, PROC-*): `readers_` threads are inside, or one is
 // exclusive (the writer, or a thread that applies an update); who waits to be exclusive holds back
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "abi/copy.h"
+#include "abi/handle.h"
 #include "abi/holds.h"
 #include "abi/link.h"
 #include "abi/waiting.h"
@@ -80,6 +81,13 @@ class Segment : public Listener {
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
   // NOT_OPEN, FORKED or nothing.
   [[nodiscard]] Result check_usable() const;
+  // None: nobody has it open, pointers do not lead here, and the server has been told so. Unknown:
+  // it is just being closed, or another thread looks at it, which is not waited for.
+  enum class Need : std::uint8_t { none, some, unknown };
+  [[nodiscard]] Need need() const;
+  // What the program has of it, for its callbacks; null: nothing.
+  void set_handle(IW_segment* handle) { handle_ = handle; }
+  [[nodiscard]] IW_segment* handle() const { return handle_; }
   // `seconds` from now; a negative number: the segment's own timeout; 0: no waiting for others.
   [[nodiscard]] Wish wish_for(double seconds, bool fresh = false) const;
 
@@ -229,6 +237,7 @@ class Segment : public Listener {
   void unsubscribe(Lock& lock);
 
   Runtime& runtime_;
+  std::atomic<IW_segment*> handle_{nullptr};
   const types::Url url_;
   const std::string name_;  // url_ as text
   Link& link_;
@@ -290,8 +299,3 @@ class Segment : public Listener {
 };
 
 }  // namespace iw::abi
-
-// What a handle points at.
-struct IW_segment final : iw::abi::Segment {
-  using Segment::Segment;
-};

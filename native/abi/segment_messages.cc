@@ -363,7 +363,7 @@ void Segment::call_due_change(std::int64_t now) {
   Lock lock(mutex_);
   const bool is_change_due = change_due_ns_ <= now && change_fn_ != nullptr;
   if (calling_ != std::thread::id() || !(is_change_due || is_connection_news())) return;
-  auto* const handle = static_cast<IW_segment*>(this);
+  IW_segment* const handle = handle_;
   if (is_connection_news()) {
     connection_told_ = connection_state();
     call(lock, [handle, function = connection_fn_, told = connection_told_, arg = connection_arg_] {

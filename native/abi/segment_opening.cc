@@ -288,6 +288,14 @@ Result Segment::close() {
   return {};
 }
 
+Segment::Need Segment::need() const {
+  const Lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return Need::unknown;
+  if (life_.is_wanted() || life_.stage() == Opening::Stage::opening) return Need::some;
+  const bool is_over = life_.stage() == Opening::Stage::shut || life_.is_lost();
+  return is_over && !life_.must_tell() ? Need::none : Need::unknown;
+}
+
 Result Segment::why_not_closed(const Result& alone) {
   if (alone.code != error_code::TIMED_OUT) return alone;
   return {error_code::TIMED_OUT,

@@ -22,11 +22,25 @@
  * handler. After fork() the child's calls on the parent's handles fail with IW_EFORKED; it may open
  * segments of its own.
  *
+ * Shortage. A call that needs memory, address space, a file descriptor or a thread that this
+ * process cannot have fails with IW_ENO_MEMORY, and its text says what is missing and which limit
+ * is reached. Nothing half begun stays, and the next call tries again. The library keeps a
+ * descriptor for each server and up to four more, and needs one more for a moment when a copy
+ * grows. Its first call makes one thread; IW_on_change and IW_on_connection make another.
+ *
+ * Address space. On 64-bit machines each open segment reserves some ahead: 64 GiB the first 128
+ * segments, and less the more segments are open. The library maps at most half of the machine's
+ * address space and three quarters of the mappings that the kernel allows (Linux: vm.max_map_count)
+ * and leaves the rest to the program. A small segment takes three mappings, so that some 14,000 of
+ * them can be open with the kernel's usual 65,530. The environment's IW_RESERVATION_MIB bounds what
+ * a segment reserves; a segment that outgrows its reservation goes on elsewhere.
+ *
  * Time is in seconds (double), sizes are in bytes. Waiting calls without a deadline of their own
  * wait as long as the segment's timeout (IW_open_options.timeout).
  *
  * Environment: IW_TOKEN (the token to show to servers), IW_TRACKER (wp-async|scan|sigsegv|compare),
  * IW_OPTIMISATIONS (for measurements: all,-NAME,...; names: no-diff, plans, splicing, prediction),
+ * IW_RESERVATION_MIB (address space that a segment may reserve ahead, at most),
  * IW_LOG (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
  *
  * Plain C99, also read by C++ (see <interweave.hpp>).
@@ -44,8 +58,12 @@ extern "C" {
 #endif
 
 /* An open segment (paper, 2.1). Opening one URL twice gives the same handle; it must be closed as
- * often as it was opened. A segment that was lost (IW_ESEGMENT_LOST) is given another handle when
- * it is opened again. */
+ * often as it was opened. After its last close every call on a handle fails with IW_ENOT_OPEN,
+ * until the URL is opened again, which gives the same handle [OPEN-4]. A segment that was lost
+ * (IW_ESEGMENT_LOST) is given another handle when it is opened again.
+ *
+ * For that, the process keeps less than 200 bytes (and the URL's length) of each URL that it was
+ * ever given a handle for. Of URLs that could not be opened it keeps nothing. */
 typedef struct IW_segment* IW_handle_t;
 
 /* A machine-independent pointer: text `iw://host:port/path#serial[#offset]` (paper, 2.1). The
@@ -76,7 +94,7 @@ enum {
   IW_ESTORE_FULL = -18,      /* the server's disk is full: writes are refused until there is room */
   IW_EQUOTA = -19,           /* the segment's quota would be exceeded */
   IW_ETOO_LARGE = -20,       /* a bound of the protocol or of the server would be exceeded */
-  IW_ENO_MEMORY = -21,       /* no memory or address space left in this process */
+  IW_ENO_MEMORY = -21,       /* no memory, address space, descriptor or thread for this process */
   IW_EBAD_POINTER = -22, /* a pointer that leads to no unit of a block, or to one of another type */
   IW_EBAD_VALUE = -23,   /* a discriminant, enum or bool without meaning, a string without end */
   IW_EBAD_ARGUMENT = -24, /* an argument is outside what the call accepts */
@@ -283,7 +301,11 @@ IW_API IW_type_t IW_laid_out(IW_type_t type);
 /* For a pointer to the first byte of a unit of an open segment; NULL with IW_EBAD_POINTER for
  * others. Units are numbers, enums, pointers, whole strings (`string s<N>`) and whole unions:
  * characters of a string and arms of a union have no MIP, and no pointer in a segment may lead to
- * them (a release then fails with IW_EBAD_POINTER). */
+ * them (a release then fails with IW_EBAD_POINTER).
+ *
+ * Pointers of one segment can lead into at most 65,535 other segments, counted over its whole life:
+ * a segment that was once pointed into stays counted. A release that would lead into one more fails
+ * with IW_ETOO_LARGE, and the lock is still held. */
 IW_API IW_mip_t IW_ptr_to_mip(const void* p);
 IW_API void IW_mip_free(IW_mip_t mip);
 
@@ -298,8 +320,12 @@ IW_API void* IW_mip_to_ptr(const char* mip);
 /* Called when the server announces a version that makes the copy not recent enough for the
  * segment's coherence model. `version` is the newest one. The function runs on a thread of
  * the library's, or in IW_dispatch, once at a time for a segment; it holds no lock, may take some
- * and may take its time. NULL ends it: when the call returns no callback is running any more, save
- * the one that called.
+ * and may take its time. Locks that it took and did not release are given back after it (a writer
+ * lock: aborted), and reported to the log [PROC-6]. NULL ends it: when the call returns no callback
+ * is running any more, save the one that called.
+ *
+ * IW_ENO_MEMORY: the thread that callbacks run on cannot be made; the function is not set. After
+ * IW_event_fd no such thread is needed.
  *
  * While there is such a function the library reconnects by itself to a server that went away, and
  * calls for what became newer meanwhile. It is also called when the segment is lost: the next lock
@@ -321,7 +347,8 @@ IW_API int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg);
 
 /* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
  * do. After the first call of IW_event_fd callbacks run in IW_dispatch only. Returns the
- * descriptor (on Windows: a SOCKET), which stays the library's, or a negative IW_E code. */
+ * descriptor (on Windows: a SOCKET), which stays the library's, or a negative IW_E code.
+ * IW_ENO_MEMORY: there is no descriptor, and callbacks run where they ran before. */
 IW_API int IW_event_fd(void);
 /* Runs the callbacks that are due, without waiting. Returns 0 or a negative IW_E code. */
 IW_API int IW_dispatch(void);

@@ -1,6 +1,8 @@
 #include "memory/address_space.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +23,21 @@ constexpr int places_to_try = 0;  // the thread sanitizer keeps these addresses 
 #else
 constexpr int places_to_try = 8;
 #endif
+
+constexpr std::uint64_t shares = 16;
+constexpr std::uint64_t shares_of_own_limit = 8;
+// Smaller ones lie side by side, wherever there is room: scattered, each would need a leaf of the
+// address map for itself.
+constexpr std::uint64_t smallest_share_with_a_place = std::uint64_t{4} << 30;
+
+std::atomic<std::uint64_t> spaces_now{0};
+
+// What the n-th one may reserve: a power of two, so that places of different sizes seldom overlap.
+std::uint64_t share_bytes(std::uint64_t n) {
+  const std::uint64_t of_all = platform::address_space_bytes() / shares / n;
+  const std::uint64_t of_rest = platform::unused_address_space_bytes() / shares_of_own_limit;
+  return std::bit_floor(std::min(of_all, of_rest));
+}
 
 // FNV-1a, the same on every machine and in every version of this library.
 std::uint64_t hash_of(std::string_view url) {
@@ -46,10 +63,20 @@ std::size_t largest_reservation_bytes() {
 }  // namespace
 
 AddressSpace::AddressSpace(std::string_view url, std::size_t wanted_bytes) {
+  if (wanted_bytes == 0) return;
+  free_.reserve(1);
+  is_counted_ = true;
+  const std::uint64_t share = share_bytes(spaces_now.fetch_add(1, std::memory_order_relaxed) + 1);
+  wanted_bytes =
+      std::min(wanted_bytes, largest_reservation_bytes()) / kGranuleBytes * kGranuleBytes;
+  if (wanted_bytes > share) wanted_bytes = static_cast<std::size_t>(share);
+  const bool is_one_of_many = share < smallest_share_with_a_place;
   const std::uint64_t hash = hash_of(url);
-  wanted_bytes = std::min(wanted_bytes, largest_reservation_bytes());
   for (std::size_t size = wanted_bytes; !reservation_ && size >= smallest_reservation; size /= 2) {
-    reserve(hash, size);
+    if (!is_one_of_many && reserve_at_place(hash, size)) break;
+    if (!platform::reserve(size, nullptr, platform::Placement::if_free, reservation_)) {
+      reservation_.release();
+    }
   }
   if (!reservation_) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(reservation_.begin());
@@ -58,8 +85,11 @@ AddressSpace::AddressSpace(std::string_view url, std::size_t wanted_bytes) {
   free_.push_back({0, (reservation_.size_bytes() - skipped) / kGranuleBytes * kGranuleBytes});
 }
 
-void AddressSpace::reserve(std::uint64_t hash, std::size_t size_bytes) {
-  size_bytes = size_bytes / kGranuleBytes * kGranuleBytes;
+AddressSpace::~AddressSpace() {
+  if (is_counted_) spaces_now.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool AddressSpace::reserve_at_place(std::uint64_t hash, std::size_t size_bytes) {
   if constexpr (sizeof(void*) == 8) {
     const std::uint64_t places = (end_address - first_address) / size_bytes;
     for (int i = 0; i < places_to_try && places != 0; ++i) {
@@ -67,12 +97,12 @@ void AddressSpace::reserve(std::uint64_t hash, std::size_t size_bytes) {
           (hash + static_cast<std::uint64_t>(i) * (hash >> 17 | 1)) % places;
       auto* wanted =
           reinterpret_cast<void*>(static_cast<std::uintptr_t>(first_address + place * size_bytes));
-      if (platform::reserve(size_bytes, wanted, platform::Placement::must, reservation_)) return;
+      if (platform::reserve(size_bytes, wanted, platform::Placement::must, reservation_)) {
+        return true;
+      }
     }
   }
-  if (!platform::reserve(size_bytes, nullptr, platform::Placement::if_free, reservation_)) {
-    reservation_.release();
-  }
+  return false;
 }
 
 std::byte* AddressSpace::take(std::size_t size_bytes) {

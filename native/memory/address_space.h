@@ -1,6 +1,13 @@
-// The address space of one heap: a large reservation, at an address derived from the segment's URL
-// when that is free, so that the same segment mostly lies at the same place in every process and
-// run. Given out and taken back in granules of 64 KiB (a multiple of every machine's page).
+// The address space of one heap: a reservation, at an address derived from the segment's URL when
+// that is free, so that the same segment mostly lies at the same place in every process and run.
+// Given out and taken back in granules of 64 KiB (a multiple of every machine's page).
+//
+// The more of them there are, the less a new one reserves: the n-th at most a sixteenth of the
+// process's address space divided by n (and from some 2,000 on wherever there is room), so that any
+// number of segments that a process can have leaves half of it to the program. (The sum of 1/k up
+// to n grows as the logarithm of n.) A process with a limit of its own (ulimit -v) also keeps seven
+// eighths of what is left of it. A heap that outgrows its reservation takes its further memory
+// anywhere.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +24,11 @@ inline constexpr std::size_t kGranuleBytes = std::size_t{64} << 10;
 
 class AddressSpace {
  public:
-  // As much of the wanted size as the system allows; perhaps nothing.
+  // As much of the wanted size as its share and the system allow; perhaps nothing.
   AddressSpace(std::string_view url, std::size_t wanted_bytes);
+  ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
 
   // Null: no room; sizes are multiples of the granule.
   std::byte* take(std::size_t size_bytes);
@@ -27,8 +37,9 @@ class AddressSpace {
   [[nodiscard]] const platform::Mapping& reservation() const { return reservation_; }
 
  private:
-  void reserve(std::uint64_t hash, std::size_t size_bytes);
+  bool reserve_at_place(std::uint64_t hash, std::size_t size_bytes);
 
+  bool is_counted_ = false;
   platform::Mapping reservation_;
   std::byte* first_granule_ = nullptr;
   std::vector<platform::ByteRange> free_;  // sorted, neighbours joined

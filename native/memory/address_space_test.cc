@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace iw::memory {
 namespace {
@@ -50,6 +54,29 @@ TEST(AddressSpace, MayBeEmpty) {
   AddressSpace space("iw://host:7747/a", 0);
   EXPECT_FALSE(space.reservation());
   EXPECT_EQ(space.take(kGranuleBytes), nullptr);
+}
+
+// Like a process with very many segments: each takes less, and together they leave half.
+TEST(AddressSpace, TakesLessTheMoreThereAre) {
+  if (sizeof(void*) < 8) GTEST_SKIP() << "32-bit machines reserve nothing ahead";
+  if (std::getenv("IW_RESERVATION_MIB") != nullptr) GTEST_SKIP() << "address space is dear here";
+  constexpr std::size_t first_bytes = std::size_t{64} << 30;
+  constexpr int many = 20'000;
+  if (platform::mapping_limits().mappings < many) GTEST_SKIP() << "too few mappings are allowed";
+  std::vector<std::unique_ptr<AddressSpace>> spaces;
+  std::uint64_t taken_bytes = 0;
+  for (int i = 0; i < many; ++i) {
+    spaces.push_back(
+        std::make_unique<AddressSpace>("iw://host:7747/" + std::to_string(i), first_bytes));
+    ASSERT_TRUE(spaces.back()->reservation()) << i;
+    taken_bytes += spaces.back()->reservation().size_bytes();
+  }
+  EXPECT_LT(taken_bytes, platform::address_space_bytes() / 2);
+  EXPECT_LT(spaces.back()->reservation().size_bytes(), spaces.front()->reservation().size_bytes());
+  spaces.clear();
+  const AddressSpace again("iw://host:7747/0", first_bytes);
+  const std::uint64_t share = platform::address_space_bytes() / 16;
+  EXPECT_EQ(again.reservation().size_bytes(), std::min<std::uint64_t>(first_bytes, share));
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ namespace iw::memory {
 using types::error_code;
 
 Result Heap::create(const HeapOptions& options, std::unique_ptr<Heap>& out) {
+  if (options.tracker == nullptr) {
+    if (const auto missing = track::choose_recommended(); !missing) return failed(missing);
+  }
   track::Tracker& tracker = options.tracker != nullptr ? *options.tracker : track::recommended();
   try {
     auto state = std::make_unique<HeapState>(options, tracker);

@@ -44,7 +44,7 @@ class Subsegment;  // memory/subsegment.h
 struct HeapState;  // memory/heap_state.h
 
 inline constexpr std::uint64_t kMaxSerial = (std::uint64_t{1} << 48) - 1;
-// Of address space, per segment: 64 GiB where addresses have 64 bits.
+// Of address space, per segment, at most (address_space.h): 64 GiB where addresses have 64 bits.
 inline constexpr std::size_t kReservationBytes =
     static_cast<std::size_t>(sizeof(void*) == 8 ? std::uint64_t{64} << 30 : 0);
 

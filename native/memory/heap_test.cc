@@ -1,7 +1,9 @@
 // Blocks: made, found, iterated over, reserved; and what a heap refuses.
 #include "memory/heap.h"
 
+#include <cstring>
 #include <set>
+#include <vector>
 
 #include "memory/heap_fixture.h"
 
@@ -148,6 +150,31 @@ TEST_P(HeapTest, KeepsToItsLimit) {
   IW_OK(small->insert(2, char_type(), 400, "", false, block));
   IW_OK(small->erase(1));
   IW_OK(small->insert(3, char_type(), 600, "", false, block));
+}
+
+TEST_P(HeapTest, OutgrowsItsReservation) {
+  HeapOptions options;
+  options.url = url_of("127.0.0.1/outgrown");
+  options.tracker = &tracker();
+  options.reservation_bytes = std::size_t{64} << 20;
+  std::unique_ptr<Heap> heap;
+  IW_OK(Heap::create(options, heap));
+  std::vector<std::byte*> ends;
+  for (std::uint64_t serial = 1; serial <= 5; ++serial) {
+    Block block;
+    IW_OK(heap->insert(serial, char_type(), 24'000'000, "", false, block));
+    const int value = static_cast<int>(serial);
+    IW_OK(write_incoming(*heap, block, block.size_bytes - sizeof value, &value, sizeof value));
+    ends.push_back(block.address + block.size_bytes - sizeof value);
+  }
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    FoundBlock found;
+    ASSERT_TRUE(find_block(ends[i], found)) << i;
+    EXPECT_EQ(found.block.serial, i + 1);
+    int value = 0;
+    std::memcpy(&value, ends[i], sizeof value);
+    EXPECT_EQ(value, static_cast<int>(i + 1));
+  }
 }
 
 TEST_P(HeapTest, WorksWithoutAReservation) {

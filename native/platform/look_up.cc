@@ -46,7 +46,7 @@ Status begin(const std::string& host, std::uint16_t port, const std::shared_ptr<
       asked->answered.notify_one();
     }).detach();
   } catch (const std::system_error&) {
-    return {EAGAIN, "no thread is left to look the host name up"};
+    return {ENOMEM, "no thread can be made to look the host name up"};
   }
   return {};
 }

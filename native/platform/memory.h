@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "platform/file_descriptor.h"
 #include "platform/status.h"
@@ -13,6 +14,22 @@ namespace iw::platform {
 std::size_t page_size();
 std::size_t round_up_to_page(std::size_t size_bytes);
 
+// All the address space that this process can have: by its machine, or by its own limit
+// (ulimit -v), whichever is less.
+std::uint64_t address_space_bytes();
+// What of its own limit the process has not used; address_space_bytes() if it has no such limit.
+std::uint64_t unused_address_space_bytes();
+
+// What all mappings of this process may take together: on 64-bit machines half of the machine's
+// address space, and three quarters of the mappings that the system allows a process. The rest is
+// the program's. Beyond them reserve() and map_file() fail with ENOMEM and say which it was.
+struct MappingUse {
+  std::uint64_t bytes = 0;  // of address space
+  std::uint64_t mappings = 0;
+};
+MappingUse mapping_limits();
+MappingUse mapping_use();
+
 enum class Protection { none, read, read_write };
 
 // What to do with the wanted address of a mapping.
@@ -21,6 +38,22 @@ enum class Placement {
   must,             // there, or fail with EEXIST
   over_reservation  // there, replacing a part of a Mapping made by reserve(); given back when the
                     // new mapping ends. The reservation must outlive it.
+};
+
+// A part of what all mappings may take, given back at its end.
+class MappingClaim {
+ public:
+  MappingClaim() = default;
+  // `bytes`: of address space that was not claimed before.
+  static Status make(std::uint64_t bytes, MappingClaim& out);
+  MappingClaim(MappingClaim&& other) noexcept { *this = static_cast<MappingClaim&&>(other); }
+  MappingClaim& operator=(MappingClaim&& other) noexcept;
+  ~MappingClaim() { give_back(); }
+  void give_back();
+
+ private:
+  std::uint64_t bytes_ = 0;
+  bool is_made_ = false;
 };
 
 // Owner of a range of the address space; unmaps it at its end.
@@ -42,11 +75,13 @@ class Mapping {
  private:
   friend Status reserve(std::size_t, void*, Placement, Mapping&);
   friend Status map_file(const struct MapRequest&, Mapping&);
-  Mapping(std::byte* begin, std::size_t size_bytes, bool in_reservation, bool is_file)
+  Mapping(std::byte* begin, std::size_t size_bytes, bool in_reservation, bool is_file,
+          MappingClaim claim)
       : begin_(begin),
         size_bytes_(size_bytes),
         in_reservation_(in_reservation),
-        is_file_(is_file) {}
+        is_file_(is_file),
+        claim_(static_cast<MappingClaim&&>(claim)) {}
 
   std::byte* begin_ = nullptr;
   std::size_t size_bytes_ = 0;
@@ -54,6 +89,7 @@ class Mapping {
   bool is_file_ = false;
   bool absent_in_children_ = false;
   unsigned made_in_fork_ = 0;
+  MappingClaim claim_;
 };
 
 // Inaccessible address space; costs no memory until protect() makes it accessible.

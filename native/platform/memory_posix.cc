@@ -1,10 +1,19 @@
 // Linux (and systems with its memfd_create). See memory.h; what all systems share is in memory.cc.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include "platform/memory.h"
@@ -61,11 +70,63 @@ std::byte* map_placed(void* wanted, Placement placement, std::size_t size_bytes,
 
 constexpr int reservation_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
+constexpr bool has_64_bits = sizeof(void*) == 8;
+
+// Stacks lie at the upper end of what programs may have.
+std::uint64_t machine_bytes() {
+  if constexpr (!has_64_bits) return std::uint64_t{1} << 32;
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  return std::uint64_t{1} << std::min(static_cast<int>(std::bit_width(here)), 62);
+}
+
+std::uint64_t own_limit_bytes() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
+  return limit.rlim_cur;
+}
+
+// The first number in a file of /proc; false: it cannot be read now.
+bool read_number(const char* path, std::uint64_t& out) {
+  const FileDescriptor fd(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!fd) return false;
+  std::array<char, 64> text;
+  const ssize_t got = read(fd.get(), text.data(), text.size());
+  return got > 0 && std::from_chars(text.data(), text.data() + got, out).ec == std::errc{};
+}
+
+// Linux' own default until it could be read.
+std::uint64_t most_mappings() {
+  static std::atomic<std::uint64_t> known{0};
+  if (const std::uint64_t most = known.load(std::memory_order_relaxed); most != 0) return most;
+  std::uint64_t most = 0;
+  if (!read_number("/proc/sys/vm/max_map_count", most)) return 65530;
+  known.store(most, std::memory_order_relaxed);
+  return most;
+}
+
 }  // namespace
 
 std::size_t page_size() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return size;
+}
+
+std::uint64_t address_space_bytes() { return std::min(machine_bytes(), own_limit_bytes()); }
+
+std::uint64_t unused_address_space_bytes() {
+  const std::uint64_t limit = own_limit_bytes();
+  if (limit == std::numeric_limits<std::uint64_t>::max()) return machine_bytes();
+  std::uint64_t used_pages = 0;
+  if (!read_number("/proc/self/statm", used_pages)) return address_space_bytes();
+  const std::uint64_t used = used_pages * page_size();
+  return std::min(machine_bytes(), limit - std::min(limit, used));
+}
+
+MappingUse mapping_limits() {
+  constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  return {has_64_bits ? machine_bytes() / 2 : none, most_mappings() / 4 * 3};
 }
 
 void Mapping::release() {
@@ -79,6 +140,7 @@ void Mapping::release() {
   }
   begin_ = nullptr;
   size_bytes_ = 0;
+  claim_.give_back();
 }
 
 Status Mapping::keep_from_children() {
@@ -95,9 +157,12 @@ Status Mapping::keep_from_children() {
 
 Status reserve(std::size_t size_bytes, void* wanted, Placement placement, Mapping& out) {
   if (Status bad = check_placement(wanted, placement, size_bytes); !bad) return bad;
+  const bool in_reservation = placement == Placement::over_reservation;
+  MappingClaim claim;
+  if (Status bad = MappingClaim::make(in_reservation ? 0 : size_bytes, claim); !bad) return bad;
   std::byte* got = map_placed(wanted, placement, size_bytes, PROT_NONE, reservation_flags, -1);
   if (got == nullptr) return last_failure("reserving address space");
-  out = Mapping(got, size_bytes, placement == Placement::over_reservation, false);
+  out = Mapping(got, size_bytes, in_reservation, false, std::move(claim));
   return {};
 }
 
@@ -120,11 +185,16 @@ Status map_file(const MapRequest& request, Mapping& out) {
   if (Status bad = check_placement(request.wanted, request.placement, request.size_bytes); !bad) {
     return bad;
   }
+  const bool in_reservation = request.placement == Placement::over_reservation;
+  MappingClaim claim;
+  if (Status bad = MappingClaim::make(in_reservation ? 0 : request.size_bytes, claim); !bad) {
+    return bad;
+  }
   const int flags = (request.private_view ? MAP_PRIVATE : MAP_SHARED) | MAP_NORESERVE;
   std::byte* got = map_placed(request.wanted, request.placement, request.size_bytes,
                               posix_protection(request.protection), flags, request.fd);
   if (got == nullptr) return last_failure("mapping a file");
-  out = Mapping(got, request.size_bytes, request.placement == Placement::over_reservation, true);
+  out = Mapping(got, request.size_bytes, in_reservation, true, std::move(claim));
   if (!request.private_view) return {};
   // In a process that locks its memory (mlockall), the kernel has just copied every page.
   munlock(got, request.size_bytes);

@@ -4,7 +4,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace iw::platform {
 namespace {
@@ -105,6 +109,67 @@ TEST(Memory, APartOfAReservationIsReplacedAndGivenBack) {
   space.release();
   ASSERT_TRUE(reserve(8 * granule, whole, Placement::must, space).ok());
 }
+
+TEST(Memory, CountsWhatMappingsTakeAndForgetsItWithThem) {
+  const MappingUse before = mapping_use();
+  {
+    Mapping reservation;
+    ASSERT_TRUE(reserve(4 * page_size(), nullptr, Placement::if_free, reservation).ok());
+    EXPECT_EQ(mapping_use().bytes, before.bytes + 4 * page_size());
+    FileDescriptor file;
+    ASSERT_TRUE(create_shared_memory(page_size(), file).ok());
+    MapRequest request;
+    request.fd = file.get();
+    request.size_bytes = page_size();
+    request.wanted = reservation.begin();
+    request.placement = Placement::over_reservation;
+    Mapping inside;
+    ASSERT_TRUE(map_file(request, inside).ok());
+    EXPECT_EQ(mapping_use().bytes, before.bytes + 4 * page_size()) << "counted already";
+    EXPECT_EQ(mapping_use().mappings, before.mappings + 2);
+    const Mapping moved = std::move(inside);
+    EXPECT_EQ(mapping_use().mappings, before.mappings + 2);
+  }
+  EXPECT_EQ(mapping_use().bytes, before.bytes);
+  EXPECT_EQ(mapping_use().mappings, before.mappings);
+}
+
+// Until it is refused, or more than enough.
+Status reserve_many(std::size_t size_bytes, std::size_t most, std::vector<Mapping>& out) {
+  Status status;
+  while (status.ok() && out.size() < most) {
+    status = reserve(size_bytes, nullptr, Placement::if_free, out.emplace_back());
+  }
+  return status;
+}
+
+TEST(Memory, LeavesHalfOfTheAddressSpaceToTheProgram) {
+  if (sizeof(void*) < 8) GTEST_SKIP() << "32-bit machines reserve nothing ahead";
+  if (std::getenv("IW_RESERVATION_MIB") != nullptr) GTEST_SKIP() << "address space is dear here";
+  const std::size_t part = static_cast<std::size_t>(mapping_limits().bytes / 16);
+  std::vector<Mapping> all;
+  const Status refused = reserve_many(part, 100, all);
+  EXPECT_EQ(refused.code, ENOMEM);
+  EXPECT_LE(all.size(), 17U);
+  EXPECT_NE(std::string(refused.what).find("half of what this machine has"), std::string::npos)
+      << refused.what;
+  all.pop_back();
+  all.pop_back();
+  Mapping again;
+  EXPECT_TRUE(reserve(part, nullptr, Placement::if_free, again).ok()) << "room again";
+}
+
+#if defined(__linux__)
+TEST(Memory, LeavesAQuarterOfTheMappingsToTheProgram) {
+  const std::uint64_t limit = mapping_limits().mappings;
+  if (limit > 100'000) GTEST_SKIP() << "this system allows too many to try";
+  std::vector<Mapping> all;
+  const Status refused = reserve_many(page_size(), 100'000, all);
+  EXPECT_EQ(refused.code, ENOMEM);
+  EXPECT_NE(std::string(refused.what).find("vm.max_map_count"), std::string::npos) << refused.what;
+  EXPECT_LE(all.size(), limit + 1);
+}
+#endif
 
 }  // namespace
 }  // namespace iw::platform

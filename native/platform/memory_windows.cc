@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
@@ -166,6 +167,16 @@ std::byte* map_placed(const MapRequest& request) {
 
 std::size_t page_size() { return system_info().dwPageSize; }
 
+std::uint64_t address_space_bytes() {
+  return reinterpret_cast<std::uintptr_t>(system_info().lpMaximumApplicationAddress);
+}
+
+std::uint64_t unused_address_space_bytes() { return address_space_bytes(); }
+
+MappingUse mapping_limits() {
+  return {address_space_bytes() / 2, std::numeric_limits<std::uint64_t>::max()};
+}
+
 void Mapping::release() {
   if (begin_ == nullptr) return;
   if (!is_file_) {
@@ -177,6 +188,7 @@ void Mapping::release() {
   }
   begin_ = nullptr;
   size_bytes_ = 0;
+  claim_.give_back();
 }
 
 Status Mapping::keep_from_children() { return {}; }  // there are none
@@ -186,6 +198,8 @@ Status reserve(std::size_t size_bytes, void* wanted, Placement placement, Mappin
   if (placement == Placement::over_reservation) {
     return {ENOTSUP, "a reservation within a reservation"};
   }
+  MappingClaim claim;
+  if (Status bad = MappingClaim::make(size_bytes, claim); !bad) return bad;
   std::byte* got = nullptr;
   if (wanted != nullptr && at_granule(wanted)) {
     got = Reservations::all().reserve(wanted, size_bytes);
@@ -196,7 +210,7 @@ Status reserve(std::size_t size_bytes, void* wanted, Placement placement, Mappin
     got = Reservations::all().reserve(nullptr, size_bytes);
   }
   if (got == nullptr) return last_failure("reserving address space");
-  out = Mapping(got, size_bytes, false, false);
+  out = Mapping(got, size_bytes, false, false, std::move(claim));
   return {};
 }
 
@@ -225,9 +239,14 @@ Status map_file(const MapRequest& request, Mapping& out) {
   if (Status bad = check_placement(request.wanted, request.placement, request.size_bytes); !bad) {
     return bad;
   }
+  const bool in_reservation = request.placement == Placement::over_reservation;
+  MappingClaim claim;
+  if (Status bad = MappingClaim::make(in_reservation ? 0 : request.size_bytes, claim); !bad) {
+    return bad;
+  }
   std::byte* got = map_placed(request);
   if (got == nullptr) return last_failure("mapping a file");
-  out = Mapping(got, request.size_bytes, request.placement == Placement::over_reservation, true);
+  out = Mapping(got, request.size_bytes, in_reservation, true, std::move(claim));
   if (request.protection == Protection::read_write) return {};
   return protect(got, request.size_bytes, request.protection);
 }

@@ -70,10 +70,22 @@ Status connect_to(int family, const sockaddr* address, socklen_t size, std::int6
   return {};
 }
 
+// Resolvers take a descriptor that they cannot have for a host that they do not know.
+Status descriptors_for_looking_up() {
+  std::array<FileDescriptor, 3> some;
+  for (FileDescriptor& one : some) {
+    one = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!one) return last_failure("looking up the host name");
+  }
+  return {};
+}
+
 Status failed_look_up(int result) {
+  const Status said = last_failure("looking up the host name");
+  if (Status none = descriptors_for_looking_up(); !none && is_shortage(none.code)) return none;
   switch (result) {
     case EAI_SYSTEM:
-      return last_failure("looking up the host name");
+      return said;
     case EAI_MEMORY:
       return {ENOMEM, "looking up the host name"};
     case EAI_AGAIN:
@@ -98,7 +110,7 @@ Status look_up_without_deadline(const std::string& host, std::uint16_t port, boo
   wanted.ai_flags = AI_NUMERICSERV | (may_ask ? 0 : AI_NUMERICHOST);
   addrinfo* found = nullptr;
   const int result = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
-  if (result != 0) return failed_look_up(result);
+  if (result != 0) return may_ask ? failed_look_up(result) : Status{ENOENT, "no such host"};
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const auto* const bytes = reinterpret_cast<const std::byte*>(one->ai_addr);

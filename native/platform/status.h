@@ -3,6 +3,8 @@
 // Nothing in platform, track and runs throws.
 #pragma once
 
+#include <string>
+
 namespace iw::platform {
 
 struct [[nodiscard]] Status {
@@ -18,5 +20,12 @@ Status last_failure(const char* what);
 
 // The system's words for a code of a Status, for messages.
 const char* error_text(int code);
+
+// Whether the code says that this process, or the machine, has run out of something that it may
+// have again later: descriptors or memory.
+bool is_shortage(int code);
+// What there is none of, and which limit that is; "" if the code is no shortage. May throw
+// std::bad_alloc.
+std::string shortage_text(int code);
 
 }  // namespace iw::platform

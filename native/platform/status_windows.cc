@@ -62,4 +62,18 @@ const char* error_text(int code) {
   return std::strerror(code);
 }
 
+bool is_shortage(int code) { return code == EMFILE || code == ENOMEM || code == ENOBUFS; }
+
+std::string shortage_text(int code) {
+  switch (code) {
+    case EMFILE:
+      return "no handle is left for this process";
+    case ENOMEM:
+    case ENOBUFS:
+      return "the system has no memory left for it";
+    default:
+      return "";
+  }
+}
+
 }  // namespace iw::platform

@@ -1,10 +1,12 @@
 // Chooses the mechanism: forced by IW_TRACKER, else the first that works.
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "track/mechanisms.h"
 
@@ -17,40 +19,61 @@ using Make = Status (*)(std::unique_ptr<Tracker>&);
 constexpr std::array<Make, names.size()> makes{make_wp_async, make_scan, make_sigsegv,
                                                make_compare};
 
-// Each mechanism is made and tested once, when first asked for, and never destroyed: areas may
-// outlive the end of main.
-struct Mechanism {
-  std::once_flag once;
-  std::unique_ptr<Tracker> tracker;
+constexpr const char* missing_why = "finding out how stores can be tracked";
+
+std::atomic<Tracker*> chosen{nullptr};
+
+struct Tried {
+  Tracker* tracker = nullptr;  // null: it does not work here
   Status status;
 };
 
-Mechanism& tried(std::size_t index) {
+// Each mechanism is made and tested once, when first asked for, and never destroyed: areas may
+// outlive the end of main. Where descriptors or memory were missing for it, nothing is known yet.
+Tried tried(std::size_t index) {
+  struct Mechanism {
+    std::mutex mutex;
+    bool is_known = false;
+    std::unique_ptr<Tracker> tracker;
+    Status status;
+  };
   static auto* mechanisms = new std::array<Mechanism, names.size()>;
   Mechanism& mechanism = (*mechanisms)[index];
-  std::call_once(mechanism.once, [&mechanism, index] {
+  const std::lock_guard lock(mechanism.mutex);
+  if (!mechanism.is_known) {
     mechanism.status = makes[index](mechanism.tracker);
     if (mechanism.status.ok()) mechanism.status = self_test(*mechanism.tracker);
     if (!mechanism.status.ok()) mechanism.tracker.reset();
-  });
-  return mechanism;
+    mechanism.is_known = !platform::is_shortage(mechanism.status.code);
+  }
+  return {mechanism.tracker.get(), mechanism.status};
 }
 
 // Stands for a choice that cannot be had: every use says why.
 class RefusingTracker final : public Tracker {
  public:
-  explicit RefusingTracker(std::string why) : why_(std::move(why)) {}
+  RefusingTracker(int code, std::string why) : code_(code), why_(std::move(why)) {}
 
   [[nodiscard]] const char* name() const override { return "none"; }
   [[nodiscard]] bool finds_pages() const override { return false; }
   std::unique_ptr<Area> create(std::size_t, void*, bool, int, Status& status, Placement) override {
-    status = {EINVAL, why_.c_str()};
+    status = {code_, why_.c_str()};
     return nullptr;
   }
 
  private:
+  const int code_;
   const std::string why_;
 };
+
+// Until it is known what works.
+Tracker& refusing_for(const Status& missing) {
+  static auto* no_descriptor = new RefusingTracker(EMFILE, missing_why);
+  static auto* no_descriptor_anywhere = new RefusingTracker(ENFILE, missing_why);
+  static auto* no_memory = new RefusingTracker(ENOMEM, missing_why);
+  if (missing.code == EMFILE) return *no_descriptor;
+  return missing.code == ENFILE ? *no_descriptor_anywhere : *no_memory;
+}
 
 std::string choices() {
   std::string text;
@@ -58,29 +81,49 @@ std::string choices() {
   return text;
 }
 
-Tracker& choose() {
+Status choose_forced(const char* name, Tracker*& out) {
+  Status status;
+  out = find_tracker(name, status);
+  if (out != nullptr) return {};
+  if (platform::is_shortage(status.code)) return {status.code, missing_why};
+  out = new RefusingTracker(EINVAL, "IW_TRACKER=" + std::string(name) + ": " + status.what + " (" +
+                                        platform::error_text(status.code) + "); the choices are " +
+                                        choices());
+  return {};
+}
+
+// What is chosen stays. So a mechanism that could not be tried is not passed over for a slower one.
+Status choose(Tracker*& out) {
   const char* forced = std::getenv("IW_TRACKER");
-  if (forced != nullptr && *forced != '\0') {
-    Status status;
-    if (Tracker* tracker = find_tracker(forced, status)) return *tracker;
-    return *new RefusingTracker("IW_TRACKER=" + std::string(forced) + ": " + status.what + " (" +
-                                platform::error_text(status.code) + "); the choices are " +
-                                choices());
-  }
+  if (forced != nullptr && *forced != '\0') return choose_forced(forced, out);
   std::string why = "no way of write tracking works here:";
   for (std::size_t i = 0; i < names.size(); ++i) {
-    Mechanism& mechanism = tried(i);
-    if (mechanism.tracker != nullptr) return *mechanism.tracker;
-    why += std::string(" ") + names[i] + ": " + mechanism.status.what + ";";
+    const Tried one = tried(i);
+    out = one.tracker;
+    if (out != nullptr) return {};
+    if (platform::is_shortage(one.status.code)) return {one.status.code, missing_why};
+    why += std::string(" ") + names[i] + ": " + one.status.what + ";";
   }
-  return *new RefusingTracker(why);
+  out = new RefusingTracker(EINVAL, why);
+  return {};
 }
 
 }  // namespace
 
+Status choose_recommended() {
+  if (chosen.load(std::memory_order_acquire) != nullptr) return {};
+  static std::mutex choosing;
+  const std::lock_guard lock(choosing);
+  if (chosen.load(std::memory_order_acquire) != nullptr) return {};
+  Tracker* choice = nullptr;
+  if (Status missing = choose(choice); !missing) return missing;
+  chosen.store(choice, std::memory_order_release);
+  return {};
+}
+
 Tracker& recommended() {
-  static Tracker& chosen = choose();
-  return chosen;
+  if (Status missing = choose_recommended(); !missing) return refusing_for(missing);
+  return *chosen.load(std::memory_order_acquire);
 }
 
 std::span<const char* const> tracker_names() { return names; }
@@ -88,9 +131,9 @@ std::span<const char* const> tracker_names() { return names; }
 Tracker* find_tracker(std::string_view name, Status& status) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (name != names[i]) continue;
-    Mechanism& mechanism = tried(i);
-    status = mechanism.status;
-    return mechanism.tracker.get();
+    const Tried one = tried(i);
+    status = one.status;
+    return one.tracker;
   }
   status = {EINVAL, "unknown write tracker"};
   return nullptr;

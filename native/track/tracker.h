@@ -125,8 +125,12 @@ class Tracker {
 
 // The process-wide choice: the mechanism named by IW_TRACKER, or the first of tracker_names() whose
 // self-test passes. If IW_TRACKER names an unknown or unavailable one, the answer is a tracker
-// whose create() always fails with a text that names the choices.
+// whose create() always fails with a text that names the choices. Without the descriptors or the
+// memory to find out, it is one whose create() fails for lack of them, and the next call tries
+// again.
 Tracker& recommended();
+// Sees to it that the choice is made. EMFILE, ENFILE, ENOMEM: it cannot be made now.
+Status choose_recommended();
 
 // All mechanisms, the preferred one first.
 std::span<const char* const> tracker_names();

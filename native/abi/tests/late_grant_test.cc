@@ -35,7 +35,10 @@ class LateGrant : public ::testing::Test {
     ASSERT_TRUE(types::parse_url(server_.url("/late"), url).ok());
     ASSERT_TRUE(platform::WakeUp::create(nobody_).ok());
     link_ = std::make_unique<Link>(url, session::SessionIdentity{}, nobody_);
-    segment_ = std::make_unique<IW_segment>(abi::Runtime::get(), url, *link_);
+    abi::Runtime* runtime = nullptr;
+    const Result begun = abi::Runtime::get(runtime);
+    ASSERT_TRUE(begun.ok()) << begun.text;
+    segment_ = std::make_shared<abi::Segment>(*runtime, url, *link_);
     const Result opened = segment_->open({});
     ASSERT_TRUE(opened.ok()) << opened.text;
   }
@@ -79,7 +82,7 @@ class LateGrant : public ::testing::Test {
   Server server_;
   platform::WakeUp nobody_;
   std::unique_ptr<Link> link_;
-  std::unique_ptr<IW_segment> segment_;
+  std::shared_ptr<abi::Segment> segment_;
 };
 
 TEST_F(LateGrant, IsGivenBackBeforeTheNextRequest) {

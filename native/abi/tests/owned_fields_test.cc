@@ -345,7 +345,7 @@ TEST_F(OwnedPads, Copy4ADeepValueIsLookedThroughOnce) {
   }
   commit();
   EXPECT_EQ(blocks(), depth + 1);
-  const std::shared_ptr<memory::Heap> heap = segment_->heap();
+  const std::shared_ptr<memory::Heap> heap = (*segment_)->heap();
   abi::OwnedCycles cycles(*heap);
   memory::Block block;
   for (std::uint64_t serial = 0; heap->next_by_serial(serial, block); serial = block.serial) {

@@ -52,7 +52,7 @@ pub enum ErrorCode {
     Quota = 19,
     /// A bound of the protocol or of the server would be exceeded.
     TooLarge = 20,
-    /// No memory or no address space left in this process.
+    /// No memory, address space, file descriptor or thread left for this process. The text says which.
     NoMemory = 21,
     /// A pointer that leads to no unit of a block, or to one of another type.
     BadPointer = 22,

@@ -46,7 +46,7 @@ export const ErrorCode = {
   QUOTA: 19,
   /* A bound of the protocol or of the server would be exceeded. */
   TOO_LARGE: 20,
-  /* No memory or no address space left in this process. */
+  /* No memory, address space, file descriptor or thread left for this process. The text says which. */
   NO_MEMORY: 21,
   /* A pointer that leads to no unit of a block, or to one of another type. */
   BAD_POINTER: 22,
