@@ -41,7 +41,7 @@ int guarded(IW_handle_t h, Call&& call) noexcept {
     if (const Result usable = h->check_usable(); !usable) return fail(usable, h->name());
     return iw::abi::finish(call(), h->name());
   } catch (const std::bad_alloc&) {
-    return fail({error_code::NO_MEMORY, "no memory is left"});
+    return h == nullptr ? fail(Result::no_memory()) : fail(Result::no_memory(), h->name());
   }
 }
 
@@ -159,7 +159,7 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
       return opened.ok() ? &segment : fail_null(opened, segment.name());
     }
   } catch (const std::bad_alloc&) {
-    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    return fail_null(Result::no_memory());
   }
 }
 
@@ -297,7 +297,7 @@ int IW_check_extents(const void* p, size_t element_bytes, const int64_t* extents
     const Result fits = check_extents(p, element_bytes, {extents, static_cast<std::size_t>(rank)});
     return fits ? 0 : fail(fits);
   } catch (const std::bad_alloc&) {
-    return fail({error_code::NO_MEMORY, "no memory is left"});
+    return fail(Result::no_memory());
   }
 }
 
@@ -324,7 +324,7 @@ IW_type_t IW_laid_out(IW_type_t type) {
     if (table == nullptr) (void)fail(why);
     return table;
   } catch (const std::bad_alloc&) {
-    (void)fail({error_code::NO_MEMORY, "no memory is left"});
+    (void)fail(Result::no_memory());
     return nullptr;
   }
 }
@@ -352,7 +352,7 @@ IW_mip_t IW_ptr_to_mip(const void* p) {
     }
     return text_for_caller(iw::types::mip_text(url, block.serial, at.unit));
   } catch (const std::bad_alloc&) {
-    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    return fail_null(Result::no_memory());
   }
 }
 
@@ -369,7 +369,7 @@ void* IW_mip_to_ptr(const char* text) {
     if (result) result = segment.place_of(mip, out);
     return result.ok() ? out : fail_null(result, text);
   } catch (const std::bad_alloc&) {
-    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    return fail_null(Result::no_memory());
   }
 }
 
@@ -387,11 +387,21 @@ int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg) {
   });
 }
 
-int IW_event_fd(void) { return Runtime::get().event_fd(); }
+int IW_event_fd(void) {
+  try {
+    return Runtime::get().event_fd();
+  } catch (const std::bad_alloc&) {
+    return fail(Result::no_memory());
+  }
+}
 
 int IW_dispatch(void) {
-  Runtime::get().dispatch();
-  return 0;
+  try {
+    Runtime::get().dispatch();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return fail(Result::no_memory());
+  }
 }
 
 int IW_stats(IW_handle_t h, IW_stats_t* out) {

@@ -134,14 +134,22 @@ Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> seria
 
 void Runtime::serve() {
   while (true) {
-    const std::int64_t timers_ns = run_timers(now_ns());
-    std::int64_t next_ns = next_change_ns();
-    if (next_ns <= now_ns()) {
-      tell_of_changes();
-      next_ns = platform::never_ns;  // a later one wakes us
+    try {
+      serve_once();
+    } catch (const std::bad_alloc&) {
+      sleep_for(scarcity_pause_ns);  // everything that is due stays due
     }
-    wait_and_read(std::min(timers_ns, next_ns));
   }
+}
+
+void Runtime::serve_once() {
+  const std::int64_t timers_ns = run_timers(now_ns());
+  std::int64_t next_ns = next_change_ns();
+  if (next_ns <= now_ns()) {
+    tell_of_changes();
+    next_ns = platform::never_ns;  // a later one wakes us
+  }
+  wait_and_read(std::min(timers_ns, next_ns));
 }
 
 void Runtime::tell_of_changes() {
@@ -155,10 +163,15 @@ void Runtime::tell_of_changes() {
 
 void Runtime::serve_callbacks() {
   while (true) {
-    platform::Interest due{callbacks_.fd()};
-    (void)platform::wait_for({&due, 1}, platform::never_ns);
-    callbacks_.drain();
-    if (!is_dispatched_) run_callbacks();
+    try {
+      platform::Interest due{callbacks_.fd()};
+      (void)platform::wait_for({&due, 1}, platform::never_ns);
+      callbacks_.drain();
+      if (!is_dispatched_) run_callbacks();
+    } catch (const std::bad_alloc&) {
+      callbacks_.signal();
+      sleep_for(scarcity_pause_ns);
+    }
   }
 }
 
@@ -194,7 +207,12 @@ void Runtime::serve_connections() {
     while (!is_connecting_wanted_) connections_.wait(lock);
     is_connecting_wanted_ = false;
     lock.unlock();
-    const std::int64_t next_ns = reconnect(paces);
+    std::int64_t next_ns = now_ns() + scarcity_pause_ns;
+    try {
+      next_ns = reconnect(paces);
+    } catch (const std::bad_alloc&) {
+      // Tried again after the pause.
+    }
     lock.lock();
     if (next_ns == platform::never_ns) continue;
     // A pause is not cut short by others who want a connection.
@@ -282,7 +300,12 @@ int Runtime::event_fd() {
 
 void Runtime::dispatch() {
   events_.drain();
-  run_callbacks();
+  try {
+    run_callbacks();
+  } catch (const std::bad_alloc&) {
+    events_.signal();  // they are still due
+    throw;
+  }
 }
 
 void Runtime::goodbye() {

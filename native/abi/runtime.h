@@ -48,6 +48,7 @@ class Runtime {
  private:
   Runtime();
   void serve();
+  void serve_once();
   std::int64_t run_timers(std::int64_t now_ns);
   std::int64_t next_change_ns();
   void tell_of_changes();
