@@ -8,9 +8,10 @@
 namespace iw::test {
 
 enum class Whose { callers, library };  // the thread of the test; all others
-enum class Failing { once, from_then_on };
+enum class Failing { once, now_and_then, from_then_on };
 
-// From its making to its end (or stop()) the n-th allocation fails, n from 1; or all from it on.
+// From its making to its end (or stop()) the n-th allocation fails, n from 1; with it each seventh
+// behind it, or all.
 class Scarcity {
  public:
   Scarcity(Whose whose, Failing failing, long n);

@@ -31,9 +31,11 @@ constinit thread_local bool is_callers = false;
 bool fails() noexcept {
   if (!plan.is_on.load() || (plan.whose.load() == Whose::callers) != is_callers) return false;
   const long left = plan.left.fetch_sub(1) - 1;
-  if (left > 0 || (left < 0 && plan.failing.load() == Failing::once)) return false;
-  plan.has_failed.store(true);
-  return true;
+  const Failing failing = plan.failing.load();
+  const bool is_failing = left == 0 || (left < 0 && failing == Failing::from_then_on) ||
+                          (left < 0 && failing == Failing::now_and_then && left % 7 == 0);
+  if (is_failing) plan.has_failed.store(true);
+  return is_failing;
 }
 
 void* allocated(std::size_t bytes) noexcept {
