@@ -83,19 +83,26 @@ Runtime::Runtime() {
   report_strays_at_once();
 }
 
+// The tables hold no null pointers, wherever memory ends: the library's thread follows them.
 IW_segment& Runtime::segment_for(const types::Url& url, const std::string& token) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Link>& link = links_[url.server()];
-  if (link == nullptr) {
+  auto link = links_.find(url.server());
+  if (link == links_.end()) {
     session::SessionIdentity identity;
     identity.token = token;
     identity.client = "libinterweave (C++)";
-    link = std::make_unique<Link>(url, std::move(identity), wake_);
+    auto made = std::make_unique<Link>(url, std::move(identity), wake_);
+    link = links_.emplace(url.server(), std::move(made)).first;
   }
-  std::unique_ptr<IW_segment>& segment = segments_[url.text()];
-  if (segment != nullptr && segment->is_lost()) lost_.push_back(std::move(segment));  // [LOST-6]
-  if (segment == nullptr) segment = std::make_unique<IW_segment>(*this, url, *link);
-  return *segment;
+  const auto known = segments_.find(url.text());
+  if (known != segments_.end() && !known->second->is_lost()) return *known->second;
+  auto made = std::make_unique<IW_segment>(*this, url, *link->second);
+  if (known == segments_.end()) {
+    return *segments_.emplace(url.text(), std::move(made)).first->second;
+  }
+  lost_.push_back(std::move(known->second));  // [LOST-6]
+  known->second = std::move(made);
+  return *known->second;
 }
 
 IW_segment* Runtime::find_segment(const types::Url& url) {
