@@ -42,7 +42,7 @@ int guarded(IW_handle_t h, Call&& call) noexcept {
     if (const Result usable = call_on.check_usable(); !usable) return fail(usable, h->name());
     return iw::abi::finish(call(), h->name());
   } catch (const std::bad_alloc&) {
-    return fail({error_code::NO_MEMORY, "no memory is left"});
+    return h == nullptr ? fail(Result::no_memory()) : fail(Result::no_memory(), h->name());
   }
 }
 
@@ -158,7 +158,7 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
     if (result) result = runtime->open(parsed, token_of(given), wish, opened);
     return result.ok() ? opened : fail_null(result, parsed.text());
   } catch (const std::bad_alloc&) {
-    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    return fail_null(Result::no_memory());
   }
 }
 
@@ -298,7 +298,7 @@ int IW_check_extents(const void* p, size_t element_bytes, const int64_t* extents
     const Result fits = check_extents(p, element_bytes, {extents, static_cast<std::size_t>(rank)});
     return fits ? 0 : fail(fits);
   } catch (const std::bad_alloc&) {
-    return fail({error_code::NO_MEMORY, "no memory is left"});
+    return fail(Result::no_memory());
   }
 }
 
@@ -325,7 +325,7 @@ IW_type_t IW_laid_out(IW_type_t type) {
     if (table == nullptr) (void)fail(why);
     return table;
   } catch (const std::bad_alloc&) {
-    (void)fail({error_code::NO_MEMORY, "no memory is left"});
+    (void)fail(Result::no_memory());
     return nullptr;
   }
 }
@@ -353,7 +353,7 @@ IW_mip_t IW_ptr_to_mip(const void* p) {
     }
     return text_for_caller(iw::types::mip_text(url, block.serial, at.unit));
   } catch (const std::bad_alloc&) {
-    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    return fail_null(Result::no_memory());
   }
 }
 
@@ -370,7 +370,7 @@ void* IW_mip_to_ptr(const char* text) {
     if (result) result = runtime->place_of(mip, token_of(nullptr), out);
     return result.ok() ? out : fail_null(result, text);
   } catch (const std::bad_alloc&) {
-    return fail_null({error_code::NO_MEMORY, "no memory is left"});
+    return fail_null(Result::no_memory());
   }
 }
 
@@ -398,7 +398,7 @@ int IW_event_fd(void) {
     if (result) result = runtime->event_fd(fd);
     return result.ok() ? fd : fail(result);
   } catch (const std::bad_alloc&) {
-    return fail({error_code::NO_MEMORY, "no memory is left"});
+    return fail(Result::no_memory());
   }
 }
 
@@ -410,7 +410,7 @@ int IW_dispatch(void) {
     runtime->dispatch();
     return 0;
   } catch (const std::bad_alloc&) {
-    return fail({error_code::NO_MEMORY, "no memory is left"});
+    return fail(Result::no_memory());
   }
 }
 

@@ -32,6 +32,11 @@ std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
   return bytes / platform::page_size();
 }
 
+// A server that could not be asked, and memory that there was none of, may be there later.
+bool may_pass(swizzle::StubReason why) {
+  return why == swizzle::StubReason::unreachable || why == swizzle::StubReason::no_address_space;
+}
+
 }  // namespace
 
 Result Copy::create(const types::Url& url, bool read_only, std::shared_ptr<Copy>& out) {
@@ -40,8 +45,9 @@ Result Copy::create(const types::Url& url, bool read_only, std::shared_ptr<Copy>
   options.read_only = read_only;
   std::unique_ptr<memory::Heap> heap;
   if (Result made = memory::Heap::create(options, heap); !made) return made;
-  out.reset(new Copy(url));
-  out->heap_ = std::move(heap);
+  std::shared_ptr<Copy> copy(new Copy(url));
+  copy->heap_ = std::move(heap);
+  out = std::move(copy);
   return {};
 }
 
@@ -73,13 +79,17 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
     }
   }
   diff::CachedCopy copy = parts();
-  types_replaced();
-  if (update.is_complete()) unreachable_.clear();
-  for (const auto& [url, serials] : unreachable.all()) {
-    const std::vector<std::uint64_t> row(serials.begin(), serials.end());
-    unreachable_.note(url, row);
+  if (update.is_complete()) {
+    unreachable_ = std::move(unreachable);
+  } else {
+    for (const auto& [url, serials] : unreachable.all()) {
+      const std::vector<std::uint64_t> row(serials.begin(), serials.end());
+      unreachable_.note(url, row);
+    }
   }
-  Result applied = update.apply(copy, resolver, swizzle::StubArena::program(), diff_options());
+  types_replaced();
+  Result applied = types::or_no_memory(
+      [&] { return update.apply(copy, resolver, swizzle::StubArena::program(), diff_options()); });
   damaged = !applied.ok();
   return applied;
 }
@@ -98,11 +108,12 @@ Result Copy::heal(const Describe& describe, swizzle::Resolver& resolver) {
   lock.lock();
   std::set<std::string> answered;
   for (const auto& [url, serials] : targets) {
-    if (resolver.why_missing(url) == swizzle::StubReason::unreachable) continue;
-    answered.insert(url.text());
-    unreachable_.forget(url);
+    if (!may_pass(resolver.why_missing(url))) answered.insert(url.text());
   }
-  return answered.empty() ? Result{} : heal_stubs(*heap_, slots_, resolver, answered);
+  if (answered.empty()) return {};
+  Result healed = heal_stubs(*heap_, slots_, resolver, answered);
+  if (healed) unreachable_.forget(answered);
+  return healed;
 }
 
 void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
@@ -120,7 +131,7 @@ void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
   for (const auto& [slot, serials] : missing) {
     const types::Url& url = *slots.url_of(slot);
     describe(url, serials);
-    if (resolver.why_missing(url) == swizzle::StubReason::unreachable) {
+    if (may_pass(resolver.why_missing(url))) {
       unreachable.note(url, serials);
     }
   }
@@ -138,12 +149,22 @@ Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resol
   return update.apply(copy, resolver);
 }
 
+// What there is no memory to list is undone all the same.
 Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
   std::vector<memory::SubsegmentPages> written;
+  bool is_any = false;
+  const Result found =
+      types::or_no_memory([&] { return find_strays(written, strays, pages, is_any); });
+  if (found.code == error_code::NO_MEMORY) return heap_->undo_all();
+  return found.ok() && is_any ? heap_->undo(written) : found;
+}
+
+Result Copy::find_strays(std::vector<memory::SubsegmentPages>& written, std::vector<Stray>& strays,
+                         std::uint64_t& pages, bool& is_any) {
   std::vector<memory::SubsegmentRuns> changed;
   if (Result listed = heap_->collect(written); !listed) return listed;
   if (Result found = heap_->changed_runs(written, changed); !found) return found;
-  if (changed.empty()) return {};
+  is_any = !changed.empty();
   std::uintptr_t last_page = 0;
   heap_->for_each_part(changed, [&](const memory::BlockPart& part) {
     const std::byte* const address = part.block.address + part.offset_bytes;
@@ -153,7 +174,7 @@ Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
     ++pages;
     strays.push_back({part.block.serial, heap_->name_of(part.block.serial), address});
   });
-  return heap_->undo(written);
+  return {};
 }
 
 Result Copy::begin_write(const memory::SerialRange& serials) {
@@ -223,7 +244,7 @@ Result Copy::translate(std::uint64_t from_version, swizzle::Resolver& resolver,
   const diff::Release release{*heap_,       types_,   slots_, swizzler,
                               from_version, out.runs, true,   diff_options()};
   out.outgoing = {};
-  Result collected = diff::collect(release, out.outgoing);
+  Result collected = types::or_no_memory([&] { return diff::collect(release, out.outgoing); });
   if (!collected) slots_.rollback();
   return collected;
 }

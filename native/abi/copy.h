@@ -76,7 +76,8 @@ class Copy {
   // Whether pointers are stubs because a server could not be asked; and asks again [STUB-1].
   [[nodiscard]] bool has_unreachable();
   Result heal(const Describe& describe, swizzle::Resolver& resolver);
-  // Finds stores made outside a lock and undoes them.
+  // Finds stores made outside a lock and undoes them. Throws nothing; without memory nothing is
+  // said of them.
   Result undo_strays(std::vector<Stray>& strays, std::uint64_t& pages);
 
   // ---- a writer section ----
@@ -99,10 +100,13 @@ class Copy {
                  const MoreSerials& more_serials, CollectedDiff& out, CollectCosts& costs);
   // After a release that did not succeed and left the lock: stores are allowed again.
   Result resume();
+  // Both take no memory and end the section; see Heap::commit_write.
   Result commit(CollectedDiff& diff);
   Result roll_back();
 
  private:
+  Result find_strays(std::vector<memory::SubsegmentPages>& written, std::vector<Stray>& strays,
+                     std::uint64_t& pages, bool& is_any);
   Result translate(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out);
   explicit Copy(const types::Url& url) : slots_(url) {}
   diff::CachedCopy parts() { return {*heap_, types_, slots_}; }

@@ -1,8 +1,7 @@
 #include "abi/holds.h"
 
-#include <algorithm>
-
 #include "abi/segment.h"
+#include "platform/invariant.h"
 #include "platform/thread_object.h"
 
 namespace iw::abi {
@@ -20,27 +19,33 @@ struct ThreadHolds {
   }
 };
 
-std::vector<Hold>& holds() { return platform::object_of_this_thread<ThreadHolds>().all; }
-
 }  // namespace
 
 Hold* find_hold(const Segment* segment) {
-  for (Hold& hold : holds()) {
+  auto* const mine = platform::existing_object_of_this_thread<ThreadHolds>();
+  if (mine == nullptr) return nullptr;
+  for (Hold& hold : mine->all) {
     if (hold.segment == segment) return &hold;
   }
   return nullptr;
 }
 
-Hold& add_hold(const Hold& hold) {
-  holds().push_back(hold);
-  return holds().back();
+void prepare_hold() {
+  std::vector<Hold>& all = platform::object_of_this_thread<ThreadHolds>().all;
+  if (all.size() == all.capacity()) all.reserve(2 * all.size() + 4);
 }
 
-void drop_hold(const Segment* segment) {
-  std::vector<Hold>& all = holds();
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [segment](const Hold& hold) { return hold.segment == segment; }),
-            all.end());
+Hold& add_hold(const Hold& hold) noexcept {
+  auto* const mine = platform::existing_object_of_this_thread<ThreadHolds>();
+  IW_INVARIANT(mine != nullptr && mine->all.size() < mine->all.capacity(),
+               "a hold without prepare_hold()");
+  return mine->all.emplace_back(hold);
+}
+
+void drop_hold(const Segment* segment) noexcept {
+  if (auto* const mine = platform::existing_object_of_this_thread<ThreadHolds>(); mine != nullptr) {
+    std::erase_if(mine->all, [segment](const Hold& hold) { return hold.segment == segment; });
+  }
 }
 
 std::vector<Hold> all_holds() { return holds(); }

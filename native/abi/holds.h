@@ -19,9 +19,11 @@ struct Hold {
 
 // Null: the thread holds nothing of the segment.
 Hold* find_hold(const Segment* segment);
-// After it, pointers from find_hold are void.
-Hold& add_hold(const Hold& hold);
-void drop_hold(const Segment* segment);
+// Throws std::bad_alloc; one add_hold() of this thread after it does not. Pointers from find_hold
+// are void.
+void prepare_hold();
+Hold& add_hold(const Hold& hold) noexcept;
+void drop_hold(const Segment* segment) noexcept;
 std::vector<Hold> all_holds();
 
 }  // namespace iw::abi

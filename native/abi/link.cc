@@ -38,15 +38,16 @@ constexpr std::int64_t longest_pause_ns = 500'000'000;
 bool is_this_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
 
 // The system's words, unless the platform has better ones.
-std::string words_of(const platform::Status& status) {
+const char* words_of(const platform::Status& status) {
   const bool is_plain = std::strcmp(status.what, "connect") == 0;
   return is_plain ? platform::error_text(status.code) : status.what;
 }
 
-Result unreachable(const std::string& name, const std::string& why) {
-  return {error_code::UNREACHABLE,
-          "the server " + name + " cannot be reached: " + why +
-              "; is it running (interweave serve) and is the address right?"};
+Result unreachable(const std::string& name, std::string_view why) {
+  return Result::of(error_code::UNREACHABLE, [&] {
+    return "the server " + name + " cannot be reached: " + std::string(why) +
+           "; is it running (interweave serve) and is the address right?";
+  });
 }
 
 // No connection could be made: the server's fault, or for lack of something here.
@@ -56,6 +57,38 @@ Result not_connected(const std::string& name, const platform::Status& status) {
                                      " can be made: " + platform::shortage_text(status.code) +
                                      " (" + status.what + ")"};
 }
+
+constexpr const char* without_memory = "there was no memory for what it sent";
+
+Result connection_lost(const std::string& name, const Live& live) {
+  return unreachable(name, live.lacked_memory() ? without_memory : "the connection was lost");
+}
+
+// A request that nobody hears of again, unless it was sent.
+class Announced {
+ public:
+  Announced(std::mutex& mutex, Live& live) : mutex_(mutex), live_(live) {}
+  ~Announced() {
+    if (stream_ == 0 || is_sent_) return;
+    const std::lock_guard lock(mutex_);
+    live_.withdraw(tag_, stream_);
+  }
+  Announced(const Announced&) = delete;
+  Announced& operator=(const Announced&) = delete;
+
+  void is(session::RequestTag tag, std::uint32_t stream) {
+    tag_ = tag;
+    stream_ = stream;
+  }
+  void sent() { is_sent_ = true; }
+
+ private:
+  std::mutex& mutex_;
+  Live& live_;
+  session::RequestTag tag_ = 0;
+  std::uint32_t stream_ = 0;
+  bool is_sent_ = false;
+};
 
 }  // namespace
 
@@ -124,9 +157,10 @@ Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) 
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }
-  if (log_choice().debug) {
+  say_if_possible([&] {
+    if (!log_choice().debug) return;
     trace("connected to " + name_ + (live->is_resumed_ ? ", session resumed" : ", new session"));
-  }
+  });
   const std::lock_guard lock(mutex_);
   live_ = live;
   out = std::move(live);
@@ -171,36 +205,48 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
   live.next_tag_ = 2;
   const std::lock_guard lock(mutex_);
   if (identity_.id != identity.id) sequence_ = 0;
-  identity_ = identity;
+  identity_.id = identity.id;
   return {};
 }
 
 Result Link::send(const std::shared_ptr<Live>& live, Request& request,
                   const std::shared_ptr<Waiter>& waiter) {
   waiter->segment = ListenerRef(request.segment);
-  session::RequestTag tag = 0;
+  Announced announced(mutex_, *live);
   std::uint32_t stream = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (live->is_lost()) return unreachable(name_, "the connection was lost");
-    tag = live->next_tag_++;
+    if (live->is_lost()) return connection_lost(name_, *live);
+    const session::RequestTag tag = live->next_tag_++;
     stream = live->connection_.begin_request(tag, request.type, now_ns());
     if (stream == 0) return {error_code::TOO_LARGE, "too many requests wait for their answers"};
+    announced.is(tag, stream);
     live->waiters_[tag] = waiter;
   }
   session::FrameWriter frames(request.type, stream, request.body, request.bulk);
+  announced.sent();
   request.frame_bytes = frames.frame_bytes();
+  Result sent = send_frames(live, frames);
+  request.was_sent = sent.ok();
+  return sent;
+}
+
+// Nothing throws here: a part may be on the wire.
+Result Link::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames) {
   while (true) {
     const std::lock_guard lock(live->sending_);
     const std::span<const platform::Slice> slices = frames.next(send_budget_bytes);
-    if (slices.empty()) {
-      request.was_sent = true;
-      return {};
+    if (slices.empty()) return {};
+    platform::Status sent;
+    try {
+      sent = live->socket_.send(slices, now_ns() + send_patience_ns);
+    } catch (const std::bad_alloc&) {
+      live->lacked_memory_.store(true, std::memory_order_relaxed);
+      sent = {ENOMEM, "send"};
     }
-    const platform::Status sent = live->socket_.send(slices, now_ns() + send_patience_ns);
     if (!sent) {
       lose(live, platform::error_text(sent.code));
-      return unreachable(name_, "the connection was lost");
+      return connection_lost(name_, *live);
     }
   }
 }
@@ -224,7 +270,7 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
       lead(live, *waiter, lock, patience_ns);
     }
   }
-  if (waiter->is_lost) return unreachable(name_, "the connection was lost");
+  if (waiter->is_lost) return connection_lost(name_, *live);
   request.answer = std::move(waiter->answer);
   return {};
 }
@@ -257,10 +303,15 @@ Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
   }
   lock.unlock();
   if (request.waits_for_others && stream != 0) {
-    (void)tell(live, message_type::CANCEL, session::encoded(protocol::cancel{stream}));
+    // Without memory for it the server answers late, which is as good as an answer before CANCEL.
+    (void)types::or_no_memory([&] {
+      return tell(live, message_type::CANCEL, session::encoded(protocol::cancel{stream}));
+    });
   }
-  return {error_code::TIMED_OUT, std::string("the server did not answer ") + name_of(request.type) +
-                                     " before the deadline"};
+  return Result::of(error_code::TIMED_OUT, [&request] {
+    return std::string("the server did not answer ") + name_of(request.type) +
+           " before the deadline";
+  });
 }
 
 Result Link::post(const std::shared_ptr<Live>& live, Request& request) {
@@ -274,15 +325,10 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
   session::FrameWriter frames(type, 0, body, {});
   {
     const std::lock_guard lock(mutex_);
-    if (live->is_lost()) return unreachable(name_, "the connection was lost");
+    if (live->is_lost()) return connection_lost(name_, *live);
     live->connection_.said(now_ns());
   }
-  const std::lock_guard lock(live->sending_);
-  const platform::Status sent =
-      live->socket_.send(frames.next(send_budget_bytes), now_ns() + send_patience_ns);
-  if (sent) return {};
-  lose(live, platform::error_text(sent.code));
-  return unreachable(name_, "the connection was lost");
+  return send_frames(live, frames);
 }
 
 void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment) {
@@ -320,12 +366,22 @@ void Link::stop_reading(Live& live) {
   }
 }
 
-// By the one thread that has set is_reading_.
-void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+// By the one thread that has set is_reading_. What comes for others cannot be read again: without
+// memory for it the connection is lost, and everybody recovers as from any lost connection.
+void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
+  try {
+    read_messages(live, deadline_ns);
+  } catch (const std::bad_alloc&) {
+    live->lacked_memory_.store(true, std::memory_order_relaxed);
+    lose(live, without_memory);
+  }
+}
+
+void Link::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
   std::vector<session::Incoming> incoming;
   std::size_t got = 0;
   const platform::Space space = live->connection_.space();
-  if (space.first.empty()) return lose(live, "no memory for a message");
+  if (space.first.empty()) throw std::bad_alloc();
   platform::Status status = live->socket_.receive(space, got);
   if (status.code == EAGAIN && deadline_ns > 0) {
     platform::Interest interest{live->fd()};
@@ -349,7 +405,7 @@ void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns
   }
   // Only now: a promise is kept up to here [FRESH-3].
   live->heard_ns_.store(live->connection_.heard_ns(), std::memory_order_relaxed);
-  if (!understood) lose(live, understood.text);
+  if (!understood) lose(live, understood.text.c_str());
 }
 
 void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
@@ -375,7 +431,13 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
       waiter->is_arriving = true;
     }
   }
-  if (segment.listener != nullptr) segment.listener->absorb(incoming, is_late);
+  try {
+    if (segment.listener != nullptr) segment.listener->absorb(incoming, is_late);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    if (waiter != nullptr) waiter->is_arriving = false;  // it is lost, with the others
+    throw;
+  }
   if (waiter == nullptr) return;
   const std::lock_guard lock(mutex_);
   live->waiters_.erase(incoming.tag);
@@ -384,8 +446,8 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
   waiter->done.notify_one();
 }
 
-void Link::lose(const std::shared_ptr<Live>& live, const std::string& why) {
-  std::vector<ListenerRef> segments;
+void Link::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
+  std::unordered_map<std::uint32_t, ListenerRef> segments;
   {
     const std::lock_guard lock(mutex_);
     if (live->is_lost_.exchange(true)) return;
@@ -396,11 +458,14 @@ void Link::lose(const std::shared_ptr<Live>& live, const std::string& why) {
       waiter->done.notify_one();
     }
     live->waiters_.clear();
-    for (const auto& [number, segment] : live->segments_) segments.push_back(segment);
-    live->segments_.clear();
+    segments.swap(live->segments_);
   }
-  if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
-  for (const ListenerRef& segment : segments) segment.listener->connection_lost(live->number());
+  say_if_possible([&] {
+    if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
+  });
+  for (const auto& [number, segment] : segments) {
+    segment.listener->connection_lost(live->number());
+  }
 }
 
 std::int64_t Link::run_timers(std::int64_t now) {

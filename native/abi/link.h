@@ -23,6 +23,7 @@
 #include "abi/waiting.h"
 #include "platform/socket.h"
 #include "session/connection.h"
+#include "session/frame_writer.h"
 #include "types/mip.h"
 #include "types/result.h"
 
@@ -38,9 +39,10 @@ class Listener : public std::enable_shared_from_this<Listener> {
   // Every message about the segment, in order, on the reading thread; may not call the link.
   // Takes the diff out of the message. `is_late`: nobody waits for this answer any more; otherwise
   // whoever asked is given it, even if the deadline passes or the connection is lost meanwhile.
+  // Throws std::bad_alloc: the message is lost, and so is the connection.
   virtual void absorb(session::Incoming& incoming, bool is_late) = 0;
   // Also of a connection that the segment has left since.
-  virtual void connection_lost(session::ConnectionNumber gone) = 0;
+  virtual void connection_lost(session::ConnectionNumber gone) noexcept = 0;
 
  protected:
   ~Listener() = default;
@@ -92,6 +94,8 @@ class Link {
   // Null if there is none now.
   [[nodiscard]] std::shared_ptr<Live> current();
 
+  // For what follows: nothing was sent if it throws std::bad_alloc.
+  //
   // Sends and waits for the answer, whatever it is. TIMED_OUT at the deadline (what comes later
   // goes to absorb); UNREACHABLE when the connection was lost before the answer came.
   Result call(const std::shared_ptr<Live>& live, Request& request, std::int64_t deadline_ns);
@@ -125,9 +129,11 @@ class Link {
               const std::shared_ptr<Waiter>& waiter);
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
             std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns);
-  void read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  Result send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames);
+  void read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
+  void read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
   void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
-  void lose(const std::shared_ptr<Live>& live, const std::string& why);
+  void lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
   void stop_reading(Live& live);
   Result give_up(const std::shared_ptr<Live>& live, Request& request,
                  const std::shared_ptr<Waiter>& waiter, std::unique_lock<std::mutex>& lock);
@@ -157,6 +163,10 @@ class Live {
   [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted
   [[nodiscard]] bool is_resumed() const { return is_resumed_; }              // likewise
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
+  // Given up because there was no memory for what came.
+  [[nodiscard]] bool lacked_memory() const {
+    return lacked_memory_.load(std::memory_order_relaxed);
+  }
   // When a thread that waits for its answer last began and ended reading; never: 0.
   [[nodiscard]] std::int64_t led_from_ns() const {
     return led_from_ns_.load(std::memory_order_relaxed);
@@ -166,6 +176,12 @@ class Live {
   }
   [[nodiscard]] bool is_led() const { return is_reading_.load(std::memory_order_relaxed); }
 
+  // With the link's mutex: a request that was not sent.
+  void withdraw(session::RequestTag tag, std::uint32_t stream) {
+    connection_.forget_request(stream);
+    waiters_.erase(tag);
+  }
+
  private:
   friend class Link;
   const session::ConnectionNumber number_;
@@ -174,6 +190,7 @@ class Live {
   std::atomic<std::int64_t> led_from_ns_{0};
   std::atomic<std::int64_t> led_to_ns_{0};
   std::atomic<bool> is_lost_{false};
+  std::atomic<bool> lacked_memory_{false};
   std::atomic<bool> is_reading_{false};  // written under the mutex
   std::int64_t heartbeat_ns_ = 0;
   bool is_resumed_ = false;

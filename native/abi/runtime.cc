@@ -306,13 +306,22 @@ Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> seria
 
 void Runtime::serve() {
   while (true) {
-    Due due = run_timers(now_ns());
-    if (due.change_ns <= now_ns()) {
-      tell_of_changes();
-      due.change_ns = platform::never_ns;  // a later one wakes us
+    try {
+      serve_once();
+    } catch (const std::bad_alloc&) {
+      has_unused_ = true;            // perhaps not all was looked at
+      sleep_for(scarcity_pause_ns);  // everything else that is due stays due
     }
-    wait_and_read(std::min(due.timers_ns, due.change_ns));
   }
+}
+
+void Runtime::serve_once() {
+  Due due = run_timers(now_ns());
+  if (due.change_ns <= now_ns()) {
+    tell_of_changes();
+    due.change_ns = platform::never_ns;  // a later one wakes us
+  }
+  wait_and_read(std::min(due.timers_ns, due.change_ns));
 }
 
 void Runtime::tell_of_changes() {
@@ -336,8 +345,15 @@ void Runtime::serve_callbacks() {
     while (!are_callbacks_due_) callbacks_.wait(lock);
     are_callbacks_due_ = false;
     lock.unlock();
-    if (!is_dispatched_) run_callbacks();
+    bool is_all_called = true;
+    try {
+      if (!is_dispatched_) run_callbacks();
+    } catch (const std::bad_alloc&) {
+      is_all_called = false;
+      sleep_for(scarcity_pause_ns);
+    }
     lock.lock();
+    if (!is_all_called) are_callbacks_due_ = true;
   }
 }
 
@@ -371,7 +387,12 @@ void Runtime::serve_connections() {
     while (!is_connecting_wanted_) connections_.wait(lock);
     is_connecting_wanted_ = false;
     lock.unlock();
-    const std::int64_t next_ns = reconnect(paces);
+    std::int64_t next_ns = now_ns() + scarcity_pause_ns;
+    try {
+      next_ns = reconnect(paces);
+    } catch (const std::bad_alloc&) {
+      // Tried again after the pause.
+    }
     lock.lock();
     if (next_ns == platform::never_ns) continue;
     // A pause is not cut short by others who want a connection.
@@ -470,7 +491,12 @@ Result Runtime::event_fd(int& out) {
 
 void Runtime::dispatch() {
   if (is_dispatched_) events_.drain();
-  run_callbacks();
+  try {
+    run_callbacks();
+  } catch (const std::bad_alloc&) {
+    if (is_dispatched_) events_.signal();  // they are still due
+    throw;
+  }
 }
 
 void Runtime::goodbye() {

@@ -81,6 +81,7 @@ class Runtime {
   Runtime() = default;
   Result begin();
   void serve();
+  void serve_once();
   Due run_timers(std::int64_t now_ns);
   void tell_of_changes();
   void run_callbacks();

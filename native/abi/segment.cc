@@ -60,27 +60,30 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
       stats_.bytes_sent += request.frame_bytes;
     }
     const bool is_lost = called.code == error_code::UNREACHABLE;
-    if (!is_lost || !keep_trying || now_ns() >= deadline_ns) return called;
+    if (is_lost && keep_trying && now_ns() < deadline_ns) continue;
+    return is_lost && live->lacked_memory() ? Result::no_memory() : called;
   }
 }
 
 Result Segment::post(message_type type, const Body& body) {
-  const std::shared_ptr<Live> live = link_.current();
-  Request request;
-  {
-    const Lock lock(mutex_);
-    if (live == nullptr || live != live_) {
-      return {error_code::UNREACHABLE, "there is no connection to the server now"};
+  return types::or_no_memory([&]() -> Result {
+    const std::shared_ptr<Live> live = link_.current();
+    Request request;
+    {
+      const Lock lock(mutex_);
+      if (live == nullptr || live != live_) {
+        return {error_code::UNREACHABLE, "there is no connection to the server now"};
+      }
+      request.body = body(number_);
     }
-    request.body = body(number_);
-  }
-  request.segment = this;
-  request.type = type;
-  const Result posted = link_.post(live, request);
-  const Lock lock(mutex_);
-  stats_.bytes_sent += request.frame_bytes;
-  ++stats_.messages_sent;
-  return posted;
+    request.segment = this;
+    request.type = type;
+    Result posted = link_.post(live, request);
+    const Lock lock(mutex_);
+    stats_.bytes_sent += request.frame_bytes;
+    ++stats_.messages_sent;
+    return posted;
+  });
 }
 
 // ---- the lock among threads ----
@@ -117,19 +120,23 @@ void Segment::leave_exclusive() {
 
 void Segment::show_access(track::Access access) {
   if (!log_choice().locks || copy_ == nullptr) return;
-  const Result shown = copy_->heap().set_access(access);
-  if (!shown) report(shown.code, name_ + ": " + shown.text);
+  say_if_possible([&] {
+    const Result shown = copy_->heap().set_access(access);
+    if (!shown) report(shown.code, name_ + ": " + shown.text);
+  });
 }
 
-void Segment::thread_ended(const Hold& hold) {
+void Segment::thread_ended(const Hold& hold) noexcept {
   if (fork_count_ != platform::fork_count()) return;
   {
     const Lock lock(mutex_);
     if (hold.opening != opening_) return;
   }
   if (hold.writes > 0) {
-    report(error_code::NO_LOCK,
-           name_ + ": a thread ended with the writer lock; its changes are undone");
+    say_if_possible([this] {
+      report(error_code::NO_LOCK,
+             name_ + ": a thread ended with the writer lock; its changes are undone");
+    });
     (void)abort_writer();
     return;
   }

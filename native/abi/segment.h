@@ -98,7 +98,7 @@ class Segment : public Listener {
   Result release_writer();
   Result abort_writer();
   Result refresh();
-  void thread_ended(const Hold& hold);
+  void thread_ended(const Hold& hold) noexcept;
 
   // ---- coherence ----
   void set_bound(const coherence::Bound& bound);
@@ -138,10 +138,18 @@ class Segment : public Listener {
   [[nodiscard]] const Link& link() const { return link_; }
 
   void absorb(session::Incoming& incoming, bool is_late) override;
-  void connection_lost(session::ConnectionNumber gone) override;
+  void connection_lost(session::ConnectionNumber gone) noexcept override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
+  // A joint, with the mutex, which `step` may give up: NO_MEMORY if memory ended in it. What is
+  // done before and behind the steps throws nothing.
+  template <typename Step>
+  static Result joint(Lock& lock, Step&& step) {
+    Result result = types::or_no_memory(step);
+    if (!lock.owns_lock()) lock.lock();
+    return result;
+  }
   // A request's body, once the segment's number on the connection is known.
   using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
 
@@ -163,13 +171,14 @@ class Segment : public Listener {
   Result open_on_server(Lock& lock, const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
   void opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
                  std::int64_t sent_ns);
+  void opened_unwanted(session::ConnectionNumber on, std::uint32_t number);
   void look_for_lost_connection();
   void leave_connection(session::ConnectionNumber gone);
   [[nodiscard]] bool has_content() const;
   [[nodiscard]] bool lacks_content(const protocol::version_stamp& newest) const;
   [[nodiscard]] Result lost() const;
-  void vanish(const std::string& why);
-  void give_up_lost(Lock& lock, const std::string& why);
+  void vanish(std::string why);
+  void give_up_lost(Lock& lock, std::string why);
   static Result why_not_closed(const Result& alone);
   void give_up_holds(Lock& lock);
   void drop_copy(Lock& lock);
@@ -178,6 +187,7 @@ class Segment : public Listener {
   // segment.cc
   // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying);
+  // Throws nothing.
   Result post(message_type type, const Body& body);
   bool wait(Lock& lock, const Wish& wish);
   Result enter_exclusive(Lock& lock, const Wish& wish);
@@ -191,27 +201,38 @@ class Segment : public Listener {
   Result update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict);
   Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
   Result apply_staged(Lock& lock, std::int64_t deadline_ns);
+  Result apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
+               bool& damaged);
+  void tell_credit(Lock& lock);
   void enter_reader(Lock& lock, bool is_strict);
   void strict_unused();
   void give_back_strict(Lock& lock);
   void look_for_strays(Lock& lock);
   void undo_strays();
+  void report_stray(const Stray& stray) const;
   [[nodiscard]] bool may_heal(std::int64_t now_ns) const;
   void heal_stubs(Lock& lock);
 
   // segment_writer.cc
   Result ask_for_writer(const Wish& wish);
-  void give_back_late(Lock& lock);
+  Result give_back_late(Lock& lock);
   Result begin_writing(Lock& lock, const Wish& wish);
   Result become_newest(Lock& lock, const Wish& wish);
-  Result send_release(const CollectedDiff& diff);
-  [[nodiscard]] Result release_unanswered(const Result& why) const;
+  Result collect_release(CollectedDiff& diff);
+  Result keep_lock(Result why);
+  Result send_release(const CollectedDiff& diff, bool& is_settled);
+  Result try_release(std::span<const platform::Slice> slices, std::int64_t deadline_ns,
+                     bool& is_settled);
+  [[nodiscard]] Result release_unanswered(Result why) const;
   Result resolve_release(std::int64_t deadline_ns);
   Result ask_for_serials();
-  Result release_answered(const Result& answer, CollectedDiff& diff);
-  Result roll_back(const Result& why);
+  Result release_without_memory(Result why);
+  Result release_unknown(Result why);
+  void forget_copy();
+  Result release_answered(Result answer, CollectedDiff& diff);
+  Result roll_back(Result why);
   void leave_writing();
-  void abort_on_server(std::uint64_t fence);
+  Result abort_on_server(std::uint64_t fence);
 
   // segment_messages.cc
   void absorb_answer(session::Incoming& incoming, bool is_late);
@@ -226,7 +247,8 @@ class Segment : public Listener {
   void watch_time();
   [[nodiscard]] IW_connection_t connection_state() const;
   [[nodiscard]] bool is_connection_news() const;
-  void call(Lock& lock, const std::function<void()>& callback);
+  template <typename Callback>
+  void call(Lock& lock, const Callback& callback);
   void bound_changed(Lock& lock);
   void wait_for_callback(Lock& lock);
   [[nodiscard]] session::Watch wanted_watch() const;
@@ -235,6 +257,8 @@ class Segment : public Listener {
   void follow_bound(Lock& lock);
   void subscribe(Lock& lock);
   void unsubscribe(Lock& lock);
+  void renew_grant(Lock& lock);
+  [[nodiscard]] bool has_unsaid() const;
 
   Runtime& runtime_;
   std::atomic<IW_segment*> handle_{nullptr};
@@ -257,7 +281,7 @@ class Segment : public Listener {
   std::atomic<bool> is_lost_{false};  // as life_ says
   session::Opening life_;
   std::string lost_why_;
-  bool is_opened_late_ = false;  // the library's thread closes what nobody waited for
+  bool is_opened_late_ = false;  // the library's thread says CLOSE_SEGMENT
   std::uint64_t opening_ = 0;    // counts first openings
   OpenWish wish_;
   bool is_removed_ = false;

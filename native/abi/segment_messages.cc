@@ -5,6 +5,7 @@
 #include "abi/log.h"
 #include "abi/runtime.h"
 #include "abi/segment.h"
+#include "abi/waiting.h"
 #include "diff/format.h"
 #include "diff/varint.h"
 #include "session/frame_writer.h"
@@ -102,11 +103,7 @@ void Segment::absorb_answer(session::Incoming& incoming, bool is_late) {
 void Segment::absorb_late_opening(const session::Incoming& incoming) {
   protocol::segment_opened opened;
   if (!body_of(incoming, message_type::SEGMENT_OPENED, opened)) return;
-  const bool is_unwanted = life_.opened_late(incoming.connection);
-  if (life_.connection() == incoming.connection) number_ = opened.segment;
-  if (!is_unwanted) return;
-  is_opened_late_ = true;
-  runtime_.wake();
+  opened_unwanted(incoming.connection, opened.segment);
 }
 
 void Segment::absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now,
@@ -325,37 +322,63 @@ bool Segment::is_connection_news() const {
 
 // ---- the library's thread ----
 
+// What could not be said for lack of memory is said after a pause.
 std::int64_t Segment::run_timers(std::int64_t now) {
   Lock lock(mutex_);
   if (is_opened_late_) {
     is_opened_late_ = false;
     tell_closed(lock);
   }
-  if (!life_.is_open() || live_->is_lost()) return platform::never_ns;
+  const std::int64_t after_pause_ns = now + scarcity_pause_ns;
+  if (!life_.is_open() || live_->is_lost()) {
+    return is_opened_late_ ? after_pause_ns : platform::never_ns;
+  }
   if (late_fence_ != 0 && !writer_slot_) {
     is_giving_back_ = true;
-    give_back_late(lock);
+    (void)give_back_late(lock);
     is_giving_back_ = false;
     changed_.notify_all();
   }
   give_back_strict(lock);
-  if (grant_.renewal_due_ns() <= now) {
-    grant_.renewal_sent();
-    const std::uint64_t fence = grant_.fence();
-    lock.unlock();
-    (void)post(message_type::RENEW_WRITER, [fence](std::uint32_t number) {
-      return session::encoded(protocol::renew_writer{number, fence});
-    });
-    lock.lock();
-  }
+  if (grant_.renewal_due_ns() <= now) renew_grant(lock);
   if (change_fn_ != nullptr && lacks_subscription()) subscribe(lock);
   follow_bound(lock);
-  return grant_.renewal_due_ns();
+  const std::int64_t due_ns = std::max(grant_.renewal_due_ns(), after_pause_ns);
+  return has_unsaid() ? after_pause_ns : due_ns;
+}
+
+void Segment::renew_grant(Lock& lock) {
+  grant_.renewal_sent();
+  const std::uint64_t fence = grant_.fence();
+  lock.unlock();
+  const Result posted = post(message_type::RENEW_WRITER, [fence](std::uint32_t number) {
+    return session::encoded(protocol::renew_writer{number, fence});
+  });
+  lock.lock();
+  if (posted.code == error_code::NO_MEMORY) grant_.renewal_unsent();
+}
+
+// Of what the library's thread has just tried to say.
+bool Segment::has_unsaid() const {
+  const bool is_late_kept = late_fence_ != 0 && !writer_slot_;
+  const bool is_strict_kept = has_unused_strict_ && !asking_;
+  return is_late_kept || is_strict_kept || (change_fn_ != nullptr && lacks_subscription());
 }
 
 std::int64_t Segment::change_due_ns() {
   const Lock lock(mutex_);
   return is_connection_news() ? 0 : change_due_ns_;
+}
+
+// The program's function, without the mutex.
+template <typename Callback>
+void Segment::call(Lock& lock, const Callback& callback) {
+  calling_ = std::this_thread::get_id();
+  lock.unlock();
+  callback();
+  lock.lock();
+  calling_ = {};
+  changed_.notify_all();
 }
 
 // One call at a time: what is due meanwhile waits for its end.
@@ -378,16 +401,6 @@ void Segment::call_due_change(std::int64_t now) {
     });
   }
   if (change_due_ns_ != platform::never_ns || is_connection_news()) runtime_.wake();
-}
-
-// The program's function, without the mutex.
-void Segment::call(Lock& lock, const std::function<void()>& callback) {
-  calling_ = std::this_thread::get_id();
-  lock.unlock();
-  callback();
-  lock.lock();
-  calling_ = {};
-  changed_.notify_all();
 }
 
 void Segment::fill_stats(IW_stats_t& out) {

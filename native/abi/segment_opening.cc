@@ -48,7 +48,9 @@ Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_
     const bool may_be_dead = out == before;
     const Result opened = open_on(out, caller, deadline_ns);
     const bool is_retried = out->is_lost() && (keep_trying || may_be_dead);
-    if (opened.ok() || !is_retried || is_lost() || now_ns() >= deadline_ns) return opened;
+    if (!opened.ok() && is_retried && !is_lost() && now_ns() < deadline_ns) continue;
+    const bool lacked_memory = opened.code == error_code::UNREACHABLE && out->lacked_memory();
+    return lacked_memory ? Result::no_memory() : opened;
   }
 }
 
@@ -68,7 +70,8 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
                 "before the deadline"};
       case Opening::Step::send: {
         if (caller.purpose != Purpose::use && !life_.is_wanted()) adopt(caller.wish);
-        const Result opened = open_on_server(lock, live, deadline_ns);
+        Result opened = joint(lock, [&] { return open_on_server(lock, live, deadline_ns); });
+        if (life_.stage() == Opening::Stage::opening) life_.refused();  // memory ended in it
         changed_.notify_all();
         if (!opened) return opened;
         continue;
@@ -98,8 +101,9 @@ Result Segment::take_part(Lock& lock, const Caller& caller) {
       return {error_code::READ_ONLY, "it is open here read-only already; close it first"};
     }
   }
-  if (Result made = make_copy(); !made) {
+  if (Result made = types::or_no_memory([this] { return make_copy(); }); !made) {
     if (life_.end_unwanted()) tell_closed(lock);
+    if (is_opened_late_) runtime_.wake();
     return made;
   }
   if (caller.purpose == Purpose::pointers) {
@@ -116,7 +120,7 @@ Result Segment::take_part(Lock& lock, const Caller& caller) {
 // With the mutex.
 Result Segment::make_copy() {
   if (copy_ != nullptr) return {};
-  state_ = session::CopyState{};
+  state_.clear();
   Result made = Copy::create(url_, wish_.read_only, copy_);
   if (made) show_access(track::Access::none);
   return made;
@@ -143,10 +147,21 @@ Result Segment::open_on_server(Lock& lock, const std::shared_ptr<Live>& live,
     answered = session::decode_answer(request.answer, message_type::SEGMENT_OPENED, opened);
   }
   // Before anything can be subscribed to.
-  if (answered) link_.listen(live, opened.segment, *this);
+  Result heard;
+  if (answered) {
+    heard = types::or_no_memory([&] {
+      link_.listen(live, opened.segment, *this);
+      return Result{};
+    });
+  }
   lock.lock();
   stats_.bytes_sent += request.frame_bytes;
   ++stats_.messages_sent;
+  if (!heard) {
+    life_.refused();
+    opened_unwanted(live->number(), opened.segment);
+    return heard;
+  }
   const bool is_gone = answered.code == error_code::NO_SEGMENT && has_content();
   if (is_gone || (answered && lacks_content(opened.newest))) {
     if (answered) {
@@ -165,6 +180,15 @@ Result Segment::open_on_server(Lock& lock, const std::shared_ptr<Live>& live,
   }
   opened_on(live, opened, request.answer.sent_ns);
   return {};
+}
+
+// The server has it open on that connection, and nobody here knows of it.
+void Segment::opened_unwanted(session::ConnectionNumber on, std::uint32_t number) {
+  const bool is_to_be_closed = life_.opened_late(on);
+  if (life_.connection() == on) number_ = number;
+  if (!is_to_be_closed) return;
+  is_opened_late_ = true;
+  runtime_.wake();
 }
 
 void Segment::opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
@@ -193,7 +217,7 @@ void Segment::leave_connection(session::ConnectionNumber gone) {
   runtime_.wake();
 }
 
-void Segment::connection_lost(session::ConnectionNumber gone) {
+void Segment::connection_lost(session::ConnectionNumber gone) noexcept {
   const Lock lock(mutex_);
   leave_connection(gone);
   changed_.notify_all();
@@ -222,16 +246,17 @@ bool Segment::lacks_content(const protocol::version_stamp& newest) const {
 }
 
 Result Segment::lost() const {
-  return {error_code::SEGMENT_LOST,
-          lost_why_ +
-              "; close the segment and open it again: what this process had of it can be "
-              "read until then"};
+  return Result::of(error_code::SEGMENT_LOST, [this] {
+    return lost_why_ +
+           "; close the segment and open it again: what this process had of it can be "
+           "read until then";
+  });
 }
 
 // With the mutex.
-void Segment::vanish(const std::string& why) {
+void Segment::vanish(std::string why) {
   if (life_.is_lost()) return;
-  lost_why_ = why;
+  lost_why_ = std::move(why);
   life_.vanished();
   is_lost_ = true;
   if (grant_.is_held()) grant_.lost(grant_.fence());
@@ -244,9 +269,9 @@ void Segment::vanish(const std::string& why) {
 
 // By the thread that applied an update, with the mutex, which is given up meanwhile. The server
 // still counts the segment as open on this connection.
-void Segment::give_up_lost(Lock& lock, const std::string& why) {
+void Segment::give_up_lost(Lock& lock, std::string why) {
   if (state_.subscription().has_value()) unsubscribe(lock);
-  vanish(why);
+  vanish(std::move(why));
   const std::shared_ptr<Live> live = live_;
   const std::uint32_t number = number_;
   lock.unlock();
@@ -283,6 +308,7 @@ Result Segment::close() {
   }
   drop_copy(lock);
   tell_closed(lock);
+  if (is_opened_late_) runtime_.wake();
   leave_exclusive();
   wait_for_callback(lock);
   return {};
@@ -327,28 +353,36 @@ void Segment::drop_copy(Lock& lock) {
   connection_fn_ = nullptr;
   recent_fn_ = nullptr;
   bound_ = {};
-  state_ = session::CopyState{};
+  state_.clear();
   subscription_ = session::Subscription{};
   has_unreachable_ = false;
   stats_ = {};
 }
 
-// CLOSE_SEGMENT is on its way when this returns, so that another OPEN_SEGMENT follows it [OPEN-2].
-// The mutex is given up meanwhile.
+// CLOSE_SEGMENT is on its way when this returns, so that another OPEN_SEGMENT follows it [OPEN-2];
+// or, for lack of memory, others wait until the library's thread has sent it. The mutex is given up
+// meanwhile.
 void Segment::tell_closed(Lock& lock) {
   while (life_.must_tell()) {
     const session::ConnectionNumber on = life_.connection();
     const std::uint32_t number = number_;
     lock.unlock();
+    Result posted;
     const std::shared_ptr<Live> live = link_.current();
     if (live != nullptr && live->number() == on) {
       link_.unlisten(live, number, *this);
-      Request request;
-      request.type = message_type::CLOSE_SEGMENT;
-      request.body = session::encoded(protocol::close_segment{number});
-      (void)link_.post(live, request);
+      posted = types::or_no_memory([&] {
+        Request request;
+        request.type = message_type::CLOSE_SEGMENT;
+        request.body = session::encoded(protocol::close_segment{number});
+        return link_.post(live, request);
+      });
     }
     lock.lock();
+    if (posted.code == error_code::NO_MEMORY) {
+      is_opened_late_ = true;
+      return;
+    }
     life_.told(on);
   }
   live_ = nullptr;

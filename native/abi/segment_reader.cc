@@ -60,6 +60,7 @@ Result Segment::acquire_reader(const Wish& wish) {
     ++hold->reads;  // nested [PROC-3], or the writer's own [PROC-4]
     return {};
   }
+  prepare_hold();
   const std::int64_t began_ns = now_ns();
   Lock lock(mutex_);
   if (life_.is_lost()) return lost();
@@ -73,8 +74,8 @@ Result Segment::acquire_reader(const Wish& wish) {
   return acquire_reader_slowly(lock, wish, began_ns);
 }
 
-// With the mutex held; nobody is exclusive. `is_strict`: the server keeps a lock for it, whatever
-// the model is by now.
+// With the mutex held and a hold prepared; nobody is exclusive. `is_strict`: the server keeps a
+// lock for it, whatever the model is by now.
 void Segment::enter_reader(Lock&, bool is_strict) {
   if (readers_++ == 0) show_access(track::Access::read);
   if (is_strict) ++strict_readers_;
@@ -115,7 +116,7 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     const bool must_ask = wish.fresh && !is_updated;
     if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
     asking_ = true;
-    const Result updated = update(lock, wish, began_ns, is_strict);
+    const Result updated = joint(lock, [&] { return update(lock, wish, began_ns, is_strict); });
     asking_ = false;
     changed_.notify_all();
     if (!updated) {
@@ -147,7 +148,7 @@ Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool
   }
   if (!state_.has_staged()) return {};
   if (Result alone = enter_exclusive(lock, wish); !alone) return alone;
-  const Result applied = apply_staged(lock, wish.deadline_ns);
+  Result applied = joint(lock, [&] { return apply_staged(lock, wish.deadline_ns); });
   leave_exclusive();
   return applied;
 }
@@ -206,37 +207,52 @@ Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
         has_content() && diff->now.incarnation != state_.have().incarnation;
     lock.unlock();
     bool damaged = false;
-    HeapResolver resolver(runtime_);
-    const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
-      resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
-    };
-    result = copy_->apply(diff->bytes.bytes(), must_hold_blocks, describe, resolver, damaged);
+    result =
+        types::or_no_memory([&] { return apply(*diff, must_hold_blocks, deadline_ns, damaged); });
     lock.lock();
-    if (result.code == error_code::SEGMENT_LOST) {
-      state_.dropped(*diff);
-      give_up_lost(lock, result.text);
-      return lost();
-    }
     if (result.ok()) {
       state_.applied(*diff);
-    } else if (damaged) {
+      continue;
+    }
+    if (damaged) {
       state_.forget();
     } else {
       state_.dropped(*diff);
       state_.drop_staged();
     }
+    if (result.code == error_code::SEGMENT_LOST) {
+      give_up_lost(lock, std::move(result.text));
+      return lost();
+    }
   }
   has_unreachable_ = copy_->has_unreachable();
   if (result.ok() && may_heal(now_ns())) heal_stubs(lock);
-  const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
-  if (credit_bytes > 0 && live_ != nullptr) {
-    const protocol::credit credit{number_, credit_bytes};
-    const std::shared_ptr<Live> live = live_;
-    lock.unlock();
-    (void)link_.tell(live, message_type::CREDIT, session::encoded(credit));
-    lock.lock();
-  }
+  tell_credit(lock);
   return result;
+}
+
+// Without the mutex. `damaged` is right also if it throws.
+Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
+                      bool& damaged) {
+  HeapResolver resolver(runtime_);
+  const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+    resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
+  };
+  return copy_->apply(diff.bytes.bytes(), must_hold_blocks, describe, resolver, damaged);
+}
+
+// [NOT-4]
+void Segment::tell_credit(Lock& lock) {
+  const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
+  if (credit_bytes == 0 || live_ == nullptr) return;
+  const protocol::credit credit{number_, credit_bytes};
+  const std::shared_ptr<Live> live = live_;
+  lock.unlock();
+  const Result told = types::or_no_memory(
+      [&] { return link_.tell(live, message_type::CREDIT, session::encoded(credit)); });
+  lock.lock();
+  const bool is_kept = told.code == error_code::NO_MEMORY && live == live_ && !live->is_lost();
+  if (is_kept) state_.keep_credit(credit_bytes);
 }
 
 // At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.
@@ -261,12 +277,16 @@ bool Segment::may_heal(std::int64_t now_ns) const {
 void Segment::heal_stubs(Lock& lock) {
   lock.unlock();
   const std::int64_t began_ns = now_ns();
-  HeapResolver resolver(runtime_);
-  const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
-    resolver.asked(url, runtime_.describe(url, std::move(serials), began_ns + heal_patience_ns));
-  };
-  const Result healed = copy_->heal(describe, resolver);
-  if (!healed) report(healed.code, name_ + ": pointers stay stubs: " + healed.text);
+  const Result healed = types::or_no_memory([&] {
+    HeapResolver resolver(runtime_);
+    const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+      resolver.asked(url, runtime_.describe(url, std::move(serials), began_ns + heal_patience_ns));
+    };
+    return copy_->heal(describe, resolver);
+  });
+  if (!healed) {
+    say_if_possible([&] { report(healed.code, name_ + ": pointers stay stubs: " + healed.text); });
+  }
   const std::int64_t ended_ns = now_ns();
   lock.lock();
   has_unreachable_ = copy_->has_unreachable();
@@ -279,17 +299,21 @@ void Segment::undo_strays() {
   std::vector<Stray> strays;
   std::uint64_t pages = 0;
   const Result undone = copy_->undo_strays(strays, pages);
-  if (!undone) report(undone.code, name_ + ": looking for stray stores failed: " + undone.text);
-  for (const Stray& stray : strays) {
-    const std::string block = stray.block_name.empty() ? "block " + std::to_string(stray.serial)
-                                                       : "block " + std::to_string(stray.serial) +
-                                                             " (" + stray.block_name + ")";
-    report(error_code::STRAY_WRITE, name_ + ": a store outside the writer lock, in " + block +
-                                        ", page of address " + hexadecimal(stray.address) +
-                                        ", was undone; take the writer lock before storing");
-  }
+  say_if_possible([&] {
+    if (!undone) report(undone.code, name_ + ": looking for stray stores failed: " + undone.text);
+    for (const Stray& stray : strays) report_stray(stray);
+  });
   const Lock lock(mutex_);
   stats_.stray_writes += pages;
+}
+
+void Segment::report_stray(const Stray& stray) const {
+  const std::string block = stray.block_name.empty() ? "block " + std::to_string(stray.serial)
+                                                     : "block " + std::to_string(stray.serial) +
+                                                           " (" + stray.block_name + ")";
+  report(error_code::STRAY_WRITE, name_ + ": a store outside the writer lock, in " + block +
+                                      ", page of address " + hexadecimal(stray.address) +
+                                      ", was undone; take the writer lock before storing");
 }
 
 Result Segment::release_reader() {
@@ -308,6 +332,7 @@ Result Segment::release_reader() {
   if (is_strict && --strict_readers_ == 0) {
     has_unused_strict_ = true;
     give_back_strict(lock);
+    if (has_unused_strict_) runtime_.wake();
   }
   return {};
 }
@@ -326,11 +351,13 @@ void Segment::give_back_strict(Lock& lock) {
   if (strict_readers_ > 0) return;
   asking_ = true;
   lock.unlock();
-  (void)post(message_type::RELEASE_READER, [](std::uint32_t number) {
+  const Result posted = post(message_type::RELEASE_READER, [](std::uint32_t number) {
     return session::encoded(protocol::release_reader{number});
   });
   lock.lock();
   asking_ = false;
+  // For lack of memory it is given back later, by the library's thread.
+  if (posted.code == error_code::NO_MEMORY) has_unused_strict_ = true;
   changed_.notify_all();
 }
 

@@ -36,6 +36,7 @@ Result Segment::acquire_writer(const Wish& wish) {
     ++hold->writes;
     return {};
   }
+  prepare_hold();
   Lock lock(mutex_);
   if (wish_.read_only) {
     return {error_code::READ_ONLY, "the segment was opened read-only; open it for writing"};
@@ -48,9 +49,10 @@ Result Segment::acquire_writer(const Wish& wish) {
   }
   if (life_.is_lost()) return lost();
   writer_slot_ = true;
-  lock.unlock();
-  Result result = ask_for_writer(wish);
-  lock.lock();
+  Result result = joint(lock, [&] {
+    lock.unlock();
+    return ask_for_writer(wish);
+  });
   if (result) result = begin_writing(lock, wish);
   if (!result) {
     writer_slot_ = false;
@@ -69,7 +71,7 @@ Result Segment::ask_for_writer(const Wish& wish) {
   };
   while (true) {
     Lock lock(mutex_);
-    give_back_late(lock);
+    if (Result given = give_back_late(lock); given.code == error_code::NO_MEMORY) return given;
     lock.unlock();
     Request request;
     request.type = message_type::ACQUIRE_WRITER;
@@ -84,32 +86,32 @@ Result Segment::ask_for_writer(const Wish& wish) {
 }
 
 // By the slot's owner, or the library's thread with is_giving_back_. The mutex is given up
-// meanwhile.
-void Segment::give_back_late(Lock& lock) {
+// meanwhile. NO_MEMORY: it is still to be given back.
+Result Segment::give_back_late(Lock& lock) {
   const std::uint64_t fence = std::exchange(late_fence_, 0);
-  if (fence == 0) return;
+  if (fence == 0) return {};
   lock.unlock();
-  abort_on_server(fence);
+  Result given = abort_on_server(fence);
   lock.lock();
+  return given;
 }
 
-// The server has granted the lock. On failure it is given back there.
+// The server has granted the lock, and a hold is prepared. On failure the lock is given back there.
 Result Segment::begin_writing(Lock& lock, const Wish& wish) {
-  Result result = enter_exclusive(lock, wish);
+  Result result = joint(lock, [&] { return enter_exclusive(lock, wish); });
   if (result) {
-    result = become_newest(lock, wish);
-    if (result) {
+    result = joint(lock, [&] {
+      if (Result newest = become_newest(lock, wish); !newest) return newest;
       lock.unlock();
-      result = copy_->begin_write({granted_.first_serial, granted_.serial_count});
-      lock.lock();
-    }
+      return copy_->begin_write({granted_.first_serial, granted_.serial_count});
+    });
     if (!result) leave_exclusive();
   }
   if (!result) {
     const std::uint64_t fence = grant_.fence();
     grant_.given_back();
     lock.unlock();
-    abort_on_server(fence);
+    (void)abort_on_server(fence);
     lock.lock();
     return result;
   }
@@ -143,10 +145,17 @@ Result Segment::become_newest(Lock& lock, const Wish& wish) {
   return {};
 }
 
-void Segment::abort_on_server(std::uint64_t fence) {
-  (void)post(message_type::ABORT_WRITER, [fence](std::uint32_t number) {
+// Without memory to say so the lock is as one that was granted late: given back by the slot's next
+// owner or the library's thread.
+Result Segment::abort_on_server(std::uint64_t fence) {
+  Result posted = post(message_type::ABORT_WRITER, [fence](std::uint32_t number) {
     return session::encoded(protocol::abort_writer{number, fence});
   });
+  if (posted.code == error_code::NO_MEMORY) {
+    const Lock lock(mutex_);
+    late_fence_ = fence;
+  }
+  return posted;
 }
 
 Result Segment::release_writer() {
@@ -159,92 +168,135 @@ Result Segment::release_writer() {
     return {};
   }
   bool is_fenced = false;
-  std::uint64_t base = 0;
   Result gone;
   {
     const Lock lock(mutex_);
     is_fenced = grant_.is_lost();
-    base = state_.have().number;
     if (life_.is_lost()) gone = lost();
   }
-  if (!gone) return roll_back(gone);
+  if (!gone) return roll_back(std::move(gone));
   if (is_fenced) {
-    return roll_back({error_code::FENCED,
-                      "the writer lock was lost before its release (its lease or hold time ended, "
-                      "or the server was restarted); the changes were undone"});
+    return roll_back(
+        {error_code::FENCED,
+         {},
+         "the writer lock was lost before its release (its lease or hold time ended, or the server "
+         "was restarted); the changes were undone"});
   }
   CollectedDiff diff;
-  CollectCosts costs;
-  HeapResolver resolver(runtime_);
-  const Result collected = copy_->collect(
-      base, resolver, [this] { return ask_for_serials(); }, diff, costs);
+  Result collected = types::or_no_memory([&] { return collect_release(diff); });
+  if (!collected) return keep_lock(std::move(collected));
+  bool is_settled = false;
+  Result answer = send_release(diff, is_settled);
+  return is_settled ? release_answered(std::move(answer), diff)
+                    : release_without_memory(std::move(answer));
+}
+
+// Nothing was sent.
+Result Segment::keep_lock(Result why) {
+  if (Result resumed = copy_->resume(); !resumed) return resumed;
+  why.outcome = "nothing was sent and the lock is still held";
+  return why;
+}
+
+Result Segment::collect_release(CollectedDiff& diff) {
+  std::uint64_t base = 0;
   {
     const Lock lock(mutex_);
-    stats_.faults += costs.pages;
-    stats_.compared_bytes += costs.looked_at.compared_bytes;
-    stats_.whole_bytes += costs.looked_at.whole_bytes;
-    stats_.searched_blocks += diff.outgoing.statistics().searches;
+    base = state_.have().number;
   }
-  if (!collected) {
-    if (Result resumed = copy_->resume(); !resumed) return resumed;
-    return {collected.code, collected.text + "; nothing was sent and the lock is still held"};
-  }
-  return release_answered(send_release(diff), diff);
+  CollectCosts costs;
+  HeapResolver resolver(runtime_);
+  Result collected = copy_->collect(
+      base, resolver, [this] { return ask_for_serials(); }, diff, costs);
+  const Lock lock(mutex_);
+  stats_.faults += costs.pages;
+  stats_.compared_bytes += costs.looked_at.compared_bytes;
+  stats_.whole_bytes += costs.looked_at.whole_bytes;
+  stats_.searched_blocks += diff.outgoing.statistics().searches;
+  return collected;
 }
 
 // What is said once no server can be reached any more [CONN-4].
-Result Segment::release_unanswered(const Result& why) const {
+Result Segment::release_unanswered(Result why) const {
   if (why.code != error_code::UNREACHABLE || release_was_sent_) return why;
-  return {error_code::ROLLED_BACK,
-          why.text + "; the release was not sent, and the changes were undone"};
+  why.code = error_code::ROLLED_BACK;
+  why.outcome = "the release was not sent, and the changes were undone";
+  return why;
 }
 
-// The answer, whatever happens to connections meanwhile. As long as one lives there will be one.
-Result Segment::send_release(const CollectedDiff& diff) {
+// The answer, whatever happens to connections meanwhile: as long as one lives there will be one.
+// Unless `is_settled`, NO_MEMORY: it was not sent, or, if it was, there was no memory until the
+// deadline to learn what became of it.
+Result Segment::send_release(const CollectedDiff& diff, bool& is_settled) {
   const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
   std::vector<platform::Slice> slices;
-  if (!diff.is_empty()) {
+  Result tried = types::or_no_memory([&] {
+    if (diff.is_empty()) return Result{};
     for (const std::span<const std::byte> one : diff.outgoing.slices()) {
       slices.push_back({one.data(), one.size()});
     }
+    return Result{};
+  });
+  while (tried.ok()) {
+    tried = types::or_no_memory([&] { return try_release(slices, deadline_ns, is_settled); });
+    if (is_settled) return tried;
+    const bool is_over = now_ns() >= deadline_ns;
+    if (tried.code == error_code::NO_MEMORY) {
+      if (is_over || !release_was_sent_) return tried;
+      sleep_for(scarcity_pause_ns);
+    } else if (is_over) {
+      is_settled = true;
+      return release_unanswered(std::move(tried));
+    }
+    tried = {};
   }
-  const std::uint64_t diff_bytes = slices.empty() ? 0 : diff.outgoing.size_bytes();
-  while (true) {
-    if (release_sequence_ == 0) release_sequence_ = link_.next_sequence(release_session_);
-    std::shared_ptr<Live> live;
-    if (Result open = live_and_open(deadline_ns, true, live); !open) {
-      return release_unanswered(open);
-    }
-    // Another session cannot repeat the release: it can only ask what became of it.
-    if (link_.session() != release_session_) {
-      if (release_was_sent_) return resolve_release(deadline_ns);
-      return {error_code::ROLLED_BACK,
-              "the session ended before the release was sent; the changes were undone: take the "
-              "lock and make them again"};
-    }
-    Request request;
-    request.segment = this;
-    request.type = message_type::RELEASE_WRITER;
-    request.bulk = slices;
-    {
-      const Lock lock(mutex_);
-      const protocol::release_part part{number_, grant_.fence(), state_.have(), diff_bytes};
-      request.body = session::encoded(protocol::release_writer{release_sequence_, {part}});
-    }
-    const Result called = link_.call(live, request, platform::never_ns);
-    release_was_sent_ = release_was_sent_ || request.was_sent;
-    {
-      const Lock lock(mutex_);
-      stats_.bytes_sent += request.frame_bytes;
-      ++stats_.messages_sent;
-      if (diff_bytes > 0) ++stats_.diffs_sent;
-      stats_.diff_bytes_sent += diff_bytes;
-    }
-    if (called) return session::check_answer(request.answer, message_type::WRITER_RELEASED);
-    if (called.code != error_code::UNREACHABLE || now_ns() >= deadline_ns) {
-      return release_unanswered(called);
-    }
+  return tried;
+}
+
+// `is_settled`: the result is what became of the release. Otherwise it may be tried again.
+Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_t deadline_ns,
+                            bool& is_settled) {
+  if (release_sequence_ == 0) release_sequence_ = link_.next_sequence(release_session_);
+  std::shared_ptr<Live> live;
+  if (Result open = live_and_open(deadline_ns, true, live); !open) {
+    is_settled = open.code != error_code::NO_MEMORY;
+    return release_unanswered(std::move(open));
   }
+  // Another session cannot repeat the release: it can only ask what became of it.
+  if (link_.session() != release_session_) {
+    Result resolved =
+        release_was_sent_
+            ? resolve_release(deadline_ns)
+            : Result{error_code::ROLLED_BACK,
+                     {},
+                     "the session ended before the release was sent; the changes were "
+                     "undone: take the lock and make them again"};
+    is_settled = resolved.code != error_code::NO_MEMORY;
+    return resolved;
+  }
+  std::uint64_t diff_bytes = 0;
+  for (const platform::Slice& slice : slices) diff_bytes += slice.size_bytes;
+  Request request;
+  request.segment = this;
+  request.type = message_type::RELEASE_WRITER;
+  request.bulk = slices;
+  {
+    const Lock lock(mutex_);
+    const protocol::release_part part{number_, grant_.fence(), state_.have(), diff_bytes};
+    request.body = session::encoded(protocol::release_writer{release_sequence_, {part}});
+  }
+  Result called = link_.call(live, request, platform::never_ns);
+  release_was_sent_ = release_was_sent_ || request.was_sent;
+  {
+    const Lock lock(mutex_);
+    stats_.bytes_sent += request.frame_bytes;
+    ++stats_.messages_sent;
+    if (diff_bytes > 0) ++stats_.diffs_sent;
+    stats_.diff_bytes_sent += diff_bytes;
+  }
+  if (called.code == error_code::UNREACHABLE) return called;
+  is_settled = true;
+  return called ? session::check_answer(request.answer, message_type::WRITER_RELEASED) : called;
 }
 
 // [LOCK-9]
@@ -261,6 +313,7 @@ Result Segment::resolve_release(std::int64_t deadline_ns) {
   if (!answered) return answered;
   if (!resolved.committed) {
     return {error_code::ROLLED_BACK,
+            {},
             "the connection was lost during the release, and the changes were not committed; they "
             "were undone: take the lock and make them again"};
   }
@@ -269,44 +322,57 @@ Result Segment::resolve_release(std::int64_t deadline_ns) {
   return {};
 }
 
-Result Segment::release_answered(const Result& answer, CollectedDiff& diff) {
+Result Segment::release_answered(Result answer, CollectedDiff& diff) {
   switch (answer.code) {
     case error_code::OK: {
-      const Result committed = copy_->commit(diff);
-      if (!committed) {
-        const Lock lock(mutex_);
-        state_.forget();
+      // Acknowledged: what the copy could not take over is fetched anew.
+      if (const Result committed = copy_->commit(diff); !committed) {
+        forget_copy();
+        say_if_possible([&] {
+          report(committed.code, name_ + ": the copy is fetched anew: " + committed.text);
+        });
       }
       leave_writing();
-      return committed;
+      return {};
     }
     case error_code::STORE_FULL:
     case error_code::TIMED_OUT:
       if (Result resumed = copy_->resume(); !resumed) return resumed;
-      return {answer.code, answer.text + "; the lock is still held: release again or abort"};
-    case error_code::UNREACHABLE: {
-      {
-        const Lock lock(mutex_);
-        state_.forget();
-      }
-      return roll_back({error_code::UNREACHABLE,
-                        answer.text +
-                            "; the release was sent and may have been committed: the copy "
-                            "will be fetched anew, look there"});
-    }
+      answer.outcome = "the lock is still held: release again or abort";
+      return answer;
+    case error_code::UNREACHABLE:
+      return release_unknown(std::move(answer));
     default:
-      return roll_back(answer);
+      return roll_back(std::move(answer));
   }
 }
 
-Result Segment::roll_back(const Result& why) {
+Result Segment::release_without_memory(Result why) {
+  return release_was_sent_ ? release_unknown(std::move(why)) : keep_lock(std::move(why));
+}
+
+Result Segment::release_unknown(Result why) {
+  forget_copy();
+  why.outcome =
+      "the release was sent and may have been committed: the copy will be fetched anew, look there";
+  return roll_back(std::move(why));
+}
+
+void Segment::forget_copy() {
+  const Lock lock(mutex_);
+  state_.forget();
+}
+
+Result Segment::roll_back(Result why) {
   const Result undone = copy_->roll_back();
   {
     const Lock lock(mutex_);
     ++stats_.aborts;
     if (!undone) state_.forget();
   }
-  if (!undone) report(undone.code, name_ + ": undoing failed: " + undone.text);
+  if (!undone) {
+    say_if_possible([&] { report(undone.code, name_ + ": undoing failed: " + undone.text); });
+  }
   leave_writing();
   return why;
 }
@@ -322,6 +388,7 @@ void Segment::leave_writing() {
   if (goes_on_reading) ++readers_;
   show_access(goes_on_reading ? track::Access::read : track::Access::none);
   writer_slot_ = false;
+  if (late_fence_ != 0) runtime_.wake();
   leave_exclusive();
 }
 
@@ -335,7 +402,7 @@ Result Segment::abort_writer() {
     const Lock lock(mutex_);
     fence = grant_.fence();
   }
-  abort_on_server(fence);  // before another thread of this process may ask again
+  (void)abort_on_server(fence);  // before another thread of this process may ask again
   return roll_back({});
 }
 

@@ -32,6 +32,13 @@ class Healer {
       : heap_(heap), swizzler_(heap, slots, resolver), segments_(segments) {}
 
   Result run() {
+    Result walked = types::or_no_memory([this] { return walk_all(); });
+    Result done = heap_.apply_done();
+    return walked ? done : walked;
+  }
+
+ private:
+  Result walk_all() {
     memory::Block block;
     for (std::uint64_t at = 0; heap_.next_by_serial(at, block); at = block.serial) {
       if (block.is_reserved || !block.type->contains_pointers) continue;
@@ -39,11 +46,9 @@ class Healer {
       walk(types::array_step(*block.type, block.count), 0);
       if (!result_) break;
     }
-    const Result done = heap_.apply_done();
-    return result_ ? done : result_;
+    return result_;
   }
 
- private:
   // The pointers of an array that lies so far into the block.
   void walk(const types::Step& array, std::size_t base_bytes) {
     (void)types::for_each_row(array, 0, array.end_unit(), [&](const types::UnitRow& row) {
@@ -82,7 +87,7 @@ class Healer {
     if (!result_.ok() || address == value) return;
     std::byte* const to = heap_.begin_apply(block_, offset, sizeof address);
     if (to == nullptr) {
-      result_ = {error_code::NO_MEMORY, "no memory is left to give a pointer its address"};
+      result_ = Result::no_memory();
       return;
     }
     std::memcpy(to, &address, sizeof address);

@@ -1,5 +1,5 @@
 // Stubs that gave way: pointers of a copy that lead into a segment whose server could not be asked
-// when they arrived, and can be now [STUB-1].
+// when they arrived, or for whose blocks there was no memory, and can be now [STUB-1].
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,9 @@ class UnreachableBlocks {
   void note(const types::Url& url, std::span<const std::uint64_t> serials);
   [[nodiscard]] bool is_empty() const { return targets_.empty(); }
   [[nodiscard]] std::vector<Target> all() const;
-  void forget(const types::Url& url) { targets_.erase(url.text()); }
+  void forget(const std::set<std::string>& urls) {
+    std::erase_if(targets_, [&urls](const auto& one) { return urls.contains(one.first); });
+  }
   void clear() { targets_.clear(); }
 
  private:

@@ -1,7 +1,9 @@
 #include "abi/thread_error.h"
 
+#include <array>
+#include <cstddef>
+
 #include "interweave.h"
-#include "platform/thread_object.h"
 
 namespace iw::abi {
 namespace {
@@ -45,32 +47,71 @@ static_assert(agrees(IW_ECANCELLED, error_code::CANCELLED));
 static_assert(agrees(IW_EINTERNAL, error_code::INTERNAL));
 static_assert(agrees(IW_ESEGMENT_LOST, error_code::SEGMENT_LOST));
 
+// Of a fixed size, since it is written to when there is no memory: a longer text loses its end.
 struct LastFailure {
   int code = 0;
-  std::string text;
+  std::array<char, 2048> text{};
 };
 
-LastFailure& last_failure() { return platform::object_of_this_thread<LastFailure>(); }
+thread_local constinit LastFailure last_failure;
+
+constexpr std::string_view cut_mark = "...";
+
+// Fills a LastFailure's text, with room left for the code's name behind it.
+class TextWriter {
+ public:
+  TextWriter(LastFailure& failure, std::string_view code_name)
+      : text_(failure.text),
+        code_name_(code_name),
+        end_(text_.size() - cut_mark.size() - code_name.size() - 4) {}
+
+  void add(std::string_view part) {
+    const std::string_view taken = part.substr(0, end_ - at_);
+    append(taken);
+    is_cut_ = is_cut_ || taken.size() < part.size();
+  }
+  void end() {
+    if (is_cut_) append(cut_mark);
+    append(" [");
+    append(code_name_);
+    append("]");
+    text_[at_] = '\0';
+  }
+
+ private:
+  void append(std::string_view part) { at_ += part.copy(text_.data() + at_, part.size()); }
+
+  std::array<char, 2048>& text_;
+  const std::string_view code_name_;
+  const std::size_t end_;
+  std::size_t at_ = 0;
+  bool is_cut_ = false;
+};
 
 }  // namespace
 
-int fail(const Result& why, const std::string& where) {
-  LastFailure& last = last_failure();
-  last.code = -static_cast<int>(why.code);
-  last.text = where.empty() ? why.text : where + ": " + why.text;
-  last.text += " [";
-  last.text += name_of(why.code);
-  last.text += ']';
-  return last.code;
+int fail(const Result& why, std::string_view where) noexcept {
+  last_failure.code = -static_cast<int>(why.code);
+  TextWriter text(last_failure, name_of(why.code));
+  if (!where.empty()) {
+    text.add(where);
+    text.add(": ");
+  }
+  text.add(why.text);
+  const std::string_view outcome = why.outcome;
+  if (!outcome.empty() && !why.text.empty()) text.add("; ");
+  text.add(outcome);
+  text.end();
+  return last_failure.code;
 }
 
-std::nullptr_t fail_null(const Result& why, const std::string& where) {
+std::nullptr_t fail_null(const Result& why, std::string_view where) noexcept {
   (void)fail(why, where);
   return nullptr;
 }
 
-int last_code() noexcept { return last_failure().code; }
+int last_code() noexcept { return last_failure.code; }
 
-const char* last_text() noexcept { return last_failure().text.c_str(); }
+const char* last_text() noexcept { return last_failure.text.data(); }
 
 }  // namespace iw::abi

@@ -13,6 +13,9 @@
 
 namespace iw::abi {
 
+// Before a thread of the library's tries again what there was no memory for.
+inline constexpr std::int64_t scarcity_pause_ns = 10'000'000;
+
 // May wake early, like every wait for a condition.
 inline void wait_until(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,
                        std::int64_t deadline_ns) {

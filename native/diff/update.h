@@ -69,8 +69,9 @@ class Update {
   // name; 0: it has them all. Reserved blocks and those that a field owns do not count [LOST-2].
   [[nodiscard]] std::uint64_t missing_block(const memory::Heap& heap) const;
 
-  // The copy is as the diff says. Unless OK the copy is safe, but of no version: it must be
-  // replaced by a complete one before anybody reads it. No thread reads the segment meanwhile.
+  // The copy is as the diff says. Unless OK, or if it throws std::bad_alloc, the copy is safe, but
+  // of no version: it must be replaced by a complete one before anybody reads it. No thread reads
+  // the segment meanwhile.
   Result apply(CachedCopy& copy, swizzle::Resolver& resolver,
                swizzle::StubArena& stubs = swizzle::StubArena::program(),
                const Options& options = {});

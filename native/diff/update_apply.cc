@@ -97,17 +97,11 @@ Result UpdateWriter::make_way(const Update::NewBlock& block, std::string_view& n
 // other segments' pointers lead there. What is left over goes before pointers are swizzled, so that
 // none leads there, and before more memory is asked for.
 Result UpdateWriter::keep_blocks() {
-  std::vector<const Update::NewBlock*> kept;
-  memory::Block here;
-  for (const Update::NewBlock& block : update_.new_blocks_) {
-    const bool stays = heap_.find(block.serial, here) && here.count == block.count &&
-                       types::same_type(*here.type, *block.type);
-    if (stays) kept.push_back(&block);
-  }
   Result result = heap_.begin_full_copy();
   if (!result.ok()) return result;
-  for (const Update::NewBlock* const block : kept) {
-    const auto& [serial, type, count, name, is_owned] = *block;
+  memory::Block here;
+  for (const auto& [serial, type, count, name, is_owned] : update_.new_blocks_) {
+    if (!heap_.keeps_place(serial, *type, count)) continue;
     result = heap_.insert(serial, *type, count, name, is_owned, here);
     if (!result.ok()) return result;
   }
@@ -209,11 +203,14 @@ Result UpdateWriter::change_blocks() {
 }
 
 Result UpdateWriter::write() {
-  Result result;
-  if (update_.is_complete()) result = keep_blocks();
-  if (result.ok()) result = free_blocks();
-  if (result.ok()) result = create_blocks();
-  if (result.ok()) result = change_blocks();
+  const Result result = types::or_no_memory([this] {
+    Result step;
+    if (update_.is_complete()) step = keep_blocks();
+    if (step.ok()) step = free_blocks();
+    if (step.ok()) step = create_blocks();
+    if (step.ok()) step = change_blocks();
+    return step;
+  });
   // Also after a failure, so that view and pristine copy agree.
   Result done = heap_.apply_done();
   return result.ok() ? done : result;

@@ -14,7 +14,8 @@
  *
  * Results. `int` functions return 0 or a negative IW_E... code; functions that return a pointer or
  * a handle return NULL. After a failure IW_errno() and IW_strerror() tell the calling thread why. A
- * successful call leaves them as they were.
+ * successful call leaves them as they were. Without memory a call fails with IW_ENO_MEMORY and has
+ * done nothing, unless it says otherwise; once there is memory again, every handle works.
  *
  * Threads. Every function may be called from every thread. Locks belong to the thread that took
  * them, and to one segment; pointers into a segment are good in all threads. A lock still held by a
@@ -183,11 +184,14 @@ IW_API int IW_wl_acquire(IW_handle_t h);
  * lock is gone, and the next lock fetches the copy anew. IW_ESTORE_FULL and IW_ETIMED_OUT: the lock
  * is still held; release again or abort. Other refusals (IW_EQUOTA, IW_EBAD_POINTER, IW_EBAD_VALUE
  * ...) that were found before sending leave the lock held, too; found by the server they roll back.
- * IW_errno's text says which. */
+ * IW_ENO_MEMORY: nothing was sent and the lock is still held; or, if it was sent, there was no
+ * memory until the segment's timeout to learn what became of it: then it is as after
+ * IW_EUNREACHABLE. After the server's acknowledgement a lack of memory does not change the outcome.
+ * IW_strerror's text says which. */
 IW_API int IW_wl_release(IW_handle_t h);
 
 /* Gives the lock back and undoes everything since the acquire: stores, allocations and frees. Ends
- * all nested writer locks. */
+ * all nested writer locks. Needs no memory. */
 IW_API int IW_wl_abort(IW_handle_t h);
 
 /* IW_rl_acquire_for's flags */

@@ -78,11 +78,15 @@ T* take(std::vector<std::unique_ptr<T>> Pool::*list) {
   return taken.release();
 }
 
+// One that there is no memory to keep is not given out again.
 template <typename T>
-void give_back_to(std::vector<std::unique_ptr<T>> Pool::*list, T* object) {
-  Pool& to = pool();
-  std::lock_guard lock(to.gate);
-  (to.*list).emplace_back(object);
+void give_back_to(std::vector<std::unique_ptr<T>> Pool::*list, T* object) noexcept {
+  try {
+    Pool& to = pool();
+    std::lock_guard lock(to.gate);
+    (to.*list).emplace_back(object);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 bool make_leaf(std::uint64_t number) {
@@ -104,6 +108,18 @@ bool make_leaf(std::uint64_t number) {
   return true;
 }
 
+// Left at the end of the scope, also if memory ends in it.
+class EnteredGate {
+ public:
+  explicit EnteredGate(Gate& gate) noexcept : gate_(gate) {}
+  ~EnteredGate() { gate_.leave(); }
+  EnteredGate(const EnteredGate&) = delete;
+  EnteredGate& operator=(const EnteredGate&) = delete;
+
+ private:
+  Gate& gate_;
+};
+
 // Follows the map to a heap and calls f(HeapState&, Subsegment&) inside its gate. `enter` gives
 // false if it does not want to wait.
 template <typename Enter, typename F>
@@ -118,15 +134,13 @@ bool with_subsegment(const void* address, Enter enter, F f) {
       return false;
     }
     if (!enter(anchor->gate)) return false;
+    const EnteredGate inside(anchor->gate);
     const bool still_there = place->load(std::memory_order_acquire) == entry &&
                              entry->anchor.load(std::memory_order_acquire) == anchor;
-    bool found = false;
     if (still_there) {
-      found = f(*anchor->heap.load(std::memory_order_relaxed),
-                *entry->subsegment.load(std::memory_order_relaxed));
+      return f(*anchor->heap.load(std::memory_order_relaxed),
+               *entry->subsegment.load(std::memory_order_relaxed));
     }
-    anchor->gate.leave();
-    if (still_there) return found;
   }
 }
 
@@ -228,8 +242,8 @@ bool find_segment(const void* address, types::Url& out) {
 
 HeapAnchor* take_anchor() { return take(&Pool::anchors); }
 MapEntry* take_entry() { return take(&Pool::entries); }
-void give_back(HeapAnchor* anchor) { give_back_to(&Pool::anchors, anchor); }
-void give_back(MapEntry* entry) { give_back_to(&Pool::entries, entry); }
+void give_back(HeapAnchor* anchor) noexcept { give_back_to(&Pool::anchors, anchor); }
+void give_back(MapEntry* entry) noexcept { give_back_to(&Pool::entries, entry); }
 
 bool enter_in_map(Subsegment& subsegment, HeapAnchor& anchor) {
   const std::uint64_t begin = number_of(subsegment.begin());

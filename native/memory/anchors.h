@@ -31,8 +31,8 @@ struct MapEntry {
 HeapAnchor* take_anchor();
 MapEntry* take_entry();
 
-void give_back(HeapAnchor* anchor);
-void give_back(MapEntry* entry);
+void give_back(HeapAnchor* anchor) noexcept;
+void give_back(MapEntry* entry) noexcept;
 
 // Inside the anchor's gate, locked. False: no memory for the table.
 bool enter_in_map(Subsegment& subsegment, HeapAnchor& anchor);

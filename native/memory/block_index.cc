@@ -62,7 +62,16 @@ void BlockIndex::prepare(const types::Type& type) {
   }
   addresses_.prepare(3, [this](RecordId id) { return address_hash(id); });
   serials_.prepare(1, [this](RecordId id) { return serial_hash(id); });
+  if (order_.size() == order_.capacity()) order_.reserve(order_.size() * 3 / 2 + chunk_records);
   number_of(type);
+}
+
+// A type that no block is of may end.
+void BlockIndex::unprepare(const types::Type& type) {
+  const auto known = type_numbers_.find(&type);
+  if (known == type_numbers_.end() || types_[known->second].blocks != 0) return;
+  unused_types_.push_back(known->second);
+  type_numbers_.erase(known);
 }
 
 RecordId BlockIndex::add_free(std::byte* address, std::size_t size_bytes) {
@@ -244,10 +253,11 @@ RecordId BlockIndex::by_address(const std::byte* address) const {
 }
 
 std::size_t BlockIndex::bytes() const {
-  std::size_t total =
-      chunks_.size() * chunk_records * sizeof(Record) + chunks_.capacity() * sizeof(chunks_[0]) +
-      serials_.bytes() + addresses_.bytes() + names_.bytes() + order_.size() * sizeof(order_[0]) +
-      types_.capacity() * sizeof(TypeUse) + unused_names_.capacity() * sizeof(std::uint32_t);
+  std::size_t total = chunks_.size() * chunk_records * sizeof(Record) +
+                      chunks_.capacity() * sizeof(chunks_[0]) + serials_.bytes() +
+                      addresses_.bytes() + names_.bytes() + order_.capacity() * sizeof(order_[0]) +
+                      types_.capacity() * sizeof(TypeUse) +
+                      unused_names_.capacity() * sizeof(std::uint32_t);
   for (const std::string& name : name_texts_) total += sizeof(std::string) + name.capacity();
   return total;
 }

@@ -74,6 +74,8 @@ class BlockIndex {
   // Room for a block of this type and the extents that come with it: what follows, up to one
   // make_block and three add_free, does not throw. Throws std::bad_alloc.
   void prepare(const types::Type& type);
+  // What was prepared is not used.
+  void unprepare(const types::Type& type);
   // A name to be given to make_block or back to forget_name. Throws std::bad_alloc.
   std::uint32_t keep_name(std::string_view name);
   void forget_name(std::uint32_t number);
@@ -175,7 +177,7 @@ class BlockIndex {
   HashIndex addresses_;
   HashIndex names_;
 
-  std::deque<std::uint64_t> order_;  // of serials; those of blocks that are gone are skipped
+  std::vector<std::uint64_t> order_;  // of serials; those of blocks that are gone are skipped
   std::size_t gone_ = 0;
   bool is_sorted_ = true;
 

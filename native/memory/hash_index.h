@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -67,11 +68,13 @@ class HashIndex {
     --used_;
   }
 
-  // After many were erased: gives memory back.
+  // After many were erased: gives memory back, if there is any for the smaller table.
   template <typename HashOf>
-  void shrink(HashOf hash_of) {
-    if (places_.size() > smallest && used_ * 8 < places_.size()) {
+  void shrink(HashOf hash_of) noexcept {
+    if (places_.size() <= smallest || used_ * 8 >= places_.size()) return;
+    try {
       rehash(places_.size() / 2, hash_of);
+    } catch (const std::bad_alloc&) {
     }
   }
 

@@ -31,7 +31,7 @@ Result Heap::create(const HeapOptions& options, std::unique_ptr<Heap>& out) {
     out.reset(new Heap(std::move(state)));
     return {};
   } catch (const std::bad_alloc&) {
-    return no_memory();
+    return Result::no_memory();
   }
 }
 
@@ -181,7 +181,7 @@ Result Heap::reserve(std::uint64_t serial, const types::Type& type, std::uint64_
         return bad;
       }
     } catch (const std::bad_alloc&) {
-      return no_memory();
+      return Result::no_memory();
     }
   }
   const Block block = index.block_of(index.at(id));
@@ -195,12 +195,11 @@ Result Heap::reserve(std::uint64_t serial, const types::Type& type, std::uint64_
   return {};
 }
 
-std::vector<Subsegment*> Heap::subsegments() const {
+Subsegment* Heap::next_subsegment(const Subsegment* behind) const {
   GateReader inside(state_->anchor->gate);
-  std::vector<Subsegment*> all;
-  all.reserve(state_->subsegments.size());
-  for (const auto& one : state_->subsegments) all.push_back(one.get());
-  return all;
+  const auto& all = state_->subsegments;
+  const auto next = behind == nullptr ? all.begin() : state_->subsegment_from(behind->end());
+  return next == all.end() ? nullptr : next->get();
 }
 
 Result Heap::set_access(track::Access access) {
@@ -211,7 +210,7 @@ Result Heap::set_access(track::Access access) {
     state_->access = access;
   }
   Result result;
-  for (Subsegment* one : subsegments()) {
+  for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {
     if (auto bad = one->area().set_access(access); !bad) result = failed(bad);
   }
   return result;

@@ -14,7 +14,8 @@
 //
 // Threads: lookups, iteration and reserve() may be called by any thread at any time; everything
 // else by one thread at a time, that which holds the segment's mutex. The heap must not end while
-// another thread is in a call. In a forked child only lookups may be called, and they find nothing;
+// another thread is in a call. Functions that return a Result may throw std::bad_alloc, unless they
+// take no memory. In a forked child only lookups may be called, and they find nothing;
 // everything else answers FORKED.
 #pragma once
 
@@ -147,7 +148,8 @@ class Heap {
   [[nodiscard]] std::vector<Block> freed() const;
 
   // Pages stored to in this section; outside of one (at an acquire) since the last call, without a
-  // lock. `out` is replaced, and holds until a block is freed. Stores are no longer allowed.
+  // lock. `out` is replaced, and holds until a block is freed. Stores are no longer allowed. What a
+  // call that fails had listed is listed again, in a section; outside of one undo_all() is due.
   Result collect(std::vector<SubsegmentPages>& out);
 
   // After a collect() that led to no commit: stores are allowed again.
@@ -189,14 +191,19 @@ class Heap {
     }
   }
 
+  // Both end the section whatever they return, and take no memory. Unless OK the bytes are of no
+  // version.
+  //
   // After the acknowledgement: the pristine copy takes these runs, created blocks stay, freed ones
   // give their space back. Words stored to between blocks are undone.
   Result commit_write(std::span<const SubsegmentRuns> sent);
   // The heap and its bytes are again as at begin_write.
   Result rollback_write();
 
-  // Undoes stores made outside a lock, as collect() listed them.
+  // Undoes stores made outside a lock, as collect() listed them; or all, in no list. Neither takes
+  // memory.
   Result undo(std::span<const SubsegmentPages> pages);
+  Result undo_all();
 
   // ---- what arrives (no writer section, no reader) ------------------------------------------
 
@@ -210,8 +217,11 @@ class Heap {
 
   // A complete copy: every block is doubtful, and not found, until it is inserted again (it then
   // keeps its place if type and count agree, and is all zeros); end_full_copy, before any data is
-  // written, erases the rest.
+  // written, erases the rest. One that failed is begun again. keeps_place: insert() would not move
+  // it.
   Result begin_full_copy();
+  [[nodiscard]] bool keeps_place(std::uint64_t serial, const types::Type& type,
+                                 std::uint64_t count) const;
   Result end_full_copy();
 
   // For IW_LOG=locks; also for subsegments made later.
@@ -227,9 +237,13 @@ class Heap {
   // The same where [from, end) begins in the block of the part before it: without a look-up.
   static bool goes_on(const Subsegment& subsegment, std::size_t& from, std::size_t end,
                       BlockPart& part);
-  // All subsegments there are now. Only the segment's own thread ends one.
-  [[nodiscard]] std::vector<Subsegment*> subsegments() const;
+  // The first one behind it in order of address; null: the first of all, and the end. Only the
+  // segment's own thread ends one.
+  [[nodiscard]] Subsegment* next_subsegment(const Subsegment* behind) const;
+  Result collect_into(std::vector<SubsegmentPages>& all, std::vector<SubsegmentPages>& out);
+  Result undo_section();
   Result commit_runs(const SubsegmentRuns& sent);
+  [[nodiscard]] Block freed_block(std::uint64_t serial) const;
   Result zero(const Block& block);
   Result zero_unless_alone(const Block& block);
   [[nodiscard]] bool has_own_subsegment(const Block& block) const;

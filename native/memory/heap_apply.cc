@@ -34,10 +34,13 @@ std::byte* Heap::begin_apply(const Block& block, std::size_t offset_bytes, std::
 Result Heap::apply_done() {
   if (state_->is_forked()) return forked();
   Result result;
-  for (Subsegment* one : subsegments()) {
+  for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {
     if (!one->is_touched) continue;
     one->is_touched = false;
-    if (auto bad = one->area().apply_done(); !bad) result = failed(bad);
+    track::Area& area = one->area();
+    if (auto bad = without_memory(area, [&] { return area.apply_done(); }); !bad) {
+      result = failed(bad);
+    }
   }
   return result;
 }
@@ -93,7 +96,7 @@ Result Heap::insert(std::uint64_t serial, const types::Type& type, std::uint64_t
       if (Result bad = state_->create({serial, type, count, name, flags}, id); !bad) return bad;
     }
   } catch (const std::bad_alloc&) {
-    return no_memory();
+    return Result::no_memory();
   }
   find(serial, out);
   return {};
@@ -141,6 +144,15 @@ Result Heap::begin_full_copy() {
     state_->add_flags(id, flag_doubtful);
   });
   return {};
+}
+
+bool Heap::keeps_place(std::uint64_t serial, const types::Type& type, std::uint64_t count) const {
+  if (state_->is_forked()) return false;
+  GateReader inside(state_->anchor->gate);
+  const RecordId id = state_->index.by_serial(serial);
+  if (id == no_record || !state_->index.at(id).is(flag_doubtful | flag_reserved)) return false;
+  const Block known = state_->index.block_of(state_->index.at(id));
+  return known.count == count && types::same_type(*known.type, type);
 }
 
 Result Heap::end_full_copy() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <functional>
 
 #include "platform/invariant.h"
@@ -38,10 +37,6 @@ std::uint64_t next_heap_number() {
 
 }  // namespace
 
-Result no_memory() {
-  return {error_code::NO_MEMORY, "this process has no memory left for another block"};
-}
-
 Result forked() {
   return {error_code::FORKED,
           "the segment was opened before fork: its copy belongs to the parent; open it again"};
@@ -50,11 +45,10 @@ Result forked() {
 Result failed(const platform::Status& status) {
   if (status.ok()) return {};
   if (status.code == ECHILD) return forked();
-  const std::string text = std::string(status.what) + ": " + std::strerror(status.code);
-  if (status.code == ENOMEM || status.code == EMFILE || status.code == ENFILE) {
-    return {error_code::NO_MEMORY, text};
-  }
-  return {error_code::INTERNAL, text};
+  const bool is_scarcity = status.code == ENOMEM || status.code == EMFILE || status.code == ENFILE;
+  return Result::of(is_scarcity ? error_code::NO_MEMORY : error_code::INTERNAL, [&status] {
+    return std::string(status.what) + ": " + platform::error_text(status.code);
+  });
 }
 
 HeapState::HeapState(const HeapOptions& chosen, track::Tracker& chosen_tracker)
@@ -138,9 +132,16 @@ Result HeapState::check(const NewBlock& wanted, std::size_t& extent_bytes) const
 Result HeapState::create(const NewBlock& wanted, RecordId& out) {
   std::size_t extent_bytes = 0;
   if (Result bad = check(wanted, extent_bytes); !bad) return bad;
+  Result placed = types::or_no_memory([&] { return place(wanted, extent_bytes, out); });
+  if (!placed) index.unprepare(wanted.type);
+  return placed;
+}
+
+Result HeapState::place(const NewBlock& wanted, std::size_t extent_bytes, RecordId& out) {
   index.prepare(wanted.type);
   const std::uint32_t name = index.keep_name(wanted.name);
-  Result placed = extent_for(extent_bytes, wanted.type.align_bytes, out);
+  Result placed =
+      types::or_no_memory([&] { return extent_for(extent_bytes, wanted.type.align_bytes, out); });
   if (!placed) {
     index.forget_name(name);
     return placed;
@@ -201,7 +202,7 @@ Result HeapState::add_subsegment(std::size_t extent_bytes, RecordId& out) {
   made->map_entry = take_entry();
   if (!enter_in_map(*made, *anchor)) {
     give_back(made->map_entry);
-    return no_memory();
+    return Result::no_memory();
   }
   made->set_start(made->begin());
   out = index.add_free(made->begin(), size);

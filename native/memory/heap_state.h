@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -82,6 +83,7 @@ struct HeapState {
 
  private:
   Result check(const NewBlock& wanted, std::size_t& extent_bytes) const;
+  Result place(const NewBlock& wanted, std::size_t extent_bytes, RecordId& out);
   Result extent_for(std::size_t extent_bytes, std::size_t align_bytes, RecordId& out);
   Result add_subsegment(std::size_t extent_bytes, RecordId& out);
   void drop_subsegment(Subsegment& subsegment);
@@ -90,7 +92,16 @@ struct HeapState {
 };
 
 Result failed(const platform::Status& status);  // NO_MEMORY, FORKED or INTERNAL
-Result no_memory();
 Result forked();
+
+// `step` of an area; if memory ends in it, what the area can do without.
+template <typename Step>
+platform::Status without_memory(track::Area& area, Step&& step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return area.show_pristine();
+  }
+}
 
 }  // namespace iw::memory

@@ -1,10 +1,12 @@
 // Writer sections: allocating and freeing with a journal, finding what was stored, commit and
 // rollback. Work on memory is done outside the gate: only this thread touches areas.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "memory/heap.h"
 #include "memory/heap_state.h"
@@ -38,6 +40,33 @@ bool is_serial_range(const SerialRange& range) {
          range.count <= kMaxSerial - range.first + 1;
 }
 
+// Ranges for an area's commit, some together.
+class Taken {
+ public:
+  explicit Taken(track::Area& area) : area_(area) {}
+
+  void add(ByteRange range) {
+    if (count_ == ranges_.size()) commit();
+    ranges_[count_++] = range;
+  }
+  platform::Status end() {
+    commit();
+    return status_;
+  }
+
+ private:
+  void commit() {
+    const platform::Status status = area_.commit(std::span(ranges_.data(), count_));
+    if (!status) status_ = status;
+    count_ = 0;
+  }
+
+  track::Area& area_;
+  platform::Status status_;
+  std::array<ByteRange, 128> ranges_;
+  std::size_t count_ = 0;
+};
+
 Result bad_serials() { return Result::malformed("the grant's serials are outside 1 to 2^48 - 1"); }
 
 }  // namespace
@@ -51,14 +80,15 @@ Result Heap::begin_write(std::span<const SerialRange> serials) {
   for (const SerialRange& range : serials) {
     if (!is_serial_range(range)) return bad_serials();
   }
+  Journal begun;
+  begun.is_open = true;
+  begun.serials.assign(serials.rbegin(), serials.rend());
   {
     std::lock_guard inside(state_->anchor->gate);
-    state_->journal = Journal{};
-    state_->journal.is_open = true;
-    state_->journal.serials.assign(serials.rbegin(), serials.rend());
+    state_->journal = std::move(begun);
   }
   Result armed = resume_write();
-  if (!armed) state_->journal = Journal{};
+  if (!armed) (void)rollback_write();
   return armed;
 }
 
@@ -86,7 +116,7 @@ Result Heap::resume_write() {
     state_->journal.is_armed = true;
   }
   Result result;
-  for (Subsegment* one : subsegments()) {
+  for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {
     if (auto bad = one->area().arm(); !bad) result = failed(bad);
   }
   return result;
@@ -114,7 +144,7 @@ Result Heap::allocate(const types::Type& type, std::uint64_t count, std::string_
     if (Result bad = state_->create({next.first, type, count, name, flags}, id); !bad) return bad;
     out = state_->index.block_of(state_->index.at(id));
   } catch (const std::bad_alloc&) {
-    return no_memory();
+    return Result::no_memory();
   }
   journal.created.push_back(next.first);
   ++next.first;
@@ -140,7 +170,7 @@ Result Heap::free(std::uint64_t serial) {
   try {
     journal.freed.push_back(serial);
   } catch (const std::bad_alloc&) {
-    return no_memory();
+    return Result::no_memory();
   }
   const RecordId id = state_->index.by_serial(serial);
   state_->index.unlink_name(id);
@@ -184,12 +214,22 @@ Result Heap::collect(std::vector<SubsegmentPages>& out) {
     state_->journal.is_armed = false;
   }
   // What a section has stored is not listed by its area again: it is kept until the section ends.
+  if (state_->journal.is_open) return collect_into(state_->journal.collected, out);
   std::vector<SubsegmentPages> outside;
-  std::vector<SubsegmentPages>& all = state_->journal.is_open ? state_->journal.collected : outside;
+  return collect_into(outside, out);
+}
+
+Result Heap::collect_into(std::vector<SubsegmentPages>& all, std::vector<SubsegmentPages>& out) {
   std::vector<ByteRange> found;
-  for (Subsegment* one : subsegments()) {
+  for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {
     if (auto bad = one->area().collect(found); !bad) return failed(bad);
-    if (!found.empty()) add_pages(*one, found, all);
+    if (found.empty()) continue;
+    try {
+      add_pages(*one, found, all);
+    } catch (const std::bad_alloc&) {
+      one->area().list_again(found);
+      throw;
+    }
   }
   out = all;
   return {};
@@ -265,8 +305,11 @@ bool Heap::next_part(Subsegment& subsegment, std::size_t& from, std::size_t end,
 // What lies in blocks is taken; the rest is given its old bytes by the apply_done to come.
 Result Heap::commit_runs(const SubsegmentRuns& sent) {
   Subsegment& subsegment = *sent.subsegment;
-  std::vector<ByteRange> taken;
-  std::vector<ByteRange> undone;
+  Taken taken(subsegment.area());
+  const auto undo = [&subsegment](std::size_t begin, std::size_t end) {
+    (void)subsegment.area().begin_apply(begin, end - begin);
+    subsegment.is_touched = true;
+  };
   BlockPart part;
   Trail trail;
   for (const runs::Run& run : sent.runs) {
@@ -277,62 +320,89 @@ Result Heap::commit_runs(const SubsegmentRuns& sent) {
            (goes_on(subsegment, from, end, part) || next_part(subsegment, from, end, trail, part));
          behind_last = from) {
       const std::size_t begin = subsegment.offset_of(part.view);
-      taken.push_back({begin, from});
-      if (begin > behind_last) undone.push_back({behind_last, begin});
+      taken.add({begin, from});
+      if (begin > behind_last) undo(behind_last, begin);
     }
-    if (behind_last < end) undone.push_back({behind_last, end});
+    if (behind_last < end) undo(behind_last, end);
   }
-  if (auto bad = subsegment.area().commit(taken); !bad) return failed(bad);
-  for (const ByteRange& range : undone) {
-    subsegment.area().begin_apply(range.begin_bytes, range.size_bytes());
-    subsegment.is_touched = true;
-  }
-  return {};
+  return failed(taken.end());
+}
+
+Block Heap::freed_block(std::uint64_t serial) const {
+  GateReader inside(state_->anchor->gate);
+  return state_->index.block_of(state_->index.at(state_->index.by_serial(serial)));
 }
 
 Result Heap::commit_write(std::span<const SubsegmentRuns> sent) {
   if (state_->is_forked()) return forked();
   IW_INVARIANT(state_->journal.is_open, "a commit without a writer section");
-  for (const SubsegmentRuns& one : sent) {
-    if (Result bad = commit_runs(one); !bad) return bad;
+  Result result;
+  const auto note = [&result](Result step) {
+    if (!step) result = std::move(step);
+  };
+  for (const SubsegmentRuns& one : sent) note(commit_runs(one));
+  for (const std::uint64_t serial : state_->journal.freed) {
+    note(zero_unless_alone(freed_block(serial)));
   }
-  const std::vector<Block> gone = freed();
-  for (const Block& block : gone) {
-    if (Result bad = zero_unless_alone(block); !bad) return bad;
-  }
-  if (Result bad = apply_done(); !bad) return bad;
-  release(gone);
+  note(apply_done());
   std::lock_guard inside(state_->anchor->gate);
-  for (const std::uint64_t serial : state_->journal.created) {
+  const Journal ended = std::exchange(state_->journal, Journal{});
+  for (const std::uint64_t serial : ended.freed) {
+    state_->release(state_->index.by_serial(serial));
+  }
+  for (const std::uint64_t serial : ended.created) {
     const RecordId id = state_->index.by_serial(serial);
     if (id != no_record) state_->clear_flags(id, flag_new);
   }
-  state_->journal = Journal{};
-  return {};
+  return result;
 }
 
 Result Heap::rollback_write() {
   if (state_->is_forked()) return forked();
   IW_INVARIANT(state_->journal.is_open, "a rollback without a writer section");
-  std::vector<SubsegmentPages> all;
-  if (Result bad = collect(all); !bad) return bad;
-  if (Result bad = undo(all); !bad) return bad;
-  release(created());
+  Result undone = types::or_no_memory([this] { return undo_section(); });
+  if (!undone) undone = undo_all();
   std::lock_guard inside(state_->anchor->gate);
-  for (const std::uint64_t serial : state_->journal.freed) {
+  const Journal ended = std::exchange(state_->journal, Journal{});
+  for (const std::uint64_t serial : ended.created) {
+    const RecordId id = state_->index.by_serial(serial);
+    if (id != no_record && state_->index.at(id).is(flag_new)) state_->release(id);
+  }
+  for (const std::uint64_t serial : ended.freed) {
     const RecordId id = state_->index.by_serial(serial);
     state_->clear_flags(id, flag_freed);
     state_->index.relink_name(id);
   }
-  state_->journal = Journal{};
-  return {};
+  return undone;
+}
+
+Result Heap::undo_section() {
+  std::vector<SubsegmentPages> all;
+  if (Result bad = collect(all); !bad) return bad;
+  return undo(all);
 }
 
 Result Heap::undo(std::span<const SubsegmentPages> pages) {
   if (state_->is_forked()) return forked();
   Result result;
   for (const SubsegmentPages& one : pages) {
-    if (auto bad = one.subsegment->area().rollback(one.pages); !bad) result = failed(bad);
+    track::Area& area = one.subsegment->area();
+    if (auto bad = without_memory(area, [&] { return area.rollback(one.pages); }); !bad) {
+      result = failed(bad);
+    }
+  }
+  return result;
+}
+
+Result Heap::undo_all() {
+  if (state_->is_forked()) return forked();
+  {
+    std::lock_guard inside(state_->anchor->gate);
+    state_->journal.is_armed = false;
+  }
+  Result result;
+  for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {
+    if (auto bad = one->area().show_pristine(); !bad) result = failed(bad);
   }
   return result;
 }

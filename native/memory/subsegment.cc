@@ -1,5 +1,7 @@
 #include "memory/subsegment.h"
 
+#include <new>
+
 #include "platform/invariant.h"
 
 namespace iw::memory {
@@ -35,7 +37,12 @@ platform::Status Subsegment::create(track::Tracker& tracker, bool read_only, std
 
 Subsegment::~Subsegment() {
   area_.reset();
-  if (space_ != nullptr) space_->give_back(begin_, size_bytes_);
+  if (space_ == nullptr) return;
+  try {
+    space_->give_back(begin_, size_bytes_);
+  } catch (const std::bad_alloc&) {
+    // These addresses are not used again.
+  }
 }
 
 }  // namespace iw::memory

@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -28,7 +27,10 @@ struct WatchedRange {
 };
 using RangeTable = std::vector<WatchedRange>;  // sorted by begin, disjoint
 
-std::atomic<const RangeTable*> current_table{nullptr};
+std::atomic<RangeTable*> current_table{nullptr};
+// Guarded by the mutex; never freed. It has room for the current table's ranges, so that a watch
+// can end without memory.
+RangeTable* spare_table = nullptr;
 std::array<std::atomic<unsigned>, 2> handlers_inside{};
 std::atomic<unsigned> side{0};
 
@@ -50,9 +52,9 @@ void wait_for_handlers() {
   }
 }
 
-void publish(std::unique_ptr<const RangeTable> next) {
-  std::unique_ptr<const RangeTable> old(
-      current_table.exchange(next.release(), std::memory_order_seq_cst));
+// The spare table takes the current one's place.
+void exchange_tables() {
+  spare_table = current_table.exchange(spare_table, std::memory_order_seq_cst);
   wait_for_handlers();
 }
 
@@ -98,17 +100,20 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
   const WatchedRange range{begin, begin + size_bytes, handler, context};
   std::lock_guard lock(change_mutex());
   if (Status bad = put_fault_handler_on_top(); !bad) return bad;
-  const RangeTable* table = current_table.load(std::memory_order_relaxed);
-  auto next =
-      table != nullptr ? std::make_unique<RangeTable>(*table) : std::make_unique<RangeTable>();
-  auto at = std::lower_bound(next->begin(), next->end(), begin,
+  if (current_table.load(std::memory_order_relaxed) == nullptr) current_table = new RangeTable;
+  if (spare_table == nullptr) spare_table = new RangeTable;
+  RangeTable& next = *spare_table;
+  const RangeTable& table = *current_table.load(std::memory_order_relaxed);
+  if (next.capacity() <= table.size()) next.reserve(2 * table.size() + 1);
+  next = table;
+  auto at = std::lower_bound(next.begin(), next.end(), begin,
                              [](const WatchedRange& r, const std::byte* b) { return r.begin < b; });
-  if ((at != next->end() && at->begin < range.end) ||
-      (at != next->begin() && std::prev(at)->end > begin)) {
+  if ((at != next.end() && at->begin < range.end) ||
+      (at != next.begin() && std::prev(at)->end > begin)) {
     return {EEXIST, "another watch covers the range"};
   }
-  next->insert(at, range);
-  publish(std::move(next));
+  next.insert(at, range);
+  exchange_tables();
   out.begin_ = begin;
   return {};
 }
@@ -116,9 +121,11 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
 void FaultWatch::stop() {
   if (begin_ == nullptr) return;
   std::lock_guard lock(change_mutex());
-  auto next = std::make_unique<RangeTable>(*current_table.load(std::memory_order_relaxed));
-  std::erase_if(*next, [this](const WatchedRange& r) { return r.begin == begin_; });
-  publish(std::move(next));
+  spare_table->clear();
+  for (const WatchedRange& range : *current_table.load(std::memory_order_relaxed)) {
+    if (range.begin != begin_) spare_table->push_back(range);
+  }
+  exchange_tables();
   begin_ = nullptr;
 }
 

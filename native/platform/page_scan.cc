@@ -99,6 +99,10 @@ Status scan(int fd, ScanArguments arguments, const std::byte* base, const std::b
   arguments.start = number(begin);
   arguments.end = arguments.start + size_bytes;
   while (arguments.start < arguments.end) {
+    // Before, since a page that is marked again is not found again.
+    if (out.capacity() - out.size() < regions.size()) {
+      out.reserve(2 * out.size() + regions.size());
+    }
     const int found = ioctl(fd, pagemap_scan, &arguments);
     if (found < 0) return last_failure("PAGEMAP_SCAN");
     for (int i = 0; i < found; ++i) {

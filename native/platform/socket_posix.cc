@@ -212,7 +212,11 @@ void WakeUp::drain() const noexcept {
 }
 
 Status wait_for(std::span<Interest> interests, std::int64_t deadline_ns) {
-  std::vector<pollfd> polled(interests.size());
+  // Without memory for the usual few: a connection is lost if waiting for it fails.
+  std::array<pollfd, 8> few{};
+  std::vector<pollfd> many(interests.size() > few.size() ? interests.size() : 0);
+  const std::span<pollfd> polled =
+      many.empty() ? std::span<pollfd>(few).first(interests.size()) : std::span<pollfd>(many);
   for (std::size_t i = 0; i < interests.size(); ++i) {
     const Interest& interest = interests[i];
     polled[i].fd = interest.fd;

@@ -1,6 +1,8 @@
 // Fiber-local storage, which a thread has as one fiber, and which tells of the thread's end.
 #include <windows.h>
 
+#include <new>
+
 #include "platform/invariant.h"
 #include "platform/process.h"
 #include "platform/thread_object.h"
@@ -32,6 +34,14 @@ void* ThreadSlot::get() const {
   return entry == nullptr ? nullptr : entry->object;
 }
 
-void ThreadSlot::set(void* object) const { FlsSetValue(index_, new ThreadEntry{*this, object}); }
+void ThreadSlot::set(void* object) const {
+  auto* const entry = new ThreadEntry{*this, object};
+  if (FlsSetValue(index_, entry) != 0) return;
+  delete entry;
+  throw std::bad_alloc();
+}
+
+// Its entry ends as every thread's does.
+void ThreadSlot::process_ends() const {}
 
 }  // namespace iw::platform

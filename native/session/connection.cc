@@ -102,7 +102,15 @@ Result check_answer(const Incoming& answer, message_type wanted) {
   if (answer.type() == wanted) return {};
   if (answer.type() == message_type::ERROR) {
     protocol::error_reply error;
-    if (!decoded(answer.message.body, error) || error.code == protocol::error_code::OK) {
+    bool is_understood = false;
+    try {
+      is_understood = decoded(answer.message.body, error);
+    } catch (const std::bad_alloc&) {
+      // The code comes before the text, and says what has become of the request.
+      is_understood = true;
+      error.text = "no memory left";
+    }
+    if (!is_understood || error.code == protocol::error_code::OK) {
       // [ERR-1]: a code of a later version has no meaning here.
       return {protocol::error_code::INTERNAL, "the server answered with an error of its own"};
     }

@@ -54,6 +54,8 @@ class Connection {
 
   // A request is about to be sent: its stream number. TOO_LARGE (0): too many are open.
   std::uint32_t begin_request(RequestTag tag, message_type type, std::int64_t now_ns);
+  // It will not be sent.
+  void forget_request(std::uint32_t stream) { requests_.erase(stream); }
   // The stream of a request that has no answer yet; 0: there is none of that tag.
   [[nodiscard]] std::uint32_t stream_of(RequestTag tag) const;
   // Something was sent.

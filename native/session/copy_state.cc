@@ -82,8 +82,9 @@ bool CopyState::stage(StagedDiff diff) {
     return diff.now == end;
   }
   if (is_complete) drop_staged();
-  reach_as_of_ns_ = diff.as_of_ns;
+  const std::int64_t as_of_ns = diff.as_of_ns;
   staged_.push_back(std::move(diff));
+  reach_as_of_ns_ = as_of_ns;
   reached_newest();
   return true;
 }
@@ -128,6 +129,16 @@ void CopyState::forget() {
   reach_as_of_ns_ = coherence::never_ns;
 }
 
+void CopyState::clear() {
+  known_ = {};
+  subscription_.reset();
+  is_told_ = false;
+  staged_.clear();
+  reach_as_of_ns_ = coherence::never_ns;
+  credit_bytes_ = 0;
+  adaptation = {};
+}
+
 void CopyState::connection_lost() {
   subscription_.reset();
   known_.newest_as_of_ns = coherence::never_ns;
@@ -138,6 +149,8 @@ void CopyState::connection_lost() {
 std::uint64_t CopyState::take_credit(std::uint64_t least_bytes) {
   return credit_bytes_ < least_bytes ? 0 : std::exchange(credit_bytes_, 0);
 }
+
+void CopyState::keep_credit(std::uint64_t bytes) { credit_bytes_ += bytes; }
 
 void CopyState::give_credit(const StagedDiff& diff) {
   if (diff.was_pushed) credit_bytes_ += diff.bytes.size_bytes();

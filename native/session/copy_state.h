@@ -51,7 +51,8 @@ class CopyState {
   void newest_is(const version_stamp& newest, std::int64_t as_of_ns);
   // An answer without a diff: what the client can reach is recent enough.
   void up_to_date(const version_stamp& newest, std::int64_t as_of_ns);
-  // An answer or a push with a diff. False: it continues nothing that is here and was dropped.
+  // An answer or a push with a diff. False: it continues nothing that is here and was dropped. If
+  // it throws std::bad_alloc, it is as if the diff had not come, but for the newest version.
   bool stage(StagedDiff diff);
   void subscribed(const coherence::Bound& promise) {
     subscription_ = promise;
@@ -77,11 +78,15 @@ class CopyState {
   void drop_staged();
   // The copy is of no version any more: the next diff must be a complete one.
   void forget();
+  // As it was made; without memory.
+  void clear();
   // A release of our own was committed.
   void released(const version_stamp& version, std::int64_t as_of_ns);
   // Bytes of pushed diffs no longer held, since the last call [NOT-4]; 0 while there are fewer than
   // `least_bytes`.
   std::uint64_t take_credit(std::uint64_t least_bytes);
+  // What was taken was not told to the server.
+  void keep_credit(std::uint64_t bytes);
 
   coherence::Adaptation adaptation;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "protocol/xdr.h"
@@ -75,7 +76,7 @@ bool FrameReader::parse(std::vector<Message>& complete) {
   while (begin_ < end_) {
     if (bulk_of_ != nullptr) {
       const std::size_t taken = std::min(chunk_left_bytes_, end_ - begin_);
-      if (!take_bulk(unread().first(taken))) return false;
+      take_bulk(unread().first(taken));
       begin_ += taken;
       if (chunk_left_bytes_ > 0) return true;
       end_chunk(complete);
@@ -138,13 +139,12 @@ bool FrameReader::begin_message(Message message, std::uint32_t chunk_bytes) {
   return true;
 }
 
-bool FrameReader::take_bulk(std::span<const std::byte> bytes) {
+void FrameReader::take_bulk(std::span<const std::byte> bytes) {
   const std::span<std::byte> room = bulk_of_->bulk.room(bytes.size());
-  if (room.size() < bytes.size()) return fail("there is no memory for a message");
+  if (room.size() < bytes.size()) throw std::bad_alloc();
   if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
   bulk_of_->bulk.filled(bytes.size());
   chunk_left_bytes_ -= bytes.size();
-  return true;
 }
 
 void FrameReader::end_chunk(std::vector<Message>& complete) {

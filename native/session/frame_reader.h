@@ -34,7 +34,8 @@ class FrameReader {
   platform::Space space();
 
   // `bytes` of space() were filled. Appends the messages that are now complete. False: the peer
-  // does not speak the protocol (why() says how), and the connection must end.
+  // does not speak the protocol (why() says how), and the connection must end; so it must if it
+  // throws std::bad_alloc.
   [[nodiscard]] bool received(std::size_t bytes, std::vector<Message>& complete);
   [[nodiscard]] const std::string& why() const { return why_; }
 
@@ -46,7 +47,7 @@ class FrameReader {
   bool begin_frame(std::span<const std::byte> control, std::uint32_t chunk_bytes,
                    std::vector<Message>& complete);
   bool begin_message(Message message, std::uint32_t chunk_bytes);
-  bool take_bulk(std::span<const std::byte> bytes);
+  void take_bulk(std::span<const std::byte> bytes);
   void end_chunk(std::vector<Message>& complete);
   [[nodiscard]] std::span<const std::byte> unread() const;
   Message* incomplete(std::uint32_t stream);

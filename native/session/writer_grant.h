@@ -25,6 +25,7 @@ class WriterGrant {
     renewing_ = false;
   }
   void renewal_sent() { renewing_ = true; }
+  void renewal_unsent() { renewing_ = false; }
   void renewed(std::uint32_t lease_ms, std::int64_t sent_ns) {
     lease_ns_ = lease_ms * ns_per_ms;
     counted_from_ns_ = sent_ns;

@@ -28,8 +28,9 @@ Result SlotTable::slot_for(const types::Url& url, std::uint16_t& out) {
 }
 
 void SlotTable::append(Entry entry) {
+  if (entries_.size() == entries_.capacity()) entries_.reserve(2 * entries_.size() + 4);
+  by_text_.emplace(entry.text, static_cast<std::uint16_t>(entries_.size() + 1));
   entries_.push_back(std::move(entry));
-  by_text_.emplace(entries_.back().text, static_cast<std::uint16_t>(entries_.size()));
 }
 
 Result SlotTable::parse(const std::string& text, Entry& out) const {

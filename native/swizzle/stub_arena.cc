@@ -234,7 +234,7 @@ Result StubArena::stub_for(const types::Url& url, std::uint64_t serial, std::uin
     out = state.address_of(id);
     return {};
   } catch (const std::bad_alloc&) {
-    return {error_code::NO_MEMORY, "no memory for a pointer to a block that is not here"};
+    return Result::no_memory();
   }
 }
 

@@ -152,6 +152,7 @@ Status CowArea::copy_into_view(const PageSet& pages) {
   return status;
 }
 
+// `pages` may be known_private_ itself.
 Status CowArea::drop(const PageSet& pages) {
   Status status;
   if constexpr (!platform::can_drop_private_pages) {
@@ -199,6 +200,22 @@ Status CowArea::rollback(std::span<const PageRange> pages) {
   pending_.add(stored);
   pending_.remove(dropped);
   return drop(dropped);
+}
+
+void CowArea::list_again(std::span<const PageRange> pages) {
+  for (const PageRange& range : pages) {
+    pending_.add(range.begin_bytes / page_bytes_, range.end_bytes / page_bytes_);
+  }
+}
+
+// What was stored since the last collect is not asked for: it stays to be listed, and is equal.
+Status CowArea::show_pristine() {
+  if (Status bad = check_process(); !bad) return bad;
+  is_armed_ = false;
+  is_open_ = false;
+  was_open_ = false;
+  touched_.clear();
+  return drop(all_pages_);
 }
 
 Status CowArea::set_access(Access access) {

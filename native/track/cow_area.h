@@ -43,6 +43,8 @@ class CowArea : public Area {
   Status apply_done() final;
   Status commit(std::span<const PageRange> ranges) override;
   Status rollback(std::span<const PageRange> pages) final;
+  void list_again(std::span<const PageRange> pages) final;
+  Status show_pristine() override;
   Status set_access(Access access) final;
 
  protected:

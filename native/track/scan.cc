@@ -26,7 +26,7 @@ class ScanArea final : public CowArea {
 
   Status commit(std::span<const PageRange> ranges) override {
     if (Status bad = CowArea::commit(ranges); !bad) return bad;
-    return drop(PageSet(known_private()));
+    return drop(known_private());
   }
 
  private:

@@ -36,6 +36,11 @@ class SigsegvArea final : public CowArea {
     return CowArea::collect(dirty);
   }
 
+  Status show_pristine() override {
+    guard().allow_stores(false);
+    return CowArea::show_pristine();
+  }
+
  private:
   Status take_stored(const PageSet& among, PageSet& out) override {
     return guard().take_stored(among, out);

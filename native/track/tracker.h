@@ -28,7 +28,8 @@
 //
 // An Area is used by one thread at a time (its segment's mutex); only the application's loads and
 // stores to the view run beside it. apply excludes readers: a lock-free reader would see torn
-// values. Everything fails with ECHILD in a forked child, which has neither the pristine copy nor
+// values. What throws std::bad_alloc is to be done again, or to be ended by show_pristine().
+// Everything fails with ECHILD in a forked child, which has neither the pristine copy nor
 // the tracking; its view is a copy that the parent's later stores to clean pages may show through.
 #pragma once
 
@@ -93,6 +94,14 @@ class Area {
 
   // The view shows the pristine copy again on these pages, which are no longer listed.
   virtual Status rollback(std::span<const PageRange> pages) = 0;
+
+  // What the last collect() listed cannot be kept: the next one lists it, too. Takes no memory.
+  virtual void list_again(std::span<const PageRange> pages) = 0;
+
+  // The view shows the pristine copy again everywhere, and the section and any apply have ended.
+  // Takes no memory, and for that more time than rollback() and apply_done(), which it stands in
+  // for: pages that were not stored to may be listed by the next collect().
+  virtual Status show_pristine() = 0;
 
   // For IW_LOG=locks: what the application may do with the view between now and the next call; the
   // rest is reported to the stray handler and then let through. Everything starts with `write` (or

@@ -7,6 +7,7 @@
 // again notes the next store.
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "platform/page_scan.h"
@@ -46,14 +47,23 @@ class WpAsyncArea final : public CowArea {
         [&](std::size_t first, std::size_t end) {
           if (!status.ok()) return;
           found_.clear();
-          status = kernel_->scanner.take_written(view(), view() + first * page_bytes(),
-                                                 (end - first) * page_bytes(), found_);
-          for (const PageRange& range : found_) {
-            out.add(range.begin_bytes / page_bytes(), range.end_bytes / page_bytes());
+          try {
+            status = kernel_->scanner.take_written(view(), view() + first * page_bytes(),
+                                                   (end - first) * page_bytes(), found_);
+          } catch (const std::bad_alloc&) {
+            add_found(out);  // they are not found again
+            throw;
           }
+          add_found(out);
         },
         scan_gap_pages);
     return status;
+  }
+
+  void add_found(PageSet& out) const {
+    for (const PageRange& range : found_) {
+      out.add(range.begin_bytes / page_bytes(), range.end_bytes / page_bytes());
+    }
   }
 
   // One call for many pages, where each first store would be a fault.

@@ -57,7 +57,10 @@ int IW_register_types(const IW_type_t* types, size_t count) {
   if (types == nullptr && count != 0) {
     return -static_cast<int>(iw::types::error_code::BAD_ARGUMENT);
   }
-  return -static_cast<int>(iw::types::Registry::program().add({types, count}).code);
+  const iw::types::Result added = iw::types::or_no_memory([&] {
+    return iw::types::Registry::program().add({types, count});
+  });
+  return -static_cast<int>(added.code);
 }
 
 }  // extern "C"

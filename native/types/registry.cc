@@ -49,6 +49,8 @@ Result Registry::State::admit(TableGroup& group) {
                                   : fresh.emplace(type->name, type.get()).first->second;
     if (!same_layout(*first, *type)) return conflict(*first, *type);
   }
+  // First: what the tables below lead to stays, even if memory ends among them.
+  std::move(group.types.begin(), group.types.end(), std::back_inserter(owned));
   for (const auto& [name, type] : fresh) by_name.emplace(name, type);
   for (const auto& [table, type] : group.by_table) {
     const auto named = type->name.empty() ? by_name.end() : by_name.find(type->name);
@@ -56,7 +58,6 @@ Result Registry::State::admit(TableGroup& group) {
     by_table.emplace(table, chosen);
     if (table->size != 0 && !type->name.empty()) tables.emplace(chosen, table);
   }
-  std::move(group.types.begin(), group.types.end(), std::back_inserter(owned));
   return {};
 }
 
@@ -71,13 +72,19 @@ Result Registry::State::read(IW_type_t table) {
 }
 
 void Registry::State::read_waiting() {
-  std::vector<IW_type_t> tables;
-  tables.swap(waiting);
-  for (IW_type_t table : tables) {
-    if (by_table.contains(table) || refused.contains(table)) continue;
-    Result result = read(table);
-    if (!result.ok()) refused.emplace(table, std::move(result));
+  std::size_t done = 0;
+  try {
+    for (; done < waiting.size(); ++done) {
+      IW_type_t const table = waiting[done];
+      if (by_table.contains(table) || refused.contains(table)) continue;
+      Result result = read(table);
+      if (!result.ok()) refused.emplace(table, std::move(result));
+    }
+  } catch (const std::bad_alloc&) {
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(done));
+    throw;
   }
+  waiting.clear();
 }
 
 Registry::Registry() : state_(std::make_unique<State>()) {
@@ -157,8 +164,8 @@ void Registry::adopt(IW_type_t table) {
     state_->refused.emplace(table, std::move(read));
     return;
   }
-  state_->by_table.merge(group.by_table);
   std::move(group.types.begin(), group.types.end(), std::back_inserter(state_->owned));
+  state_->by_table.merge(group.by_table);
 }
 
 const Type* Registry::find(std::string_view name) {

@@ -197,7 +197,7 @@ bool SegmentTypesWriter::add_one(const Type& type) {
 
 const Type* SegmentTypes::add(const Type& type, Result& why) {
   const std::size_t before = types_.size();
-  why = SegmentTypesWriter(*this).add(type);
+  why = or_no_memory([&] { return SegmentTypesWriter(*this).add(type); });
   if (why.ok()) return find(serial_of(type));
   truncate(before);
   return nullptr;
