@@ -23,7 +23,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 CELLS_A_JOB = 4  # they mostly wait
 sys.path.insert(0, str(HERE))
 
-from runner import cases, matrix, random_test, restarts, self_test  # noqa: E402  (after the path is known)
+from runner import cases, matrix, random_test  # noqa: E402  (after the path is known)
+from runner import restart_table, restarts, self_test  # noqa: E402
 
 
 def arguments():
@@ -39,7 +40,8 @@ def arguments():
     parser.add_argument("--short", action="store_true", help="restarts: the ways and stores that differ most")
     parser.add_argument("--long", action="store_true",
                         help="also the agents of \"long\" in the table, and every pair, whatever its \"beside\" says")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases: pairs at a time; restarts: four cells for each (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(),
+                        help="cases: pairs at a time; restarts: four cells for each (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="random: the seed (default: another each time; it is printed)")
     parser.add_argument("--edits", type=int, default=10000,
                         help="random: edits that are checked on all machines (default: %(default)s)")
@@ -101,6 +103,9 @@ def run_random(options, kinds):
 def run_restarts(options, kinds):
     began = time.monotonic()
     gaps = json.loads((HERE / "restart_gaps.json").read_text(encoding="utf-8"))
+    for gap in gaps:
+        if gap["state"] not in restart_table.STATES or not gap["reason"]:
+            raise ValueError(f"restart_gaps.json: {gap} names no state, or no reason")
     report = restarts.run(kinds, gaps, options.server, options.build, options.only, options.short,
                           CELLS_A_JOB * options.jobs)
     known = f", {report.known} known gaps" if report.known else ""

@@ -24,7 +24,8 @@ def run(program, build, kind):
 
     def cells(name, gaps):
         """How many cells pass, fail and are known to fail."""
-        report = restarts.run([kind, liar], gaps, program, build, f"{name} idle synced cut", False, 1, say=lambda _: None)
+        only = f"{name} idle synced cut"
+        report = restarts.run([kind, liar], gaps, program, build, only, False, 1, say=lambda _: None)
         return report.passed, report.failed, report.known
 
     def cell_gap(client):
