@@ -33,8 +33,9 @@ Result Segment::check_usable() const {
 }
 
 Wish Segment::wish_for(double seconds, bool fresh) const {
-  if (seconds == 0) return {deadline_after(wish_.timeout_s), false, fresh};
-  return {deadline_after(seconds < 0 ? wish_.timeout_s : seconds), true, fresh};
+  const double timeout_s = timeout_s_.load(std::memory_order_relaxed);
+  if (seconds == 0) return {deadline_after(timeout_s), false, fresh};
+  return {deadline_after(seconds < 0 ? timeout_s : seconds), true, fresh};
 }
 
 std::shared_ptr<memory::Heap> Segment::heap() {

@@ -284,6 +284,7 @@ class Segment : public Listener {
   bool is_opened_late_ = false;  // the library's thread says CLOSE_SEGMENT
   std::uint64_t opening_ = 0;    // counts first openings
   OpenWish wish_;
+  std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says, for who has no mutex
   bool is_removed_ = false;
   std::shared_ptr<Live> live_;     // the connection on which it is open, perhaps lost
   std::uint32_t number_ = 0;       // on that connection

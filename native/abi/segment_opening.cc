@@ -88,6 +88,7 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
 void Segment::adopt(const OpenWish& wish) {
   if (copy_ != nullptr && copy_->heap().is_read_only() != wish.read_only) copy_.reset();
   wish_ = wish;
+  timeout_s_.store(wish.timeout_s, std::memory_order_relaxed);
   is_removed_ = false;
 }
 
