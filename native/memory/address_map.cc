@@ -8,7 +8,6 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "memory/anchors.h"
 #include "memory/heap_state.h"
@@ -49,8 +48,8 @@ std::atomic<MapEntry*>* place_of(std::uint64_t address) noexcept {
 struct Pool {
   unsigned made_in_fork = platform::fork_count();
   Gate gate;
-  std::vector<std::unique_ptr<HeapAnchor>> anchors;
-  std::vector<std::unique_ptr<MapEntry>> entries;
+  HeapAnchor* anchors = nullptr;  // each leads to the next one
+  MapEntry* entries = nullptr;
 };
 std::atomic<Pool*> current_pool{nullptr};
 
@@ -64,27 +63,26 @@ Pool& pool() {
 }
 
 template <typename T>
-T* take(std::vector<std::unique_ptr<T>> Pool::*list) {
+T* take(T* Pool::*list) {
   Pool& from = pool();
-  std::unique_ptr<T> taken;
   {
     std::lock_guard lock(from.gate);
-    if (!(from.*list).empty()) {
-      taken = std::move((from.*list).back());
-      (from.*list).pop_back();
+    if (T* const taken = from.*list; taken != nullptr) {
+      from.*list = taken->next_unused;
+      return taken;
     }
   }
-  if (taken == nullptr) taken = std::make_unique<T>();
-  return taken.release();
+  return new T;
 }
 
-// One that there is no memory to keep is not given out again.
+// In a forked child there may be no memory for a pool: then it is not given out again.
 template <typename T>
-void give_back_to(std::vector<std::unique_ptr<T>> Pool::*list, T* object) noexcept {
+void give_back_to(T* Pool::*list, T* object) noexcept {
   try {
     Pool& to = pool();
     std::lock_guard lock(to.gate);
-    (to.*list).emplace_back(object);
+    object->next_unused = to.*list;
+    to.*list = object;
   } catch (const std::bad_alloc&) {
   }
 }

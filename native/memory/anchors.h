@@ -20,11 +20,13 @@ struct HeapAnchor {
   Gate gate;
   std::atomic<HeapState*> heap{nullptr};  // null: unused; changed inside the gate
   std::atomic<unsigned> made_in_fork{0};  // a child never enters a gate of its parent
+  HeapAnchor* next_unused = nullptr;      // while nobody has it
 };
 
 struct MapEntry {
   std::atomic<HeapAnchor*> anchor{nullptr};
   std::atomic<Subsegment*> subsegment{nullptr};
+  MapEntry* next_unused = nullptr;  // while nobody has it
 };
 
 // May throw std::bad_alloc.

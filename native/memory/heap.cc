@@ -20,19 +20,18 @@ Result Heap::create(const HeapOptions& options, std::unique_ptr<Heap>& out) {
     if (const auto missing = track::choose_recommended(); !missing) return failed(missing);
   }
   track::Tracker& tracker = options.tracker != nullptr ? *options.tracker : track::recommended();
-  try {
-    auto state = std::make_unique<HeapState>(options, tracker);
-    state->anchor = take_anchor();
+  return types::or_no_memory([&] {
+    std::unique_ptr<Heap> made(new Heap(std::make_unique<HeapState>(options, tracker)));
+    HeapState& state = *made->state_;
+    state.anchor = take_anchor();
     {
-      std::lock_guard inside(state->anchor->gate);
-      state->anchor->made_in_fork.store(state->made_in_fork, std::memory_order_relaxed);
-      state->anchor->heap.store(state.get(), std::memory_order_relaxed);
+      std::lock_guard inside(state.anchor->gate);
+      state.anchor->made_in_fork.store(state.made_in_fork, std::memory_order_relaxed);
+      state.anchor->heap.store(&state, std::memory_order_relaxed);
     }
-    out.reset(new Heap(std::move(state)));
-    return {};
-  } catch (const std::bad_alloc&) {
-    return Result::no_memory();
-  }
+    out = std::move(made);
+    return Result{};
+  });
 }
 
 Heap::Heap(std::unique_ptr<HeapState> state) : state_(std::move(state)) {}
@@ -41,6 +40,7 @@ Heap::Heap(std::unique_ptr<HeapState> state) : state_(std::move(state)) {}
 Heap::~Heap() {
   if (state_->is_forked()) return;
   HeapAnchor* anchor = state_->anchor;
+  if (anchor == nullptr) return;  // memory ended in its making
   {
     std::lock_guard inside(anchor->gate);
     for (const auto& subsegment : state_->subsegments) {
