@@ -46,19 +46,20 @@ class Taken {
   explicit Taken(track::Area& area) : area_(area) {}
 
   void add(ByteRange range) {
-    if (count_ == ranges_.size()) commit();
+    if (count_ == ranges_.size()) {
+      note(area_.commit_some(ranges_));
+      count_ = 0;
+    }
     ranges_[count_++] = range;
   }
   platform::Status end() {
-    commit();
+    note(area_.commit(std::span(ranges_.data(), count_)));
     return status_;
   }
 
  private:
-  void commit() {
-    const platform::Status status = area_.commit(std::span(ranges_.data(), count_));
+  void note(const platform::Status& status) {
     if (!status) status_ = status;
-    count_ = 0;
   }
 
   track::Area& area_;

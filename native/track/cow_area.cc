@@ -174,7 +174,7 @@ Status CowArea::drop(const PageSet& pages) {
   return status;
 }
 
-Status CowArea::commit(std::span<const PageRange> ranges) {
+Status CowArea::commit_some(std::span<const PageRange> ranges) {
   if (Status bad = check_process(); !bad) return bad;
   if (Status bad = check_ranges(ranges, 1); !bad) return bad;
   for (const PageRange& range : ranges) {

@@ -41,7 +41,8 @@ class CowArea : public Area {
   std::byte* begin_apply(std::size_t offset, std::size_t size_bytes) final;
   Status apply(std::size_t offset, const void* bytes, std::size_t size_bytes) final;
   Status apply_done() final;
-  Status commit(std::span<const PageRange> ranges) override;
+  Status commit(std::span<const PageRange> ranges) override { return commit_some(ranges); }
+  Status commit_some(std::span<const PageRange> ranges) final;
   Status rollback(std::span<const PageRange> pages) final;
   void list_again(std::span<const PageRange> pages) final;
   Status show_pristine() override;

@@ -48,6 +48,7 @@ class ReadOnlyArea final : public Area {
 
   Status apply_done() override { return check_process(); }
   Status commit(std::span<const PageRange>) override { return refused; }
+  Status commit_some(std::span<const PageRange>) override { return refused; }
   Status rollback(std::span<const PageRange>) override { return check_process(); }
   void list_again(std::span<const PageRange>) override {}
   Status show_pristine() override { return check_process(); }

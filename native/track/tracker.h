@@ -91,6 +91,8 @@ class Area {
   // the pristine copy become those of the view. A word left out was equal when compared, or was
   // stored to after the collect without the lock: then its page is listed again, and found.
   virtual Status commit(std::span<const PageRange> ranges) = 0;
+  // The same for some of the ranges; commit() follows with the rest, perhaps none.
+  virtual Status commit_some(std::span<const PageRange> ranges) = 0;
 
   // The view shows the pristine copy again on these pages, which are no longer listed.
   virtual Status rollback(std::span<const PageRange> pages) = 0;

@@ -172,8 +172,7 @@ class Scarce : public ::testing::Test {
 
   bool try_one(const std::string& what, Failing failing, long n, const Step& prepare,
                const Call& call, const std::function<void(int)>& settle) {
-    SCOPED_TRACE(what + ", allocation " + std::to_string(n) +
-                 text_of(failing));
+    SCOPED_TRACE(what + ", allocation " + std::to_string(n) + text_of(failing));
     failing_ = failing;
     prepare();
     if (HasFailure()) return false;
@@ -692,8 +691,7 @@ TEST_F(Scarce, TheLibrarysThreads) {
   ASSERT_EQ(IW_on_change(segment_, Heard::change, &heard), 0);
   for (const Failing failing : every_way) {
     for (long n = 1; n <= 40 && !HasFailure(); ++n) {
-      SCOPED_TRACE("allocation " + std::to_string(n) +
-                   text_of(failing));
+      SCOPED_TRACE("allocation " + std::to_string(n) + text_of(failing));
       Scarcity scarcity(Whose::library, failing, n);
       ASSERT_EQ(reader_.tell("add numbers 0 1"), "ok");
       const std::uint64_t newest = std::stoull(reader_.tell("version"));
