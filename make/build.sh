@@ -81,7 +81,7 @@ wait "$configuring"
 
 # Side by side, because cargo alone leaves a processor idle where crates wait for each other. For the same
 # reason cargo goes first. Of two progress bars only ninja's is shown.
-nice "${ninja[@]}" &
+nice -n 5 "${ninja[@]}" &
 natives=$!
 trap 'kill "$natives" && wait "$natives"' EXIT
 build_program
