@@ -87,16 +87,12 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
       unreachable_.note(url, row);
     }
   }
+  has_unreachable_ = !unreachable_.is_empty();
   types_replaced();
   Result applied = types::or_no_memory(
       [&] { return update.apply(copy, resolver, swizzle::StubArena::program(), diff_options()); });
   damaged = !applied.ok();
   return applied;
-}
-
-bool Copy::has_unreachable() {
-  const std::lock_guard lock(mutex_);
-  return !unreachable_.is_empty();
 }
 
 // As in apply(), others may describe blocks of this copy while servers are asked.
@@ -113,6 +109,7 @@ Result Copy::heal(const Describe& describe, swizzle::Resolver& resolver) {
   if (answered.empty()) return {};
   Result healed = heal_stubs(*heap_, slots_, resolver, answered);
   if (healed) unreachable_.forget(answered);
+  has_unreachable_ = !unreachable_.is_empty();
   return healed;
 }
 

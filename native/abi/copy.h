@@ -6,6 +6,7 @@
 // own; `changes_` tells an update that was checked before that it must be checked again.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -73,8 +74,10 @@ class Copy {
                swizzle::Resolver& resolver, bool& damaged);
   // Space for blocks that a server described (a diff without data).
   Result describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver);
-  // Whether pointers are stubs because a server could not be asked; and asks again [STUB-1].
-  [[nodiscard]] bool has_unreachable();
+  // Whether pointers are stubs because a server could not be asked. Takes no mutex: a segment asks
+  // under its own, and whoever translates pointers takes segments' mutexes under a copy's.
+  [[nodiscard]] bool has_unreachable() const { return has_unreachable_; }
+  // Asks again [STUB-1].
   Result heal(const Describe& describe, swizzle::Resolver& resolver);
   // Finds stores made outside a lock and undoes them. Throws nothing; without memory nothing is
   // said of them.
@@ -131,6 +134,7 @@ class Copy {
   bool has_char_sequences_ = false;  // likewise
   swizzle::SlotTable slots_;
   UnreachableBlocks unreachable_;
+  std::atomic<bool> has_unreachable_{false};  // there are some
 };
 
 }  // namespace iw::abi
