@@ -1,14 +1,18 @@
 #include "abi/callback_locks.h"
 
+#include <cstddef>
+
 #include "abi/log.h"
 #include "abi/segment.h"
 
 namespace iw::abi {
 namespace {
 
-void report_left(const Segment& segment, const std::string& callback, const char* what) {
-  report(protocol::error_code::NO_LOCK,
-         segment.name() + ": a callback of " + callback + " returned with " + what);
+void report_left(const Segment& segment, const std::string& callback, const char* what) noexcept {
+  say_if_possible([&] {
+    report(protocol::error_code::NO_LOCK,
+           segment.name() + ": a callback of " + callback + " returned with " + what);
+  });
 }
 
 }  // namespace
@@ -20,26 +24,31 @@ Hold LocksBefore::held_before(const Segment* segment) const {
   return {};
 }
 
-void LocksBefore::restore(const std::string& callback) const {
-  for (const Hold& left : all_holds()) {
-    Segment& segment = *left.segment;
-    const Hold before = held_before(&segment);
-    if (left.writes > before.writes) {
-      report_left(segment, callback,
-                  before.writes == 0 ? "the writer lock; its changes are undone"
-                                     : "a nested writer lock, which is given back");
-      if (before.writes == 0) {
-        (void)segment.abort_writer();
-      } else {
-        find_hold(&segment)->writes = before.writes;
-      }
-    }
-    Hold* const reading = find_hold(&segment);
-    if (reading == nullptr || reading->reads <= before.reads) continue;
-    report_left(segment, callback, "a reader lock, which is given back");
-    reading->reads = before.reads + 1;
-    (void)segment.release_reader();
+void LocksBefore::restore(const std::string& callback) const noexcept {
+  std::size_t index = 0;
+  while (Hold* const left = hold_at(index)) {
+    index = give_back(*left, callback) ? 0 : index + 1;
   }
+}
+
+bool LocksBefore::give_back(Hold& left, const std::string& callback) const {
+  Segment& segment = *left.segment;
+  const Hold before = held_before(&segment);
+  if (left.writes > before.writes) {
+    if (before.writes == 0) {
+      report_left(segment, callback, "the writer lock; its changes are undone");
+      (void)segment.abort_writer();
+    } else {
+      report_left(segment, callback, "a nested writer lock, which is given back");
+      left.writes = before.writes;
+    }
+    return true;
+  }
+  if (left.reads <= before.reads) return false;
+  report_left(segment, callback, "a reader lock, which is given back");
+  left.reads = before.reads + 1;
+  (void)segment.release_reader();
+  return true;
 }
 
 }  // namespace iw::abi

@@ -48,6 +48,14 @@ void drop_hold(const Segment* segment) noexcept {
   }
 }
 
-std::vector<Hold> all_holds() { return holds(); }
+std::vector<Hold> all_holds() {
+  const auto* const mine = platform::existing_object_of_this_thread<ThreadHolds>();
+  return mine == nullptr ? std::vector<Hold>() : mine->all;
+}
+
+Hold* hold_at(std::size_t index) noexcept {
+  auto* const mine = platform::existing_object_of_this_thread<ThreadHolds>();
+  return mine != nullptr && index < mine->all.size() ? &mine->all[index] : nullptr;
+}
 
 }  // namespace iw::abi

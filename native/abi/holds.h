@@ -2,6 +2,7 @@
 // is given back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,9 @@ Hold* find_hold(const Segment* segment);
 void prepare_hold();
 Hold& add_hold(const Hold& hold) noexcept;
 void drop_hold(const Segment* segment) noexcept;
+// The thread's holds, in the order of taking them; a copy, and a pointer as from find_hold, which
+// is null behind the last.
 std::vector<Hold> all_holds();
+Hold* hold_at(std::size_t index) noexcept;
 
 }  // namespace iw::abi
