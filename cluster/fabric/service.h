@@ -6,6 +6,24 @@
 // on by threads that sleep themselves, it sleeps until it is nudged: by whoever stops waiting, or
 // leaves something under way.
 //
+//   a worker is   arrivals are handled by       becomes at the next look
+//   armed         the service: the descriptor   left, if it has been polled
+//                 wakes it, and it looks        waited on, if a thread waits on it
+//                                               served otherwise
+//   waited on     the waiting thread: it polls, the same; the thread nudges when its wait ends
+//                 or sleeps on the descriptor
+//   left          a thread that polls, or the   left, if it has been polled (leave.h says how long)
+//                 service after the leave       waited on or served as above
+//   served        the service, until nothing    armed, if nothing came before the arming
+//                 is left                       served again, if something did (busy)
+//                                               left, if another thread held the lock (in use)
+//
+// No wake-up is lost between these. The service says that it is asleep before it looks for the last
+// time; a thread counts its polls and ends its attendance before it reads that, and nudges. Every
+// progress by others after an arming is a poll, so that the look after it arms again. Arming and
+// the progress before it happen under one hold of the lock; UCX's descriptors are ready if
+// something came between the two.
+//
 // A handler that takes long holds up its own worker only: one of the threads is on duty, another is
 // relief and waits for a timer that runs while a worker is progressed; when it has run out the
 // relief takes over. Threads are made when they are needed, up to threads_max.
