@@ -114,13 +114,14 @@ Result Runtime::open(const types::Url& url, const std::string& token, const Open
                      IW_segment*& out) {
   while (true) {
     std::shared_ptr<Segment> segment = segment_for(url, token);
-    const Result opened = segment->open(wish);
+    const Result opened = types::or_no_memory([&] { return segment->open(wish); });
     if (opened) {
       try {
         out = &handle_for(*segment);
         return {};
       } catch (const std::bad_alloc&) {
         (void)segment->close();
+        done_with(std::move(segment));
         throw;
       }
     }
@@ -132,8 +133,10 @@ Result Runtime::open(const types::Url& url, const std::string& token, const Open
 
 Result Runtime::place_of(const types::Mip& mip, const std::string& token, void*& out) {
   std::shared_ptr<Segment> segment = segment_for(mip.url, token);
-  Result result = segment->open_for_pointers(segment->wish_for(-1).deadline_ns);
-  if (result) result = segment->place_of(mip, out);
+  Result result = types::or_no_memory([&] {
+    Result opened = segment->open_for_pointers(segment->wish_for(-1).deadline_ns);
+    return opened ? segment->place_of(mip, out) : opened;
+  });
   if (!result) done_with(std::move(segment));
   return result;
 }
@@ -193,7 +196,7 @@ IW_segment& Runtime::handle_for(Segment& segment) {
   return handle;
 }
 
-void Runtime::closed(IW_segment& handle) {
+void Runtime::closed(IW_segment& handle) noexcept {
   std::shared_ptr<Segment> segment;
   {
     const std::lock_guard lock(mutex_);
@@ -208,7 +211,7 @@ void Runtime::closed(IW_segment& handle) {
 
 // By who shared it until now. What is still shared by others is looked at again by the library's
 // thread.
-void Runtime::done_with(std::shared_ptr<Segment> segment) {
+void Runtime::done_with(std::shared_ptr<Segment> segment) noexcept {
   Forgotten forgotten;
   {
     const std::lock_guard lock(mutex_);
@@ -224,7 +227,7 @@ void Runtime::done_with(std::shared_ptr<Segment> segment) {
 }
 
 // With the mutex. None: `kept`, the map's share, was the last one; it is to be erased.
-Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& out) {
+Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept {
   const Need need = kept->need();
   if (need != Need::none) return need;
   IW_segment* const handle = kept->handle();
@@ -238,7 +241,7 @@ Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& o
   if (kept->is_lost() && named != handles_.end() && named->second.get() == handle) {
     lost_handles_.insert(handles_.extract(named));
   }
-  const auto server = servers_.find(kept->url().server());
+  const auto server = servers_.find(kept->link().name());
   if (--server->second.segments == 0 && server->second.link->current() == nullptr) {
     out.link = std::move(server->second.link);
     servers_.erase(server);

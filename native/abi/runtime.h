@@ -41,7 +41,7 @@ class Runtime {
   Result open(const types::Url& url, const std::string& token, const OpenWish& wish,
               IW_segment*& out);
   // After a close, outside of the call on the handle.
-  void closed(IW_segment& handle);
+  void closed(IW_segment& handle) noexcept;
   // Where the MIP leads; its segment is opened for pointers.
   Result place_of(const types::Mip& mip, const std::string& token, void*& out);
   // Null: never heard of, lost, or forgotten.
@@ -97,8 +97,8 @@ class Runtime {
   std::shared_ptr<Segment> segment_for(const types::Url& url, const std::string& token);
   Server& server_for(const types::Url& url, const std::string& token);
   IW_segment& handle_for(Segment& segment);
-  void done_with(std::shared_ptr<Segment> segment);
-  Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out);
+  void done_with(std::shared_ptr<Segment> segment) noexcept;
+  Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept;
   std::int64_t forget_unused(std::int64_t now_ns);
 
   std::mutex mutex_;
