@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cstddef>
+#include <new>
+#include <span>
 
 #include "interweave.h"
+#include "platform/thread_object.h"
 
 namespace iw::abi {
 namespace {
@@ -47,21 +50,37 @@ static_assert(agrees(IW_ECANCELLED, error_code::CANCELLED));
 static_assert(agrees(IW_EINTERNAL, error_code::INTERNAL));
 static_assert(agrees(IW_ESEGMENT_LOST, error_code::SEGMENT_LOST));
 
-// Of a fixed size, since it is written to when there is no memory: a longer text loses its end.
-struct LastFailure {
-  int code = 0;
-  std::array<char, 2048> text{};
+// Room for the text of a thread's last failure; a longer text loses its end. It is made at the
+// thread's first failure and kept, since a failure may be that there is no memory.
+struct Room {
+  std::array<char, 2048> text;
 };
 
-thread_local constinit LastFailure last_failure;
+// A thread that never had memory for its Room has this much. It is small, because a library that is
+// loaded while the program runs has some hundred bytes of such variables in all.
+struct LastFailure {
+  int code = 0;
+  const char* text = "";
+  std::array<char, 256> small_room;
+};
+
+thread_local constinit LastFailure last_failure{};
+
+std::span<char> room_for_text() noexcept {
+  try {
+    return platform::object_of_this_thread<Room>().text;
+  } catch (const std::bad_alloc&) {
+    return last_failure.small_room;
+  }
+}
 
 constexpr std::string_view cut_mark = "...";
 
-// Fills a LastFailure's text, with room left for the code's name behind it.
+// Fills a room, with space left for the code's name behind the text.
 class TextWriter {
  public:
-  TextWriter(LastFailure& failure, std::string_view code_name)
-      : text_(failure.text),
+  TextWriter(std::span<char> room, std::string_view code_name)
+      : text_(room),
         code_name_(code_name),
         end_(text_.size() - cut_mark.size() - code_name.size() - 4) {}
 
@@ -81,7 +100,7 @@ class TextWriter {
  private:
   void append(std::string_view part) { at_ += part.copy(text_.data() + at_, part.size()); }
 
-  std::array<char, 2048>& text_;
+  const std::span<char> text_;
   const std::string_view code_name_;
   const std::size_t end_;
   std::size_t at_ = 0;
@@ -92,7 +111,9 @@ class TextWriter {
 
 int fail(const Result& why, std::string_view where) noexcept {
   last_failure.code = -static_cast<int>(why.code);
-  TextWriter text(last_failure, name_of(why.code));
+  const std::span<char> room = room_for_text();
+  last_failure.text = room.data();
+  TextWriter text(room, name_of(why.code));
   if (!where.empty()) {
     text.add(where);
     text.add(": ");
@@ -112,6 +133,6 @@ std::nullptr_t fail_null(const Result& why, std::string_view where) noexcept {
 
 int last_code() noexcept { return last_failure.code; }
 
-const char* last_text() noexcept { return last_failure.text.data(); }
+const char* last_text() noexcept { return last_failure.text; }
 
 }  // namespace iw::abi

@@ -245,7 +245,7 @@ impl World {
                 have,
                 model,
                 x: f64::from(which) / 7.0,
-                fresh: which % 2 == 0,
+                fresh: which.is_multiple_of(2),
                 deadline_ms,
             }),
             8 => Request::Subscribe(Subscribe {
@@ -253,7 +253,7 @@ impl World {
                 have,
                 model,
                 x: f64::from(which) / 7.0,
-                push: which % 2 == 0,
+                push: which.is_multiple_of(2),
                 push_bytes: u64::from(which),
             }),
             9 => Request::RenewWriter(RenewWriter { segment, fence }),
