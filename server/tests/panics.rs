@@ -66,7 +66,8 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
                 ..Config::default()
             },
         };
-        let mut tell = |address: &ListenAddress| sender.send(address.to_string()).expect("it waits");
+        let mut tell =
+            |address: &ListenAddress| sender.send(address.to_string()).expect("it waits");
         net::serve(options, Box::new(Faulty(fault)), Vec::new(), &mut tell)
     });
     let address = ready.recv().expect("the server listens");
