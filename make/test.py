@@ -11,6 +11,7 @@ instead of ending with them (.ci/run adds up two runs).
 
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -116,6 +117,8 @@ def main():
     began = time.monotonic()
     folder = pathlib.Path(os.environ["BUILD"]).resolve() / "tests"
     runner = stages.Runner(chosen(word), folder, max(2, cores * OVERBOOKED))
+    # Ended like by Ctrl-C: the stages are sessions of their own, which nobody else would end.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         held = runner.run()
     except KeyboardInterrupt:
