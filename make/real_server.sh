@@ -1,10 +1,12 @@
 # For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both gone at the end.
 # To be sourced. Gives $work, a folder; $server, $address after `start_server PROGRAM [OPTION]...`; `fail TEXT...`;
-# `field FILE NAME`, `refused STATUS TEXT PROGRAM [ARGUMENT]...`; and processes named in $others are ended with the test.
+# `field FILE NAME`, `refused STATUS TEXT PROGRAM [ARGUMENT]...`, `watch_over SECONDS PROGRAM`; and processes named in
+# $others are ended with the test.
 work=$(mktemp -d)
 server=
 others=
-trap 'for process in $server $others; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+watchdog=
+trap 'for process in $server $others $watchdog; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 
 fail() {
   echo "FAILED: $*" >&2
@@ -29,6 +31,25 @@ refused() {
   "$@" >"$work/refused.log" 2>&1 || status=$?
   test "$status" = "$wanted" || fail "$* ended with status $status"
   grep -q -e "$text" "$work/refused.log" || fail "$* does not say '$text'"
+}
+
+# watch_over SECONDS PROGRAM: after so long the test fails and says where PROGRAM's processes stand. ctest ends a test
+# without its logs.
+watch_over() {
+  (
+    sleep "$1" </dev/null >/dev/null 2>&1
+    for process in $(pgrep -f "^$2"); do
+      echo "--- $process, $(tr '\0' ' ' <"/proc/$process/cmdline")" >&2
+      gdb -p "$process" -batch -ex 'thread apply all backtrace 12' 2>/dev/null >&2 || cat "/proc/$process"/task/*/stack >&2 || true
+    done
+    for log in "$work"/*.log; do
+      echo "--- $log" >&2
+      cat "$log" >&2
+    done
+    echo "FAILED: it stands still after $1 s" >&2
+    kill "$$"
+  ) &
+  watchdog=$!
 }
 
 start_server() {

@@ -33,13 +33,15 @@ emulated() {
 }
 
 set_demo() {
-  packages+=(g++ cmake ninja-build ca-certificates)
+  # ccache from the beginning: a compiler launcher that comes later makes every command line another one,
+  # and everything is compiled again.
+  packages+=(g++ cmake ninja-build ccache ca-certificates)
   rust_programs+=(cargo rustc)
 }
 
 set_build() {
   set_demo
-  packages+=(ccache pkg-config gfortran libpng-dev libucx-dev libpmix-dev)
+  packages+=(pkg-config gfortran libpng-dev libucx-dev libpmix-dev)
   packages+=(libtirpc-dev rpcsvc-proto libcurl4-gnutls-dev nlohmann-json3-dev)  # examples/rpc
 }
 
