@@ -33,6 +33,7 @@ void LocksBefore::restore(const std::string& callback) const noexcept {
 
 bool LocksBefore::give_back(Hold& left, const std::string& callback) const {
   Segment& segment = *left.segment;
+  const auto kept = segment.weak_from_this().lock();  // another thread may close it meanwhile
   const Hold before = held_before(&segment);
   if (left.writes > before.writes) {
     if (before.writes == 0) {

@@ -129,6 +129,7 @@ void Segment::show_access(track::Access access) {
 
 void Segment::thread_ended(const Hold& hold) noexcept {
   if (fork_count_ != platform::fork_count()) return;
+  const auto kept = weak_from_this().lock();  // another thread may close the segment meanwhile
   {
     const Lock lock(mutex_);
     if (hold.opening != opening_) return;
@@ -139,8 +140,8 @@ void Segment::thread_ended(const Hold& hold) noexcept {
              name_ + ": a thread ended with the writer lock; its changes are undone");
     });
     (void)abort_writer();
-    return;
   }
+  // Taken under the writer lock, it goes on alone after the abort.
   if (Hold* const reading = find_hold(this); reading != nullptr) {
     reading->reads = 1;
     (void)release_reader();

@@ -223,6 +223,7 @@ class Segment : public Listener {
   Result send_release(const CollectedDiff& diff, bool& is_settled);
   Result try_release(std::span<const platform::Slice> slices, std::int64_t deadline_ns,
                      bool& is_settled);
+  static bool is_outcome(protocol::error_code code);
   [[nodiscard]] Result release_unanswered(Result why) const;
   Result resolve_release(std::int64_t deadline_ns);
   Result ask_for_serials();

@@ -216,6 +216,24 @@ Result Segment::collect_release(CollectedDiff& diff) {
   return collected;
 }
 
+// Whether this, said after a release was sent, tells what became of it: it was committed or not, or
+// it does not matter because the segment is gone, or the server says that it cannot be known
+// [LOCK-9]. Everything else (a server that stops, or refuses to talk) may be otherwise later.
+bool Segment::is_outcome(error_code code) {
+  switch (code) {
+    case error_code::OK:
+    case error_code::ROLLED_BACK:
+    case error_code::UNREACHABLE:
+    case error_code::SEGMENT_LOST:
+    case error_code::NO_SEGMENT:
+    case error_code::REMOVED:
+    case error_code::NOT_OPEN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // What is said once no server can be reached any more [CONN-4].
 Result Segment::release_unanswered(Result why) const {
   if (why.code != error_code::UNREACHABLE || release_was_sent_) return why;
@@ -246,7 +264,11 @@ Result Segment::send_release(const CollectedDiff& diff, bool& is_settled) {
       sleep_for(scarcity_pause_ns);
     } else if (is_over) {
       is_settled = true;
+      // Whatever kept it from being learnt, it may have been committed.
+      if (release_was_sent_) tried.code = error_code::UNREACHABLE;
       return release_unanswered(std::move(tried));
+    } else if (tried.code != error_code::UNREACHABLE) {
+      sleep_for(scarcity_pause_ns);
     }
     tried = {};
   }
@@ -259,7 +281,7 @@ Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_
   if (release_sequence_ == 0) release_sequence_ = link_.next_sequence(release_session_);
   std::shared_ptr<Live> live;
   if (Result open = live_and_open(deadline_ns, true, live); !open) {
-    is_settled = open.code != error_code::NO_MEMORY;
+    is_settled = release_was_sent_ ? is_outcome(open.code) : open.code != error_code::NO_MEMORY;
     return release_unanswered(std::move(open));
   }
   // Another session cannot repeat the release: it can only ask what became of it.
@@ -271,7 +293,7 @@ Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_
                      {},
                      "the session ended before the release was sent; the changes were "
                      "undone: take the lock and make them again"};
-    is_settled = resolved.code != error_code::NO_MEMORY;
+    is_settled = is_outcome(resolved.code);
     return resolved;
   }
   std::uint64_t diff_bytes = 0;
@@ -295,8 +317,10 @@ Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_
     stats_.diff_bytes_sent += diff_bytes;
   }
   if (called.code == error_code::UNREACHABLE) return called;
-  is_settled = true;
-  return called ? session::check_answer(request.answer, message_type::WRITER_RELEASED) : called;
+  if (called) called = session::check_answer(request.answer, message_type::WRITER_RELEASED);
+  // A server that stops may have logged it: the next one knows [LOCK-8].
+  is_settled = called.code != error_code::STOPPING;
+  return called;
 }
 
 // [LOCK-9]

@@ -13,7 +13,7 @@
 
 namespace iw::abi {
 
-// Before a thread of the library's tries again what there was no memory for.
+// Before what there was no memory for, or a server refused for now, is tried again.
 inline constexpr std::int64_t scarcity_pause_ns = 10'000'000;
 
 // May wake early, like every wait for a condition.

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -38,7 +39,12 @@ Status begin(const std::string& host, std::uint16_t port, const std::shared_ptr<
   try {
     std::thread([host, port, asked] {
       std::vector<SocketAddress> found;
-      const Status status = look_up_without_deadline(host, port, true, found);
+      Status status;
+      try {
+        status = look_up_without_deadline(host, port, true, found);
+      } catch (const std::bad_alloc&) {
+        status = {ENOMEM, "no memory to look the host name up"};
+      }
       const std::lock_guard lock(asked->mutex);
       asked->status = status;
       asked->addresses = std::move(found);
@@ -56,7 +62,8 @@ Status begin(const std::string& host, std::uint16_t port, const std::shared_ptr<
 Status look_up(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
                std::vector<SocketAddress>& out) {
   const std::string plain = host_without_brackets(host);
-  if (look_up_without_deadline(plain, port, false, out)) return {};
+  const Status as_number = look_up_without_deadline(plain, port, false, out);
+  if (as_number.ok() || is_shortage(as_number.code)) return as_number;
   const auto asked = std::make_shared<LookUp>();
   if (Status bad = begin(plain, port, asked); !bad) return bad;
   std::unique_lock lock(asked->mutex);

@@ -26,6 +26,9 @@ protocol::hello Connection::hello(const SessionIdentity& identity) const {
 }
 
 Result Connection::welcomed(const Incoming& answer, SessionIdentity& identity) {
+  if (answer.type() == message_type::GOODBYE) {
+    return {protocol::error_code::STOPPING, "the server is about to stop"};
+  }
   if (Result decoded = decode_answer(answer, message_type::WELCOME, welcome_); !decoded) {
     return decoded;
   }

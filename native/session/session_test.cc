@@ -202,6 +202,17 @@ TEST_F(Connected, TheSessionIsKeptForTheNextHello) {
   EXPECT_EQ(connection_.hello(identity_).session, identity_.id);
 }
 
+// As soon as a server that stops is connected to. It is no answer to HELLO, and no broken one: the
+// next server may answer.
+TEST_F(Connected, AGoodbyeInsteadOfAWelcomeIsAServerThatStops) {
+  Connection fresh(0);
+  (void)fresh.begin_request(1, message_type::HELLO, 0);
+  const Bytes goodbye = message(message_type::GOODBYE, 0x80000001U, {});
+  ASSERT_EQ(fresh.space().put(goodbye), goodbye.size());
+  ASSERT_TRUE(fresh.received(goodbye.size(), 0, incoming_).ok());
+  EXPECT_EQ(fresh.welcomed(incoming_.at(0), identity_).code, error_code::STOPPING);
+}
+
 TEST_F(Connected, Frame5AnswersComeInAnyOrderAndKnowWhenTheyWereAsked) {
   const std::uint32_t first = connection_.begin_request(11, message_type::PING, 5);
   const std::uint32_t second = connection_.begin_request(12, message_type::ACQUIRE_READER, 6);

@@ -363,6 +363,17 @@ TEST_F(Locks, AThreadThatEndsGivesItsLocksBack) {
   EXPECT_EQ(IW_wl_release(segment_), 0);
 }
 
+TEST_F(Locks, AThreadThatEndsGivesBackWhatItReadsUnderTheWriterLockToo) {
+  make_numbers(10);
+  IW_set_log([](int, const char*, void*) {}, nullptr);
+  std::thread([&] {
+    if (IW_wl_acquire(segment_) == 0) (void)IW_rl_acquire(segment_);
+  }).join();
+  IW_set_log(nullptr, nullptr);
+  EXPECT_EQ(IW_wl_acquire_for(segment_, 5), 0) << IW_strerror();
+  EXPECT_EQ(IW_wl_release(segment_), 0);
+}
+
 TEST_F(Locks, TheOldHandleIsAnErrorAfterClose) {
   make_numbers(10);
   ASSERT_EQ(IW_open_segment(url_.c_str()), segment_);
