@@ -169,7 +169,14 @@ fn library_names() -> Vec<String> {
 fn descriptors_keep_clear_of_the_library_names() {
     // Words of C and XDR can name no type; node_t is an example's, and the last five are of the environment.
     let excused = ["bool", "char", "double", "float", "hyper", "int", "short"];
-    let others = ["node_t", "LOG", "OPTIMISATIONS", "RESERVATION_MIB", "TOKEN", "TRACKER"];
+    let others = [
+        "node_t",
+        "LOG",
+        "OPTIMISATIONS",
+        "RESERVATION_MIB",
+        "TOKEN",
+        "TRACKER",
+    ];
     let mut names = library_names();
     names.retain(|name| !excused.contains(&name.as_str()) && !others.contains(&name.as_str()));
     assert!(names.len() > 80);
