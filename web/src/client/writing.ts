@@ -17,10 +17,44 @@ import { MessageType } from "../wire/protocol/session.js";
 import { now } from "./clock.js";
 import type { Conversation } from "./conversation.js";
 
+const REFUSAL_PAUSE_MS = 10;
+
+/**
+ * Errors that leave open what became of a release that was sent: a server that stops may have logged it, and one
+ * that refuses to talk knows nothing of it. All others are the server's answer, or say that the segment is gone, or
+ * that nobody can know any more (UNREACHABLE).
+ */
+const LEAVES_OPEN: readonly number[] = [
+  ErrorCode.STOPPING,
+  ErrorCode.MALFORMED,
+  ErrorCode.VERSION_MISMATCH,
+  ErrorCode.DENIED,
+];
+
+function saysOutcome(error: unknown): boolean {
+  return !(error instanceof InterweaveError) || !LEAVES_OPEN.includes(error.code);
+}
+
+function unknownOutcome(why: unknown): InterweaveError {
+  return new InterweaveError(
+    ErrorCode.UNREACHABLE,
+    `${why instanceof Error ? why.message : String(why)}; the release was sent and may have been committed: the copy will be fetched anew, look there`,
+  );
+}
+
+/** [CONN-4] */
+function neverSent(why: unknown): unknown {
+  if (!(why instanceof InterweaveError) || why.code !== ErrorCode.UNREACHABLE) return why;
+  const text = `${why.message}; the release was not sent, and the changes were undone`;
+  return new InterweaveError(ErrorCode.ROLLED_BACK, text);
+}
+
 export class Writing {
   private isOver = false;
   /** Of the release that is tried, and the session that tries it [LOCK-8]. */
   private sequence = 0n;
+  /** It may have reached a server. */
+  private wasSent = false;
   #session: Uint8Array = new Uint8Array(16);
 
   /** `ended` is called once, when the lock is given back. */
@@ -85,46 +119,66 @@ export class Writing {
     throw why;
   }
 
-  /** The answer, over as many connections as it takes. As long as one lives there will be one. */
+  /**
+   * The answer, over as many connections as it takes. As long as one lives there will be one. What keeps the
+   * outcome of a release that was sent from being learnt (a server that stops, say) may pass: it is asked for
+   * again until the deadline.
+   */
   private async send(
     diff: Uint8Array | null,
     base: VersionStamp,
     deadline: number,
   ): Promise<VersionStamp> {
-    const { link, state } = this.conversation;
     for (;;) {
-      const { live, number } = await this.conversation.liveAndOpen(deadline);
-      if (this.sequence === 0n) {
-        this.sequence = link.nextSequence();
-        this.#session = link.session;
-      }
-      // Another session cannot repeat the release: it can only ask what became of it.
-      if (!isSame(link.session, this.#session)) {
-        return this.resolve(deadline);
-      }
-      const part = {
-        segment: number,
-        fence: this.grant.fence,
-        base,
-        diff_bytes: BigInt(diff?.length ?? 0),
-      };
-      let answer: Answer;
       try {
-        answer = await this.conversation.callOn(
-          live,
-          MessageType.RELEASE_WRITER,
-          releaseWriter,
-          { sequence: this.sequence, parts: [part] },
-          diff ?? undefined,
-          Infinity,
-        );
+        const version = await this.trySend(diff, base, deadline);
+        if (version !== null) return version;
       } catch (error) {
-        if (live.isLost && now() < deadline) continue;
-        throw error;
+        if (!this.wasSent) throw neverSent(error);
+        if (saysOutcome(error)) throw error;
+        if (now() >= deadline) throw unknownOutcome(error);
+        await new Promise((resolve) => setTimeout(resolve, REFUSAL_PAUSE_MS));
       }
-      const released = expect(answer.message, MessageType.WRITER_RELEASED, writerReleased);
-      return released.versions[0] ?? state.have;
     }
+  }
+
+  /** Null: the connection was lost before the answer came. */
+  private async trySend(
+    diff: Uint8Array | null,
+    base: VersionStamp,
+    deadline: number,
+  ): Promise<VersionStamp | null> {
+    const { link, state } = this.conversation;
+    const { live, number } = await this.conversation.liveAndOpen(deadline);
+    if (this.sequence === 0n) {
+      this.sequence = link.nextSequence();
+      this.#session = link.session;
+    }
+    // Another session cannot repeat the release: it can only ask what became of it.
+    if (!isSame(link.session, this.#session)) return this.resolve(deadline);
+    const part = {
+      segment: number,
+      fence: this.grant.fence,
+      base,
+      diff_bytes: BigInt(diff?.length ?? 0),
+    };
+    let answer: Answer;
+    this.wasSent = true;
+    try {
+      answer = await this.conversation.callOn(
+        live,
+        MessageType.RELEASE_WRITER,
+        releaseWriter,
+        { sequence: this.sequence, parts: [part] },
+        diff ?? undefined,
+        Infinity,
+      );
+    } catch (error) {
+      if (live.isLost && now() < deadline) return null;
+      throw error;
+    }
+    const released = expect(answer.message, MessageType.WRITER_RELEASED, writerReleased);
+    return released.versions[0] ?? state.have;
   }
 
   /** [LOCK-9] */
