@@ -13,7 +13,7 @@ import time
 
 from runner import restart_table as table
 from runner.processes import Agent, Broken, Lines, Server
-from runner.wire import Wire
+from runner.wire import Wire, goodbye_of
 
 PLENTY = 30  # seconds until a client must have found out
 TEXT = "x" * 60000  # more than goes with anything but the release that it is in
@@ -137,7 +137,9 @@ class Cell:
             self.server = self.server.started_again()
             self.o.tell("reset")
         if self.is_wired:
-            self.wire.mend()
+            # Who asks what became of a release meets another server that stops before the one that knows.
+            is_asked = self.state == "answered"
+            self.wire.mend(goodbye_of(self.program) if is_asked else b"")
 
     # ---- what clients do ----
 

@@ -1,10 +1,11 @@
 """The way between a client and its server, as a connection that can be cut, and whose answers can be kept back."""
 
 import socket
+import subprocess
 import threading
 import time
 
-from runner.processes import ANSWER_SECONDS, Broken
+from runner.processes import ANSWER_SECONDS, Broken, Server
 
 CHUNK_BYTES = 1 << 16
 
@@ -27,14 +28,15 @@ class Wire:
     def address(self):
         return f"127.0.0.1:{self.port}"
 
-    def mend(self):
-        """Connections can be made (again)."""
+    def mend(self, first_words=b""):
+        """Connections can be made (again). With `first_words` the first one is said these alone, and ends."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", self.port))
         listener.listen()
         self.port = listener.getsockname()[1]
         self.keeps_answers = False
+        self.first_words = first_words
         self.listener = listener
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
@@ -71,6 +73,11 @@ class Wire:
                 client, _ = listener.accept()
             except OSError:
                 return
+            first_words, self.first_words = self.first_words, b""
+            if first_words:
+                client.sendall(first_words)
+                end(client)
+                continue
             try:
                 server = socket.create_connection(self.server)
             except OSError:
@@ -104,6 +111,21 @@ class Wire:
         with self.changed:
             self.said_bytes += count
             self.changed.notify_all()
+
+
+def goodbye_of(program):
+    """What a server says to a connection when it is told to stop."""
+    server = Server(program, [], "memory")
+    host, port = server.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port))) as connection:
+        # Connections are accepted in their order: whoever comes later and is answered proves that this one was.
+        subprocess.run([program, "ls", server.address], check=True, capture_output=True)
+        server.ask_to_stop()
+        words = b""
+        while some := connection.recv(CHUNK_BYTES):
+            words += some
+    server.stopped()
+    return words
 
 
 def end(connection):
