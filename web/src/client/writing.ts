@@ -36,10 +36,11 @@ function saysOutcome(error: unknown): boolean {
 }
 
 function unknownOutcome(why: unknown): InterweaveError {
-  return new InterweaveError(
-    ErrorCode.UNREACHABLE,
-    `${why instanceof Error ? why.message : String(why)}; the release was sent and may have been committed: the copy will be fetched anew, look there`,
-  );
+  const reason = why instanceof Error ? why.message : String(why);
+  const text =
+    `${reason}; the release was sent and may have been committed: the copy will be fetched anew, ` +
+    "look there";
+  return new InterweaveError(ErrorCode.UNREACHABLE, text);
 }
 
 /** [CONN-4] */
