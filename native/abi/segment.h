@@ -165,6 +165,7 @@ class Segment : public Listener {
   Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
                std::shared_ptr<Live>& out);
   Result open_on(const std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns);
+  [[nodiscard]] bool is_first_to_say_how(const Caller& caller) const;
   void adopt(const OpenWish& wish);
   Result take_part(Lock& lock, const Caller& caller);
   Result make_copy();

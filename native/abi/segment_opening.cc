@@ -69,7 +69,7 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
                 "the server has not answered another thread that opens or closes the segment "
                 "before the deadline"};
       case Opening::Step::send: {
-        if (caller.purpose != Purpose::use && !life_.is_wanted()) adopt(caller.wish);
+        if (is_first_to_say_how(caller)) adopt(caller.wish);
         Result opened = joint(lock, [&] { return open_on_server(lock, live, deadline_ns); });
         if (life_.stage() == Opening::Stage::opening) life_.refused();  // memory ended in it
         changed_.notify_all();
@@ -84,7 +84,19 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
   }
 }
 
-// Nobody has opened it yet: how it is opened is the caller's to say.
+// Those who open it say how. Pointers that led here wanted it as it is, so they say so only if
+// nobody wanted it before.
+bool Segment::is_first_to_say_how(const Caller& caller) const {
+  switch (caller.purpose) {
+    case Purpose::open:
+      return life_.users() == 0;
+    case Purpose::pointers:
+      return !life_.is_wanted();
+    default:
+      return false;
+  }
+}
+
 void Segment::adopt(const OpenWish& wish) {
   if (copy_ != nullptr && copy_->heap().is_read_only() != wish.read_only) copy_.reset();
   wish_ = wish;

@@ -163,8 +163,22 @@ const std::map<std::string, Case>& cases() {
           const int code = IW_close_segment(p.segment);
           return code == IW_ENOT_OPEN ? 0 : code;  // the first time has closed it
         }}},
-      {"pin", {read, [](Program& p) { return code_of(IW_pin(p.segment, p.number)); }}},
-      {"ptr_to_mip", {read, [](Program& p) { return code_of(IW_ptr_to_mip(p.number)); }}},
+      {"pin",
+       {read,
+        [](Program& p) {
+          IW_pin_t const pinned = IW_pin(p.segment, p.number);
+          const int code = code_of(pinned);
+          IW_unpin(pinned);
+          return code;
+        }}},
+      {"ptr_to_mip",
+       {read,
+        [](Program& p) {
+          IW_mip_t const mip = IW_ptr_to_mip(p.number);
+          const int code = code_of(mip);
+          IW_mip_free(mip);
+          return code;
+        }}},
       {"next_block", {read, [](Program& p) { return code_of(IW_next_block(p.segment, nullptr)); }}},
       {"malloc", {write, [](Program& p) { return code_of(IW_malloc(p.segment, IW_double)); }}},
       {"malloc_large", {write, malloc_large}},

@@ -50,6 +50,13 @@ class Shortage : public ::testing::Test {
     return made;
   }
 
+  void expect_named_without_descriptors(const std::vector<std::string>& calls) {
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "the sanitizer opens a pipe to look at an object, and takes it for another's";
+#endif
+    expect_named(calls, "descriptors", {"file descriptor", "Too many open files"});
+  }
+
   // With none left, then one, and so on until the call succeeds.
   void expect_named(const std::vector<std::string>& calls, const std::string& shortage,
                     const std::vector<std::string>& names) {
@@ -83,27 +90,23 @@ class Shortage : public ::testing::Test {
   std::string url_;
 };
 
-const std::vector<std::string> descriptors{"file descriptor", "Too many open files"};
-
 TEST_F(Shortage, TheFirstCallFailsForLackOfDescriptorsAndTheNextSucceeds) {
-  expect_named({"open", "open_read_only", "mip_to_ptr", "event_fd", "dispatch", "look_up"},
-               "descriptors", descriptors);
+  expect_named_without_descriptors(
+      {"open", "open_read_only", "mip_to_ptr", "event_fd", "dispatch", "look_up"});
 }
 
 TEST_F(Shortage, CallsOnAnOpenSegmentFailForLackOfDescriptorsAndTheNextSucceed) {
-  expect_named({"event_fd_later", "rl_acquire", "wl_acquire", "refresh", "on_change",
-                "on_connection", "close"},
-               "descriptors", descriptors);
+  expect_named_without_descriptors({"event_fd_later", "rl_acquire", "wl_acquire", "refresh",
+                                    "on_change", "on_connection", "close"});
 }
 
 TEST_F(Shortage, CallsUnderALockFailForLackOfDescriptorsAndTheNextSucceed) {
-  expect_named(
-      {"pin", "ptr_to_mip", "next_block", "malloc", "malloc_large", "wl_release", "wl_abort"},
-      "descriptors", descriptors);
+  expect_named_without_descriptors(
+      {"pin", "ptr_to_mip", "next_block", "malloc", "malloc_large", "wl_release", "wl_abort"});
 }
 
 TEST_F(Shortage, LocksThatNeedAnotherConnectionSayThatDescriptorsAreMissing) {
-  expect_named({"rl_reconnecting", "wl_reconnecting"}, "descriptors", descriptors);
+  expect_named_without_descriptors({"rl_reconnecting", "wl_reconnecting"});
 }
 
 TEST_F(Shortage, CallsThatNeedAThreadFailForLackOfThreadsAndTheNextSucceed) {
