@@ -222,6 +222,28 @@ TEST_F(Servers, AKilledServerServesTypesNamesAndPointersAgain) {
   EXPECT_EQ(IW_close_segment(segment), 0);
 }
 
+// Pointers open a segment as it is. Its server keeps nothing, so that whoever opens it after a
+// restart makes it.
+TEST_F(Servers, WhatPointersLedToIsMadeAnewByAnOpening) {
+  Server server;
+  ASSERT_TRUE(server.good());
+  const std::string url = server.url("/to");
+  const std::string none = url + "#none";
+  const IW_handle_t made = IW_open_segment(url.c_str());
+  ASSERT_NE(made, nullptr) << IW_strerror();
+  ASSERT_EQ(IW_close_segment(made), 0) << IW_strerror();
+  EXPECT_EQ(IW_mip_to_ptr(none.c_str()), nullptr);
+  EXPECT_EQ(IW_errno(), IW_ENO_BLOCK) << IW_strerror();
+  server.kill();
+  EXPECT_EQ(IW_mip_to_ptr(none.c_str()), nullptr);
+  EXPECT_EQ(IW_errno(), IW_EUNREACHABLE) << IW_strerror();
+  server.start();
+  ASSERT_TRUE(server.good());
+  const IW_handle_t again = IW_open_segment(url.c_str());
+  ASSERT_NE(again, nullptr) << IW_strerror();
+  EXPECT_EQ(IW_close_segment(again), 0) << IW_strerror();
+}
+
 // A segment here leads to one of a server that is away when the pointer arrives.
 class HealedStubs : public Servers {
  protected:
@@ -298,26 +320,5 @@ TEST_F(HealedStubs, Stub1APlainAcquireDoesSoonAfter) {
 }
 
 }  // namespace
-
-// Its server keeps nothing: what pointers led to is gone with it, and who opens it now makes it.
-TEST_F(HealedStubs, WhatPointersLedToIsMadeAnewByAnOpening) {
-  there_.start();
-  ASSERT_TRUE(there_.good());
-  const IW_handle_t made = IW_open_segment(there_.url("/to").c_str());
-  ASSERT_NE(made, nullptr) << IW_strerror();
-  ASSERT_EQ(IW_close_segment(made), 0) << IW_strerror();
-  // Opened as pointers open it: for good, and as it is.
-  const std::string none = there_.url("/to") + "#none";
-  EXPECT_EQ(IW_mip_to_ptr(none.c_str()), nullptr);
-  EXPECT_EQ(IW_errno(), IW_ENO_BLOCK) << IW_strerror();
-  there_.kill();
-  EXPECT_EQ(IW_mip_to_ptr(none.c_str()), nullptr);
-  EXPECT_EQ(IW_errno(), IW_EUNREACHABLE) << IW_strerror();
-  there_.start();
-  ASSERT_TRUE(there_.good());
-  const IW_handle_t far = IW_open_segment(there_.url("/to").c_str());
-  ASSERT_NE(far, nullptr) << IW_strerror();
-  EXPECT_EQ(IW_close_segment(far), 0) << IW_strerror();
-}
 
 }  // namespace iw::test
