@@ -9,6 +9,7 @@ import time
 
 from runner.cases import SHARED_SERVERS, Failed, Run
 from runner.processes import Agent, Broken, Server
+from runner.workers import work_off
 
 
 ENOUGH_FAILURES = 100  # no further pair is begun
@@ -143,23 +144,9 @@ def run(chosen_pairs, cases, gaps, program, build, jobs, say=say_at_once):
         pairs.put(pair)
     report = Report(gaps, pairs.qsize(), say)
     numbers = itertools.count(1)
-    broken = []
-
-    def work():
-        try:
-            while not broken and len(report.failures) < ENOUGH_FAILURES:
-                run_pair(pairs.get_nowait(), cases, servers, build, numbers, report)
-        except queue.Empty:
-            pass
-        except Exception as error:  # whatever it is must not pass for a success
-            broken.append(error)
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    servers.end()
-    if broken:
-        raise broken[0]
+    try:
+        work_off(pairs, jobs, lambda pair: run_pair(pair, cases, servers, build, numbers, report),
+                 lambda: len(report.failures) >= ENOUGH_FAILURES)
+    finally:
+        servers.end()
     return report

@@ -14,6 +14,7 @@ import time
 from runner import restart_table as table
 from runner.processes import Agent, Broken, Lines, Server
 from runner.wire import Wire, goodbye_of
+from runner.workers import work_off
 
 PLENTY = 30  # seconds until a client must have found out
 TEXT = "x" * 60000  # more than goes with anything but the release that it is in
@@ -49,7 +50,7 @@ class Agents:
 
 
 class Cell:
-    """S is the client that is tried, in its state; O is another one, who makes versions and looks at what is there.
+    """S is the client that is tried, in its state. O is another client, which makes versions and looks at the result.
     Version 1 is what an older store has, version 2 what both know when the server goes."""
 
     def __init__(self, cell, other, agents, program):
@@ -137,7 +138,7 @@ class Cell:
             self.server = self.server.started_again()
             self.o.tell("reset")
         if self.is_wired:
-            # Who asks what became of a release meets another server that stops before the one that knows.
+            # The client that asks what became of its release first meets another server, which stops.
             is_asked = self.state == "answered"
             self.wire.mend(goodbye_of(self.program) if is_asked else b"")
 
@@ -305,7 +306,7 @@ class Cell:
 
 
 class WatchCell(Cell):
-    """`interweave watch`, which goes on by itself and says what it finds."""
+    """`interweave watch`, which reconnects by itself and prints what it finds."""
 
     def begin_subject(self):
         address = self.wire.address if self.is_wired else self.server.address
@@ -397,25 +398,10 @@ def run(kinds, gaps, program, build, only, is_short, jobs, say=say_at_once):
         if only in cell.name:
             waiting.put(cell)
     report = Report(gaps, say)
-    broken = []
-
-    def work():
-        try:
-            while not broken:
-                run_cell(waiting.get_nowait(), report)
-        except queue.Empty:
-            pass
-        except Exception as error:  # whatever it is must not pass for a success
-            broken.append(error)
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    agents.end()
-    if broken:
-        raise broken[0]
+    try:
+        work_off(waiting, jobs, lambda cell: run_cell(cell, report))
+    finally:
+        agents.end()
     return report
 
 
