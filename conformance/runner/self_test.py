@@ -47,7 +47,7 @@ def run(program, build, kind):
         "an honest pair passes": failures([kind], []) == 0,
         # As a reader it fails the numbers twice; beside an honest one the dumps, twice.
         "a liar is found as a reader, and by its dumps": failures([kind, liar], []) == 4,
-        "a known gap is no failure": failures([kind, liar], gap("liar", "R")) == 2,
+        "a known gap is not a failure": failures([kind, liar], gap("liar", "R")) == 2,
         "a gap that passes is one": failures([kind], gap(honest, "R")) == 1,
         "a liar is found among random edits": random_test.run([kind, liar], program, build, 1, 200, None,
                                                               lambda *_: None)[2] is not None,
@@ -55,7 +55,7 @@ def run(program, build, kind):
         "a rule that does not exist is refused": refused(),
         "a client that outlives a lost connection passes": cells(honest, []) == (1, 0, 0),
         "a liar is found after a lost connection": cells("liar", []) == (0, 1, 0),
-        "a known gap of a cell is no failure": cells("liar", cell_gap("liar")) == (0, 0, 1),
+        "a known gap of a cell is not a failure": cells("liar", cell_gap("liar")) == (0, 0, 1),
         "a gap of a cell that passes is one": cells(honest, cell_gap(honest)) == (0, 1, 0),
     }
     return [name for name, holds in checks.items() if not holds]

@@ -11,7 +11,7 @@ CHUNK_BYTES = 1 << 16
 
 
 class Wire:
-    """Clients connect to `address`; what they say goes on to the server, and its answers come back."""
+    """Clients connect to `address`. The wire hands their bytes to the server, and the server's bytes to them."""
 
     def __init__(self, server_address):
         host, port = server_address.rsplit(":", 1)
