@@ -21,14 +21,14 @@ constexpr std::uint32_t question_magic = 0x31445749;  // "IWD1"
 constexpr std::size_t strangers_max = 64;
 
 // What is asked. The answer is a length of four bytes and the transport address.
-struct Question {
+struct DoorQuestion {
   std::uint32_t magic = question_magic;
   std::uint32_t worker = 0;
   std::array<std::uint64_t, 2> asked_nonce{};
   ProcessName asking;
   std::uint32_t is_lifeline = 0;
 };
-static_assert(std::is_trivially_copyable_v<Question>);
+static_assert(std::is_trivially_copyable_v<DoorQuestion>);
 
 void keep_alive(int fd) {
   const int on = 1, idle_s = 5, interval_s = 2, probes = 5;
@@ -96,7 +96,7 @@ void Door::watch(int fd, Caller caller) {
 
 Status Door::ask(const AddressParts& whom, Deadline deadline,
                  std::vector<std::byte>* transport_address) {
-  Question question;
+  DoorQuestion question;
   question.worker = whom.worker;
   question.asked_nonce = whom.process.nonce;
   question.asking = me_;
@@ -185,16 +185,16 @@ void Door::read(int fd) {
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) hang_up(fd);
     return;
   }
-  std::byte buffer[sizeof(Question)];
+  std::byte buffer[sizeof(DoorQuestion)];
   const ssize_t count = recv(fd, buffer, sizeof buffer - caller->received.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return hang_up(fd);
   caller->received.insert(caller->received.end(), buffer, buffer + count);
-  if (caller->received.size() == sizeof(Question) && !answer(fd, *caller)) hang_up(fd);
+  if (caller->received.size() == sizeof(DoorQuestion) && !answer(fd, *caller)) hang_up(fd);
 }
 
 bool Door::answer(int fd, Caller& caller) {
-  Question question;
+  DoorQuestion question;
   std::memcpy(&question, caller.received.data(), sizeof question);
   if (question.magic != question_magic || question.asked_nonce != me_.nonce) return false;
   const std::vector<std::byte> address = calls_.transport_address(question.worker);

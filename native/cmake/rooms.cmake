@@ -36,11 +36,11 @@ endif()
 
 include(cmake/emulated.cmake)
 
-# The standard library's headers are compiled once for all rooms, because reading them is half of the
-# work of an ordinary file. Without them (IW_PRECOMPILE=OFF) a file that lacks an include does not
-# compile; the build with sanitizers is such a build.
-option(IW_PRECOMPILE "Compile the standard library's headers once for all rooms" ON)
-if(IW_PRECOMPILE)
+# Reading headers is most of the work of an ordinary file. So the standard library's headers are compiled
+# once for all rooms, and a room's files are compiled a few at a time. With IW_READ_HEADERS_ONCE=OFF each
+# file is compiled alone, and one that lacks an include fails; the build with sanitizers is such a build.
+option(IW_READ_HEADERS_ONCE "Precompile the standard library's headers; compile a room's files together" ON)
+if(IW_READ_HEADERS_ONCE)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc CONTENT "int main() { return 0; }\n")
   # Libraries are compiled with -fPIC and programs with -fPIE; a precompiled header serves one of them.
   add_library(iw_library_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc)
@@ -57,7 +57,7 @@ endif()
 # iw_precompile(<target>): the target is compiled with these headers. It must have the rooms' flags, and no
 # source in C.
 function(iw_precompile target)
-  if(NOT IW_PRECOMPILE)
+  if(NOT IW_READ_HEADERS_ONCE)
     return()
   endif()
   get_target_property(type ${target} TYPE)
@@ -72,6 +72,9 @@ function(iw_room room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(iw_${room} STATIC ${ARG_SOURCES})
   iw_precompile(iw_${room})
+  if(IW_READ_HEADERS_ONCE)
+    set_target_properties(iw_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
   target_link_libraries(iw_${room} PUBLIC iw_build_flags)
   foreach(other IN LISTS ARG_DEPENDS)
     target_link_libraries(iw_${room} PUBLIC iw_${other})

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "protocol/xdr.h"
+#include "session/frame.h"
 
 namespace iw::session {
 namespace {
 
-constexpr std::size_t head_bytes = 8;
 // "HTTP", where a length should be.
 constexpr std::uint32_t http_word = 0x48545450;
 // A whole control part with its head fits, and the beginning of what follows.
-constexpr std::size_t scratch_bytes = head_bytes + protocol::MAX_CONTROL_BYTES + 16384;
+constexpr std::size_t scratch_bytes = frame_head_bytes + protocol::MAX_CONTROL_BYTES + 16384;
 // Fewer bytes than this are not worth a receive of their own.
 constexpr std::size_t in_place_bytes = 8192;
 // Behind a chunk that others follow: mostly the head of the next, and little of its bulk.
@@ -83,7 +83,7 @@ bool FrameReader::parse(std::vector<Message>& complete) {
       continue;
     }
     const std::span<const std::byte> bytes = unread();
-    if (bytes.size() < head_bytes) return true;
+    if (bytes.size() < frame_head_bytes) return true;
     const std::uint32_t control_bytes = load_big_endian(bytes.data());
     const std::uint32_t chunk_bytes = load_big_endian(bytes.data() + 4);
     if (control_bytes == http_word) {
@@ -93,9 +93,9 @@ bool FrameReader::parse(std::vector<Message>& complete) {
       return fail("a frame's head says " + std::to_string(control_bytes) + " and " +
                   std::to_string(chunk_bytes) + " bytes, more than the protocol allows");
     }
-    if (bytes.size() < head_bytes + control_bytes) return true;
-    begin_ += head_bytes + control_bytes;
-    if (!begin_frame(bytes.subspan(head_bytes, control_bytes), chunk_bytes, complete)) {
+    if (bytes.size() < frame_head_bytes + control_bytes) return true;
+    begin_ += frame_head_bytes + control_bytes;
+    if (!begin_frame(bytes.subspan(frame_head_bytes, control_bytes), chunk_bytes, complete)) {
       return false;
     }
   }
@@ -108,7 +108,7 @@ bool FrameReader::begin_frame(std::span<const std::byte> control, std::uint32_t 
   xdr::Reader reader(bytes, control.size());
   Message message;
   if (!decode(reader, message.head)) return fail("a frame's control part is no envelope");
-  const std::size_t frame_bytes = head_bytes + control.size() + chunk_bytes;
+  const std::size_t frame_bytes = frame_head_bytes + control.size() + chunk_bytes;
   if (is_continue(message.head)) {
     bulk_of_ = incomplete(message.head.stream);
     if (bulk_of_ == nullptr) return fail("a chunk goes on with no message");

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "platform/invariant.h"
+#include "session/frame.h"
 
 namespace iw::session {
 namespace {
 
-constexpr std::size_t head_bytes = 8;
 constexpr std::size_t envelope_bytes = 16;
 
 // Walks the caller's slices chunk by chunk.
@@ -44,7 +44,7 @@ FrameWriter::FrameWriter(protocol::message_type type, std::uint32_t stream,
   for (const Slice& slice : bulk) bulk_bytes_ += slice.size_bytes;
   const std::uint64_t chunks = std::max<std::uint64_t>(
       1, (bulk_bytes_ + protocol::MAX_CHUNK_BYTES - 1) / protocol::MAX_CHUNK_BYTES);
-  heads_.reserve(static_cast<std::size_t>(chunks) * (head_bytes + envelope_bytes) + body.size());
+  heads_.reserve(static_cast<std::size_t>(chunks) * (frame_head_bytes + envelope_bytes) + body.size());
   BulkCursor cursor(bulk);
   std::uint64_t left_bytes = bulk_bytes_;
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -65,7 +65,7 @@ FrameWriter::FrameWriter(protocol::message_type type, std::uint32_t stream,
 void FrameWriter::add_frame(protocol::message_type type, std::uint32_t stream,
                             std::uint64_t envelope_bulk, std::span<const std::uint8_t> body,
                             std::uint32_t chunk_bytes) {
-  IW_INVARIANT(heads_.size() + head_bytes + envelope_bytes + body.size() <= heads_.capacity(),
+  IW_INVARIANT(heads_.size() + frame_head_bytes + envelope_bytes + body.size() <= heads_.capacity(),
                "slices point into the heads");
   const std::size_t begin = heads_.size();
   xdr::Writer writer(heads_);

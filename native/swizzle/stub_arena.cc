@@ -46,23 +46,23 @@ std::string_view why(StubReason reason) noexcept {
   return "";
 }
 
-struct Segment {
-  types::Url url;
-  std::string text;
-};
-
-struct Stub {
-  const Segment* segment;
-  std::uint64_t serial;
-  std::uint64_t unit;
-  std::atomic<StubReason> reason;
-};
-
 }  // namespace
 
 // Stubs are appended and never change (their reasons aside), and `count` is stored after the stub:
 // finding one, also in the fault handler, needs no lock.
 struct StubArena::State {
+  struct Segment {
+    types::Url url;
+    std::string text;
+  };
+
+  struct Stub {
+    const Segment* segment;
+    std::uint64_t serial;
+    std::uint64_t unit;
+    std::atomic<StubReason> reason;
+  };
+
   std::size_t limit = 0;
   std::size_t stride_bytes = platform::page_size();
   unsigned made_in_fork = platform::fork_count();
@@ -117,7 +117,7 @@ std::uint64_t StubArena::State::hash_of(const Segment* segment, std::uint64_t se
   return hash;
 }
 
-const Segment* StubArena::State::segment_for(const types::Url& url) {
+const StubArena::State::Segment* StubArena::State::segment_for(const types::Url& url) {
   std::string text = url.text();
   if (auto known = segment_of_text.find(text); known != segment_of_text.end()) {
     return known->second;
@@ -150,7 +150,7 @@ Result StubArena::State::open() {
   return {};
 }
 
-Stub* StubArena::State::append() {
+StubArena::State::Stub* StubArena::State::append() {
   std::atomic<Stub*>& chunk = chunks[count.load() / chunk_records];
   if (chunk.load() == nullptr) chunk.store(new Stub[chunk_records]());
   return &at(count.load());
@@ -159,7 +159,7 @@ Stub* StubArena::State::append() {
 // One line, in one call, from the handler: nothing here takes memory or a lock.
 bool StubArena::State::report(void* context, std::byte* address, platform::FaultAccess) noexcept {
   bool is_first_byte = false;
-  const Stub* stub = static_cast<const State*>(context)->on_page(address, is_first_byte);
+  const State::Stub* stub = static_cast<const State*>(context)->on_page(address, is_first_byte);
   if (stub == nullptr) return false;
   std::array<char, 24> serial{};
   std::array<char, 24> unit{};
@@ -200,10 +200,10 @@ Result StubArena::stub_for(const types::Url& url, std::uint64_t serial, std::uin
   State& state = *state_;
   std::lock_guard lock(state.mutex);
   try {
-    const Segment* segment = state.segment_for(url);
+    const State::Segment* segment = state.segment_for(url);
     const std::uint64_t hash = State::hash_of(segment, serial, unit);
     memory::RecordId id = state.by_place.find(hash, [&](memory::RecordId other) {
-      const Stub& stub = state.at(other);
+      const State::Stub& stub = state.at(other);
       return stub.segment == segment && stub.serial == serial && stub.unit == unit;
     });
     if (id == memory::no_record) {
@@ -216,10 +216,10 @@ Result StubArena::stub_for(const types::Url& url, std::uint64_t serial, std::uin
         if (Result bad = state.open(); !bad) return bad;
       }
       state.by_place.prepare(1, [&](memory::RecordId other) {
-        const Stub& stub = state.at(other);
+        const State::Stub& stub = state.at(other);
         return State::hash_of(stub.segment, stub.serial, stub.unit);
       });
-      Stub* made = state.append();
+      State::Stub* made = state.append();
       made->segment = segment;
       made->serial = serial;
       made->unit = unit;
@@ -240,7 +240,7 @@ Result StubArena::stub_for(const types::Url& url, std::uint64_t serial, std::uin
 
 bool StubArena::find(const void* address, StubTarget& out) const {
   bool is_first_byte = false;
-  const Stub* stub = state_->on_page(address, is_first_byte);
+  const State::Stub* stub = state_->on_page(address, is_first_byte);
   if (stub == nullptr || !is_first_byte) return false;
   out = {stub->segment->url, stub->serial, stub->unit,
          stub->reason.load(std::memory_order_relaxed)};
