@@ -164,8 +164,8 @@ bool exhaust_mappings(platform::Mapping& space) {
 // Every page protected differently from its neighbours is a mapping of its own, and those are
 // limited: a big array with scattered stores must not end the process.
 TEST_P(Fork, StoresAreFoundWhenTheKernelAllowsNoMoreMappings) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "ThreadSanitizer needs mappings of its own";
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizers' allocators need mappings of their own";
 #endif
   constexpr int too_many = 77;
   auto area_of_parent = new_area(1);  // whatever is made once is made before
