@@ -21,17 +21,17 @@ NATIVE_EDGES = {
     "swizzle": {"platform", "track", "runs", "types", "memory"},
     "diff": {"platform", "track", "runs", "types", "memory", "swizzle", "protocol"},
     "coherence": {"protocol"},
-    "session": {"platform", "track", "runs", "types", "memory", "swizzle", "diff", "coherence",
-                "protocol"},
-    "abi": {"platform", "track", "runs", "types", "memory", "swizzle", "diff", "coherence",
-            "session", "protocol"},
+    "session": {"platform", "types", "coherence", "protocol"},
+    "copy": {"platform", "track", "runs", "types", "memory", "swizzle", "diff", "protocol"},
+    "client": {"platform", "track", "types", "memory", "swizzle", "diff", "coherence", "session",
+               "copy", "protocol"},
+    "abi": {"platform", "types", "memory", "swizzle", "client"},
 }
 CLUSTER_EDGES = {
     "fabric": set(),
     "am": {"fabric"},
     "containers": {"fabric", "am"},
     "ddss": {"fabric"},
-    "dsm": {"fabric"},
 }
 SERVER_EDGES = {
     "lock": set(),

@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "abi/log.h"
-#include "abi/runtime.h"
-#include "abi/segment.h"
 #include "abi/thread_error.h"
+#include "client/log.h"
+#include "client/runtime.h"
+#include "client/segment.h"
 #include "interweave.h"
 #include "memory/address_map.h"
 #include "swizzle/stub_arena.h"
@@ -23,12 +23,12 @@ using iw::abi::error_code;
 using iw::abi::fail;
 using iw::abi::fail_null;
 using iw::abi::Result;
-using iw::abi::Runtime;
-using iw::abi::Wish;
+using iw::client::Runtime;
+using iw::client::Wish;
 
 // What IW_pin gives.
 struct IW_pin_state {
-  iw::abi::Pin pin;
+  iw::client::Pin pin;
 };
 
 namespace {
@@ -38,7 +38,7 @@ template <typename Call>
 int guarded(IW_handle_t h, Call&& call) noexcept {
   try {
     if (h == nullptr) return fail({error_code::NOT_OPEN, "the handle is NULL"});
-    const iw::abi::CallOn call_on(*h);
+    const iw::client::CallOn call_on(*h);
     if (const Result usable = call_on.check_usable(); !usable) return fail(usable, h->name());
     return iw::abi::finish(call(), h->name());
   } catch (const std::bad_alloc&) {
@@ -68,7 +68,7 @@ std::string token_of(const IW_open_options* options) {
 }
 
 Result read_options(const IW_open_options* given, IW_open_options& options,
-                    iw::abi::OpenWish& wish) {
+                    iw::client::OpenWish& wish) {
   options = {};
   options.flags = IW_CREATE;
   if (given != nullptr) {
@@ -148,7 +148,7 @@ IW_handle_t IW_open_segment_with(const char* url, const IW_open_options* given) 
       return fail_null(result);
     }
     IW_open_options options;
-    iw::abi::OpenWish wish;
+    iw::client::OpenWish wish;
     if (const Result result = read_options(given, options, wish); !result) {
       return fail_null(result, url);
     }
@@ -319,7 +319,7 @@ void IW_unpin(IW_pin_t pin) {
 
 IW_type_t IW_laid_out(IW_type_t type) {
   try {
-    Result why = iw::abi::check_optimisations();  // types are compiled as it says
+    Result why = iw::copy::check_optimisations();  // types are compiled as it says
     if (!why.ok()) return (void)fail(why), nullptr;
     const IW_type_t table = iw::types::laid_out(type, why);
     if (table == nullptr) (void)fail(why);
@@ -427,7 +427,7 @@ int IW_stats(IW_handle_t h, IW_stats_t* out) {
   });
 }
 
-void IW_set_log(IW_log_fn f, void* arg) { iw::abi::set_log(f, arg); }
+void IW_set_log(IW_log_fn f, void* arg) { iw::client::set_log(f, arg); }
 
 int IW_errno(void) { return iw::abi::last_code(); }
 

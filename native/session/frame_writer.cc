@@ -44,7 +44,8 @@ FrameWriter::FrameWriter(protocol::message_type type, std::uint32_t stream,
   for (const Slice& slice : bulk) bulk_bytes_ += slice.size_bytes;
   const std::uint64_t chunks = std::max<std::uint64_t>(
       1, (bulk_bytes_ + protocol::MAX_CHUNK_BYTES - 1) / protocol::MAX_CHUNK_BYTES);
-  heads_.reserve(static_cast<std::size_t>(chunks) * (frame_head_bytes + envelope_bytes) + body.size());
+  heads_.reserve(static_cast<std::size_t>(chunks) * (frame_head_bytes + envelope_bytes) +
+                 body.size());
   BulkCursor cursor(bulk);
   std::uint64_t left_bytes = bulk_bytes_;
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {

@@ -9,21 +9,21 @@
 #include <memory>
 #include <thread>
 
-#include "abi/runtime.h"
-#include "abi/segment.h"
 #include "abi/tests/server_process.h"
+#include "client/runtime.h"
+#include "client/segment.h"
 #include "interweave.h"
 #include "platform/clock.h"
 
 namespace iw::test {
 namespace {
 
-using abi::Link;
-using abi::Live;
-using abi::Request;
-using abi::Result;
+using client::Link;
+using client::Live;
+using client::Request;
 using protocol::error_code;
 using protocol::message_type;
+using types::Result;
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
@@ -35,10 +35,10 @@ class LateGrant : public ::testing::Test {
     ASSERT_TRUE(types::parse_url(server_.url("/late"), url).ok());
     ASSERT_TRUE(platform::WakeUp::create(nobody_).ok());
     link_ = std::make_unique<Link>(url, session::SessionIdentity{}, nobody_);
-    abi::Runtime* runtime = nullptr;
-    const Result begun = abi::Runtime::get(runtime);
+    client::Runtime* runtime = nullptr;
+    const Result begun = client::Runtime::get(runtime);
     ASSERT_TRUE(begun.ok()) << begun.text;
-    segment_ = std::make_shared<abi::Segment>(*runtime, url, *link_);
+    segment_ = std::make_shared<client::Segment>(*runtime, url, *link_);
     const Result opened = segment_->open({});
     ASSERT_TRUE(opened.ok()) << opened.text;
   }
@@ -82,7 +82,7 @@ class LateGrant : public ::testing::Test {
   Server server_;
   platform::WakeUp nobody_;
   std::unique_ptr<Link> link_;
-  std::shared_ptr<abi::Segment> segment_;
+  std::shared_ptr<client::Segment> segment_;
 };
 
 TEST_F(LateGrant, IsGivenBackBeforeTheNextRequest) {
@@ -173,7 +173,7 @@ TEST_F(LateGrant, AThreadThatOpensASegmentHoldsNoOtherUpBeyondItsDeadline) {
 }
 
 // Takes so long over the answer that whoever asked could give up meanwhile.
-class SlowListener final : public abi::Listener {
+class SlowListener final : public client::Listener {
  public:
   void absorb(session::Incoming&, bool is_late) override {
     was_late_ = is_late;

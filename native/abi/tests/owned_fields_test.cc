@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "abi/owned_cycles.h"
-#include "abi/segment.h"
 #include "abi/tests/pads.h"
 #include "abi/tests/server_process.h"
 #include "abi/tests/statistics.h"
+#include "client/segment.h"
+#include "copy/owned_cycles.h"
 #include "interweave.h"
 
 namespace iw::test {
@@ -346,7 +346,7 @@ TEST_F(OwnedPads, Copy4ADeepValueIsLookedThroughOnce) {
   commit();
   EXPECT_EQ(blocks(), depth + 1);
   const std::shared_ptr<memory::Heap> heap = (*segment_)->heap();
-  abi::OwnedCycles cycles(*heap);
+  copy::OwnedCycles cycles(*heap);
   memory::Block block;
   for (std::uint64_t serial = 0; heap->next_by_serial(serial, block); serial = block.serial) {
     cycles.follow(block);

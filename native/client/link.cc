@@ -1,0 +1,513 @@
+#include "client/link.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "client/log.h"
+#include "client/waiting.h"
+#include "platform/clock.h"
+
+namespace iw::client {
+
+using platform::now_ns;
+using protocol::error_code;
+
+struct Waiter {
+  ListenerRef segment;
+  bool is_late = false;      // nobody waits (any more)
+  bool is_arriving = false;  // the segment is taking the answer in: too late to be late or lost
+  bool is_done = false;
+  bool is_lost = false;
+  session::Incoming answer;
+  std::condition_variable done;
+};
+
+namespace {
+
+// Sent together before another thread's message may come between.
+constexpr std::size_t send_budget_bytes = std::size_t{1} << 20;
+// A connection that takes nothing for so long is broken.
+constexpr std::int64_t send_patience_ns = 60'000'000'000;
+// Beyond its own deadline, for the server's answer that a deadline passed to arrive.
+constexpr std::int64_t answer_grace_ns = 200'000'000;
+// For what has arrived to be read before a silence is believed.
+constexpr std::int64_t reading_grace_ns = 200'000'000;
+constexpr std::int64_t first_pause_ns = 10'000'000;
+constexpr std::int64_t longest_pause_ns = 500'000'000;
+
+bool is_this_host(const std::string& host) { return host == "127.0.0.1" || host == "localhost"; }
+
+// The system's words, unless the platform has better ones.
+const char* words_of(const platform::Status& status) {
+  const bool is_plain = std::strcmp(status.what, "connect") == 0;
+  return is_plain ? platform::error_text(status.code) : status.what;
+}
+
+Result unreachable(const std::string& name, std::string_view why) {
+  return Result::of(error_code::UNREACHABLE, [&] {
+    return "the server " + name + " cannot be reached: " + std::string(why) +
+           "; is it running (interweave serve) and is the address right?";
+  });
+}
+
+// No connection could be made: the server's fault, or for lack of something here.
+Result not_connected(const std::string& name, const platform::Status& status) {
+  if (!platform::is_shortage(status.code)) return unreachable(name, words_of(status));
+  return {error_code::NO_MEMORY, "no connection to the server " + name +
+                                     " can be made: " + platform::shortage_text(status.code) +
+                                     " (" + status.what + ")"};
+}
+
+constexpr const char* without_memory = "there was no memory for what it sent";
+
+Result connection_lost(const std::string& name, const Live& live) {
+  return unreachable(name, live.lacked_memory() ? without_memory : "the connection was lost");
+}
+
+// A request that nobody hears of again, unless it was sent.
+class Announced {
+ public:
+  Announced(std::mutex& mutex, Live& live) : mutex_(mutex), live_(live) {}
+  ~Announced() {
+    if (stream_ == 0 || is_sent_) return;
+    const std::lock_guard lock(mutex_);
+    live_.withdraw(tag_, stream_);
+  }
+  Announced(const Announced&) = delete;
+  Announced& operator=(const Announced&) = delete;
+
+  void is(session::RequestTag tag, std::uint32_t stream) {
+    tag_ = tag;
+    stream_ = stream;
+  }
+  void sent() { is_sent_ = true; }
+
+ private:
+  std::mutex& mutex_;
+  Live& live_;
+  session::RequestTag tag_ = 0;
+  std::uint32_t stream_ = 0;
+  bool is_sent_ = false;
+};
+
+}  // namespace
+
+Link::Link(types::Url any_segment, session::SessionIdentity identity,
+           const platform::WakeUp& library_thread)
+    : server_(std::move(any_segment)),
+      name_(server_.server()),
+      library_thread_(library_thread),
+      identity_(std::move(identity)) {}
+
+std::shared_ptr<Live> Link::current() {
+  const std::lock_guard lock(mutex_);
+  return live_ != nullptr && !live_->is_lost() ? live_ : nullptr;
+}
+
+Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out) {
+  out = current();
+  if (out != nullptr) return {};
+  if (!connecting_.take(deadline_ns)) {
+    return unreachable(name_, "it has not answered another thread of this process yet");
+  }
+  const TakenTurn one_at_a_time(connecting_);
+  std::int64_t pause_ns = first_pause_ns;
+  while (true) {
+    out = current();
+    if (out != nullptr) return {};
+    const Result result = connect_once(deadline_ns, out);
+    const bool is_shortage = result.code == error_code::NO_MEMORY;
+    const bool may_pass = is_shortage || result.code == error_code::UNREACHABLE ||
+                          result.code == error_code::STOPPING;
+    if (result.ok() || !keep_trying || !may_pass) return result;
+    const std::int64_t left_ns = deadline_ns - now_ns();
+    if (left_ns <= 0) {
+      return is_shortage ? Result{error_code::UNREACHABLE, result.text} : result;
+    }
+    sleep_for(std::min(pause_ns, left_ns));
+    pause_ns = std::min(pause_ns * 2, longest_pause_ns);
+  }
+}
+
+Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
+  if (server_.is_unix()) {
+    const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
+    return status ? Result{} : not_connected(name_, status);
+  }
+  // [NET-1]: on one host the server's Unix socket, whose name is its TCP port.
+  if (is_this_host(server_.host)) {
+    const std::string local = "@interweave-" + std::to_string(server_.port);
+    if (platform::connect_unix(local, deadline_ns, out)) return {};
+  }
+  const platform::Status status =
+      platform::connect_tcp(server_.host, server_.port, deadline_ns, out);
+  return status ? Result{} : not_connected(name_, status);
+}
+
+Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
+  platform::Socket socket;
+  if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
+  session::ConnectionNumber number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = ++connections_;
+  }
+  auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
+  if (Result greeted = greet(*live, deadline_ns); !greeted) {
+    if (greeted.code != error_code::TIMED_OUT) return greeted;
+    return unreachable(name_, "it does not answer");
+  }
+  say_if_possible([&] {
+    if (!log_choice().debug) return;
+    trace("connected to " + name_ + (live->is_resumed_ ? ", session resumed" : ", new session"));
+  });
+  const std::lock_guard lock(mutex_);
+  live_ = live;
+  out = std::move(live);
+  return {};
+}
+
+// HELLO and WELCOME, before anyone else sees the connection.
+Result Link::greet(Live& live, std::int64_t deadline_ns) {
+  session::SessionIdentity identity;
+  {
+    const std::lock_guard lock(mutex_);
+    identity = identity_;
+  }
+  const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
+  const std::uint32_t stream = live.connection_.begin_request(1, message_type::HELLO, now_ns());
+  session::FrameWriter frames(message_type::HELLO, stream, body, {});
+  if (platform::Status bad = live.socket_.send(frames.next(send_budget_bytes), deadline_ns); !bad) {
+    return unreachable(name_, platform::error_text(bad.code));
+  }
+  std::vector<session::Incoming> incoming;
+  while (incoming.empty()) {
+    std::size_t got = 0;
+    const platform::Status status = live.socket_.receive(live.connection_.space(), got);
+    if (status.code == EAGAIN) {
+      platform::Interest interest{live.fd()};
+      if (platform::Status bad = platform::wait_for({&interest, 1}, deadline_ns); !bad) {
+        return unreachable(name_, platform::error_text(bad.code));
+      }
+      if (!interest.readable) return {error_code::TIMED_OUT, "the server does not answer"};
+      continue;
+    }
+    if (!status) return unreachable(name_, platform::error_text(status.code));
+    if (got == 0) return unreachable(name_, "it closed the connection at once");
+    if (Result bad = live.connection_.received(got, now_ns(), incoming); !bad) return bad;
+  }
+  if (Result welcomed = live.connection_.welcomed(incoming.front(), identity); !welcomed) {
+    return welcomed;
+  }
+  live.heard_ns_ = live.connection_.heard_ns();
+  live.heartbeat_ns_ = live.connection_.heartbeat_ns();
+  live.is_resumed_ = live.connection_.welcome().resumed;
+  live.next_tag_ = 2;
+  const std::lock_guard lock(mutex_);
+  if (identity_.id != identity.id) sequence_ = 0;
+  identity_.id = identity.id;
+  return {};
+}
+
+Result Link::send(const std::shared_ptr<Live>& live, Request& request,
+                  const std::shared_ptr<Waiter>& waiter) {
+  waiter->segment = ListenerRef(request.segment);
+  Announced announced(mutex_, *live);
+  std::uint32_t stream = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (live->is_lost()) return connection_lost(name_, *live);
+    const session::RequestTag tag = live->next_tag_++;
+    stream = live->connection_.begin_request(tag, request.type, now_ns());
+    if (stream == 0) return {error_code::TOO_LARGE, "too many requests wait for their answers"};
+    announced.is(tag, stream);
+    live->waiters_[tag] = waiter;
+  }
+  session::FrameWriter frames(request.type, stream, request.body, request.bulk);
+  announced.sent();
+  request.frame_bytes = frames.frame_bytes();
+  Result sent = send_frames(live, frames);
+  request.was_sent = sent.ok();
+  return sent;
+}
+
+// Nothing throws here: a part may be on the wire.
+Result Link::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames) {
+  while (true) {
+    const std::lock_guard lock(live->sending_);
+    const std::span<const platform::Slice> slices = frames.next(send_budget_bytes);
+    if (slices.empty()) return {};
+    platform::Status sent;
+    try {
+      sent = live->socket_.send(slices, now_ns() + send_patience_ns);
+    } catch (const std::bad_alloc&) {
+      live->lacked_memory_.store(true, std::memory_order_relaxed);
+      sent = {ENOMEM, "send"};
+    }
+    if (!sent) {
+      lose(live, platform::error_text(sent.code));
+      return connection_lost(name_, *live);
+    }
+  }
+}
+
+Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int64_t deadline_ns) {
+  const auto waiter = std::make_shared<Waiter>();
+  if (Result sent = send(live, request, waiter); !sent) return sent;
+  const std::int64_t patience_ns =
+      request.waits_for_others && deadline_ns < platform::never_ns - answer_grace_ns
+          ? deadline_ns + answer_grace_ns
+          : deadline_ns;
+  std::unique_lock lock(mutex_);
+  while (!waiter->is_done) {
+    if (waiter->is_arriving) {
+      waiter->done.wait(lock);
+    } else if (now_ns() >= patience_ns) {
+      return give_up(live, request, waiter, lock);
+    } else if (live->is_reading_) {
+      wait_until(waiter->done, lock, patience_ns);
+    } else {
+      lead(live, *waiter, lock, patience_ns);
+    }
+  }
+  if (waiter->is_lost) return connection_lost(name_, *live);
+  request.answer = std::move(waiter->answer);
+  return {};
+}
+
+// Reads until the answer is there. The wait is cut in pieces, since a connection that is taken for
+// lost wakes nobody who waits for its socket.
+void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
+                std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns) {
+  const std::int64_t from_ns = now_ns();
+  live->is_reading_ = true;
+  live->led_from_ns_.store(from_ns, std::memory_order_relaxed);
+  std::int64_t to_ns = from_ns;
+  while (!waiter.is_done && to_ns < deadline_ns) {
+    lock.unlock();
+    read_some(live, std::min(deadline_ns, to_ns + live->heartbeat_ns()));
+    to_ns = now_ns();
+    lock.lock();
+  }
+  live->led_to_ns_.store(to_ns, std::memory_order_relaxed);
+  stop_reading(*live);
+  if (to_ns - from_ns >= quiet_ns) library_thread_.signal();
+}
+
+Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
+                     const std::shared_ptr<Waiter>& waiter, std::unique_lock<std::mutex>& lock) {
+  waiter->is_late = true;
+  std::uint32_t stream = 0;
+  for (const auto& [tag, other] : live->waiters_) {
+    if (other == waiter) stream = live->connection_.stream_of(tag);
+  }
+  lock.unlock();
+  if (request.waits_for_others && stream != 0) {
+    // Without memory for it the server answers late, which is as good as an answer before CANCEL.
+    (void)types::or_no_memory([&] {
+      return tell(live, message_type::CANCEL, session::encoded(protocol::cancel{stream}));
+    });
+  }
+  return Result::of(error_code::TIMED_OUT, [&request] {
+    return std::string("the server did not answer ") + name_of(request.type) +
+           " before the deadline";
+  });
+}
+
+Result Link::post(const std::shared_ptr<Live>& live, Request& request) {
+  const auto waiter = std::make_shared<Waiter>();
+  waiter->is_late = true;
+  return send(live, request, waiter);
+}
+
+Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
+                  std::span<const std::uint8_t> body) {
+  session::FrameWriter frames(type, 0, body, {});
+  {
+    const std::lock_guard lock(mutex_);
+    if (live->is_lost()) return connection_lost(name_, *live);
+    live->connection_.said(now_ns());
+  }
+  return send_frames(live, frames);
+}
+
+void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment) {
+  const std::lock_guard lock(mutex_);
+  if (live->is_lost()) return;  // who listens looks for that afterwards
+  live->segments_[number] = ListenerRef(&segment);
+}
+
+void Link::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
+                    const Listener& segment) {
+  const std::lock_guard lock(mutex_);
+  const auto found = live->segments_.find(number);
+  if (found == live->segments_.end() || found->second.listener != &segment) return;
+  live->segments_.erase(found);
+}
+
+void Link::read_available(const std::shared_ptr<Live>& live) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (live->is_reading_ || live->is_lost()) return;
+    live->is_reading_ = true;
+  }
+  read_some(live, 0);
+  const std::lock_guard lock(mutex_);
+  stop_reading(*live);
+}
+
+// The next of those who wait reads on; if nobody does, the library's thread.
+void Link::stop_reading(Live& live) {
+  live.is_reading_ = false;
+  for (const auto& [tag, waiter] : live.waiters_) {
+    if (waiter->is_late || waiter->is_done) continue;
+    waiter->done.notify_one();
+    return;
+  }
+}
+
+// By the one thread that has set is_reading_. What comes for others cannot be read again: without
+// memory for it the connection is lost, and everybody recovers as from any lost connection.
+void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
+  try {
+    read_messages(live, deadline_ns);
+  } catch (const std::bad_alloc&) {
+    live->lacked_memory_.store(true, std::memory_order_relaxed);
+    lose(live, without_memory);
+  }
+}
+
+void Link::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+  std::vector<session::Incoming> incoming;
+  std::size_t got = 0;
+  const platform::Space space = live->connection_.space();
+  if (space.first.empty()) throw std::bad_alloc();
+  platform::Status status = live->socket_.receive(space, got);
+  if (status.code == EAGAIN && deadline_ns > 0) {
+    platform::Interest interest{live->fd()};
+    const platform::Status waited = platform::wait_for({&interest, 1}, deadline_ns);
+    if (!waited) return lose(live, platform::error_text(waited.code));
+    if (!interest.readable) return;
+    status = live->socket_.receive(space, got);
+  }
+  if (status.code == EAGAIN) return;
+  if (!status) return lose(live, platform::error_text(status.code));
+  if (got == 0) return lose(live, "the server closed it");
+  Result understood;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t heard_ns = now_ns();
+    understood = live->connection_.received(got, heard_ns, incoming);
+  }
+  for (session::Incoming& one : incoming) {
+    one.connection = live->number();
+    handle(live, one);
+  }
+  // Only now: a promise is kept up to here [FRESH-3].
+  live->heard_ns_.store(live->connection_.heard_ns(), std::memory_order_relaxed);
+  if (!understood) lose(live, understood.text.c_str());
+}
+
+void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
+  ListenerRef segment;
+  std::shared_ptr<Waiter> waiter;
+  bool is_late = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (live->is_lost()) return;
+    if (incoming.tag == 0) {
+      // Every notification about a segment begins with its number.
+      xdr::Reader reader(incoming.message.body.data(), incoming.message.body.size());
+      std::uint32_t number = 0;
+      const bool has_number = !incoming.message.body.empty() && reader.u32(number);
+      const auto found = has_number ? live->segments_.find(number) : live->segments_.end();
+      if (found != live->segments_.end()) segment = found->second;
+    } else {
+      const auto found = live->waiters_.find(incoming.tag);
+      if (found == live->waiters_.end()) return;
+      waiter = found->second;
+      segment = waiter->segment;
+      is_late = waiter->is_late;
+      waiter->is_arriving = true;
+    }
+  }
+  try {
+    if (segment.listener != nullptr) segment.listener->absorb(incoming, is_late);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    if (waiter != nullptr) waiter->is_arriving = false;  // it is lost, with the others
+    throw;
+  }
+  if (waiter == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  live->waiters_.erase(incoming.tag);
+  waiter->answer = std::move(incoming);
+  waiter->is_done = true;
+  waiter->done.notify_one();
+}
+
+void Link::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
+  std::unordered_map<std::uint32_t, ListenerRef> segments;
+  {
+    const std::lock_guard lock(mutex_);
+    if (live->is_lost_.exchange(true)) return;
+    for (const auto& [tag, waiter] : live->waiters_) {
+      if (waiter->is_arriving) continue;  // has its answer in a moment
+      waiter->is_lost = true;
+      waiter->is_done = true;
+      waiter->done.notify_one();
+    }
+    live->waiters_.clear();
+    segments.swap(live->segments_);
+  }
+  say_if_possible([&] {
+    if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
+  });
+  for (const auto& [number, segment] : segments) {
+    segment.listener->connection_lost(live->number());
+  }
+}
+
+std::int64_t Link::run_timers(std::int64_t now) {
+  const std::shared_ptr<Live> live = current();
+  if (live == nullptr) return platform::never_ns;
+  std::int64_t ping_due_ns = 0;
+  bool is_silent = false;
+  {
+    const std::lock_guard lock(mutex_);
+    ping_due_ns = live->connection_.ping_due_ns();
+    is_silent = live->connection_.is_silent(now);
+    if (!is_silent) live->silent_since_ns_ = 0;
+    if (is_silent && live->silent_since_ns_ == 0) live->silent_since_ns_ = now;
+  }
+  if (is_silent) {
+    // This process may have been stopped: what came meanwhile must be read first.
+    const std::int64_t verdict_ns = live->silent_since_ns_ + reading_grace_ns;
+    if (now < verdict_ns) return verdict_ns;
+    lose(live, "the server is silent");
+    return platform::never_ns;
+  }
+  if (now < ping_due_ns) return std::min(ping_due_ns, now + live->heartbeat_ns());
+  Request ping;
+  ping.type = message_type::PING;
+  (void)post(live, ping);
+  return now + live->heartbeat_ns();
+}
+
+std::uint64_t Link::next_sequence(protocol::session_id& session) {
+  const std::lock_guard lock(mutex_);
+  session = identity_.id;
+  return ++sequence_;
+}
+
+protocol::session_id Link::session() {
+  const std::lock_guard lock(mutex_);
+  return identity_.id;
+}
+
+void Link::goodbye() {
+  const std::shared_ptr<Live> live = current();
+  if (live != nullptr) (void)tell(live, message_type::GOODBYE, {});
+}
+
+}  // namespace iw::client

@@ -1,0 +1,205 @@
+// The process's one connection to one server, shared by all its segments (design, decision 11).
+//
+// Who reads the socket: a thread that waits for its answer reads it itself, so that an answer costs
+// one wake-up; when nobody waits, the library's thread reads (Runtime). Whoever reads handles
+// everything that comes, in its order: first the segment takes in what the message says
+// (Listener::absorb), then the thread that asked is woken.
+//
+// A Live is one connection of the link; it is replaced by a new one after a loss, never repaired.
+// Locks: mutex_ and a segment's mutex are never held together. No lock is held across a system
+// call, save the lock of sending.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "client/waiting.h"
+#include "platform/socket.h"
+#include "session/connection.h"
+#include "session/frame_writer.h"
+#include "types/mip.h"
+#include "types/result.h"
+
+namespace iw::client {
+
+using protocol::message_type;
+using types::Result;
+
+// A segment, as its link sees it. Whatever may still come for it keeps it; in a test it may be an
+// object that nobody shares, and then ends after its link.
+class Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  // Every message about the segment, in order, on the reading thread; may not call the link.
+  // Takes the diff out of the message. `is_late`: nobody waits for this answer any more; otherwise
+  // whoever asked is given it, even if the deadline passes or the connection is lost meanwhile.
+  // Throws std::bad_alloc: the message is lost, and so is the connection.
+  virtual void absorb(session::Incoming& incoming, bool is_late) = 0;
+  // Also of a connection that the segment has left since.
+  virtual void connection_lost(session::ConnectionNumber gone) noexcept = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
+// Keeps the listener, if somebody shares it.
+struct ListenerRef {
+  Listener* listener = nullptr;
+  std::shared_ptr<Listener> kept;
+
+  ListenerRef() = default;
+  explicit ListenerRef(Listener* one) : listener(one) {
+    if (one != nullptr) kept = one->weak_from_this().lock();
+  }
+};
+
+class Live;
+struct Waiter;
+
+// A connection that the program's own threads have just read is theirs for a while: otherwise every
+// answer would wake two threads. A thread that reads longer than this wakes the library's thread
+// when it stops.
+inline constexpr std::int64_t quiet_ns = 10'000'000;
+
+// One request on its way. Made by the thread that waits for the answer.
+struct Request {
+  Listener* segment = nullptr;  // null: about the session
+  message_type type{};
+  std::vector<std::uint8_t> body;
+  std::span<const platform::Slice> bulk;
+  bool waits_for_others = false;  // the server may let it wait: give it up with CANCEL
+  // Results:
+  session::Incoming answer;
+  std::uint64_t frame_bytes = 0;
+  bool was_sent = false;  // whole; what was not, the server cannot have acted on
+};
+
+class Link {
+ public:
+  // `library_thread` is woken when it has to read again.
+  Link(types::Url any_segment, session::SessionIdentity identity,
+       const platform::WakeUp& library_thread);
+
+  // The live connection, made if there is none: by trying once (`keep_trying` false) or until the
+  // deadline. UNREACHABLE with the address otherwise; or NO_MEMORY, if descriptors, memory or a
+  // thread are missing here. Who keeps trying has lost a connection, and is told UNREACHABLE then,
+  // too: it waits for one as for a server that is away.
+  Result connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
+  // Null if there is none now.
+  [[nodiscard]] std::shared_ptr<Live> current();
+
+  // For what follows: nothing was sent if it throws std::bad_alloc.
+  //
+  // Sends and waits for the answer, whatever it is. TIMED_OUT at the deadline (what comes later
+  // goes to absorb); UNREACHABLE when the connection was lost before the answer came.
+  Result call(const std::shared_ptr<Live>& live, Request& request, std::int64_t deadline_ns);
+  // Sends; the answer goes to absorb only.
+  Result post(const std::shared_ptr<Live>& live, Request& request);
+  // Sends what has no answer (CREDIT, CANCEL, GOODBYE).
+  Result tell(const std::shared_ptr<Live>& live, message_type type,
+              std::span<const std::uint8_t> body);
+
+  // Reads what is there without waiting, unless another thread is reading.
+  void read_available(const std::shared_ptr<Live>& live);
+  // PING, silence. Returns when to be called again.
+  std::int64_t run_timers(std::int64_t now_ns);
+
+  // From now on messages of this number on this connection are the segment's.
+  void listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment);
+  // They are nobody's, if they were the segment's.
+  void unlisten(const std::shared_ptr<Live>& live, std::uint32_t number, const Listener& segment);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // The session, and the number of its next release.
+  std::uint64_t next_sequence(protocol::session_id& session);
+  [[nodiscard]] protocol::session_id session();
+  void goodbye();
+
+ private:
+  Result connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out);
+  Result open_socket(std::int64_t deadline_ns, platform::Socket& out) const;
+  Result greet(Live& live, std::int64_t deadline_ns);
+  Result send(const std::shared_ptr<Live>& live, Request& request,
+              const std::shared_ptr<Waiter>& waiter);
+  void lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
+            std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns);
+  Result send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames);
+  void read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
+  void read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
+  void lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
+  void stop_reading(Live& live);
+  Result give_up(const std::shared_ptr<Live>& live, Request& request,
+                 const std::shared_ptr<Waiter>& waiter, std::unique_lock<std::mutex>& lock);
+
+  const types::Url server_;  // path unused
+  const std::string name_;
+  const platform::WakeUp& library_thread_;
+  Turn connecting_;  // of making a connection
+  std::mutex mutex_;
+  session::SessionIdentity identity_;
+  std::uint64_t sequence_ = 0;
+  session::ConnectionNumber connections_ = 0;  // so many were made
+  std::shared_ptr<Live> live_;
+};
+
+// One connection. Fields are guarded by the link's mutex unless they say otherwise.
+class Live {
+ public:
+  Live(session::ConnectionNumber number, platform::Socket socket, std::int64_t now_ns)
+      : number_(number), connection_(now_ns), heard_ns_(now_ns), socket_(std::move(socket)) {}
+
+  [[nodiscard]] session::ConnectionNumber number() const { return number_; }
+
+  [[nodiscard]] int fd() const { return socket_.fd(); }
+  // Any thread, any time.
+  [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted
+  [[nodiscard]] bool is_resumed() const { return is_resumed_; }              // likewise
+  [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
+  // Given up because there was no memory for what came.
+  [[nodiscard]] bool lacked_memory() const {
+    return lacked_memory_.load(std::memory_order_relaxed);
+  }
+  // When a thread that waits for its answer last began and ended reading; never: 0.
+  [[nodiscard]] std::int64_t led_from_ns() const {
+    return led_from_ns_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::int64_t led_to_ns() const {
+    return led_to_ns_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_led() const { return is_reading_.load(std::memory_order_relaxed); }
+
+  // With the link's mutex: a request that was not sent.
+  void withdraw(session::RequestTag tag, std::uint32_t stream) {
+    connection_.forget_request(stream);
+    waiters_.erase(tag);
+  }
+
+ private:
+  friend class Link;
+  const session::ConnectionNumber number_;
+  session::Connection connection_;  // frames_ of it: the reading thread's
+  std::atomic<std::int64_t> heard_ns_;
+  std::atomic<std::int64_t> led_from_ns_{0};
+  std::atomic<std::int64_t> led_to_ns_{0};
+  std::atomic<bool> is_lost_{false};
+  std::atomic<bool> lacked_memory_{false};
+  std::atomic<bool> is_reading_{false};  // written under the mutex
+  std::int64_t heartbeat_ns_ = 0;
+  bool is_resumed_ = false;
+  std::int64_t silent_since_ns_ = 0;  // 0: it was heard
+  platform::Socket socket_;
+  std::mutex sending_;
+  std::uint64_t next_tag_ = 1;
+  std::unordered_map<session::RequestTag, std::shared_ptr<Waiter>> waiters_;
+  std::unordered_map<std::uint32_t, ListenerRef> segments_;
+};
+
+}  // namespace iw::client

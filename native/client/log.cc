@@ -1,0 +1,83 @@
+#include "client/log.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+namespace iw::client {
+namespace {
+
+// IW_LOG is shared with the server, whose levels (but debug) say nothing to us.
+bool is_servers_level(std::string_view word) {
+  return word == "off" || word == "error" || word == "warn" || word == "info" || word == "trace";
+}
+
+LogChoice read_choice() {
+  LogChoice choice;
+  const char* text = std::getenv("IW_LOG");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    if (word == "locks") {
+      choice.locks = true;
+    } else if (word == "debug") {
+      choice.debug = true;
+    } else if (!word.empty() && !is_servers_level(word)) {
+      std::fprintf(stderr, "interweave: IW_LOG: '%.*s' is neither locks nor debug\n",
+                   static_cast<int>(word.size()), word.data());
+    }
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  return choice;
+}
+
+struct Listener {
+  std::mutex mutex;
+  IW_log_fn function = nullptr;
+  void* arg = nullptr;
+};
+
+Listener& listener() {
+  static Listener* const one = new Listener;  // used until the process ends
+  return *one;
+}
+
+void tell(int code, const std::string& text) {
+  IW_log_fn function;
+  void* arg;
+  {
+    const std::lock_guard lock(listener().mutex);
+    function = listener().function;
+    arg = listener().arg;
+  }
+  if (function != nullptr) {
+    function(code, text.c_str(), arg);
+  } else {
+    std::fprintf(stderr, "interweave: %s\n", text.c_str());
+  }
+}
+
+}  // namespace
+
+const LogChoice& log_choice() {
+  static const LogChoice choice = read_choice();
+  return choice;
+}
+
+void set_log(IW_log_fn function, void* arg) {
+  const std::lock_guard lock(listener().mutex);
+  listener().function = function;
+  listener().arg = arg;
+}
+
+void report(protocol::error_code code, const std::string& text) {
+  tell(-static_cast<int>(code), text + " [" + name_of(code) + "]");
+}
+
+void trace(const std::string& text) {
+  if (log_choice().debug) tell(0, text);
+}
+
+}  // namespace iw::client

@@ -1,0 +1,550 @@
+#include "client/runtime.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "client/callback_locks.h"
+#include "client/library_thread.h"
+#include "client/log.h"
+#include "client/stray_report.h"
+#include "client/waiting.h"
+#include "platform/clock.h"
+#include "platform/process.h"
+
+namespace iw::client {
+
+using platform::now_ns;
+
+namespace {
+
+// Programs with an event loop wait for what the library's thread reads.
+constexpr std::int64_t dispatched_quiet_ns = 1'000'000;
+// For one attempt to reach a server that others wait for.
+constexpr std::int64_t attempt_ns = 2'000'000'000;
+// Until a thread that could not be made is tried again.
+constexpr std::int64_t shortage_pause_ns = 1'000'000'000;
+// Until a segment that nobody needs, and somebody looked at, is looked at again.
+constexpr std::int64_t forgetting_pause_ns = 100'000'000;
+
+Result missing(const std::string& what, const platform::Status& status) {
+  const std::string why = platform::shortage_text(status.code);
+  if (!why.empty()) return {protocol::error_code::NO_MEMORY, what + ": " + why};
+  return {protocol::error_code::INTERNAL,
+          what + ": " + status.what + ": " + platform::error_text(status.code)};
+}
+
+struct Current {
+  std::mutex mutex;
+  Runtime* runtime = nullptr;
+  unsigned fork_count = 0;
+};
+
+Current& current() {
+  static Current* const one = new Current;  // used until the process ends
+  return *one;
+}
+
+void say_goodbye() {
+  if (platform::other_threads_are_gone()) return;  // with locks that are needed here
+  Current& now = current();
+  if (now.runtime != nullptr && now.fork_count == platform::fork_count()) now.runtime->goodbye();
+}
+
+// One thread makes it; the others wait. A thread that forked away with the flag set never clears
+// it.
+class MakingTurn {
+ public:
+  explicit MakingTurn(unsigned fork_count) {
+    while (is_making.exchange(true, std::memory_order_acquire)) {
+      if (making_fork.load() != fork_count) break;
+      std::this_thread::yield();
+    }
+    making_fork.store(fork_count);
+  }
+  ~MakingTurn() { is_making.store(false, std::memory_order_release); }
+  MakingTurn(const MakingTurn&) = delete;
+  MakingTurn& operator=(const MakingTurn&) = delete;
+
+ private:
+  static inline std::atomic<bool> is_making{false};
+  static inline std::atomic<unsigned> making_fork{0};
+};
+
+}  // namespace
+
+// After fork the parent's mutex may be held for ever: the child's first call has a new one.
+Result Runtime::get(Runtime*& out) {
+  static std::atomic<Runtime*> cached{nullptr};
+  static std::atomic<unsigned> cached_fork{0};
+  const unsigned fork_count = platform::fork_count();
+  const auto is_there = [&] {
+    out = cached.load(std::memory_order_acquire);
+    return out != nullptr && cached_fork.load(std::memory_order_relaxed) == fork_count;
+  };
+  if (is_there()) return {};
+  const MakingTurn turn(fork_count);
+  if (is_there()) return {};
+  std::unique_ptr<Runtime> made(new Runtime);
+  Current& now = current();
+  if (Result begun = made->begin(); !begun) return begun;
+  out = made.release();
+  const bool is_first = now.runtime == nullptr;
+  now.runtime = out;
+  now.fork_count = fork_count;
+  cached_fork.store(fork_count, std::memory_order_relaxed);
+  cached.store(out, std::memory_order_release);
+  if (is_first) std::atexit(say_goodbye);
+  return {};
+}
+
+Result Runtime::begin() {
+  if (const platform::Status made = platform::WakeUp::create(wake_); !made) {
+    return missing("the library cannot begin", made);
+  }
+  report_strays_at_once();
+  return begin_thread("serves the library", [this] { serve(); });
+}
+
+// ---- segments, their links and their handles ----
+
+Result Runtime::open(const types::Url& url, const std::string& token, const OpenWish& wish,
+                     IW_segment*& out) {
+  while (true) {
+    std::shared_ptr<Segment> segment = segment_for(url, token);
+    const Result opened = types::or_no_memory([&] { return segment->open(wish); });
+    if (opened) {
+      try {
+        out = &handle_for(*segment);
+        return {};
+      } catch (const std::bad_alloc&) {
+        (void)segment->close();
+        done_with(std::move(segment));
+        throw;
+      }
+    }
+    done_with(std::move(segment));
+    // It was found lost just now: another takes its place [LOST-6].
+    if (opened.code != protocol::error_code::SEGMENT_LOST) return opened;
+  }
+}
+
+Result Runtime::place_of(const types::Mip& mip, const std::string& token, void*& out) {
+  std::shared_ptr<Segment> segment = segment_for(mip.url, token);
+  Result result = types::or_no_memory([&] {
+    Result opened = segment->open_for_pointers(segment->wish_for(-1).deadline_ns);
+    return opened ? segment->place_of(mip, out) : opened;
+  });
+  if (!result) done_with(std::move(segment));
+  return result;
+}
+
+std::shared_ptr<Segment> Runtime::segment_for(const types::Url& url, const std::string& token) {
+  const std::lock_guard lock(mutex_);
+  const auto known = segments_.find(url.text());
+  if (known != segments_.end()) {
+    if (!known->second->is_lost()) return known->second;
+    lost_.push_back(known->second);  // [LOST-6]
+    segments_.erase(known);
+  }
+  Server& server = server_for(url, token);
+  auto segment = std::make_shared<Segment>(*this, url, *server.link);
+  segments_.emplace(segment->name(), segment);
+  ++server.segments;
+  return segment;
+}
+
+// With the mutex.
+Runtime::Server& Runtime::server_for(const types::Url& url, const std::string& token) {
+  const std::string name = url.server();
+  if (const auto known = servers_.find(name); known != servers_.end()) return known->second;
+  session::SessionIdentity identity;
+  identity.token = token;
+  identity.client = "libinterweave (C++)";
+  Server made{std::make_shared<Link>(url, std::move(identity), wake_)};
+  return servers_.emplace(name, std::move(made)).first->second;
+}
+
+std::shared_ptr<Segment> Runtime::find_segment(const types::Url& url) {
+  const std::lock_guard lock(mutex_);
+  const auto found = segments_.find(url.text());
+  return found == segments_.end() || found->second->is_lost() ? nullptr : found->second;
+}
+
+// Of a segment that is open.
+IW_segment& Runtime::handle_for(Segment& segment) {
+  const std::lock_guard lock(mutex_);
+  if (IW_segment* const handle = segment.handle(); handle != nullptr) {
+    handle->lead_to(segment);
+    return *handle;
+  }
+  auto known = handles_.find(segment.name());
+  if (known != handles_.end() && known->second->has_segment()) {
+    lost_handles_.insert(handles_.extract(known));  // it leads to the one that was lost
+    known = handles_.end();
+  }
+  if (known == handles_.end()) {
+    auto made = std::make_unique<IW_segment>(*this, segment.name());
+    const std::string_view name = made->name();
+    known = handles_.emplace(name, std::move(made)).first;
+  }
+  IW_segment& handle = *known->second;
+  handle.lead_to(segment);
+  segment.set_handle(&handle);
+  return handle;
+}
+
+void Runtime::closed(IW_segment& handle) noexcept {
+  std::shared_ptr<Segment> segment;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& lost : lost_) {
+      if (lost->handle() == &handle) segment = lost;
+    }
+    const auto found = segments_.find(handle.name());
+    if (found != segments_.end() && found->second->handle() == &handle) segment = found->second;
+  }
+  if (segment != nullptr) done_with(std::move(segment));
+}
+
+// By who shared it until now. What is still shared by others is looked at again by the library's
+// thread.
+void Runtime::done_with(std::shared_ptr<Segment> segment) noexcept {
+  Forgotten forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = segments_.find(segment->name());
+    const bool is_kept = found != segments_.end() && found->second == segment;
+    segment.reset();
+    const Need need = is_kept ? forget(found->second, forgotten) : Need::unknown;
+    if (need == Need::none) segments_.erase(found);
+    if (need != Need::unknown) return;
+  }
+  has_unused_ = true;
+  wake();
+}
+
+// With the mutex. None: `kept`, the map's share, was the last one; it is to be erased.
+Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept {
+  const Need need = kept->need();
+  if (need != Need::none) return need;
+  IW_segment* const handle = kept->handle();
+  if (kept.use_count() > 1 || (handle != nullptr && !handle->let_go())) return Need::unknown;
+  // Calls that have ended since may have left something on its way.
+  if (kept.use_count() > 1 || kept->need() != Need::none) {
+    if (handle != nullptr) handle->lead_to(*kept);
+    return Need::unknown;
+  }
+  const auto named = handles_.find(kept->name());
+  if (kept->is_lost() && named != handles_.end() && named->second.get() == handle) {
+    lost_handles_.insert(handles_.extract(named));
+  }
+  const auto server = servers_.find(kept->link().name());
+  if (--server->second.segments == 0 && server->second.link->current() == nullptr) {
+    out.link = std::move(server->second.link);
+    servers_.erase(server);
+  }
+  out.segment = kept;
+  return Need::none;
+}
+
+// By the library's thread. Returns when to look again.
+std::int64_t Runtime::forget_unused(std::int64_t now) {
+  if (!has_unused_.exchange(false)) return platform::never_ns;
+  std::vector<Forgotten> all;
+  bool is_one_left = false;
+  {
+    const std::lock_guard lock(mutex_);
+    all.reserve(segments_.size() + lost_.size());
+    const auto is_forgotten = [&](const std::shared_ptr<Segment>& kept) {
+      Forgotten one;
+      const Need need = forget(kept, one);
+      is_one_left = is_one_left || need == Need::unknown;
+      if (need == Need::none) all.push_back(std::move(one));
+      return need == Need::none;
+    };
+    std::erase_if(segments_, [&](const auto& entry) { return is_forgotten(entry.second); });
+    std::erase_if(lost_, is_forgotten);
+  }
+  if (!is_one_left) return platform::never_ns;
+  has_unused_ = true;
+  return now + forgetting_pause_ns;
+}
+
+std::vector<std::shared_ptr<Segment>> Runtime::segments() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Segment>> all;
+  all.reserve(segments_.size() + lost_.size());
+  for (const auto& [url, segment] : segments_) all.push_back(segment);
+  all.insert(all.end(), lost_.begin(), lost_.end());
+  return all;
+}
+
+std::vector<std::shared_ptr<Link>> Runtime::links() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Link>> all;
+  for (const auto& [name, server] : servers_) all.push_back(server.link);
+  return all;
+}
+
+Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> serials,
+                         std::int64_t deadline_ns) {
+  std::shared_ptr<Segment> segment = segment_for(url, {});
+  Result result = segment->open_for_pointers(deadline_ns);
+  // What is missing here for a connection may be there later: such stubs are healed.
+  if (result.code == protocol::error_code::NO_MEMORY) {
+    result.code = protocol::error_code::UNREACHABLE;
+  }
+  if (result) result = segment->describe(std::move(serials), {}, deadline_ns);
+  if (!result && log_choice().debug) {
+    trace("pointers into " + url.text() + " become stubs: " + result.text);
+  }
+  if (!result) done_with(std::move(segment));
+  return result;
+}
+
+// ---- the library's thread ----
+
+void Runtime::serve() {
+  while (true) {
+    try {
+      serve_once();
+    } catch (const std::bad_alloc&) {
+      has_unused_ = true;            // perhaps not all was looked at
+      sleep_for(scarcity_pause_ns);  // everything else that is due stays due
+    }
+  }
+}
+
+void Runtime::serve_once() {
+  Due due = run_timers(now_ns());
+  if (due.change_ns <= now_ns()) {
+    tell_of_changes();
+    due.change_ns = platform::never_ns;  // a later one wakes us
+  }
+  wait_and_read(std::min(due.timers_ns, due.change_ns));
+}
+
+void Runtime::tell_of_changes() {
+  if (is_dispatched_) return events_.signal();
+  const std::lock_guard lock(callbacks_mutex_);
+  are_callbacks_due_ = true;
+  callbacks_.notify_one();
+}
+
+Result Runtime::prepare_callbacks() {
+  const std::lock_guard lock(callbacks_mutex_);
+  if (has_callback_thread_ || is_dispatched_) return {};
+  Result begun = begin_thread("runs callbacks", [this] { serve_callbacks(); });
+  has_callback_thread_ = begun.ok();
+  return begun;
+}
+
+void Runtime::serve_callbacks() {
+  std::unique_lock lock(callbacks_mutex_);
+  while (true) {
+    while (!are_callbacks_due_) callbacks_.wait(lock);
+    are_callbacks_due_ = false;
+    lock.unlock();
+    bool is_all_called = true;
+    try {
+      if (!is_dispatched_) run_callbacks();
+    } catch (const std::bad_alloc&) {
+      is_all_called = false;
+      sleep_for(scarcity_pause_ns);
+    }
+    lock.lock();
+    if (!is_all_called) are_callbacks_due_ = true;
+  }
+}
+
+// ---- lost connections [CONN-1] ----
+
+// By the library's thread. The other one is asleep until there is something to do. Returns when to
+// be called again.
+std::int64_t Runtime::keep_connected(std::int64_t now) {
+  const Result ready = prepare_connections();
+  if (ready) return platform::never_ns;
+  if (!std::exchange(has_reported_shortage_, true)) {
+    report(ready.code, ready.text + "; it is tried again, and the next call reconnects");
+  }
+  return now + shortage_pause_ns;
+}
+
+Result Runtime::prepare_connections() {
+  const std::lock_guard lock(connections_mutex_);
+  is_connecting_wanted_ = true;
+  connections_.notify_one();
+  if (has_connection_thread_) return {};
+  Result begun = begin_thread("reconnects to servers", [this] { serve_connections(); });
+  has_connection_thread_ = begun.ok();
+  return begun;
+}
+
+void Runtime::serve_connections() {
+  std::map<std::string, session::Reconnection> paces;
+  std::unique_lock lock(connections_mutex_);
+  while (true) {
+    while (!is_connecting_wanted_) connections_.wait(lock);
+    is_connecting_wanted_ = false;
+    lock.unlock();
+    std::int64_t next_ns = now_ns() + scarcity_pause_ns;
+    try {
+      next_ns = reconnect(paces);
+    } catch (const std::bad_alloc&) {
+      // Tried again after the pause.
+    }
+    lock.lock();
+    if (next_ns == platform::never_ns) continue;
+    // A pause is not cut short by others who want a connection.
+    while (now_ns() < next_ns) wait_until(connections_, lock, next_ns);
+    is_connecting_wanted_ = true;
+  }
+}
+
+// Tries what is due. Returns when the next attempt is, or never.
+std::int64_t Runtime::reconnect(std::map<std::string, session::Reconnection>& paces) {
+  std::int64_t next_ns = platform::never_ns;
+  for (const auto& segment : segments()) {
+    if (!segment->wants_connection()) continue;
+    session::Reconnection& pace = paces[segment->link().name()];
+    if (pace.due_ns() <= now_ns()) {
+      const Result tried = segment->reconnect(now_ns() + attempt_ns);
+      if (tried) {
+        pace.succeeded();
+      } else {
+        pace.failed(now_ns());
+      }
+      if (!segment->wants_connection()) continue;
+    }
+    next_ns = std::min(next_ns, pace.due_ns());
+  }
+  return next_ns;
+}
+
+// Once over all that is open: with many segments that is most of what the thread does.
+Runtime::Due Runtime::run_timers(std::int64_t now) {
+  Due due{forget_unused(now), platform::never_ns};
+  for (const auto& link : links()) due.timers_ns = std::min(due.timers_ns, link->run_timers(now));
+  bool is_connection_wanted = false;
+  for (const auto& segment : segments()) {
+    due.timers_ns = std::min(due.timers_ns, segment->run_timers(now));
+    due.change_ns = std::min(due.change_ns, segment->change_due_ns());
+    is_connection_wanted = is_connection_wanted || segment->wants_connection();
+  }
+  if (is_connection_wanted) due.timers_ns = std::min(due.timers_ns, keep_connected(now));
+  return due;
+}
+
+void Runtime::run_callbacks() {
+  for (const auto& segment : segments()) {
+    const LocksBefore locks;
+    segment->call_due_change(now_ns());
+    locks.restore(segment->name());
+  }
+}
+
+void Runtime::wait_and_read(std::int64_t deadline_ns) {
+  struct Watched {
+    std::shared_ptr<Link> link;
+    std::shared_ptr<Live> live;
+  };
+  std::vector<Watched> watched;
+  std::vector<platform::Interest> interests{{wake_.fd()}};
+  const std::int64_t now = now_ns();
+  for (const auto& link : links()) {
+    std::shared_ptr<Live> live = link->current();
+    if (live == nullptr) continue;
+    if (live->is_led()) {
+      // It wakes us at its end, unless that comes soon.
+      const std::int64_t soon_ns =
+          is_dispatched_ ? now + dispatched_quiet_ns : live->led_from_ns() + quiet_ns;
+      if (now < soon_ns) deadline_ns = std::min(deadline_ns, soon_ns);
+      continue;
+    }
+    const std::int64_t quiet_until_ns = is_dispatched_ ? 0 : live->led_to_ns() + quiet_ns;
+    if (now < quiet_until_ns) {
+      deadline_ns = std::min(deadline_ns, quiet_until_ns);
+      continue;
+    }
+    interests.push_back({live->fd()});
+    watched.push_back({link, std::move(live)});
+  }
+  if (!platform::wait_for(interests, deadline_ns)) return;
+  if (interests[0].readable) wake_.drain();
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (interests[i + 1].readable) watched[i].link->read_available(watched[i].live);
+  }
+}
+
+Result Runtime::event_fd(int& out) {
+  const std::lock_guard lock(callbacks_mutex_);
+  if (!is_dispatched_) {
+    if (const platform::Status made = platform::WakeUp::create(events_); !made) {
+      return missing("there is no descriptor for events", made);
+    }
+    is_dispatched_ = true;
+    wake();
+  }
+  out = events_.fd();
+  return {};
+}
+
+void Runtime::dispatch() {
+  if (is_dispatched_) events_.drain();
+  try {
+    run_callbacks();
+  } catch (const std::bad_alloc&) {
+    if (is_dispatched_) events_.signal();  // they are still due
+    throw;
+  }
+}
+
+void Runtime::goodbye() {
+  for (const auto& link : links()) link->goodbye();
+}
+
+memory::Heap* HeapResolver::find(const types::Url& url) {
+  const std::shared_ptr<Segment> segment = runtime_.find_segment(url);
+  if (segment == nullptr) return nullptr;
+  std::shared_ptr<memory::Heap> heap = segment->heap();
+  if (heap == nullptr) return nullptr;
+  kept_.push_back(std::move(heap));
+  return kept_.back().get();
+}
+
+swizzle::StubReason HeapResolver::why_missing(const types::Url& url) {
+  const auto known = reasons_.find(url.text());
+  return known == reasons_.end() ? swizzle::StubReason::not_mapped : known->second;
+}
+
+void HeapResolver::asked(const types::Url& url, const Result& result) {
+  using protocol::error_code;
+  using swizzle::StubReason;
+  StubReason reason = StubReason::not_mapped;
+  switch (result.code) {
+    case error_code::OK:
+      reason = StubReason::no_block;
+      break;
+    case error_code::UNREACHABLE:
+    case error_code::TIMED_OUT:
+    case error_code::STOPPING:
+      reason = StubReason::unreachable;
+      break;
+    case error_code::NO_SEGMENT:
+    case error_code::REMOVED:
+    case error_code::DENIED:
+      reason = StubReason::no_segment;
+      break;
+    case error_code::NO_MEMORY:
+      reason = StubReason::no_address_space;
+      break;
+    default:
+      break;
+  }
+  reasons_[url.text()] = reason;
+}
+
+}  // namespace iw::client

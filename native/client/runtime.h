@@ -1,0 +1,142 @@
+// What the process has once: its segments by URL, its links by server, and the library's thread,
+// which reads what nobody waits for and renews leases. Callbacks run, holding no lock, on a thread
+// of their own, made when the program first asks for them: they may take as long as they like.
+// Reconnecting for those who listen [CONN-1] has a thread, too, made at the first lost connection.
+//
+// Segments and links are kept while somebody needs them; handles are kept for ever (handle.h).
+// Whoever works with a segment shares it, or is inside a call on its handle; the maps' own share is
+// dropped only when no other is left, and shares are taken from the maps under mutex_ only. That
+// mutex is taken with a copy's mutex held, and so never held while a segment's is waited for.
+//
+// Never destroyed once it has begun: threads may use it until the process ends. A forked child
+// makes a new one.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/handle.h"
+#include "client/link.h"
+#include "client/segment.h"
+#include "platform/socket.h"
+#include "session/reconnection.h"
+#include "swizzle/swizzler.h"
+
+namespace iw::client {
+
+class Runtime {
+ public:
+  // Begins it, if need be. NO_MEMORY: a descriptor or a thread is missing; nothing is left of the
+  // attempt, and the next call makes another.
+  static Result get(Runtime*& out);
+
+  // Opens the segment for the program. The token counts when the server's link is made.
+  Result open(const types::Url& url, const std::string& token, const OpenWish& wish,
+              IW_segment*& out);
+  // After a close, outside of the call on the handle.
+  void closed(IW_segment& handle) noexcept;
+  // Where the MIP leads; its segment is opened for pointers.
+  Result place_of(const types::Mip& mip, const std::string& token, void*& out);
+  // Null: never heard of, lost, or forgotten.
+  std::shared_ptr<Segment> find_segment(const types::Url& url);
+
+  // Makes blocks of another segment known, if that is possible by then; for pointers.
+  Result describe(const types::Url& url, std::vector<std::uint64_t> serials,
+                  std::int64_t deadline_ns);
+
+  // The library's thread has something new to do.
+  void wake() const { wake_.signal(); }
+
+  // There is a thread for callbacks, or the program runs them itself. NO_MEMORY otherwise.
+  Result prepare_callbacks();
+  // From now on the program runs them.
+  Result event_fd(int& out);
+  void dispatch();
+  void goodbye();
+
+ private:
+  struct Server {
+    std::shared_ptr<Link> link;
+    std::size_t segments = 0;  // that have the link
+  };
+  using Need = Segment::Need;
+  // When the library's thread has to look again, and when callbacks are due.
+  struct Due {
+    std::int64_t timers_ns;
+    std::int64_t change_ns;
+  };
+  // Taken out under the mutex, to end without it.
+  struct Forgotten {
+    std::shared_ptr<Segment> segment;
+    std::shared_ptr<Link> link;
+  };
+
+  Runtime() = default;
+  Result begin();
+  void serve();
+  void serve_once();
+  Due run_timers(std::int64_t now_ns);
+  void tell_of_changes();
+  void run_callbacks();
+  void serve_callbacks();
+  std::int64_t keep_connected(std::int64_t now_ns);
+  Result prepare_connections();
+  void serve_connections();
+  std::int64_t reconnect(std::map<std::string, session::Reconnection>& paces);
+  void wait_and_read(std::int64_t deadline_ns);
+  std::vector<std::shared_ptr<Segment>> segments();
+  std::vector<std::shared_ptr<Link>> links();
+  // Made at the first call for a URL; not yet opened.
+  std::shared_ptr<Segment> segment_for(const types::Url& url, const std::string& token);
+  Server& server_for(const types::Url& url, const std::string& token);
+  IW_segment& handle_for(Segment& segment);
+  void done_with(std::shared_ptr<Segment> segment) noexcept;
+  Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept;
+  std::int64_t forget_unused(std::int64_t now_ns);
+
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Segment>> segments_;
+  std::vector<std::shared_ptr<Segment>> lost_;  // of which some handles may still be open
+  std::map<std::string, Server> servers_;
+  using Handles = std::map<std::string_view, std::unique_ptr<IW_segment>>;
+  Handles handles_;  // by their own names
+  std::multimap<std::string_view, std::unique_ptr<IW_segment>> lost_handles_;
+  std::atomic<bool> has_unused_{false};  // a segment to forget, that was still looked at
+
+  platform::WakeUp wake_;
+  platform::WakeUp events_;                 // readable when dispatch() has something to do
+  std::atomic<bool> is_dispatched_{false};  // callbacks run in dispatch(); events_ is made
+  std::mutex callbacks_mutex_;              // of the three that follow
+  std::condition_variable callbacks_;
+  bool are_callbacks_due_ = false;
+  bool has_callback_thread_ = false;
+  std::mutex connections_mutex_;  // of the three that follow
+  std::condition_variable connections_;
+  bool is_connecting_wanted_ = false;
+  bool has_connection_thread_ = false;  // the library's thread makes it
+  bool has_reported_shortage_ = false;  // the library's thread's
+};
+
+// The heaps of this process, for one translation: they stay while it lives.
+class HeapResolver final : public swizzle::Resolver {
+ public:
+  explicit HeapResolver(Runtime& runtime) : runtime_(runtime) {}
+  memory::Heap* find(const types::Url& url) override;
+  swizzle::StubReason why_missing(const types::Url& url) override;
+  // Blocks of the segment were asked for, with this result.
+  void asked(const types::Url& url, const Result& result);
+
+ private:
+  Runtime& runtime_;
+  std::vector<std::shared_ptr<memory::Heap>> kept_;
+  std::map<std::string, swizzle::StubReason> reasons_;
+};
+
+}  // namespace iw::client

@@ -1,0 +1,332 @@
+// One segment of this process: its copy, its locks among the process's threads, and its
+// conversation with the server. Runtime makes one for a URL and forgets it when nobody has it open
+// and nothing can come for it any more; the URL's handle stays (handle.h).
+//
+// The lock among threads (spec/coherence.md, PROC-*): `readers_` threads are inside, or one is
+// exclusive (the writer, or a thread that applies an update); who waits to be exclusive holds back
+// newcomers. Everything is guarded by mutex_, which is held for moments only: never while talking
+// to the server, never while bytes are translated. The copy itself belongs to whoever is inside.
+//
+//   segment.cc           the lock among threads, requests
+//   segment_opening.cc   opening, closing, lost connections, loss of the segment
+//   segment_reader.cc    reader locks, asking, applying
+//   segment_writer.cc    the writer lock, release, abort
+//   segment_messages.cc  what the server says; renewals, credit, subscriptions
+//   segment_blocks.cc    allocation, MIPs
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/handle.h"
+#include "client/holds.h"
+#include "client/link.h"
+#include "client/waiting.h"
+#include "coherence/freshness.h"
+#include "copy/copy.h"
+#include "interweave.h"
+#include "platform/clock.h"
+#include "session/copy_state.h"
+#include "session/opening.h"
+#include "session/subscription.h"
+#include "session/writer_grant.h"
+#include "types/mip.h"
+
+namespace iw::client {
+
+using copy::CollectedDiff;
+using copy::Copy;
+using copy::Stray;
+
+class Runtime;
+
+struct OpenWish {
+  bool create = true;
+  bool read_only = false;
+  protocol::durability durable = protocol::durability::SYNCED;
+  std::uint64_t quota_bytes = 0;
+  double timeout_s = 30;
+};
+
+// How long an acquire may wait for others, and whether it must ask.
+struct Wish {
+  std::int64_t deadline_ns = 0;
+  bool may_wait = true;  // for other holders of the lock
+  bool fresh = false;
+};
+
+// Memory that stays readable. The heap outlives its segment's closing for it.
+struct Pin {
+  std::shared_ptr<memory::Heap> heap;
+  memory::Subsegment* subsegment = nullptr;
+};
+
+class Segment : public Listener {
+ public:
+  Segment(Runtime& runtime, types::Url url, Link& link);
+
+  [[nodiscard]] const types::Url& url() const { return url_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // ---- opening ----
+  Result open(const OpenWish& wish);
+  // For pointers and MIPs that lead here: opened without being asked for, never closed.
+  Result open_for_pointers(std::int64_t deadline_ns);
+  Result close();
+  // Its server came back without it: this segment is of no use any more, and another takes its
+  // place.
+  [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
+  // NOT_OPEN, FORKED or nothing.
+  [[nodiscard]] Result check_usable() const;
+  // None: nobody has it open, pointers do not lead here, and the server has been told so. Unknown:
+  // it is just being closed, or another thread looks at it, which is not waited for.
+  enum class Need : std::uint8_t { none, some, unknown };
+  [[nodiscard]] Need need() const;
+  // What the program has of it, for its callbacks; null: nothing.
+  void set_handle(IW_segment* handle) { handle_ = handle; }
+  [[nodiscard]] IW_segment* handle() const { return handle_; }
+  // `seconds` from now; a negative number: the segment's own timeout; 0: no waiting for others.
+  [[nodiscard]] Wish wish_for(double seconds, bool fresh = false) const;
+
+  // ---- locks ----
+  Result acquire_reader(const Wish& wish);
+  Result release_reader();
+  Result acquire_writer(const Wish& wish);
+  Result release_writer();
+  Result abort_writer();
+  Result refresh();
+  void thread_ended(const Hold& hold) noexcept;
+
+  // ---- coherence ----
+  void set_bound(const coherence::Bound& bound);
+  void set_recent_fn(IW_recent_fn function, void* arg);
+  void set_change_fn(IW_change_fn function, void* arg);
+  void set_connection_fn(IW_connection_fn function, void* arg);
+  Result staleness(double& seconds);
+  std::uint64_t version();
+  void fill_stats(IW_stats_t& out);
+
+  // ---- blocks ----
+  Result allocate(IW_type_t type, std::size_t count, const char* name, void*& out);
+  Result free_block(void* block);
+  Result assign(void* field, const void* source, std::size_t count);
+  Result next_block(const void* after, void*& out);
+  Result describe_block(const void* place, IW_block_t& out);
+  Result pin(const void* place, Pin& out);
+  // Where the place is; its space is reserved, if need be by asking the server.
+  Result place_of(const types::Mip& mip, void*& out);
+  // Makes blocks known here; those that do not exist stay unknown.
+  Result describe(std::vector<std::uint64_t> serials, std::vector<std::string> names,
+                  std::int64_t deadline_ns);
+  // Kept alive; null: nothing is known of the segment.
+  [[nodiscard]] std::shared_ptr<memory::Heap> heap();
+
+  // ---- the library's thread ----
+  // Renewals, late grants, subscriptions. Returns when to be called again.
+  std::int64_t run_timers(std::int64_t now_ns);
+  // Calls the callback if it is due, on this thread.
+  void call_due_change(std::int64_t now_ns);
+  [[nodiscard]] std::int64_t change_due_ns();
+
+  // ---- the thread that reconnects ----
+  // Somebody listens, and it is open on no connection [CONN-1].
+  [[nodiscard]] bool wants_connection();
+  Result reconnect(std::int64_t deadline_ns);
+  [[nodiscard]] const Link& link() const { return link_; }
+
+  void absorb(session::Incoming& incoming, bool is_late) override;
+  void connection_lost(session::ConnectionNumber gone) noexcept override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  // A joint, with the mutex, which `step` may give up: NO_MEMORY if memory ended in it. What is
+  // done before and behind the steps throws nothing.
+  template <typename Step>
+  static Result joint(Lock& lock, Step&& step) {
+    Result result = types::or_no_memory(step);
+    if (!lock.owns_lock()) lock.lock();
+    return result;
+  }
+  // A request's body, once the segment's number on the connection is known.
+  using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
+
+  enum class Purpose { open, pointers, use };
+  struct Caller {
+    Purpose purpose = Purpose::use;
+    OpenWish wish;
+  };
+
+  // segment_opening.cc
+  // A connection on which it is open: for whoever has it open.
+  Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
+  Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
+               std::shared_ptr<Live>& out);
+  Result open_on(const std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns);
+  [[nodiscard]] bool is_first_to_say_how(const Caller& caller) const;
+  void adopt(const OpenWish& wish);
+  Result take_part(Lock& lock, const Caller& caller);
+  Result make_copy();
+  Result open_on_server(Lock& lock, const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  void opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
+                 std::int64_t sent_ns);
+  void opened_unwanted(session::ConnectionNumber on, std::uint32_t number);
+  void look_for_lost_connection();
+  void leave_connection(session::ConnectionNumber gone);
+  [[nodiscard]] bool has_content() const;
+  [[nodiscard]] bool lacks_content(const protocol::version_stamp& newest) const;
+  [[nodiscard]] Result lost() const;
+  void vanish(std::string why);
+  void give_up_lost(Lock& lock, std::string why);
+  static Result why_not_closed(const Result& alone);
+  void give_up_holds(Lock& lock);
+  void drop_copy(Lock& lock);
+  void tell_closed(Lock& lock);
+
+  // segment.cc
+  // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
+  Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying);
+  // Throws nothing.
+  Result post(message_type type, const Body& body);
+  bool wait(Lock& lock, const Wish& wish);
+  Result enter_exclusive(Lock& lock, const Wish& wish);
+  void leave_exclusive();
+  void show_access(track::Access access);
+
+  // segment_reader.cc
+  [[nodiscard]] coherence::Knowledge knowledge() const;
+  bool is_recent(const coherence::Knowledge& known, std::int64_t began_ns, std::int64_t now_ns);
+  Result acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns);
+  Result update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict);
+  Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
+  Result apply_staged(Lock& lock, std::int64_t deadline_ns);
+  Result apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
+               bool& damaged);
+  void tell_credit(Lock& lock);
+  void enter_reader(Lock& lock, bool is_strict);
+  void strict_unused();
+  void give_back_strict(Lock& lock);
+  void look_for_strays(Lock& lock);
+  void undo_strays();
+  void report_stray(const Stray& stray) const;
+  [[nodiscard]] bool may_heal(std::int64_t now_ns) const;
+  void heal_stubs(Lock& lock);
+
+  // segment_writer.cc
+  Result ask_for_writer(const Wish& wish);
+  Result give_back_late(Lock& lock);
+  Result begin_writing(Lock& lock, const Wish& wish);
+  Result become_newest(Lock& lock, const Wish& wish);
+  Result collect_release(CollectedDiff& diff);
+  Result keep_lock(Result why);
+  Result send_release(const CollectedDiff& diff, bool& is_settled);
+  Result try_release(std::span<const platform::Slice> slices, std::int64_t deadline_ns,
+                     bool& is_settled);
+  static bool is_outcome(protocol::error_code code);
+  [[nodiscard]] Result release_unanswered(Result why) const;
+  Result resolve_release(std::int64_t deadline_ns);
+  Result ask_for_serials();
+  Result release_without_memory(Result why);
+  Result release_unknown(Result why);
+  void forget_copy();
+  Result release_answered(Result answer, CollectedDiff& diff);
+  Result roll_back(Result why);
+  void leave_writing();
+  Result abort_on_server(std::uint64_t fence);
+
+  // segment_messages.cc
+  void absorb_answer(session::Incoming& incoming, bool is_late);
+  void absorb_notification(session::Incoming& incoming);
+  void take_notification(session::Incoming& incoming);
+  void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated);
+  void absorb_grant(session::Incoming& incoming, bool is_late);
+  void absorb_push(session::Incoming& incoming);
+  void absorb_late_opening(const session::Incoming& incoming);
+  void count_received(const session::Incoming& incoming);
+  void note_change();
+  void watch_time();
+  [[nodiscard]] IW_connection_t connection_state() const;
+  [[nodiscard]] bool is_connection_news() const;
+  template <typename Callback>
+  void call(Lock& lock, const Callback& callback);
+  void bound_changed(Lock& lock);
+  void wait_for_callback(Lock& lock);
+  [[nodiscard]] session::Watch wanted_watch() const;
+  [[nodiscard]] bool lacks_subscription() const;
+  [[nodiscard]] bool is_subscription_unwanted() const;
+  void follow_bound(Lock& lock);
+  void subscribe(Lock& lock);
+  void unsubscribe(Lock& lock);
+  void renew_grant(Lock& lock);
+  [[nodiscard]] bool has_unsaid() const;
+
+  Runtime& runtime_;
+  std::atomic<IW_segment*> handle_{nullptr};
+  const types::Url url_;
+  const std::string name_;  // url_ as text
+  Link& link_;
+  const unsigned fork_count_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // of what follows, down to writer_slot_
+  std::uint32_t readers_ = 0;
+  std::uint32_t strict_readers_ = 0;
+  bool exclusive_ = false;
+  std::uint32_t waiting_exclusive_ = 0;
+  bool asking_ = false;          // one thread asks the server at a time
+  bool writer_slot_ = false;     // one thread has or wants the writer lock
+  bool is_giving_back_ = false;  // the library's thread gives a late grant back; the slot is free
+
+  std::atomic<bool> is_usable_{false};
+  std::atomic<bool> is_lost_{false};  // as life_ says
+  session::Opening life_;
+  std::string lost_why_;
+  bool is_opened_late_ = false;  // the library's thread says CLOSE_SEGMENT
+  std::uint64_t opening_ = 0;    // counts first openings
+  OpenWish wish_;
+  std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says, for who has no mutex
+  bool is_removed_ = false;
+  std::shared_ptr<Live> live_;     // the connection on which it is open, perhaps lost
+  std::uint32_t number_ = 0;       // on that connection
+  std::uint64_t quota_bytes_ = 0;  // as the server said when it was opened
+
+  std::shared_ptr<Copy> copy_;
+  session::CopyState state_;
+  session::WriterGrant grant_;
+  protocol::writer_acquired granted_;
+  std::uint32_t serials_asked_ = 0;     // the last range's, in this section
+  std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
+  bool release_was_sent_ = false;       // whole, on some connection
+  protocol::session_id release_session_{};
+  std::uint64_t late_fence_ = 0;    // of a grant that nobody waited for; see segment_writer.cc
+  bool has_unused_strict_ = false;  // the server keeps a Strict reader's lock that nobody took
+  bool asked_strict_ = false;       // an answer that nobody waits for may bring one
+
+  coherence::Bound bound_;
+  IW_recent_fn recent_fn_ = nullptr;
+  void* recent_arg_ = nullptr;
+  session::Subscription subscription_;
+
+  IW_change_fn change_fn_ = nullptr;
+  void* change_arg_ = nullptr;
+  std::int64_t change_due_ns_ = platform::never_ns;
+  IW_connection_fn connection_fn_ = nullptr;
+  void* connection_arg_ = nullptr;
+  IW_connection_t connection_told_ = IW_CONNECTED;
+  protocol::version_stamp called_for_;  // the newest version that change_fn_ was called for
+  std::thread::id calling_;             // a callback runs there now
+
+  std::int64_t strays_due_ns_ = 0;  // when an acquire looks for them again
+  bool has_unreachable_ = false;    // as the copy says
+  std::int64_t heal_due_ns_ = 0;    // when an acquire asks for what is unreachable again
+
+  IW_stats_t stats_{};
+};
+
+}  // namespace iw::client

@@ -1,0 +1,400 @@
+// Reader locks: is the copy recent enough, asking, applying what has come.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "client/log.h"
+#include "client/runtime.h"
+#include "client/segment.h"
+#include "client/waiting.h"
+#include "session/frame_writer.h"
+
+namespace iw::client {
+
+using coherence::Model;
+using platform::now_ns;
+using protocol::error_code;
+
+namespace {
+
+// Pushed bytes are credited back when this many have been used: one message for many diffs.
+constexpr std::uint64_t least_credit_bytes = 1 << 20;
+// Between two looks for stray stores.
+constexpr std::int64_t least_stray_pause_ns = 100'000;
+// Between two attempts to reach the targets of stubs, and how long one may take.
+constexpr std::int64_t least_heal_pause_ns = 10'000'000;
+constexpr std::int64_t heal_patience_ns = 1'000'000'000;
+
+std::string hexadecimal(const void* address) {
+  std::array<char, 2 + 2 * sizeof address + 1> text;
+  std::snprintf(text.data(), text.size(), "%p", address);
+  return text.data();
+}
+
+}  // namespace
+
+coherence::Knowledge Segment::knowledge() const {
+  return live_ == nullptr ? state_.knowledge(coherence::never_ns, 0)
+                          : state_.knowledge(live_->heard_ns(), live_->heartbeat_ns());
+}
+
+bool Segment::is_recent(const coherence::Knowledge& known, std::int64_t began_ns,
+                        std::int64_t now_ns) {
+  if (recent_fn_ != nullptr) {
+    if (!known.has_copy) return false;
+    const std::int64_t confirmed = coherence::confirmed_ns(known);
+    IW_copy_state state{};
+    state.size = sizeof state;
+    state.version = known.copy.number;
+    state.newest_known = known.newest.number;
+    state.seconds_confirmed =
+        confirmed == coherence::never_ns ? 1e300 : static_cast<double>(now_ns - confirmed) / 1e9;
+    state.subscribed = known.promised && known.promise.model == Model::FULL ? 1 : 0;
+    return recent_fn_(&state, recent_arg_) != 0;
+  }
+  return coherence::is_recent(bound_, known, began_ns, now_ns);
+}
+
+Result Segment::acquire_reader(const Wish& wish) {
+  if (Hold* const hold = find_hold(this); hold != nullptr) {
+    ++hold->reads;  // nested [PROC-3], or the writer's own [PROC-4]
+    return {};
+  }
+  prepare_hold();
+  const std::int64_t began_ns = now_ns();
+  Lock lock(mutex_);
+  if (life_.is_lost()) return lost();
+  const bool is_free =
+      !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_ && !may_heal(began_ns);
+  if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
+    ++stats_.local_reader_locks;
+    enter_reader(lock, false);
+    return {};
+  }
+  return acquire_reader_slowly(lock, wish, began_ns);
+}
+
+// With the mutex held and a hold prepared; nobody is exclusive. `is_strict`: the server keeps a
+// lock for it, whatever the model is by now.
+void Segment::enter_reader(Lock&, bool is_strict) {
+  if (readers_++ == 0) show_access(track::Access::read);
+  if (is_strict) ++strict_readers_;
+  ++stats_.reader_locks;
+  state_.adaptation.acquired();
+  add_hold({this, 1, 0, is_strict, opening_});
+  if (change_fn_ != nullptr) watch_time();
+}
+
+Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns) {
+  bool is_updated = false;
+  bool is_strict = false;
+  bool has_healed = false;
+  while (true) {
+    if (exclusive_ || waiting_exclusive_ > 0 || asking_) {
+      if (wait(lock, wish)) continue;
+      if (is_strict) strict_unused();
+      return {error_code::TIMED_OUT,
+              "another thread of this process did not finish writing or updating the segment "
+              "before the deadline"};
+    }
+    if (life_.is_lost()) {
+      if (is_strict) strict_unused();
+      return lost();
+    }
+    if (now_ns() >= strays_due_ns_ && readers_ == 0) {
+      look_for_strays(lock);
+      continue;
+    }
+    const bool heals = may_heal(now_ns()) || (has_unreachable_ && wish.fresh && !has_healed);
+    if (heals && readers_ == 0) {
+      has_healed = true;
+      exclusive_ = true;
+      heal_stubs(lock);
+      leave_exclusive();
+      continue;
+    }
+    const bool must_ask = wish.fresh && !is_updated;
+    if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
+    asking_ = true;
+    const Result updated = joint(lock, [&] { return update(lock, wish, began_ns, is_strict); });
+    asking_ = false;
+    changed_.notify_all();
+    if (!updated) {
+      if (is_strict) strict_unused();
+      return updated;
+    }
+    is_updated = true;
+    // A writer of this process that came in meanwhile has a newer version.
+    if (!exclusive_) break;
+  }
+  if (life_.is_lost()) return lost();
+  if (copy_ == nullptr) {
+    return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
+  }
+  if (!is_updated) ++stats_.local_reader_locks;
+  enter_reader(lock, is_strict);
+  return {};
+}
+
+// By the one thread that asks. What the server has sent by itself may be enough.
+Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict) {
+  const bool is_staged_enough = !wish.fresh && state_.has_staged() &&
+                                is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
+  if (!is_staged_enough) {
+    const coherence::Bound bound = recent_fn_ == nullptr ? bound_ : coherence::Bound{};
+    if (bound.model == Model::STRICT) is_strict = asked_strict_ = true;
+    if (Result asked = ask(lock, wish, bound, wish.fresh); !asked) return asked;
+    if (lacks_subscription()) subscribe(lock);
+  }
+  if (!state_.has_staged()) return {};
+  if (Result alone = enter_exclusive(lock, wish); !alone) return alone;
+  Result applied = joint(lock, [&] { return apply_staged(lock, wish.deadline_ns); });
+  leave_exclusive();
+  return applied;
+}
+
+// One question and its answer; absorb() has taken in what the answer says.
+Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh) {
+  if (recent_fn_ != nullptr) {
+    bound = {};
+    fresh = true;
+  }
+  while (true) {
+    protocol::acquire_reader wanted;
+    wanted.have = state_.reach();
+    wanted.model = bound.model;
+    wanted.x = bound.x;
+    wanted.fresh = fresh;
+    wanted.deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
+    lock.unlock();
+    Request request;
+    request.type = message_type::ACQUIRE_READER;
+    request.waits_for_others = wanted.model == Model::STRICT;
+    Result answered = converse(
+        request,
+        [&wanted](std::uint32_t number) {
+          wanted.segment = number;
+          return session::encoded(wanted);
+        },
+        wish.deadline_ns, wish.may_wait);
+    protocol::reader_acquired acquired;
+    if (answered) {
+      answered = session::decode_answer(request.answer, message_type::READER_ACQUIRED, acquired);
+    }
+    lock.lock();
+    if (!answered) return answered;
+    state_.adaptation.asked(!acquired.updated);
+    const protocol::version_stamp reached = state_.reach();
+    const bool has_it =
+        reached == acquired.now ||
+        (reached.incarnation == acquired.now.incarnation && reached.number > acquired.now.number);
+    // A diff that fits nothing: another thread's answer came between. Ask from where we are now.
+    if (!acquired.updated || has_it || exclusive_) return {};
+  }
+}
+
+// By the thread that is exclusive, with the mutex, which is given up meanwhile.
+Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
+  lock.unlock();
+  undo_strays();
+  lock.lock();
+  Result result;
+  while (result.ok()) {
+    std::optional<session::StagedDiff> diff = state_.take_staged();
+    if (!diff) break;
+    // [LOST-2]
+    const bool must_hold_blocks =
+        has_content() && diff->now.incarnation != state_.have().incarnation;
+    lock.unlock();
+    bool damaged = false;
+    result =
+        types::or_no_memory([&] { return apply(*diff, must_hold_blocks, deadline_ns, damaged); });
+    lock.lock();
+    if (result.ok()) {
+      state_.applied(*diff);
+      continue;
+    }
+    if (damaged) {
+      state_.forget();
+    } else {
+      state_.dropped(*diff);
+      state_.drop_staged();
+    }
+    if (result.code == error_code::SEGMENT_LOST) {
+      give_up_lost(lock, std::move(result.text));
+      return lost();
+    }
+  }
+  has_unreachable_ = copy_->has_unreachable();
+  if (result.ok() && may_heal(now_ns())) heal_stubs(lock);
+  tell_credit(lock);
+  return result;
+}
+
+// Without the mutex. `damaged` is right also if it throws.
+Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
+                      bool& damaged) {
+  HeapResolver resolver(runtime_);
+  const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+    resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
+  };
+  return copy_->apply(diff.bytes.bytes(), must_hold_blocks, describe, resolver, damaged);
+}
+
+// [NOT-4]
+void Segment::tell_credit(Lock& lock) {
+  const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
+  if (credit_bytes == 0 || live_ == nullptr) return;
+  const protocol::credit credit{number_, credit_bytes};
+  const std::shared_ptr<Live> live = live_;
+  lock.unlock();
+  const Result told = types::or_no_memory(
+      [&] { return link_.tell(live, message_type::CREDIT, session::encoded(credit)); });
+  lock.lock();
+  const bool is_kept = told.code == error_code::NO_MEMORY && live == live_ && !live->is_lost();
+  if (is_kept) state_.keep_credit(credit_bytes);
+}
+
+// At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.
+void Segment::look_for_strays(Lock& lock) {
+  exclusive_ = true;
+  lock.unlock();
+  const std::int64_t began_ns = now_ns();
+  undo_strays();
+  const std::int64_t ended_ns = now_ns();
+  lock.lock();
+  strays_due_ns_ = ended_ns + std::max(least_stray_pause_ns, 100 * (ended_ns - began_ns));
+  leave_exclusive();
+}
+
+// [STUB-1]
+bool Segment::may_heal(std::int64_t now_ns) const {
+  return has_unreachable_ && now_ns >= heal_due_ns_;
+}
+
+// By the thread that is exclusive, with the mutex, which is given up meanwhile. What cannot be
+// healed is tried again, so often that it costs at most a hundredth of the time.
+void Segment::heal_stubs(Lock& lock) {
+  lock.unlock();
+  const std::int64_t began_ns = now_ns();
+  const Result healed = types::or_no_memory([&] {
+    HeapResolver resolver(runtime_);
+    const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+      resolver.asked(url, runtime_.describe(url, std::move(serials), began_ns + heal_patience_ns));
+    };
+    return copy_->heal(describe, resolver);
+  });
+  if (!healed) {
+    say_if_possible([&] { report(healed.code, name_ + ": pointers stay stubs: " + healed.text); });
+  }
+  const std::int64_t ended_ns = now_ns();
+  lock.lock();
+  has_unreachable_ = copy_->has_unreachable();
+  heal_due_ns_ = ended_ns + std::max(least_heal_pause_ns, 100 * (ended_ns - began_ns));
+}
+
+// By the thread that is exclusive, without the mutex [COPY-1].
+void Segment::undo_strays() {
+  if (copy_ == nullptr || copy_->heap().is_read_only()) return;
+  std::vector<Stray> strays;
+  std::uint64_t pages = 0;
+  const Result undone = copy_->undo_strays(strays, pages);
+  say_if_possible([&] {
+    if (!undone) report(undone.code, name_ + ": looking for stray stores failed: " + undone.text);
+    for (const Stray& stray : strays) report_stray(stray);
+  });
+  const Lock lock(mutex_);
+  stats_.stray_writes += pages;
+}
+
+void Segment::report_stray(const Stray& stray) const {
+  const std::string block = stray.block_name.empty() ? "block " + std::to_string(stray.serial)
+                                                     : "block " + std::to_string(stray.serial) +
+                                                           " (" + stray.block_name + ")";
+  report(error_code::STRAY_WRITE, name_ + ": a store outside the writer lock, in " + block +
+                                      ", page of address " + hexadecimal(stray.address) +
+                                      ", was undone; take the writer lock before storing");
+}
+
+Result Segment::release_reader() {
+  Hold* const hold = find_hold(this);
+  if (hold == nullptr || hold->reads == 0) {
+    return {error_code::NO_LOCK, "this thread holds no reader lock of the segment"};
+  }
+  if (--hold->reads > 0 || hold->writes > 0) return {};
+  const bool is_strict = hold->is_strict;
+  drop_hold(this);
+  Lock lock(mutex_);
+  if (--readers_ == 0) {
+    show_access(track::Access::none);
+    if (waiting_exclusive_ > 0) changed_.notify_all();
+  }
+  if (is_strict && --strict_readers_ == 0) {
+    has_unused_strict_ = true;
+    give_back_strict(lock);
+    if (has_unused_strict_) runtime_.wake();
+  }
+  return {};
+}
+
+// The library's thread gives it back, unless a reader takes it first.
+void Segment::strict_unused() {
+  has_unused_strict_ = true;
+  runtime_.wake();
+}
+
+// The server keeps one Strict reader's lock for the whole process. It is given back when no thread
+// reads and none asks for it: one that asks takes it over, or the library's thread looks again.
+void Segment::give_back_strict(Lock& lock) {
+  if (!has_unused_strict_ || asking_) return;
+  has_unused_strict_ = false;
+  if (strict_readers_ > 0) return;
+  asking_ = true;
+  lock.unlock();
+  const Result posted = post(message_type::RELEASE_READER, [](std::uint32_t number) {
+    return session::encoded(protocol::release_reader{number});
+  });
+  lock.lock();
+  asking_ = false;
+  // For lack of memory it is given back later, by the library's thread.
+  if (posted.code == error_code::NO_MEMORY) has_unused_strict_ = true;
+  changed_.notify_all();
+}
+
+Result Segment::refresh() {
+  if (find_hold(this) != nullptr) return {};
+  Wish wish = wish_for(-1, true);
+  if (Result acquired = acquire_reader(wish); !acquired) return acquired;
+  return release_reader();
+}
+
+Result Segment::staleness(double& seconds) {
+  const Lock lock(mutex_);
+  const std::int64_t confirmed = coherence::confirmed_ns(knowledge());
+  seconds = !state_.has_copy() || confirmed == coherence::never_ns
+                ? -1
+                : std::max(0.0, static_cast<double>(now_ns() - confirmed) / 1e9);
+  return {};
+}
+
+std::uint64_t Segment::version() {
+  const Lock lock(mutex_);
+  return state_.have().number;
+}
+
+void Segment::set_bound(const coherence::Bound& bound) {
+  Lock lock(mutex_);
+  bound_ = bound;
+  recent_fn_ = nullptr;
+  bound_changed(lock);
+}
+
+void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
+  Lock lock(mutex_);
+  bound_ = {};
+  recent_fn_ = function;
+  recent_arg_ = arg;
+  bound_changed(lock);
+}
+
+}  // namespace iw::client
