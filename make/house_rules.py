@@ -1,74 +1,17 @@
-"""Checks the rules of the house that no compiler checks: who may include whom, where the operating
-system may be tested, how long files, lines and functions may be, which folder names are drawers, and
-that a test cites every rule of the specification.
+"""Checks the rules of the house that no compiler checks (CONTRIBUTING.md): who may know whom, where
+time is read, how long files, lines and functions may be, names of folders, words, commits, and that
+a test cites every rule of the specification.
 
 Run from the repository's root; prints every breach and ends with status 1 if there is one.
+Wide lines and phrases that the tree had when the rule came are counted in make/house/allowed.txt:
+more of them in a file is a breach. `--record` writes the counts anew when they have shrunk.
 """
 
 import pathlib
-import re
 import subprocess
 import sys
 
-# room -> rooms it may include (ARCHITECTURE.md, "Who may know whom"); a room may include itself.
-NATIVE_EDGES = {
-    "platform": set(),
-    "track": {"platform"},
-    "runs": {"platform"},
-    "protocol": set(),
-    "types": {"platform", "protocol"},
-    "memory": {"platform", "track", "runs", "types"},
-    "swizzle": {"platform", "track", "runs", "types", "memory"},
-    "diff": {"platform", "track", "runs", "types", "memory", "swizzle", "protocol"},
-    "coherence": {"protocol"},
-    "session": {"platform", "types", "coherence", "protocol"},
-    "copy": {"platform", "track", "runs", "types", "memory", "swizzle", "diff", "protocol"},
-    "client": {"platform", "track", "types", "memory", "swizzle", "diff", "coherence", "session",
-               "copy", "protocol"},
-    "abi": {"platform", "types", "memory", "swizzle", "client"},
-}
-CLUSTER_EDGES = {
-    "fabric": set(),
-    "am": {"fabric"},
-    "containers": {"fabric", "am"},
-    "ddss": {"fabric"},
-}
-SERVER_EDGES = {
-    "lock": set(),
-    "coherence": set(),
-    "session": {"lock", "coherence"},
-    "net": {"session", "lock", "coherence"},
-    "client": set(),
-}
-WEB_EDGES = {
-    "wire": set(),
-    "types": {"wire"},
-    "coherence": {"wire"},
-    "diff": {"wire", "types"},
-    "swizzle": {"wire", "types", "diff"},
-    "session": {"wire", "coherence"},
-    "client": {"wire", "types", "coherence", "diff", "swizzle", "session"},
-}
-SOURCES = {".cc", ".h", ".hpp", ".c", ".rs", ".py", ".ts"}
-DRAWERS = {"util", "utils", "common", "misc", "manager", "helpers"}
-LINE_COLUMNS_MAX = 120
-FILE_LINES_MAX = 800
-# Preprocessor tests of the system or the processor, and headers of one system.
-SYSTEM_TEST = re.compile(
-    r"^\s*#\s*(?:el)?if.*\b(__linux__|_WIN32|__APPLE__|__x86_64__|__i386__|__aarch64__|__BYTE_ORDER__|"
-    r"__BIG_ENDIAN__|__LITTLE_ENDIAN__)\b")
-SYSTEM_HEADER = re.compile(r"^\s*#\s*include\s*<(sys/|linux/|unistd\.h|poll\.h|netdb\.h|arpa/|netinet/|signal\.h|"
-                           r"pthread\.h|windows\.h|immintrin\.h)")
-TRANSPORT_HEADER = re.compile(r"^\s*#\s*include\s*<(uc[pstm]|pmix)")
-INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
-TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
-CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
-
-breaches = []
-
-
-def breach(path, line_number, text):
-    breaches.append(f"{path}:{line_number}: {text}")
+from house import allowance, citations, commits, edges, shape, words
 
 
 def tracked_files():
@@ -77,123 +20,67 @@ def tracked_files():
     return [pathlib.Path(name) for name in listed.stdout.splitlines() if pathlib.Path(name).is_file()]
 
 
-def is_test(path):
-    return "test" in path.name or "bench" in path.name or "fixture" in path.name or "tests" in path.parts
+def is_made_by_a_program(path):
+    """Generated codecs, vectors, corpora, golden files, data, bundles: written by no person."""
+    name = path.as_posix()
+    return (".gen." in path.name or "golden" in path.parts or "corpora" in path.parts
+            or name.startswith(("spec/vectors/", "web/viewer/built/", "server/wire/src/protocol/",
+                                "web/src/wire/protocol/")))
 
 
-def check_native(path, lines):
-    room = path.parts[1]
-    if room not in NATIVE_EDGES:
-        return
-    for number, line in enumerate(lines, 1):
-        included = INCLUDE.match(line)
-        if included and not is_test(path):
-            other = included.group(1)
-            if other in NATIVE_EDGES and other != room and other not in NATIVE_EDGES[room]:
-                breach(path, number, f"room {room} may not include room {other}")
-        if room != "platform" and not is_test(path):
-            if SYSTEM_TEST.match(line):
-                breach(path, number, "only native/platform tests the system or the processor")
-            if SYSTEM_HEADER.match(line):
-                breach(path, number, "only native/platform includes a header of one system")
+def lines_of(path):
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        return []  # not a text
 
 
-def check_cluster(path, lines):
-    # cluster/<room>/...
-    room = path.parts[1]
-    if room not in CLUSTER_EDGES or is_test(path):
-        return
-    for number, line in enumerate(lines, 1):
-        included = INCLUDE.match(line)
-        other = included.group(1) if included else room
-        if other in CLUSTER_EDGES and other != room and other not in CLUSTER_EDGES[room]:
-            breach(path, number, f"room {room} may not include room {other}")
-        if room != "fabric" and TRANSPORT_HEADER.match(line):
-            breach(path, number, "only cluster/fabric includes the transport library")
+def breaches_of(path):
+    """Yields (line number, text) of what is never allowed, then the same with a rule of the list."""
+    strict = list(shape.check_name(path))
+    counted = []
+    if not is_made_by_a_program(path) and (path.suffix in shape.WIDE or path.name == "CMakeLists.txt"):
+        lines = lines_of(path)
+        strict += shape.check_file(path, lines)
+        if not edges.is_test(path):
+            strict += shape.check_functions(path, lines)
+        strict += edges.check(path, lines)
+        counted += [("columns", *breach) for breach in shape.wide_lines(path, lines)]
+        counted += [("words", *breach) for breach in words.check(path, lines)]
+    return strict, counted
 
 
-def check_server(path, lines):
-    # server/src/<room>/... or server/src/<room>.rs
-    room = path.parts[2].removesuffix(".rs")
-    if room not in SERVER_EDGES or is_test(path):
-        return
-    for number, line in enumerate(lines, 1):
-        for other in CRATE_USE.findall(line):
-            if other in SERVER_EDGES and other != room and other not in SERVER_EDGES[room]:
-                breach(path, number, f"room {room} may not use room {other}")
-
-
-def check_web(path, lines):
-    # web/src/<room>/...
-    room = path.parts[2]
-    if room not in WEB_EDGES:
-        return
-    for number, line in enumerate(lines, 1):
-        for other in TS_IMPORT.findall(line):
-            if other in WEB_EDGES and other != room and other not in WEB_EDGES[room]:
-                breach(path, number, f"room {room} may not import room {other}")
-
-
-def check_sizes(path, lines):
-    if path.suffix not in SOURCES or ".gen." in path.name:
-        return
-    if "protocol" in path.parts and path.suffix in {".rs", ".ts"}:
-        return
-    if len(lines) > FILE_LINES_MAX:
-        breach(path, len(lines), f"{len(lines)} lines; at most {FILE_LINES_MAX}: one concept a file")
-    for number, line in enumerate(lines, 1):
-        if len(line) > LINE_COLUMNS_MAX and "http" not in line and '"' not in line:
-            breach(path, number, f"{len(line)} columns; at most {LINE_COLUMNS_MAX}")
-
-
-RULE = re.compile(r"\[([A-Z]+)-([0-9]+)\]")
-
-
-def check_rules(paths):
-    """Every rule of spec/ is cited by a test, as [COH-1], coh_1_... or Coh1... ."""
-    rules = {}
-    cited = []
-    for path in paths:
-        if path.parts[0] == "spec" and path.suffix in {".md", ".x"}:
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                for rule in RULE.findall(line):
-                    rules.setdefault(rule, (path, number))
-        elif path.parts[:2] == ("spec", "vectors") or (
-                "test" in str(path) and path.suffix in {".cc", ".rs"}):
-            cited.append(path.read_text(encoding="utf-8"))
-    text = "\n".join(cited)
-    for (letters, digits), (path, number) in sorted(rules.items()):
-        names = (rf"\[{letters}-{digits}\]|\b{letters.lower()}_{digits}_|"
-                 rf"{letters.capitalize()}{digits}[A-Z]")
-        if not re.search(names, text):
-            breach(path, number, f"no test cites the rule [{letters}-{digits}]")
-
-
-def check_names(path):
-    for part in path.parts[:-1]:
-        if part in DRAWERS:
-            breach(path, 1, f"a folder named {part} says nothing about what is in it")
+def beyond_the_allowance(counted, allowed):
+    """Texts of breaches in files that have more, or less, of them than the list says."""
+    groups = {}
+    for rule, path, number, text in counted:
+        groups.setdefault((rule, path), []).append(f"{path}:{number}: {text}")
+    for key, texts in groups.items():
+        if len(texts) > allowed.get(key, 0):
+            yield from texts
+            yield f"{key[1]}: {len(texts)} breaches of '{key[0]}', {allowed.get(key, 0)} are allowed"
+    for (rule, path), count in allowed.items():
+        if len(groups.get((rule, path), [])) < count:
+            yield (f"{path}: fewer breaches of '{rule}' than {allowance.LIST} allows; "
+                   "run python3 make/house_rules.py --record and commit it")
 
 
 def main():
-    check_rules(tracked_files())
-    for path in tracked_files():
-        check_names(path)
-        if path.suffix not in SOURCES:
-            continue
-        lines = path.read_text(encoding="utf-8").splitlines()
-        check_sizes(path, lines)
-        if path.parts[0] == "native" and len(path.parts) > 2:
-            check_native(path, lines)
-        if path.parts[0] == "cluster" and len(path.parts) > 2:
-            check_cluster(path, lines)
-        if path.parts[:2] == ("server", "src") and len(path.parts) > 2:
-            check_server(path, lines)
-        if path.parts[:2] == ("web", "src") and len(path.parts) > 3:
-            check_web(path, lines)
-    for text in breaches:
+    paths = tracked_files()
+    texts = [f"{path}:{number}: {text}" for path, number, text in citations.check(paths)]
+    texts += commits.check()
+    counted = []
+    for path in paths:
+        strict, of_the_list = breaches_of(path)
+        texts += [f"{path}:{number}: {text}" for number, text in strict]
+        counted += [(rule, path.as_posix(), number, text) for rule, number, text in of_the_list]
+    if sys.argv[1:] == ["--record"]:
+        allowance.write((rule, path) for rule, path, _, _ in counted)
+    else:
+        texts += beyond_the_allowance(counted, allowance.read())
+    for text in texts:
         print(text, file=sys.stderr)
-    return 1 if breaches else 0
+    return 1 if texts else 0
 
 
 if __name__ == "__main__":

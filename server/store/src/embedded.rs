@@ -324,17 +324,22 @@ fn current_entries(found: &Found, before: &BTreeMap<u64, Entry>) -> BTreeMap<u64
     kept.filter_map(entry).collect()
 }
 
+fn index_of_files(found: &Found, log: &Log) -> Index {
+    let mut index = Index::default();
+    for file in &found.files {
+        index.add_file(file.first, file.end);
+    }
+    index.add_file(log.first(), log.end());
+    index
+}
+
 fn start(
     dir: &Path,
     options: &Options,
     (owner, catalogue, status, space): (Arc<Owner>, Catalogue, Arc<Status>, Space),
     (found, (log, full)): (&Found, (Log, Option<io::Error>)),
 ) -> Result<EmbeddedStore, StoreError> {
-    let mut index = Index::default();
-    for file in &found.files {
-        index.add_file(file.first, file.end);
-    }
-    index.add_file(log.first(), log.end());
+    let mut index = index_of_files(found, &log);
     let mut newest = BTreeMap::new();
     for (&segment_id, history) in found.histories.iter().filter(|(_, h)| !h.removed) {
         index.recover(segment_id, history);

@@ -1,0 +1,63 @@
+"""Each rule finds the breach that it is for, and leaves what is right alone."""
+
+import pathlib
+import unittest
+
+from . import commits, edges, shape, words
+
+
+def texts(breaches):
+    return [text for _, text in breaches]
+
+
+class Edges(unittest.TestCase):
+    def test_a_room_may_not_know_a_room_above_it(self):
+        lines = ['#include "memory/heap.h"']
+        self.assertTrue(texts(edges.check(pathlib.Path("native/track/scan.cc"), lines)))
+        self.assertFalse(texts(edges.check(pathlib.Path("native/diff/collect.cc"), lines)))
+
+    def test_time_is_an_argument(self):
+        store, net = pathlib.Path("server/master/src/check.rs"), pathlib.Path("server/src/net/shell.rs")
+        lines = ["let now = Instant::now();"]
+        self.assertTrue(texts(edges.check(store, lines)))
+        self.assertFalse(texts(edges.check(net, lines)))
+        self.assertFalse(texts(edges.check(store, ["#[cfg(test)]", *lines])))
+
+    def test_the_transport_library_stays_in_fabric(self):
+        self.assertTrue(texts(edges.check(pathlib.Path("cluster/am/names.cc"), ["#include <ucp/api/ucp.h>"])))
+
+
+class Shape(unittest.TestCase):
+    def functions(self, name, *lines):
+        return texts(shape.check_functions(pathlib.Path(name), list(lines)))
+
+    def test_a_function_of_71_lines_is_too_long(self):
+        body = ["  step();"] * 68
+        self.assertFalse(self.functions("a.cc", "void walk(int a,", "          int b) {", *body[1:], "}"))
+        self.assertTrue(self.functions("a.cc", "void walk(int a,", "          int b) {", *body, "}"))
+        self.assertTrue(self.functions("a.rs", "pub fn walk() {", *body, "", "}"))
+        self.assertTrue(self.functions("a.py", "def walk():", *["    step()"] * 70))
+
+    def test_inner_functions_count_for_themselves(self):
+        inner = ["  function step() {", *["    x();"] * 40, "  }"]
+        self.assertFalse(self.functions("a.ts", "function walk() {", *inner, *inner, "}"))
+
+    def test_rows_of_tables_may_be_wide(self):
+        wide = "a" * 101
+        page = pathlib.Path("docs/a.md")
+        self.assertEqual(len(texts(shape.wide_lines(page, [wide, "| " + wide]))), 1)
+
+
+class Words(unittest.TestCase):
+    def test_phrases_are_found_in_prose_only(self):
+        page = pathlib.Path("docs/a.md")
+        self.assertTrue(texts(words.check(page, ["Who ends first takes along what it held."])))
+        self.assertTrue(texts(words.check(page, ["x is no bound"])))
+        self.assertFalse(texts(words.check(page, ["```", "Who ends first", "```"])))
+        self.assertFalse(texts(words.check(page, ["The writer is no longer alive.", "Who may include whom?"])))
+
+
+class Commits(unittest.TestCase):
+    def test_a_message_is_short_and_says_why(self):
+        self.assertFalse(list(commits.check_message("1", "Do it", "Because.")))
+        self.assertEqual(len(list(commits.check_message("1", "x" * 73 + ".", ""))), 3)
