@@ -432,6 +432,20 @@ TEST_P(Fabrics, TwoWorkersOfAProcessTalkAndOneTalksToItself) {
   }
 }
 
+// IW_TEST_CUT is the command that cuts the network (cut_network_test.sh).
+TEST(CutNetwork, DISABLED_AWorkerEndsWithMessagesToItsOwnProcess) {
+  const Process here(Transport::tcp);
+  Status status;
+  auto other = here.fabric->add_worker(&status);
+  ASSERT_EQ(status, Status::ok);
+  PeerId peer = 0;
+  ASSERT_EQ(other->connect(here.worker->address(), soon(), &peer), Status::ok);
+  ASSERT_EQ(std::system(std::getenv("IW_TEST_CUT")), 0);
+  const std::string kibibytes(64 * 1024, 'x');
+  for (int i = 0; i < 1000; i++) other->send(peer, 0, {}, bytes_of(kibibytes), nullptr);
+  other.reset();
+}
+
 TEST_P(Fabrics, AHandlerMaySendButNotWait) {
   const Process here;
   struct Seen {

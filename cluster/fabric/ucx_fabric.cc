@@ -166,7 +166,7 @@ UcxFabric::UcxFabric(ucp_context_h context, Transport transport, std::chrono::mi
 
 UcxFabric::~UcxFabric() {
   service_->stop();
-  ucp_cleanup(context_);
+  if (!is_context_kept_) ucp_cleanup(context_);
 }
 
 std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {

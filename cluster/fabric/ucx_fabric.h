@@ -32,9 +32,12 @@ class UcxFabric final : public Fabric {
   const ProcessName& name() const { return name_; }
   const Place& place() const { return door_->place(); }
   std::chrono::microseconds spin() const { return spin_; }
+  // A worker could not be destroyed, and needs the library's context until the process ends.
+  void keep_context() { is_context_kept_ = true; }
 
  private:
   ucp_context_h context_;
+  std::atomic<bool> is_context_kept_{false};
   const Transport transport_;
   const std::chrono::microseconds spin_;
   const ProcessName name_;
