@@ -363,8 +363,7 @@ ROLE(worker) {
   const ddss_key_t key = key_of(parent.hear_text());
   const int times = parent.hear_value<int>();
   std::mt19937 random(parent.hear_value<unsigned>());
-  // Connected with all before any is killed: the transport (UCX 1.13) ends its process with an
-  // assertion if a peer dies while both are about to connect over TCP.
+  // Connected with all before any is killed, because of [UCX-3] (cluster/fabric/ucx_1_13.md).
   if (ddss_await_nodes(parent.hear_value<int>()) != 0) return 10;
   for (int node = 0; node < ddss_nodes(); node++) allocate_on(node, 8, DDSS_NULL);
   parent.say("connected");

@@ -1,8 +1,7 @@
-// How workers meet on verbs. The transport library connects by a worker's address over unreliable
-// datagrams, which do not arrive on soft RoCE (UCX 1.13: "UD endpoint unhandled timeout"); by the
-// adapters' connection manager it connects everywhere. So a worker listens there, its transport
-// address says where, and who connects calls that place: what it opens serves both ways. Who called
-// is known when its hello arrives.
+// How workers meet on verbs: by the adapters' connection manager, because a worker's address does
+// not connect everywhere [UCX-6]. A worker listens there, and its transport address says where.
+// Another worker calls that place; the endpoint that it opens serves both ways. The listener knows
+// the caller when the caller's hello arrives.
 #include <netinet/in.h>
 
 #include <cstring>

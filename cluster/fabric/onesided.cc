@@ -83,8 +83,7 @@ Status UcxWorker::reach(const Window& window) {
   return state == PeerState::dead ? peer.why : Status::bad_argument;
 }
 
-// What the transport would only emulate, by messages of its own: UCX 1.13 ends a process that
-// answers one of those to a peer that was killed just then.
+// Operations that the transport would only emulate [UCX-8].
 bool UcxWorker::is_reached_by_messages(const Window& window, Operation operation) const {
   return !is_onesided(operation, window);
 }

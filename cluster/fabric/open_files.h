@@ -7,8 +7,7 @@ namespace iw::fabric {
 // others; a library leaves the limits of its program alone.
 void have_as_many_open_files_as_may_be();
 
-// Whether there are enough for one connection more. UCX 1.13 ends the process where it finds none
-// while it makes one.
+// Whether there are enough for one connection more [UCX-9].
 bool has_open_files_for_a_peer();
 
 }  // namespace iw::fabric

@@ -1,6 +1,6 @@
-// Bytes from others that the transport library reads without being told how many there are: what
-// it would rely on is checked, and the bytes are framed by so many more that it never reads beyond.
-// The formats are those of UCX 1.13.
+// Bytes from others, which the transport library reads without being told how many there are
+// [UCX-10]. Here the lengths in them are checked, and room is added behind the bytes, so that the
+// library never reads beyond. The formats are those of UCX 1.13.
 #pragma once
 
 #include <vector>

@@ -168,18 +168,15 @@ Status UcxWorker::why_unknown(PeerId id) const {
   return was_known ? Status::peer_dead : Status::bad_argument;
 }
 
-// Says hello once there is a connection: a flush is done then. With one that is sent before, the
-// transport library sends a request of its own, and if this process dies while the other's answer
-// to that waits for a connection back, the other is ended by an assertion (UCX 1.13.1,
-// ucp_request.c: "got REP message").
+// Says hello once there is a connection: a flush is done then. A hello that is sent before could
+// end the other process [UCX-3].
 Status UcxWorker::introduce(PeerId peer) {
   struct Connected : Completion {
     UcxWorker* worker;
     PeerId peer;
   };
   auto* connected = new Connected{{}, this, peer};
-  // Not at once: the transport may be dispatching what waits for this endpoint, and ends the
-  // process if more is sent on it then (UCX 1.13, arbiter.c: "scheduling arbiter group").
+  // Not at once: the transport may be dispatching what waits for this endpoint [UCX-4].
   connected->done = [](Completion& self, Status status) {
     const std::unique_ptr<Connected> its(static_cast<Connected*>(&self));
     if (status != Status::ok) return;
@@ -234,8 +231,7 @@ void UcxWorker::take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_
   PeerId id = 0;
   if (known != peer_of_.end()) {
     id = known->second;
-    // Both called. What the hello came by is connected, the other is not yet: UCX 1.13 ends the
-    // process if a put has to wait for that.
+    // Both called. What the hello came by is connected, the other is not yet [UCX-5].
     Peer& caller = *find(id);
     if (caller.state == PeerState::connecting && called_by_.erase(came_by) > 0) {
       called_by_.insert(std::exchange(caller.endpoint, came_by));

@@ -1,7 +1,6 @@
 // A System V segment: memory that other processes of this machine map as well. It is committed as
 // it is touched (a POSIX one at once), and goes with the last process that has it, however that
-// ends. Mapped here and not by the transport library, since UCX 1.13 ends a process that maps what
-// is gone meanwhile.
+// ends. Mapped here and not by the transport library because of [UCX-1] (ucx_1_13.md).
 #pragma once
 
 #include <cstddef>

@@ -43,16 +43,14 @@ const char* transports(Transport transport) {
 }
 
 // Over the adapter that the connection manager found, and no others: with all of them, the library
-// (UCX 1.13) settles on its ways anew by messages when the first is in use already, and a one-sided
-// operation that waits meanwhile ends the process ("rkey->cache.ep_cfg_index == ep->cfg_index").
+// settles on its ways anew by messages when the first is in use already [UCX-7].
 void set_how_to_call(ucp_config_t* config) {
   ucp_config_modify(config, "SOCKADDR_TLS_PRIORITY", "rdmacm");
   ucp_config_modify(config, "CM_USE_ALL_DEVICES", "n");
 }
 
-// UCX 1.13 ends a process one of whose messages is half sent from where it lies when a send by TCP
-// tells that the peer died (uct_tcp_ep_sendv completes it twice). Copied ones are safe and, in
-// pieces of that size, not slower.
+// Messages that are sent from where they lie could end the process [UCX-2]. Copied ones are, in
+// pieces of this size, not slower.
 void copy_what_is_sent(ucp_config_t* config) {
   ucp_config_modify(config, "ZCOPY_THRESH", "inf");
   ucp_config_modify(config, "TX_SEG_SIZE", "64k");
@@ -89,8 +87,7 @@ void leave_signals_alone() {
   }
 }
 
-// What the library takes from the environment only. Without it it would pass shared memory over,
-// since its ends could not be told of a peer's death.
+// The library takes this setting from the environment only [UCX-13].
 constexpr const char* tells_of_death = "UCX_SYSV_ERROR_HANDLING";
 
 // A process that inherited the above may have no use for it, which the library would warn of.
@@ -101,8 +98,8 @@ void be_silent_about_unused_environment() {
   }
 }
 
-// The library's files that speak of connections: that one is refused or reset is an error there,
-// with advice on kernel settings. Here a peer has died, which whoever asks it is told.
+// The library's files that speak of connections [UCX-14]: that one is refused or reset is an error
+// there, with advice on kernel settings. Here a peer has died, which whoever asks it is told.
 ucs_log_func_rc_t pass_over_the_dead(const char* file, unsigned, const char*, ucs_log_level_t level,
                                      const ucs_log_component_config_t*, const char*, va_list) {
   const std::string_view name(file);

@@ -71,9 +71,9 @@ UcxWorker::~UcxWorker() {
     progress_until_closed();
     for (const Peer& peer : peers_) asker_.end_all(peer.id, Status::peer_dead);
   }
-  // UCX 1.13 aborts the process when it destroys a worker with an endpoint that is still closing.
-  // Endpoints within this process close only when their messages are through, which a network that
-  // loses packets can delay for longer than a program should wait. Such a worker is left to exit.
+  // A worker with an endpoint that is still closing cannot be destroyed [UCX-11]. Endpoints within
+  // this process close only when their messages are through, which a network that loses packets can
+  // delay for longer than a program should wait.
   if (closing_ > 0) {
     fabric_.keep_context();
   } else {
