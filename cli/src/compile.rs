@@ -54,9 +54,6 @@ enum Language {
     C,
     Cpp,
     Fortran,
-    // To come; asked for, it is said to be missing.
-    #[value(hide = true)]
-    Java,
     Typescript,
 }
 
@@ -66,7 +63,6 @@ impl From<Language> for DataLanguage {
             Language::C => DataLanguage::C,
             Language::Cpp => DataLanguage::Cpp,
             Language::Fortran => DataLanguage::Fortran,
-            Language::Java => DataLanguage::Java,
             Language::Typescript => DataLanguage::TypeScript,
         }
     }

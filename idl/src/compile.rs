@@ -24,7 +24,6 @@ pub enum DataLanguage {
     C,
     Cpp,
     Fortran,
-    Java,
     TypeScript,
 }
 
@@ -43,10 +42,9 @@ impl FromStr for DataLanguage {
             "c" => Ok(DataLanguage::C),
             "cpp" | "c++" => Ok(DataLanguage::Cpp),
             "fortran" => Ok(DataLanguage::Fortran),
-            "java" => Ok(DataLanguage::Java),
             "typescript" => Ok(DataLanguage::TypeScript),
             _ => Err(format!(
-                "unknown language `{text}`; c, cpp, fortran, java and typescript are known"
+                "unknown language `{text}`; c, cpp, fortran and typescript are known"
             )),
         }
     }

@@ -84,18 +84,6 @@ fn no_file_is_an_error() {
 }
 
 #[test]
-fn a_language_to_come_is_said_to_be_missing() {
-    let mut options = data(vec![tests_dir().join("dialects/list.x")]);
-    options.output = Output::Data("java".parse().unwrap());
-    assert_eq!(options.output, Output::Data(DataLanguage::Java));
-    assert_eq!(
-        messages(options),
-        "error: --lang java is not available yet; c, cpp, fortran and typescript are\n"
-    );
-    assert!("cobol".parse::<DataLanguage>().is_err());
-}
-
-#[test]
 fn an_include_that_includes_itself_is_read_once() {
     let dir = tests_dir().join("dialects");
     let files = run(data(vec![dir.join("mutual_a.x")])).expect("accepted");

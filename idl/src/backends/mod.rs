@@ -16,7 +16,7 @@ mod typescript;
 pub use limits::descriptor_limits;
 
 use crate::compile::{CodecLanguage, DataLanguage, GeneratedFile, Output, Unit, GENERATED_MARK};
-use crate::diagnostics::{Diagnostic, Report};
+use crate::diagnostics::Report;
 use crate::frontend::Include;
 use crate::layout;
 use crate::source::FileId;
@@ -47,11 +47,6 @@ pub(crate) fn generate(
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
         Output::Data(DataLanguage::TypeScript) => typescript::generate(unit, report),
-        Output::Data(DataLanguage::Java) => {
-            let message = "--lang java is not available yet; c, cpp, fortran and typescript are";
-            report.error(Diagnostic::global(message));
-            Vec::new()
-        }
     }
 }
 
