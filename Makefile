@@ -74,7 +74,7 @@ format:  ## format all sources in place
 	@make/setup.sh tidy
 	@make/format.sh
 
-generate:  ## regenerate the protocol's codecs from spec/protocol
+generate:  ## regenerate the protocol's codecs and the C interface's numbers from spec/
 	@make/generate.sh
 
 setup:  ## install the packages for all of the above but test-machines, test-rdma and bench

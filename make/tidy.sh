@@ -12,7 +12,7 @@ git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format
 echo "tidy: lints"
 cargo clippy --release --quiet --locked --workspace --all-targets -- -D clippy::correctness -D clippy::suspicious
 echo "tidy: generated code"
-before=$(git hash-object native/protocol/*.gen.* server/wire/src/protocol/*.rs web/src/wire/protocol/*.ts)
+before=$(make/generate.sh files | git hash-object --stdin-paths)
 make/generate.sh
-after=$(git hash-object native/protocol/*.gen.* server/wire/src/protocol/*.rs web/src/wire/protocol/*.ts)
-[ "$before" = "$after" ] || { echo "tidy: generated codecs were stale; they are regenerated now: commit them" >&2; exit 1; }
+after=$(make/generate.sh files | git hash-object --stdin-paths)
+[ "$before" = "$after" ] || { echo "tidy: generated files were stale; they are regenerated now: commit them" >&2; exit 1; }

@@ -17,6 +17,8 @@ pub enum Output {
     Data(DataLanguage),
     /// Encoders and decoders of the protocol's messages.
     Codec(CodecLanguage),
+    /// The numbers of the C interface: errors, options, statistics.
+    Interface(InterfaceLanguage),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,14 @@ pub enum CodecLanguage {
     Rust,
     Cpp,
     TypeScript,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterfaceLanguage {
+    C,
+    Cpp,
+    Fortran,
+    Python,
 }
 
 impl FromStr for DataLanguage {
@@ -60,6 +70,22 @@ impl FromStr for CodecLanguage {
             "typescript" => Ok(CodecLanguage::TypeScript),
             _ => Err(format!(
                 "unknown language `{text}`; codecs are made for rust, cpp and typescript"
+            )),
+        }
+    }
+}
+
+impl FromStr for InterfaceLanguage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "c" => Ok(InterfaceLanguage::C),
+            "cpp" => Ok(InterfaceLanguage::Cpp),
+            "fortran" => Ok(InterfaceLanguage::Fortran),
+            "python" => Ok(InterfaceLanguage::Python),
+            _ => Err(format!(
+                "unknown language `{text}`; the interface is made for c, cpp, fortran and python"
             )),
         }
     }
@@ -111,17 +137,18 @@ pub fn run(options: CompileOptions) -> Result<Vec<GeneratedFile>, Diagnostics> {
     compile(options).map(|compiled| compiled.files)
 }
 
-/// Compiles the files. Data files are compiled each for itself; a protocol's files all together.
+/// Compiles the files. Data files are compiled each for itself; a protocol's or interface's all
+/// together.
 pub fn compile(options: CompileOptions) -> Result<Compiled, Diagnostics> {
     let mut sources = SourceMap::default();
     let mut report = Report::default();
     let mut generated = Vec::new();
     let layout = match options.output {
         Output::Data(_) => Layout::of(&options),
-        Output::Codec(_) => Layout::default(),
+        Output::Codec(_) | Output::Interface(_) => Layout::default(),
     };
     let units: Vec<&[PathBuf]> = match options.output {
-        Output::Codec(_) => vec![&options.files],
+        Output::Codec(_) | Output::Interface(_) => vec![&options.files],
         Output::Data(_) => options.files.chunks(1).collect(),
     };
     if options.files.is_empty() {
@@ -169,7 +196,7 @@ fn compile_unit(
         return Vec::new();
     }
     let rules = lower::Rules {
-        members_per_file: matches!(options.output, Output::Codec(_)),
+        members_per_file: !matches!(options.output, Output::Data(_)),
     };
     let schema = lower::lower(&definitions, &header_types, rules, &mut unit_report);
     let mut generated = Vec::new();

@@ -1,7 +1,8 @@
 //! The XDR compiler of InterWeave.
 //!
 //! From `.x` files it makes either types for programs in a language, with descriptors that register
-//! themselves ([`Output::Data`]), or the codecs of InterWeave's own protocol ([`Output::Codec`]).
+//! themselves ([`Output::Data`]), the codecs of InterWeave's own protocol ([`Output::Codec`]),
+//! or the numbers of its C interface in each language ([`Output::Interface`]).
 //! The way of a file: `frontend` (text to syntax tree) - `ir` (names resolved, everything
 //! checked) - one of the backends (text out). Nothing here reads a file that it was not given or that
 //! is not included by one, nor writes one: [`compile`] returns the generated files and the caller
@@ -56,6 +57,6 @@ mod suggest;
 pub use backends::descriptor_limits;
 pub use compile::{
     compile, run, write_files, CodecLanguage, CompileOptions, Compiled, DataLanguage,
-    GeneratedFile, Output,
+    GeneratedFile, InterfaceLanguage, Output,
 };
 pub use diagnostics::{Diagnostic, Diagnostics};

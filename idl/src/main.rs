@@ -7,6 +7,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: interweave-idl data  --lang c|cpp|fortran|typescript OPTIONS FILE.x...
        interweave-idl codec --lang rust|cpp|typescript OPTIONS FILE.x...
+       interweave-idl interface --lang c|cpp|fortran|python OPTIONS FILE.x
 options: [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] [--type NAME=TYPE]";
 
 struct Request {
@@ -40,10 +41,11 @@ fn main() -> ExitCode {
 
 fn parse(arguments: Vec<String>) -> Result<Request, String> {
     let mut arguments = arguments.into_iter();
-    let codec = match arguments.next().as_deref() {
-        Some("codec") => true,
-        Some("data") => false,
-        _ => return Err("say `data` or `codec` first".into()),
+    let output_of = match arguments.next().as_deref() {
+        Some("codec") => |lang: String| lang.parse().map(Output::Codec),
+        Some("data") => |lang: String| lang.parse().map(Output::Data),
+        Some("interface") => |lang: String| lang.parse().map(Output::Interface),
+        _ => return Err("say `data`, `codec` or `interface` first".into()),
     };
     let mut output = None;
     let mut out = PathBuf::from(".");
@@ -53,8 +55,7 @@ fn parse(arguments: Vec<String>) -> Result<Request, String> {
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} wants a value"));
         match argument.as_str() {
-            "--lang" if codec => output = Some(Output::Codec(value()?.parse()?)),
-            "--lang" => output = Some(Output::Data(value()?.parse()?)),
+            "--lang" => output = Some(output_of(value()?)?),
             "--out" => out = value()?.into(),
             "--force" => force = true,
             "-I" => include_dirs.push(value()?.into()),

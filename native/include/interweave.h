@@ -44,7 +44,8 @@
  * IW_RESERVATION_MIB (address space that a segment may reserve ahead, at most),
  * IW_LOG (comma-separated: `locks` reports every access without a lock, `debug` traces to stderr).
  *
- * Plain C99, also read by C++ (see <interweave.hpp>).
+ * Plain C99, also read by C++ (see <interweave.hpp>). Errors, options, coherence models, states and
+ * statistics are in <interweave/interface.h>, which this header includes.
  */
 #ifndef INTERWEAVE_H
 #define INTERWEAVE_H
@@ -52,6 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interweave/interface.h"
 #include "interweave/type_table.h"
 
 #ifdef __cplusplus
@@ -71,45 +73,8 @@ typedef struct IW_segment* IW_handle_t;
  * caller frees it with IW_mip_free. */
 typedef char* IW_mip_t;
 
-/* ---- Errors: the negative numbers of spec/protocol/error.x --------------------------------------
+/* ---- Errors: IW_E..., the negative numbers of spec/protocol/error.x (interweave/interface.h) ----
  */
-enum {
-  IW_OK = 0,
-  IW_EUNIMPLEMENTED = -1,    /* not something this library or server can do */
-  IW_EMALFORMED = -2,        /* bytes that are not a message, a diff or a descriptor */
-  IW_EVERSION_MISMATCH = -3, /* no protocol version in common with the server */
-  IW_ENOT_OPEN = -4,         /* not an open handle */
-  IW_EDENIED = -5,           /* no rule of the server allows it */
-  IW_EBAD_URL = -6,          /* not of the form [iw://]host[:port]/path[#block[#offset]] */
-  IW_ENO_SEGMENT = -7,       /* no such segment, and IW_CREATE was not given */
-  IW_ENO_BLOCK = -8,         /* no such block in the segment */
-  IW_EUNKNOWN_TYPE = -9,     /* the type is not registered in this program */
-  IW_ETYPE_CONFLICT = -10,   /* a type of that name with another structure exists already */
-  IW_EBAD_NAME = -11,        /* the block name is taken, or is not a name */
-  IW_ENO_LOCK = -12,         /* the call needs a lock that the calling thread does not hold */
-  IW_EWOULD_DEADLOCK = -13,  /* the writer lock was asked for while the thread reads the segment */
-  IW_ETIMED_OUT = -14,       /* the deadline passed */
-  IW_EUNREACHABLE = -15,     /* the server cannot be reached */
-  IW_EFENCED = -16,          /* the writer lock was lost before its release; changes rolled back */
-  IW_EROLLED_BACK = -17,     /* the connection was lost; the changes were rolled back */
-  IW_ESTORE_FULL = -18,      /* the server's disk is full: writes are refused until there is room */
-  IW_EQUOTA = -19,           /* the segment's quota would be exceeded */
-  IW_ETOO_LARGE = -20,       /* a bound of the protocol or of the server would be exceeded */
-  IW_ENO_MEMORY = -21,       /* no memory, address space, descriptor or thread for this process */
-  IW_EBAD_POINTER = -22, /* a pointer that leads to no unit of a block, or to one of another type */
-  IW_EBAD_VALUE = -23,   /* a discriminant, enum or bool without meaning, a string without end */
-  IW_EBAD_ARGUMENT = -24, /* an argument is outside what the call accepts */
-  IW_EFORKED = -25,       /* the handle belongs to the parent of this forked process */
-  IW_ESTRAY_WRITE = -26,  /* a store without the writer lock was found, and undone */
-  IW_EREAD_ONLY = -27,    /* the handle was opened read-only */
-  IW_ESTALE = -28,        /* the freshness bound could not be confirmed */
-  IW_ESTOPPING = -29,     /* the server is stopping */
-  IW_EREMOVED = -30,      /* the segment was removed */
-  IW_EDAMAGED = -31,      /* the server's store found damage; the segment is stopped */
-  IW_ECANCELLED = -32,    /* the wait was given up */
-  IW_EINTERNAL = -33,     /* a broken invariant of ours; please report it */
-  IW_ESEGMENT_LOST = -34  /* the segment came back without what this process had: open it again */
-};
 
 /* The code (negative) and the text of the calling thread's last failure: what was asked, what was
  * found, what to do. 0 and "" if nothing has failed yet. The text is good until the thread's next
@@ -119,28 +84,6 @@ IW_API const char* IW_strerror(void);
 
 /* ---- Segments -----------------------------------------------------------------------------------
  */
-
-/* IW_open_options.flags */
-enum {
-  IW_CREATE = 1,   /* make the segment if it does not exist */
-  IW_READ_ONLY = 2 /* no writer locks; the copy needs half the memory. Decided by the first open */
-};
-
-/* IW_open_options.durability: when a release is acknowledged. Counts when the segment is made. */
-enum {
-  IW_MEMORY = 1,  /* in the server's memory */
-  IW_WRITTEN = 2, /* handed to the server's operating system: survives the server process */
-  IW_SYNCED = 3   /* on the disk: survives loss of power; the default */
-};
-
-typedef struct IW_open_options {
-  size_t size;       /* sizeof(IW_open_options): members may be added at the end */
-  unsigned flags;    /* IW_CREATE, IW_READ_ONLY */
-  int durability;    /* IW_MEMORY, IW_WRITTEN, IW_SYNCED; 0: IW_SYNCED */
-  double timeout;    /* seconds that calls without a deadline of their own wait; 0: 30 */
-  const char* token; /* shown to the server when connecting; NULL: the environment's IW_TOKEN */
-  uint64_t quota;    /* bytes in wire format that the segment may hold; 0: the server's default */
-} IW_open_options;
 
 /* Opens the segment, and makes it if it does not exist. URL: [iw://]host[:port]/path or
  * unix:FILE:/path; the default port is 7747. No data moves until the first lock. */
@@ -194,9 +137,6 @@ IW_API int IW_wl_release(IW_handle_t h);
  * all nested writer locks. Needs no memory. */
 IW_API int IW_wl_abort(IW_handle_t h);
 
-/* IW_rl_acquire_for's flags */
-enum { IW_FRESH = 1 /* the newest version now, whatever the coherence model accepts */ };
-
 /* With a deadline: IW_ETIMED_OUT after `seconds`; 0 takes the lock only if that needs no waiting
  * for other holders. The answer of the server is waited for at least the time it takes. */
 IW_API int IW_rl_acquire_for(IW_handle_t h, double seconds, int flags);
@@ -205,31 +145,9 @@ IW_API int IW_wl_acquire_for(IW_handle_t h, double seconds);
 /* ---- Coherence: how recent is recent enough (paper, 2.2, 3.2) -----------------------------------
  */
 
-/* While the server tells of new versions, FULL and DELTA count from the newest version that it has
- * told of (rule FRESH-3). On a busy machine that may be some hundred milliseconds, and as many
- * versions as are made in that time, behind a release that has returned elsewhere. A reader that
- * must see what another process has just released asks: IW_FRESH. */
-typedef enum IW_coherence {
-  IW_FULL = 1,     /* the newest version at some moment during the acquire; the default */
-  IW_STRICT = 2,   /* and no writer anywhere while the reader reads */
-  IW_NULL = 3,     /* any version; IW_refresh fetches */
-  IW_DELTA = 4,    /* at most x versions old */
-  IW_TEMPORAL = 5, /* the newest at some time not longer than x seconds ago */
-  IW_DIFF = 6      /* at most x per cent of the units changed since */
-} IW_coherence_t;
-
 /* Obeyed from the next acquire on. x is ignored by FULL, STRICT and NULL. For DELTA and TEMPORAL it
  * is 0 or more, for DIFF 0 to 100; anything else is IW_EBAD_ARGUMENT. */
 IW_API int IW_set_coherence(IW_handle_t h, IW_coherence_t model, double x);
-
-/* What a model of the user's own may look at. */
-typedef struct IW_copy_state {
-  size_t size;              /* sizeof(IW_copy_state) */
-  uint64_t version;         /* of the copy */
-  uint64_t newest_known;    /* the newest version that this process has heard of */
-  double seconds_confirmed; /* how long ago the copy was last known to be the newest version */
-  int subscribed;           /* the server tells when there is a newer version */
-} IW_copy_state;
 
 /* Returns nonzero if the copy is recent enough; otherwise the newest version is fetched. Called at
  * each acquire with the segment's mutex held: it must not call this library. NULL: back to FULL. */
@@ -337,12 +255,6 @@ IW_API void* IW_mip_to_ptr(const char* mip);
 typedef void (*IW_change_fn)(IW_handle_t h, uint64_t version, void* arg);
 IW_API int IW_on_change(IW_handle_t h, IW_change_fn f, void* arg);
 
-typedef enum IW_connection {
-  IW_CONNECTED = 1,    /* the segment is open at its server (again) */
-  IW_DISCONNECTED = 2, /* the connection is lost; the library tries to make another */
-  IW_LOST = 3          /* the server came back without the segment: locks fail, see IW_rl_acquire */
-} IW_connection_t;
-
 /* Called when the segment's connection is lost, when there is another, and when the segment is
  * lost. Of several changes since the last call it is told the last. It runs where the function of
  * IW_on_change does, by the same rules, and the library reconnects for it, too. NULL ends it. */
@@ -359,31 +271,6 @@ IW_API int IW_dispatch(void);
 
 /* ---- Statistics and log -------------------------------------------------------------------------
  */
-
-typedef struct IW_stats_t {
-  size_t size; /* sizeof(IW_stats_t), set by the caller; members may be added at the end */
-  uint64_t bytes_sent, bytes_received;       /* frames about this segment */
-  uint64_t messages_sent, messages_received; /* about this segment */
-  uint64_t notifications;                    /* of the received messages */
-  uint64_t diffs_sent, diffs_received;
-  uint64_t diff_bytes_sent, diff_bytes_received;
-  uint64_t full_copies;        /* of the diffs received: complete copies */
-  uint64_t faults;             /* first stores to pages that were tracked, under writer locks */
-  uint64_t stray_writes;       /* pages found written without one, and undone */
-  uint64_t reader_locks;       /* acquires, nested ones left out */
-  uint64_t local_reader_locks; /* of these: without a message */
-  uint64_t writer_locks;
-  uint64_t aborts;       /* writer locks that ended without a version, by whatever cause */
-  uint64_t blocks;       /* in the copy */
-  uint64_t native_bytes; /* address space of the copy's subsegments */
-  uint64_t version;      /* of the copy */
-  uint64_t newest_known; /* the newest version this process has heard of */
-  /* Of this process's releases: bytes of pages in which changes were looked for, and bytes of
-   * blocks that were sent without looking, because releases before had changed nearly all of them.
-   */
-  uint64_t compared_bytes, whole_bytes;
-  uint64_t searched_blocks; /* at releases: blocks that were not behind the one before them */
-} IW_stats_t;
 
 /* Fills the first `out->size` bytes of the statistics of the segment since its opening. */
 IW_API int IW_stats(IW_handle_t h, IW_stats_t* out);

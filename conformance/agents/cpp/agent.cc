@@ -1,7 +1,10 @@
 #include "agent.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <interweave/interface.hpp>
+#include <iterator>
 #include <utility>
 
 #ifndef AGENT_MACHINE
@@ -13,24 +16,9 @@ namespace agent {
 namespace {
 
 std::string name_of(int code) {
-#define NAMED(name) \
-  { IW_E##name, #name }
-  static const std::map<int, const char*> names = {
-      NAMED(UNIMPLEMENTED), NAMED(MALFORMED),     NAMED(VERSION_MISMATCH),
-      NAMED(NOT_OPEN),      NAMED(DENIED),        NAMED(BAD_URL),
-      NAMED(NO_SEGMENT),    NAMED(NO_BLOCK),      NAMED(UNKNOWN_TYPE),
-      NAMED(BAD_NAME),      NAMED(TYPE_CONFLICT), NAMED(NO_LOCK),
-      NAMED(TIMED_OUT),     NAMED(UNREACHABLE),   NAMED(WOULD_DEADLOCK),
-      NAMED(FENCED),        NAMED(ROLLED_BACK),   NAMED(STORE_FULL),
-      NAMED(QUOTA),         NAMED(TOO_LARGE),     NAMED(NO_MEMORY),
-      NAMED(BAD_POINTER),   NAMED(BAD_VALUE),     NAMED(BAD_ARGUMENT),
-      NAMED(FORKED),        NAMED(STRAY_WRITE),   NAMED(READ_ONLY),
-      NAMED(STALE),         NAMED(STOPPING),      NAMED(REMOVED),
-      NAMED(DAMAGED),       NAMED(CANCELLED),     NAMED(INTERNAL),
-      NAMED(SEGMENT_LOST)};
-#undef NAMED
-  const auto found = names.find(code);
-  return found == names.end() ? "INTERNAL" : found->second;
+  const auto* const found = std::find_if(std::begin(iw::named_errors), std::end(iw::named_errors),
+                                         [&](const auto& error) { return error.code == code; });
+  return found == std::end(iw::named_errors) ? "INTERNAL" : found->name;
 }
 
 std::string one_line(std::string text) {

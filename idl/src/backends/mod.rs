@@ -7,6 +7,7 @@ mod c;
 mod codec;
 mod cpp;
 mod fortran;
+mod interface;
 mod limits;
 mod names;
 mod order;
@@ -35,6 +36,7 @@ pub(crate) fn generate(
             .iter()
             .for_each(|&file| limits::check(unit.schema, file, report)),
         Output::Codec(_) => codec::check(unit.schema, report),
+        Output::Interface(_) => {}
     }
     if !report.is_empty() {
         return Vec::new();
@@ -47,6 +49,7 @@ pub(crate) fn generate(
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
         Output::Data(DataLanguage::TypeScript) => typescript::generate(unit, report),
+        Output::Interface(language) => interface::generate(unit, language, report),
     }
 }
 

@@ -69,6 +69,11 @@ impl Text {
         self.line(line);
     }
 
+    /// One level back where the language has no line for it.
+    pub fn outdent(&mut self) {
+        self.depth -= 1;
+    }
+
     /// A comment of lines that each begin with a mark (`///`, `//`).
     pub fn comment(&mut self, mark: &str, doc: &Option<String>) {
         for line in doc.iter().flat_map(|doc| doc.lines()) {

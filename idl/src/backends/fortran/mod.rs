@@ -211,7 +211,9 @@ const MODULES: &[&str] = &[
     "interweave",
     "interweave_arrays",
     "interweave_c",
+    "interweave_calls",
     "interweave_constants",
+    "interweave_interface",
     "interweave_text",
     "iso_c_binding",
 ];

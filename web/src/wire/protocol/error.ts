@@ -5,20 +5,19 @@ export const MAX_ERROR_TEXT = 1024;
 
 export const ErrorCode = {
   OK: 0,
-  /* The request is not one this peer implements. */
+  /* Not something this library or server can do. */
   UNIMPLEMENTED: 1,
-  /* Bytes that are not a message, a diff or a descriptor of this protocol; the connection is closed
-   * when the framing itself is lost. */
+  /* Bytes that are not a message, a diff or a descriptor. */
   MALFORMED: 2,
   /* No protocol version in common. */
   VERSION_MISMATCH: 3,
-  /* A request other than hello before hello, or a number that names nothing of this connection. */
+  /* Not an open handle, or a number that names nothing open. */
   NOT_OPEN: 4,
   /* No token, a wrong token, or no rule that allows the request. */
   DENIED: 5,
-  /* The URL or MIP is not of the form [iw://]host[:port]/path#block#offset. */
+  /* Not of the form [iw://]host[:port]/path[#block[#offset]]. */
   BAD_URL: 6,
-  /* No such segment, and creation was not asked for. */
+  /* No such segment, and it was not to be made. */
   NO_SEGMENT: 7,
   /* No such block in the segment. */
   NO_BLOCK: 8,
@@ -26,37 +25,37 @@ export const ErrorCode = {
   UNKNOWN_TYPE: 9,
   /* A type of that name with another structure exists already. */
   TYPE_CONFLICT: 10,
-  /* The name is taken, or is not a name (empty, begins with a digit, holds '#', too long). */
+  /* The name is taken, or is none (empty, long, with #, digit first). */
   BAD_NAME: 11,
-  /* The call needs a lock that the calling process does not hold. */
+  /* The call needs a lock that the calling thread does not hold. */
   NO_LOCK: 12,
-  /* The writer lock was asked for while the same thread holds a reader lock. */
+  /* The writer lock was asked for under a reader lock of the thread. */
   WOULD_DEADLOCK: 13,
   /* The deadline passed. */
   TIMED_OUT: 14,
   /* The server cannot be reached. */
   UNREACHABLE: 15,
-  /* The writer lock's lease ended before the release; the changes were rolled back. */
+  /* The writer lock was lost before its release; changes are undone. */
   FENCED: 16,
-  /* The connection was lost and the outcome was rolled back. */
+  /* The connection was lost; the changes were rolled back. */
   ROLLED_BACK: 17,
-  /* The server's disk is full (or failing): reads go on, writes are refused until there is room. */
+  /* The server's disk is full or failing: reads go on, writes fail. */
   STORE_FULL: 18,
   /* The segment's quota would be exceeded. */
   QUOTA: 19,
   /* A bound of the protocol or of the server would be exceeded. */
   TOO_LARGE: 20,
-  /* No memory, address space, file descriptor or thread left for this process. The text says which. */
+  /* No memory, address space, file descriptor or thread is left. */
   NO_MEMORY: 21,
-  /* A pointer that leads to no unit of a block, or to one of another type. */
+  /* A pointer to no unit of a block, or to one of another type. */
   BAD_POINTER: 22,
-  /* A discriminant, enum or bool without meaning, or a string without room for its end. */
+  /* No value of its enum, bool or discriminant; a string without end. */
   BAD_VALUE: 23,
   /* An argument is outside what the call accepts. */
   BAD_ARGUMENT: 24,
-  /* The handle belongs to the parent of a forked process. */
+  /* The handle belongs to the parent of this forked process. */
   FORKED: 25,
-  /* A store without a writer lock was found (and undone). */
+  /* A store without the writer lock was found, and undone. */
   STRAY_WRITE: 26,
   /* The handle was opened read-only. */
   READ_ONLY: 27,
@@ -66,13 +65,13 @@ export const ErrorCode = {
   STOPPING: 29,
   /* The segment was removed. */
   REMOVED: 30,
-  /* The store found damage: a checksum, a hole or a fork; the segment is stopped. */
+  /* The server's store found damage; the segment is stopped. */
   DAMAGED: 31,
-  /* The wait was given up with cancel. */
+  /* The wait was given up. */
   CANCELLED: 32,
   /* A broken invariant of ours; please report it. */
   INTERNAL: 33,
-  /* The segment came back without what this process had of it [LOST-1]. Made by clients, never sent. */
+  /* The segment came back without what this process had: reopen it. */
   SEGMENT_LOST: 34,
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
