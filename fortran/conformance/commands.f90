@@ -1,4 +1,5 @@
-! The commands of conformance/README.md, obeyed through modules `interweave` and `interweave_types` only.
+! The commands of conformance/README.md, obeyed through modules `interweave` and `interweave_types` only;
+! the errors' names are generated with the former's numbers.
 ! Fortran 2003.
 module agent_commands
   use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_int, c_int32_t, c_int64_t, c_ptr
@@ -7,6 +8,7 @@ module agent_commands
   use agent_listening
   use agent_units
   use interweave
+  use interweave_interface, only: error_names
   use interweave_types
   implicit none
   private
@@ -23,13 +25,6 @@ module agent_commands
   type(segment_t), target, save :: segments(32)
   type(segment_t), target, save :: nobody
 
-  ! In the order of their codes (spec/protocol/error.x).
-  character(len=16), parameter :: error_names(34) = (/ character(len=16) :: 'UNIMPLEMENTED', 'MALFORMED', &
-    'VERSION_MISMATCH', 'NOT_OPEN', 'DENIED', 'BAD_URL', 'NO_SEGMENT', 'NO_BLOCK', 'UNKNOWN_TYPE', 'TYPE_CONFLICT', &
-    'BAD_NAME', 'NO_LOCK', 'WOULD_DEADLOCK', 'TIMED_OUT', 'UNREACHABLE', 'FENCED', 'ROLLED_BACK', 'STORE_FULL', &
-    'QUOTA', 'TOO_LARGE', 'NO_MEMORY', 'BAD_POINTER', 'BAD_VALUE', 'BAD_ARGUMENT', 'FORKED', 'STRAY_WRITE', &
-    'READ_ONLY', 'STALE', 'STOPPING', 'REMOVED', 'DAMAGED', 'CANCELLED', 'INTERNAL', &
-    'SEGMENT_LOST' /)
   character(len=8), parameter :: models(6) = (/ character(len=8) :: 'full', 'strict', 'null', 'delta', 'temporal', &
     'diff' /)
 

@@ -2,19 +2,11 @@
 ! this one. Fortran 2003.
 module interweave_c
   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
-  use interweave_constants, only: IW_block_t, IW_stats_t
+  use interweave_constants, only: IW_block_t
+  use interweave_interface, only: IW_open_options, IW_stats_t
   implicit none
-  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_block_t, IW_stats_t
-
-  ! IW_open_options
-  type, bind(C) :: c_open_options
-    integer(c_size_t) :: size_bytes
-    integer(c_int) :: flags
-    integer(c_int) :: durability
-    real(c_double) :: timeout
-    type(c_ptr) :: token
-    integer(c_int64_t) :: quota
-  end type c_open_options
+  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_block_t, IW_open_options, &
+    IW_stats_t
 
   interface
     function c_open_segment(url) bind(C, name="IW_open_segment") result(answer)
@@ -24,9 +16,9 @@ module interweave_c
     end function c_open_segment
 
     function c_open_segment_with(url, options) bind(C, name="IW_open_segment_with") result(answer)
-      import :: c_char, c_open_options, c_ptr
+      import :: c_char, IW_open_options, c_ptr
       character(kind=c_char), intent(in) :: url(*)
-      type(c_open_options), intent(in) :: options
+      type(IW_open_options), intent(in) :: options
       type(c_ptr) :: answer
     end function c_open_segment_with
 

@@ -15,7 +15,7 @@ strict_in() {
     "$fortran" -std=f2003 -Wall -Wextra -Werror -O2 -c "$folder/$name.f90" -o checked.o
   done
 }
-strict_in "$root/fortran/src" constants text arrays c_interface interweave types
+strict_in "$root/fortran/src" interface constants text arrays c_interface calls interweave types
 strict_in "$root/fortran/conformance" json numbers declarations units listening commands agent
 strict_in "$2" exchange
 strict_in "$root/fortran/tests" checks alone calls changes constants exchange

@@ -157,7 +157,15 @@ fn check(source: &Path, dir: &Path) {
     std::fs::write(dir.join("ask.f90"), asking_program(name.unwrap(), &types)).unwrap();
 
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let library = ["constants", "text", "arrays", "c_interface", "interweave"];
+    let library = [
+        "interface",
+        "constants",
+        "text",
+        "arrays",
+        "c_interface",
+        "calls",
+        "interweave",
+    ];
     let library = library.map(|part| format!("{}/fortran/src/{part}.f90", root.display()));
     let mut modules: Vec<&str> = vec!["-fsyntax-only"];
     modules.extend(library.iter().map(String::as_str));
