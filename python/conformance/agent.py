@@ -47,7 +47,7 @@ class Agent:
             answer = command(rest)
             return "ok" if answer is None else f"ok {answer}"
         except interweave.Error as failure:
-            return f"error {code_name(failure)} {str(failure)}".replace("\n", " ")
+            return f"error {failure.code_name} {str(failure)}".replace("\n", " ")
         except (LookupError, TypeError, ValueError, OverflowError) as wrong:
             return f"error BAD_ARGUMENT {wrong}".replace("\n", " ")
 
@@ -176,13 +176,6 @@ def found(segment: interweave.Segment, text: str) -> Block:
         return segment.block(key)
     with segment.read():
         return segment.block(key)
-
-
-def code_name(failure: interweave.Error) -> str:
-    """As spec/protocol/error.x spells it."""
-    if isinstance(failure, interweave.QuotaExceeded):
-        return "QUOTA"
-    return re.sub("(?<=.)(?=[A-Z])", "_", type(failure).__name__).upper()
 
 
 def json_text(value: Any) -> str:

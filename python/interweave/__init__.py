@@ -11,80 +11,14 @@
 Threads, locks and coherence are those of the C interface (interweave.h); docs/python.md is the guide.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import atexit
-import os
-import threading
-from typing import TYPE_CHECKING, Any, Optional
-
-
-from . import _core
-from .coherence import FULL, NULL, STRICT, Coherence, CopyState, Delta, Diff, Model, Temporal
-from .declare import ANY_POINTER as AnyPointer
-from .declare import DEFAULT as Default
-from .declare import Case, struct, union
-from .errors import (
-    BadArgument, BadName, BadPointer, BadUrl, BadValue, Cancelled, Damaged, Denied, Error, Fenced, Forked, Internal,
-    Malformed, NoBlock, NoLock, NoMemory, NoSegment, NotOpen, QuotaExceeded, ReadOnly, Removed, RolledBack, SegmentLost,
-    Stale, Stopping, StoreFull, StrayWrite, TimedOut, TooLarge, TypeConflict, Unimplemented, UnknownType, Unreachable,
-    VersionMismatch, WouldDeadlock, error_of)
-from .layouts import address_of
-from .objects import Array as ArrayOf
-from .objects import Reference, Struct, Union, snapshot
-from .segment import Block, Segment, Stats, at
-from .xfile import load_types
-
-if TYPE_CHECKING:
-    from .annotations import (
-        Array, Bool, Char, Double, Float, Hyper, Int, Pointer, Sequence, Short, String, Text, UChar, UHyper, UInt,
-        UShort)
-else:
-    from .declare import ARRAY as Array
-    from .declare import POINTER as Pointer
-    from .declare import PRIMITIVES as _primitives
-    from .declare import SEQUENCE as Sequence
-    from .declare import STRING as String
-    from .declare import TEXT as Text
-    globals().update(_primitives)
+from . import api, errors
+from .api import *
+from .errors import *
 
 __version__ = "0.1.0"
 
-_core.set_exception_maker(error_of)
-if threading.current_thread() is threading.main_thread():
-    _core.this_is_main_thread()
-os.register_at_fork(after_in_child=_core.forget_holds)
-atexit.register(_core.end_callbacks)
-
-
-def open(url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
-         token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
-         coherence: Model = FULL) -> Segment:
-    """Opens a segment, `[iw://]host[:port]/path` or `unix:FILE:/path`, and makes it if it does not exist.
-
-    `timeout`: seconds that a lock is waited for if the lock says nothing itself. `coherence`: of reader locks that say
-    nothing themselves. `durability` (memory, written, synced) and `quota` (bytes) count when the segment is made.
-    """
-    return Segment(url, create=create, read_only=read_only, timeout=timeout, token=token, durability=durability,
-                   quota=quota, coherence=coherence)
-
-
-def mip(value: Any) -> str:
-    """The machine-independent pointer to a struct, union, array, block, or a view's first element."""
-    return value.mip if isinstance(value, Block) else _core.mip_of(address_of(value))
-
-
-def segment_of(value: Reference) -> Segment:
-    """The segment that an object lies in: the one to lock before looking at it."""
-    return value._segment
-
-
-__all__ = [
-    "AnyPointer", "Array", "ArrayOf", "BadArgument", "BadName", "BadPointer", "BadUrl", "BadValue", "Block", "Bool",
-    "Cancelled", "Case", "Char", "Coherence", "CopyState", "Damaged", "Default", "Delta", "Denied", "Diff", "Double",
-    "Error", "FULL", "Fenced", "Float", "Forked", "Hyper", "Int", "Internal", "Malformed", "Model", "NULL", "NoBlock",
-    "NoLock", "NoMemory", "NoSegment", "NotOpen", "Pointer", "QuotaExceeded", "ReadOnly", "Removed", "RolledBack",
-    "STRICT", "Segment", "SegmentLost", "Sequence", "Short", "Stale", "Stats", "Stopping", "StoreFull", "StrayWrite",
-    "String", "Struct", "Temporal", "Text", "TimedOut", "TooLarge", "TypeConflict", "UChar", "UHyper", "UInt", "UShort",
-    "Unimplemented", "Union", "UnknownType", "Unreachable", "VersionMismatch", "WouldDeadlock", "at", "load_types",
-    "mip", "open", "segment_of", "snapshot", "struct", "union"]
+# Type checkers follow the stars, but do not add lists.
+if not TYPE_CHECKING:
+    __all__ = [*api.__all__, *errors.__all__]

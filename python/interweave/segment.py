@@ -7,56 +7,28 @@ import itertools
 import threading
 import time
 import weakref
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from operator import index
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple, Type, Union as Either
 
 import numpy as np
 
-from . import _core
+from . import _core, interface
 from ._core import Place
-from .coherence import FULL, Coherence, CopyState, Model
+from .coherence import FULL, Coherence, Model
 from .declare import table_of
 from .errors import (
     BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, SegmentLost, UnknownType,
     WouldDeadlock)
+from .interface import CopyState, Stats
 from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
 from .objects import Reference
 from .views import end_writing
 
-# IW_connection_t
-CONNECTION_STATES = {1: "connected", 2: "disconnected", 3: "lost"}
-DURABILITY = {None: 0, "memory": 1, "written": 2, "synced": 3}
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What a segment has cost since its opening (IW_stats_t)."""
-
-    bytes_sent: int
-    bytes_received: int
-    messages_sent: int
-    messages_received: int
-    notifications: int
-    diffs_sent: int
-    diffs_received: int
-    diff_bytes_sent: int
-    diff_bytes_received: int
-    full_copies: int
-    faults: int
-    stray_writes: int
-    reader_locks: int
-    local_reader_locks: int
-    writer_locks: int
-    aborts: int
-    blocks: int
-    native_bytes: int
-    version: int
-    newest_known: int
-    compared_bytes: int
-    whole_bytes: int
-    searched_blocks: int
+CONNECTION_STATES = {state.value: state.name.lower() for state in interface.Connection}
+DURABILITY: Dict[Optional[str], int] = {
+    None: 0, **{durability.name.lower(): durability.value for durability in interface.Durability}}
 
 
 @dataclass(frozen=True)
@@ -308,7 +280,7 @@ class Segment:
     @property
     def stats(self) -> Stats:
         known = self._core.stats()
-        return Stats(**{field.name: known[field.name] for field in fields(Stats)})
+        return Stats(**known)
 
     # ---- blocks ----
 

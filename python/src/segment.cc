@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <interweave/interface.hpp>
 #include <map>
 #include <memory>
 #include <thread>
@@ -312,31 +313,7 @@ nb::dict Segment::stats() const {
   const IW_handle_t h = handle();
   waiting([&] { return IW_stats(h, &all); });
   nb::dict out;
-#define IWPY_STATISTIC(name) out[#name] = all.name
-  IWPY_STATISTIC(bytes_sent);
-  IWPY_STATISTIC(bytes_received);
-  IWPY_STATISTIC(messages_sent);
-  IWPY_STATISTIC(messages_received);
-  IWPY_STATISTIC(notifications);
-  IWPY_STATISTIC(diffs_sent);
-  IWPY_STATISTIC(diffs_received);
-  IWPY_STATISTIC(diff_bytes_sent);
-  IWPY_STATISTIC(diff_bytes_received);
-  IWPY_STATISTIC(full_copies);
-  IWPY_STATISTIC(faults);
-  IWPY_STATISTIC(stray_writes);
-  IWPY_STATISTIC(reader_locks);
-  IWPY_STATISTIC(local_reader_locks);
-  IWPY_STATISTIC(writer_locks);
-  IWPY_STATISTIC(aborts);
-  IWPY_STATISTIC(blocks);
-  IWPY_STATISTIC(native_bytes);
-  IWPY_STATISTIC(version);
-  IWPY_STATISTIC(newest_known);
-  IWPY_STATISTIC(compared_bytes);
-  IWPY_STATISTIC(whole_bytes);
-  IWPY_STATISTIC(searched_blocks);
-#undef IWPY_STATISTIC
+  for (const auto& [name, value] : iw::named_statistics) out[name] = all.*value;
   return out;
 }
 

@@ -1,0 +1,77 @@
+"""What programs call, but for the exceptions: these are generated (errors.py)."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import _core
+from .coherence import FULL, NULL, STRICT, Coherence, Delta, Diff, Model, Temporal
+from .declare import ANY_POINTER as AnyPointer
+from .declare import DEFAULT as Default
+from .declare import Case, struct, union
+from .errors import BY_CODE, Error
+from .interface import CopyState, Stats
+from .layouts import address_of
+from .objects import Array as ArrayOf
+from .objects import Reference, Struct, Union, snapshot
+from .segment import Block, Segment, at
+from .xfile import load_types
+
+if TYPE_CHECKING:
+    from .annotations import (
+        Array, Bool, Char, Double, Float, Hyper, Int, Pointer, Sequence, Short, String, Text, UChar, UHyper, UInt,
+        UShort)
+else:
+    from .declare import ARRAY as Array
+    from .declare import POINTER as Pointer
+    from .declare import PRIMITIVES as _primitives
+    from .declare import SEQUENCE as Sequence
+    from .declare import STRING as String
+    from .declare import TEXT as Text
+    globals().update(_primitives)
+
+
+def _error_of(code: int, text: str) -> Error:
+    """The exception for a failure of the C interface."""
+    made = BY_CODE.get(code, Error)(text)
+    made.code = code
+    return made
+
+
+_core.set_exception_maker(_error_of)
+if threading.current_thread() is threading.main_thread():
+    _core.this_is_main_thread()
+os.register_at_fork(after_in_child=_core.forget_holds)
+atexit.register(_core.end_callbacks)
+
+
+def open(url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
+         token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
+         coherence: Model = FULL) -> Segment:
+    """Opens a segment, `[iw://]host[:port]/path` or `unix:FILE:/path`, and makes it if it does not exist.
+
+    `timeout`: seconds that a lock is waited for if the lock says nothing itself. `coherence`: of reader locks that say
+    nothing themselves. `durability` (memory, written, synced) and `quota` (bytes) count when the segment is made.
+    """
+    return Segment(url, create=create, read_only=read_only, timeout=timeout, token=token, durability=durability,
+                   quota=quota, coherence=coherence)
+
+
+def mip(value: Any) -> str:
+    """The machine-independent pointer to a struct, union, array, block, or a view's first element."""
+    return value.mip if isinstance(value, Block) else _core.mip_of(address_of(value))
+
+
+def segment_of(value: Reference) -> Segment:
+    """The segment that an object lies in: the one to lock before looking at it."""
+    return value._segment
+
+
+__all__ = [
+    "AnyPointer", "Array", "ArrayOf", "Block", "Bool", "Case", "Char", "Coherence", "CopyState", "Default", "Delta",
+    "Diff", "Double", "FULL", "Float", "Hyper", "Int", "Model", "NULL", "Pointer", "STRICT", "Segment", "Sequence",
+    "Short", "Stats", "String", "Struct", "Temporal", "Text", "UChar", "UHyper", "UInt", "UShort", "Union", "at",
+    "load_types", "mip", "open", "segment_of", "snapshot", "struct", "union"]
