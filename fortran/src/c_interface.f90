@@ -1,11 +1,13 @@
 ! The functions of interweave.h as Fortran sees C. Programs use module `interweave`, which is over
 ! this one. Fortran 2003.
 module interweave_c
-  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, &
+    c_size_t
   use interweave_constants, only: IW_block_t
   use interweave_interface, only: IW_open_options, IW_stats_t
   implicit none
-  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_block_t, IW_open_options, &
+  private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_block_t, &
+    IW_open_options, &
     IW_stats_t
 
   interface

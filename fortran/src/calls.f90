@@ -1,8 +1,8 @@
-! The functions of interweave.h, with Fortran's strings and optional arguments. Programs use module `interweave`.
-! Fortran 2003.
+! The functions of interweave.h, with Fortran's strings and optional arguments. Programs use module
+! `interweave`. Fortran 2003.
 module interweave_calls
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_funptr, c_int, c_int64_t, c_loc, &
-    c_null_ptr, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_funptr, c_int, &
+    c_int64_t, c_loc, c_null_ptr, c_ptr, c_size_t
   use interweave_arrays
   use interweave_c
   use interweave_constants
@@ -64,8 +64,8 @@ contains
     end if
   end function IW_open_segment_with
 
-  ! Texts for C are made by c_string in an argument, never by `allocate`, in which gfortran would write the
-  ! path of this file.
+  ! Texts for C are made by c_string in an argument, never by `allocate`: gfortran would write the
+  ! path of this file into the library.
   function open_with_token(url, options, token) result(address)
     character(len=*), intent(in) :: url
     type(IW_open_options), intent(inout), target :: options
@@ -244,8 +244,8 @@ contains
     block = c_malloc_array(h%address, t, count, c_loc(name(1)))
   end function malloc_with_name
 
-  ! More than this machine's memory can hold, or less than nothing, is C's largest number: the library
-  ! refuses it.
+  ! A count that is negative, or that this machine's memory cannot hold, becomes C's largest number,
+  ! which the library refuses.
   pure function c_count(count)
     integer(c_int64_t), intent(in) :: count
     integer(c_size_t) :: c_count
@@ -331,8 +331,8 @@ contains
     p = c_mip_to_ptr(c_string(mip))
   end function IW_mip_to_ptr
 
-  ! f: c_funloc of `subroutine f(h, version, arg) bind(C)` with a type(c_ptr), an integer(c_int64_t) and
-  ! a type(c_ptr), all by value; c_null_funptr ends it.
+  ! f: c_funloc of `subroutine f(h, version, arg) bind(C)` with a type(c_ptr), an integer(c_int64_t)
+  ! and a type(c_ptr), all by value; c_null_funptr ends it.
   function IW_on_change(h, f, arg) result(status)
     type(IW_handle_t), intent(in) :: h
     type(c_funptr), value :: f
@@ -342,8 +342,9 @@ contains
     status = c_on_change(h%address, f, given(arg))
   end function IW_on_change
 
-  ! f: c_funloc of `subroutine f(h, state, arg) bind(C)` with a type(c_ptr), an integer(c_int) (IW_CONNECTED,
-  ! IW_DISCONNECTED or IW_LOST) and a type(c_ptr), all by value; c_null_funptr ends it.
+  ! f: c_funloc of `subroutine f(h, state, arg) bind(C)` with a type(c_ptr), an integer(c_int)
+  ! (IW_CONNECTED, IW_DISCONNECTED or IW_LOST) and a type(c_ptr), all by value; c_null_funptr ends
+  ! it.
   function IW_on_connection(h, f, arg) result(status)
     type(IW_handle_t), intent(in) :: h
     type(c_funptr), value :: f

@@ -37,7 +37,7 @@ module interweave_interface
   integer(c_int), parameter :: IW_EUNKNOWN_TYPE = -9
   ! A type of that name with another structure exists already.
   integer(c_int), parameter :: IW_ETYPE_CONFLICT = -10
-  ! The name is taken, or is none (empty, long, with #, digit first).
+  ! The name is taken or not valid (empty, long, with #, digit first).
   integer(c_int), parameter :: IW_EBAD_NAME = -11
   ! The call needs a lock that the calling thread does not hold.
   integer(c_int), parameter :: IW_ENO_LOCK = -12
@@ -51,7 +51,7 @@ module interweave_interface
   integer(c_int), parameter :: IW_EFENCED = -16
   ! The connection was lost; the changes were rolled back.
   integer(c_int), parameter :: IW_EROLLED_BACK = -17
-  ! The server's disk is full or failing: reads go on, writes fail.
+  ! The server's disk is full or failing: reads continue, writes fail.
   integer(c_int), parameter :: IW_ESTORE_FULL = -18
   ! The segment's quota would be exceeded.
   integer(c_int), parameter :: IW_EQUOTA = -19
@@ -150,7 +150,7 @@ module interweave_interface
     real(c_double) :: timeout
     ! shown to the server when connecting; NULL: the environment's IW_TOKEN
     type(c_ptr) :: token
-    ! bytes in wire format that the segment may hold; 0: the server's default
+    ! bytes in wire format that the segment may hold; 0: the default
     integer(c_int64_t) :: quota
   end type IW_open_options
 

@@ -1,5 +1,5 @@
-//! The codecs and the interface's numbers in the tree are what the compiler makes of spec/protocol and
-//! spec/interface, in all languages alike, and the limits that the compiler checks are those of the
+//! The codecs and the interface's numbers in the tree are what the compiler makes of spec/protocol
+//! and spec/interface, in all languages alike. The limits that the compiler checks are those of the
 //! specification.
 
 mod golden;
@@ -100,7 +100,7 @@ fn part<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
     &rest[..rest.find(end).unwrap_or_else(|| panic!("no {end}"))]
 }
 
-/// The positive numbers of the errors by their names in error.x, which is read without the compiler.
+/// The positive numbers of errors by their names in error.x, which is read without the compiler.
 fn specified_errors() -> BTreeMap<String, i64> {
     let specification = text("spec/protocol/error.x");
     numbers(part(&specification, "enum error_code", "\n};"), "  ", " = ")
@@ -257,7 +257,7 @@ fn what_the_interface_cannot_have_is_refused_with_its_place() {
     );
     let wrong = messages("constant.x", "const N = 1;");
     assert!(
-        wrong.contains("constant.x:2:7: error: `N` is no enum, struct"),
+        wrong.contains("constant.x:2:7: error: `N` is not an enum, a struct"),
         "{wrong}"
     );
 }

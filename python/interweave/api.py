@@ -22,8 +22,8 @@ from .xfile import load_types
 
 if TYPE_CHECKING:
     from .annotations import (
-        Array, Bool, Char, Double, Float, Hyper, Int, Pointer, Sequence, Short, String, Text, UChar, UHyper, UInt,
-        UShort)
+        Array, Bool, Char, Double, Float, Hyper, Int, Pointer, Sequence, Short, String, Text, UChar,
+        UHyper, UInt, UShort)
 else:
     from .declare import ARRAY as Array
     from .declare import POINTER as Pointer
@@ -51,17 +51,18 @@ atexit.register(_core.end_callbacks)
 def open(url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
          token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
          coherence: Model = FULL) -> Segment:
-    """Opens a segment, `[iw://]host[:port]/path` or `unix:FILE:/path`, and makes it if it does not exist.
+    """Opens a segment, `[iw://]host[:port]/path` or `unix:FILE:/path`, or makes it.
 
-    `timeout`: seconds that a lock is waited for if the lock says nothing itself. `coherence`: of reader locks that say
-    nothing themselves. `durability` (memory, written, synced) and `quota` (bytes) count when the segment is made.
+    `timeout`: seconds that a lock waits if its call gives no time. `coherence`: the model of reader
+    locks whose call gives none. `durability` (memory, written, synced) and `quota` (bytes) count
+    when the segment is made.
     """
-    return Segment(url, create=create, read_only=read_only, timeout=timeout, token=token, durability=durability,
-                   quota=quota, coherence=coherence)
+    return Segment(url, create=create, read_only=read_only, timeout=timeout, token=token,
+                   durability=durability, quota=quota, coherence=coherence)
 
 
 def mip(value: Any) -> str:
-    """The machine-independent pointer to a struct, union, array, block, or a view's first element."""
+    """The machine-independent pointer to a struct, union, array, block, or first element."""
     return value.mip if isinstance(value, Block) else _core.mip_of(address_of(value))
 
 
@@ -71,7 +72,8 @@ def segment_of(value: Reference) -> Segment:
 
 
 __all__ = [
-    "AnyPointer", "Array", "ArrayOf", "Block", "Bool", "Case", "Char", "Coherence", "CopyState", "Default", "Delta",
-    "Diff", "Double", "FULL", "Float", "Hyper", "Int", "Model", "NULL", "Pointer", "STRICT", "Segment", "Sequence",
-    "Short", "Stats", "String", "Struct", "Temporal", "Text", "UChar", "UHyper", "UInt", "UShort", "Union", "at",
-    "load_types", "mip", "open", "segment_of", "snapshot", "struct", "union"]
+    "AnyPointer", "Array", "ArrayOf", "Block", "Bool", "Case", "Char", "Coherence", "CopyState",
+    "Default", "Delta", "Diff", "Double", "FULL", "Float", "Hyper", "Int", "Model", "NULL",
+    "Pointer", "STRICT", "Segment", "Sequence", "Short", "Stats", "String", "Struct", "Temporal",
+    "Text", "UChar", "UHyper", "UInt", "UShort", "Union", "at", "load_types",
+    "mip", "open", "segment_of", "snapshot", "struct", "union"]

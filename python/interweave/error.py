@@ -2,7 +2,7 @@
 
 
 class Error(Exception):
-    """Whatever InterWeave could not do. The text says what was asked, what was found and what to do."""
+    """InterWeave could not do it. The text says what was asked, what was found and what to do."""
 
     code: int = 0
     """The negative number that programs in other languages see (IW_E... in interweave.h)."""

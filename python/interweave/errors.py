@@ -80,7 +80,7 @@ class TypeConflict(Error):
 
 
 class BadName(Error, ValueError):
-    """The name is taken, or is none (empty, long, with #, digit first)."""
+    """The name is taken or not valid (empty, long, with #, digit first)."""
 
     code = -11
     code_name = "BAD_NAME"
@@ -129,7 +129,7 @@ class RolledBack(Error):
 
 
 class StoreFull(Error):
-    """The server's disk is full or failing: reads go on, writes fail."""
+    """The server's disk is full or failing: reads continue, writes fail."""
 
     code = -18
     code_name = "STORE_FULL"

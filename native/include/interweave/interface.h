@@ -20,14 +20,16 @@ enum {
   IW_ENO_BLOCK = -8,         /* No such block in the segment. */
   IW_EUNKNOWN_TYPE = -9,     /* The type is not registered in this program. */
   IW_ETYPE_CONFLICT = -10,   /* A type of that name with another structure exists already. */
-  IW_EBAD_NAME = -11,        /* The name is taken, or is none (empty, long, with #, digit first). */
+  /* The name is taken or not valid (empty, long, with #, digit first). */
+  IW_EBAD_NAME = -11,
   IW_ENO_LOCK = -12,         /* The call needs a lock that the calling thread does not hold. */
   IW_EWOULD_DEADLOCK = -13,  /* The writer lock was asked for under a reader lock of the thread. */
   IW_ETIMED_OUT = -14,       /* The deadline passed. */
   IW_EUNREACHABLE = -15,     /* The server cannot be reached. */
   IW_EFENCED = -16,          /* The writer lock was lost before its release; changes are undone. */
   IW_EROLLED_BACK = -17,     /* The connection was lost; the changes were rolled back. */
-  IW_ESTORE_FULL = -18,      /* The server's disk is full or failing: reads go on, writes fail. */
+  /* The server's disk is full or failing: reads continue, writes fail. */
+  IW_ESTORE_FULL = -18,
   IW_EQUOTA = -19,           /* The segment's quota would be exceeded. */
   IW_ETOO_LARGE = -20,       /* A bound of the protocol or of the server would be exceeded. */
   IW_ENO_MEMORY = -21,       /* No memory, address space, file descriptor or thread is left. */
@@ -66,7 +68,7 @@ typedef struct IW_open_options {
   int durability;    /* IW_MEMORY, IW_WRITTEN, IW_SYNCED; 0: IW_SYNCED */
   double timeout;    /* seconds that calls without a deadline of their own wait; 0: 30 */
   const char* token; /* shown to the server when connecting; NULL: the environment's IW_TOKEN */
-  uint64_t quota;    /* bytes in wire format that the segment may hold; 0: the server's default */
+  uint64_t quota;    /* bytes in wire format that the segment may hold; 0: the default */
 } IW_open_options;
 
 /* IW_rl_acquire_for's flags */

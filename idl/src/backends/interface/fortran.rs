@@ -73,7 +73,8 @@ fn error_names(text: &mut Text, interface: &Interface<'_>) {
     let count = interface.errors.len();
     text.lines(["", "! The error -n is error_names(n)."]);
     text.open(format!(
-        "character(len={length}), parameter :: error_names({count}) = (/ character(len={length}) :: &"
+        "character(len={length}), parameter :: error_names({count}) = \
+         (/ character(len={length}) :: &"
     ));
     for (at, name) in names.enumerate() {
         let end = if at + 1 < count { ", &" } else { " /)" };

@@ -1,8 +1,8 @@
 //! The numbers of the C interface (spec/interface), for the languages that call it.
 //!
-//! One .x file has the options, states and statistics as enums and structs, and includes that of the
-//! protocol's errors. Each language gets one text of all of it: names, numbers, and members in order
-//! with their comments.
+//! One .x file has the options, states and statistics as enums and structs, and includes that of
+//! the protocol's errors. Each language gets one text of all of it: names, numbers, and members in
+//! order, with their comments.
 
 mod c;
 mod cpp;
@@ -170,7 +170,7 @@ fn group<'a>(schema: &'a Schema, def: &'a Def, report: &mut Report) -> Option<Gr
         DefBody::Alias(Type::Named(_)) => None,
         _ => {
             let message = format!(
-                "`{}` is no enum, struct, or name of an enum: the interface has no other",
+                "`{}` is not an enum, a struct, or the name of an enum: the interface has no other",
                 def.name
             );
             report.error(Diagnostic::new(def.span, message));

@@ -86,7 +86,7 @@ pub fn interface(interface: &Interface<'_>) -> String {
     for group in &interface.groups {
         match group {
             Group::Enum(numbers) => enumeration(&mut text, numbers),
-            // What a program hands in are arguments of functions.
+            // Programs hand these in as arguments of functions.
             Group::Struct(record) if record.is_filled_by_library() => structure(&mut text, record),
             Group::Struct(_) => {}
         }

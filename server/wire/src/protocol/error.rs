@@ -31,7 +31,7 @@ pub enum ErrorCode {
     UnknownType = 9,
     /// A type of that name with another structure exists already.
     TypeConflict = 10,
-    /// The name is taken, or is none (empty, long, with #, digit first).
+    /// The name is taken or not valid (empty, long, with #, digit first).
     BadName = 11,
     /// The call needs a lock that the calling thread does not hold.
     NoLock = 12,
@@ -45,7 +45,7 @@ pub enum ErrorCode {
     Fenced = 16,
     /// The connection was lost; the changes were rolled back.
     RolledBack = 17,
-    /// The server's disk is full or failing: reads go on, writes fail.
+    /// The server's disk is full or failing: reads continue, writes fail.
     StoreFull = 18,
     /// The segment's quota would be exceeded.
     Quota = 19,

@@ -25,7 +25,7 @@ export const ErrorCode = {
   UNKNOWN_TYPE: 9,
   /* A type of that name with another structure exists already. */
   TYPE_CONFLICT: 10,
-  /* The name is taken, or is none (empty, long, with #, digit first). */
+  /* The name is taken or not valid (empty, long, with #, digit first). */
   BAD_NAME: 11,
   /* The call needs a lock that the calling thread does not hold. */
   NO_LOCK: 12,
@@ -39,7 +39,7 @@ export const ErrorCode = {
   FENCED: 16,
   /* The connection was lost; the changes were rolled back. */
   ROLLED_BACK: 17,
-  /* The server's disk is full or failing: reads go on, writes fail. */
+  /* The server's disk is full or failing: reads continue, writes fail. */
   STORE_FULL: 18,
   /* The segment's quota would be exceeded. */
   QUOTA: 19,
