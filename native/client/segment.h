@@ -294,7 +294,8 @@ class Segment : public Listener {
   bool is_removed_ = false;
   std::shared_ptr<Live> live_;     // the connection on which it is open, perhaps lost
   std::uint32_t number_ = 0;       // on that connection
-  std::uint64_t quota_bytes_ = 0;  // as the server said when it was opened
+  // As the server said when it was opened; read without the mutex by the writer.
+  std::atomic<std::uint64_t> quota_bytes_{0};
 
   std::shared_ptr<Copy> copy_;
   session::CopyState state_;
