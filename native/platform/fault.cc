@@ -8,12 +8,12 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "platform/fault_handling.h"
+#include "platform/mutex.h"
 
 namespace iw::platform {
 
@@ -28,23 +28,22 @@ struct WatchedRange {
 using RangeTable = std::vector<WatchedRange>;  // sorted by begin, disjoint
 
 std::atomic<RangeTable*> current_table{nullptr};
-// Guarded by the mutex; never freed. It has room for the current table's ranges, so that a watch
-// can end without memory.
-RangeTable* spare_table = nullptr;
 std::array<std::atomic<unsigned>, 2> handlers_inside{};
 std::atomic<unsigned> side{0};
 
-std::mutex& change_mutex() {
-  static auto* mutex = new std::mutex;  // never destroyed: watches may end during exit
+Mutex& change_mutex() {
+  static auto* mutex = new Mutex;  // never destroyed: watches may end during exit
   return *mutex;
 }
+// Never freed. It has room for the current table's ranges, so that a watch can end without memory.
+RangeTable* spare_table IW_GUARDED_BY(change_mutex()) = nullptr;
 
 void wait_for_handlers_on(unsigned which) {
   while (handlers_inside[which].load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
 }
 
-// Call with the mutex held. Twice, because a handler may have read `side` and not yet counted.
-void wait_for_handlers() {
+// Twice, because a handler may have read `side` and not yet counted.
+void wait_for_handlers() IW_REQUIRES(change_mutex()) {
   for (int i = 0; i < 2; ++i) {
     const unsigned old_side = side.load(std::memory_order_relaxed);
     side.store(old_side ^ 1, std::memory_order_seq_cst);
@@ -53,7 +52,7 @@ void wait_for_handlers() {
 }
 
 // The spare table takes the current one's place.
-void exchange_tables() {
+void exchange_tables() IW_REQUIRES(change_mutex()) {
   spare_table = current_table.exchange(spare_table, std::memory_order_seq_cst);
   wait_for_handlers();
 }
@@ -77,8 +76,9 @@ bool handle_watched_fault(std::byte* address, FaultAccess access) noexcept {
   return handled;
 }
 
-void lock_watches() { change_mutex().lock(); }
-void unlock_watches() { change_mutex().unlock(); }
+// Not analysed: the one is called before a fork, the other after it.
+void lock_watches() IW_NO_THREAD_SAFETY_ANALYSIS { change_mutex().lock(); }
+void unlock_watches() IW_NO_THREAD_SAFETY_ANALYSIS { change_mutex().unlock(); }
 void forget_running_handlers() {
   for (auto& count : handlers_inside) count.store(0, std::memory_order_relaxed);
 }
@@ -98,7 +98,7 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
                          void* context, FaultWatch& out) {
   out.stop();
   const WatchedRange range{begin, begin + size_bytes, handler, context};
-  std::lock_guard lock(change_mutex());
+  const MutexLock lock(change_mutex());
   if (Status bad = put_fault_handler_on_top(); !bad) return bad;
   if (current_table.load(std::memory_order_relaxed) == nullptr) current_table = new RangeTable;
   if (spare_table == nullptr) spare_table = new RangeTable;
@@ -120,7 +120,7 @@ Status FaultWatch::start(std::byte* begin, std::size_t size_bytes, FaultHandler 
 
 void FaultWatch::stop() {
   if (begin_ == nullptr) return;
-  std::lock_guard lock(change_mutex());
+  const MutexLock lock(change_mutex());
   spare_table->clear();
   for (const WatchedRange& range : *current_table.load(std::memory_order_relaxed)) {
     if (range.begin != begin_) spare_table->push_back(range);
@@ -131,7 +131,7 @@ void FaultWatch::stop() {
 
 Status keep_fault_handler_on_top() {
   if (current_table.load(std::memory_order_acquire) == nullptr) return {};
-  std::lock_guard lock(change_mutex());
+  const MutexLock lock(change_mutex());
   return put_fault_handler_on_top();
 }
 

@@ -4,14 +4,13 @@
 // There are never more of them than calls in the time that the system allows itself.
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "platform/mutex.h"
 #include "platform/socket_waits.h"
 
 namespace iw::platform {
@@ -20,11 +19,11 @@ namespace {
 
 // Shared by who asks and the thread that asks the system; the last of them frees it.
 struct LookUp {
-  std::mutex mutex;
-  std::condition_variable answered;
-  bool is_answered = false;
-  Status status;
-  std::vector<SocketAddress> addresses;
+  Mutex mutex;
+  Condition answered;
+  bool is_answered IW_GUARDED_BY(mutex) = false;
+  Status status IW_GUARDED_BY(mutex);
+  std::vector<SocketAddress> addresses IW_GUARDED_BY(mutex);
 };
 
 // "[::1]" is "::1" for the name service.
@@ -45,7 +44,7 @@ Status begin(const std::string& host, std::uint16_t port, const std::shared_ptr<
       } catch (const std::bad_alloc&) {
         status = {ENOMEM, "no memory to look the host name up"};
       }
-      const std::lock_guard lock(asked->mutex);
+      const MutexLock lock(asked->mutex);
       asked->status = status;
       asked->addresses = std::move(found);
       asked->is_answered = true;
@@ -66,14 +65,14 @@ Status look_up(const std::string& host, std::uint16_t port, std::int64_t deadlin
   if (as_number.ok() || is_shortage(as_number.code)) return as_number;
   const auto asked = std::make_shared<LookUp>();
   if (Status bad = begin(plain, port, asked); !bad) return bad;
-  std::unique_lock lock(asked->mutex);
+  const MutexLock lock(asked->mutex);
   while (!asked->is_answered) {
     const int left_ms = milliseconds_until(deadline_ns);
     if (left_ms == 0) return {ETIMEDOUT, "the name service does not answer"};
     if (left_ms < 0) {
-      asked->answered.wait(lock);
+      asked->answered.wait(asked->mutex);
     } else {
-      asked->answered.wait_for(lock, std::chrono::milliseconds(left_ms));
+      asked->answered.wait_for(asked->mutex, std::chrono::milliseconds(left_ms));
     }
   }
   out = std::move(asked->addresses);

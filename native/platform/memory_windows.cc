@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "platform/memory.h"
+#include "platform/mutex.h"
 #include "platform/placement.h"
 #include "platform/windows_handle.h"
 
@@ -51,20 +51,20 @@ class Reservations {
   }
 
   std::byte* reserve(void* wanted, std::size_t size_bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return add(wanted, whole_granules(size_bytes));
   }
 
   // The whole range, of which nothing is mapped any more.
   void release(std::byte* begin, std::size_t size_bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     take_out(begin, begin + size_bytes);
   }
 
   // Calls map() while the range is free.
   template <typename Map>
   std::byte* replace(std::byte* begin, std::size_t size_bytes, Map map) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::byte* const end = begin + whole_granules(size_bytes);
     const Range released = take_out(begin, end);
     std::byte* const got = map();
@@ -78,7 +78,7 @@ class Reservations {
 
   template <typename Unmap>
   void give_back(std::byte* begin, std::size_t size_bytes, Unmap unmap) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     unmap();
     add(begin, whole_granules(size_bytes));
   }
@@ -93,7 +93,7 @@ class Reservations {
     return static_cast<std::size_t>(end - begin);
   }
 
-  std::byte* add(void* wanted, std::size_t size_bytes) {
+  std::byte* add(void* wanted, std::size_t size_bytes) IW_REQUIRES(mutex_) {
     auto* const got =
         static_cast<std::byte*>(VirtualAlloc(wanted, size_bytes, MEM_RESERVE, PAGE_NOACCESS));
     if (got == nullptr) return nullptr;
@@ -108,7 +108,7 @@ class Reservations {
   }
 
   // Releases all pieces that lie in the range or reach into it; returns what they and it cover.
-  Range take_out(std::byte* begin, std::byte* end) {
+  Range take_out(std::byte* begin, std::byte* end) IW_REQUIRES(mutex_) {
     Range covered{begin, end};
     auto piece = pieces_.upper_bound(begin);
     if (piece != pieces_.begin() && std::prev(piece)->first + std::prev(piece)->second > begin) {
@@ -123,8 +123,8 @@ class Reservations {
     return covered;
   }
 
-  std::mutex mutex_;
-  std::map<std::byte*, std::size_t> pieces_;
+  Mutex mutex_;
+  std::map<std::byte*, std::size_t> pieces_ IW_GUARDED_BY(mutex_);
 };
 
 bool is_copy_on_write(const std::byte* address) {
