@@ -12,6 +12,7 @@ namespace iw::client {
 using platform::now_ns;
 using protocol::error_code;
 
+// Guarded by the link's mutex.
 struct Waiter {
   ListenerRef segment;
   bool is_late = false;      // nobody waits (any more)
@@ -19,7 +20,7 @@ struct Waiter {
   bool is_done = false;
   bool is_lost = false;
   session::Incoming answer;
-  std::condition_variable done;
+  platform::Condition done;
 };
 
 namespace {
@@ -67,10 +68,10 @@ Result connection_lost(const std::string& name, const Live& live) {
 // A request that nobody hears of again, unless it was sent.
 class Announced {
  public:
-  Announced(std::mutex& mutex, Live& live) : mutex_(mutex), live_(live) {}
+  Announced(platform::Mutex& mutex, Live& live) : mutex_(mutex), live_(live) {}
   ~Announced() {
     if (stream_ == 0 || is_sent_) return;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     live_.withdraw(tag_, stream_);
   }
   Announced(const Announced&) = delete;
@@ -83,7 +84,7 @@ class Announced {
   void sent() { is_sent_ = true; }
 
  private:
-  std::mutex& mutex_;
+  platform::Mutex& mutex_;
   Live& live_;
   session::RequestTag tag_ = 0;
   std::uint32_t stream_ = 0;
@@ -99,8 +100,10 @@ Link::Link(types::Url any_segment, session::SessionIdentity identity,
       library_thread_(library_thread),
       identity_(std::move(identity)) {}
 
+Expected& Link::expected(Live& live) const { return live.expected_; }
+
 std::shared_ptr<Live> Link::current() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return live_ != nullptr && !live_->is_lost() ? live_ : nullptr;
 }
 
@@ -149,7 +152,7 @@ Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) 
   if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
   session::ConnectionNumber number = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     number = ++connections_;
   }
   auto live = std::make_shared<Live>(number, std::move(socket), now_ns());
@@ -161,7 +164,7 @@ Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) 
     if (!log_choice().debug) return;
     trace("connected to " + name_ + (live->is_resumed_ ? ", session resumed" : ", new session"));
   });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   live_ = live;
   out = std::move(live);
   return {};
@@ -171,7 +174,7 @@ Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) 
 Result Link::greet(Live& live, std::int64_t deadline_ns) {
   session::SessionIdentity identity;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     identity = identity_;
   }
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
@@ -202,8 +205,8 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
   live.heard_ns_ = live.connection_.heard_ns();
   live.heartbeat_ns_ = live.connection_.heartbeat_ns();
   live.is_resumed_ = live.connection_.welcome().resumed;
-  live.next_tag_ = 2;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
+  expected(live).next_tag = 2;
   if (identity_.id != identity.id) sequence_ = 0;
   identity_.id = identity.id;
   return {};
@@ -215,13 +218,13 @@ Result Link::send(const std::shared_ptr<Live>& live, Request& request,
   Announced announced(mutex_, *live);
   std::uint32_t stream = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live->is_lost()) return connection_lost(name_, *live);
-    const session::RequestTag tag = live->next_tag_++;
+    const session::RequestTag tag = expected(*live).next_tag++;
     stream = live->connection_.begin_request(tag, request.type, now_ns());
     if (stream == 0) return {error_code::TOO_LARGE, "too many requests wait for their answers"};
     announced.is(tag, stream);
-    live->waiters_[tag] = waiter;
+    expected(*live).waiters[tag] = waiter;
   }
   session::FrameWriter frames(request.type, stream, request.body, request.bulk);
   announced.sent();
@@ -234,7 +237,7 @@ Result Link::send(const std::shared_ptr<Live>& live, Request& request,
 // Nothing throws here: a part may be on the wire.
 Result Link::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames) {
   while (true) {
-    const std::lock_guard lock(live->sending_);
+    const MutexLock lock(live->sending_);
     const std::span<const platform::Slice> slices = frames.next(send_budget_bytes);
     if (slices.empty()) return {};
     platform::Status sent;
@@ -258,16 +261,16 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
       request.waits_for_others && deadline_ns < platform::never_ns - answer_grace_ns
           ? deadline_ns + answer_grace_ns
           : deadline_ns;
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!waiter->is_done) {
     if (waiter->is_arriving) {
-      waiter->done.wait(lock);
+      waiter->done.wait(mutex_);
     } else if (now_ns() >= patience_ns) {
-      return give_up(live, request, waiter, lock);
+      return give_up(live, request, waiter);
     } else if (live->is_reading_) {
-      wait_until(waiter->done, lock, patience_ns);
+      wait_until(waiter->done, mutex_, patience_ns);
     } else {
-      lead(live, *waiter, lock, patience_ns);
+      lead(live, *waiter, patience_ns);
     }
   }
   if (waiter->is_lost) return connection_lost(name_, *live);
@@ -277,17 +280,15 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
 
 // Reads until the answer is there. The wait is cut in pieces, since a connection that is taken for
 // lost wakes nobody who waits for its socket.
-void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
-                std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns) {
+void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns) {
   const std::int64_t from_ns = now_ns();
   live->is_reading_ = true;
   live->led_from_ns_.store(from_ns, std::memory_order_relaxed);
   std::int64_t to_ns = from_ns;
   while (!waiter.is_done && to_ns < deadline_ns) {
-    lock.unlock();
+    const MutexUnlock reading(mutex_);
     read_some(live, std::min(deadline_ns, to_ns + live->heartbeat_ns()));
     to_ns = now_ns();
-    lock.lock();
   }
   live->led_to_ns_.store(to_ns, std::memory_order_relaxed);
   stop_reading(*live);
@@ -295,13 +296,13 @@ void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
 }
 
 Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
-                     const std::shared_ptr<Waiter>& waiter, std::unique_lock<std::mutex>& lock) {
+                     const std::shared_ptr<Waiter>& waiter) {
   waiter->is_late = true;
   std::uint32_t stream = 0;
-  for (const auto& [tag, other] : live->waiters_) {
+  for (const auto& [tag, other] : expected(*live).waiters) {
     if (other == waiter) stream = live->connection_.stream_of(tag);
   }
-  lock.unlock();
+  const MutexUnlock telling(mutex_);
   if (request.waits_for_others && stream != 0) {
     // Without memory for it the server answers late, which is as good as an answer before CANCEL.
     (void)types::or_no_memory([&] {
@@ -324,7 +325,7 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
                   std::span<const std::uint8_t> body) {
   session::FrameWriter frames(type, 0, body, {});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live->is_lost()) return connection_lost(name_, *live);
     live->connection_.said(now_ns());
   }
@@ -332,34 +333,35 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
 }
 
 void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (live->is_lost()) return;  // who listens looks for that afterwards
-  live->segments_[number] = ListenerRef(&segment);
+  expected(*live).segments[number] = ListenerRef(&segment);
 }
 
 void Link::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
                     const Listener& segment) {
-  const std::lock_guard lock(mutex_);
-  const auto found = live->segments_.find(number);
-  if (found == live->segments_.end() || found->second.listener != &segment) return;
-  live->segments_.erase(found);
+  const MutexLock lock(mutex_);
+  auto& segments = expected(*live).segments;
+  const auto found = segments.find(number);
+  if (found == segments.end() || found->second.listener != &segment) return;
+  segments.erase(found);
 }
 
 void Link::read_available(const std::shared_ptr<Live>& live) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live->is_reading_ || live->is_lost()) return;
     live->is_reading_ = true;
   }
   read_some(live, 0);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stop_reading(*live);
 }
 
 // The next of those who wait reads on; if nobody does, the library's thread.
 void Link::stop_reading(Live& live) {
   live.is_reading_ = false;
-  for (const auto& [tag, waiter] : live.waiters_) {
+  for (const auto& [tag, waiter] : expected(live).waiters) {
     if (waiter->is_late || waiter->is_done) continue;
     waiter->done.notify_one();
     return;
@@ -395,7 +397,7 @@ void Link::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadlin
   if (got == 0) return lose(live, "the server closed it");
   Result understood;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::int64_t heard_ns = now_ns();
     understood = live->connection_.received(got, heard_ns, incoming);
   }
@@ -413,18 +415,20 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
   std::shared_ptr<Waiter> waiter;
   bool is_late = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live->is_lost()) return;
     if (incoming.tag == 0) {
       // Every notification about a segment begins with its number.
       xdr::Reader reader(incoming.message.body.data(), incoming.message.body.size());
       std::uint32_t number = 0;
       const bool has_number = !incoming.message.body.empty() && reader.u32(number);
-      const auto found = has_number ? live->segments_.find(number) : live->segments_.end();
-      if (found != live->segments_.end()) segment = found->second;
+      const auto& segments = expected(*live).segments;
+      const auto found = has_number ? segments.find(number) : segments.end();
+      if (found != segments.end()) segment = found->second;
     } else {
-      const auto found = live->waiters_.find(incoming.tag);
-      if (found == live->waiters_.end()) return;
+      const auto& waiters = expected(*live).waiters;
+      const auto found = waiters.find(incoming.tag);
+      if (found == waiters.end()) return;
       waiter = found->second;
       segment = waiter->segment;
       is_late = waiter->is_late;
@@ -434,13 +438,13 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
   try {
     if (segment.listener != nullptr) segment.listener->absorb(incoming, is_late);
   } catch (const std::bad_alloc&) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (waiter != nullptr) waiter->is_arriving = false;  // it is lost, with the others
     throw;
   }
   if (waiter == nullptr) return;
-  const std::lock_guard lock(mutex_);
-  live->waiters_.erase(incoming.tag);
+  const MutexLock lock(mutex_);
+  expected(*live).waiters.erase(incoming.tag);
   waiter->answer = std::move(incoming);
   waiter->is_done = true;
   waiter->done.notify_one();
@@ -449,16 +453,17 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
 void Link::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
   std::unordered_map<std::uint32_t, ListenerRef> segments;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live->is_lost_.exchange(true)) return;
-    for (const auto& [tag, waiter] : live->waiters_) {
+    Expected& gone = expected(*live);
+    for (const auto& [tag, waiter] : gone.waiters) {
       if (waiter->is_arriving) continue;  // has its answer in a moment
       waiter->is_lost = true;
       waiter->is_done = true;
       waiter->done.notify_one();
     }
-    live->waiters_.clear();
-    segments.swap(live->segments_);
+    gone.waiters.clear();
+    segments.swap(gone.segments);
   }
   say_if_possible([&] {
     if (log_choice().debug) trace("connection to " + name_ + " lost: " + why);
@@ -474,7 +479,7 @@ std::int64_t Link::run_timers(std::int64_t now) {
   std::int64_t ping_due_ns = 0;
   bool is_silent = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ping_due_ns = live->connection_.ping_due_ns();
     is_silent = live->connection_.is_silent(now);
     if (!is_silent) live->silent_since_ns_ = 0;
@@ -495,13 +500,13 @@ std::int64_t Link::run_timers(std::int64_t now) {
 }
 
 std::uint64_t Link::next_sequence(protocol::session_id& session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   session = identity_.id;
   return ++sequence_;
 }
 
 protocol::session_id Link::session() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return identity_.id;
 }
 

@@ -11,16 +11,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "client/waiting.h"
+#include "platform/mutex.h"
 #include "platform/socket.h"
 #include "session/connection.h"
 #include "session/frame_writer.h"
@@ -61,6 +60,13 @@ struct ListenerRef {
 
 class Live;
 struct Waiter;
+
+// Who is told of what comes on a connection. Guarded by the link's mutex.
+struct Expected {
+  std::uint64_t next_tag = 1;
+  std::unordered_map<session::RequestTag, std::shared_ptr<Waiter>> waiters;
+  std::unordered_map<std::uint32_t, ListenerRef> segments;
+};
 
 // A connection that the program's own threads have just read is theirs for a while: otherwise every
 // answer would wake two threads. A thread that reads longer than this wakes the library's thread
@@ -127,26 +133,28 @@ class Link {
   Result greet(Live& live, std::int64_t deadline_ns);
   Result send(const std::shared_ptr<Live>& live, Request& request,
               const std::shared_ptr<Waiter>& waiter);
-  void lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
-            std::unique_lock<std::mutex>& lock, std::int64_t deadline_ns);
+  void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)
+      IW_REQUIRES(mutex_);
   Result send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames);
   void read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
   void read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
   void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
   void lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
-  void stop_reading(Live& live);
+  void stop_reading(Live& live) IW_REQUIRES(mutex_);
   Result give_up(const std::shared_ptr<Live>& live, Request& request,
-                 const std::shared_ptr<Waiter>& waiter, std::unique_lock<std::mutex>& lock);
+                 const std::shared_ptr<Waiter>& waiter) IW_REQUIRES(mutex_);
+  // Only with the mutex: by no other way does the link reach what it guards of a connection.
+  [[nodiscard]] Expected& expected(Live& live) const IW_REQUIRES(mutex_);
 
   const types::Url server_;  // path unused
   const std::string name_;
   const platform::WakeUp& library_thread_;
   Turn connecting_;  // of making a connection
-  std::mutex mutex_;
-  session::SessionIdentity identity_;
-  std::uint64_t sequence_ = 0;
-  session::ConnectionNumber connections_ = 0;  // so many were made
-  std::shared_ptr<Live> live_;
+  platform::Mutex mutex_;
+  session::SessionIdentity identity_ IW_GUARDED_BY(mutex_);
+  std::uint64_t sequence_ IW_GUARDED_BY(mutex_) = 0;
+  session::ConnectionNumber connections_ IW_GUARDED_BY(mutex_) = 0;  // so many were made
+  std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
 };
 
 // One connection. Fields are guarded by the link's mutex unless they say otherwise.
@@ -179,7 +187,7 @@ class Live {
   // With the link's mutex: a request that was not sent.
   void withdraw(session::RequestTag tag, std::uint32_t stream) {
     connection_.forget_request(stream);
-    waiters_.erase(tag);
+    expected_.waiters.erase(tag);
   }
 
  private:
@@ -194,12 +202,10 @@ class Live {
   std::atomic<bool> is_reading_{false};  // written under the mutex
   std::int64_t heartbeat_ns_ = 0;
   bool is_resumed_ = false;
-  std::int64_t silent_since_ns_ = 0;  // 0: it was heard
+  std::int64_t silent_since_ns_ = 0;  // the library's thread's; 0: it was heard
   platform::Socket socket_;
-  std::mutex sending_;
-  std::uint64_t next_tag_ = 1;
-  std::unordered_map<session::RequestTag, std::shared_ptr<Waiter>> waiters_;
-  std::unordered_map<std::uint32_t, ListenerRef> segments_;
+  platform::Mutex sending_;
+  Expected expected_;
 };
 
 }  // namespace iw::client

@@ -2,8 +2,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string_view>
+
+#include "platform/mutex.h"
 
 namespace iw::client {
 namespace {
@@ -34,9 +35,9 @@ LogChoice read_choice() {
 }
 
 struct Listener {
-  std::mutex mutex;
-  IW_log_fn function = nullptr;
-  void* arg = nullptr;
+  platform::Mutex mutex;
+  IW_log_fn function IW_GUARDED_BY(mutex) = nullptr;
+  void* arg IW_GUARDED_BY(mutex) = nullptr;
 };
 
 Listener& listener() {
@@ -48,9 +49,10 @@ void tell(int code, const std::string& text) {
   IW_log_fn function;
   void* arg;
   {
-    const std::lock_guard lock(listener().mutex);
-    function = listener().function;
-    arg = listener().arg;
+    auto& told = listener();
+    const platform::MutexLock lock(told.mutex);
+    function = told.function;
+    arg = told.arg;
   }
   if (function != nullptr) {
     function(code, text.c_str(), arg);
@@ -67,9 +69,10 @@ const LogChoice& log_choice() {
 }
 
 void set_log(IW_log_fn function, void* arg) {
-  const std::lock_guard lock(listener().mutex);
-  listener().function = function;
-  listener().arg = arg;
+  auto& told = listener();
+  const platform::MutexLock lock(told.mutex);
+  told.function = function;
+  told.arg = arg;
 }
 
 void report(protocol::error_code code, const std::string& text) {

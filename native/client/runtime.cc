@@ -37,7 +37,6 @@ Result missing(const std::string& what, const platform::Status& status) {
 }
 
 struct Current {
-  std::mutex mutex;
   Runtime* runtime = nullptr;
   unsigned fork_count = 0;
 };
@@ -142,7 +141,7 @@ Result Runtime::place_of(const types::Mip& mip, const std::string& token, void*&
 }
 
 std::shared_ptr<Segment> Runtime::segment_for(const types::Url& url, const std::string& token) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = segments_.find(url.text());
   if (known != segments_.end()) {
     if (!known->second->is_lost()) return known->second;
@@ -156,7 +155,6 @@ std::shared_ptr<Segment> Runtime::segment_for(const types::Url& url, const std::
   return segment;
 }
 
-// With the mutex.
 Runtime::Server& Runtime::server_for(const types::Url& url, const std::string& token) {
   const std::string name = url.server();
   if (const auto known = servers_.find(name); known != servers_.end()) return known->second;
@@ -168,14 +166,14 @@ Runtime::Server& Runtime::server_for(const types::Url& url, const std::string& t
 }
 
 std::shared_ptr<Segment> Runtime::find_segment(const types::Url& url) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = segments_.find(url.text());
   return found == segments_.end() || found->second->is_lost() ? nullptr : found->second;
 }
 
 // Of a segment that is open.
 IW_segment& Runtime::handle_for(Segment& segment) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (IW_segment* const handle = segment.handle(); handle != nullptr) {
     handle->lead_to(segment);
     return *handle;
@@ -199,7 +197,7 @@ IW_segment& Runtime::handle_for(Segment& segment) {
 void Runtime::closed(IW_segment& handle) noexcept {
   std::shared_ptr<Segment> segment;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& lost : lost_) {
       if (lost->handle() == &handle) segment = lost;
     }
@@ -214,7 +212,7 @@ void Runtime::closed(IW_segment& handle) noexcept {
 void Runtime::done_with(std::shared_ptr<Segment> segment) noexcept {
   Forgotten forgotten;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = segments_.find(segment->name());
     const bool is_kept = found != segments_.end() && found->second == segment;
     segment.reset();
@@ -226,7 +224,7 @@ void Runtime::done_with(std::shared_ptr<Segment> segment) noexcept {
   wake();
 }
 
-// With the mutex. None: `kept`, the map's share, was the last one; it is to be erased.
+// None: `kept`, the map's share, was the last one; it is to be erased.
 Runtime::Need Runtime::forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept {
   const Need need = kept->need();
   if (need != Need::none) return need;
@@ -256,9 +254,10 @@ std::int64_t Runtime::forget_unused(std::int64_t now) {
   std::vector<Forgotten> all;
   bool is_one_left = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     all.reserve(segments_.size() + lost_.size());
     const auto is_forgotten = [&](const std::shared_ptr<Segment>& kept) {
+      mutex_.assert_held();
       Forgotten one;
       const Need need = forget(kept, one);
       is_one_left = is_one_left || need == Need::unknown;
@@ -274,7 +273,7 @@ std::int64_t Runtime::forget_unused(std::int64_t now) {
 }
 
 std::vector<std::shared_ptr<Segment>> Runtime::segments() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<Segment>> all;
   all.reserve(segments_.size() + lost_.size());
   for (const auto& [url, segment] : segments_) all.push_back(segment);
@@ -283,7 +282,7 @@ std::vector<std::shared_ptr<Segment>> Runtime::segments() {
 }
 
 std::vector<std::shared_ptr<Link>> Runtime::links() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<Link>> all;
   for (const auto& [name, server] : servers_) all.push_back(server.link);
   return all;
@@ -329,13 +328,13 @@ void Runtime::serve_once() {
 
 void Runtime::tell_of_changes() {
   if (is_dispatched_) return events_.signal();
-  const std::lock_guard lock(callbacks_mutex_);
+  const MutexLock lock(callbacks_mutex_);
   are_callbacks_due_ = true;
   callbacks_.notify_one();
 }
 
 Result Runtime::prepare_callbacks() {
-  const std::lock_guard lock(callbacks_mutex_);
+  const MutexLock lock(callbacks_mutex_);
   if (has_callback_thread_ || is_dispatched_) return {};
   Result begun = begin_thread("runs callbacks", [this] { serve_callbacks(); });
   has_callback_thread_ = begun.ok();
@@ -343,19 +342,20 @@ Result Runtime::prepare_callbacks() {
 }
 
 void Runtime::serve_callbacks() {
-  std::unique_lock lock(callbacks_mutex_);
+  const MutexLock lock(callbacks_mutex_);
   while (true) {
-    while (!are_callbacks_due_) callbacks_.wait(lock);
+    while (!are_callbacks_due_) callbacks_.wait(callbacks_mutex_);
     are_callbacks_due_ = false;
-    lock.unlock();
     bool is_all_called = true;
-    try {
-      if (!is_dispatched_) run_callbacks();
-    } catch (const std::bad_alloc&) {
-      is_all_called = false;
-      sleep_for(scarcity_pause_ns);
+    {
+      const MutexUnlock calling(callbacks_mutex_);
+      try {
+        if (!is_dispatched_) run_callbacks();
+      } catch (const std::bad_alloc&) {
+        is_all_called = false;
+        sleep_for(scarcity_pause_ns);
+      }
     }
-    lock.lock();
     if (!is_all_called) are_callbacks_due_ = true;
   }
 }
@@ -374,7 +374,7 @@ std::int64_t Runtime::keep_connected(std::int64_t now) {
 }
 
 Result Runtime::prepare_connections() {
-  const std::lock_guard lock(connections_mutex_);
+  const MutexLock lock(connections_mutex_);
   is_connecting_wanted_ = true;
   connections_.notify_one();
   if (has_connection_thread_) return {};
@@ -385,21 +385,22 @@ Result Runtime::prepare_connections() {
 
 void Runtime::serve_connections() {
   std::map<std::string, session::Reconnection> paces;
-  std::unique_lock lock(connections_mutex_);
+  const MutexLock lock(connections_mutex_);
   while (true) {
-    while (!is_connecting_wanted_) connections_.wait(lock);
+    while (!is_connecting_wanted_) connections_.wait(connections_mutex_);
     is_connecting_wanted_ = false;
-    lock.unlock();
     std::int64_t next_ns = now_ns() + scarcity_pause_ns;
-    try {
-      next_ns = reconnect(paces);
-    } catch (const std::bad_alloc&) {
-      // Tried again after the pause.
+    {
+      const MutexUnlock connecting(connections_mutex_);
+      try {
+        next_ns = reconnect(paces);
+      } catch (const std::bad_alloc&) {
+        // Tried again after the pause.
+      }
     }
-    lock.lock();
     if (next_ns == platform::never_ns) continue;
     // A pause is not cut short by others who want a connection.
-    while (now_ns() < next_ns) wait_until(connections_, lock, next_ns);
+    while (now_ns() < next_ns) wait_until(connections_, connections_mutex_, next_ns);
     is_connecting_wanted_ = true;
   }
 }
@@ -480,7 +481,7 @@ void Runtime::wait_and_read(std::int64_t deadline_ns) {
 }
 
 Result Runtime::event_fd(int& out) {
-  const std::lock_guard lock(callbacks_mutex_);
+  const MutexLock lock(callbacks_mutex_);
   if (!is_dispatched_) {
     if (const platform::Status made = platform::WakeUp::create(events_); !made) {
       return missing("there is no descriptor for events", made);

@@ -13,11 +13,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +23,7 @@
 #include "client/handle.h"
 #include "client/link.h"
 #include "client/segment.h"
+#include "platform/mutex.h"
 #include "platform/socket.h"
 #include "session/reconnection.h"
 #include "swizzle/swizzler.h"
@@ -95,32 +94,34 @@ class Runtime {
   std::vector<std::shared_ptr<Link>> links();
   // Made at the first call for a URL; not yet opened.
   std::shared_ptr<Segment> segment_for(const types::Url& url, const std::string& token);
-  Server& server_for(const types::Url& url, const std::string& token);
+  Server& server_for(const types::Url& url, const std::string& token) IW_REQUIRES(mutex_);
   IW_segment& handle_for(Segment& segment);
   void done_with(std::shared_ptr<Segment> segment) noexcept;
-  Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept;
+  Need forget(const std::shared_ptr<Segment>& kept, Forgotten& out) noexcept IW_REQUIRES(mutex_);
   std::int64_t forget_unused(std::int64_t now_ns);
 
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Segment>> segments_;
-  std::vector<std::shared_ptr<Segment>> lost_;  // of which some handles may still be open
-  std::map<std::string, Server> servers_;
+  platform::Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Segment>> segments_ IW_GUARDED_BY(mutex_);
+  // Of which some handles may still be open.
+  std::vector<std::shared_ptr<Segment>> lost_ IW_GUARDED_BY(mutex_);
+  std::map<std::string, Server> servers_ IW_GUARDED_BY(mutex_);
   using Handles = std::map<std::string_view, std::unique_ptr<IW_segment>>;
-  Handles handles_;  // by their own names
-  std::multimap<std::string_view, std::unique_ptr<IW_segment>> lost_handles_;
+  Handles handles_ IW_GUARDED_BY(mutex_);  // by their own names
+  std::multimap<std::string_view, std::unique_ptr<IW_segment>> lost_handles_ IW_GUARDED_BY(mutex_);
   std::atomic<bool> has_unused_{false};  // a segment to forget, that was still looked at
 
   platform::WakeUp wake_;
   platform::WakeUp events_;                 // readable when dispatch() has something to do
   std::atomic<bool> is_dispatched_{false};  // callbacks run in dispatch(); events_ is made
-  std::mutex callbacks_mutex_;              // of the three that follow
-  std::condition_variable callbacks_;
-  bool are_callbacks_due_ = false;
-  bool has_callback_thread_ = false;
-  std::mutex connections_mutex_;  // of the three that follow
-  std::condition_variable connections_;
-  bool is_connecting_wanted_ = false;
-  bool has_connection_thread_ = false;  // the library's thread makes it
+  platform::Mutex callbacks_mutex_;
+  platform::Condition callbacks_;
+  bool are_callbacks_due_ IW_GUARDED_BY(callbacks_mutex_) = false;
+  bool has_callback_thread_ IW_GUARDED_BY(callbacks_mutex_) = false;
+  platform::Mutex connections_mutex_;
+  platform::Condition connections_;
+  bool is_connecting_wanted_ IW_GUARDED_BY(connections_mutex_) = false;
+  // The library's thread makes it.
+  bool has_connection_thread_ IW_GUARDED_BY(connections_mutex_) = false;
   bool has_reported_shortage_ = false;  // the library's thread's
 };
 

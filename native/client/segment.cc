@@ -39,7 +39,7 @@ Wish Segment::wish_for(double seconds, bool fresh) const {
 }
 
 std::shared_ptr<memory::Heap> Segment::heap() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return copy_ == nullptr ? nullptr : copy_->shared_heap();
 }
 
@@ -50,14 +50,14 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
     std::shared_ptr<Live> live;
     if (Result result = live_and_open(deadline_ns, keep_trying, live); !result) return result;
     {
-      const Lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (is_removed_) return {error_code::REMOVED, "the segment was removed"};
       request.body = body(number_);
       ++stats_.messages_sent;
     }
     const Result called = link_.call(live, request, deadline_ns);
     {
-      const Lock lock(mutex_);
+      const MutexLock lock(mutex_);
       stats_.bytes_sent += request.frame_bytes;
     }
     const bool is_lost = called.code == error_code::UNREACHABLE;
@@ -71,7 +71,7 @@ Result Segment::post(message_type type, const Body& body) {
     const std::shared_ptr<Live> live = link_.current();
     Request request;
     {
-      const Lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (live == nullptr || live != live_) {
         return {error_code::UNREACHABLE, "there is no connection to the server now"};
       }
@@ -80,7 +80,7 @@ Result Segment::post(message_type type, const Body& body) {
     request.segment = this;
     request.type = type;
     Result posted = link_.post(live, request);
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stats_.bytes_sent += request.frame_bytes;
     ++stats_.messages_sent;
     return posted;
@@ -90,16 +90,16 @@ Result Segment::post(message_type type, const Body& body) {
 // ---- the lock among threads ----
 
 // False: the deadline has passed, or there is to be no waiting.
-bool Segment::wait(Lock& lock, const Wish& wish) {
+bool Segment::wait(const Wish& wish) {
   if (!wish.may_wait || now_ns() >= wish.deadline_ns) return false;
-  wait_until(changed_, lock, wish.deadline_ns);
+  wait_until(changed_, mutex_, wish.deadline_ns);
   return true;
 }
 
-Result Segment::enter_exclusive(Lock& lock, const Wish& wish) {
+Result Segment::enter_exclusive(const Wish& wish) {
   ++waiting_exclusive_;
   while (exclusive_ || readers_ > 0) {
-    if (wait(lock, wish)) continue;
+    if (wait(wish)) continue;
     --waiting_exclusive_;
     changed_.notify_all();
     return {error_code::TIMED_OUT,
@@ -131,7 +131,7 @@ void Segment::thread_ended(const Hold& hold) noexcept {
   if (fork_count_ != platform::fork_count()) return;
   const auto kept = weak_from_this().lock();  // another thread may close the segment meanwhile
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (hold.opening != opening_) return;
   }
   if (hold.writes > 0) {

@@ -4,8 +4,9 @@
 //
 // The lock among threads (spec/coherence.md, PROC-*): `readers_` threads are inside, or one is
 // exclusive (the writer, or a thread that applies an update); who waits to be exclusive holds back
-// newcomers. Everything is guarded by mutex_, which is held for moments only: never while talking
-// to the server, never while bytes are translated. The copy itself belongs to whoever is inside.
+// newcomers. Nearly everything is guarded by mutex_, which is held for moments only: never while
+// talking to the server, never while bytes are translated. What requires it and talks gives it up
+// meanwhile (MutexUnlock) and says so. The copy itself belongs to whoever is inside.
 //
 //   segment.cc           the lock among threads, requests
 //   segment_opening.cc   opening, closing, lost connections, loss of the segment
@@ -16,11 +17,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +32,7 @@
 #include "copy/copy.h"
 #include "interweave.h"
 #include "platform/clock.h"
+#include "platform/mutex.h"
 #include "session/copy_state.h"
 #include "session/opening.h"
 #include "session/subscription.h"
@@ -145,15 +145,6 @@ class Segment : public Listener {
   void connection_lost(session::ConnectionNumber gone) noexcept override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-  // A joint, with the mutex, which `step` may give up: NO_MEMORY if memory ended in it. What is
-  // done before and behind the steps throws nothing.
-  template <typename Step>
-  static Result joint(Lock& lock, Step&& step) {
-    Result result = types::or_no_memory(step);
-    if (!lock.owns_lock()) lock.lock();
-    return result;
-  }
   // A request's body, once the segment's number on the connection is known.
   using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
 
@@ -165,64 +156,70 @@ class Segment : public Listener {
 
   // segment_opening.cc
   // A connection on which it is open: for whoever has it open.
-  Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
+  Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out)
+      IW_EXCLUDES(mutex_);
   Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
-               std::shared_ptr<Live>& out);
-  Result open_on(const std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns);
-  [[nodiscard]] bool is_first_to_say_how(const Caller& caller) const;
-  void adopt(const OpenWish& wish);
-  Result take_part(Lock& lock, const Caller& caller);
-  Result make_copy();
-  Result open_on_server(Lock& lock, const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+               std::shared_ptr<Live>& out) IW_EXCLUDES(mutex_);
+  Result open_on(const std::shared_ptr<Live>& live, const Caller& caller, std::int64_t deadline_ns)
+      IW_EXCLUDES(mutex_);
+  [[nodiscard]] bool is_first_to_say_how(const Caller& caller) const IW_REQUIRES(mutex_);
+  void adopt(const OpenWish& wish) IW_REQUIRES(mutex_);
+  Result take_part(const Caller& caller) IW_REQUIRES(mutex_);
+  Result make_copy() IW_REQUIRES(mutex_);
+  Result open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns)
+      IW_REQUIRES(mutex_);
   void opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
-                 std::int64_t sent_ns);
-  void opened_unwanted(session::ConnectionNumber on, std::uint32_t number);
-  void look_for_lost_connection();
-  void leave_connection(session::ConnectionNumber gone);
-  [[nodiscard]] bool has_content() const;
-  [[nodiscard]] bool lacks_content(const protocol::version_stamp& newest) const;
-  [[nodiscard]] Result lost() const;
-  void vanish(std::string why);
-  void give_up_lost(Lock& lock, std::string why);
+                 std::int64_t sent_ns) IW_REQUIRES(mutex_);
+  void opened_unwanted(session::ConnectionNumber on, std::uint32_t number) IW_REQUIRES(mutex_);
+  void look_for_lost_connection() IW_REQUIRES(mutex_);
+  void leave_connection(session::ConnectionNumber gone) IW_REQUIRES(mutex_);
+  [[nodiscard]] bool has_content() const IW_REQUIRES(mutex_);
+  [[nodiscard]] bool lacks_content(const protocol::version_stamp& newest) const IW_REQUIRES(mutex_);
+  [[nodiscard]] Result lost() const IW_REQUIRES(mutex_);
+  void vanish(std::string why) IW_REQUIRES(mutex_);
+  void give_up_lost(std::string why) IW_REQUIRES(mutex_);
   static Result why_not_closed(const Result& alone);
-  void give_up_holds(Lock& lock);
-  void drop_copy(Lock& lock);
-  void tell_closed(Lock& lock);
+  void give_up_holds() IW_REQUIRES(mutex_);
+  void drop_copy() IW_REQUIRES(mutex_);
+  void tell_closed() IW_REQUIRES(mutex_);
 
   // segment.cc
   // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
-  Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying);
+  Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying)
+      IW_EXCLUDES(mutex_);
   // Throws nothing.
-  Result post(message_type type, const Body& body);
-  bool wait(Lock& lock, const Wish& wish);
-  Result enter_exclusive(Lock& lock, const Wish& wish);
-  void leave_exclusive();
-  void show_access(track::Access access);
+  Result post(message_type type, const Body& body) IW_EXCLUDES(mutex_);
+  bool wait(const Wish& wish) IW_REQUIRES(mutex_);
+  Result enter_exclusive(const Wish& wish) IW_REQUIRES(mutex_);
+  void leave_exclusive() IW_REQUIRES(mutex_);
+  void show_access(track::Access access) IW_REQUIRES(mutex_);
 
   // segment_reader.cc
-  [[nodiscard]] coherence::Knowledge knowledge() const;
-  bool is_recent(const coherence::Knowledge& known, std::int64_t began_ns, std::int64_t now_ns);
-  Result acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns);
-  Result update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict);
-  Result ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh);
-  Result apply_staged(Lock& lock, std::int64_t deadline_ns);
+  [[nodiscard]] coherence::Knowledge knowledge() const IW_REQUIRES(mutex_);
+  bool is_recent(const coherence::Knowledge& known, std::int64_t began_ns, std::int64_t now_ns)
+      IW_REQUIRES(mutex_);
+  Result acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) IW_REQUIRES(mutex_);
+  Result update(const Wish& wish, std::int64_t began_ns, bool& is_strict) IW_REQUIRES(mutex_);
+  Result ask(const Wish& wish, coherence::Bound bound, bool fresh) IW_REQUIRES(mutex_);
+  Result apply_staged(std::int64_t deadline_ns) IW_REQUIRES(mutex_);
   Result apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
-               bool& damaged);
-  void tell_credit(Lock& lock);
-  void enter_reader(Lock& lock, bool is_strict);
-  void strict_unused();
-  void give_back_strict(Lock& lock);
-  void look_for_strays(Lock& lock);
-  void undo_strays();
+               bool& damaged) IW_EXCLUDES(mutex_);
+  void tell_credit() IW_REQUIRES(mutex_);
+  void enter_reader(bool is_strict) IW_REQUIRES(mutex_);
+  void strict_unused() IW_REQUIRES(mutex_);
+  void give_back_strict() IW_REQUIRES(mutex_);
+  void look_for_strays() IW_REQUIRES(mutex_);
+  void undo_strays() IW_EXCLUDES(mutex_);
   void report_stray(const Stray& stray) const;
-  [[nodiscard]] bool may_heal(std::int64_t now_ns) const;
-  void heal_stubs(Lock& lock);
+  [[nodiscard]] bool may_heal(std::int64_t now_ns) const IW_REQUIRES(mutex_);
+  void heal_stubs() IW_REQUIRES(mutex_);
 
   // segment_writer.cc
-  Result ask_for_writer(const Wish& wish);
-  Result give_back_late(Lock& lock);
-  Result begin_writing(Lock& lock, const Wish& wish);
-  Result become_newest(Lock& lock, const Wish& wish);
+  Result ask_for_writer(const Wish& wish) IW_EXCLUDES(mutex_);
+  Result give_back_late() IW_REQUIRES(mutex_);
+  Result begin_writing(const Wish& wish) IW_REQUIRES(mutex_);
+  Result write_on_newest(const Wish& wish) IW_REQUIRES(mutex_);
+  Result become_newest(const Wish& wish) IW_REQUIRES(mutex_);
   Result collect_release(CollectedDiff& diff);
   Result keep_lock(Result why);
   Result send_release(const CollectedDiff& diff, bool& is_settled);
@@ -238,33 +235,34 @@ class Segment : public Listener {
   Result release_answered(Result answer, CollectedDiff& diff);
   Result roll_back(Result why);
   void leave_writing();
-  Result abort_on_server(std::uint64_t fence);
+  Result abort_on_server(std::uint64_t fence) IW_EXCLUDES(mutex_);
 
   // segment_messages.cc
-  void absorb_answer(session::Incoming& incoming, bool is_late);
-  void absorb_notification(session::Incoming& incoming);
-  void take_notification(session::Incoming& incoming);
-  void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated);
-  void absorb_grant(session::Incoming& incoming, bool is_late);
-  void absorb_push(session::Incoming& incoming);
-  void absorb_late_opening(const session::Incoming& incoming);
-  void count_received(const session::Incoming& incoming);
-  void note_change();
-  void watch_time();
-  [[nodiscard]] IW_connection_t connection_state() const;
-  [[nodiscard]] bool is_connection_news() const;
+  void absorb_answer(session::Incoming& incoming, bool is_late) IW_REQUIRES(mutex_);
+  void absorb_notification(session::Incoming& incoming) IW_REQUIRES(mutex_);
+  void take_notification(session::Incoming& incoming) IW_REQUIRES(mutex_);
+  void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated)
+      IW_REQUIRES(mutex_);
+  void absorb_grant(session::Incoming& incoming, bool is_late) IW_REQUIRES(mutex_);
+  void absorb_push(session::Incoming& incoming) IW_REQUIRES(mutex_);
+  void absorb_late_opening(const session::Incoming& incoming) IW_REQUIRES(mutex_);
+  void count_received(const session::Incoming& incoming) IW_REQUIRES(mutex_);
+  void note_change() IW_REQUIRES(mutex_);
+  void watch_time() IW_REQUIRES(mutex_);
+  [[nodiscard]] IW_connection_t connection_state() const IW_REQUIRES(mutex_);
+  [[nodiscard]] bool is_connection_news() const IW_REQUIRES(mutex_);
   template <typename Callback>
-  void call(Lock& lock, const Callback& callback);
-  void bound_changed(Lock& lock);
-  void wait_for_callback(Lock& lock);
-  [[nodiscard]] session::Watch wanted_watch() const;
-  [[nodiscard]] bool lacks_subscription() const;
-  [[nodiscard]] bool is_subscription_unwanted() const;
-  void follow_bound(Lock& lock);
-  void subscribe(Lock& lock);
-  void unsubscribe(Lock& lock);
-  void renew_grant(Lock& lock);
-  [[nodiscard]] bool has_unsaid() const;
+  void call(const Callback& callback) IW_REQUIRES(mutex_);
+  void bound_changed() IW_REQUIRES(mutex_);
+  void wait_for_callback() IW_REQUIRES(mutex_);
+  [[nodiscard]] session::Watch wanted_watch() const IW_REQUIRES(mutex_);
+  [[nodiscard]] bool lacks_subscription() const IW_REQUIRES(mutex_);
+  [[nodiscard]] bool is_subscription_unwanted() const IW_REQUIRES(mutex_);
+  void follow_bound() IW_REQUIRES(mutex_);
+  void subscribe() IW_REQUIRES(mutex_);
+  void unsubscribe() IW_REQUIRES(mutex_);
+  void renew_grant() IW_REQUIRES(mutex_);
+  [[nodiscard]] bool has_unsaid() const IW_REQUIRES(mutex_);
 
   Runtime& runtime_;
   std::atomic<IW_segment*> handle_{nullptr};
@@ -273,61 +271,71 @@ class Segment : public Listener {
   Link& link_;
   const unsigned fork_count_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;  // of what follows, down to writer_slot_
-  std::uint32_t readers_ = 0;
-  std::uint32_t strict_readers_ = 0;
-  bool exclusive_ = false;
-  std::uint32_t waiting_exclusive_ = 0;
-  bool asking_ = false;          // one thread asks the server at a time
-  bool writer_slot_ = false;     // one thread has or wants the writer lock
-  bool is_giving_back_ = false;  // the library's thread gives a late grant back; the slot is free
+  mutable platform::Mutex mutex_;
+  platform::Condition changed_;  // of what follows, down to is_giving_back_
+  std::uint32_t readers_ IW_GUARDED_BY(mutex_) = 0;
+  std::uint32_t strict_readers_ IW_GUARDED_BY(mutex_) = 0;
+  bool exclusive_ IW_GUARDED_BY(mutex_) = false;
+  std::uint32_t waiting_exclusive_ IW_GUARDED_BY(mutex_) = 0;
+  bool asking_ IW_GUARDED_BY(mutex_) = false;       // one thread asks the server at a time
+  bool writer_slot_ IW_GUARDED_BY(mutex_) = false;  // one thread has or wants the writer lock
+  // The library's thread gives a late grant back; the slot is free.
+  bool is_giving_back_ IW_GUARDED_BY(mutex_) = false;
 
   std::atomic<bool> is_usable_{false};
   std::atomic<bool> is_lost_{false};  // as life_ says
-  session::Opening life_;
-  std::string lost_why_;
-  bool is_opened_late_ = false;  // the library's thread says CLOSE_SEGMENT
-  std::uint64_t opening_ = 0;    // counts first openings
-  OpenWish wish_;
+  session::Opening life_ IW_GUARDED_BY(mutex_);
+  std::string lost_why_ IW_GUARDED_BY(mutex_);
+  bool is_opened_late_ IW_GUARDED_BY(mutex_) = false;  // the library's thread says CLOSE_SEGMENT
+  std::uint64_t opening_ IW_GUARDED_BY(mutex_) = 0;    // counts first openings
+  OpenWish wish_ IW_GUARDED_BY(mutex_);
   std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says, for who has no mutex
-  bool is_removed_ = false;
-  std::shared_ptr<Live> live_;     // the connection on which it is open, perhaps lost
-  std::uint32_t number_ = 0;       // on that connection
+  bool is_removed_ IW_GUARDED_BY(mutex_) = false;
+  // The connection on which it is open, perhaps lost.
+  std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
+  std::uint32_t number_ IW_GUARDED_BY(mutex_) = 0;  // on that connection
   // As the server said when it was opened; read without the mutex by the writer.
   std::atomic<std::uint64_t> quota_bytes_{0};
 
+  // Replaced with the mutex by the thread that is exclusive; used by whoever is inside.
   std::shared_ptr<Copy> copy_;
-  session::CopyState state_;
-  session::WriterGrant grant_;
-  protocol::writer_acquired granted_;
+  session::CopyState state_ IW_GUARDED_BY(mutex_);
+  session::WriterGrant grant_ IW_GUARDED_BY(mutex_);
+  protocol::writer_acquired granted_ IW_GUARDED_BY(mutex_);
+  // The writer's own, as long as it has the slot:
   std::uint32_t serials_asked_ = 0;     // the last range's, in this section
   std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
   bool release_was_sent_ = false;       // whole, on some connection
   protocol::session_id release_session_{};
-  std::uint64_t late_fence_ = 0;    // of a grant that nobody waited for; see segment_writer.cc
-  bool has_unused_strict_ = false;  // the server keeps a Strict reader's lock that nobody took
-  bool asked_strict_ = false;       // an answer that nobody waits for may bring one
 
-  coherence::Bound bound_;
-  IW_recent_fn recent_fn_ = nullptr;
-  void* recent_arg_ = nullptr;
-  session::Subscription subscription_;
+  // Of a grant that nobody waited for; see segment_writer.cc.
+  std::uint64_t late_fence_ IW_GUARDED_BY(mutex_) = 0;
+  // The server keeps a Strict reader's lock that nobody took.
+  bool has_unused_strict_ IW_GUARDED_BY(mutex_) = false;
+  // An answer that nobody waits for may bring one.
+  bool asked_strict_ IW_GUARDED_BY(mutex_) = false;
 
-  IW_change_fn change_fn_ = nullptr;
-  void* change_arg_ = nullptr;
-  std::int64_t change_due_ns_ = platform::never_ns;
-  IW_connection_fn connection_fn_ = nullptr;
-  void* connection_arg_ = nullptr;
-  IW_connection_t connection_told_ = IW_CONNECTED;
-  protocol::version_stamp called_for_;  // the newest version that change_fn_ was called for
-  std::thread::id calling_;             // a callback runs there now
+  coherence::Bound bound_ IW_GUARDED_BY(mutex_);
+  IW_recent_fn recent_fn_ IW_GUARDED_BY(mutex_) = nullptr;
+  void* recent_arg_ IW_GUARDED_BY(mutex_) = nullptr;
+  session::Subscription subscription_ IW_GUARDED_BY(mutex_);
 
-  std::int64_t strays_due_ns_ = 0;  // when an acquire looks for them again
-  bool has_unreachable_ = false;    // as the copy says
-  std::int64_t heal_due_ns_ = 0;    // when an acquire asks for what is unreachable again
+  IW_change_fn change_fn_ IW_GUARDED_BY(mutex_) = nullptr;
+  void* change_arg_ IW_GUARDED_BY(mutex_) = nullptr;
+  std::int64_t change_due_ns_ IW_GUARDED_BY(mutex_) = platform::never_ns;
+  IW_connection_fn connection_fn_ IW_GUARDED_BY(mutex_) = nullptr;
+  void* connection_arg_ IW_GUARDED_BY(mutex_) = nullptr;
+  IW_connection_t connection_told_ IW_GUARDED_BY(mutex_) = IW_CONNECTED;
+  // The newest version that change_fn_ was called for.
+  protocol::version_stamp called_for_ IW_GUARDED_BY(mutex_);
+  std::thread::id calling_ IW_GUARDED_BY(mutex_);  // a callback runs there now
 
-  IW_stats_t stats_{};
+  std::int64_t strays_due_ns_ IW_GUARDED_BY(mutex_) = 0;  // when an acquire looks for them again
+  bool has_unreachable_ IW_GUARDED_BY(mutex_) = false;    // as the copy says
+  // When an acquire asks for what is unreachable again.
+  std::int64_t heal_due_ns_ IW_GUARDED_BY(mutex_) = 0;
+
+  IW_stats_t stats_ IW_GUARDED_BY(mutex_){};
 };
 
 }  // namespace iw::client

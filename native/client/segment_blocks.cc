@@ -46,6 +46,7 @@ Result Segment::ask_for_serials() {
   Request request;
   request.type = message_type::MORE_SERIALS;
   const auto body = [this](std::uint32_t number) {
+    mutex_.assert_held();
     return session::encoded(protocol::more_serials{number, grant_.fence(), serials_asked_});
   };
   const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
@@ -186,7 +187,7 @@ Result Segment::describe(std::vector<std::uint64_t> serials, std::vector<std::st
     if (!answered) return answered;
     std::shared_ptr<Copy> copy;
     {
-      const Lock lock(mutex_);
+      const MutexLock lock(mutex_);
       copy = copy_;
     }
     const std::span<const std::byte> diff = request.answer.message.bulk.bytes();

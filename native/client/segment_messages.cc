@@ -36,7 +36,7 @@ bool body_of(const session::Incoming& incoming, message_type type, Body& body) {
 }  // namespace
 
 void Segment::absorb(session::Incoming& incoming, bool is_late) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   count_received(incoming);
   if (incoming.tag == 0) {
     absorb_notification(incoming);
@@ -226,15 +226,15 @@ bool Segment::is_subscription_unwanted() const {
 
 // Under a stricter promise than is needed the server would go on sending every change; where there
 // was no copy, it does not yet push.
-void Segment::follow_bound(Lock& lock) {
+void Segment::follow_bound() {
   if (is_subscription_unwanted()) {
-    unsubscribe(lock);
+    unsubscribe();
   } else if (state_.subscription().has_value() && lacks_subscription()) {
-    subscribe(lock);
+    subscribe();
   }
 }
 
-void Segment::subscribe(Lock& lock) {
+void Segment::subscribe() {
   const session::Watch watch = wanted_watch();
   subscription_.subscribing(watch);
   // The server may act on the new promise before we hear so: the old one does not count any more.
@@ -245,23 +245,27 @@ void Segment::subscribe(Lock& lock) {
   wanted.x = watch.promise.x;
   wanted.push = watch.push;
   wanted.push_bytes = watch.push ? push_window_bytes : 0;
-  lock.unlock();
-  const Result posted = post(message_type::SUBSCRIBE, [&wanted](std::uint32_t number) {
-    wanted.segment = number;
-    return session::encoded(wanted);
-  });
-  lock.lock();
+  Result posted;
+  {
+    const MutexUnlock talking(mutex_);
+    posted = post(message_type::SUBSCRIBE, [&wanted](std::uint32_t number) {
+      wanted.segment = number;
+      return session::encoded(wanted);
+    });
+  }
   if (!posted) subscription_.settled();
 }
 
-void Segment::unsubscribe(Lock& lock) {
+void Segment::unsubscribe() {
   // Another thread may want a subscription again before this is on the wire.
   subscription_.unsubscribing();
   state_.unsubscribed();
-  lock.unlock();
-  (void)post(message_type::UNSUBSCRIBE,
-             [](std::uint32_t number) { return session::encoded(protocol::unsubscribe{number}); });
-  lock.lock();
+  {
+    const MutexUnlock talking(mutex_);
+    (void)post(message_type::UNSUBSCRIBE, [](std::uint32_t number) {
+      return session::encoded(protocol::unsubscribe{number});
+    });
+  }
   subscription_.settled();
   if (lacks_subscription()) runtime_.wake();
 }
@@ -274,40 +278,40 @@ void Segment::watch_time() {
 }
 
 // Whether and when the copy stops being recent enough depends on the bound.
-void Segment::bound_changed(Lock& lock) {
+void Segment::bound_changed() {
   if (change_due_ns_ != platform::never_ns) {
     change_due_ns_ = platform::never_ns;
     note_change();
   }
-  follow_bound(lock);
+  follow_bound();
 }
 
 // A callback that runs on another thread may use its argument until it returns.
-void Segment::wait_for_callback(Lock& lock) {
+void Segment::wait_for_callback() {
   while (calling_ != std::thread::id() && calling_ != std::this_thread::get_id()) {
-    changed_.wait(lock);
+    changed_.wait(mutex_);
   }
 }
 
 void Segment::set_change_fn(IW_change_fn function, void* arg) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   change_fn_ = function;
   change_arg_ = arg;
   change_due_ns_ = platform::never_ns;
   called_for_ = {};
-  wait_for_callback(lock);
-  if (lacks_subscription()) subscribe(lock);
+  wait_for_callback();
+  if (lacks_subscription()) subscribe();
   look_for_lost_connection();  // one that was lost before anybody listened
   runtime_.wake();
 }
 
 void Segment::set_connection_fn(IW_connection_fn function, void* arg) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   connection_fn_ = function;
   connection_arg_ = arg;
   look_for_lost_connection();
   connection_told_ = connection_state();
-  wait_for_callback(lock);
+  wait_for_callback();
   runtime_.wake();
 }
 
@@ -324,10 +328,10 @@ bool Segment::is_connection_news() const {
 
 // What could not be said for lack of memory is said after a pause.
 std::int64_t Segment::run_timers(std::int64_t now) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_opened_late_) {
     is_opened_late_ = false;
-    tell_closed(lock);
+    tell_closed();
   }
   const std::int64_t after_pause_ns = now + scarcity_pause_ns;
   if (!life_.is_open() || live_->is_lost()) {
@@ -335,26 +339,28 @@ std::int64_t Segment::run_timers(std::int64_t now) {
   }
   if (late_fence_ != 0 && !writer_slot_) {
     is_giving_back_ = true;
-    (void)give_back_late(lock);
+    (void)give_back_late();
     is_giving_back_ = false;
     changed_.notify_all();
   }
-  give_back_strict(lock);
-  if (grant_.renewal_due_ns() <= now) renew_grant(lock);
-  if (change_fn_ != nullptr && lacks_subscription()) subscribe(lock);
-  follow_bound(lock);
+  give_back_strict();
+  if (grant_.renewal_due_ns() <= now) renew_grant();
+  if (change_fn_ != nullptr && lacks_subscription()) subscribe();
+  follow_bound();
   const std::int64_t due_ns = std::max(grant_.renewal_due_ns(), after_pause_ns);
   return has_unsaid() ? after_pause_ns : due_ns;
 }
 
-void Segment::renew_grant(Lock& lock) {
+void Segment::renew_grant() {
   grant_.renewal_sent();
   const std::uint64_t fence = grant_.fence();
-  lock.unlock();
-  const Result posted = post(message_type::RENEW_WRITER, [fence](std::uint32_t number) {
-    return session::encoded(protocol::renew_writer{number, fence});
-  });
-  lock.lock();
+  Result posted;
+  {
+    const MutexUnlock talking(mutex_);
+    posted = post(message_type::RENEW_WRITER, [fence](std::uint32_t number) {
+      return session::encoded(protocol::renew_writer{number, fence});
+    });
+  }
   if (posted.code == error_code::NO_MEMORY) grant_.renewal_unsent();
 }
 
@@ -366,37 +372,38 @@ bool Segment::has_unsaid() const {
 }
 
 std::int64_t Segment::change_due_ns() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_connection_news() ? 0 : change_due_ns_;
 }
 
 // The program's function, without the mutex.
 template <typename Callback>
-void Segment::call(Lock& lock, const Callback& callback) {
+void Segment::call(const Callback& callback) {
   calling_ = std::this_thread::get_id();
-  lock.unlock();
-  callback();
-  lock.lock();
+  {
+    const MutexUnlock calling(mutex_);
+    callback();
+  }
   calling_ = {};
   changed_.notify_all();
 }
 
 // One call at a time: what is due meanwhile waits for its end.
 void Segment::call_due_change(std::int64_t now) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_change_due = change_due_ns_ <= now && change_fn_ != nullptr;
   if (calling_ != std::thread::id() || !(is_change_due || is_connection_news())) return;
   IW_segment* const handle = handle_;
   if (is_connection_news()) {
     connection_told_ = connection_state();
-    call(lock, [handle, function = connection_fn_, told = connection_told_, arg = connection_arg_] {
+    call([handle, function = connection_fn_, told = connection_told_, arg = connection_arg_] {
       function(handle, told, arg);
     });
   }
   if (change_due_ns_ <= now && change_fn_ != nullptr && calling_ == std::thread::id()) {
     change_due_ns_ = platform::never_ns;
     called_for_ = state_.newest();
-    call(lock, [handle, function = change_fn_, version = called_for_.number, arg = change_arg_] {
+    call([handle, function = change_fn_, version = called_for_.number, arg = change_arg_] {
       function(handle, version, arg);
     });
   }
@@ -406,7 +413,7 @@ void Segment::call_due_change(std::int64_t now) {
 void Segment::fill_stats(IW_stats_t& out) {
   std::shared_ptr<Copy> copy;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     out = stats_;
     out.version = state_.have().number;
     out.newest_known = state_.newest().number;

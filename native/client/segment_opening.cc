@@ -25,7 +25,7 @@ Result Segment::open(const OpenWish& wish) {
 
 Result Segment::open_for_pointers(std::int64_t deadline_ns) {
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (life_.users() > 0) return {};
   }
   OpenWish wish;
@@ -56,21 +56,24 @@ Result Segment::reach(const Caller& caller, std::int64_t deadline_ns, bool keep_
 
 Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
                         std::int64_t deadline_ns) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (true) {
     look_for_lost_connection();
     switch (caller.purpose == Purpose::use ? life_.use(live->number())
                                            : life_.open(live->number())) {
       case Opening::Step::ready:
-        return take_part(lock, caller);
+        return take_part(caller);
       case Opening::Step::wait:
-        if (wait(lock, {deadline_ns})) continue;
+        if (wait({deadline_ns})) continue;
         return {error_code::TIMED_OUT,
                 "the server has not answered another thread that opens or closes the segment "
                 "before the deadline"};
       case Opening::Step::send: {
         if (is_first_to_say_how(caller)) adopt(caller.wish);
-        Result opened = joint(lock, [&] { return open_on_server(lock, live, deadline_ns); });
+        Result opened = types::or_no_memory([&] {
+          mutex_.assert_held();
+          return open_on_server(live, deadline_ns);
+        });
         if (life_.stage() == Opening::Stage::opening) life_.refused();  // memory ended in it
         changed_.notify_all();
         if (!opened) return opened;
@@ -105,7 +108,7 @@ void Segment::adopt(const OpenWish& wish) {
 }
 
 // It is open at the server, and stays so for this caller.
-Result Segment::take_part(Lock& lock, const Caller& caller) {
+Result Segment::take_part(const Caller& caller) {
   if (caller.purpose == Purpose::use) return {};
   const bool is_first = life_.users() == 0;
   if (caller.purpose == Purpose::open) {
@@ -114,8 +117,12 @@ Result Segment::take_part(Lock& lock, const Caller& caller) {
       return {error_code::READ_ONLY, "it is open here read-only already; close it first"};
     }
   }
-  if (Result made = types::or_no_memory([this] { return make_copy(); }); !made) {
-    if (life_.end_unwanted()) tell_closed(lock);
+  Result made = types::or_no_memory([this] {
+    mutex_.assert_held();
+    return make_copy();
+  });
+  if (!made) {
+    if (life_.end_unwanted()) tell_closed();
     if (is_opened_late_) runtime_.wake();
     return made;
   }
@@ -130,7 +137,6 @@ Result Segment::take_part(Lock& lock, const Caller& caller) {
   return {};
 }
 
-// With the mutex.
 Result Segment::make_copy() {
   if (copy_ != nullptr) return {};
   state_.clear();
@@ -139,9 +145,8 @@ Result Segment::make_copy() {
   return made;
 }
 
-// By the one thread that opens it, with the mutex, which is given up meanwhile.
-Result Segment::open_on_server(Lock& lock, const std::shared_ptr<Live>& live,
-                               std::int64_t deadline_ns) {
+// By the one thread that opens it. The mutex is given up meanwhile.
+Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
   protocol::open_segment wanted;
   wanted.path = url_.path;
   // What the copy has would be missing in a segment that is made now [LOST-1].
@@ -149,25 +154,27 @@ Result Segment::open_on_server(Lock& lock, const std::shared_ptr<Live>& live,
   wanted.read_only = wish_.read_only;
   wanted.durable = wish_.durable;
   wanted.quota_bytes = wish_.quota_bytes;
-  lock.unlock();
   Request request;
-  request.segment = this;
-  request.type = message_type::OPEN_SEGMENT;
-  request.body = session::encoded(wanted);
   protocol::segment_opened opened;
-  Result answered = link_.call(live, request, deadline_ns);
-  if (answered) {
-    answered = session::decode_answer(request.answer, message_type::SEGMENT_OPENED, opened);
-  }
-  // Before anything can be subscribed to.
+  Result answered;
   Result heard;
-  if (answered) {
-    heard = types::or_no_memory([&] {
-      link_.listen(live, opened.segment, *this);
-      return Result{};
-    });
+  {
+    const MutexUnlock talking(mutex_);
+    request.segment = this;
+    request.type = message_type::OPEN_SEGMENT;
+    request.body = session::encoded(wanted);
+    answered = link_.call(live, request, deadline_ns);
+    if (answered) {
+      answered = session::decode_answer(request.answer, message_type::SEGMENT_OPENED, opened);
+    }
+    // Before anything can be subscribed to.
+    if (answered) {
+      heard = types::or_no_memory([&] {
+        link_.listen(live, opened.segment, *this);
+        return Result{};
+      });
+    }
   }
-  lock.lock();
   stats_.bytes_sent += request.frame_bytes;
   ++stats_.messages_sent;
   if (!heard) {
@@ -178,9 +185,8 @@ Result Segment::open_on_server(Lock& lock, const std::shared_ptr<Live>& live,
   const bool is_gone = answered.code == error_code::NO_SEGMENT && has_content();
   if (is_gone || (answered && lacks_content(opened.newest))) {
     if (answered) {
-      lock.unlock();
+      const MutexUnlock talking(mutex_);
       link_.unlisten(live, opened.segment, *this);
-      lock.lock();
     }
     vanish(is_gone ? "the server has no such segment any more"
                    : "the server came back with version " + std::to_string(opened.newest.number) +
@@ -231,13 +237,13 @@ void Segment::leave_connection(session::ConnectionNumber gone) {
 }
 
 void Segment::connection_lost(session::ConnectionNumber gone) noexcept {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   leave_connection(gone);
   changed_.notify_all();
 }
 
 bool Segment::wants_connection() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_heard = change_fn_ != nullptr || connection_fn_ != nullptr;
   return is_heard && life_.stage() == Opening::Stage::away && !is_removed_;
 }
@@ -260,13 +266,13 @@ bool Segment::lacks_content(const protocol::version_stamp& newest) const {
 
 Result Segment::lost() const {
   return Result::of(error_code::SEGMENT_LOST, [this] {
+    mutex_.assert_held();
     return lost_why_ +
            "; close the segment and open it again: what this process had of it can be "
            "read until then";
   });
 }
 
-// With the mutex.
 void Segment::vanish(std::string why) {
   if (life_.is_lost()) return;
   lost_why_ = std::move(why);
@@ -280,28 +286,27 @@ void Segment::vanish(std::string why) {
   runtime_.wake();
 }
 
-// By the thread that applied an update, with the mutex, which is given up meanwhile. The server
-// still counts the segment as open on this connection.
-void Segment::give_up_lost(Lock& lock, std::string why) {
-  if (state_.subscription().has_value()) unsubscribe(lock);
+// By the thread that applied an update. The mutex is given up meanwhile. The server still counts
+// the segment as open on this connection.
+void Segment::give_up_lost(std::string why) {
+  if (state_.subscription().has_value()) unsubscribe();
   vanish(std::move(why));
   const std::shared_ptr<Live> live = live_;
   const std::uint32_t number = number_;
-  lock.unlock();
+  const MutexUnlock talking(mutex_);
   if (live != nullptr) link_.unlisten(live, number, *this);
-  lock.lock();
 }
 
 // ---- closing ----
 
 Result Segment::close() {
   const Wish wish = wish_for(-1);
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (true) {
     Opening::Close closed = life_.close();
     if (closed == Opening::Close::last) {
-      give_up_holds(lock);
-      if (Result alone = enter_exclusive(lock, wish); !alone) return why_not_closed(alone);
+      give_up_holds();
+      if (Result alone = enter_exclusive(wish); !alone) return why_not_closed(alone);
       closed = life_.end();
       if (closed == Opening::Close::last) break;
       leave_exclusive();
@@ -312,24 +317,24 @@ Result Segment::close() {
       case Opening::Close::not_open:
         return {error_code::NOT_OPEN, "the segment was closed as often as it was opened"};
       default:
-        if (!wait(lock, wish)) {
+        if (!wait(wish)) {
           return {error_code::TIMED_OUT,
                   "another thread opens the segment on a new connection and the server has not "
                   "answered; it is still open"};
         }
     }
   }
-  drop_copy(lock);
-  tell_closed(lock);
+  drop_copy();
+  tell_closed();
   if (is_opened_late_) runtime_.wake();
   leave_exclusive();
-  wait_for_callback(lock);
+  wait_for_callback();
   return {};
 }
 
 Segment::Need Segment::need() const {
-  const Lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return Need::unknown;
+  if (!mutex_.try_lock()) return Need::unknown;
+  const MutexLock lock(mutex_, std::adopt_lock);
   if (life_.is_wanted() || life_.stage() == Opening::Stage::opening) return Need::some;
   const bool is_over = life_.stage() == Opening::Stage::shut || life_.is_lost();
   return is_over && !life_.must_tell() ? Need::none : Need::unknown;
@@ -341,9 +346,9 @@ Result Segment::why_not_closed(const Result& alone) {
           "other threads hold locks of the segment, which stays open; release them first"};
 }
 
-// What the thread that closes holds itself.
-void Segment::give_up_holds(Lock& lock) {
-  lock.unlock();
+// What the thread that closes holds itself. The mutex is given up meanwhile.
+void Segment::give_up_holds() {
+  const MutexUnlock releasing(mutex_);
   if (const Hold* hold = find_hold(this); hold != nullptr && hold->writes > 0) {
     (void)abort_writer();
   }
@@ -351,15 +356,15 @@ void Segment::give_up_holds(Lock& lock) {
     reading->reads = 1;
     (void)release_reader();
   }
-  lock.lock();
 }
 
 // By the thread that is exclusive, for good. The mutex is given up meanwhile.
-void Segment::drop_copy(Lock& lock) {
+void Segment::drop_copy() {
   is_usable_ = false;
-  lock.unlock();
-  undo_strays();
-  lock.lock();
+  {
+    const MutexUnlock undoing(mutex_);
+    undo_strays();
+  }
   copy_.reset();
   change_fn_ = nullptr;
   change_due_ns_ = platform::never_ns;
@@ -375,23 +380,24 @@ void Segment::drop_copy(Lock& lock) {
 // CLOSE_SEGMENT is on its way when this returns, so that another OPEN_SEGMENT follows it [OPEN-2];
 // or, for lack of memory, others wait until the library's thread has sent it. The mutex is given up
 // meanwhile.
-void Segment::tell_closed(Lock& lock) {
+void Segment::tell_closed() {
   while (life_.must_tell()) {
     const session::ConnectionNumber on = life_.connection();
     const std::uint32_t number = number_;
-    lock.unlock();
     Result posted;
-    const std::shared_ptr<Live> live = link_.current();
-    if (live != nullptr && live->number() == on) {
-      link_.unlisten(live, number, *this);
-      posted = types::or_no_memory([&] {
-        Request request;
-        request.type = message_type::CLOSE_SEGMENT;
-        request.body = session::encoded(protocol::close_segment{number});
-        return link_.post(live, request);
-      });
+    {
+      const MutexUnlock talking(mutex_);
+      const std::shared_ptr<Live> live = link_.current();
+      if (live != nullptr && live->number() == on) {
+        link_.unlisten(live, number, *this);
+        posted = types::or_no_memory([&] {
+          Request request;
+          request.type = message_type::CLOSE_SEGMENT;
+          request.body = session::encoded(protocol::close_segment{number});
+          return link_.post(live, request);
+        });
+      }
     }
-    lock.lock();
     if (posted.code == error_code::NO_MEMORY) {
       is_opened_late_ = true;
       return;

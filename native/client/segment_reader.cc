@@ -62,21 +62,21 @@ Result Segment::acquire_reader(const Wish& wish) {
   }
   prepare_hold();
   const std::int64_t began_ns = now_ns();
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (life_.is_lost()) return lost();
   const bool is_free =
       !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_ && !may_heal(began_ns);
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
-    enter_reader(lock, false);
+    enter_reader(false);
     return {};
   }
-  return acquire_reader_slowly(lock, wish, began_ns);
+  return acquire_reader_slowly(wish, began_ns);
 }
 
-// With the mutex held and a hold prepared; nobody is exclusive. `is_strict`: the server keeps a
-// lock for it, whatever the model is by now.
-void Segment::enter_reader(Lock&, bool is_strict) {
+// With a hold prepared; nobody is exclusive. `is_strict`: the server keeps a lock for it, whatever
+// the model is by now.
+void Segment::enter_reader(bool is_strict) {
   if (readers_++ == 0) show_access(track::Access::read);
   if (is_strict) ++strict_readers_;
   ++stats_.reader_locks;
@@ -85,13 +85,13 @@ void Segment::enter_reader(Lock&, bool is_strict) {
   if (change_fn_ != nullptr) watch_time();
 }
 
-Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t began_ns) {
+Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
   bool is_updated = false;
   bool is_strict = false;
   bool has_healed = false;
   while (true) {
     if (exclusive_ || waiting_exclusive_ > 0 || asking_) {
-      if (wait(lock, wish)) continue;
+      if (wait(wish)) continue;
       if (is_strict) strict_unused();
       return {error_code::TIMED_OUT,
               "another thread of this process did not finish writing or updating the segment "
@@ -102,21 +102,24 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
       return lost();
     }
     if (now_ns() >= strays_due_ns_ && readers_ == 0) {
-      look_for_strays(lock);
+      look_for_strays();
       continue;
     }
     const bool heals = may_heal(now_ns()) || (has_unreachable_ && wish.fresh && !has_healed);
     if (heals && readers_ == 0) {
       has_healed = true;
       exclusive_ = true;
-      heal_stubs(lock);
+      heal_stubs();
       leave_exclusive();
       continue;
     }
     const bool must_ask = wish.fresh && !is_updated;
     if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
     asking_ = true;
-    const Result updated = joint(lock, [&] { return update(lock, wish, began_ns, is_strict); });
+    const Result updated = types::or_no_memory([&] {
+      mutex_.assert_held();
+      return update(wish, began_ns, is_strict);
+    });
     asking_ = false;
     changed_.notify_all();
     if (!updated) {
@@ -132,29 +135,33 @@ Result Segment::acquire_reader_slowly(Lock& lock, const Wish& wish, std::int64_t
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
   if (!is_updated) ++stats_.local_reader_locks;
-  enter_reader(lock, is_strict);
+  enter_reader(is_strict);
   return {};
 }
 
 // By the one thread that asks. What the server has sent by itself may be enough.
-Result Segment::update(Lock& lock, const Wish& wish, std::int64_t began_ns, bool& is_strict) {
+Result Segment::update(const Wish& wish, std::int64_t began_ns, bool& is_strict) {
   const bool is_staged_enough = !wish.fresh && state_.has_staged() &&
                                 is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
   if (!is_staged_enough) {
     const coherence::Bound bound = recent_fn_ == nullptr ? bound_ : coherence::Bound{};
     if (bound.model == Model::STRICT) is_strict = asked_strict_ = true;
-    if (Result asked = ask(lock, wish, bound, wish.fresh); !asked) return asked;
-    if (lacks_subscription()) subscribe(lock);
+    if (Result asked = ask(wish, bound, wish.fresh); !asked) return asked;
+    if (lacks_subscription()) subscribe();
   }
   if (!state_.has_staged()) return {};
-  if (Result alone = enter_exclusive(lock, wish); !alone) return alone;
-  Result applied = joint(lock, [&] { return apply_staged(lock, wish.deadline_ns); });
+  if (Result alone = enter_exclusive(wish); !alone) return alone;
+  Result applied = types::or_no_memory([&] {
+    mutex_.assert_held();
+    return apply_staged(wish.deadline_ns);
+  });
   leave_exclusive();
   return applied;
 }
 
-// One question and its answer; absorb() has taken in what the answer says.
-Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool fresh) {
+// One question and its answer; absorb() has taken in what the answer says. The mutex is given up
+// meanwhile.
+Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
   if (recent_fn_ != nullptr) {
     bound = {};
     fresh = true;
@@ -166,22 +173,24 @@ Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool f
     wanted.x = bound.x;
     wanted.fresh = fresh;
     wanted.deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
-    lock.unlock();
-    Request request;
-    request.type = message_type::ACQUIRE_READER;
-    request.waits_for_others = wanted.model == Model::STRICT;
-    Result answered = converse(
-        request,
-        [&wanted](std::uint32_t number) {
-          wanted.segment = number;
-          return session::encoded(wanted);
-        },
-        wish.deadline_ns, wish.may_wait);
     protocol::reader_acquired acquired;
-    if (answered) {
-      answered = session::decode_answer(request.answer, message_type::READER_ACQUIRED, acquired);
+    Result answered;
+    {
+      const MutexUnlock talking(mutex_);
+      Request request;
+      request.type = message_type::ACQUIRE_READER;
+      request.waits_for_others = wanted.model == Model::STRICT;
+      answered = converse(
+          request,
+          [&wanted](std::uint32_t number) {
+            wanted.segment = number;
+            return session::encoded(wanted);
+          },
+          wish.deadline_ns, wish.may_wait);
+      if (answered) {
+        answered = session::decode_answer(request.answer, message_type::READER_ACQUIRED, acquired);
+      }
     }
-    lock.lock();
     if (!answered) return answered;
     state_.adaptation.asked(!acquired.updated);
     const protocol::version_stamp reached = state_.reach();
@@ -193,11 +202,12 @@ Result Segment::ask(Lock& lock, const Wish& wish, coherence::Bound bound, bool f
   }
 }
 
-// By the thread that is exclusive, with the mutex, which is given up meanwhile.
-Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
-  lock.unlock();
-  undo_strays();
-  lock.lock();
+// By the thread that is exclusive. The mutex is given up meanwhile.
+Result Segment::apply_staged(std::int64_t deadline_ns) {
+  {
+    const MutexUnlock undoing(mutex_);
+    undo_strays();
+  }
   Result result;
   while (result.ok()) {
     std::optional<session::StagedDiff> diff = state_.take_staged();
@@ -205,11 +215,12 @@ Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
     // [LOST-2]
     const bool must_hold_blocks =
         has_content() && diff->now.incarnation != state_.have().incarnation;
-    lock.unlock();
     bool damaged = false;
-    result =
-        types::or_no_memory([&] { return apply(*diff, must_hold_blocks, deadline_ns, damaged); });
-    lock.lock();
+    {
+      const MutexUnlock applying(mutex_);
+      result =
+          types::or_no_memory([&] { return apply(*diff, must_hold_blocks, deadline_ns, damaged); });
+    }
     if (result.ok()) {
       state_.applied(*diff);
       continue;
@@ -221,17 +232,17 @@ Result Segment::apply_staged(Lock& lock, std::int64_t deadline_ns) {
       state_.drop_staged();
     }
     if (result.code == error_code::SEGMENT_LOST) {
-      give_up_lost(lock, std::move(result.text));
+      give_up_lost(std::move(result.text));
       return lost();
     }
   }
   has_unreachable_ = copy_->has_unreachable();
-  if (result.ok() && may_heal(now_ns())) heal_stubs(lock);
-  tell_credit(lock);
+  if (result.ok() && may_heal(now_ns())) heal_stubs();
+  tell_credit();
   return result;
 }
 
-// Without the mutex. `damaged` is right also if it throws.
+// `damaged` is right also if it throws.
 Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
                       bool& damaged) {
   HeapResolver resolver(runtime_);
@@ -242,27 +253,32 @@ Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int
 }
 
 // [NOT-4]
-void Segment::tell_credit(Lock& lock) {
+void Segment::tell_credit() {
   const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
   if (credit_bytes == 0 || live_ == nullptr) return;
   const protocol::credit credit{number_, credit_bytes};
   const std::shared_ptr<Live> live = live_;
-  lock.unlock();
-  const Result told = types::or_no_memory(
-      [&] { return link_.tell(live, message_type::CREDIT, session::encoded(credit)); });
-  lock.lock();
+  Result told;
+  {
+    const MutexUnlock talking(mutex_);
+    told = types::or_no_memory(
+        [&] { return link_.tell(live, message_type::CREDIT, session::encoded(credit)); });
+  }
   const bool is_kept = told.code == error_code::NO_MEMORY && live == live_ && !live->is_lost();
   if (is_kept) state_.keep_credit(credit_bytes);
 }
 
 // At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.
-void Segment::look_for_strays(Lock& lock) {
+void Segment::look_for_strays() {
   exclusive_ = true;
-  lock.unlock();
-  const std::int64_t began_ns = now_ns();
-  undo_strays();
-  const std::int64_t ended_ns = now_ns();
-  lock.lock();
+  std::int64_t began_ns = 0;
+  std::int64_t ended_ns = 0;
+  {
+    const MutexUnlock looking(mutex_);
+    began_ns = now_ns();
+    undo_strays();
+    ended_ns = now_ns();
+  }
   strays_due_ns_ = ended_ns + std::max(least_stray_pause_ns, 100 * (ended_ns - began_ns));
   leave_exclusive();
 }
@@ -272,28 +288,33 @@ bool Segment::may_heal(std::int64_t now_ns) const {
   return has_unreachable_ && now_ns >= heal_due_ns_;
 }
 
-// By the thread that is exclusive, with the mutex, which is given up meanwhile. What cannot be
-// healed is tried again, so often that it costs at most a hundredth of the time.
-void Segment::heal_stubs(Lock& lock) {
-  lock.unlock();
-  const std::int64_t began_ns = now_ns();
-  const Result healed = types::or_no_memory([&] {
-    HeapResolver resolver(runtime_);
-    const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
-      resolver.asked(url, runtime_.describe(url, std::move(serials), began_ns + heal_patience_ns));
-    };
-    return copy_->heal(describe, resolver);
-  });
-  if (!healed) {
-    say_if_possible([&] { report(healed.code, name_ + ": pointers stay stubs: " + healed.text); });
+// By the thread that is exclusive. The mutex is given up meanwhile. What cannot be healed is tried
+// again, so often that it costs at most a hundredth of the time.
+void Segment::heal_stubs() {
+  std::int64_t began_ns = 0;
+  std::int64_t ended_ns = 0;
+  {
+    const MutexUnlock healing(mutex_);
+    began_ns = now_ns();
+    const Result healed = types::or_no_memory([&] {
+      HeapResolver resolver(runtime_);
+      const auto describe = [&](const types::Url& url, std::vector<std::uint64_t> serials) {
+        const std::int64_t deadline_ns = began_ns + heal_patience_ns;
+        resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
+      };
+      return copy_->heal(describe, resolver);
+    });
+    if (!healed) {
+      say_if_possible(
+          [&] { report(healed.code, name_ + ": pointers stay stubs: " + healed.text); });
+    }
+    ended_ns = now_ns();
   }
-  const std::int64_t ended_ns = now_ns();
-  lock.lock();
   has_unreachable_ = copy_->has_unreachable();
   heal_due_ns_ = ended_ns + std::max(least_heal_pause_ns, 100 * (ended_ns - began_ns));
 }
 
-// By the thread that is exclusive, without the mutex [COPY-1].
+// By the thread that is exclusive [COPY-1].
 void Segment::undo_strays() {
   if (copy_ == nullptr || copy_->heap().is_read_only()) return;
   std::vector<Stray> strays;
@@ -303,7 +324,7 @@ void Segment::undo_strays() {
     if (!undone) report(undone.code, name_ + ": looking for stray stores failed: " + undone.text);
     for (const Stray& stray : strays) report_stray(stray);
   });
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   stats_.stray_writes += pages;
 }
 
@@ -324,14 +345,14 @@ Result Segment::release_reader() {
   if (--hold->reads > 0 || hold->writes > 0) return {};
   const bool is_strict = hold->is_strict;
   drop_hold(this);
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (--readers_ == 0) {
     show_access(track::Access::none);
     if (waiting_exclusive_ > 0) changed_.notify_all();
   }
   if (is_strict && --strict_readers_ == 0) {
     has_unused_strict_ = true;
-    give_back_strict(lock);
+    give_back_strict();
     if (has_unused_strict_) runtime_.wake();
   }
   return {};
@@ -345,16 +366,18 @@ void Segment::strict_unused() {
 
 // The server keeps one Strict reader's lock for the whole process. It is given back when no thread
 // reads and none asks for it: one that asks takes it over, or the library's thread looks again.
-void Segment::give_back_strict(Lock& lock) {
+void Segment::give_back_strict() {
   if (!has_unused_strict_ || asking_) return;
   has_unused_strict_ = false;
   if (strict_readers_ > 0) return;
   asking_ = true;
-  lock.unlock();
-  const Result posted = post(message_type::RELEASE_READER, [](std::uint32_t number) {
-    return session::encoded(protocol::release_reader{number});
-  });
-  lock.lock();
+  Result posted;
+  {
+    const MutexUnlock talking(mutex_);
+    posted = post(message_type::RELEASE_READER, [](std::uint32_t number) {
+      return session::encoded(protocol::release_reader{number});
+    });
+  }
   asking_ = false;
   // For lack of memory it is given back later, by the library's thread.
   if (posted.code == error_code::NO_MEMORY) has_unused_strict_ = true;
@@ -369,7 +392,7 @@ Result Segment::refresh() {
 }
 
 Result Segment::staleness(double& seconds) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::int64_t confirmed = coherence::confirmed_ns(knowledge());
   seconds = !state_.has_copy() || confirmed == coherence::never_ns
                 ? -1
@@ -378,23 +401,23 @@ Result Segment::staleness(double& seconds) {
 }
 
 std::uint64_t Segment::version() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_.have().number;
 }
 
 void Segment::set_bound(const coherence::Bound& bound) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   bound_ = bound;
   recent_fn_ = nullptr;
-  bound_changed(lock);
+  bound_changed();
 }
 
 void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   bound_ = {};
   recent_fn_ = function;
   recent_arg_ = arg;
-  bound_changed(lock);
+  bound_changed();
 }
 
 }  // namespace iw::client

@@ -37,23 +37,24 @@ Result Segment::acquire_writer(const Wish& wish) {
     return {};
   }
   prepare_hold();
-  Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (wish_.read_only) {
     return {error_code::READ_ONLY, "the segment was opened read-only; open it for writing"};
   }
   while ((writer_slot_ || is_giving_back_) && !life_.is_lost()) {
     // The library's thread is done in a moment, so it is waited for even by who would not wait.
-    if (wait(lock, {wish.deadline_ns, wish.may_wait || is_giving_back_})) continue;
+    if (wait({wish.deadline_ns, wish.may_wait || is_giving_back_})) continue;
     return {error_code::TIMED_OUT,
             "another thread of this process kept the writer lock beyond the deadline"};
   }
   if (life_.is_lost()) return lost();
   writer_slot_ = true;
-  Result result = joint(lock, [&] {
-    lock.unlock();
-    return ask_for_writer(wish);
-  });
-  if (result) result = begin_writing(lock, wish);
+  Result result;
+  {
+    const MutexUnlock asking(mutex_);
+    result = types::or_no_memory([&] { return ask_for_writer(wish); });
+  }
+  if (result) result = begin_writing(wish);
   if (!result) {
     writer_slot_ = false;
     changed_.notify_all();
@@ -64,15 +65,16 @@ Result Segment::acquire_writer(const Wish& wish) {
 
 // By the slot's owner.
 Result Segment::ask_for_writer(const Wish& wish) {
-  // The mutex is held when the body is made.
   const auto body = [this, &wish](std::uint32_t number) {
+    mutex_.assert_held();
     const std::uint32_t deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
     return session::encoded(protocol::acquire_writer{number, state_.reach(), deadline_ms});
   };
   while (true) {
-    Lock lock(mutex_);
-    if (Result given = give_back_late(lock); given.code == error_code::NO_MEMORY) return given;
-    lock.unlock();
+    {
+      const MutexLock lock(mutex_);
+      if (Result given = give_back_late(); given.code == error_code::NO_MEMORY) return given;
+    }
     Request request;
     request.type = message_type::ACQUIRE_WRITER;
     request.waits_for_others = true;
@@ -80,39 +82,39 @@ Result Segment::ask_for_writer(const Wish& wish) {
       return called;
     }
     Result answered = session::check_answer(request.answer, message_type::WRITER_ACQUIRED);
-    lock.lock();
+    const MutexLock lock(mutex_);
     if (answered.code != error_code::WOULD_DEADLOCK || late_fence_ == 0) return answered;
   }
 }
 
 // By the slot's owner, or the library's thread with is_giving_back_. The mutex is given up
 // meanwhile. NO_MEMORY: it is still to be given back.
-Result Segment::give_back_late(Lock& lock) {
+Result Segment::give_back_late() {
   const std::uint64_t fence = std::exchange(late_fence_, 0);
   if (fence == 0) return {};
-  lock.unlock();
-  Result given = abort_on_server(fence);
-  lock.lock();
-  return given;
+  const MutexUnlock talking(mutex_);
+  return abort_on_server(fence);
 }
 
 // The server has granted the lock, and a hold is prepared. On failure the lock is given back there.
-Result Segment::begin_writing(Lock& lock, const Wish& wish) {
-  Result result = joint(lock, [&] { return enter_exclusive(lock, wish); });
+// The mutex is given up meanwhile.
+Result Segment::begin_writing(const Wish& wish) {
+  Result result = types::or_no_memory([&] {
+    mutex_.assert_held();
+    return enter_exclusive(wish);
+  });
   if (result) {
-    result = joint(lock, [&] {
-      if (Result newest = become_newest(lock, wish); !newest) return newest;
-      lock.unlock();
-      return copy_->begin_write({granted_.first_serial, granted_.serial_count});
+    result = types::or_no_memory([&] {
+      mutex_.assert_held();
+      return write_on_newest(wish);
     });
     if (!result) leave_exclusive();
   }
   if (!result) {
     const std::uint64_t fence = grant_.fence();
     grant_.given_back();
-    lock.unlock();
+    const MutexUnlock talking(mutex_);
     (void)abort_on_server(fence);
-    lock.lock();
     return result;
   }
   ++stats_.writer_locks;
@@ -128,10 +130,17 @@ Result Segment::begin_writing(Lock& lock, const Wish& wish) {
   return {};
 }
 
+Result Segment::write_on_newest(const Wish& wish) {
+  if (Result newest = become_newest(wish); !newest) return newest;
+  const memory::SerialRange serials{granted_.first_serial, granted_.serial_count};
+  const MutexUnlock beginning(mutex_);
+  return copy_->begin_write(serials);
+}
+
 // A writer works on the newest version [COH-9]. The grant's diff mostly is all that is missing; it
 // is not if another thread's update came between.
-Result Segment::become_newest(Lock& lock, const Wish& wish) {
-  if (Result applied = apply_staged(lock, wish.deadline_ns); !applied) return applied;
+Result Segment::become_newest(const Wish& wish) {
+  if (Result applied = apply_staged(wish.deadline_ns); !applied) return applied;
   while (state_.have() != granted_.now) {
     if (!state_.has_copy() && granted_.now.number == 0) {
       state_.up_to_date(granted_.now, now_ns());
@@ -139,8 +148,8 @@ Result Segment::become_newest(Lock& lock, const Wish& wish) {
     }
     // Whatever another thread asks at the same time: it may be waiting for us to be done. Not
     // Strict: that would wait for ourselves.
-    if (Result asked = ask(lock, wish, {}, true); !asked) return asked;
-    if (Result applied = apply_staged(lock, wish.deadline_ns); !applied) return applied;
+    if (Result asked = ask(wish, {}, true); !asked) return asked;
+    if (Result applied = apply_staged(wish.deadline_ns); !applied) return applied;
   }
   return {};
 }
@@ -152,7 +161,7 @@ Result Segment::abort_on_server(std::uint64_t fence) {
     return session::encoded(protocol::abort_writer{number, fence});
   });
   if (posted.code == error_code::NO_MEMORY) {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     late_fence_ = fence;
   }
   return posted;
@@ -170,7 +179,7 @@ Result Segment::release_writer() {
   bool is_fenced = false;
   Result gone;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     is_fenced = grant_.is_lost();
     if (life_.is_lost()) gone = lost();
   }
@@ -201,14 +210,14 @@ Result Segment::keep_lock(Result why) {
 Result Segment::collect_release(CollectedDiff& diff) {
   std::uint64_t base = 0;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     base = state_.have().number;
   }
   copy::CollectCosts costs;
   HeapResolver resolver(runtime_);
   Result collected = copy_->collect(
       base, resolver, [this] { return ask_for_serials(); }, diff, costs);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   stats_.faults += costs.pages;
   stats_.compared_bytes += costs.looked_at.compared_bytes;
   stats_.whole_bytes += costs.looked_at.whole_bytes;
@@ -303,14 +312,14 @@ Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_
   request.type = message_type::RELEASE_WRITER;
   request.bulk = slices;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const protocol::release_part part{number_, grant_.fence(), state_.have(), diff_bytes};
     request.body = session::encoded(protocol::release_writer{release_sequence_, {part}});
   }
   Result called = link_.call(live, request, platform::never_ns);
   release_was_sent_ = release_was_sent_ || request.was_sent;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     stats_.bytes_sent += request.frame_bytes;
     ++stats_.messages_sent;
     if (diff_bytes > 0) ++stats_.diffs_sent;
@@ -341,7 +350,7 @@ Result Segment::resolve_release(std::int64_t deadline_ns) {
             "the connection was lost during the release, and the changes were not committed; they "
             "were undone: take the lock and make them again"};
   }
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   state_.released(resolved.version, request.answer.sent_ns);
   return {};
 }
@@ -383,14 +392,14 @@ Result Segment::release_unknown(Result why) {
 }
 
 void Segment::forget_copy() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   state_.forget();
 }
 
 Result Segment::roll_back(Result why) {
   const Result undone = copy_->roll_back();
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++stats_.aborts;
     if (!undone) state_.forget();
   }
@@ -407,7 +416,7 @@ void Segment::leave_writing() {
   const bool goes_on_reading = hold->reads > 0;
   hold->writes = 0;
   if (!goes_on_reading) drop_hold(this);
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   grant_.given_back();
   if (goes_on_reading) ++readers_;
   show_access(goes_on_reading ? track::Access::read : track::Access::none);
@@ -423,7 +432,7 @@ Result Segment::abort_writer() {
   }
   std::uint64_t fence = 0;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     fence = grant_.fence();
   }
   (void)abort_on_server(fence);  // before another thread of this process may ask again

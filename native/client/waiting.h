@@ -4,27 +4,29 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 
 #include "platform/clock.h"
+#include "platform/mutex.h"
 
 namespace iw::client {
+
+using platform::MutexLock;
+using platform::MutexUnlock;
 
 // Before what there was no memory for, or a server refused for now, is tried again.
 inline constexpr std::int64_t scarcity_pause_ns = 10'000'000;
 
 // May wake early, like every wait for a condition.
-inline void wait_until(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,
-                       std::int64_t deadline_ns) {
+inline void wait_until(platform::Condition& condition, platform::Mutex& mutex,
+                       std::int64_t deadline_ns) IW_REQUIRES(mutex) {
   if (deadline_ns == platform::never_ns) {
-    condition.wait(lock);
+    condition.wait(mutex);
     return;
   }
   const std::int64_t left_ns = deadline_ns - platform::now_ns();
-  if (left_ns > 0) condition.wait_for(lock, std::chrono::nanoseconds(left_ns));
+  if (left_ns > 0) condition.wait_for(mutex, std::chrono::nanoseconds(left_ns));
 }
 
 // One thread at a time, as with a mutex, that is waited for until a deadline only.
@@ -32,24 +34,24 @@ class Turn {
  public:
   // False: the deadline came first.
   bool take(std::int64_t deadline_ns) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     while (is_taken_) {
       if (platform::now_ns() >= deadline_ns) return false;
-      wait_until(given_back_, lock, deadline_ns);
+      wait_until(given_back_, mutex_, deadline_ns);
     }
     is_taken_ = true;
     return true;
   }
   void give_back() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_taken_ = false;
     given_back_.notify_one();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable given_back_;
-  bool is_taken_ = false;
+  platform::Mutex mutex_;
+  platform::Condition given_back_;
+  bool is_taken_ IW_GUARDED_BY(mutex_) = false;
 };
 
 // A turn that was taken, until the end of the scope.
