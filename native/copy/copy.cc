@@ -57,7 +57,7 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
                    const Describe& describe, swizzle::Resolver& resolver, bool& damaged) {
   damaged = false;
   diff::Update update;
-  std::unique_lock lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) {
     const bool is_other = must_hold_blocks && read.code == error_code::TYPE_CONFLICT;
     return is_other ? Result{error_code::SEGMENT_LOST, came_back_other + read.text} : read;
@@ -71,9 +71,10 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
   UnreachableBlocks unreachable;
   if (!update.foreign_references().empty()) {
     const std::uint64_t before = changes_;
-    lock.unlock();
-    ask_for_foreign(update, describe, resolver, unreachable);
-    lock.lock();
+    {
+      const platform::MutexUnlock asking(mutex_);
+      ask_for_foreign(update, describe, resolver, unreachable);
+    }
     if (changes_ != before) {
       if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
     }
@@ -97,11 +98,12 @@ Result Copy::apply(std::span<const std::byte> bytes, bool must_hold_blocks,
 
 // As in apply(), others may describe blocks of this copy while servers are asked.
 Result Copy::heal(const Describe& describe, swizzle::Resolver& resolver) {
-  std::unique_lock lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   const std::vector<UnreachableBlocks::Target> targets = unreachable_.all();
-  lock.unlock();
-  for (const auto& [url, serials] : targets) describe(url, {serials.begin(), serials.end()});
-  lock.lock();
+  {
+    const platform::MutexUnlock asking(mutex_);
+    for (const auto& [url, serials] : targets) describe(url, {serials.begin(), serials.end()});
+  }
   std::set<std::string> answered;
   for (const auto& [url, serials] : targets) {
     if (!may_pass(resolver.why_missing(url))) answered.insert(url.text());
@@ -135,7 +137,7 @@ void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
 }
 
 Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   // A writer works on the newest version: there is nothing to be told.
   if (heap_->is_writing()) return {};
   diff::Update update;
@@ -175,23 +177,23 @@ Result Copy::find_strays(std::vector<memory::SubsegmentPages>& written, std::vec
 }
 
 Result Copy::begin_write(const memory::SerialRange& serials) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   return heap_->begin_write({&serials, 1});
 }
 
 Result Copy::add_serials(const memory::SerialRange& range) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   return heap_->add_serials(range);
 }
 
 bool Copy::has_serials() {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   return heap_->has_serials();
 }
 
 Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name,
                       std::uint64_t quota_bytes, void*& out) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   Result why;
   const types::Type* const registered = types::Registry::program().find(type, why);
   if (registered == nullptr) return why;
@@ -212,7 +214,7 @@ Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name
 
 Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
                      const MoreSerials& more_serials, CollectedDiff& out, CollectCosts& costs) {
-  std::unique_lock lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   std::vector<memory::SubsegmentPages> written;
   if (Result listed = heap_->collect(written); !listed) return listed;
   costs.pages = page_count(written);
@@ -220,7 +222,7 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
   Result found = find_changes(*heap_, written, optimisations(), out.runs, costs.looked_at);
   if (!found) return found;
   if (may_have_owned_fields()) {
-    if (Result settled = settle_owned(lock, more_serials, written, out.runs); !settled) {
+    if (Result settled = settle_owned(more_serials, written, out.runs); !settled) {
       return settled;
     }
   }
@@ -247,12 +249,12 @@ Result Copy::translate(std::uint64_t from_version, swizzle::Resolver& resolver,
 }
 
 Result Copy::resume() {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   return heap_->resume_write();
 }
 
 Result Copy::commit(CollectedDiff& diff) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   types_.commit();
   slots_.commit();
   const Result committed = heap_->commit_write(diff.runs);
@@ -264,7 +266,7 @@ Result Copy::commit(CollectedDiff& diff) {
 }
 
 Result Copy::roll_back() {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   const Result rolled_back = heap_->rollback_write();
   types_.rollback();
   types_replaced();

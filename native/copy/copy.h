@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "diff/update.h"
 #include "interweave/type_table.h"
 #include "memory/heap.h"
+#include "platform/mutex.h"
 #include "swizzle/slot_table.h"
 #include "types/mip.h"
 #include "types/result.h"
@@ -110,30 +110,35 @@ class Copy {
  private:
   Result find_strays(std::vector<memory::SubsegmentPages>& written, std::vector<Stray>& strays,
                      std::uint64_t& pages, bool& is_any);
-  Result translate(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out);
+  Result translate(std::uint64_t from_version, swizzle::Resolver& resolver, CollectedDiff& out)
+      IW_REQUIRES(mutex_);
   explicit Copy(const types::Url& url) : slots_(url) {}
-  diff::CachedCopy parts() { return {*heap_, types_, slots_}; }
+  diff::CachedCopy parts() IW_REQUIRES(mutex_) { return {*heap_, types_, slots_}; }
   void ask_for_foreign(const diff::Update& update, const Describe& describe,
                        swizzle::Resolver& resolver, UnreachableBlocks& unreachable);
   // copy_owned.cc
-  bool may_have_owned_fields();
-  void types_replaced();
-  Result settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials& more_serials,
+  bool may_have_owned_fields() IW_REQUIRES(mutex_);
+  void types_replaced() IW_REQUIRES(mutex_);
+  Result settle_owned(const MoreSerials& more_serials,
                       std::vector<memory::SubsegmentPages>& written,
-                      std::vector<memory::SubsegmentRuns>& runs);
-  Result check_texts(std::span<const memory::SubsegmentRuns> changed) const;
-  Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out);
+                      std::vector<memory::SubsegmentRuns>& runs) IW_REQUIRES(mutex_);
+  Result ask_for_serials(const MoreSerials& more_serials) IW_REQUIRES(mutex_);
+  Result check_texts(std::span<const memory::SubsegmentRuns> changed) const IW_REQUIRES(mutex_);
+  Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out)
+      IW_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::vector<memory::SubsegmentRuns> spare_runs_;  // memory for the next release's
-  std::uint64_t changes_ = 0;                       // of types, slots and blocks by describe()
-  std::shared_ptr<memory::Heap> heap_;
-  types::SegmentTypes types_;
-  std::uint32_t types_seen_ = 0;     // by may_have_owned_fields
-  bool has_owning_types_ = false;    // among these
-  bool has_char_sequences_ = false;  // likewise
-  swizzle::SlotTable slots_;
-  UnreachableBlocks unreachable_;
+  platform::Mutex mutex_;
+  // Memory for the next release's.
+  std::vector<memory::SubsegmentRuns> spare_runs_ IW_GUARDED_BY(mutex_);
+  // Of types, slots and blocks by describe().
+  std::uint64_t changes_ IW_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<memory::Heap> heap_;  // never another; its blocks are guarded as heap.h says
+  types::SegmentTypes types_ IW_GUARDED_BY(mutex_);
+  std::uint32_t types_seen_ IW_GUARDED_BY(mutex_) = 0;     // by may_have_owned_fields
+  bool has_owning_types_ IW_GUARDED_BY(mutex_) = false;    // among these
+  bool has_char_sequences_ IW_GUARDED_BY(mutex_) = false;  // likewise
+  swizzle::SlotTable slots_ IW_GUARDED_BY(mutex_);
+  UnreachableBlocks unreachable_ IW_GUARDED_BY(mutex_);
   std::atomic<bool> has_unreachable_{false};  // there are some
 };
 

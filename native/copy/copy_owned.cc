@@ -76,7 +76,7 @@ Result check_value(const Type& field, const void* source, std::uint64_t count) {
 }  // namespace
 
 Result Copy::free(void* block) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   Block found;
   if (!heap_->find_at(block, found) || found.address != block) {
     return {error_code::BAD_POINTER, "the address to free is not the beginning of a block of it"};
@@ -89,7 +89,7 @@ Result Copy::free(void* block) {
 }
 
 Result Copy::assign(void* field, const void* source, std::uint64_t count) {
-  const std::lock_guard lock(mutex_);
+  const platform::MutexLock lock(mutex_);
   Block owner;
   const Type* type = nullptr;
   if (heap_->find_at(field, owner)) {
@@ -144,7 +144,13 @@ void Copy::types_replaced() {
   has_char_sequences_ = false;
 }
 
-Result Copy::settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials& more_serials,
+// Asking a server. Nobody else changes the copy while it is written.
+Result Copy::ask_for_serials(const MoreSerials& more_serials) {
+  const platform::MutexUnlock asking(mutex_);
+  return more_serials();
+}
+
+Result Copy::settle_owned(const MoreSerials& more_serials,
                           std::vector<memory::SubsegmentPages>& written,
                           std::vector<memory::SubsegmentRuns>& runs) {
   OwnedSettlement settlement(*heap_, written);
@@ -152,12 +158,9 @@ Result Copy::settle_owned(std::unique_lock<std::mutex>& lock, const MoreSerials&
   if (settlement.stores()) {
     if (Result resumed = heap_->resume_write(); !resumed) return resumed;
   }
-  // Asking a server: nobody else changes the copy while it is written.
   Result settled = settlement.settle([&] {
-    lock.unlock();
-    Result granted = more_serials();
-    lock.lock();
-    return granted;
+    mutex_.assert_held();
+    return ask_for_serials(more_serials);
   });
   if (!settled) return settled;
   if (settlement.stores()) {
