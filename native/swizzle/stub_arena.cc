@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstring>
 #include <deque>
-#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "memory/hash_index.h"
 #include "platform/fault.h"
 #include "platform/memory.h"
+#include "platform/mutex.h"
 #include "platform/process.h"
 
 namespace iw::swizzle {
@@ -63,16 +63,16 @@ struct StubArena::State {
     std::atomic<StubReason> reason;
   };
 
-  std::size_t limit = 0;
   std::size_t stride_bytes = platform::page_size();
   unsigned made_in_fork = platform::fork_count();
 
-  std::mutex mutex;  // of what follows
-  platform::Mapping addresses;
-  platform::FaultWatch watch;
-  std::deque<Segment> segments;
-  std::unordered_map<std::string_view, const Segment*> segment_of_text;
-  memory::HashIndex by_place;
+  platform::Mutex mutex;
+  std::size_t limit IW_GUARDED_BY(mutex) = 0;
+  platform::Mapping addresses IW_GUARDED_BY(mutex);
+  platform::FaultWatch watch IW_GUARDED_BY(mutex);
+  std::deque<Segment> segments IW_GUARDED_BY(mutex);
+  std::unordered_map<std::string_view, const Segment*> segment_of_text IW_GUARDED_BY(mutex);
+  memory::HashIndex by_place IW_GUARDED_BY(mutex);
 
   std::atomic<std::byte*> first{nullptr};
   std::atomic<std::size_t> count{0};
@@ -86,7 +86,7 @@ struct StubArena::State {
   [[nodiscard]] Stub& at(std::size_t index) const noexcept {
     return chunks[index / chunk_records].load(std::memory_order_relaxed)[index % chunk_records];
   }
-  [[nodiscard]] std::byte* address_of(std::size_t index) const {
+  [[nodiscard]] std::byte* address_of(std::size_t index) const IW_REQUIRES(mutex) {
     return addresses.begin() + index * stride_bytes;
   }
   // The stub on whose page the address is; null: none.
@@ -101,9 +101,9 @@ struct StubArena::State {
   }
 
   static std::uint64_t hash_of(const Segment* segment, std::uint64_t serial, std::uint64_t unit);
-  const Segment* segment_for(const types::Url& url);
-  Result open();
-  Stub* append();
+  const Segment* segment_for(const types::Url& url) IW_REQUIRES(mutex);
+  Result open() IW_REQUIRES(mutex);
+  Stub* append() IW_REQUIRES(mutex);
   static bool report(void* context, std::byte* address, platform::FaultAccess access) noexcept;
 };
 
@@ -198,7 +198,7 @@ StubArena::~StubArena() = default;
 Result StubArena::stub_for(const types::Url& url, std::uint64_t serial, std::uint64_t unit,
                            StubReason reason, void*& out) {
   State& state = *state_;
-  std::lock_guard lock(state.mutex);
+  const platform::MutexLock lock(state.mutex);
   try {
     const State::Segment* segment = state.segment_for(url);
     const std::uint64_t hash = State::hash_of(segment, serial, unit);

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "platform/mutex.h"
 #include "platform/process.h"
 #include "track/tracker.h"
 
@@ -16,7 +16,7 @@ template <typename Opened>
 class PerProcess {
  public:
   Status get(std::shared_ptr<const Opened>& out) {
-    const std::lock_guard lock(mutex_);
+    const platform::MutexLock lock(mutex_);
     if (current_ == nullptr || opened_in_fork_ != platform::fork_count()) {
       auto opened = std::make_shared<Opened>();
       if (Status bad = opened->open(); !bad) return bad;
@@ -28,9 +28,9 @@ class PerProcess {
   }
 
  private:
-  std::mutex mutex_;
-  std::shared_ptr<const Opened> current_;
-  unsigned opened_in_fork_ = 0;
+  platform::Mutex mutex_;
+  std::shared_ptr<const Opened> current_ IW_GUARDED_BY(mutex_);
+  unsigned opened_in_fork_ IW_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace iw::track

@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "platform/mutex.h"
 #include "track/mechanisms.h"
 
 namespace iw::track {
@@ -32,14 +32,14 @@ struct Tried {
 // outlive the end of main. Where descriptors or memory were missing for it, nothing is known yet.
 Tried tried(std::size_t index) {
   struct Mechanism {
-    std::mutex mutex;
-    bool is_known = false;
-    std::unique_ptr<Tracker> tracker;
-    Status status;
+    platform::Mutex mutex;
+    bool is_known IW_GUARDED_BY(mutex) = false;
+    std::unique_ptr<Tracker> tracker IW_GUARDED_BY(mutex);
+    Status status IW_GUARDED_BY(mutex);
   };
   static auto* mechanisms = new std::array<Mechanism, names.size()>;
   Mechanism& mechanism = (*mechanisms)[index];
-  const std::lock_guard lock(mechanism.mutex);
+  const platform::MutexLock lock(mechanism.mutex);
   if (!mechanism.is_known) {
     mechanism.status = makes[index](mechanism.tracker);
     if (mechanism.status.ok()) mechanism.status = self_test(*mechanism.tracker);
@@ -112,8 +112,8 @@ Status choose(Tracker*& out) {
 
 Status choose_recommended() {
   if (chosen.load(std::memory_order_acquire) != nullptr) return {};
-  static std::mutex choosing;
-  const std::lock_guard lock(choosing);
+  static platform::Mutex choosing;
+  const platform::MutexLock lock(choosing);
   if (chosen.load(std::memory_order_acquire) != nullptr) return {};
   Tracker* choice = nullptr;
   if (Status missing = choose(choice); !missing) return missing;

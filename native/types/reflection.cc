@@ -2,12 +2,12 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "platform/mutex.h"
 #include "types/registry.h"
 
 namespace iw::types {
@@ -35,24 +35,25 @@ class Reflection {
   }
 
   IW_type_t table_of(const Type& type) {
-    const std::lock_guard lock(mutex_);
+    const platform::MutexLock lock(mutex_);
     being_made_.clear();
     return part(&type);
   }
 
  private:
-  IW_type_t part(const Type* type);
-  IW_type_t known(const Type& type);
-  void fill(IW_type_def& table, const Type& type);
-  void fill_record(IW_type_def& table, const Type& type);
-  void fill_choice(IW_type_def& table, const Type& type);
-  void fill_enumeration(IW_type_def& table, const Type& type);
-  IW_arm_def arm(const Arm& from);
+  IW_type_t part(const Type* type) IW_REQUIRES(mutex_);
+  IW_type_t known(const Type& type) IW_REQUIRES(mutex_);
+  void fill(IW_type_def& table, const Type& type) IW_REQUIRES(mutex_);
+  void fill_record(IW_type_def& table, const Type& type) IW_REQUIRES(mutex_);
+  void fill_choice(IW_type_def& table, const Type& type) IW_REQUIRES(mutex_);
+  void fill_enumeration(IW_type_def& table, const Type& type) IW_REQUIRES(mutex_);
+  IW_arm_def arm(const Arm& from) IW_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  Storage storage_;
-  std::multimap<std::pair<std::uint64_t, std::string>, IW_type_t> made_;  // by hash and name
-  std::unordered_map<const Type*, IW_type_t> being_made_;
+  platform::Mutex mutex_;
+  Storage storage_ IW_GUARDED_BY(mutex_);
+  // By hash and name.
+  std::multimap<std::pair<std::uint64_t, std::string>, IW_type_t> made_ IW_GUARDED_BY(mutex_);
+  std::unordered_map<const Type*, IW_type_t> being_made_ IW_GUARDED_BY(mutex_);
 };
 
 IW_type_t Reflection::known(const Type& type) {

@@ -2,27 +2,28 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "platform/mutex.h"
 #include "types/table.h"
 
 namespace iw::types {
 
 struct Registry::State {
-  std::mutex mutex;
-  std::vector<IW_type_t> waiting;  // announced, not yet read
-  std::unordered_map<IW_type_t, const Type*> by_table;
-  std::unordered_map<const Type*, IW_type_t> tables;  // of the types that have a name
-  std::unordered_map<IW_type_t, Result> refused;
-  std::map<std::string, const Type*, std::less<>> by_name;
-  std::vector<std::unique_ptr<Type>> owned;
+  platform::Mutex mutex;
+  std::vector<IW_type_t> waiting IW_GUARDED_BY(mutex);  // announced, not yet read
+  std::unordered_map<IW_type_t, const Type*> by_table IW_GUARDED_BY(mutex);
+  // Of the types that have a name.
+  std::unordered_map<const Type*, IW_type_t> tables IW_GUARDED_BY(mutex);
+  std::unordered_map<IW_type_t, Result> refused IW_GUARDED_BY(mutex);
+  std::map<std::string, const Type*, std::less<>> by_name IW_GUARDED_BY(mutex);
+  std::vector<std::unique_ptr<Type>> owned IW_GUARDED_BY(mutex);
 
-  void read_waiting();
-  Result read(IW_type_t table);
-  Result admit(TableGroup& group);
+  void read_waiting() IW_REQUIRES(mutex);
+  Result read(IW_type_t table) IW_REQUIRES(mutex);
+  Result admit(TableGroup& group) IW_REQUIRES(mutex);
 };
 
 namespace {
@@ -64,6 +65,7 @@ Result Registry::State::admit(TableGroup& group) {
 Result Registry::State::read(IW_type_t table) {
   TableGroup group;
   const auto known = [this](IW_type_t other) -> const Type* {
+    mutex.assert_held();
     const auto found = by_table.find(other);
     return found == by_table.end() ? nullptr : found->second;
   };
@@ -104,7 +106,7 @@ Registry& Registry::program() {
 
 Result Registry::add(std::span<const IW_type_t> tables) {
   Result result;
-  const std::lock_guard lock(state_->mutex);
+  const platform::MutexLock lock(state_->mutex);
   for (IW_type_t table : tables) {
     if (table == nullptr || table->kind < IW_KIND_PRIMITIVE || table->kind > IW_KIND_TEXT) {
       result = {error_code::BAD_ARGUMENT,
@@ -123,7 +125,7 @@ const Type* Registry::find(IW_type_t table, Result& why) {
     why = {error_code::BAD_ARGUMENT, "the type is NULL"};
     return nullptr;
   }
-  const std::lock_guard lock(state_->mutex);
+  const platform::MutexLock lock(state_->mutex);
   state_->read_waiting();
   if (const auto found = state_->by_table.find(table); found != state_->by_table.end()) {
     return found->second;
@@ -148,15 +150,16 @@ IW_type_t Registry::table_of(const Type& type) {
   if (type.name.empty()) return nullptr;
   const Type* const known = find(type.name, type.hash);
   if (known == nullptr || !same_layout(*known, type)) return nullptr;
-  const std::lock_guard lock(state_->mutex);
+  const platform::MutexLock lock(state_->mutex);
   const auto found = state_->tables.find(known);
   return found == state_->tables.end() ? nullptr : found->second;
 }
 
 void Registry::adopt(IW_type_t table) {
-  const std::lock_guard lock(state_->mutex);
+  const platform::MutexLock lock(state_->mutex);
   TableGroup group;
   const auto known = [this](IW_type_t other) -> const Type* {
+    state_->mutex.assert_held();
     const auto found = state_->by_table.find(other);
     return found == state_->by_table.end() ? nullptr : found->second;
   };
@@ -169,7 +172,7 @@ void Registry::adopt(IW_type_t table) {
 }
 
 const Type* Registry::find(std::string_view name) {
-  const std::lock_guard lock(state_->mutex);
+  const platform::MutexLock lock(state_->mutex);
   state_->read_waiting();
   const auto found = state_->by_name.find(name);
   return found == state_->by_name.end() ? nullptr : found->second;
