@@ -33,6 +33,7 @@ ucs_status_t UcxWorker::on_request(void* worker, const void* header, std::size_t
                                    void* data, std::size_t length,
                                    const ucp_am_recv_param_t* param) {
   auto& self = *static_cast<UcxWorker*>(worker);
+  self.lock_.assert_held();
   Request request;
   Bytes rest;
   const bool is_sound =
@@ -47,6 +48,7 @@ ucs_status_t UcxWorker::on_answer(void* worker, const void* header, std::size_t 
                                   void* data, std::size_t length,
                                   const ucp_am_recv_param_t* param) {
   auto& self = *static_cast<UcxWorker*>(worker);
+  self.lock_.assert_held();
   Answer answer;
   Bytes rest;
   const bool is_sound =

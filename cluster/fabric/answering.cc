@@ -15,6 +15,7 @@ constexpr std::size_t pieces_kept_max = 16;
 }  // namespace
 
 void Answerer::take(const Request& request, Bytes data) {
+  worker_.lock_.assert_held();
   Peer* peer = worker_.find(request.from);
   if (peer == nullptr || peer->state != PeerState::connected) return;
   if (peer->answered.bytes_on_the_way > on_the_way_bytes_max) return;
@@ -59,6 +60,7 @@ void Answerer::answer_get(Peer& peer, const Request& request) {
 // Whoever asked may be dead: then nobody misses the answer.
 void Answerer::send(Peer& peer, const Request& request, Status status, std::uint64_t before,
                     Bytes data, Reply* reply) {
+  worker_.lock_.assert_held();
   const Answer answer{peer.own_index_there, static_cast<std::uint32_t>(status), request.token,
                       before};
   reply->to = request.from;
@@ -88,7 +90,9 @@ void Answerer::give_back(Reply* reply) {
 
 void Answerer::on_sent(Completion& self, Status) {
   auto& reply = static_cast<Reply&>(self);
-  Peer* peer = reply.answerer->worker_.find(reply.to);
+  UcxWorker& worker = reply.answerer->worker_;
+  worker.lock_.assert_held();
+  Peer* peer = worker.find(reply.to);
   if (peer != nullptr) peer->answered.bytes_on_the_way -= reply.bytes;
   reply.answerer->give_back(&reply);
 }

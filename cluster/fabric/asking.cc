@@ -22,6 +22,7 @@ Status status_in(const Answer& answer) {
 }  // namespace
 
 Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
+  worker_.lock_.assert_held();
   if (free_.empty()) {
     Question& made = questions_.emplace_back();
     made.done = &Asker::on_sent;
@@ -110,6 +111,7 @@ Status Asker::compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_
 }
 
 Status Asker::flush(PeerId peer, Completion* done) {
+  worker_.lock_.assert_held();
   const Asked& asked = worker_.find(peer)->asked;
   if (asked.puts == asked.puts_settled) return Status::ok;
   Question* question = add(peer, {.access = Access::flush}, done);
@@ -119,6 +121,7 @@ Status Asker::flush(PeerId peer, Completion* done) {
 }
 
 Status Asker::ask(Question* question) {
+  worker_.lock_.assert_held();
   Peer& peer = *worker_.find(question->peer);
   const bool is_first = peer.asked.waiting.empty();
   if (!is_first || !ask_pieces(peer, question)) peer.asked.waiting.push_back(question);
@@ -151,6 +154,7 @@ bool Asker::ask_pieces(Peer& peer, Question* question) {
 // What cannot be sent will not be: the peer is given up, and with it all that it was asked.
 bool Asker::send(PeerId peer, const Request& request, Bytes data, Completion* sent,
                  unsigned* pending) {
+  worker_.lock_.assert_held();
   const Status status = worker_.tell(worker_.find(peer)->endpoint, request_id,
                                      std::as_bytes(std::span(&request, 1)), data, sent);
   if (status == Status::pending && pending != nullptr) ++*pending;
@@ -181,6 +185,7 @@ Question* Asker::find(const Token& token) {
 }
 
 void Asker::take(const Answer& answer, Bytes data) {
+  worker_.lock_.assert_held();
   Question* question = find(answer.token);
   if (question == nullptr || question->peer != answer.from || question->expected == 0) return;
   Peer& peer = *worker_.find(answer.from);
@@ -205,6 +210,7 @@ void Asker::take(const Answer& answer, Bytes data) {
 }
 
 void Asker::drop_unasked(Question* question) {
+  worker_.lock_.assert_held();
   if (question->unasked > 0) worker_.find(question->peer)->asked.waiting.remove(question);
   question->unasked = 0;
   question->unasked_bytes = 0;
@@ -224,6 +230,7 @@ bool Asker::forget(const Completion* done) {
 }
 
 void Asker::end_all(PeerId peer, Status why) {
+  worker_.lock_.assert_held();
   worker_.find(peer)->asked = {};
   for (std::size_t place = 0; place < questions_.size(); place++) {
     Question& question = questions_[place];

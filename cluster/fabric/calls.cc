@@ -71,6 +71,7 @@ Status UcxWorker::call(Bytes bytes, ucp_ep_h* endpoint) {
 
 void UcxWorker::on_call(ucp_conn_request_h request, void* worker) {
   auto& self = *static_cast<UcxWorker*>(worker);
+  self.lock_.assert_held();
   const bool has_room = self.has_room() && self.called_by_.size() < peers_max;
   if (!has_room || !has_open_files_for_a_peer()) {
     ucp_listener_reject(self.listener_, request);

@@ -82,14 +82,14 @@ void Door::watch_listener(bool is_watched) const {
 }
 
 bool Door::wants_lifeline(const ProcessName& process) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return std::none_of(callers_.begin(), callers_.end(), [&](const auto& each) {
     return each.second.is_lifeline && each.second.name == process;
   });
 }
 
 void Door::watch(int fd, Caller caller) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   callers_.insert_or_assign(fd, std::move(caller));
   watch_fd(fd);
 }
@@ -138,14 +138,14 @@ void Door::handle() {
 void Door::accept_all() {
   for (;;) {
     {
-      const std::lock_guard held(mutex_);
+      const platform::MutexLock held(mutex_);
       is_full_ = strangers_ >= strangers_max;
     }
     if (is_full_) return watch_listener(false);
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return;
     {
-      const std::lock_guard held(mutex_);
+      const platform::MutexLock held(mutex_);
       strangers_++;
     }
     watch(fd, Caller{.speaks_until = Clock::now() + patience_});
@@ -153,7 +153,7 @@ void Door::accept_all() {
 }
 
 void Door::listen_again() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (strangers_ >= strangers_max) return;
   is_full_ = false;
   watch_listener(true);
@@ -162,7 +162,7 @@ void Door::listen_again() {
 void Door::put_out_the_silent() {
   std::vector<int> silent;
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     const auto now = Clock::now();
     for (const auto& [fd, caller] : callers_) {
       if (!caller.is_lifeline && caller.speaks_until <= now) silent.push_back(fd);
@@ -174,7 +174,7 @@ void Door::put_out_the_silent() {
 void Door::read(int fd) {
   Caller* caller;
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     const auto found = callers_.find(fd);
     if (found == callers_.end()) return;
     caller = &found->second;  // only this thread removes callers
@@ -207,7 +207,7 @@ bool Door::answer(int fd, Caller& caller) {
   }
   if (question.is_lifeline == 0 || address.empty()) return false;
   keep_alive(fd);
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   caller.received = {};
   caller.name = question.asking;
   caller.is_lifeline = true;
@@ -218,7 +218,7 @@ bool Door::answer(int fd, Caller& caller) {
 void Door::hang_up(int fd) {
   Caller caller;
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     const auto found = callers_.find(fd);
     caller = std::move(found->second);
     callers_.erase(found);

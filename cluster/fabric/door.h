@@ -13,10 +13,10 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "fabric/process_name.h"
+#include "platform/mutex.h"
 
 namespace iw::fabric {
 
@@ -72,9 +72,9 @@ class Door {
   int listener_ = -1;
   int epoll_ = -1;
   bool is_full_ = false;  // the listener is not watched; of the service thread
-  std::mutex mutex_;      // of the rest
-  std::map<int, Caller> callers_;
-  std::size_t strangers_ = 0;
+  platform::Mutex mutex_;
+  std::map<int, Caller> callers_ IW_GUARDED_BY(mutex_);
+  std::size_t strangers_ IW_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace iw::fabric

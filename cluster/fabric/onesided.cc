@@ -180,8 +180,10 @@ Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
   auto* first = new First{{}, this, peer, done};
   first->done = [](Completion& self, Status status) {
     const std::unique_ptr<First> its(static_cast<First*>(&self));
+    its->worker->lock_.assert_held();
     its->worker->after_progress_.emplace_back(
         [worker = its->worker, peer = its->peer, whose = its->whose, status] {
+          worker->lock_.assert_held();
           worker->flush_what_was_asked(peer, status, whose);
         });
   };

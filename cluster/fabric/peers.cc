@@ -14,6 +14,7 @@
 #include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
 #include "fabric/ucx_worker.h"
+#include "platform/mutex.h"
 
 namespace iw::fabric {
 namespace {
@@ -70,6 +71,7 @@ Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* pee
   // Of several threads that want the same peer one asks for it.
   bool must_ask = false;
   const auto is_asked_for = [&] {
+    lock_.assert_held();
     must_ask = !peer_of_.contains(key) && asked_for_.insert(key).second;
     return must_ask || peer_of_.contains(key);
   };
@@ -78,6 +80,7 @@ Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* pee
   if (status != Status::ok) return status;
   Status result = Status::peer_dead;
   const auto is_settled = [&] {
+    lock_.assert_held();
     const auto known = peer_of_.find(key);
     if (known == peer_of_.end()) return true;  // it died, and was forgotten
     const Peer* found = find(*peer = known->second);
@@ -180,7 +183,9 @@ Status UcxWorker::introduce(PeerId peer) {
   connected->done = [](Completion& self, Status status) {
     const std::unique_ptr<Connected> its(static_cast<Connected*>(&self));
     if (status != Status::ok) return;
+    its->worker->lock_.assert_held();
     its->worker->after_progress_.emplace_back([worker = its->worker, peer = its->peer] {
+      worker->lock_.assert_held();
       const Peer* awaited = worker->find(peer);
       if (awaited != nullptr && awaited->state != PeerState::dead) worker->say_hello(peer);
     });
@@ -209,6 +214,7 @@ ucs_status_t UcxWorker::on_hello(void* worker, const void* header, std::size_t h
   const bool is_sound = header_length == sizeof(Hello) && length <= transport_address_bytes_max &&
                         (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
   if (!is_sound) return UCS_OK;
+  self.lock_.assert_held();
   const auto* from = static_cast<const std::byte*>(header);
   const auto* address = static_cast<const std::byte*>(data);
   const bool is_called = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0 &&
@@ -217,6 +223,7 @@ ucs_status_t UcxWorker::on_hello(void* worker, const void* header, std::size_t h
       [&self, hello = std::vector<std::byte>(from, from + header_length),
        transport_address = std::vector<std::byte>(address, address + length),
        came_by = is_called ? param->reply_ep : nullptr] {
+        self.lock_.assert_held();
         self.take_hello(hello, transport_address, came_by);
       });
   return UCS_OK;
@@ -261,6 +268,7 @@ ucs_status_t UcxWorker::on_welcome(void* worker, const void* header, std::size_t
   auto& self = *static_cast<UcxWorker*>(worker);
   Hello welcome;
   if (!read_header(header, header_length, &welcome)) return UCS_OK;
+  self.lock_.assert_held();
   Peer* peer = self.find(welcome.index_here);
   // Only who was asked may answer.
   if (peer == nullptr || peer->address != welcome.address) return UCS_OK;
@@ -276,14 +284,19 @@ ucs_status_t UcxWorker::on_goodbye(void* worker, const void* header, std::size_t
   auto& self = *static_cast<UcxWorker*>(worker);
   PeerId from;
   if (!read_header(header, header_length, &from)) return UCS_OK;
+  self.lock_.assert_held();
   self.fail_soon(from, Status::peer_dead);
   return UCS_OK;
 }
 
 void UcxWorker::on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status) {
   auto& self = *static_cast<UcxWorker*>(worker);
+  self.lock_.assert_held();
   if (self.called_by_.erase(endpoint) > 0) {
-    self.after_progress_.emplace_back([&self, endpoint] { self.close_endpoint(endpoint, true); });
+    self.after_progress_.emplace_back([&self, endpoint] {
+      self.lock_.assert_held();
+      self.close_endpoint(endpoint, true);
+    });
     return;
   }
   const auto found = std::find_if(self.peers_.begin(), self.peers_.end(),
@@ -295,13 +308,16 @@ void UcxWorker::on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t 
 }
 
 void UcxWorker::fail_soon(PeerId peer, Status why) {
-  after_progress_.emplace_back([this, peer, why] { fail(peer, why); });
+  after_progress_.emplace_back([this, peer, why] {
+    lock_.assert_held();
+    fail(peer, why);
+  });
   fabric_.service().nudge_if_asleep();
 }
 
 void UcxWorker::note_death(const ProcessName& process) {
   {
-    const std::lock_guard held(dead_mutex_);
+    const platform::MutexLock held(dead_mutex_);
     dead_.push_back(process);
   }
   has_dead_ = true;
@@ -313,12 +329,13 @@ void UcxWorker::note_death(const ProcessName& process) {
 void UcxWorker::bury_the_dead() {
   std::vector<ProcessName> dead;
   {
-    const std::lock_guard held(dead_mutex_);
+    const platform::MutexLock held(dead_mutex_);
     dead.swap(dead_);
     has_dead_ = false;
   }
   handle_what_is_here();
   after_progress_.emplace_back([this, dead = std::move(dead)] {
+    lock_.assert_held();
     for (std::size_t place = 0; place < peers_.size(); place++) {
       const Peer& peer = peers_[place];
       const auto is_it = [&](const ProcessName& name) { return name == peer.parts.process; };
@@ -369,7 +386,9 @@ ucp_request_param_t UcxWorker::closing_param() {
   param.user_data = this;
   param.cb.send = [](void* request, ucs_status_t, void* self) {
     ucp_request_free(request);
-    static_cast<UcxWorker*>(self)->closing_--;
+    auto& worker = *static_cast<UcxWorker*>(self);
+    worker.lock_.assert_held();
+    worker.closing_--;
   };
   return param;
 }

@@ -10,7 +10,7 @@ constexpr std::size_t regions_max = 1 << 20;
 }  // namespace
 
 std::optional<RegionName> Regions::add(std::span<std::byte> bytes) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (regions_.size() >= regions_max) return std::nullopt;
   const RegionName name{next_number_++, secrets_.next()};
   regions_[name.number] = {name.secret, bytes};
@@ -18,7 +18,7 @@ std::optional<RegionName> Regions::add(std::span<std::byte> bytes) {
 }
 
 void Regions::remove(const RegionName& name) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   regions_.erase(name.number);
 }
 
@@ -36,7 +36,7 @@ std::byte* Regions::find_word(const RegionName& name, std::uint64_t offset) cons
 }
 
 Status Regions::put(const RegionName& name, std::uint64_t offset, Bytes from) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::byte* const at = find(name, offset, from.size());
   if (at == nullptr) return Status::bad_argument;
   store(at, from);
@@ -44,7 +44,7 @@ Status Regions::put(const RegionName& name, std::uint64_t offset, Bytes from) {
 }
 
 Status Regions::get(const RegionName& name, std::uint64_t offset, std::span<std::byte> to) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::byte* const at = find(name, offset, to.size());
   if (at == nullptr) return Status::bad_argument;
   load(at, to);
@@ -53,7 +53,7 @@ Status Regions::get(const RegionName& name, std::uint64_t offset, std::span<std:
 
 Status Regions::fetch_add(const RegionName& name, std::uint64_t offset, std::uint64_t add,
                           std::uint64_t* before) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::byte* const at = find_word(name, offset);
   if (at == nullptr) return Status::bad_argument;
   *before = word_at(at).fetch_add(add);
@@ -62,7 +62,7 @@ Status Regions::fetch_add(const RegionName& name, std::uint64_t offset, std::uin
 
 Status Regions::compare_swap(const RegionName& name, std::uint64_t offset, std::uint64_t expected,
                              std::uint64_t desired, std::uint64_t* before) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::byte* const at = find_word(name, offset);
   if (at == nullptr) return Status::bad_argument;
   *before = expected;

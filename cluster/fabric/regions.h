@@ -7,13 +7,13 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
 #include "fabric/fabric.h"
 #include "fabric/secrets.h"
+#include "platform/mutex.h"
 
 namespace iw::fabric {
 
@@ -41,13 +41,14 @@ class Regions {
     std::uint64_t secret;
     std::span<std::byte> bytes;
   };
-  std::byte* find(const RegionName& name, std::uint64_t offset, std::size_t bytes) const;
-  std::byte* find_word(const RegionName& name, std::uint64_t offset) const;
+  std::byte* find(const RegionName& name, std::uint64_t offset, std::size_t bytes) const
+      IW_REQUIRES(mutex_);
+  std::byte* find_word(const RegionName& name, std::uint64_t offset) const IW_REQUIRES(mutex_);
 
-  std::mutex mutex_;  // also while something is copied
-  Secrets secrets_;
-  std::uint64_t next_number_ = 1;
-  std::unordered_map<std::uint64_t, Region> regions_;
+  platform::Mutex mutex_;  // also while something is copied
+  Secrets secrets_ IW_GUARDED_BY(mutex_);
+  std::uint64_t next_number_ IW_GUARDED_BY(mutex_) = 1;
+  std::unordered_map<std::uint64_t, Region> regions_ IW_GUARDED_BY(mutex_);
 };
 
 }  // namespace iw::fabric

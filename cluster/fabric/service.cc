@@ -35,7 +35,7 @@ Service::Service(Door& door) : door_(door) {
 }
 
 bool Service::start() {
-  const Lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   take_duty();
   return start_thread([this] { run(); });
 }
@@ -51,7 +51,7 @@ bool Service::start_thread(std::function<void()> what) {
 
 void Service::stop() {
   {
-    const Lock held(mutex_);
+    const platform::MutexLock held(mutex_);
     is_stopping_ = true;  // threads_ does not change from here on
   }
   nudge();
@@ -67,7 +67,7 @@ Service::~Service() {
 
 void Service::add(UcxWorker* worker) {
   {
-    const Lock held(mutex_);
+    const platform::MutexLock held(mutex_);
     clients_.push_back(std::make_unique<Client>(Client{worker}));
     changes_++;
   }
@@ -75,24 +75,24 @@ void Service::add(UcxWorker* worker) {
 }
 
 void Service::remove(UcxWorker* worker) {
-  Lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto is_it = [&](const auto& each) { return each->worker == worker; };
   const auto found = std::find_if(clients_.begin(), clients_.end(), is_it);
   if (found == clients_.end()) return;
   Client& client = **found;
-  served_.wait(held, [&] { return !client.is_served; });
+  while (client.is_served) served_.wait(mutex_);
   if (client.is_watched) epoll_ctl(epoll_, EPOLL_CTL_DEL, worker->event_fd(), nullptr);
   std::erase_if(clients_, is_it);  // the place may have changed
   changes_++;
 }
 
 void Service::note_death(const ProcessName& process) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (const auto& client : clients_) client->worker->note_death(process);
 }
 
 std::vector<std::byte> Service::transport_address(std::uint32_t worker) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (const auto& client : clients_) {
     if (client->worker->number() == worker) return client->worker->transport_address();
   }
@@ -110,7 +110,7 @@ void Service::run() {
   } while (wait_for_duty());
 }
 
-// With the mutex held. Sees to it that there is a relief, if one more thread can be had.
+// Sees to it that there is a relief, if one more thread can be had.
 void Service::take_duty() {
   duty_++;
   is_serving_ = false;
@@ -128,13 +128,14 @@ void Service::set_timer(int ms) {
 
 // Until the thread on duty has progressed one worker for as long as the timer runs.
 bool Service::wait_for_duty() {
-  Lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   reliefs_++;
   while (!is_stopping_) {
-    held.unlock();
-    std::uint64_t times;
-    [[maybe_unused]] const ssize_t got = read(timer_fd_, &times, sizeof times);
-    held.lock();
+    {
+      const platform::MutexUnlock waiting(mutex_);
+      std::uint64_t times;
+      [[maybe_unused]] const ssize_t got = read(timer_fd_, &times, sizeof times);
+    }
     if (is_stopping_) break;
     const bool is_late = is_serving_ && is_timed_ && serving_ == timed_;
     is_timed_ = is_serving_ && !is_late;
@@ -185,12 +186,12 @@ void Service::sleep(Deadline until) {
 }
 
 Deadline Service::round(std::uint64_t duty) {
-  Lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   Deadline next = Deadline::max();
   const Deadline now = Clock::now();
   const std::uint64_t changes = changes_;
   for (std::size_t i = 0; i < clients_.size(); i++) {
-    const Care care = look_after(*clients_[i], now, held);
+    const Care care = look_after(*clients_[i], now);
     if (!is_on_duty(duty) || changes_ != changes) return now;
     if (care == Care::busy) next = now;
     if (care == Care::polled) next = std::min(next, clients_[i]->leave.until());
@@ -198,7 +199,7 @@ Deadline Service::round(std::uint64_t duty) {
   return next;
 }
 
-Service::Care Service::look_after(Client& client, Deadline now, Lock& held) {
+Service::Care Service::look_after(Client& client, Deadline now) {
   if (client.is_served) return Care::waited_on;  // who does nudges
   if (!client.leave.is_over(now)) return Care::polled;
   const std::uint64_t polls = client.worker->polls();
@@ -208,12 +209,12 @@ Service::Care Service::look_after(Client& client, Deadline now, Lock& held) {
     client.leave.prolong(now);
     return Care::polled;
   }
-  if (!client.worker->is_waited_on()) return serve(client, now, held);
+  if (!client.worker->is_waited_on()) return serve(client, now);
   client.leave.end();
   return Care::waited_on;
 }
 
-Service::Care Service::serve(Client& client, Deadline now, Lock& held) {
+Service::Care Service::serve(Client& client, Deadline now) {
   const std::uint64_t duty = duty_;
   client.is_served = is_serving_ = true;
   serving_++;
@@ -222,9 +223,11 @@ Service::Care Service::serve(Client& client, Deadline now, Lock& held) {
     timed_ = serving_;
     set_timer(relief_ms);
   }
-  held.unlock();
-  const UcxWorker::Served served = client.worker->serve();
-  held.lock();
+  UcxWorker::Served served;
+  {
+    const platform::MutexUnlock serving(mutex_);
+    served = client.worker->serve();
+  }
   client.is_served = false;
   served_.notify_all();
   if (served == UcxWorker::Served::armed) watch(client);

@@ -33,15 +33,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "fabric/door.h"
 #include "fabric/leave.h"
+#include "platform/mutex.h"
 
 namespace iw::fabric {
 
@@ -73,24 +72,23 @@ class Service {
     bool is_watched = false;  // its descriptor is in the set
     bool is_served = false;   // a thread progresses it
   };
-  using Lock = std::unique_lock<std::mutex>;
   enum class Care { armed, waited_on, polled, busy };
 
   // The thread on duty.
   void be_on_duty();
   bool is_on_duty(std::uint64_t duty) const { return duty_ == duty; }
-  Care look_after(Client& client, Deadline now, Lock& held);
-  Care serve(Client& client, Deadline now, Lock& held);
+  Care look_after(Client& client, Deadline now) IW_REQUIRES(mutex_);
+  Care serve(Client& client, Deadline now) IW_REQUIRES(mutex_);
   Deadline round(std::uint64_t duty);  // when another must follow; max(): only when it is nudged
-  void watch(Client& client);
+  void watch(Client& client) IW_REQUIRES(mutex_);
   void nudge();
   void sleep(Deadline until);
 
   // The relief.
   void run();
-  void take_duty();
+  void take_duty() IW_REQUIRES(mutex_);
   bool wait_for_duty();  // false: the service stops
-  bool start_thread(std::function<void()> what);
+  bool start_thread(std::function<void()> what) IW_REQUIRES(mutex_);
   void set_timer(int ms);
 
   Door& door_;
@@ -101,15 +99,17 @@ class Service {
   std::atomic<bool> is_stopping_{false};
   std::atomic<std::uint64_t> duty_{0};  // who is on duty: counts the changes
 
-  mutable std::mutex mutex_;
-  std::condition_variable served_;
-  std::vector<std::unique_ptr<Client>> clients_;
-  std::uint64_t changes_ = 0;  // of clients_
+  mutable platform::Mutex mutex_;
+  platform::Condition served_;
+  std::vector<std::unique_ptr<Client>> clients_ IW_GUARDED_BY(mutex_);
+  std::uint64_t changes_ IW_GUARDED_BY(mutex_) = 0;  // of clients_
   // What the thread on duty progresses: counts; and what the timer runs for.
-  bool is_serving_ = false, is_timed_ = false;
-  std::uint64_t serving_ = 0, timed_ = 0;
-  std::size_t reliefs_ = 0;  // threads that wait for the timer
-  std::vector<std::thread> threads_;
+  bool is_serving_ IW_GUARDED_BY(mutex_) = false;
+  bool is_timed_ IW_GUARDED_BY(mutex_) = false;
+  std::uint64_t serving_ IW_GUARDED_BY(mutex_) = 0;
+  std::uint64_t timed_ IW_GUARDED_BY(mutex_) = 0;
+  std::size_t reliefs_ IW_GUARDED_BY(mutex_) = 0;  // threads that wait for the timer
+  std::vector<std::thread> threads_;  // written with the mutex, until the service stops
 };
 
 }  // namespace iw::fabric

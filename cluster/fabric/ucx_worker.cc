@@ -116,6 +116,7 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   if (is_one_piece) payload = begin.subspan(prefix.header_bytes);
   begin = begin.first(prefix.header_bytes);
   UcxWorker& self = *slot.worker;
+  self.lock_.assert_held();
   // What it sends to itself the library delivers inside the call that sends it.
   const bool must_wait = !self.is_progressing_ || self.is_handling_ || self.late_messages_ > 0;
   if (must_wait) {
@@ -131,6 +132,7 @@ void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
   late_messages_++;
   after_progress_.emplace_back([this, &slot, from = message.from, header = copy(message.header),
                                 payload = copy(message.payload)] {
+    lock_.assert_held();
     late_messages_--;
     deliver(slot, {from, header, payload, is_service_});
   });
@@ -170,6 +172,7 @@ void UcxWorker::on_done(void* request, ucs_status_t status, void* op_pointer) {
   auto* op = static_cast<Op*>(op_pointer);
   ucp_request_free(request);
   Completion* done = op->done;
+  op->worker->lock_.assert_held();
   op->worker->free_ops_.push_back(op);
   if (done != nullptr) done->done(*done, to_status(status));
 }
@@ -321,20 +324,23 @@ Status UcxWorker::wait(const std::function<bool()>& is_done, Deadline deadline) 
 void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over) {
   const Deadline until = std::min(deadline, Clock::now() + sleep_max);
   sleepers_.fetch_add(1);
-  std::unique_lock sleeping(sleep_mutex_);
+  const platform::MutexLock sleeping(sleep_mutex_);
   if (has_leader_) {
     const std::uint64_t wakes = wakes_;
-    sleeping.unlock();
-    *is_over = is_done_held(is_done);
-    sleeping.lock();
-    if (!*is_over) someone_woke_.wait_until(sleeping, until, [&] { return wakes_ != wakes; });
+    {
+      const platform::MutexUnlock looking(sleep_mutex_);
+      *is_over = is_done_held(is_done);
+    }
+    while (!*is_over && wakes_ == wakes && someone_woke_.wait_until(sleep_mutex_, until)) {
+    }
     sleepers_.fetch_sub(1);
     return;
   }
   has_leader_ = true;
-  sleeping.unlock();
-  if (arm_as_leader(is_done, is_over)) sleep_on_transport(until);
-  sleeping.lock();
+  {
+    const platform::MutexUnlock leading(sleep_mutex_);
+    if (arm_as_leader(is_done, is_over)) sleep_on_transport(until);
+  }
   has_leader_ = false;
   sleepers_.fetch_sub(1);
   wake_sleepers();
@@ -359,7 +365,7 @@ bool UcxWorker::arm_as_leader(const std::function<bool()>& is_done, bool* is_ove
   const bool is_armed = !*is_over && arm_to_sleep();
   lock_.unlock();
   if (all_handled > 0 && sleepers_.load() > 1) {
-    const std::lock_guard held(sleep_mutex_);
+    const platform::MutexLock held(sleep_mutex_);
     wake_sleepers();
   }
   return is_armed;
@@ -382,11 +388,10 @@ void UcxWorker::tell_sleepers() {
 
 void UcxWorker::wake() {
   ucp_worker_signal(worker_);
-  const std::lock_guard held(sleep_mutex_);
+  const platform::MutexLock held(sleep_mutex_);
   wake_sleepers();
 }
 
-// With sleep_mutex_ held.
 void UcxWorker::wake_sleepers() {
   wakes_++;
   someone_woke_.notify_all();

@@ -10,11 +10,9 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -25,6 +23,7 @@
 #include "fabric/process_name.h"
 #include "fabric/shared_segment.h"
 #include "fabric/worker_lock.h"
+#include "platform/mutex.h"
 
 namespace iw::fabric {
 
@@ -139,8 +138,9 @@ class UcxWorker final : public Worker {
   void wake() override;
   int event_fd() const override { return event_fd_; }
   bool arm() override;
-  void enter() override { lock_.lock(); }
-  void leave() override { lock_.unlock(); }
+  // Not analysed: its caller is to call both.
+  void enter() override IW_NO_THREAD_SAFETY_ANALYSIS { lock_.lock(); }
+  void leave() override IW_NO_THREAD_SAFETY_ANALYSIS { lock_.unlock(); }
   bool in_handler() const override { return lock_.is_mine(); }
 
   // For the fabric and its service threads.
@@ -170,30 +170,33 @@ class UcxWorker final : public Worker {
   using PeerKey = std::pair<std::array<std::uint64_t, 2>, std::uint32_t>;
 
   // Peers (peers.cc). All with the lock held.
-  Peer* find(PeerId id) const {
+  Peer* find(PeerId id) const IW_REQUIRES(lock_) {
     const PeerId place = id & place_mask;
     Peer* const peer = place < peer_at_.size() ? peer_at_[place] : nullptr;
     return peer != nullptr && peer->id == id ? peer : nullptr;
   }
-  Status why_unknown(PeerId peer) const;
-  Peer* peer_to_forget() const;
-  bool has_room() const { return peers_.size() < peers_max || peer_to_forget() != nullptr; }
-  Peer& place_for_peer();
+  Status why_unknown(PeerId peer) const IW_REQUIRES(lock_);
+  Peer* peer_to_forget() const IW_REQUIRES(lock_);
+  bool has_room() const IW_REQUIRES(lock_) {
+    return peers_.size() < peers_max || peer_to_forget() != nullptr;
+  }
+  Peer& place_for_peer() IW_REQUIRES(lock_);
   Status ask_for(const AddressParts& parts, const PeerKey& key, Deadline deadline);  // takes it
-  PeerId add_peer(const AddressParts& parts, ucp_ep_h endpoint);
-  Status open_endpoint(const AddressParts& parts, Bytes transport_address, ucp_ep_h* endpoint);
-  Status introduce(PeerId peer);
-  Status say_hello(PeerId peer);
-  void take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by);
-  void fail(PeerId peer, Status why);
-  void fail_soon(PeerId peer, Status why);
-  void close_endpoint(Peer& peer, bool by_force);
-  void close_endpoint(ucp_ep_h endpoint, bool by_force);
-  ucp_request_param_t closing_param();
-  void say_goodbye_to_all();
-  void progress_until_closed();
-  void bury_the_dead();
-  void handle_what_is_here();
+  PeerId add_peer(const AddressParts& parts, ucp_ep_h endpoint) IW_REQUIRES(lock_);
+  Status open_endpoint(const AddressParts& parts, Bytes transport_address, ucp_ep_h* endpoint)
+      IW_REQUIRES(lock_);
+  Status introduce(PeerId peer) IW_REQUIRES(lock_);
+  Status say_hello(PeerId peer) IW_REQUIRES(lock_);
+  void take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by) IW_REQUIRES(lock_);
+  void fail(PeerId peer, Status why) IW_REQUIRES(lock_);
+  void fail_soon(PeerId peer, Status why) IW_REQUIRES(lock_);
+  void close_endpoint(Peer& peer, bool by_force) IW_REQUIRES(lock_);
+  void close_endpoint(ucp_ep_h endpoint, bool by_force) IW_REQUIRES(lock_);
+  ucp_request_param_t closing_param() IW_REQUIRES(lock_);
+  void say_goodbye_to_all() IW_REQUIRES(lock_);
+  void progress_until_closed() IW_REQUIRES(lock_);
+  void bury_the_dead() IW_REQUIRES(lock_);
+  void handle_what_is_here() IW_REQUIRES(lock_);
   ucs_status_t set_internal_handlers();
   static ucs_status_t on_hello(void*, const void*, std::size_t, void*, std::size_t,
                                const ucp_am_recv_param_t*);
@@ -210,42 +213,43 @@ class UcxWorker final : public Worker {
   static void on_endpoint_error(void* worker, ucp_ep_h endpoint, ucs_status_t status);
 
   // How workers meet on verbs (calls.cc). All with the lock held.
-  Status listen();
-  Status call(Bytes place, ucp_ep_h* endpoint);
-  void close_listener();
+  Status listen() IW_REQUIRES(lock_);
+  Status call(Bytes place, ucp_ep_h* endpoint) IW_REQUIRES(lock_);
+  void close_listener() IW_REQUIRES(lock_);
   ucp_ep_params_t endpoint_params(ucp_err_handling_mode_t mode);
   static void on_call(ucp_conn_request_h request, void* worker);
 
-  void deliver(const HandlerSlot& slot, const Message& message);
-  void deliver_later(const HandlerSlot& slot, const Message& message);
+  void deliver(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
+  void deliver_later(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
   // nullptr, and why, if it cannot be sent to.
-  Peer* find_connected(PeerId peer, Status* why) const;
+  Peer* find_connected(PeerId peer, Status* why) const IW_REQUIRES(lock_);
 
   // Operations. All with the lock held.
-  Op* take_op(Completion* done);
-  Status settle(ucs_status_ptr_t posted, Op* op);
+  Op* take_op(Completion* done) IW_REQUIRES(lock_);
+  Status settle(ucs_status_ptr_t posted, Op* op) IW_REQUIRES(lock_);
   static void on_done(void* request, ucs_status_t status, void* op);
   static void on_sent(void* request, ucs_status_t status, void* completion);
   Status check(const Window& window, std::size_t offset, std::size_t bytes, bool is_word) const;
   static Status reach(const Window& window);
-  Status reach_without_asking(Bytes transport_key, UcxWindow* window);
+  Status reach_without_asking(Bytes transport_key, UcxWindow* window) IW_REQUIRES(lock_);
   bool is_reached_by_messages(const Window& window, Operation operation) const;
   Status post_put(const Window& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
-  Status flush_endpoint(const Peer& peer, Completion* done);
-  Status flush_both_ways(PeerId peer, Completion* done);
-  void flush_what_was_asked(PeerId peer, Status status, Completion* done);
+  Status flush_endpoint(const Peer& peer, Completion* done) IW_REQUIRES(lock_);
+  Status flush_both_ways(PeerId peer, Completion* done) IW_REQUIRES(lock_);
+  void flush_what_was_asked(PeerId peer, Status status, Completion* done) IW_REQUIRES(lock_);
   // A message of the fabric's own. `data` stays where it is if the result is pending.
-  Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done);
-  Status send_begun(ucp_ep_h endpoint, MessageId id, Op* op, std::size_t begin_bytes,
-                    Bytes payload);
+  Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done)
+      IW_REQUIRES(lock_);
+  Status send_begun(ucp_ep_h endpoint, MessageId id, Op* op, std::size_t begin_bytes, Bytes payload)
+      IW_REQUIRES(lock_);
   Status send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
-                 unsigned flags = 0);
+                 unsigned flags = 0) IW_REQUIRES(lock_);
 
   // Waiting.
   struct Waited;
   template <typename Post>
   Status await(Waited* waited, Deadline deadline, Post post);
-  unsigned progress_held() {
+  unsigned progress_held() IW_REQUIRES(lock_) {
     is_progressing_ = true;
     unsigned handled = ucp_worker_progress(worker_);
     is_progressing_ = false;
@@ -253,15 +257,15 @@ class UcxWorker final : public Worker {
     if (!after_progress_.empty()) handled += run_after_progress();
     return handled;
   }
-  unsigned run_after_progress();
-  bool arm_held();
-  bool arm_to_sleep();
+  unsigned run_after_progress() IW_REQUIRES(lock_);
+  bool arm_held() IW_REQUIRES(lock_);
+  bool arm_to_sleep() IW_REQUIRES(lock_);
   void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
   bool is_done_held(const std::function<bool()>& is_done);
   bool arm_as_leader(const std::function<bool()>& is_done, bool* is_over);
   void sleep_on_transport(Deadline until);
   void tell_sleepers();
-  void wake_sleepers();
+  void wake_sleepers() IW_REQUIRES(sleep_mutex_);
 
   UcxFabric& fabric_;
   const std::uint32_t number_;
@@ -271,39 +275,44 @@ class UcxWorker final : public Worker {
   std::vector<std::byte> transport_address_;
   mutable WorkerLock lock_;
   std::atomic<std::chrono::microseconds> spin_;
-  bool is_progressing_ = false;  // in the transport, which calls handlers
-  bool is_handling_ = false;     // in a message's handler
-  bool is_service_ = false;      // who holds the lock is a service thread
+  bool is_progressing_ IW_GUARDED_BY(lock_) = false;  // in the transport, which calls handlers
+  bool is_handling_ IW_GUARDED_BY(lock_) = false;     // in a message's handler
+  bool is_service_ IW_GUARDED_BY(lock_) = false;      // who holds the lock is a service thread
 
-  std::deque<Peer> peers_;
-  std::vector<Peer*> peer_at_;    // where they are, which a deque is slow to find
-  std::deque<Peer*> dead_peers_;  // in the order of their deaths, without the forgotten
-  std::map<PeerKey, PeerId> peer_of_;
-  std::set<PeerKey> asked_for_;                        // at their doors
-  std::vector<std::function<void()>> after_progress_;  // what may not be done in a callback
-  std::size_t late_messages_ = 0;                      // of these; so that no other overtakes them
-  std::size_t closing_ = 0;  // endpoints whose last words are under way, or that are being closed
-  ucp_listener_h listener_ = nullptr;  // on verbs
+  std::deque<Peer> peers_ IW_GUARDED_BY(lock_);
+  // Where they are, which a deque is slow to find.
+  std::vector<Peer*> peer_at_ IW_GUARDED_BY(lock_);
+  // In the order of their deaths, without the forgotten.
+  std::deque<Peer*> dead_peers_ IW_GUARDED_BY(lock_);
+  std::map<PeerKey, PeerId> peer_of_ IW_GUARDED_BY(lock_);
+  std::set<PeerKey> asked_for_ IW_GUARDED_BY(lock_);  // at their doors
+  // What may not be done in a callback.
+  std::vector<std::function<void()>> after_progress_ IW_GUARDED_BY(lock_);
+  std::size_t late_messages_ IW_GUARDED_BY(lock_) = 0;  // of these; so that no other overtakes them
+  // Endpoints whose last words are under way, or that are being closed.
+  std::size_t closing_ IW_GUARDED_BY(lock_) = 0;
+  ucp_listener_h listener_ IW_GUARDED_BY(lock_) = nullptr;  // on verbs
   // That others opened: of those who have not said hello yet, or whom this worker has called too.
-  std::set<ucp_ep_h> called_by_;
-  std::array<HandlerSlot, message_ids> handlers_;
+  std::set<ucp_ep_h> called_by_ IW_GUARDED_BY(lock_);
+  std::array<HandlerSlot, message_ids> handlers_ IW_GUARDED_BY(lock_);
   std::function<void(PeerId)> on_connect_, on_death_;
-  Asker asker_{*this};
-  Answerer answerer_{*this};
-  std::deque<Op> ops_;
-  std::vector<Op*> free_ops_;
+  Asker asker_ IW_GUARDED_BY(lock_){*this};
+  Answerer answerer_ IW_GUARDED_BY(lock_){*this};
+  std::deque<Op> ops_ IW_GUARDED_BY(lock_);
+  std::vector<Op*> free_ops_ IW_GUARDED_BY(lock_);
 
-  std::mutex dead_mutex_;
-  std::vector<ProcessName> dead_;
+  platform::Mutex dead_mutex_;
+  std::vector<ProcessName> dead_ IW_GUARDED_BY(dead_mutex_);
   std::atomic<bool> has_dead_{false};
 
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<int> attending_{0};
   std::atomic<int> sleepers_{0};
-  std::mutex sleep_mutex_;
-  std::condition_variable someone_woke_;
-  bool has_leader_ = false;
-  std::uint64_t wakes_ = 0;  // counts, so that none is missed by who is about to sleep
+  platform::Mutex sleep_mutex_;
+  platform::Condition someone_woke_;
+  bool has_leader_ IW_GUARDED_BY(sleep_mutex_) = false;
+  // Counts, so that none is missed by who is about to sleep.
+  std::uint64_t wakes_ IW_GUARDED_BY(sleep_mutex_) = 0;
 };
 
 }  // namespace iw::fabric

@@ -6,18 +6,20 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <thread>
+
+#include "platform/mutex.h"
 
 namespace iw::fabric {
 
 // Taken and given back twice a message, nearly always by the same thread: one atomic exchange and
 // one plain store. Who must wait yields, then sleeps a little at a time; nobody is woken.
-class WorkerLock {
+class IW_CAPABILITY("worker lock") WorkerLock {
  public:
   bool is_mine() const { return owner_.load(std::memory_order_relaxed) == me(); }
 
-  void lock() {
+  // Not analysed: who has it already counts.
+  void lock() IW_ACQUIRE() IW_NO_THREAD_SAFETY_ANALYSIS {
     if (is_mine()) {
       depth_++;
       return;
@@ -26,19 +28,22 @@ class WorkerLock {
   }
 
   // Not for the thread that holds it.
-  bool try_lock() {
+  bool try_lock() IW_TRY_ACQUIRE(true) {
     const void* nobody = nullptr;
     return owner_.compare_exchange_strong(nobody, me(), std::memory_order_acquire,
                                           std::memory_order_relaxed);
   }
 
-  void unlock() {
+  void unlock() IW_RELEASE() IW_NO_THREAD_SAFETY_ANALYSIS {
     if (depth_ > 0) {
       depth_--;
       return;
     }
     owner_.store(nullptr, std::memory_order_release);
   }
+
+  // For the analysis: the caller runs with it held, as handlers do. Checks nothing.
+  void assert_held() const IW_ASSERT_CAPABILITY(this) {}
 
   // For threads that poll: lets those in who wait, since the lock is not fair.
   void let_others_in() const {
@@ -51,7 +56,7 @@ class WorkerLock {
     return &mark;
   }
 
-  void wait() {
+  void wait() IW_ACQUIRE() {
     constexpr int yields = 100;
     constexpr std::chrono::microseconds nap{50};
     waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -70,6 +75,16 @@ class WorkerLock {
   std::atomic<int> waiting_{0};
 };
 
-using Held = std::lock_guard<WorkerLock>;
+// Holds it until the end of the scope.
+class IW_SCOPED_CAPABILITY Held {
+ public:
+  explicit Held(WorkerLock& lock) IW_ACQUIRE(lock) : lock_(lock) { lock_.lock(); }
+  ~Held() IW_RELEASE() { lock_.unlock(); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  WorkerLock& lock_;
+};
 
 }  // namespace iw::fabric
