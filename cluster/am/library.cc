@@ -11,7 +11,7 @@ Library& Library::only() {
 }
 
 int Library::init() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (opened_ == 0) {
     std::string error;
     fabric_ = fabric::Fabric::open({}, &error);
@@ -25,7 +25,7 @@ int Library::init() {
 }
 
 int Library::terminate() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (opened_ == 0) return AM_ERR_NOT_INIT;
   if (in_any_handler()) return AM_ERR_RESOURCE;
   if (--opened_ > 0) return AM_OK;
@@ -37,12 +37,12 @@ int Library::terminate() {
 }
 
 bool Library::is_open() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return opened_ > 0;
 }
 
 int Library::add_bundle(int type, eb_t* bundle) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (opened_ == 0) return AM_ERR_NOT_INIT;
   fabric::Status status;
   auto worker = fabric_->add_worker(&status);
@@ -53,7 +53,7 @@ int Library::add_bundle(int type, eb_t* bundle) {
 }
 
 int Library::free_bundle(eb_t bundle) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (bundles_.erase(bundle) == 0) return AM_ERR_BAD_ARG;
   delete bundle;
   return AM_OK;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "am/bundle.h"
+#include "platform/mutex.h"
 
 namespace iw::am {
 
@@ -25,10 +25,10 @@ class Library {
   int free_bundle(eb_t bundle);
 
  private:
-  std::mutex mutex_;
-  int opened_ = 0;
-  std::unique_ptr<fabric::Fabric> fabric_;
-  std::set<eb_t> bundles_;
+  platform::Mutex mutex_;
+  int opened_ IW_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<fabric::Fabric> fabric_ IW_GUARDED_BY(mutex_);
+  std::set<eb_t> bundles_ IW_GUARDED_BY(mutex_);
 };
 
 }  // namespace iw::am

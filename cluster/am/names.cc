@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "am/bundle.h"
 #include "am/library.h"
 #include "am/name_messages.h"
+#include "platform/mutex.h"
 
 using namespace iw::am;
 
@@ -22,11 +22,11 @@ namespace {
 
 // One for the process, which a thread may use while another calls exit().
 struct Client {
-  std::mutex mutex;  // of calls
+  iw::platform::Mutex mutex;  // of calls
   eb_t bundle = nullptr;
   ep_t endpoint = nullptr;
   std::chrono::milliseconds patience{};
-  std::uint64_t asked = 0, claims = 0;
+  std::uint64_t asked = 0, claims IW_GUARDED_BY(mutex) = 0;
   // Of the bundle's Exclusion.
   std::uint64_t answered = 0;
   int result = AM_OK;
@@ -150,7 +150,7 @@ int iw::am::find_name_server(const char* server, std::string* why) {
   if (result == AM_OK) result = parse_server(server, &name, why);
   if (result != AM_OK) return result;
   Client& self = client();
-  const std::lock_guard held(self.mutex);
+  const iw::platform::MutexLock held(self.mutex);
   if (self.bundle != nullptr) AM_FreeBundle(std::exchange(self.bundle, nullptr));
   result = make_endpoint(self, name);
   if (result == AM_ERR_BAD_ARG) *why = "the name server's name is damaged";
@@ -172,7 +172,7 @@ int AMNS_Register(const char* string, en_t name) {
   char carried[AM_NAME_CARRIED_BYTES];
   if (!is_string(string) || AM_NameToCarried(name, carried) != AM_OK) return AM_ERR_BAD_ARG;
   Client& self = client();
-  const std::lock_guard held(self.mutex);
+  const iw::platform::MutexLock held(self.mutex);
   const Claim claim{name, ++self.claims};
   const std::string block(reinterpret_cast<const char*>(&claim), sizeof claim);
   return ask(self, register_name, block + string, nullptr);
@@ -182,7 +182,7 @@ int AMNS_Lookup(const char* string, en_t* name) {
   if (const int result = may_call(); result != AM_OK) return result;
   if (!is_string(string) || name == nullptr) return AM_ERR_BAD_ARG;
   Client& self = client();
-  const std::lock_guard held(self.mutex);
+  const iw::platform::MutexLock held(self.mutex);
   return ask(self, look_up_name, string, name);
 }
 
@@ -190,7 +190,7 @@ int AMNS_Unregister(const char* string) {
   if (const int result = may_call(); result != AM_OK) return result;
   if (!is_string(string)) return AM_ERR_BAD_ARG;
   Client& self = client();
-  const std::lock_guard held(self.mutex);
+  const iw::platform::MutexLock held(self.mutex);
   return ask(self, unregister_name, string, nullptr);
 }
 
