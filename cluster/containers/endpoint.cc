@@ -1,10 +1,10 @@
 #include "containers/endpoint.h"
 
 #include <map>
-#include <mutex>
 
 #include "am/bundle.h"
 #include "interweave/containers/active.hpp"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 namespace {
@@ -15,10 +15,10 @@ constexpr int window = 64;
 
 // Who notes what comes to an endpoint. Handlers hold the Receiver, so that it outlives them.
 struct Receivers {
-  std::mutex mutex;
-  std::map<ep_t, std::shared_ptr<Receiver>> by_endpoint;
-  std::map<int, std::shared_ptr<Receiver>> by_number;
-  int last_number = 0;
+  platform::Mutex mutex;
+  std::map<ep_t, std::shared_ptr<Receiver>> by_endpoint IW_GUARDED_BY(mutex);
+  std::map<int, std::shared_ptr<Receiver>> by_number IW_GUARDED_BY(mutex);
+  int last_number IW_GUARDED_BY(mutex) = 0;
 };
 
 // Never destroyed: handlers may run while the program exits.
@@ -27,17 +27,24 @@ Receivers& receivers() {
   return *all;
 }
 
-template <typename Map, typename Key>
-std::shared_ptr<Receiver> find(const Map& map, const Key& key) {
-  const std::lock_guard held(receivers().mutex);
-  const auto found = map.find(key);
-  return found == map.end() ? nullptr : found->second;
+std::shared_ptr<Receiver> find(ep_t endpoint) {
+  Receivers& all = receivers();
+  const platform::MutexLock held(all.mutex);
+  const auto found = all.by_endpoint.find(endpoint);
+  return found == all.by_endpoint.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Receiver> find(int number) {
+  Receivers& all = receivers();
+  const platform::MutexLock held(all.mutex);
+  const auto found = all.by_number.find(number);
+  return found == all.by_number.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<Receiver> receiver_of(void* token) {
   ep_t endpoint = nullptr;
   AM_GetDestEndpoint(token, &endpoint);
-  return find(receivers().by_endpoint, endpoint);
+  return find(endpoint);
 }
 
 void on_request(void* token, void* block, std::size_t nbytes, int sender, int link, int kind,
@@ -72,7 +79,7 @@ void on_answer(void* token, int link, int answer, int sequence) {
 void on_returned(int, op_t operation, const am_returned_t* message) {
   // Who does not get an answer waits in vain for a while: nothing is lost but time.
   if (operation != AM_REQUEST_IM || message->n_args != 8) return;
-  const auto receiver = find(receivers().by_number, message->args[0]);
+  const auto receiver = find(message->args[0]);
   if (receiver != nullptr) receiver->came_back(message->args[1]);
 }
 
@@ -89,7 +96,7 @@ Endpoint::Endpoint(std::shared_ptr<Receiver> receiver, double request_wait_secon
   if (AM_AllocateBundle(AM_PAR, &bundle_) != AM_OK) throw ContainerError("no bundle");
   AM_AllocateEndpoint(bundle_, &endpoint_, &name_);
   {
-    const std::lock_guard held(receivers().mutex);
+    const platform::MutexLock held(receivers().mutex);
     number_ = ++receivers().last_number;
     receivers().by_endpoint[endpoint_] = receiver;
     receivers().by_number[number_] = receiver;
@@ -104,7 +111,7 @@ Endpoint::Endpoint(std::shared_ptr<Receiver> receiver, double request_wait_secon
 
 Endpoint::~Endpoint() {
   AM_FreeBundle(bundle_);
-  const std::lock_guard held(receivers().mutex);
+  const platform::MutexLock held(receivers().mutex);
   receivers().by_endpoint.erase(endpoint_);
   receivers().by_number.erase(number_);
 }

@@ -1,15 +1,16 @@
 #include "containers/held_name.h"
 
-#include <mutex>
 #include <set>
+
+#include "platform/mutex.h"
 
 namespace iw::containers {
 namespace {
 
 // What this process's writers have, or have asked for.
 struct Names {
-  std::mutex mutex;
-  std::set<std::string> all;
+  platform::Mutex mutex;
+  std::set<std::string> all IW_GUARDED_BY(mutex);
 };
 
 // Never destroyed: a thread may use it while another calls exit().
@@ -19,12 +20,12 @@ Names& names() {
 }
 
 bool add(const std::string& name) {
-  const std::lock_guard held(names().mutex);
+  const platform::MutexLock held(names().mutex);
   return names().all.insert(name).second;
 }
 
 void remove(const std::string& name) {
-  const std::lock_guard held(names().mutex);
+  const platform::MutexLock held(names().mutex);
   names().all.erase(name);
 }
 

@@ -114,7 +114,7 @@ bool Reader::try_join(const en_t& writer, Clock::time_point deadline) {
 }
 
 bool Reader::ask(Kind kind, Clock::time_point deadline, Answer* answer) {
-  const std::lock_guard held(asking_);
+  const platform::MutexLock held(asking_);
   Head head;
   head.link = inbox_->link();
   head.kind = kind;
@@ -133,6 +133,7 @@ bool Reader::fetch_object() {
 }
 
 void Reader::evaluate() {
+  mutex_.assert_held();
   if (options_.polls_when_read) endpoint_.poll();
   for (int attempt = 0; attempt < attempts_max; attempt++) {
     const bool is_last = inbox_->is_behind() && !fetch_object();
@@ -146,7 +147,10 @@ void Reader::evaluate() {
 
 bool Reader::run(const ReaderInbox::Batch& batch) {
   if (batch.object && !run_object(*batch.object)) return false;
-  return std::ranges::all_of(batch.updates, [&](const Item& each) { return run_update(each); });
+  return std::ranges::all_of(batch.updates, [&](const Item& each) {
+    mutex_.assert_held();
+    return run_update(each);
+  });
 }
 
 bool Reader::run_object(const Item& item) {
@@ -179,7 +183,7 @@ bool Reader::run_update(const Item& item) {
 }
 
 ReaderStatistics Reader::statistics() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   ReaderStatistics result = statistics_;
   result.queued = inbox_->queued();
   result.pings = inbox_->pings();
@@ -188,7 +192,7 @@ ReaderStatistics Reader::statistics() const {
 
 void Reader::evaluate_in_background() {
   while (inbox_->wait_for_work()) {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     try {
       evaluate();
     } catch (const ContainerError&) {
@@ -222,7 +226,7 @@ std::unique_ptr<ActiveWriter> Reader::take_role(const Options& options) {
   if (answer != Answer::ok || !inbox_->wait_for_role(patience_end())) return nullptr;
   try {
     {
-      const std::lock_guard held(mutex_);
+      const platform::MutexLock held(mutex_);
       evaluate();
     }
     auto writer = start_writer(name_, copy_, options);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "containers/reader_inbox.h"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 
@@ -20,7 +21,7 @@ class Reader final : public ActiveReader {
   ~Reader() override;
 
   void evaluate() override;
-  std::mutex& mutex() override { return mutex_; }
+  std::mutex& mutex() override { return mutex_.native(); }
   Tie tie() const override { return inbox_->tie(); }
   ReaderStatistics statistics() const override;
   std::unique_ptr<ActiveWriter> take_role(const Options& options) override;
@@ -30,10 +31,10 @@ class Reader final : public ActiveReader {
   // `found`: what the name server said last.
   bool join(Clock::time_point deadline, bool waits_for_name, int* found);
   bool try_join(const en_t& writer, Clock::time_point deadline);
-  bool fetch_object();
-  bool run(const ReaderInbox::Batch& batch);
-  bool run_object(const Item& item);
-  bool run_update(const Item& item);
+  bool fetch_object() IW_REQUIRES(mutex_);
+  bool run(const ReaderInbox::Batch& batch) IW_REQUIRES(mutex_);
+  bool run_object(const Item& item) IW_REQUIRES(mutex_);
+  bool run_update(const Item& item) IW_REQUIRES(mutex_);
   bool ask(Kind kind, Clock::time_point deadline, Answer* answer);
   void evaluate_in_background();
   void end_threads();
@@ -48,10 +49,10 @@ class Reader final : public ActiveReader {
   const std::shared_ptr<ReaderInbox> inbox_;
   Endpoint endpoint_;
   std::atomic<int> writer_index_{-1};
-  std::mutex asking_;         // one question at a time; locked after mutex_
-  mutable std::mutex mutex_;  // of the copy, and of what follows
-  bool is_whole_ = false;
-  ReaderStatistics statistics_;
+  platform::Mutex asking_;         // one question at a time; locked after mutex_
+  mutable platform::Mutex mutex_;  // of the copy, and of what follows
+  bool is_whole_ IW_GUARDED_BY(mutex_) = false;
+  ReaderStatistics statistics_ IW_GUARDED_BY(mutex_);
   std::thread watcher_, evaluator_;
 };
 

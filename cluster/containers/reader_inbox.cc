@@ -23,7 +23,7 @@ bool Item::is_undamaged() const {
 }
 
 Answer ReaderInbox::take(const Head& head, std::span<const std::byte> block) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (head.link != link_ || (tie_ != Tie::joined && tie_ != Tie::joining)) return Answer::gone;
   heard_ = Clock::now();
   life_ms_ = std::clamp(head.life_ms, 1, life_ms_max);
@@ -98,14 +98,14 @@ Answer ReaderInbox::take_whole(Item item) {
 }
 
 void ReaderInbox::answered(int link, Answer answer, std::uint32_t question) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (link != link_ || question != asked_) return;
   answer_ = answer;
   changed_.notify_all();
 }
 
 void ReaderInbox::came_back(int link) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (link != link_) return;
   answer_ = Answer::gone;
   if (tie_ == Tie::joined) tie_ = Tie::broken;
@@ -113,7 +113,7 @@ void ReaderInbox::came_back(int link) {
 }
 
 void ReaderInbox::start(int link) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   link_ = link;
   tie_ = Tie::joining;
   is_behind_ = true;
@@ -125,124 +125,133 @@ void ReaderInbox::start(int link) {
 }
 
 ReaderInbox::Batch ReaderInbox::take_batch() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return {std::exchange(object_, std::nullopt), std::exchange(queue_, {})};
 }
 
 void ReaderInbox::fall_behind() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   queue_.clear();
   object_.reset();
   is_behind_ = true;
 }
 
 bool ReaderInbox::is_behind() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return is_behind_;
 }
 
 Tie ReaderInbox::tie() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return tie_;
 }
 
 void ReaderInbox::set_tie(Tie tie) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   tie_ = tie;
   changed_.notify_all();
 }
 
 int ReaderInbox::link() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return link_;
 }
 
 std::size_t ReaderInbox::queued() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return queue_.size();
 }
 
 std::uint64_t ReaderInbox::pings() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return pings_;
 }
 
 int ReaderInbox::life_ms() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return life_ms_;
 }
 
 void ReaderInbox::hear() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   heard_ = Clock::now();
 }
 
 bool ReaderInbox::is_writer_silent(Clock::time_point now) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return tie_ == Tie::joined && now - heard_ > std::chrono::milliseconds(life_ms_);
 }
 
 std::uint32_t ReaderInbox::expect_answer() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   answer_.reset();
   return ++asked_;
 }
 
 bool ReaderInbox::wait_for_answer(Clock::time_point deadline, Answer* answer) {
-  std::unique_lock held(mutex_);
-  if (!changed_.wait_until(held, deadline, [&] { return answer_.has_value(); })) return false;
+  const platform::MutexLock held(mutex_);
+  while (!answer_.has_value() && changed_.wait_until(mutex_, deadline)) {
+  }
+  if (!answer_.has_value()) return false;
   *answer = *answer_;
   return true;
 }
 
+bool ReaderInbox::may_object_come() const {
+  const bool is_tied = tie_ == Tie::joined || tie_ == Tie::joining;
+  return is_behind_ && is_tied && !is_stopped_ && answer_ != Answer::gone;
+}
+
 bool ReaderInbox::wait_for_object(Clock::time_point deadline) {
-  std::unique_lock held(mutex_);
-  changed_.wait_until(held, deadline, [&] {
-    const bool may_come = tie_ == Tie::joined || tie_ == Tie::joining;
-    return !is_behind_ || !may_come || is_stopped_ || answer_ == Answer::gone;
-  });
+  const platform::MutexLock held(mutex_);
+  while (may_object_come() && changed_.wait_until(mutex_, deadline)) {
+  }
   return !is_behind_;
 }
 
 bool ReaderInbox::wait_for_role(Clock::time_point deadline) {
-  std::unique_lock held(mutex_);
-  changed_.wait_until(held, deadline, [&] { return has_role_ || tie_ != Tie::joined; });
+  const platform::MutexLock held(mutex_);
+  while (!has_role_ && tie_ == Tie::joined && changed_.wait_until(mutex_, deadline)) {
+  }
   return has_role_;
 }
 
 bool ReaderInbox::wait_for_move(Clock::time_point until) {
-  std::unique_lock held(mutex_);
-  changed_.wait_until(held, until, [&] { return is_stopped_ || tie_ == Tie::moving; });
+  const platform::MutexLock held(mutex_);
+  while (!is_stopped_ && tie_ != Tie::moving && changed_.wait_until(mutex_, until)) {
+  }
   return !is_stopped_ && tie_ == Tie::moving;
 }
 
+bool ReaderInbox::has_work() const {
+  return (object_.has_value() || !queue_.empty()) && tie_ != Tie::moving;
+}
+
 bool ReaderInbox::wait_for_work() {
-  std::unique_lock held(mutex_);
-  changed_.wait(held, [&] {
-    const bool has_work = object_.has_value() || !queue_.empty();
-    return is_stopped_ || (has_work && tie_ != Tie::moving);
-  });
+  const platform::MutexLock held(mutex_);
+  while (!is_stopped_ && !has_work()) changed_.wait(mutex_);
   return !is_stopped_;
 }
 
 void ReaderInbox::stop() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
 }
 
 bool ReaderInbox::is_stopped() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return is_stopped_;
 }
 
 void ReaderInbox::wait_until_stopped(Clock::time_point until) {
-  std::unique_lock held(mutex_);
-  changed_.wait_until(held, until, [&] { return is_stopped_; });
+  const platform::MutexLock held(mutex_);
+  while (!is_stopped_ && changed_.wait_until(mutex_, until)) {
+  }
 }
 
 bool ReaderInbox::flip_a_bit() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (queue_.empty() || queue_.back().buffers.back().empty()) return false;
   queue_.back().buffers.back().back() ^= std::byte{1};
   return true;

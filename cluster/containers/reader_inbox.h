@@ -7,13 +7,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "containers/endpoint.h"
 #include "interweave/containers/active.hpp"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 
@@ -74,28 +73,30 @@ class ReaderInbox : public Receiver {
   bool flip_a_bit();
 
  private:
-  Answer take_part(const Head& head, std::span<const std::byte> block);
-  Answer take_whole(Item item);
-  void lose_incoming();
+  Answer take_part(const Head& head, std::span<const std::byte> block) IW_REQUIRES(mutex_);
+  Answer take_whole(Item item) IW_REQUIRES(mutex_);
+  void lose_incoming() IW_REQUIRES(mutex_);
+  bool may_object_come() const IW_REQUIRES(mutex_);
+  bool has_work() const IW_REQUIRES(mutex_);
 
   const Options options_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  int link_ = 0;
-  Tie tie_ = Tie::joining;
-  int life_ms_ = 0;
-  Clock::time_point heard_{};
-  std::deque<Item> queue_;
-  std::optional<Item> object_;
-  std::optional<Item> incoming_;
-  std::size_t incoming_bytes_ = 0;
-  std::uint32_t expected_ = 0;  // the next item's number
-  bool is_behind_ = true;
-  bool has_role_ = false;
-  bool is_stopped_ = false;
-  std::uint64_t pings_ = 0;
-  std::uint32_t asked_ = 0;  // the last question's number
-  std::optional<Answer> answer_;
+  mutable platform::Mutex mutex_;
+  platform::Condition changed_;
+  int link_ IW_GUARDED_BY(mutex_) = 0;
+  Tie tie_ IW_GUARDED_BY(mutex_) = Tie::joining;
+  int life_ms_ IW_GUARDED_BY(mutex_) = 0;
+  Clock::time_point heard_ IW_GUARDED_BY(mutex_){};
+  std::deque<Item> queue_ IW_GUARDED_BY(mutex_);
+  std::optional<Item> object_ IW_GUARDED_BY(mutex_);
+  std::optional<Item> incoming_ IW_GUARDED_BY(mutex_);
+  std::size_t incoming_bytes_ IW_GUARDED_BY(mutex_) = 0;
+  std::uint32_t expected_ IW_GUARDED_BY(mutex_) = 0;  // the next item's number
+  bool is_behind_ IW_GUARDED_BY(mutex_) = true;
+  bool has_role_ IW_GUARDED_BY(mutex_) = false;
+  bool is_stopped_ IW_GUARDED_BY(mutex_) = false;
+  std::uint64_t pings_ IW_GUARDED_BY(mutex_) = 0;
+  std::uint32_t asked_ IW_GUARDED_BY(mutex_) = 0;  // the last question's number
+  std::optional<Answer> answer_ IW_GUARDED_BY(mutex_);
 };
 
 }  // namespace iw::containers

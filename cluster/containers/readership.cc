@@ -10,7 +10,7 @@ Readership::Readership(std::shared_ptr<WriterInbox> inbox, Endpoint& endpoint,
     : inbox_(std::move(inbox)), endpoint_(endpoint), options_(options) {}
 
 void Readership::ship(const std::shared_ptr<const Parcel>& update) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   statistics_.updates++;
   for (ReaderLink& link : links_) {
     link.add_update(update, options_.queue_length);
@@ -19,7 +19,7 @@ void Readership::ship(const std::shared_ptr<const Parcel>& update) {
 }
 
 void Readership::want_objects() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (ReaderLink& link : links_) {
     if (!link.is_suspended()) link.want_object();
     send_to(link);
@@ -27,7 +27,7 @@ void Readership::want_objects() {
 }
 
 void Readership::send_object(const std::shared_ptr<const Parcel>& object) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (ReaderLink& link : links_) {
     if (!link.needs_object_now()) continue;
     link.add_object(object);
@@ -37,7 +37,7 @@ void Readership::send_object(const std::shared_ptr<const Parcel>& object) {
 }
 
 void Readership::hand_over(int taker, const std::shared_ptr<const Parcel>& object) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   note(inbox_->take_news());  // of those who joined last, too
   for (ReaderLink& link : links_) {
     const bool takes = link.number() == taker;
@@ -48,7 +48,7 @@ void Readership::hand_over(int taker, const std::shared_ptr<const Parcel>& objec
 }
 
 void Readership::end(const std::shared_ptr<const Parcel>& object) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (ReaderLink& link : links_) {
     if (object != nullptr && link.lacks_object()) link.add_object(object);
     link.add(Parcel::empty(writer_ended));
@@ -68,34 +68,34 @@ bool Readership::is_object_wanted() const {
 }
 
 bool Readership::wants_object_now() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return is_object_wanted();
 }
 
 bool Readership::wait_until_object_wanted() {
-  std::unique_lock held(mutex_);
-  changed_.wait(held, [&] { return is_stopped_ || is_object_wanted(); });
+  const platform::MutexLock held(mutex_);
+  while (!is_stopped_ && !is_object_wanted()) changed_.wait(mutex_);
   return !is_stopped_;
 }
 
 void Readership::stop() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
 }
 
 bool Readership::lacks_objects() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return std::ranges::any_of(links_, &ReaderLink::lacks_object);
 }
 
 bool Readership::has(int link) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return std::ranges::find(links_, link, &ReaderLink::number) != links_.end();
 }
 
 void Readership::let_in(int link, const en_t& reader) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   add({link, reader});
 }
 
@@ -128,7 +128,7 @@ void Readership::catch_up() {
 }
 
 void Readership::pass(Clock::time_point now) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   catch_up();
   for (ReaderLink& link : links_) link.ping_if_quiet(endpoint_, now, options_.ping_ms);
   drop_the_dead(now);
@@ -167,25 +167,27 @@ void Readership::drop(int number) {
 }
 
 bool Readership::awaits_answers() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return is_settling_ || std::ranges::any_of(links_, &ReaderLink::has_outbox);
 }
 
 bool Readership::is_settled() const { return std::ranges::all_of(links_, &ReaderLink::is_settled); }
 
 void Readership::settle(Clock::time_point deadline) {
-  std::unique_lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   is_settling_ = true;
   inbox_->wake();
   catch_up();
-  changed_.wait_until(held, deadline, [&] { return is_settled(); });
+  while (!is_settled() && changed_.wait_until(mutex_, deadline)) {
+  }
   is_settling_ = false;
 }
 
 WriterStatistics Readership::statistics() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   catch_up();
   const auto count = [&](const auto& is_so) {
+    mutex_.assert_held();
     return static_cast<std::size_t>(std::ranges::count_if(links_, is_so));
   };
   WriterStatistics result = statistics_;

@@ -6,12 +6,12 @@
 // order of the calls. The object's mutex is locked before this one, this one before the inbox's.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <list>
 
 #include "containers/reader_link.h"
 #include "interweave/containers/active.hpp"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 
@@ -47,26 +47,27 @@ class Readership {
   WriterStatistics statistics();
 
  private:
-  void catch_up();
-  void note(const WriterInbox::News& news);
-  void add(const WriterInbox::Joiner& joiner);
-  bool is_object_wanted() const;
-  bool is_settled() const;
-  void send_to(ReaderLink& link);
-  ReaderLink* find(int number);
-  void drop(int number);
-  void drop_if(const std::function<bool(ReaderLink&)>& is_gone);
-  void drop_the_dead(Clock::time_point now);
+  void catch_up() IW_REQUIRES(mutex_);
+  void note(const WriterInbox::News& news) IW_REQUIRES(mutex_);
+  void add(const WriterInbox::Joiner& joiner) IW_REQUIRES(mutex_);
+  bool is_object_wanted() const IW_REQUIRES(mutex_);
+  bool is_settled() const IW_REQUIRES(mutex_);
+  void send_to(ReaderLink& link) IW_REQUIRES(mutex_);
+  ReaderLink* find(int number) IW_REQUIRES(mutex_);
+  void drop(int number) IW_REQUIRES(mutex_);
+  void drop_if(const std::function<bool(ReaderLink&)>& is_gone) IW_REQUIRES(mutex_);
+  void drop_the_dead(Clock::time_point now) IW_REQUIRES(mutex_);
 
   const std::shared_ptr<WriterInbox> inbox_;
   Endpoint& endpoint_;
   const Options options_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;  // an object is wanted, all is answered, or stopped
-  std::list<ReaderLink> links_;
-  WriterStatistics statistics_;
-  Clock::time_point last_pass_ = Clock::now();
-  bool is_settling_ = false, is_stopped_ = false;
+  mutable platform::Mutex mutex_;
+  platform::Condition changed_;  // an object is wanted, all is answered, or stopped
+  std::list<ReaderLink> links_ IW_GUARDED_BY(mutex_);
+  WriterStatistics statistics_ IW_GUARDED_BY(mutex_);
+  Clock::time_point last_pass_ IW_GUARDED_BY(mutex_) = Clock::now();
+  bool is_settling_ IW_GUARDED_BY(mutex_) = false;
+  bool is_stopped_ IW_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace iw::containers

@@ -1,13 +1,15 @@
 // What a program's two tables hold: kinds of objects by name, functions of a class by number.
 #include "interweave/containers/functions.hpp"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 namespace {
 
 struct Kinds {
-  std::mutex mutex;
-  std::map<std::string, std::pair<std::type_index, std::function<Ref()>>> by_name;
-  std::map<std::type_index, std::string> names;
+  platform::Mutex mutex;
+  std::map<std::string, std::pair<std::type_index, std::function<Ref()>>> by_name
+      IW_GUARDED_BY(mutex);
+  std::map<std::type_index, std::string> names IW_GUARDED_BY(mutex);
 };
 
 // Never destroyed: handlers may run while the program exits.
@@ -25,7 +27,7 @@ std::uint32_t hash(const std::string& text) {
 }  // namespace
 
 bool register_object(const std::string& name, std::type_index type, std::function<Ref()> make) {
-  const std::lock_guard held(kinds().mutex);
+  const platform::MutexLock held(kinds().mutex);
   if (name.empty()) return false;
   const auto [at, is_new] = kinds().by_name.try_emplace(name, type, std::move(make));
   if (!is_new && at->second.first != type) return false;
@@ -38,7 +40,7 @@ bool marshal_ref(MarshalStream& stream, const Ref& object) {
   if (object == nullptr) return marshal(stream, std::string());
   std::string name;
   {
-    const std::lock_guard held(kinds().mutex);
+    const platform::MutexLock held(kinds().mutex);
     const Object& value = *object;
     const auto found = kinds().names.find(typeid(value));
     if (found == kinds().names.end()) return false;
@@ -53,7 +55,7 @@ bool demarshal_ref(DeMarshalStream& stream, Ref* object) {
   object->reset();
   if (name.empty()) return true;
   {
-    const std::lock_guard held(kinds().mutex);
+    const platform::MutexLock held(kinds().mutex);
     const auto found = kinds().by_name.find(name);
     if (found == kinds().by_name.end()) return false;
     *object = found->second.second();

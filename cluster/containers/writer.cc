@@ -61,7 +61,7 @@ void Writer::say_goodbye() {
   const auto deadline = Clock::now() + std::chrono::milliseconds(options_.life_ms);
   readers_.settle(deadline);
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     readers_.end(readers_.lacks_objects() ? snapshot() : nullptr);
   }
   readers_.settle(deadline);
@@ -69,7 +69,7 @@ void Writer::say_goodbye() {
 
 void Writer::ship(const FunctionTable::Number* function, const Marshal& arguments,
                   const std::function<void()>& call) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (!is_writer()) throw ContainerError(why_no_writer());
   const auto parcel = std::make_shared<Parcel>();
   if (function != nullptr) {
@@ -126,7 +126,7 @@ void Writer::serve() {
 
 void Writer::marshal_objects() {
   while (readers_.wait_until_object_wanted()) {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     send_objects();
   }
 }
@@ -144,7 +144,8 @@ void Writer::give_role(int taker) {
   inbox_->set_giving(false);
   if (held_name_.give_up() != AM_OK) return take_role_back();
   {
-    const std::lock_guard held(mutex_);  // so that it comes after every call that was not refused
+    const platform::MutexLock held(
+        mutex_);  // so that it comes after every call that was not refused
     readers_.hand_over(taker, snapshot());
   }
   if (inbox_->wait_for_role_taken(Clock::now() + 2 * std::chrono::milliseconds(options_.life_ms))) {

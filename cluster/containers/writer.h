@@ -18,6 +18,7 @@
 
 #include "containers/held_name.h"
 #include "containers/readership.h"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 
@@ -28,7 +29,7 @@ class Writer final : public ActiveWriter {
 
   void ship(const FunctionTable::Number* function, const Marshal& arguments,
             const std::function<void()>& call) override;
-  std::mutex& mutex() override { return mutex_; }
+  std::mutex& mutex() override { return mutex_.native(); }
   bool is_writer() const override { return role_ == Role::kept; }
   WriterStatistics statistics() override { return readers_.statistics(); }
 
@@ -42,8 +43,8 @@ class Writer final : public ActiveWriter {
   void give_role(int taker);
   void take_role_back();
   std::string why_no_writer() const;
-  void send_objects();
-  std::shared_ptr<const Parcel> snapshot();
+  void send_objects() IW_REQUIRES(mutex_);
+  std::shared_ptr<const Parcel> snapshot() IW_REQUIRES(mutex_);
   void say_goodbye();
 
   const std::string name_;
@@ -54,8 +55,9 @@ class Writer final : public ActiveWriter {
   HeldName held_name_;
   Readership readers_;
   std::atomic<Role> role_ = Role::kept;
-  std::mutex mutex_;                        // of the object, and of what follows
-  std::shared_ptr<const Parcel> snapshot_;  // the object as it is; nullptr: not marshalled
+  platform::Mutex mutex_;  // of the object, and of what follows
+  // The object as it is; nullptr: not marshalled.
+  std::shared_ptr<const Parcel> snapshot_ IW_GUARDED_BY(mutex_);
   std::thread server_, marshaller_, giver_;
 };
 

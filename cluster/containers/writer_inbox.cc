@@ -11,7 +11,7 @@ constexpr std::size_t joiners_max = 1024;
 }  // namespace
 
 Answer WriterInbox::take_join(int link, const en_t& reader) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const bool is_known =
       answers_.contains(link) ||
       std::ranges::find(news_.joining, link, &Joiner::link) != news_.joining.end();
@@ -25,7 +25,7 @@ Answer WriterInbox::take_join(int link, const en_t& reader) {
 }
 
 Answer WriterInbox::take(const Head& head, std::span<const std::byte>) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (!answers_.contains(head.link)) return Answer::gone;
   switch (head.kind) {
     case leave:
@@ -52,7 +52,7 @@ Answer WriterInbox::take(const Head& head, std::span<const std::byte>) {
 }
 
 void WriterInbox::answered(int link, Answer answer, std::uint32_t sequence) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto found = answers_.find(link);
   if (found == answers_.end()) return;
   found->second++;
@@ -64,7 +64,7 @@ void WriterInbox::answered(int link, Answer answer, std::uint32_t sequence) {
 }
 
 void WriterInbox::came_back(int link) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (!answers_.contains(link)) return;
   news_.gone.push_back(link);
   has_news_ = true;
@@ -72,29 +72,29 @@ void WriterInbox::came_back(int link) {
 }
 
 void WriterInbox::open(int link) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   answers_.emplace(link, 0);
 }
 
 void WriterInbox::close(int link) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   answers_.erase(link);
   knocked_.notify_all();
 }
 
 void WriterInbox::set_joining(bool is_allowed) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   may_join_ = is_allowed && !is_door_closed_;
 }
 
 void WriterInbox::set_giving(bool is_allowed) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   may_take_role_ = is_allowed && !is_door_closed_;
 }
 
 bool WriterInbox::wait_for_taker(int* taker) {
-  std::unique_lock held(mutex_);
-  knocked_.wait(held, [&] { return is_door_closed_ || role_wanted_by_ != 0; });
+  const platform::MutexLock held(mutex_);
+  while (!is_door_closed_ && role_wanted_by_ == 0) knocked_.wait(mutex_);
   if (is_door_closed_) return false;
   *taker = taker_ = std::exchange(role_wanted_by_, 0);
   is_role_taken_ = false;
@@ -102,40 +102,42 @@ bool WriterInbox::wait_for_taker(int* taker) {
 }
 
 bool WriterInbox::wait_for_role_taken(Clock::time_point until) {
-  std::unique_lock held(mutex_);
-  knocked_.wait_until(
-      held, until, [&] { return is_door_closed_ || is_role_taken_ || !answers_.contains(taker_); });
+  const platform::MutexLock held(mutex_);
+  while (!is_door_closed_ && !is_role_taken_ && answers_.contains(taker_) &&
+         knocked_.wait_until(mutex_, until)) {
+  }
   return is_role_taken_;
 }
 
 void WriterInbox::close_door() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   may_join_ = may_take_role_ = false;
   is_door_closed_ = true;
   knocked_.notify_all();
 }
 
 bool WriterInbox::is_door_closed() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return is_door_closed_;
 }
 
 void WriterInbox::wait_until_door_closed(Clock::time_point until) {
-  std::unique_lock held(mutex_);
-  knocked_.wait_until(held, until, [&] { return is_door_closed_; });
+  const platform::MutexLock held(mutex_);
+  while (!is_door_closed_ && knocked_.wait_until(mutex_, until)) {
+  }
 }
 
 void WriterInbox::wait_for_news(Clock::time_point until, bool wants_answers) {
-  std::unique_lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   wants_answers_ = wants_answers;
-  changed_.wait_until(held, until, [&] {
-    return is_stopped_ || is_woken_ || has_news_ || (wants_answers && has_answers_);
-  });
+  while (!is_stopped_ && !is_woken_ && !has_news_ && !(wants_answers && has_answers_) &&
+         changed_.wait_until(mutex_, until)) {
+  }
   wants_answers_ = is_woken_ = false;
 }
 
 WriterInbox::News WriterInbox::take_news() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   has_news_ = has_answers_ = false;
   News news = std::exchange(news_, {});
   news.answers = answers_;
@@ -143,19 +145,19 @@ WriterInbox::News WriterInbox::take_news() {
 }
 
 void WriterInbox::wake() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   is_woken_ = true;
   changed_.notify_all();
 }
 
 void WriterInbox::stop() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   is_stopped_ = true;
   changed_.notify_all();
 }
 
 bool WriterInbox::is_stopped() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return is_stopped_;
 }
 

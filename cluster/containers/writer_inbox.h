@@ -4,12 +4,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "containers/endpoint.h"
+#include "platform/mutex.h"
 
 namespace iw::containers {
 
@@ -54,15 +53,22 @@ class WriterInbox : public Receiver {
   bool is_stopped() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::condition_variable knocked_;  // who wants the role or has taken it
-  bool may_join_ = true, may_take_role_ = false, is_door_closed_ = false, is_stopped_ = false;
-  bool has_news_ = false, has_answers_ = false, wants_answers_ = false, is_woken_ = false;
-  int role_wanted_by_ = 0, taker_ = 0;
-  bool is_role_taken_ = false;
-  std::map<int, std::uint64_t> answers_;  // of the open links
-  News news_;
+  mutable platform::Mutex mutex_;
+  platform::Condition changed_;
+  platform::Condition knocked_;  // who wants the role or has taken it
+  bool may_join_ IW_GUARDED_BY(mutex_) = true;
+  bool may_take_role_ IW_GUARDED_BY(mutex_) = false;
+  bool is_door_closed_ IW_GUARDED_BY(mutex_) = false;
+  bool is_stopped_ IW_GUARDED_BY(mutex_) = false;
+  bool has_news_ IW_GUARDED_BY(mutex_) = false;
+  bool has_answers_ IW_GUARDED_BY(mutex_) = false;
+  bool wants_answers_ IW_GUARDED_BY(mutex_) = false;
+  bool is_woken_ IW_GUARDED_BY(mutex_) = false;
+  int role_wanted_by_ IW_GUARDED_BY(mutex_) = 0;
+  int taker_ IW_GUARDED_BY(mutex_) = 0;
+  bool is_role_taken_ IW_GUARDED_BY(mutex_) = false;
+  std::map<int, std::uint64_t> answers_ IW_GUARDED_BY(mutex_);  // of the open links
+  News news_ IW_GUARDED_BY(mutex_);
 };
 
 }  // namespace iw::containers
