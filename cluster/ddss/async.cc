@@ -6,6 +6,7 @@
 
 #include "ddss/node.h"
 #include "ddss/questions.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 namespace {
@@ -55,12 +56,12 @@ class UnderWay : public Operation {
  public:
   UnderWay(Node& node, std::shared_ptr<Segment> segment)
       : node_(&node), segment_(std::move(segment)) {
-    const std::lock_guard held(node.under_way_mutex_);
+    const platform::MutexLock held(node.under_way_mutex_);
     node.under_way_.insert(this);
   }
   ~UnderWay() override {
     if (node_ == nullptr) return;
-    const std::lock_guard held(node_->under_way_mutex_);
+    const platform::MutexLock held(node_->under_way_mutex_);
     node_->under_way_.erase(this);
   }
   int wait() final {
@@ -154,7 +155,7 @@ class Stored final : public UnderWay {
 };
 
 void Node::abandon_operations() {
-  const std::lock_guard held(under_way_mutex_);
+  const platform::MutexLock held(under_way_mutex_);
   for (UnderWay* each : under_way_) each->abandon();
 }
 

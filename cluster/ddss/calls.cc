@@ -61,7 +61,7 @@ void Calls::begin_bytes(Asking* asking, fabric::PeerId peer, Question question, 
                         fabric::Bytes payload) {
   asking->peer = peer;
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     waiting_[asking->call = ++last_call_] = asking;
   }
   asking->posted = send(peer, asking->call, question, asked, payload);
@@ -82,7 +82,7 @@ Status Calls::await(Asking* asking, fabric::Deadline deadline) {
 
 // From here on no answer is written.
 void Calls::drop(Asking* asking) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   waiting_.erase(asking->call);
 }
 
@@ -111,7 +111,7 @@ void Calls::take_answer(const fabric::Message& message) {
   if (message.header.size() < sizeof call) return;
   std::memcpy(&call, message.header.data(), sizeof call);
   const auto answer = message.header.subspan(sizeof call);
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto found = waiting_.find(call);
   if (found == waiting_.end() || found->second->peer != message.from) return;
   std::memcpy(found->second->answer.data(), answer.data(), answer.size());

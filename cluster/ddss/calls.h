@@ -8,9 +8,9 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <mutex>
 
 #include "fabric/fabric.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -115,9 +115,9 @@ class Calls {
 
   fabric::Worker& worker_;
   Serve serve_;
-  std::mutex mutex_;
-  std::uint64_t last_call_ = 0;
-  std::map<std::uint64_t, Asking*> waiting_;
+  platform::Mutex mutex_;
+  std::uint64_t last_call_ IW_GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, Asking*> waiting_ IW_GUARDED_BY(mutex_);
   std::atomic<bool> is_over_{false};
 };
 

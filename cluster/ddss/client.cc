@@ -31,11 +31,11 @@ class ChannelOperation final : public Operation {
       : channel_(std::move(channel)), pending_(std::move(pending)) {}
   // Nothing is written to the caller's memory any more.
   ~ChannelOperation() override {
-    const std::lock_guard held(channel_->mutex_);
+    const platform::MutexLock held(channel_->mutex_);
     pending_->to = {};
   }
   int wait() override {
-    const std::lock_guard held(channel_->mutex_);
+    const platform::MutexLock held(channel_->mutex_);
     channel_->finish(*pending_);
     return pending_->answer.result;
   }
@@ -47,7 +47,7 @@ class ChannelOperation final : public Operation {
 
 int ClientChannel::call(const Request& request, std::span<const std::byte> data,
                         std::span<std::byte> to, Answer* answer) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const Kept pending = submit(request, data, to);
   finish(*pending);
   if (answer != nullptr) *answer = pending->answer;
@@ -57,7 +57,7 @@ int ClientChannel::call(const Request& request, std::span<const std::byte> data,
 std::unique_ptr<Operation> ClientChannel::start(const Request& request,
                                                 std::span<const std::byte> data,
                                                 std::span<std::byte> to) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return std::make_unique<ChannelOperation>(shared_from_this(), submit(request, data, to));
 }
 
@@ -65,7 +65,12 @@ ClientChannel::Kept ClientChannel::submit(const Request& request, std::span<cons
                                           std::span<std::byte> to) {
   const bool is_fit = data.size() <= slot_data_bytes && to.size() <= slot_data_bytes;
   int error = is_fit ? 0 : DDSS_EARGUMENT;
-  if (error == 0) error = await([this] { return unanswered() < slots_in_channel; });
+  if (error == 0) {
+    error = await([this] {
+      mutex_.assert_held();
+      return unanswered() < slots_in_channel;
+    });
+  }
   if (error != 0) {
     auto refused = std::make_shared<Pending>();
     refused->is_answered = true;
@@ -179,7 +184,7 @@ std::shared_ptr<ClientChannel> Client::channel() {
   if (end == nullptr) return nullptr;
   mine = {serial_,
           std::make_shared<ClientChannel>(std::move(end), options_.timeout, options_.spin)};
-  const std::lock_guard held(channels_mutex_);
+  const platform::MutexLock held(channels_mutex_);
   std::erase_if(channels_, [](const auto& each) { return each.expired(); });
   channels_.push_back(mine.channel);
   return mine.channel;
@@ -187,7 +192,7 @@ std::shared_ptr<ClientChannel> Client::channel() {
 
 // The channels are the threads', which may live on.
 Client::~Client() {
-  const std::lock_guard held(channels_mutex_);
+  const platform::MutexLock held(channels_mutex_);
   for (const auto& each : channels_) {
     if (const auto channel = each.lock()) channel->hang_up();
   }

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "ddss/channel.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -37,22 +37,23 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
     Answer answer;
   };
   using Kept = std::shared_ptr<Pending>;
-  Kept submit(const Request& request, std::span<const std::byte> data, std::span<std::byte> to);
-  void finish(Pending& pending);
+  Kept submit(const Request& request, std::span<const std::byte> data, std::span<std::byte> to)
+      IW_REQUIRES(mutex_);
+  void finish(Pending& pending) IW_REQUIRES(mutex_);
   template <typename Condition>
-  int await(Condition is_over);
-  void give_up(Pending& pending, int error);
-  void take_answers_before(std::uint32_t number);
-  std::uint32_t unanswered() const { return submitted_ - taken_; }
+  int await(Condition is_over) IW_REQUIRES(mutex_);
+  void give_up(Pending& pending, int error) IW_REQUIRES(mutex_);
+  void take_answers_before(std::uint32_t number) IW_REQUIRES(mutex_);
+  std::uint32_t unanswered() const IW_REQUIRES(mutex_) { return submitted_ - taken_; }
 
   const std::unique_ptr<ChannelEnd> end_;
   const std::chrono::milliseconds timeout_;
   const std::chrono::microseconds spin_;
-  std::mutex mutex_;            // of the rest
+  platform::Mutex mutex_;
   std::atomic<int> broken_{0};  // why: the daemon is gone or full, or this end hung up
-  std::uint32_t submitted_ = 0;
-  std::uint32_t taken_ = 0;  // answers
-  std::array<Kept, slots_in_channel> pending_;
+  std::uint32_t submitted_ IW_GUARDED_BY(mutex_) = 0;
+  std::uint32_t taken_ IW_GUARDED_BY(mutex_) = 0;  // answers
+  std::array<Kept, slots_in_channel> pending_ IW_GUARDED_BY(mutex_);
 };
 
 struct ClientOptions {
@@ -101,8 +102,9 @@ class Client final : public Backend {
   const std::uint64_t serial_;  // tells a thread's channel of this from one of an earlier client
   int node_ = -1;
   std::string address_;
-  std::mutex channels_mutex_;
-  std::vector<std::weak_ptr<ClientChannel>> channels_;  // of threads that may have ended
+  platform::Mutex channels_mutex_;
+  // Of threads that may have ended.
+  std::vector<std::weak_ptr<ClientChannel>> channels_ IW_GUARDED_BY(channels_mutex_);
 };
 
 }  // namespace iw::ddss

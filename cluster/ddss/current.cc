@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 namespace {
@@ -20,8 +21,8 @@ using Mark = std::atomic<bool>;  // its thread is in a call
 
 // Of all threads; never destroyed, for threads may end after everything else has.
 struct Marks {
-  std::mutex mutex;
-  std::vector<const Mark*> all;
+  platform::Mutex mutex;
+  std::vector<const Mark*> all IW_GUARDED_BY(mutex);
 };
 Marks& marks() {
   static auto* const of_process = new Marks;
@@ -30,11 +31,11 @@ Marks& marks() {
 
 struct alignas(64) OwnMark {
   OwnMark() {
-    const std::lock_guard held(marks().mutex);
+    const platform::MutexLock held(marks().mutex);
     marks().all.push_back(&mark);
   }
   ~OwnMark() {
-    const std::lock_guard held(marks().mutex);
+    const platform::MutexLock held(marks().mutex);
     std::erase(marks().all, &mark);
   }
   Mark mark{false};
@@ -89,7 +90,7 @@ bool make_current(std::unique_ptr<Backend> backend) {
 std::unique_ptr<Backend> take_current() {
   std::unique_ptr<Backend> taken(current.exchange(nullptr));
   order_for_all_threads();
-  const std::lock_guard held(marks().mutex);
+  const platform::MutexLock held(marks().mutex);
   for (const Mark* each : marks().all) wait_until_left(*each);
   return taken;
 }

@@ -2,11 +2,11 @@
 #include "interweave/ddss.h"
 
 #include <cstdlib>
-#include <mutex>
 
 #include "ddss/client.h"
 #include "ddss/current.h"
 #include "ddss/node.h"
+#include "platform/mutex.h"
 
 using iw::ddss::Atomic;
 using iw::ddss::Backend;
@@ -25,7 +25,7 @@ namespace {
 thread_local Failure last_failure;
 
 // Held while a backend ends.
-std::mutex ending;
+iw::platform::Mutex ending;
 
 int noted(Failure failure) {
   last_failure = std::move(failure);
@@ -156,7 +156,7 @@ int ddss_init(const ddss_options_t* options) {
 }
 
 int ddss_finish(void) {
-  const std::lock_guard held(ending);
+  const iw::platform::MutexLock held(ending);
   return noted(iw::ddss::take_current() == nullptr ? DDSS_ENOTINIT : 0);
 }
 
@@ -282,7 +282,7 @@ int ddss_wait(ddss_operation_t* operation) {
     if (visit.backend() != nullptr) return noted(wait_and_delete(operation));
   }
   // What it went on in has ended, or is about to: that takes the operation out of it first.
-  const std::lock_guard held(ending);
+  const iw::platform::MutexLock held(ending);
   return noted(wait_and_delete(operation));
 }
 

@@ -73,7 +73,7 @@ int Directory::take_entry(std::size_t* index) {
 }
 
 int Directory::create(NodeNumber here, Descriptor wanted, Descriptor* made) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::size_t index = 0;
   int error = take_entry(&index);
   if (error != 0) return error;
@@ -99,7 +99,7 @@ int Directory::create(NodeNumber here, Descriptor wanted, Descriptor* made) {
 }
 
 int Directory::describe(const Descriptor& made) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const std::size_t index = index_of(made.key);
   const bool is_mine = index < entries_.size() && entries_[index].is_taken &&
                        entries_[index].serial == static_cast<std::uint32_t>(made.key);
@@ -112,12 +112,12 @@ int Directory::describe(const Descriptor& made) {
 }
 
 int Directory::reserve(Key key, std::size_t bytes, std::uint64_t* offset) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return take_block(key, bytes, offset);
 }
 
 int Directory::release(Key key, Descriptor* released) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const bool had_blocks = give_back_blocks(key);
   const std::size_t index = index_of(key);
   const bool is_home = index < entries_.size() && at(index).key == key;
@@ -132,7 +132,7 @@ int Directory::release(Key key, Descriptor* released) {
 
 int Directory::store(const Descriptor& what, std::uint64_t offset,
                      std::span<const std::byte> from) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto [begin, end] = blocks_.equal_range(what.key);
   const bool is_here =
       std::any_of(begin, end, [&](const auto& block) { return block.second == what.data_offset; });

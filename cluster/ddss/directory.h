@@ -2,12 +2,12 @@
 // one-sidedly are written here only while their block is nobody's.
 #pragma once
 
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "ddss/heap.h"
 #include "ddss/layout.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -35,18 +35,19 @@ class Directory {
   };
   Descriptor& at(std::size_t index) const;
   BlockHeader& header_at(std::uint64_t offset) const;
-  int take_block(Key key, std::size_t bytes, std::uint64_t* offset);
-  bool give_back_blocks(Key key);
+  int take_block(Key key, std::size_t bytes, std::uint64_t* offset) IW_REQUIRES(mutex_);
+  bool give_back_blocks(Key key) IW_REQUIRES(mutex_);
   void store_slot(const Descriptor& what, BlockHeader& header, std::span<std::byte> data,
-                  std::span<const std::byte> from);
-  int take_entry(std::size_t* index);
+                  std::span<const std::byte> from) IW_REQUIRES(mutex_);
+  int take_entry(std::size_t* index) IW_REQUIRES(mutex_);
 
   std::span<std::byte> pool_;
-  std::mutex mutex_;
-  Heap heap_;
-  std::vector<Entry> entries_;
-  std::vector<std::size_t> free_entries_;
-  std::multimap<Key, std::uint64_t> blocks_;  // where the blocks of a key lie in this pool
+  platform::Mutex mutex_;
+  Heap heap_ IW_GUARDED_BY(mutex_);
+  std::vector<Entry> entries_ IW_GUARDED_BY(mutex_);
+  std::vector<std::size_t> free_entries_ IW_GUARDED_BY(mutex_);
+  // Where the blocks of a key lie in this pool.
+  std::multimap<Key, std::uint64_t> blocks_ IW_GUARDED_BY(mutex_);
 };
 
 // How many bytes of data a segment takes.

@@ -6,7 +6,7 @@
 namespace iw::ddss {
 
 void Errands::run(std::function<void()> errand) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (is_over_) return;
   waiting_.push_back(std::move(errand));
   have_thread();
@@ -23,21 +23,20 @@ void Errands::have_thread() {
 }
 
 void Errands::work() {
-  std::unique_lock held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (;;) {
-    changed_.wait(held, [this] { return is_over_ || !waiting_.empty(); });
+    while (!is_over_ && waiting_.empty()) changed_.wait(mutex_);
     if (is_over_) return;
     const auto errand = std::move(waiting_.front());
     waiting_.pop_front();
-    held.unlock();
+    const platform::MutexUnlock running(mutex_);
     errand();
-    held.lock();
   }
 }
 
 void Errands::end() {
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     is_over_ = true;
     changed_.notify_one();
   }

@@ -2,11 +2,11 @@
 // at once may. One thread, from the first errand on, runs them one after the other.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -23,13 +23,13 @@ class Errands {
   void end();
 
  private:
-  void have_thread();
+  void have_thread() IW_REQUIRES(mutex_);
   void work();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> waiting_;
-  bool is_over_ = false;
+  platform::Mutex mutex_;
+  platform::Condition changed_;
+  std::deque<std::function<void()>> waiting_ IW_GUARDED_BY(mutex_);
+  bool is_over_ IW_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -28,25 +28,25 @@ Lock::Holding* Lock::mine() {
 }
 
 bool Lock::is_held_here() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const Holding* holding = mine();
   return holding != nullptr && holding->state == State::held;
 }
 
 bool Lock::enter(Hold hold) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   if (mine() != nullptr) return false;
   holdings_.push_back(Holding{std::this_thread::get_id(), hold});
   return true;
 }
 
 void Lock::leave() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   holdings_.erase(holdings_.begin() + (mine() - holdings_.data()));
 }
 
 void Lock::set_state(State state) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   mine()->state = state;
 }
 
@@ -66,7 +66,7 @@ int Lock::acquire(Hold hold) {
     set_state(State::waiting);
     error = pause_while_waiting(&patience);
     if (error != 0) return give_up(error);
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     mine()->state = State::in_flight;
     mine()->must_ask_again = false;
   }
@@ -149,7 +149,7 @@ Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, 
     const bool is_turn = unpack_turn(words.turn).ticket() == place.ticket &&
                          words.sharers_gone >= place.sharers_before;
     {
-      const std::lock_guard held(mutex_);
+      const platform::MutexLock held(mutex_);
       Holding& holding = *mine();
       if (holding.must_ask_again) return Asked::being_recovered;
       if (is_turn) holding.state = State::in_flight;
@@ -167,7 +167,7 @@ Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, 
 }
 
 int Lock::hold_at(const Place& place) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   mine()->state = State::held;
   mine()->place = place;
   return 0;
@@ -194,7 +194,7 @@ int Lock::prepare_release(Hold* hold, Place* place) {
   for (;;) {
     unsigned counted = 0;
     {
-      const std::lock_guard held(mutex_);
+      const platform::MutexLock held(mutex_);
       Holding* holding = mine();
       if (holding == nullptr || holding->state != State::held) return DDSS_ENOTHELD;
       counted = holding->counted;
@@ -210,7 +210,7 @@ int Lock::prepare_release(Hold* hold, Place* place) {
     if (error == 0 && unpack_queue(words.queue).tail == frozen) {
       error = pause_while_waiting(&patience);
     } else if (error == 0) {
-      const std::lock_guard held(mutex_);
+      const platform::MutexLock held(mutex_);
       Holding& holding = *mine();
       const Turn turn = unpack_turn(words.turn);
       if (holding.counted == counted) holding.counted = 0;

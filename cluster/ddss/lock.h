@@ -14,13 +14,13 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "ddss/backend.h"
 #include "ddss/link.h"
 #include "ddss/lock_words.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -110,8 +110,8 @@ class Lock {
   };
   enum class Asked : std::uint8_t { granted, queued, being_recovered, failed };
 
-  Holding* mine();
-  const Holding* mine() const { return const_cast<Lock*>(this)->mine(); }
+  Holding* mine() IW_REQUIRES(mutex_);
+  const Holding* mine() const IW_REQUIRES(mutex_) { return const_cast<Lock*>(this)->mine(); }
   bool enter(Hold hold);
   void leave();
   void set_state(State state);
@@ -143,8 +143,8 @@ class Lock {
   std::atomic<bool> is_recovery_ordered_{false};
   std::atomic<bool> is_recovering_{false};   // a thread of this node is at it
   std::atomic<bool> is_left_frozen_{false};  // perhaps, by this node, which alone can recover it
-  mutable std::mutex mutex_;                 // never held during a call of the fabric
-  std::vector<Holding> holdings_;
+  mutable platform::Mutex mutex_;            // never held during a call of the fabric
+  std::vector<Holding> holdings_ IW_GUARDED_BY(mutex_);
 };
 
 }  // namespace iw::ddss

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ddss/lock.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 namespace {
@@ -21,7 +22,7 @@ void Survey::add(const Survey& other) {
 }
 
 Survey Lock::survey() {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   Survey found;
   for (Holding& each : holdings_) {
     if (each.state == State::in_flight) found.is_busy = 1;

@@ -17,7 +17,7 @@ std::uint64_t sign_of(NodeNumber number) {
 }  // namespace
 
 void Members::add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto [found, is_new] = members_.try_emplace(number);
   if (!is_new) return;
   found->second.address = address;
@@ -30,7 +30,7 @@ void Members::note_joined(NodeNumber own, std::uint64_t deaths) {
 }
 
 bool Members::note_gone(NodeNumber number) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   // A lower number that is not known was gone before this node came. A higher one is of a node that
   // was gone before the news of its coming were here.
   const bool is_late = members_.empty() || number < members_.rbegin()->first;
@@ -42,7 +42,7 @@ bool Members::note_gone(NodeNumber number) {
 }
 
 std::optional<NodeNumber> Members::number_of(const fabric::Address& address) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (const auto& [number, member] : members_) {
     if (member.address == address) return number;
   }
@@ -51,7 +51,7 @@ std::optional<NodeNumber> Members::number_of(const fabric::Address& address) con
 
 // The link if there is one, else what is needed to make it.
 int Members::find(NodeNumber number, Link* link, Introduction* introduction) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto found = members_.find(number);
   if (found == members_.end() || found->second.is_gone) return DDSS_ENODE;
   const Member& member = found->second;
@@ -61,7 +61,7 @@ int Members::find(NodeNumber number, Link* link, Introduction* introduction) con
 }
 
 bool Members::is_known(NodeNumber number) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return members_.contains(number);
 }
 
@@ -80,7 +80,7 @@ int Members::link(NodeNumber number, std::chrono::milliseconds timeout, Link* li
   auto window = worker_.open(peer, introduction.memory_key, &status);
   if (window == nullptr) return error_of(status);
   {
-    const std::lock_guard held(mutex_);
+    const platform::MutexLock held(mutex_);
     Member& member = members_.at(number);
     member.peer = peer;
     if (member.window == nullptr) member.window = std::move(window);  // else another was faster
@@ -89,7 +89,7 @@ int Members::link(NodeNumber number, std::chrono::milliseconds timeout, Link* li
 }
 
 std::vector<NodeNumber> Members::numbers(bool that_are_gone) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::vector<NodeNumber> found;
   for (const auto& [number, member] : members_) {
     if (member.is_gone == that_are_gone) found.push_back(number);
@@ -106,36 +106,36 @@ NodeNumber Members::first_present() const {
 }
 
 NodeNumber Members::newest() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return members_.empty() ? NodeNumber{0} : members_.rbegin()->first;
 }
 
 bool Members::is_present(NodeNumber number) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto found = members_.find(number);
   return found != members_.end() && !found->second.is_gone;
 }
 
 bool Members::is_gone(NodeNumber number) const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto found = members_.find(number);
   return found == members_.end() ? number < own_ : found->second.is_gone;
 }
 
 void Members::close_links() {
   std::vector<std::unique_ptr<fabric::Window>> windows;
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (auto& [number, member] : members_) windows.push_back(std::move(member.window));
 }
 
 std::size_t Members::count() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   return static_cast<std::size_t>(std::count_if(
       members_.begin(), members_.end(), [](const auto& each) { return !each.second.is_gone; }));
 }
 
 std::vector<Members::Introduction> Members::introductions() const {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   std::vector<Introduction> all;
   for (const auto& [number, member] : members_) {
     if (!member.is_gone) all.push_back({number, member.address, member.memory_key});

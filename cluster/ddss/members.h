@@ -7,11 +7,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "ddss/layout.h"
 #include "ddss/link.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -72,8 +72,8 @@ class Members {
 
   fabric::Worker& worker_;
   const std::chrono::milliseconds timeout_;
-  mutable std::mutex mutex_;
-  std::map<NodeNumber, Member> members_;
+  mutable platform::Mutex mutex_;
+  std::map<NodeNumber, Member> members_ IW_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> deaths_{0};
   std::atomic<NodeNumber> own_{0};
 };

@@ -13,7 +13,7 @@ bool Names::is_over(const Finding& found) const {
 
 void Names::claim(const std::string& name, std::uint64_t number, const Finding& found,
                   Caller caller) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto [known, is_new] = names_.try_emplace(name);
   const Claim claim{number, found, caller};
   if (is_new) {
@@ -42,7 +42,7 @@ void Names::make_creator(Name& name, const Claim& claim) {
 }
 
 void Names::renounce(const std::string& name, std::uint64_t number, fabric::PeerId peer) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto known = names_.find(name);
   if (known == names_.end()) return;
   const auto is_it = [&](const Claim& each) { return each.is_of(number, peer); };
@@ -52,7 +52,7 @@ void Names::renounce(const std::string& name, std::uint64_t number, fabric::Peer
 }
 
 void Names::settle(const std::string& name, Key key) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto known = names_.find(name);
   if (known == names_.end() || known->second.key != 0) return;
   if (key == 0) return pass_on(known);
@@ -81,7 +81,7 @@ void Names::reconsider(Name& name) {
 }
 
 void Names::drop(Key key) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   for (auto each = names_.begin(); each != names_.end();) {
     const auto name = each++;
     if (key != 0 && name->second.key == key) pass_on(name);
@@ -89,7 +89,7 @@ void Names::drop(Key key) {
 }
 
 void Names::note_death(fabric::PeerId peer) {
-  const std::lock_guard held(mutex_);
+  const platform::MutexLock held(mutex_);
   const auto is_its = [&](const Claim& each) { return each.caller.peer == peer; };
   for (auto each = names_.begin(); each != names_.end();) {
     const auto name = each++;

@@ -10,12 +10,12 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "ddss/calls.h"
 #include "ddss/layout.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -62,15 +62,15 @@ class Names {
   };
   using Table = std::map<std::string, Name>;
   bool is_over(const Finding& found) const;
-  void take(Name& name, const Claim& claim);
-  void make_creator(Name& name, const Claim& claim);
-  void pass_on(Table::iterator name);
-  void reconsider(Name& name);
+  void take(Name& name, const Claim& claim) IW_REQUIRES(mutex_);
+  void make_creator(Name& name, const Claim& claim) IW_REQUIRES(mutex_);
+  void pass_on(Table::iterator name) IW_REQUIRES(mutex_);
+  void reconsider(Name& name) IW_REQUIRES(mutex_);
 
   Answer answer_;
   IsPresent is_present_;
-  std::mutex mutex_;
-  Table names_;
+  platform::Mutex mutex_;
+  Table names_ IW_GUARDED_BY(mutex_);
 };
 
 }  // namespace iw::ddss

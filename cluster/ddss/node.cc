@@ -84,7 +84,7 @@ Node::~Node() {
   meetings_.end();
   abandon_operations();
   {
-    const std::unique_lock held(segments_mutex_);
+    const platform::WriterLock held(segments_mutex_);
     segments_.clear();
   }
   if (members_ != nullptr) members_->close_links();

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <set>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "ddss/backend.h"
@@ -17,6 +16,7 @@
 #include "ddss/names.h"
 #include "ddss/segment.h"
 #include "fabric/rendezvous.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -147,11 +147,12 @@ class Node final : public Backend, private Neighbours {
   std::atomic<unsigned> next_place_{0};
   std::atomic<std::uint64_t> last_claim_{0};
 
-  mutable std::shared_mutex segments_mutex_;
-  std::unordered_map<Key, std::shared_ptr<Segment>> segments_;
+  mutable platform::SharedMutex segments_mutex_;
+  std::unordered_map<Key, std::shared_ptr<Segment>> segments_ IW_GUARDED_BY(segments_mutex_);
 
-  std::mutex under_way_mutex_;
-  std::set<UnderWay*> under_way_;  // what was started and not waited for yet
+  platform::Mutex under_way_mutex_;
+  // What was started and not waited for yet.
+  std::set<UnderWay*> under_way_ IW_GUARDED_BY(under_way_mutex_);
 
   Errands recoveries_, meetings_;
 };

@@ -4,6 +4,7 @@
 
 #include "ddss/node.h"
 #include "ddss/questions.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 namespace {
@@ -181,7 +182,7 @@ int Node::release(Key key) {
 }
 
 std::shared_ptr<Segment> Node::known(Key key) const {
-  const std::shared_lock held(segments_mutex_);
+  const platform::ReaderLock held(segments_mutex_);
   const auto found = segments_.find(key);
   return found == segments_.end() ? nullptr : found->second;
 }
@@ -217,13 +218,13 @@ int Node::open(Key key, std::shared_ptr<Segment>* segment) {
   if (!is_sound) return DDSS_ENOKEY;
   Neighbours& neighbours = *this;
   auto opened = std::make_shared<Segment>(neighbours, found, data, lock);
-  const std::unique_lock held(segments_mutex_);
+  const platform::WriterLock held(segments_mutex_);
   *segment = segments_.try_emplace(key, std::move(opened)).first->second;
   return 0;
 }
 
 void Node::forget(Key key) {
-  const std::unique_lock held(segments_mutex_);
+  const platform::WriterLock held(segments_mutex_);
   segments_.erase(key);
 }
 
@@ -317,7 +318,7 @@ int Node::lock_word(Key key, std::uint64_t* word) {
 void Node::unlock_all() {
   std::vector<std::shared_ptr<Segment>> all;
   {
-    const std::shared_lock held(segments_mutex_);
+    const platform::ReaderLock held(segments_mutex_);
     for (const auto& [key, segment] : segments_) all.push_back(segment);
   }
   for (const auto& each : all) {

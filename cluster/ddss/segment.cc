@@ -93,7 +93,7 @@ int Segment::put(std::size_t offset, std::span<const std::byte> from) {
     case DDSS_DELTA:
       return offset == 0 ? put_slot(from) : DDSS_EMODEL;
     case DDSS_TEMPORAL: {
-      const std::lock_guard held(copy_mutex_);  // so that no fetch that began before is kept
+      const platform::MutexLock held(copy_mutex_);  // so that no fetch that began before is kept
       has_copy_ = false;
       return put_plain(offset, from);
     }
@@ -298,7 +298,7 @@ int Segment::newest_version(std::uint64_t* version) {
 }
 
 int Segment::get_copy(std::size_t offset, std::span<std::byte> to) {
-  const std::lock_guard held(copy_mutex_);
+  const platform::MutexLock held(copy_mutex_);
   const auto now = fabric::Clock::now();
   const std::chrono::milliseconds bound(descriptor_.temporal_ms);
   if (!has_copy_ || now - copied_ >= bound) {

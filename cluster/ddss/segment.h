@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "ddss/lock.h"
+#include "platform/mutex.h"
 
 namespace iw::ddss {
 
@@ -79,10 +80,10 @@ class Segment {
   Lock lock_;
   std::atomic<std::uint32_t> puts_in_flight_{0};
 
-  std::mutex copy_mutex_;  // of the rest
-  std::vector<std::byte> copy_;
-  fabric::Clock::time_point copied_{};
-  bool has_copy_ = false;
+  platform::Mutex copy_mutex_;
+  std::vector<std::byte> copy_ IW_GUARDED_BY(copy_mutex_);
+  fabric::Clock::time_point copied_ IW_GUARDED_BY(copy_mutex_){};
+  bool has_copy_ IW_GUARDED_BY(copy_mutex_) = false;
 };
 
 }  // namespace iw::ddss
