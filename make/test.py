@@ -46,6 +46,7 @@ DEEP = [
     Stage("across-machines", ["make/test_across.sh"], after=("machines",), cores=1),
     Stage("conformance-of-machines", ["make/test_conformance.sh"], after=("machines", "fetch")),
     Stage("lossy-network", ["make/test_native.sh", "--deep"], after=("build",), cores=1),
+    Stage("thread-safety", ["make/thread_safety.sh"]),
     Stage("fuzz", ["make/fuzz.sh", "--short"], after=("build",)),
 ]
 

@@ -52,6 +52,9 @@ SYSTEM_HEADER = re.compile(
     r"^\s*#\s*include\s*<(sys/|linux/|unistd\.h|poll\.h|netdb\.h|arpa/|netinet/|signal\.h|"
     r"pthread\.h|windows\.h|immintrin\.h)")
 TRANSPORT_HEADER = re.compile(r"^\s*#\s*include\s*<(uc[pstm]|pmix)")
+# Clang's thread-safety analysis does not follow these (native/platform/mutex.h).
+PLAIN_MUTEX = re.compile(r"\bstd::(?:mutex|shared_mutex|condition_variable)\b(?!&)")
+MUTEX_HEADER = "native/platform/mutex.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z]+)/')
 TS_IMPORT = re.compile(r"from \"\.\./(?:\.\./)?([a-z]+)/")
 CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
@@ -85,10 +88,17 @@ def matches(lines, pattern, text):
             yield number, text
 
 
+def check_mutexes(path, lines):
+    if path.as_posix() != MUTEX_HEADER:
+        yield from matches(lines, PLAIN_MUTEX,
+                           "use platform::Mutex, which clang's thread-safety analysis follows")
+
+
 def check_native(path, lines):
     room = path.parts[1]
     if room not in NATIVE_EDGES or is_test(path):
         return
+    yield from check_mutexes(path, lines)
     yield from strangers(lines, INCLUDE, room, NATIVE_EDGES)
     if room != "platform":
         yield from matches(lines, SYSTEM_TEST, "only native/platform tests the system or the processor")
@@ -103,7 +113,12 @@ def check_cluster(path, lines):
     room = path.parts[1]
     if room not in CLUSTER_EDGES or is_test(path):
         return
+    yield from check_mutexes(path, lines)
     yield from strangers(lines, INCLUDE, room, CLUSTER_EDGES)
+    for number, line in enumerate(lines, 1):
+        included = INCLUDE.match(line)
+        if included and included.group(1) in NATIVE_EDGES and "platform/mutex.h" not in line:
+            yield number, "of native/, cluster includes only platform/mutex.h"
     if room != "fabric":
         yield from matches(lines, TRANSPORT_HEADER, "only cluster/fabric includes the transport library")
 

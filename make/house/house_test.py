@@ -26,6 +26,12 @@ class Edges(unittest.TestCase):
     def test_the_transport_library_stays_in_fabric(self):
         self.assertTrue(texts(edges.check(pathlib.Path("cluster/am/names.cc"), ["#include <ucp/api/ucp.h>"])))
 
+    def test_mutexes_are_those_that_clang_follows(self):
+        node = pathlib.Path("cluster/ddss/node.cc")
+        self.assertTrue(texts(edges.check(node, ["std::mutex mutex_;"])))
+        self.assertTrue(texts(edges.check(node, ['#include "platform/memory.h"'])))
+        self.assertFalse(texts(edges.check(node, ['#include "platform/mutex.h"', "Mutex mutex_;"])))
+
 
 class Shape(unittest.TestCase):
     def functions(self, name, *lines):
