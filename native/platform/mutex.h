@@ -46,7 +46,7 @@ namespace iw::platform {
 
 class IW_CAPABILITY("mutex") Mutex {
  public:
-  constexpr Mutex() = default;
+  Mutex() = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
