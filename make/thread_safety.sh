@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Clang's thread-safety analysis over native and cluster: what a mutex guards is touched only with it
-# held (native/platform/mutex.h). Nothing is made.
+# Clang's thread-safety analysis over native and cluster: a thread touches what a mutex guards only
+# while it holds the mutex (native/platform/mutex.h). Nothing is built.
 #
 #   make/thread_safety.sh            all sources
 #   make/thread_safety.sh FILE ...   only these
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
-command -v clang++ >/dev/null || { echo "thread_safety: clang++ is missing; make setup installs it" >&2; exit 1; }
+command -v clang++ >/dev/null || {
+  echo "thread_safety: clang++ is missing; make setup installs it" >&2
+  exit 1
+}
 
 # What is built on this system: no tests, whose mutexes are few, and not the Windows sources.
 sources() {

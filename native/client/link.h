@@ -61,7 +61,8 @@ struct ListenerRef {
 class Live;
 struct Waiter;
 
-// Who is told of what comes on a connection. Guarded by the link's mutex.
+// The waiting threads and the segments that are told of what comes on a connection. Guarded by the
+// link's mutex.
 struct Expected {
   std::uint64_t next_tag = 1;
   std::unordered_map<session::RequestTag, std::shared_ptr<Waiter>> waiters;

@@ -288,8 +288,8 @@ bool Segment::may_heal(std::int64_t now_ns) const {
   return has_unreachable_ && now_ns >= heal_due_ns_;
 }
 
-// By the thread that is exclusive. The mutex is given up meanwhile. What cannot be healed is tried
-// again, so often that it costs at most a hundredth of the time.
+// By the thread that is exclusive. The mutex is given up meanwhile. Pointers that cannot be
+// healed are tried again, so often that it costs at most a hundredth of the time.
 void Segment::heal_stubs() {
   std::int64_t began_ns = 0;
   std::int64_t ended_ns = 0;

@@ -2,10 +2,10 @@
 // cluster with it; other compilers see std::mutex under another name). A member says which mutex
 // guards it, a function says which mutex its caller holds, and a breach is an error.
 //
-// What the analysis cannot follow is said where it is: assert_held() in a function that a caller
-// reaches through a callback, IW_NO_THREAD_SAFETY_ANALYSIS with its reason where a mutex is locked
-// in one function and unlocked in another. It does not look into constructors and destructors,
-// which have their object to themselves.
+// The analysis cannot follow everything. A function that is reached through a callback says
+// assert_held(). Where one function locks a mutex and another unlocks it, there stands
+// IW_NO_THREAD_SAFETY_ANALYSIS with its reason. Constructors and destructors are not analysed,
+// because they have their object to themselves.
 //
 // Nothing here costs more than what it wraps: all is inline, and of the same size.
 #pragma once
@@ -89,8 +89,8 @@ class IW_SCOPED_CAPABILITY MutexUnlock {
   Mutex& mutex_;
 };
 
-// A condition that is waited for with a Mutex held. Waits may end early. Who waits looks at what
-// the mutex guards in a loop, not in a function object, which the analysis could not follow.
+// A condition that is waited for with a Mutex held. Waits may end early. The waiting thread
+// looks at what the mutex guards in a loop. A function object would hide it from the analysis.
 class Condition {
  public:
   void notify_one() noexcept { condition_.notify_one(); }
