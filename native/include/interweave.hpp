@@ -1,6 +1,6 @@
-// interweave.hpp -- C++ over the C interface: segments and locks that give themselves back, typed
-// allocation, failures as exceptions. Header only; everything it says about threads, errors and
-// units is in <interweave.h>, whose names it uses.
+// interweave.hpp -- C++ over the C interface: segments and locks that release themselves, typed
+// allocation, failures as exceptions. Header only. <interweave.h> says what holds of threads,
+// errors and units.
 //
 //   iw::Segment list("127.0.0.1/list");
 //   {
@@ -48,8 +48,8 @@ IW_TYPE_OF_PRIMITIVE(bool, IW_bool);
 #undef IW_TYPE_OF_PRIMITIVE
 
 namespace detail {
-// std::int64_t where it is `long`; elsewhere a type that nobody has, because `long long` stands
-// above.
+// std::int64_t where it is `long`. Where it is `long long`, which is specialised above, a type that
+// no program uses.
 struct no_long {};
 struct no_unsigned_long {};
 using long_of_64_bits =
@@ -68,7 +68,7 @@ struct type_of<detail::unsigned_long_of_64_bits> {
   static IW_type_t get() { return IW_uhyper; }
 };
 
-// What a T is in the memory of a block: XDR's bool has four bytes.
+// The type of a T in a block's memory: XDR's bool has four bytes.
 template <typename T>
 using stored_t =
     std::conditional_t<std::is_same_v<std::remove_cv_t<T>, bool>,
@@ -78,7 +78,7 @@ using stored_t =
 class Error : public std::runtime_error {
  public:
   Error(int code, const std::string& text) : std::runtime_error(text), code_(code) {}
-  // Of the calling thread's last failure.
+  // The calling thread's last failure.
   static Error last() { return {IW_errno(), IW_strerror()}; }
   [[nodiscard]] int code() const { return code_; }
 
@@ -86,7 +86,7 @@ class Error : public std::runtime_error {
   int code_;
 };
 
-// An open segment; closed with its last owner.
+// An open segment. The destructor closes it.
 class Segment {
  public:
   explicit Segment(const std::string& url) : handle_(IW_open_segment(url.c_str())), url_(url) {
@@ -120,10 +120,10 @@ class Segment {
   void refresh() {
     if (IW_refresh(handle_) != 0) throw Error::last();
   }
-  // The block of that name, null if there is none. The block's values, or the elements of the
-  // arrays that they are, must be of type T, and there must be `count` of them at least; otherwise
-  // an Error is thrown (IW_ETYPE_CONFLICT, IW_EBAD_ARGUMENT). T = void takes a block of any type.
-  // Takes a reader lock for the look if the thread holds no lock.
+  // The block with this name; null if the segment does not have it. The block's values, or the
+  // elements of the arrays that they are, must be at least `count` values of type T. Otherwise the
+  // call throws an Error (IW_ETYPE_CONFLICT, IW_EBAD_ARGUMENT). T = void accepts a block of any
+  // type. If the thread holds no lock, the call takes a reader lock while it looks.
   template <typename T>
   [[nodiscard]] stored_t<T>* find(const std::string& name, std::size_t count = 1) const {
     const std::string mip = url_ + "#" + name;
@@ -158,7 +158,7 @@ class Segment {
     if (found == nullptr && IW_errno() != IW_ENO_BLOCK) throw Error::last();
     return found;
   }
-  // Tables of one type may lie at several addresses; IW_laid_out gives the one that blocks have.
+  // A type may have tables at several addresses. IW_laid_out gives the one that blocks have.
   static void check_block(const IW_block_t& block, const std::string& mip, IW_type_t wanted,
                           std::size_t count) {
     const IW_type_t table = IW_laid_out(wanted);
@@ -196,13 +196,13 @@ class Segment {
   std::string url_;
 };
 
-// A reader lock, for the scope.
+// A reader lock, held until the end of the scope.
 class ReadLock {
  public:
   explicit ReadLock(const Segment& segment) : handle_(segment.handle()) {
     if (IW_rl_acquire(handle_) != 0) throw Error::last();
   }
-  // Empty after `seconds` without the lock; other failures are thrown.
+  // Returns nothing if the lock is not granted within `seconds`. Throws other failures.
   static std::optional<ReadLock> try_for(const Segment& segment, double seconds, int flags = 0) {
     if (IW_rl_acquire_for(segment.handle(), seconds, flags) == 0) {
       return ReadLock(segment.handle());
@@ -221,7 +221,8 @@ class ReadLock {
   IW_handle_t handle_;
 };
 
-// The writer lock. release() commits; a scope left without it, by an exception say, undoes.
+// The writer lock. release() commits. A scope that ends without release(), for example by an
+// exception, undoes the changes.
 class WriteLock {
  public:
   explicit WriteLock(const Segment& segment) : handle_(segment.handle()) {
@@ -238,7 +239,7 @@ class WriteLock {
   WriteLock(WriteLock&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   WriteLock& operator=(WriteLock&&) = delete;
 
-  // Commits. If it throws, the destructor still aborts what may be left of the lock.
+  // Commits. If the call throws, the destructor aborts a lock that is still held.
   void release() {
     if (IW_wl_release(handle_) != 0) throw Error::last();
     handle_ = nullptr;
@@ -250,7 +251,7 @@ class WriteLock {
   IW_handle_t handle_;
 };
 
-// Allocates under the writer lock; the memory is zero. `name` may be empty.
+// Allocates a block of `count` values, all zero. REQUIRES: the writer lock. `name` may be empty.
 template <typename T>
 stored_t<T>* make(const Segment& segment, const std::string& name = {}, std::size_t count = 1) {
   void* const block = IW_malloc_array(segment.handle(), type_of<T>::get(), count,

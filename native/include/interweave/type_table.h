@@ -1,13 +1,14 @@
 /*
  * type_table.h -- type descriptors as generated code hands them to the library.
  *
- * The XDR compiler turns each type of an .x file into a constant IW_type_def, with sizes and
- * offsets left to the C compiler, so that the generated text is the same for every machine. A
- * generated file registers its types when the program loads. A table that a program makes at run
- * time may leave size, align and offsets 0: the type is then laid out by the platform's C rules
- * (IW_laid_out tells how). Descriptors of a program never change and are never freed. Their meaning
- * is that of spec/format/type-descriptor.md; the kinds and the primitives have the numbers of
- * spec/protocol/descriptor.x.
+ * The XDR compiler turns each type of an .x file into a constant IW_type_def. Sizes and offsets are
+ * left to the C compiler, so the generated text is the same for every machine. A generated file
+ * registers its types when the program loads.
+ *
+ * A table that a program makes at run time may leave size, align and offsets 0. The type is then
+ * laid out by the platform's C rules; IW_laid_out tells how. A program must neither change nor free
+ * its descriptors. Their meaning is in spec/format/type-descriptor.md; the kinds and primitives
+ * have the numbers of spec/protocol/descriptor.x.
  *
  * Plain C99, also read by C++. Include <interweave.h> in programs; this file is for generated code.
  */
@@ -65,7 +66,7 @@ enum {
   IW_PRIMITIVE_BOOL = 11
 };
 
-/* What every generated `struct { unsigned int x_len; T *x_val; }` looks like in memory. */
+/* The layout in memory of every generated `struct { unsigned int x_len; T *x_val; }`. */
 typedef struct IW_sequence {
   unsigned int len;
   void* val;
@@ -82,8 +83,8 @@ typedef struct IW_field_def {
   size_t offset;
 } IW_field_def;
 
-/* One arm of a union. A void arm has no type and no name ("") and offset 0. Values of an unsigned
- * discriminant above 2^31 are kept by their bits. The default arm has no values. */
+/* One arm of a union. A void arm has type NULL, name "" and offset 0. If the discriminant is
+ * unsigned, values of 2^31 and above are stored by their bits. The default arm has no values. */
 typedef struct IW_arm_def {
   const char* name;
   IW_type_t type;
@@ -92,20 +93,20 @@ typedef struct IW_arm_def {
   size_t value_count;
 } IW_arm_def;
 
-/* A type. Members that its kind does not name are zero. */
+/* A type. Members that do not apply to its kind are zero. */
 struct IW_type_def {
-  /* With namespaces (`geo::point`); "" for a type that the file gives no name. */
+  /* With namespaces (`geo::point`); "" for an anonymous type. */
   const char* name;
   int32_t kind;
   int32_t primitive; /* PRIMITIVE */
   size_t size;
   size_t align;
-  /* The structure hash of the type of the same name that this one replaces; 0: none. */
+  /* The structure hash of the type of the same name that this one replaces, or 0. */
   uint64_t predecessor;
   /* ARRAY, SEQUENCE: the element. POINTER: the target, which may lead back to this type; NULL for
    * `void *`, which may point at any block. */
   IW_type_t element;
-  /* ARRAY: elements, at least 1. STRING, SEQUENCE, TEXT: the bound, of which 0 is none. */
+  /* ARRAY: elements, at least 1. STRING, SEQUENCE, TEXT: the bound; 0 if unbounded. */
   size_t count;
   /* RECORD: fields in order. UNION: one, the discriminant. */
   const IW_field_def* fields;
@@ -120,7 +121,7 @@ struct IW_type_def {
 };
 
 /* The primitive types. A program may see a copy of these descriptors at another address than the
- * library does, so a primitive is recognised by its kind and number. */
+ * library does, so the library recognises a primitive by its kind and number. */
 extern IW_API const IW_type_def IW_def_char, IW_def_uchar, IW_def_short, IW_def_ushort, IW_def_int,
     IW_def_uint, IW_def_hyper, IW_def_uhyper, IW_def_float, IW_def_double, IW_def_bool;
 
@@ -129,16 +130,16 @@ extern IW_API const IW_type_t IW_char, IW_uchar, IW_short, IW_ushort, IW_int, IW
     IW_uhyper, IW_float, IW_double, IW_bool;
 
 /*
- * Makes types known to the library. Generated code calls this when the program (or a library loaded
- * later) loads, before main and from one thread; the types may refer to each other and to types of
- * other tables that are registered only later, so that references are followed on first use and not
- * here. Returns 0, or a negative IW_E... if some type cannot be accepted: that type then stays
- * unregistered, and using it fails with the same error.
+ * Registers types with the library. Generated code calls this before main and from one thread, when
+ * the program (or a library loaded later) loads. Types may refer to each other and to types that
+ * are registered later, because references are followed only on first use. Returns 0, or a negative
+ * IW_E... if some type cannot be accepted. That type stays unregistered, and using it fails with
+ * the same error.
  */
 IW_API int IW_register_types(const IW_type_t* types, size_t count);
 
-/* Initialisers of IW_type_def, one per kind, so that tables name what matters and leave out no
- * member. */
+/* Initialisers of IW_type_def, one for each kind. A table names only what matters for its kind, and
+ * the macro initialises every member. */
 #define IW_ENUM_DEF(name, members, member_count)                                        \
   {                                                                                     \
     name, IW_KIND_ENUM, 0, sizeof(int), IW_ALIGN_OF(int), 0, NULL, 0, NULL, 0, members, \
@@ -182,7 +183,7 @@ IW_ALIGN_PROBE(double, double);
 IW_ALIGN_PROBE(pointer, void*);
 IW_ALIGN_PROBE(sequence, IW_sequence_t);
 
-/* Fails to compile where the C types are not those that XDR means. */
+/* Does not compile where the sizes of the C types are not those of XDR. */
 typedef char IW_check_types
     [sizeof(short) == 2 && sizeof(int) == 4 && sizeof(float) == 4 && sizeof(double) == 8 ? 1 : -1];
 
