@@ -15,8 +15,8 @@ bool is_row_of(const types::Type& type, const types::Type& part) {
          });
 }
 
-// Where values of `target` lie in a block, if one of them has this offset and unit: all of an
-// array's, or the same part of each record.
+// Where values of `target` lie in a block, if one of them has this offset and unit: all elements of
+// an array, or the same part of each record.
 Lattice lattice_of(const memory::Block& block, std::size_t offset_bytes, std::uint64_t unit,
                    const types::Type& target) {
   const types::Type* element = block.type;

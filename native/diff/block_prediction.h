@@ -1,10 +1,11 @@
-// Block prediction for pointers (ICDCS'03 3.3): where the last pointers led into a block in which
-// what they point at lies at equal distances (an array of it, or one field of each record of an
-// array), the next one mostly does, too, and its unit is a matter of arithmetic.
+// Block prediction for pointers (ICDCS'03 3.3). It learns where the last pointers led: into a block
+// in which values of their type lie at equal distances. Such a block is an array, or an array of
+// records that each have one such field. The next pointer mostly leads into the same block, and its
+// unit can be calculated.
 //
-// Learned from what the Swizzler answered, after two pointers in a row to one block, so that
-// pointers to scattered blocks cost nothing more. Made for one translation, in which no block that
-// the pointers lead to is freed.
+// A prediction is learned from the Swizzler's answers, after two consecutive pointers to one block.
+// Pointers to scattered blocks therefore cost nothing more. A prediction serves one translation, in
+// which no block that the pointers lead to is freed.
 #pragma once
 
 #include <algorithm>
@@ -46,12 +47,12 @@ inline swizzle::WirePointer pointer_of(const PointerWords& words) {
 struct Lattice {
   std::uint64_t block = 0;
   std::byte* begin = nullptr;    // of the first value
-  std::size_t size_bytes = 0;    // in which values begin; 0: there is none
+  std::size_t size_bytes = 0;    // in which values begin; 0: not known
   std::uint64_t first_unit = 0;  // of the first value
   std::uint64_t units = 0;       // in which values begin
   std::size_t stride_bytes = 1;
   std::uint64_t stride_units = 1;
-  unsigned shift = 0;  // where the stride is a power of two, as it mostly is
+  unsigned shift = 0;  // log2 of the stride in bytes, if is_power_of_two
   bool is_power_of_two = true;
 };
 
@@ -62,8 +63,8 @@ class BlockPrediction {
 
   // Translates pointers from the first on, until one is not known; returns how many.
   std::uint64_t to_wire(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t count) const {
-    const Lattice lattice = lattice_;  // which stores of bytes cannot change
-    std::size_t next_offset = 0;       // expected: a division less
+    const Lattice lattice = lattice_;  // a copy: stores of bytes cannot change it
+    std::size_t next_offset = 0;       // expected; saves a division
     std::uint64_t index = ~std::uint64_t{0};
     std::uint64_t i = 0;
     for (; i < count; ++i) {
@@ -111,7 +112,7 @@ class BlockPrediction {
     return i;
   }
 
-  // What the Swizzler says of a pointer that was not known.
+  // The Swizzler's answer for a pointer that was not known.
   void learn(const PointerWords& words, const void* address) {
     if (words.block == last_block_ && words.block != considered_) consider(words, address);
     last_block_ = words.block;
@@ -126,7 +127,7 @@ class BlockPrediction {
   Lattice lattice_;
 };
 
-// How many pointers to give to the Swizzler together: more and more while predictions fail.
+// How many pointers to give to the Swizzler at once: more after each prediction that failed.
 class RowLength {
  public:
   // `known`: how many pointers were predicted since the last row.

@@ -127,8 +127,8 @@ types::UnitRange Collector::units_of(const memory::BlockPart& part) const {
   if (number_bytes_ != 0) {
     return {part.offset_bytes / number_bytes_, (end_byte + number_bytes_ - 1) / number_bytes_};
   }
-  // Runs are of whole words, and a string may begin or end within one: its neighbour, of which the
-  // word has the rest, did not change.
+  // Runs are made of whole words, and a string may begin or end within a word. The neighbour that
+  // has the rest of the word did not change.
   const auto is_equal = [&](std::size_t at) { return part.view[at] == part.pristine[at]; };
   std::size_t before = 0;
   std::size_t behind = 0;
@@ -191,9 +191,9 @@ void Collector::parts(const memory::SubsegmentRuns& changed, memory::Trail& trai
   release_.heap.for_each_part(std::span(&changed, 1), trail, take);
 }
 
-// Sparse updates of numbers are many short runs. They are written without looking at any twice;
-// a long row, which is seldom and may be sent from where it lies, is left to flush_run(). Returns
-// how many of the runs are known now; the last one's units are pending.
+// Takes many short runs of numbers, as sparse updates have them, and looks at each once. A long row
+// is rare and may be sent without a copy, so it is left to flush_run(). Returns how many of the
+// runs are done; the units of the last one are pending.
 template <std::size_t number_bytes>
 std::size_t Collector::runs_of_numbers(const memory::RunsBehind& behind) {
   constexpr std::size_t kTogether = 256;

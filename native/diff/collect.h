@@ -26,14 +26,14 @@ struct Release {
   swizzle::Swizzler& swizzler;
   std::uint64_t from = 0;                             // the version the writer worked on
   std::span<const memory::SubsegmentRuns> runs = {};  // of Heap::changed_runs()
-  // Long runs of numbers are sent from the application's memory, where wire format and memory agree
-  // byte for byte.
+  // Whether long runs of numbers may be sent from the application's memory, where wire format and
+  // memory agree byte for byte.
   bool may_send_views = true;
   Options options = {};
 };
 
-// A collected diff. Unless may_send_views was false it refers to the application's view: it must be
-// sent (or copied with flattened()) while the writer lock is held and nobody stores.
+// A collected diff. Unless may_send_views was false, the diff refers to the application's view. It
+// must then be sent, or copied with flattened(), while the writer lock is held and nobody stores.
 class Outgoing {
  public:
   [[nodiscard]] std::uint64_t size_bytes() const { return statistics_.bytes; }
@@ -60,8 +60,9 @@ class Outgoing {
   bool is_empty_ = true;
 };
 
-// BAD_POINTER, BAD_VALUE: what the application stored is no value of its type; the text says where.
-// The slot table may then have provisional entries.
+// Collects the diff of a writer section. BAD_POINTER, BAD_VALUE: the application stored a value
+// that its type does not allow; the text says where. The slot table may then have provisional
+// entries.
 Result collect(const Release& release, Outgoing& out);
 
 }  // namespace iw::diff

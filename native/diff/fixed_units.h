@@ -1,9 +1,10 @@
 // Rows of records, translated faster than unit by unit.
 //
-// Where every unit's travelling form has a fixed length (numbers, bools, enumerations, pointers and
-// short strings) a row is translated field by field: all of the first field, then all of the
-// second. The loops are then of one kind of unit, at fixed distances on both sides. Other records,
-// with strings of any length, are translated one by one along a list of their fields.
+// If every unit's travelling form has a fixed length, a row of records is translated field by
+// field. Numbers, bools, enumerations, pointers and short strings have one. The first field of all
+// records is translated first, then the second. Each loop then handles one kind of unit at fixed
+// distances on both sides. Records with strings of any length are translated one by one along a
+// list of their fields.
 #pragma once
 
 #include <algorithm>
@@ -105,7 +106,7 @@ inline void copy_numbers(Lane<const std::byte> from, Lane<std::byte> to, std::ui
   }
 }
 
-// What a lane is of: pieces of `numbers` numbers, or units of another kind.
+// The units of a lane: pieces of `numbers` numbers, or units of another kind.
 struct LaneUnits {
   types::UnitKind kind;
   std::uint8_t number_bytes;

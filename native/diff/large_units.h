@@ -1,6 +1,6 @@
-// Splicing works on words and knows no types: what lies in a gap may be a pointer, which takes
-// 16 bytes where it travels, and costs more than the run that the splicing saved. Such units do not
-// travel unless they changed.
+// Splicing works on words and knows no types. A gap that it closes may contain a pointer, which
+// takes 16 bytes in a diff and costs more than the saved run. Unchanged units of that size are
+// therefore taken out of a run again.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace iw::diff {
 
-// A run may cost 8 bytes; so may what splicing sends in its place.
+// The head of a run costs up to 8 bytes, so splicing may send that much unchanged data instead.
 inline constexpr std::uint64_t kMostSplicedSlotBytes = 8;
 
 inline bool has_large_units(const types::Step& step) {
@@ -24,7 +24,7 @@ inline bool has_large_units(const types::Step& step) {
 }
 
 namespace large_units_detail {
-// How many units from the first on differ.
+// How many units differ, from the first on, before the first equal one.
 template <typename Word>
 std::uint64_t differing_words(const std::byte* a, const std::byte* b, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i, a += sizeof(Word), b += sizeof(Word)) {
@@ -46,8 +46,8 @@ inline std::uint64_t differing(const std::byte* a, const std::byte* b, std::size
 }
 }  // namespace large_units_detail
 
-// Calls f(UnitRange) for what the range is without the large units that are as in the pristine
-// copy. `view` and `pristine` are where the array begins.
+// Calls f(UnitRange) for the parts of the range that remain when large units that equal the
+// pristine copy are left out. The array begins at `view` and at `pristine`.
 template <typename F>
 void for_each_without_equal_large_units(const types::Step& array, types::UnitRange range,
                                         const std::byte* view, const std::byte* pristine, F&& f) {

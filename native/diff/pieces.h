@@ -1,5 +1,5 @@
-// Bytes to send, in pieces: own bytes, and between them views of memory that is sent from where it
-// lies. The views must stay as they are until the last piece is sent.
+// Bytes to send, in pieces: own bytes, and between them views of memory that is sent without a
+// copy. REQUIRES: the viewed memory does not change until the last piece is sent.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ class Pieces {
 
   void grow(std::size_t count);
 
-  // Not a vector: most of it is written once, in small parts, and needs no zeros before.
+  // Not a vector, because most bytes are written once, in small parts, and need not be zeroed.
   std::unique_ptr<std::byte[]> own_;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;

@@ -1,6 +1,6 @@
-// Blocks that are rows of one number type, in arrays or not: a run of them travels as it lies, but
-// for the order of its bytes, and needs no plan. Sparse updates are many short runs, so these
-// blocks have a way of their own.
+// Blocks that hold numbers of one type only, in arrays or not. A run of them travels as it lies in
+// memory, except for the byte order, and needs no translation plan. Sparse updates are many short
+// runs, so these blocks have a path of their own.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace iw::diff {
 
-// Of one number; 0: the type holds something else, too.
+// The bytes of one number; 0 if the type also holds something else.
 inline std::size_t plain_number_bytes(const types::Type& type) {
   const types::Type* leaf = &type;
   while (leaf->kind == types::Kind::array) leaf = leaf->element;

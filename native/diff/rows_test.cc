@@ -15,7 +15,7 @@ namespace {
 
 using namespace types::samples;
 
-// A size that is no power of two, and units of a fixed length.
+// A size that is not a power of two, and units of a fixed length.
 struct triple {
   int a, b;
   char tag[4];

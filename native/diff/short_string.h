@@ -1,5 +1,5 @@
-// Strings with a bound of at most 16, which travel whole, zeros behind the NUL [WIRE-2]: two words
-// each.
+// Strings with a bound of at most 16. They travel whole, with zeros after the NUL [WIRE-2], and are
+// handled as two words each.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct Words {
   friend bool operator==(const Words&, const Words&) = default;
 };
 
-// The first `bytes` bytes of a little-endian word. By parts, as narrow stores that a wide load
-// reads again cost more than all the rest.
+// The first `bytes` bytes of a little-endian word. Loaded in parts, because a wide load that
+// follows narrow stores to the same bytes costs more than all the rest.
 template <std::size_t bytes>
 std::uint64_t load_word(const std::byte* from) {
   if constexpr (bytes >= 8) return platform::load_little_endian<std::uint64_t>(from);
@@ -107,8 +107,8 @@ struct Pairs {
   }
 };
 
-// These work on strings from the first on and return how many they did: a few at the end, and what
-// is not as it should be, are left.
+// These functions work on strings from the first on and return how many they handled. They leave
+// the last few strings, and any malformed string, to the caller.
 inline std::uint64_t write_pairs(const std::byte* from, std::byte* to, std::uint64_t count) {
   std::uint64_t i = 0;
   for (; i + 4 <= count; i += 4, from += 16, to += 12) {
@@ -155,8 +155,8 @@ void skip(Lane<Byte>& lane, std::uint64_t count) {
   lane.at += static_cast<std::size_t>(count) * lane.stride_bytes;
 }
 
-// True: all have a NUL within their bound. Otherwise `count` is the index of the first that does
-// not.
+// Returns true if all strings have a NUL within their bound. Otherwise `count` becomes the index of
+// the first string without one.
 template <std::size_t bound>
 bool write(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t& count) {
   std::uint64_t i = 0;

@@ -92,7 +92,7 @@ struct Changing {
   const types::Type* type;
   std::size_t travelling_bytes;  // of those units
   std::size_t runs;              // that they are
-  bool joins_neighbours;         // the last run goes on in the next value's first
+  bool joins_neighbours;         // the last run continues into the next value
   std::function<void(std::byte*)> change;
 };
 

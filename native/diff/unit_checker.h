@@ -24,8 +24,8 @@ class UnitChecker {
   bool check(Reader& from, const types::Step& array, std::uint64_t first, std::uint64_t end);
 
   [[nodiscard]] const Result& error() const { return error_; }
-  // Pointers that lead out of the segment, of several in a row to one block only the first, and
-  // serials of blocks that fields own; as they came.
+  // In the order of arrival: the pointers that lead out of the segment, and the serials of blocks
+  // that fields own. Of consecutive pointers to one block only the first is listed.
   [[nodiscard]] std::vector<swizzle::WirePointer>& foreign() { return foreign_; }
   [[nodiscard]] std::vector<std::uint64_t>& owned() { return owned_; }
 

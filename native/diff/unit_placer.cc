@@ -46,8 +46,8 @@ bool UnitPlacer::choice(Reader& from, const Type& type, std::byte* to) {
   return place(from, whole, 0, whole.end_unit(), to + arm->offset_bytes, 0);
 }
 
-// A field whose block is not there, or not what it should be, is empty: the server does not look at
-// what pointers lead to, and one writer's mistake must not keep everybody from reading.
+// An owned field whose block is missing or of the wrong type is made empty. The server does not
+// check what pointers lead to, and one writer's mistake must not keep everybody from reading.
 void UnitPlacer::owned_pointer(const swizzle::WirePointer& wire, const LaneUnits& units,
                                std::byte* to) {
   const bool is_text = units.kind == UnitKind::text;

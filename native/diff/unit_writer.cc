@@ -42,7 +42,7 @@ bool UnitWriter::bad_at(const LaneUnits& units, std::uint64_t index) {
   return false;
 }
 
-// Zero is the value of memory that was never written, and no mistake [WIRE-4].
+// Zero is always accepted, because memory that was never written is zero [WIRE-4].
 bool UnitWriter::words(const LaneUnits& units, From from, To to, std::uint64_t count) {
   const bool is_bool = units.kind == UnitKind::boolean;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -62,7 +62,7 @@ bool UnitWriter::words(const LaneUnits& units, From from, To to, std::uint64_t c
   return true;
 }
 
-// What lies behind the NUL is old memory, and stays here.
+// Bytes after the NUL are old memory and do not travel.
 bool UnitWriter::short_strings(const LaneUnits& units, From from, To to, std::uint64_t count) {
   if (write_short_strings(units.type->count, from, to, count)) return true;
   bad_value(*units.type, "has no NUL within its bound");

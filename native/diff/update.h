@@ -1,8 +1,8 @@
 // An incoming diff, on its way into the cached copy (spec/format/diff.md).
 //
-// read() checks the whole diff against the copy and changes nothing [DIFF-1]; apply() then cannot
-// fail but for lack of memory or address space. Between the two the session may ask other segments
-// for the blocks that are pointed at; the copy must not change meanwhile.
+// read() checks the whole diff against the copy and changes nothing [DIFF-1]. apply() can then fail
+// only for lack of memory or address space. Between the two calls the session may ask other
+// segments for the blocks that the diff points at. The copy must not change between the calls.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct CachedCopy {
 };
 
 struct Limits {
-  // Of the blocks that the diff creates, together, in this machine's memory [DIFF-2].
+  // The size in this machine's memory of all blocks that the diff creates [DIFF-2].
   std::uint64_t new_bytes = std::uint64_t{1} << 46;
 };
 
@@ -46,12 +46,12 @@ struct ForeignReference {
 
 class Update {
  public:
-  // `bytes` must stay until apply() is done.
+  // Checks the diff. `bytes` must remain valid until apply() is done.
   static Result read(std::span<const std::byte> bytes, const CachedCopy& copy, const Limits& limits,
                      Update& out);
 
-  // The caller compares them with the copy's version: a diff fits if it is complete or its from is
-  // the copy's.
+  // The versions that the diff leads from and to. The caller compares them with the copy's version:
+  // a diff fits if it is complete or if from() is the copy's version.
   [[nodiscard]] std::uint64_t from() const { return from_; }
   [[nodiscard]] std::uint64_t to() const { return to_; }
   [[nodiscard]] bool is_complete() const { return from_ == 0 && !metadata_only_; }
@@ -65,13 +65,14 @@ class Update {
   // Serials that the diff announces.
   [[nodiscard]] std::vector<std::uint64_t> new_serials() const;
 
-  // Of a complete copy: the first block of `heap` that it has not, with the same type, count and
-  // name; 0: it has them all. Reserved blocks and those that a field owns do not count [LOST-2].
+  // REQUIRES: a complete copy. Returns the first block of `heap` that the diff does not have with
+  // the same type, count and name; 0 if it has them all. Reserved and owned blocks do not count
+  // [LOST-2].
   [[nodiscard]] std::uint64_t missing_block(const memory::Heap& heap) const;
 
-  // The copy is as the diff says. Unless OK, or if it throws std::bad_alloc, the copy is safe, but
-  // of no version: it must be replaced by a complete one before anybody reads it. No thread reads
-  // the segment meanwhile.
+  // Applies the diff to the copy. REQUIRES: no thread reads the segment meanwhile. After a failure
+  // or std::bad_alloc the copy is safe but is not of any version. A complete copy must then replace
+  // it before anybody reads it.
   Result apply(CachedCopy& copy, swizzle::Resolver& resolver,
                swizzle::StubArena& stubs = swizzle::StubArena::program(),
                const Options& options = {});

@@ -80,8 +80,10 @@ Result UpdateWriter::free_blocks() {
   return {};
 }
 
-// A reserved block may bear a name that has passed on to another block since it was announced, or
-// that another block has in this older copy.
+// Resolves a conflict about a block's name. A diff without data gives the new block no name,
+// because in this older copy another block may have it. Otherwise a reserved block that has the
+// name is erased, because the name has passed to another block since the reserved block was
+// announced.
 Result UpdateWriter::make_way(const Update::NewBlock& block, std::string_view& name) {
   memory::Block holder;
   name = block.name;
@@ -93,9 +95,9 @@ Result UpdateWriter::make_way(const Update::NewBlock& block, std::string_view& n
   return holder.is_reserved ? heap_.erase(holder.serial) : Result{};
 }
 
-// Of a complete copy. What stays keeps its place, whether or not there is memory for the rest:
-// other segments' pointers lead there. What is left over goes before pointers are swizzled, so that
-// none leads there, and before more memory is asked for.
+// Erases the blocks that a complete copy does not have. Blocks that stay keep their place even if
+// memory runs out, because pointers of other segments lead there. The others are erased before
+// pointers are swizzled, so that no pointer leads to them, and before more memory is needed.
 Result UpdateWriter::keep_blocks() {
   Result result = heap_.begin_full_copy();
   if (!result.ok()) return result;
@@ -127,7 +129,7 @@ Result UpdateWriter::no_memory_of(const memory::Block& block) {
   return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
 }
 
-// Mostly many short runs: those on the pages of the run before need not be announced.
+// Most runs are short. A run on the same pages as the run before need not be announced again.
 Result UpdateWriter::change_numbers(const memory::Block& block, Reader changes,
                                     std::size_t number_bytes) {
   const std::size_t offset_in_page =

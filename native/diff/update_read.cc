@@ -1,4 +1,4 @@
-// The first pass: everything about a diff is checked, and what the second pass needs is noted.
+// The first pass: checks everything about a diff and notes what the second pass needs.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -348,7 +348,7 @@ Result UpdateReader::section(Tag tag, Reader body) {
   return malformed("an unknown section");
 }
 
-// What only the whole diff shows.
+// Checks that need the whole diff.
 Result UpdateReader::finish() {
   if (out_.metadata_only_ && (out_.has_live_ || !out_.freed_.empty())) {
     return malformed("metadata frees blocks");
@@ -381,7 +381,7 @@ Result UpdateReader::read(std::span<const std::byte> bytes) {
   if (!result.ok()) return result;
   out_.statistics_.bytes = bytes.size();
   if (out_.is_complete()) {
-    // What the diff does not give, a complete copy does not have.
+    // A complete copy has only the blocks that the diff gives.
     out_.types_ = copy_.types;
     out_.slots_ = copy_.slots;
     result = out_.types_->replace({});

@@ -1,4 +1,4 @@
-// Numbers of the diff format: LEB128, unsigned, at most 10 bytes, the shortest form only; and
+// Numbers of the diff format: unsigned LEB128 of at most 10 bytes, in the shortest form only; and
 // zigzag, which makes small negative numbers short. Reading is bounded and refuses everything else.
 #pragma once
 
@@ -18,7 +18,7 @@ inline std::size_t put_varint(std::uint64_t value, std::byte* to) {
   return n;
 }
 
-// From one serial to the next; differences wrap, so that every pair has one.
+// The difference from one serial to the next. Differences wrap, so every pair has one.
 constexpr std::uint64_t zigzag_delta(std::uint64_t from, std::uint64_t to) {
   const std::uint64_t n = to - from;
   return (n << 1) ^ (n >> 63 != 0 ? ~std::uint64_t{0} : 0);
@@ -27,8 +27,8 @@ constexpr std::uint64_t apply_zigzag(std::uint64_t from, std::uint64_t zigzag) {
   return from + ((zigzag >> 1) ^ ((zigzag & 1) != 0 ? ~std::uint64_t{0} : 0));
 }
 
-// Bytes being read. Every function returns false where the bytes do not fit, and then has not
-// moved past their end.
+// Bytes being read. Every function returns false if the bytes do not have the expected form. It
+// then has not moved past their end.
 class Reader {
  public:
   Reader() = default;
