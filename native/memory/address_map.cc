@@ -43,8 +43,8 @@ std::atomic<MapEntry*>* place_of(std::uint64_t address) noexcept {
   return leaf == nullptr ? nullptr : &leaf->places[(address >> granule_bits) % leaf_places];
 }
 
-// What is given out again and never freed. A child of fork begins with an empty one: the parent's
-// may have been left in the middle of a change.
+// The pool of entries and anchors, which are used again and never freed. A forked child begins with
+// an empty pool, because the parent's may have been in the middle of a change.
 struct Pool {
   unsigned made_in_fork = platform::fork_count();
   Gate gate;
@@ -75,7 +75,7 @@ T* take(T* Pool::*list) {
   return new T;
 }
 
-// In a forked child there may be no memory for a pool: then it is not given out again.
+// Without memory for a pool, in a forked child, the object is not used again.
 template <typename T>
 void give_back_to(T* Pool::*list, T* object) noexcept {
   try {
@@ -171,8 +171,8 @@ Starts starts_of(const HeapState& heap, const Subsegment& first,
   return starts;
 }
 
-// The row's first blocks; returns how many it looked for. One that has just been found is mostly
-// pointed at again.
+// Finds the first blocks of the row and returns how many addresses it looked up. The block that was
+// just found is tried first, because it is mostly pointed at again.
 std::size_t find_in(const HeapState& heap, const Subsegment& first,
                     std::span<const void* const> addresses, Trail& trail, FoundBlock* out) {
   const Starts starts = starts_of(heap, first, addresses);

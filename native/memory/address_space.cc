@@ -26,8 +26,8 @@ constexpr int places_to_try = 8;
 
 constexpr std::uint64_t shares = 16;
 constexpr std::uint64_t shares_of_own_limit = 8;
-// Smaller ones lie side by side, wherever there is room: scattered, each would need a leaf of the
-// address map for itself.
+// Smaller reservations lie side by side, wherever there is room. Scattered, each would need a leaf
+// of the address map for itself.
 constexpr std::uint64_t smallest_share_with_a_place = std::uint64_t{4} << 30;
 
 std::atomic<std::uint64_t> spaces_now{0};

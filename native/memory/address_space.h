@@ -1,13 +1,14 @@
-// The address space of one heap: a reservation, at an address derived from the segment's URL when
-// that is free, so that the same segment mostly lies at the same place in every process and run.
-// Given out and taken back in granules of 64 KiB (a multiple of every machine's page).
+// The address space of one heap: a reservation at an address that is derived from the segment's
+// URL, if that address is free. The same segment therefore mostly lies at the same place in every
+// process and run. Space is given out and taken back in granules of 64 KiB (a multiple of every
+// machine's page).
 //
-// The more of them there are, the less a new one reserves: the n-th at most a sixteenth of the
-// process's address space divided by n (and from some 2,000 on wherever there is room), so that any
-// number of segments that a process can have leaves half of it to the program. (The sum of 1/k up
-// to n grows as the logarithm of n.) A process with a limit of its own (ulimit -v) also keeps seven
-// eighths of what is left of it. A heap that outgrows its reservation takes its further memory
-// anywhere.
+// The more reservations there are, the less a new one takes, so that all segments of a process
+// leave half of the address space to the program. The n-th takes at most a sixteenth of the
+// process's address space divided by n; the sum of 1/k up to n grows as the logarithm of n. From
+// some 2,000 on, reservations lie wherever there is room. In a process with a limit of its own
+// (ulimit -v), a new reservation takes at most an eighth of the remaining space. A heap that
+// outgrows its reservation takes further memory anywhere.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ inline constexpr std::size_t kGranuleBytes = std::size_t{64} << 10;
 
 class AddressSpace {
  public:
-  // As much of the wanted size as its share and the system allow; perhaps nothing.
+  // Reserves as much of the wanted size as the share and the system allow; perhaps nothing.
   AddressSpace(std::string_view url, std::size_t wanted_bytes);
   ~AddressSpace();
   AddressSpace(const AddressSpace&) = delete;

@@ -1,9 +1,9 @@
-// How the process-wide address map and the heaps meet.
+// The link between the process-wide address map and the heaps.
 //
-// A table by granule leads to the MapEntry of the subsegment there, and this to the anchor of its
-// heap. Entries and anchors are never freed, only used again, so a reader may follow a pointer that
-// has just become old; then it enters the anchor's gate and looks whether the way is still the
-// same. What it sees inside the gate stays until it leaves.
+// A table by granule leads to the MapEntry of the subsegment there, and the MapEntry leads to the
+// anchor of its heap. Entries and anchors are never freed, only used again. A reader may therefore
+// follow a pointer that has just become old. The reader then enters the anchor's gate and checks
+// that the path is still the same. Inside the gate nothing changes until the reader leaves.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ class Subsegment;
 
 struct HeapAnchor {
   Gate gate;
-  std::atomic<HeapState*> heap{nullptr};  // null: unused; changed inside the gate
+  std::atomic<HeapState*> heap{nullptr};  // null: unused; changed only inside the gate
   std::atomic<unsigned> made_in_fork{0};  // a child never enters a gate of its parent
   HeapAnchor* next_unused = nullptr;      // while nobody has it
 };

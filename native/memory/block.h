@@ -1,5 +1,5 @@
-// A block as lookups give it out: a copy, true at the time of the call. Blocks never move; only the
-// thread that works on the segment (holding its mutex) frees one or changes its flags.
+// A block as lookups return it: a copy, correct at the time of the call. Blocks never move. Only
+// the thread that holds the segment's mutex frees a block or changes its flags.
 #pragma once
 
 #include <cstddef>

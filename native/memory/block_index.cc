@@ -22,8 +22,8 @@ std::uint64_t mixed(std::uint64_t number) {
 
 }  // namespace
 
-// Serials and names come from the network: with a seed of its own per heap nobody can choose them
-// to meet in one place.
+// Serials and names come from the network. Each heap has a hash seed of its own, so that nobody can
+// choose serials or names that collide.
 BlockIndex::BlockIndex() : name_texts_(1) {
   std::array<std::byte, sizeof seed_> random;
   if (platform::random_bytes(random).ok()) {
@@ -66,7 +66,7 @@ void BlockIndex::prepare(const types::Type& type) {
   number_of(type);
 }
 
-// A type that no block is of may end.
+// Forgets the type if it has no blocks, because it may then be destroyed.
 void BlockIndex::unprepare(const types::Type& type) {
   const auto known = type_numbers_.find(&type);
   if (known == type_numbers_.end() || types_[known->second].blocks != 0) return;
@@ -221,7 +221,7 @@ void BlockIndex::unlink_name(RecordId id) {
   names_.erase(hash_of(name), id, [this](RecordId other) { return name_hash(other); });
 }
 
-// Has room: names that are kept and not linked are counted in.
+// There is room, because names that are kept and not linked are counted.
 void BlockIndex::relink_name(RecordId id) {
   const std::string_view name = name_of(at(id));
   if (name.empty() || by_name(name) == id) return;

@@ -1,8 +1,8 @@
-// The records of one heap and how they are found: by serial, by name, by address, in the order of
-// serials. A record describes an extent of a subsegment: a block, or free space. Together at most
-// 64 bytes a block, names aside.
+// The records of one heap and their indexes: by serial, by name, by address, and in the order of
+// serials. A record describes an extent of a subsegment: a block, or free space. Records and
+// indexes take at most 64 bytes a block, without names.
 //
-// No locking here: the heap's gate guards it. Functions that may throw std::bad_alloc say so.
+// REQUIRES: the heap's gate guards every call. Functions that may throw std::bad_alloc say so.
 #pragma once
 
 #include <cstddef>
@@ -71,20 +71,20 @@ class BlockIndex {
     return static_cast<std::size_t>(block.count) * types_[block.type_or_next].value_bytes;
   }
 
-  // Room for a block of this type and the extents that come with it: what follows, up to one
-  // make_block and three add_free, does not throw. Throws std::bad_alloc.
+  // Makes room for a block of this type and its extents. The calls that follow, up to one
+  // make_block and three add_free, then do not throw. Throws std::bad_alloc itself.
   void prepare(const types::Type& type);
-  // What was prepared is not used.
+  // Takes back a prepare() that was not used.
   void unprepare(const types::Type& type);
-  // A name to be given to make_block or back to forget_name. Throws std::bad_alloc.
+  // Stores a name for make_block or forget_name. Throws std::bad_alloc.
   std::uint32_t keep_name(std::string_view name);
   void forget_name(std::uint32_t number);
 
   RecordId add_free(std::byte* address, std::size_t size_bytes);
-  // The extent of `id`, which is free, becomes a block.
+  // Makes a block of the free extent of `id`.
   void make_block(RecordId id, std::uint64_t serial, const types::Type& type, std::uint64_t count,
                   unsigned flags, std::uint32_t name_number);
-  // The block's extent becomes free space of that size; its name is forgotten.
+  // Makes free space of that size of the block's extent, and forgets the block's name.
   void make_free(RecordId id, std::size_t extent_bytes);
   void remove(RecordId free_extent);
 
@@ -97,8 +97,8 @@ class BlockIndex {
   [[nodiscard]] RecordId by_serial(std::uint64_t serial) const;
   [[nodiscard]] RecordId by_name(std::string_view name) const;
   [[nodiscard]] RecordId by_address(const std::byte* address) const;  // of the extent's beginning
-  // The same along a trail. Free space has serial 0 and unused records have no address, so that
-  // serial or address alone tell whether the expected record is the one.
+  // As above, along a trail. Free space has serial 0 and unused records have no address, so serial
+  // or address alone tells whether the expected record is the right one.
   [[nodiscard]] RecordId by_serial(std::uint64_t serial, Trail& trail) const {
     return along(
         trail, [&](const Record& record) { return serial != 0 && record.serial == serial; },
@@ -110,8 +110,8 @@ class BlockIndex {
         [&] { return by_address(address); });
   }
 
-  // Before a row of look-ups that will not follow a trail: memory comes to the cache for all of
-  // them at once, not for each when its turn comes. The keys are overwritten.
+  // Prefetches for a row of look-ups that will not follow a trail: their memory then comes to the
+  // cache at once instead of one by one. The keys are overwritten.
   void fetch_addresses(std::span<std::uint64_t> keys) const { fetch(addresses_, keys); }
   void fetch_serials(std::span<std::uint64_t> keys) const { fetch(serials_, keys); }
 
@@ -177,14 +177,14 @@ class BlockIndex {
   HashIndex addresses_;
   HashIndex names_;
 
-  std::vector<std::uint64_t> order_;  // of serials; those of blocks that are gone are skipped
+  std::vector<std::uint64_t> order_;  // of serials; those of freed blocks are skipped
   std::size_t gone_ = 0;
   bool is_sorted_ = true;
 
   std::vector<TypeUse> types_;
   std::vector<std::uint32_t> unused_types_;
   std::unordered_map<const types::Type*, std::uint32_t> type_numbers_;
-  std::deque<std::string> name_texts_;  // number 0 is no name
+  std::deque<std::string> name_texts_;  // number 0: no name
   std::vector<std::uint32_t> unused_names_;
 };
 

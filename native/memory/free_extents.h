@@ -1,7 +1,7 @@
-// The free extents of one heap, in bins by size: an extent is found, split and joined with its
-// neighbours in a few steps. Sizes are multiples of 16 bytes. The smallest extent that fits well is
-// taken, at its beginning, so that blocks allocated one after another lie one after another where
-// nothing was freed.
+// The free extents of one heap, in bins by size. Finding an extent, splitting it and joining it
+// with its neighbours take a few steps. Sizes are multiples of 16 bytes. An allocation takes the
+// beginning of the smallest extent that fits well. Consecutive allocations therefore lie one after
+// another where nothing was freed.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ class FreeExtents {
 
   void add(RecordId id);
   void remove(RecordId id);
-  // A free extent of at least that size, still in its bin; no_record if there is none.
+  // A free extent of at least that size, still in its bin; no_record if there is not one.
   [[nodiscard]] RecordId find(std::size_t size_bytes) const;
 
  private:

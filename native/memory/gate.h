@@ -1,4 +1,4 @@
-// A reader-writer lock for index lookups of some 50 ns: entering is one atomic addition. Readers
+// A reader-writer lock for index lookups of some 50 ns. Entering is one atomic addition. Readers
 // step back while a writer is inside or waiting. Fault handlers use try_enter, which never waits.
 #pragma once
 

@@ -1,5 +1,6 @@
-// A set of record ids found by the hash of something in the record: open addressing, four bytes a
-// place, at most three quarters full, so at most 10.7 bytes a record. The records hold the keys.
+// A set of record ids, found by the hash of something in the record. The records hold the keys.
+// Open addressing with four bytes a place, at most three quarters full: at most 10.7 bytes a
+// record.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ class HashIndex {
     if (!places_.empty()) __builtin_prefetch(&places_[home(hash)]);
   }
 
-  // Room for `more`; may throw std::bad_alloc, and as many insert() after it do not.
+  // Makes room for `more` calls of insert(), which then do not throw. May throw std::bad_alloc.
   template <typename HashOf>
   void prepare(std::size_t more, HashOf hash_of) {
     prepare_total(used_ + more, hash_of);
@@ -52,7 +53,7 @@ class HashIndex {
     ++used_;
   }
 
-  // The id is in the set. Those behind it move up, so that no searched row has a gap.
+  // Removes an id that is in the set. Later ids move up, so that no searched row has a gap.
   template <typename HashOf>
   void erase(std::uint64_t hash, RecordId id, HashOf hash_of) {
     std::size_t gap = home(hash);
@@ -68,7 +69,7 @@ class HashIndex {
     --used_;
   }
 
-  // After many were erased: gives memory back, if there is any for the smaller table.
+  // After many ids were erased: gives memory back, if there is memory for the smaller table.
   template <typename HashOf>
   void shrink(HashOf hash_of) noexcept {
     if (places_.size() <= smallest || used_ * 8 >= places_.size()) return;

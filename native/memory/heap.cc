@@ -36,7 +36,8 @@ Result Heap::create(const HeapOptions& options, std::unique_ptr<Heap>& out) {
 
 Heap::Heap(std::unique_ptr<HeapState> state) : state_(std::move(state)) {}
 
-// In a child the gate may be locked for ever, and nobody enters it: the memory goes without it.
+// In a forked child the gate may be locked for ever, and nobody enters it. The memory is freed
+// without it.
 Heap::~Heap() {
   if (state_->is_forked()) return;
   HeapAnchor* anchor = state_->anchor;

@@ -1,22 +1,23 @@
-// The heap of one segment: its cached copy in this process's memory, and where each block lies.
+// The heap of one segment: its cached copy in this process's memory, and the place of each block.
 //
-// Memory comes in subsegments (one track::Area each, grown on demand, at addresses derived from the
-// URL when these are free). All metadata lies outside of them. Blocks are laid out in the order of
-// their creation where nothing was freed; they are aligned to 16 bytes at least, never move, never
-// span two subsegments, and have a byte of distance, so that one past the end is no other block.
+// Memory comes in subsegments: one track::Area each, grown on demand, at addresses derived from the
+// URL if these are free. All metadata lies outside of them. Where nothing was freed, blocks lie in
+// the order of their creation. They are aligned to at least 16 bytes, never move and never span two
+// subsegments. There is at least one byte between blocks, so one past the end is never in another
+// block.
 //
 // Invariants:
-//   - memory that belongs to no block is zero in the view and in the pristine copy, so that a new
-//     block is all zeros [DIFF-3] and what changed in it is what is not zero;
-//   - in a writer section (begin_write to commit_write or rollback_write) everything is journalled:
-//     a block freed keeps its space and bytes until the commit, one created vanishes at the
-//     rollback [COPY-3]; a serial once given out is never given again [LOCK-6].
+//   - Memory that belongs to no block is zero in the view and in the pristine copy. A new block is
+//     therefore all zeros [DIFF-3], and its changes are its bytes that are not zero.
+//   - A writer section (begin_write to commit_write or rollback_write) journals everything. A freed
+//     block keeps its space and bytes until the commit; a created block vanishes at the rollback
+//     [COPY-3]. A serial that was given out is never given out again [LOCK-6].
 //
-// Threads: lookups, iteration and reserve() may be called by any thread at any time; everything
-// else by one thread at a time, that which holds the segment's mutex. The heap must not end while
-// another thread is in a call. Functions that return a Result may throw std::bad_alloc, unless they
-// take no memory. In a forked child only lookups may be called, and they find nothing;
-// everything else answers FORKED.
+// Threads: any thread may call lookups, iteration and reserve() at any time. Only the thread that
+// holds the segment's mutex may call the other functions. REQUIRES: no thread is in a call when the
+// heap is destroyed. Functions that return a Result may throw std::bad_alloc, unless they take no
+// memory. In a forked child only lookups may be called, and they find nothing; all other functions
+// return FORKED.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,7 @@ class Subsegment;  // memory/subsegment.h
 struct HeapState;  // memory/heap_state.h
 
 inline constexpr std::uint64_t kMaxSerial = (std::uint64_t{1} << 48) - 1;
-// Of address space, per segment, at most (address_space.h): 64 GiB where addresses have 64 bits.
+// The most address space a segment reserves (address_space.h): 64 GiB on 64-bit machines.
 inline constexpr std::size_t kReservationBytes =
     static_cast<std::size_t>(sizeof(void*) == 8 ? std::uint64_t{64} << 30 : 0);
 
@@ -120,43 +121,45 @@ class Heap {
   bool next_by_serial(std::uint64_t after, Block& out) const;
   bool next_by_address(const void* after, Block& out) const;
 
-  // Keeps the memory that the address lies in readable until unpin(), also when its block is freed
-  // meanwhile; what it shows then means nothing. Null: the address is in none. Any thread.
+  // Keeps the memory that the address lies in readable until unpin(), even if its block is freed;
+  // the bytes then mean nothing. Returns null if the address is not in this heap. Any thread may
+  // call this.
   Subsegment* pin(const void* address);
   void unpin(Subsegment* pinned);
 
-  // Space without data, to be filled by a later insert() of the same serial without moving. The
-  // block is there already, reserved or not: the same address, if type and count agree.
+  // Reserves space without data. A later insert() of the same serial fills it without moving it. If
+  // the block exists already, reserved or not, returns its address, provided type and count agree.
   Result reserve(std::uint64_t serial, const types::Type& type, std::uint64_t count,
                  std::string_view name, Block& out);
 
   // ---- a writer section --------------------------------------------------------------------
 
-  // Stores to the view are allowed from here on. `serials`: those of the grant.
+  // Begins a writer section: stores to the view are allowed. `serials`: those of the grant.
   Result begin_write(std::span<const SerialRange> serials);
   [[nodiscard]] bool is_writing() const;
-  // A further range for this section, of serials above all it has; and whether any is left.
+  // Adds a range to this section; its serials are above all that the section has.
   Result add_serials(const SerialRange& range);
   [[nodiscard]] bool has_serials() const;
   Result allocate(const types::Type& type, std::uint64_t count, std::string_view name,
                   bool is_owned, Block& out);
   Result free(std::uint64_t serial);
 
-  // What the section did so far: created in order of allocation, without those freed again; freed
-  // blocks that existed before, in order of freeing, still readable.
+  // The section's blocks so far. Created: in order of allocation, without those that were freed
+  // again. Freed: blocks that existed before, in order of freeing, still readable.
   [[nodiscard]] std::vector<Block> created() const;
   [[nodiscard]] std::vector<Block> freed() const;
 
-  // Pages stored to in this section; outside of one (at an acquire) since the last call, without a
-  // lock. `out` is replaced, and holds until a block is freed. Stores are no longer allowed. What a
-  // call that fails had listed is listed again, in a section; outside of one undo_all() is due.
+  // Lists the pages stored to. In a section: those since its beginning; stores are then no longer
+  // allowed. Outside of a section (at an acquire): those stored to without a lock since the last
+  // call. `out` is replaced, and is valid until a block is freed. After a failure in a section, the
+  // next call lists the same pages again; after a failure outside of one, call undo_all().
   Result collect(std::vector<SubsegmentPages>& out);
 
-  // After a collect() that led to no commit: stores are allowed again.
+  // Allows stores again, after a collect() that did not lead to a commit.
   Result resume_write();
 
-  // What of these pages differs from the pristine copy, by words, small gaps filled. `out` is
-  // replaced, its memory used again; subsegments without changes are left out.
+  // The words of these pages that differ from the pristine copy, small gaps filled. `out` is
+  // replaced and its memory used again. Subsegments without changes are left out.
   Result changed_runs(std::span<const SubsegmentPages> pages, std::vector<SubsegmentRuns>& out,
                       runs::Splicing splicing = runs::Splicing::on) const;
 
@@ -170,8 +173,8 @@ class Heap {
       return std::size_t{0};
     });
   }
-  // Calls f(const BlockPart&, const RunsBehind&), for a caller that has a faster way for many runs
-  // in one block: f returns how many of the runs behind it has taken; they lie whole in the part's
+  // As above, for a caller that has a faster way for many runs in one block. f(part, behind)
+  // returns how many of the runs behind the part it has taken; those runs lie whole in the part's
   // block.
   template <typename F>
   void for_each_part(std::span<const SubsegmentRuns> changed, Trail& trail, F&& f) const {
@@ -191,16 +194,16 @@ class Heap {
     }
   }
 
-  // Both end the section whatever they return, and take no memory. Unless OK the bytes are of no
-  // version.
+  // commit_write and rollback_write end the section whatever they return, and take no memory.
+  // Unless the result is OK, the copy's bytes are not those of any version.
   //
-  // After the acknowledgement: the pristine copy takes these runs, created blocks stay, freed ones
-  // give their space back. Words stored to between blocks are undone.
+  // Commits after the acknowledgement: the pristine copy takes these runs, created blocks stay, and
+  // freed blocks give their space back. Words stored to between blocks are undone.
   Result commit_write(std::span<const SubsegmentRuns> sent);
-  // The heap and its bytes are again as at begin_write.
+  // Undoes the section: the heap and its bytes are as at begin_write.
   Result rollback_write();
 
-  // Undoes stores made outside a lock, as collect() listed them; or all, in no list. Neither takes
+  // Undo stores made outside a lock: those that collect() listed, or all of them. Neither takes
   // memory.
   Result undo(std::span<const SubsegmentPages> pages);
   Result undo_all();
@@ -215,10 +218,10 @@ class Heap {
   std::byte* begin_apply(const Block& block, std::size_t offset_bytes, std::size_t size_bytes);
   Result apply_done();
 
-  // A complete copy: every block is doubtful, and not found, until it is inserted again (it then
-  // keeps its place if type and count agree, and is all zeros); end_full_copy, before any data is
-  // written, erases the rest. One that failed is begun again. keeps_place: insert() would not move
-  // it.
+  // Begins a complete copy: every block becomes doubtful, and is not found until it is inserted
+  // again. An inserted block keeps its place if type and count agree, and is all zeros.
+  // end_full_copy() erases the blocks that are still doubtful; call it before any data is written.
+  // After a failure, begin again. keeps_place(): insert() would not move the block.
   Result begin_full_copy();
   [[nodiscard]] bool keeps_place(std::uint64_t serial, const types::Type& type,
                                  std::uint64_t count) const;
@@ -231,10 +234,10 @@ class Heap {
 
  private:
   explicit Heap(std::unique_ptr<HeapState> state);
-  // The first part of [from, end) in a block; `from` moves behind it. False: there is none.
+  // Finds the first part of [from, end) in a block and moves `from` behind it. False: none is left.
   bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, Trail& trail,
                  BlockPart& out) const;
-  // The same where [from, end) begins in the block of the part before it: without a look-up.
+  // As next_part, without a look-up, if [from, end) begins in the block of the previous part.
   static bool goes_on(const Subsegment& subsegment, std::size_t& from, std::size_t end,
                       BlockPart& part);
   // The first one behind it in order of address; null: the first of all, and the end. Only the

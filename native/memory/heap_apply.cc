@@ -60,7 +60,7 @@ Result Heap::zero(const Block& block) {
   return {};
 }
 
-// For a block that goes: a subsegment of its own goes with it.
+// For a block that is erased: its own subsegment, if it has one, is dropped with it.
 Result Heap::zero_unless_alone(const Block& block) {
   return has_own_subsegment(block) ? Result{} : zero(block);
 }

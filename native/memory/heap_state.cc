@@ -27,7 +27,8 @@ std::size_t rounded_up(std::size_t size, std::size_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-// A byte more than the block has: one past its end must be nobody else's.
+// One byte more than the block's size, because the address one past the end must not be in another
+// block.
 std::size_t extent_of(std::size_t size_bytes) { return rounded_up(size_bytes + 1, kPlaceBytes); }
 
 std::uint64_t next_heap_number() {

@@ -1,5 +1,5 @@
-// What a heap is made of. Everything here is called inside the heap's gate: locked to change
-// something, entered to look (const functions).
+// The state of a heap. REQUIRES: the caller is inside the heap's gate, which is locked for changes
+// and entered for const functions.
 #pragma once
 
 #include <cstddef>
@@ -62,16 +62,16 @@ struct HeapState {
 
   [[nodiscard]] bool is_forked() const;
 
-  // The visible block at the address, one past its end included. Async-signal-safe.
+  // Finds the visible block at the address, one past its end included. Async-signal-safe.
   bool block_at(const Subsegment& subsegment, const std::byte* address, Block& out) const noexcept;
-  // The same, where the extent's beginning is known.
+  // As block_at, if the beginning of the extent is known.
   bool block_from(const std::byte* start, const std::byte* address, Trail& trail,
                   Block& out) const noexcept;
   [[nodiscard]] std::size_t used_bytes(const Subsegment& subsegment) const;
 
-  // A new block, all zeros. May throw std::bad_alloc; no block has changed then, or on failure.
+  // Creates a block of zeros. On failure, or if it throws std::bad_alloc, no block has changed.
   Result create(const NewBlock& wanted, RecordId& out);
-  // Gives the extent of a block back; its memory is zero already, or a subsegment of its own.
+  // Frees the extent of a block. REQUIRES: its memory is zero, or a subsegment of its own.
   void release(RecordId id);
   void add_flags(RecordId id, unsigned flags) { index.at(id).flags |= flags & 0xFFFF; }
   void clear_flags(RecordId id, unsigned flags) { index.at(id).flags &= ~flags & 0xFFFF; }
@@ -94,7 +94,7 @@ struct HeapState {
 Result failed(const platform::Status& status);  // NO_MEMORY, FORKED or INTERNAL
 Result forked();
 
-// `step` of an area; if memory ends in it, what the area can do without.
+// Runs `step` of an area. Without memory for it, calls show_pristine(), which needs none.
 template <typename Step>
 platform::Status without_memory(track::Area& area, Step&& step) {
   try {

@@ -161,7 +161,7 @@ Result Heap::free(std::uint64_t serial) {
   if (!find(serial, block)) {
     return {error_code::NO_BLOCK, "the segment has no block " + std::to_string(serial)};
   }
-  // Nobody else has heard of it: its space can be used again at once, all zeros as before.
+  // Nobody else knows the block, so its space can be used again at once, all zeros as before.
   if (block.is_new) {
     if (!has_own_subsegment(block)) std::memset(block.address, 0, block.size_bytes);
     release({&block, 1});
@@ -179,7 +179,7 @@ Result Heap::free(std::uint64_t serial) {
   return {};
 }
 
-// Their bytes are zero, or vanish with their subsegment.
+// REQUIRES: the bytes of these blocks are zero, or vanish with their subsegment.
 void Heap::release(std::span<const Block> blocks) {
   std::lock_guard inside(state_->anchor->gate);
   for (const Block& block : blocks) state_->release(state_->index.by_serial(block.serial));
@@ -214,7 +214,7 @@ Result Heap::collect(std::vector<SubsegmentPages>& out) {
     std::lock_guard inside(state_->anchor->gate);
     state_->journal.is_armed = false;
   }
-  // What a section has stored is not listed by its area again: it is kept until the section ends.
+  // An area lists a section's stores only once, so they are kept until the section ends.
   if (state_->journal.is_open) return collect_into(state_->journal.collected, out);
   std::vector<SubsegmentPages> outside;
   return collect_into(outside, out);
@@ -303,7 +303,7 @@ bool Heap::next_part(Subsegment& subsegment, std::size_t& from, std::size_t end,
   return false;
 }
 
-// What lies in blocks is taken; the rest is given its old bytes by the apply_done to come.
+// Takes the bytes that lie in blocks. The next apply_done restores the old bytes of the rest.
 Result Heap::commit_runs(const SubsegmentRuns& sent) {
   Subsegment& subsegment = *sent.subsegment;
   Taken taken(subsegment.area());

@@ -1,6 +1,7 @@
-// Where extents begin in one subsegment: a bit for each 16 bytes, and above it one bit for each 64
-// of the level below, so that the nearest beginning before or after a place is found in a few
-// steps, however far it is. Takes 1/128 of the memory it describes.
+// The beginnings of extents in one subsegment. One bit stands for each 16 bytes, and one bit of
+// each higher level for 64 bits of the level below. The nearest beginning before or after a place
+// is therefore found in a few steps, however far it is. Takes 1/128 of the memory that it
+// describes.
 #pragma once
 
 #include <array>

@@ -1,6 +1,5 @@
-// One stretch of a heap's memory: a track::Area at a granule boundary, tiled by extents (blocks and
-// free space), and the map of where they begin. A large block has a subsegment of its own, whose
-// one extent it is.
+// One stretch of a heap's memory: a track::Area at a granule boundary, and the map of the extents
+// (blocks and free space) that fill it. A large block has a subsegment of its own, with one extent.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +48,7 @@ class Subsegment {
 
   MapEntry* map_entry = nullptr;  // of the process-wide map
   bool is_touched = false;        // written to since the last apply_done
-  std::uint32_t pins = 0;         // whoever wants it to stay when its last block is gone
+  std::uint32_t pins = 0;         // it stays without blocks while there are any
 
  private:
   Subsegment(std::size_t size_bytes, bool single)

@@ -1,7 +1,7 @@
-// Block prediction (ICDCS'03 3.3): what a row of look-ups remembers. Blocks are mostly used in the
-// order in which they were made, and then the next block's record follows the last one's: it is
-// tried before any index is searched, and costs one comparison. A prediction is never trusted, so a
-// trail may be used for several heaps, and outlive what it remembers.
+// Block prediction (ICDCS'03 3.3): the memory of a row of look-ups. Blocks are mostly used in the
+// order of their creation, and then the next block's record follows the last one's. That record is
+// tried before any index is searched, which costs one comparison. A prediction is always checked,
+// so a trail may serve several heaps, and may outlive what it remembers.
 #pragma once
 
 #include <cstdint>
