@@ -1,5 +1,6 @@
-// Polling or notification? A copy that is asked about often and changes seldom is cheaper to watch
-// at the server; one that changes more often than it is read is cheaper to ask about [POLL-1].
+// Chooses between polling and notification [POLL-1]. A copy that is read often and changes seldom
+// is cheaper to watch at the server. A copy that changes more often than it is read is cheaper to
+// ask about.
 #pragma once
 
 namespace iw::coherence {

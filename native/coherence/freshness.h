@@ -1,5 +1,5 @@
-// Is a cached copy recent enough? The coherence models as one pure function of what is known about
-// the copy and of the local clock (spec/coherence.md: COH-1..7, FRESH-1..5).
+// Decides whether a cached copy is recent enough. Each coherence model is a pure function of what
+// is known about the copy and of the local clock (spec/coherence.md: COH-1..7, FRESH-1..5).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Bound {
 
 inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::min();
 
-// What is known about a copy. All moments are of the local clock.
+// The facts known about a copy. All moments are of the local clock.
 struct Knowledge {
   bool has_copy = false;
   protocol::version_stamp copy;
@@ -41,8 +41,8 @@ bool is_recent(const Bound& bound, const Knowledge& copy, std::int64_t began_ns,
 // The latest moment at which the copy is known to have been the newest version [FRESH-2, FRESH-3].
 std::int64_t confirmed_ns(const Knowledge& copy);
 
-// What to ask the server to watch for a reader with this bound. Temporal is decided on the local
-// clock, so its reader wants to hear of every first newer version.
+// The bound that the server should watch for a reader with this bound. Temporal is decided on the
+// local clock, so its reader wants to hear of every first newer version.
 Bound promise_for(const Bound& bound);
 
 // Whether a server can watch for this model.

@@ -1,7 +1,7 @@
-// Finding what changed: word-by-word comparison of a view with its pristine copy.
+// Finds changes: compares a view with its pristine copy word by word.
 //
-// A word is 4 bytes, counted from the start of the memory, which is aligned to 4 bytes; a last
-// partial word counts as one. The caller holds the writer lock: nobody stores meanwhile.
+// A word is 4 bytes, counted from the start of the memory, which is aligned to 4 bytes. A partial
+// last word counts as one. REQUIRES: the caller holds the writer lock, so nobody stores meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct Run {
   friend bool operator==(const Run&, const Run&) = default;
 };
 
-// Splicing joins two runs that are one or two unchanged words apart: a run header costs more than
-// the words it would save. A pointer costs more where it travels than in memory: who knows where
-// pointers are looks into the runs that have gaps.
+// Splicing joins two runs that are one or two unchanged words apart, because a run header costs
+// more than those words. A pointer is larger in a diff than in memory, so a caller that knows the
+// types examines the runs that have gaps.
 enum class Splicing { off, on };
 
 // Appends the changed runs of the first size_bytes, in order, maximal.

@@ -1,6 +1,6 @@
-// The steps by which a type comes to be, shared by what is read from a program's tables and what is
-// received. In order, for each type after those embedded in it: structure, then hash (hash.h), then
-// layout, then plan.
+// The steps that construct a type, whether it was read from a program's tables or received. Each
+// type comes after the types embedded in it. The order for each is: structure, hash (hash.h),
+// layout, plan.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Descriptors (spec/protocol/descriptor.x) from and to types.
+// Converts descriptors (spec/protocol/descriptor.x) to types and back.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace iw::types {
 
-// What a list of descriptors means: one type each, some of them the program's own.
+// The types of a list of descriptors: one for each; some are the program's own.
 struct DescriptorGroup {
   std::vector<const Type*> types;
   std::vector<std::shared_ptr<const Type>> owned;
 };
 
 // Checks and builds descriptors with the serials first, first + 1, ... `known` gives the types of
-// lower serials, primitives included. Nothing has happened if this fails.
+// lower serials, primitives included. After a failure nothing has changed.
 Result read_descriptors(std::span<const protocol::type_descriptor> descriptors, std::uint32_t first,
                         const std::function<const Type*(std::uint32_t)>& known, Registry& registry,
                         DescriptorGroup& out);

@@ -26,9 +26,10 @@ class Fnv1a {
 // The hash of a type's structure, whose parts and unnamed targets have theirs.
 std::uint64_t structure_hash(const Type& type);
 
-// Fills in `hash` of types whose parts and targets are known; parts come before what embeds them,
-// targets outside the group have theirs. False if a chain of unnamed targets leads back to itself
-// or is longer than twice kMaxDepth: such a type has no hash.
+// Fills in `hash` of a group of types. REQUIRES: parts and targets are known, parts come before the
+// types that embed them, and targets outside the group have their hashes. Returns false if a chain
+// of unnamed targets leads back to itself or is longer than twice kMaxDepth: such a type has no
+// hash.
 bool hash_group(std::span<Type* const> group);
 
 }  // namespace iw::types

@@ -1,5 +1,5 @@
-// URLs and MIPs as text (spec/format/mip.md): parsing and the canonical form. Pure text; whether
-// the segment or the block exists is not asked here.
+// URLs and MIPs as text (spec/format/mip.md): parsing and the canonical form. Nothing here asks
+// whether the segment or the block exists.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// From bytes of a block in memory to its primitive units, and back; and which types begin at a
-// unit. A block is `count` values of one type.
+// Converts bytes of a block in memory to primitive units and back, and finds the types that begin
+// at a unit. A block is `count` values of one type.
 #pragma once
 
 #include <cstddef>

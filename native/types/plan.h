@@ -1,7 +1,7 @@
-// Translation plans: where each primitive unit of a type lies in memory and how it is translated,
-// compiled once per type (the isomorphic descriptors of ICDCS'03 3.3): neighbouring units of one
-// kind and size become one step, so that a record of ten ints is ten units in one step, and an
-// array of such records is one step too.
+// Translation plans: where each primitive unit of a type lies in memory and how it is translated. A
+// plan is compiled once per type (the isomorphic descriptors of ICDCS'03 3.3). Neighbouring units
+// of one kind and size become one step. A record of ten ints is ten units in one step, and an array
+// of such records is also one step.
 //
 // Steps ascend in units and in bytes. A repeat step stands for `count` values of another type, with
 // that type's plan; small plans are written out in place, so that most types need no repeats.
@@ -55,16 +55,15 @@ struct Plan {
   [[nodiscard]] const Step* step_before_byte(std::size_t offset_bytes) const;
 };
 
-// Whether units that are alike and lie side by side become one step (the isomorphic descriptors of
-// ICDCS'03 3.3), as they do unless this is called before the first type is compiled: for
-// measurements.
+// Chooses whether equal neighbouring units become one step (the isomorphic descriptors of ICDCS'03
+// 3.3); they do by default. For measurements. REQUIRES: no type has been compiled yet.
 void set_merging_of_plans(bool is_on);
 
 // The step that stands for an array of `count` values of `type`, as a block is.
 Step array_step(const Type& type, std::uint64_t count);
 
-// A row of equal units at equal distances in memory: what translation works on. Or, for a visitor
-// that takes them, a row of whole values (kind repeat).
+// A row of equal units at equal distances in memory, for translation. For a visitor that takes
+// whole values, a row of values (kind repeat).
 struct UnitRow {
   UnitKind kind;
   std::uint8_t number_bytes;
@@ -133,9 +132,10 @@ bool walk_step(const Step& step, std::uint64_t first, std::uint64_t end, std::ui
 }
 }  // namespace plan_detail
 
-// Calls visit(UnitRow) for the units [first, end) of an array step, in order, until it returns
-// false; returns whether it never did. The caller has checked the bounds. A visitor may have a
-// function takes_values_of(type): if that says so, it is given rows of such values as they are.
+// Calls visit(UnitRow) for the units [first, end) of an array step, in order, until visit returns
+// false. Returns whether all calls returned true. REQUIRES: the caller has checked the bounds. If
+// the visitor has a function takes_values_of(type) and it returns true, the visitor gets rows of
+// whole values of that type.
 template <typename Visit>
 bool for_each_row(const Step& array, std::uint64_t first, std::uint64_t end, Visit&& visit) {
   return first >= end || plan_detail::walk_step(array, first, end, 0, 0, visit);

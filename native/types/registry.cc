@@ -38,8 +38,8 @@ Result conflict(const Type& known, const Type& other) {
 
 }  // namespace
 
-// A name that is known keeps its first type: the same type again leads to it, another is refused,
-// and with it the whole group, since something in the group refers to it.
+// Takes in a group of types. A name keeps its first type: the same type again leads to the first
+// one. A different type is refused with its whole group, because the group refers to it.
 Result Registry::State::admit(TableGroup& group) {
   std::map<std::string_view, const Type*> fresh;
   for (const auto& type : group.types) {

@@ -1,7 +1,7 @@
-// What an operation of the engine says when bytes, a program's tables or an argument are not
-// acceptable: a code of spec/protocol/error.x and a text that says what was asked, what was found
-// and what to do. Nothing in the engine throws, save std::bad_alloc, which is caught at the joints
-// that docs/decisions/2026-11-22-scarce-memory.md names.
+// The result of an engine operation that may refuse bytes, a program's tables or an argument. It
+// has a code of spec/protocol/error.x and a text: what was asked, what was found and what to do.
+// The engine throws only std::bad_alloc, which is caught at the joints that
+// docs/decisions/2026-11-22-scarce-memory.md names.
 #pragma once
 
 #include <new>
@@ -17,16 +17,16 @@ using protocol::error_code;
 struct [[nodiscard]] Result {
   error_code code = error_code::OK;
   std::string text;
-  // What has become of the work that failed; a literal, said behind the text, which may be empty.
+  // The state of the failed work, appended to the text: a literal, perhaps empty.
   const char* outcome = "";
 
   [[nodiscard]] bool ok() const { return code == error_code::OK; }
   explicit operator bool() const { return ok(); }
 
   static Result malformed(std::string why) { return {error_code::MALFORMED, std::move(why)}; }
-  // Made without memory: the text is short enough for every library's string.
+  // Needs no memory, because the text fits into every library's short string.
   static Result no_memory() { return {error_code::NO_MEMORY, "no memory left"}; }
-  // The text is lost if there is no memory for it, the code never is.
+  // Without memory for the text, only the text is lost; the code is kept.
   template <typename MakeText>
   static Result of(error_code code, MakeText&& make_text) {
     try {
@@ -37,7 +37,7 @@ struct [[nodiscard]] Result {
   }
 };
 
-// A joint: what `step` says, or NO_MEMORY if memory ended in it.
+// A joint: the result of `step`, or NO_MEMORY if it threw std::bad_alloc.
 template <typename Step>
 Result or_no_memory(Step&& step) {
   try {

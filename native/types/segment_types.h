@@ -1,10 +1,11 @@
-// The types of one segment: type serial <-> Type, as its TYPES sections tell them or its writers
-// add them. Belongs to the segment and is guarded by its mutex. A copy shares the Type objects, so
-// that an incoming diff is checked against a copy, which then takes the place of the original.
+// The types of one segment, by serial and back: those that its TYPES sections give or its writers
+// add. The object belongs to the segment and is guarded by its mutex. Copies share the Type
+// objects. An incoming diff can therefore be checked against a copy, which then replaces the
+// original.
 //
-// Nothing received is trusted: a descriptor is checked against every bound of [TYPE-2] and [TYPE-3]
-// before it has any effect, and its layout here is made by the platform's C rules, unless the
-// program has registered the same type.
+// Nothing received is trusted. A descriptor is checked against every bound of [TYPE-2] and [TYPE-3]
+// before it has any effect. Its layout is made by the platform's C rules, unless the program has
+// registered the same type.
 #pragma once
 
 #include <cstddef>
@@ -36,25 +37,25 @@ class SegmentTypes {
   [[nodiscard]] std::uint32_t serial_of(const Type& type) const;
   [[nodiscard]] std::uint32_t next_serial() const;
 
-  // The descriptors of one TYPES section; those of serials that are known already must agree. All
-  // or none; what is added is committed.
+  // Adds the descriptors of one TYPES section, all or none, as committed. Descriptors of known
+  // serials must agree with the known types.
   Result add_received(std::span<const protocol::type_descriptor> descriptors);
 
   // For a complete copy (a diff from 0): these descriptors replace all types. If they continue the
-  // present ones the Type objects stay the same; if not, the old objects live on until
-  // drop_replaced(), for blocks that still use them.
+  // present types, the Type objects stay. Otherwise the old objects live until drop_replaced(), for
+  // blocks that still use them.
   Result replace(std::span<const protocol::type_descriptor> descriptors);
   void drop_replaced() { replaced_.clear(); }
 
-  // For a writer: makes sure that the segment has a registered type and everything it refers to.
-  // Gives the object that this segment uses for it; null and `why` otherwise. Additions are
-  // provisional until commit().
+  // For a writer: adds a registered type and everything it refers to, if they are missing. Returns
+  // the object that this segment uses for the type, or null and `why`. Additions are provisional
+  // until commit().
   const Type* add(const Type& type, Result& why);
 
   // What add() added since the last commit or rollback, to be sent as the TYPES section.
   [[nodiscard]] std::vector<protocol::type_descriptor> uncommitted() const;
   void commit() { committed_ = types_.size(); }
-  // Forgets what is not committed; no block may use it any more.
+  // Forgets uncommitted types. REQUIRES: no block uses them any more.
   void rollback() { truncate(committed_); }
 
  private:

@@ -310,7 +310,7 @@ TEST_F(SegmentTypesTest, DamagedDescriptorsAreNeverBelieved) {
     if (list == good) continue;
     SegmentTypes types(stranger_);
     const Result result = types.add_received(list);
-    // What is accepted is a shorter list, or differs in what no hash covers.
+    // An accepted list is a shorter one, or differs only where no hash covers it.
     EXPECT_EQ(types.next_serial(), result.ok() ? 64 + list.size() : 64U);
   }
 }

@@ -58,7 +58,7 @@ class Reader {
   std::deque<std::pair<Type*, IW_type_t>> awaiting_target_;
 };
 
-// What is complete already: of this group, of an earlier one, or a primitive.
+// The types that are complete: of this group, of an earlier one, or primitives.
 const Type* Reader::leaf(IW_type_t table) {
   if (const auto found = out_.by_table.find(table); found != out_.by_table.end()) {
     return found->second;

@@ -1,6 +1,6 @@
-// Reading the descriptor tables of generated code (interweave/type_table.h). They belong to the
-// program, so that nothing hostile is expected in them; what is checked is that they were compiled
-// for the same kind of machine and are types as [TYPE-2] has them.
+// Reads the descriptor tables of generated code (interweave/type_table.h). The tables belong to the
+// program, so they are not treated as hostile. The checks make sure that they were compiled for
+// this kind of machine and follow [TYPE-2].
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace iw::types {
 
-// A table and everything it refers to, as types. Complete, but known to nobody yet.
+// The types of a table and of everything it refers to: complete, and not published yet.
 struct TableGroup {
   std::vector<std::unique_ptr<Type>> types;  // parts before what embeds them
   std::unordered_map<IW_type_t, const Type*> by_table;

@@ -1,10 +1,10 @@
-// A type as this program runs it: structure, layout in memory here, layout in wire format, and the
-// translation plan that leads from one to the other (spec/format/type-descriptor.md).
+// A type in this program: its structure, its layout in memory here, its layout in wire format, and
+// the translation plan between the two (spec/format/type-descriptor.md).
 //
-// Immutable once it can be reached: the Registry and SegmentTypes build whole groups of types and
-// give out `const Type*`. Two types are the same type when name and hash agree (same_type); the
-// same type may be two objects, one of the program and one of a segment that was received first.
-// All sizes and unit counts fit in 2^40 and in size_t [TYPE-2].
+// A type is immutable once it is published: the Registry and SegmentTypes build whole groups of
+// types and give out `const Type*`. Two types are the same type when name and hash agree
+// (same_type). One type may be two objects: the program's, and that of a segment that was received
+// first. All sizes and unit counts fit in 2^40 and in size_t [TYPE-2].
 #pragma once
 
 #include <cstddef>
