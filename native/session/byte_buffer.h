@@ -1,5 +1,5 @@
-// Bytes that arrive piece by piece: grows by what has come, without clearing, and large ones by
-// moving pages instead of copying.
+// Bytes that arrive piece by piece. The buffer grows by the bytes that have come, without clearing
+// them. A large buffer grows by moving pages instead of copying.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class ByteBuffer {
   [[nodiscard]] std::size_t size_bytes() const { return size_bytes_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return {memory_.get(), size_bytes_}; }
 
-  // Room for `extra_bytes` more behind what is there; empty if there is no memory.
+  // Room for `extra_bytes` more behind the present bytes; empty without memory.
   std::span<std::byte> room(std::size_t extra_bytes) {
     const std::size_t needed_bytes = size_bytes_ + extra_bytes;
     if (needed_bytes > capacity_bytes_ && !grow(needed_bytes)) return {};

@@ -1,8 +1,8 @@
-// The client's side of one connection, without its socket: which requests wait for an answer, what
-// has been heard and when, what must be said to stay alive [SES-1..3, FRAME-5].
+// The client's side of one connection, without its socket. It knows which requests wait for an
+// answer, what was heard and when, and what must be sent to stay alive [SES-1..3, FRAME-5].
 //
-// Not thread safe; time is an argument. A Connection serves one connection; the session outlives it
-// through SessionIdentity.
+// Not thread safe; time is an argument. A Connection serves one connection. The session outlives
+// the connection through SessionIdentity.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace iw::session {
 using protocol::message_type;
 using types::Result;
 
-// What is kept of a session between its connections.
+// The part of a session that outlives its connections.
 struct SessionIdentity {
   protocol::session_id id{};  // all zeros: none yet
   std::string token;
   std::string client;  // for people
 };
 
-// Who waits for an answer: chosen by the caller, not 0.
+// Identifies the waiter for an answer; chosen by the caller, never 0.
 using RequestTag = std::uint64_t;
 
 struct Incoming {
@@ -56,21 +56,21 @@ class Connection {
   std::uint32_t begin_request(RequestTag tag, message_type type, std::int64_t now_ns);
   // It will not be sent.
   void forget_request(std::uint32_t stream) { requests_.erase(stream); }
-  // The stream of a request that has no answer yet; 0: there is none of that tag.
+  // The stream of an unanswered request; 0 if this tag does not have one.
   [[nodiscard]] std::uint32_t stream_of(RequestTag tag) const;
   // Something was sent.
   void said(std::int64_t now_ns) { said_ns_ = now_ns; }
 
   platform::Space space() { return frames_.space(); }
-  // `bytes` of space() were received. Appends answers and notifications in their order. MALFORMED:
-  // the connection must end.
+  // Takes in `bytes` received into space(). Appends answers and notifications in their order.
+  // MALFORMED: the connection must end.
   Result received(std::size_t bytes, std::int64_t now_ns, std::vector<Incoming>& out);
 
   [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_; }
   [[nodiscard]] std::int64_t heartbeat_ns() const;
-  // When a PING must be sent unless something else was.
+  // When a PING must be sent, if nothing else was.
   [[nodiscard]] std::int64_t ping_due_ns() const;
-  // So long silent that the connection must be taken for lost.
+  // Whether the peer was silent for so long that the connection counts as lost.
   [[nodiscard]] bool is_silent(std::int64_t now_ns) const;
 
  private:
@@ -89,8 +89,8 @@ class Connection {
   std::int64_t said_ns_;
 };
 
-// The answer's body, or what the server said instead: its ERROR, UNIMPLEMENTED, or MALFORMED for
-// another type of message.
+// The answer's body. Otherwise the server's ERROR, UNIMPLEMENTED, or MALFORMED for another type of
+// message.
 Result check_answer(const Incoming& answer, message_type wanted);
 
 template <typename Body>

@@ -1,8 +1,8 @@
-// What a client knows about its copy of one segment: its version, the newest one, since when; and
-// the diffs that have arrived and wait to be applied.
+// What a client knows about its copy of one segment: the copy's version, the newest version, the
+// times of both, and the diffs that have arrived and wait to be applied.
 //
 // Diffs come in version order (answers and pushes of one connection, FRAME-5) and wait in one
-// queue; each begins at the version at which the one before it ends, or is a complete copy. Guarded
+// queue. Each begins at the version at which the previous one ends, or is a complete copy. Guarded
 // by the segment's mutex; time is an argument.
 #pragma once
 
@@ -35,57 +35,58 @@ class CopyState {
   [[nodiscard]] bool has_copy() const { return known_.has_copy; }
   [[nodiscard]] const version_stamp& have() const { return known_.copy; }
   [[nodiscard]] const version_stamp& newest() const { return known_.newest; }
-  // The version that the copy and its waiting diffs lead to: what requests say they have.
+  // The version of the copy after its waiting diffs. Requests give this version as theirs.
   [[nodiscard]] version_stamp reach() const;
-  // The version that an answer's diff begins at, of which the diff says the number: the server made
-  // it from the version that we named, chain and all.
+  // The version at which an answer's diff begins. The diff gives only the number; the server made
+  // it from the version that the request named, with its chain.
   [[nodiscard]] version_stamp base_of_update(std::uint64_t number, std::uint64_t incarnation) const;
-  // What would be known once the waiting diffs were applied.
+  // The knowledge as it will be once the waiting diffs are applied.
   [[nodiscard]] coherence::Knowledge with_staged(coherence::Knowledge known) const;
-  // The server watches this bound; empty: it does not watch.
+  // The bound that the server watches; empty if it watches none.
   [[nodiscard]] const std::optional<coherence::Bound>& subscription() const {
     return subscription_;
   }
 
   // ---- what the server says ----
   void newest_is(const version_stamp& newest, std::int64_t as_of_ns);
-  // An answer without a diff: what the client can reach is recent enough.
+  // An answer without a diff: the version that the client can reach is recent enough.
   void up_to_date(const version_stamp& newest, std::int64_t as_of_ns);
-  // An answer or a push with a diff. False: it continues nothing that is here and was dropped. If
-  // it throws std::bad_alloc, it is as if the diff had not come, but for the newest version.
+  // An answer or a push with a diff. False: the diff continues no version that is here, and was
+  // dropped. If the call throws std::bad_alloc, the diff counts as not arrived, but the newest
+  // version is noted.
   bool stage(StagedDiff diff);
   void subscribed(const coherence::Bound& promise) {
     subscription_ = promise;
     is_told_ = false;
   }
   void unsubscribed() { subscription_.reset(); }
-  // NOT_RECENT: nothing more is promised until the client has the newest version [NOT-1].
+  // NOT_RECENT: the server promises nothing more until the client has the newest version [NOT-1].
   void not_recent(const version_stamp& newest, std::int64_t heard_ns) {
     is_told_ = true;
     newest_is(newest, heard_ns);
   }
-  // The connection is gone; so is the server's promise. Pushed bytes need no credit any more.
+  // The connection is lost, and with it the server's promise. Pushed bytes need no credit any more.
   void connection_lost();
 
   // ---- what the client does ----
-  // The next diff to apply; those that lead nowhere are dropped. Empty: none waits.
+  // Takes the next diff to apply, and drops diffs that lead nowhere. Empty: none waits.
   std::optional<StagedDiff> take_staged();
   [[nodiscard]] bool has_staged() const { return !staged_.empty(); }
   void applied(const StagedDiff& diff);
-  // It was taken and could not be applied.
+  // A diff that was taken could not be applied.
   void dropped(const StagedDiff& diff) { give_credit(diff); }
-  // A diff could not be applied: the rest cannot be either. The next request asks anew.
+  // Drops all waiting diffs, because one could not be applied. The next request asks anew.
   void drop_staged();
-  // The copy is of no version any more: the next diff must be a complete one.
+  // The copy is not of any version any more: the next diff must be a complete one.
   void forget();
-  // As it was made; without memory.
+  // Returns to the initial state. Needs no memory.
   void clear();
   // A release of our own was committed.
   void released(const version_stamp& version, std::int64_t as_of_ns);
-  // Bytes of pushed diffs no longer held, since the last call [NOT-4]; 0 while there are fewer than
-  // `least_bytes`.
+  // Takes the number of bytes of pushed diffs that were given up since the last call [NOT-4].
+  // Returns 0 while there are fewer than `least_bytes`.
   std::uint64_t take_credit(std::uint64_t least_bytes);
-  // What was taken was not told to the server.
+  // Gives back a credit that could not be sent to the server.
   void keep_credit(std::uint64_t bytes);
 
   coherence::Adaptation adaptation;

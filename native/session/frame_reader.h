@@ -1,8 +1,8 @@
-// Bytes of a connection into messages [FRAME-1..4]. Large bulk is received in place: space() then
-// points into the message itself.
+// Turns the bytes of a connection into messages [FRAME-1..4]. Large bulk is received in place:
+// space() then points into the message itself.
 //
-// Nothing is believed: lengths are checked against the protocol's bounds before anything is kept,
-// and memory grows with the bytes that have come, by one chunk ahead at most [FRAME-2].
+// Lengths are checked against the protocol's bounds before anything is kept. Memory grows with the
+// received bytes, by at most one chunk ahead [FRAME-2].
 #pragma once
 
 #include <cstddef>
@@ -29,13 +29,14 @@ class FrameReader {
  public:
   FrameReader();
 
-  // Where the next bytes from the socket go. Empty: there is no memory. While a large bulk comes,
-  // first its own place, then a little for the next frame's head, so that one call gets both.
+  // The place for the next bytes from the socket; empty without memory. While a large bulk arrives,
+  // `first` is the bulk's own place and `rest` is room for the next frame's head, so one call gets
+  // both.
   platform::Space space();
 
-  // `bytes` of space() were filled. Appends the messages that are now complete. False: the peer
-  // does not speak the protocol (why() says how), and the connection must end; so it must if it
-  // throws std::bad_alloc.
+  // Takes in `bytes` of space() and appends the messages that are now complete. False: the peer
+  // does not speak the protocol; why() says how. After false or std::bad_alloc the connection must
+  // end.
   [[nodiscard]] bool received(std::size_t bytes, std::vector<Message>& complete);
   [[nodiscard]] const std::string& why() const { return why_; }
 

@@ -1,6 +1,6 @@
-// A message as the frames that carry it [FRAME-1, FRAME-3]: heads of its own and slices of the
-// bulk, which stays where it is and must live until everything is sent. Frames of several messages
-// may be interleaved on a connection.
+// Splits a message into frames [FRAME-1, FRAME-3]: heads of its own and slices of the bulk. The
+// bulk is not copied and must live until everything is sent. Frames of several messages may be
+// interleaved on a connection.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // Whether a segment is open: in this process, which counts its openings, and at the server, which
-// knows of a connection at a time [OPEN-1, OPEN-2]. One table of states for opening, closing,
-// reopening after a lost connection, and the loss of the segment.
+// knows it by connection [OPEN-1, OPEN-2]. One table of states serves opening, closing, reopening
+// after a lost connection, and the loss of the segment.
 //
-// Pure: events in, what to do next out; no mutex, no clock, no socket. Whoever owns it guards it by
-// a mutex, does what a Step says without that mutex, and reports what came of it. One thread at a
-// time opens or closes; the others wait for the next change.
+// Pure: events go in and the next step comes out; there is no mutex, clock or socket. The owner
+// guards the object by a mutex, takes each Step without the mutex, and reports the result. One
+// thread at a time opens or closes; the others wait for the next change.
 #pragma once
 
 #include <compare>
@@ -55,8 +55,8 @@ class Opening {
   // ---- what came of OPEN_SEGMENT, by the thread that sent it ----
   void opened(ConnectionNumber live);
   void refused();
-  // The server has not what the copy has [LOST-1]. Also by a thread that applies an update
-  // [LOST-2].
+  // The server does not have what the copy has [LOST-1]. Also called by a thread that applies an
+  // update [LOST-2].
   void vanished();
 
   // ---- closing ----
@@ -65,8 +65,8 @@ class Opening {
   [[nodiscard]] Close end();
   // True: it is open on a connection for nobody. As after end(), without a copy.
   [[nodiscard]] bool end_unwanted();
-  // CLOSE_SEGMENT is to be sent on connection(), then told() to be said; else the server does not
-  // have it open.
+  // Whether CLOSE_SEGMENT must be sent on connection(), followed by told(). Otherwise the server
+  // does not have the segment open.
   [[nodiscard]] bool must_tell() const { return connection_ != 0; }
   // CLOSE_SEGMENT is on its way there, or the connection is gone.
   void told(ConnectionNumber on);
@@ -82,7 +82,7 @@ class Opening {
   [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] bool is_lost() const { return stage_ == Stage::lost; }
   [[nodiscard]] bool is_open() const { return stage_ == Stage::open; }
-  // Where the server has it open; 0: nowhere.
+  // The connection on which the server has the segment open; 0: none.
   [[nodiscard]] ConnectionNumber connection() const { return connection_; }
   [[nodiscard]] std::uint32_t users() const { return users_; }
   [[nodiscard]] bool is_wanted() const { return users_ > 0 || is_pointed_at_; }

@@ -1,5 +1,5 @@
-// When to try again to reach a server that somebody waits for: at once, then after pauses that grow
-// from one failure to the next [CONN-1]. Time is an argument.
+// When to try again to reach a server that somebody waits for: first at once, then after pauses
+// that grow with each failure [CONN-1]. Time is an argument.
 #pragma once
 
 #include <algorithm>

@@ -202,8 +202,8 @@ TEST_F(Connected, TheSessionIsKeptForTheNextHello) {
   EXPECT_EQ(connection_.hello(identity_).session, identity_.id);
 }
 
-// As soon as a server that stops is connected to. It is no answer to HELLO, and no broken one: the
-// next server may answer.
+// A server that stops sends GOODBYE on a new connection. GOODBYE neither answers HELLO nor breaks
+// the protocol: the next server may answer.
 TEST_F(Connected, AGoodbyeInsteadOfAWelcomeIsAServerThatStops) {
   Connection fresh(0);
   (void)fresh.begin_request(1, message_type::HELLO, 0);

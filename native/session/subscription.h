@@ -1,8 +1,8 @@
-// What the server is asked to watch for a copy, one change at a time: while a SUBSCRIBE has no
-// answer, or an UNSUBSCRIBE is not yet on the wire, no other is sent. It could overtake, and the
-// copy would count as watched while the server watches nothing [NOT-5].
+// The client's requests to watch a copy, one at a time. While a SUBSCRIBE is unanswered, or an
+// UNSUBSCRIBE is not yet on the wire, no other request is sent. A second request could overtake the
+// first, and the copy would count as watched while the server watches nothing [NOT-5].
 //
-// What the server has promised is CopyState's to know. Guarded by the segment's mutex.
+// CopyState keeps what the server has promised. Guarded by the segment's mutex.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace iw::session {
 
-// What a SUBSCRIBE asks for.
+// The content of a SUBSCRIBE.
 struct Watch {
   coherence::Bound promise;
   bool push = false;  // the diffs, too
@@ -32,8 +32,8 @@ class Subscription {
   }
   // UNSUBSCRIBE is about to be sent.
   void unsubscribing() { is_changing_ = true; }
-  // SUBSCRIBE has been answered, UNSUBSCRIBE is on the wire, or neither will be: the connection is
-  // another.
+  // The request is settled: SUBSCRIBE was answered, UNSUBSCRIBE is on the wire, or neither can
+  // happen because the connection is another.
   void settled() { is_changing_ = false; }
 
   [[nodiscard]] const Watch& asked() const { return asked_; }

@@ -1,6 +1,6 @@
-// The writer lock as this process holds it: fence, lease and its renewals [LOCK-2..5]. Only the
-// server decides whether it is still held; what is here says when to renew and what is known to be
-// lost. Guarded by the segment's mutex; time is an argument.
+// The writer lock as this process holds it: fence, lease and renewals [LOCK-2..5]. Only the server
+// decides whether the lock is still held. This object says when to renew, and knows what was lost.
+// Guarded by the segment's mutex; time is an argument.
 #pragma once
 
 #include <cstdint>
