@@ -39,9 +39,9 @@ std::size_t bytes_of(std::span<const runs::Run> runs) {
   return bytes;
 }
 
-// The blocks of a subsegment, each as a run. False: they are too small, there are more bytes of
-// them than `most_bytes` would be nearly all of, or they hold pointers: one that nobody stored to
-// may lead to a block that is freed, whose place another has by now [DIFF-9].
+// Lists the blocks of a subsegment, each as a run. Returns false if the blocks are too small, if
+// `most_bytes` would not be nearly all of their bytes, or if they hold pointers. A pointer that
+// nobody stored to may lead to a freed block whose place another block has taken [DIFF-9].
 bool list_blocks(const memory::Heap& heap, const Subsegment& subsegment, std::size_t most_bytes,
                  std::vector<runs::Run>& out) {
   out.clear();

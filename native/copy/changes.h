@@ -1,9 +1,11 @@
-// What a release takes for changed: the runs that differ from the pristine copy or, where an area
-// (a large block, or all that share a subsegment) was rewritten whole in the last releases, its
-// blocks from end to end without comparing: the no-diff mode of ICDCS'03 3.3, by block and, when
-// all areas are in it, by segment. From time to time such an area is compared again; and each time
-// a sample of its words is, so that an application that changes its ways pays at most once, and
-// little, in bytes that did not change.
+// Finds the changes that a release sends. Normally they are the runs that differ from the pristine
+// copy.
+//
+// An area is a large block, or all blocks that share a subsegment. If the last releases rewrote an
+// area whole, its blocks are sent from end to end without comparing. This is the no-diff mode of
+// ICDCS'03 3.3: by block and, when all areas are in it, by segment. From time to time such an area
+// is compared again. Each release also compares a sample of its words. An application that changes
+// its habits therefore sends unchanged bytes at most once, and few.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ constexpr const char* came_back_other = "the server came back with another segme
 
 diff::Options diff_options() { return {.predicts_blocks = optimisations().prediction}; }
 
-// Of areas that were watched: elsewhere nobody was told of a page.
+// The pages in watched areas. In other areas the system did not report any page.
 std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
   std::uint64_t bytes = 0;
   for (const memory::SubsegmentPages& one : pages) {
@@ -32,7 +32,7 @@ std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
   return bytes / platform::page_size();
 }
 
-// A server that could not be asked, and memory that there was none of, may be there later.
+// Whether the reason may pass: the server may answer later, or there may be memory again.
 bool may_pass(swizzle::StubReason why) {
   return why == swizzle::StubReason::unreachable || why == swizzle::StubReason::no_address_space;
 }
@@ -138,7 +138,7 @@ void Copy::ask_for_foreign(const diff::Update& update, const Describe& describe,
 
 Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resolver) {
   const platform::MutexLock lock(mutex_);
-  // A writer works on the newest version: there is nothing to be told.
+  // A writer works on the newest version, so a description has nothing new.
   if (heap_->is_writing()) return {};
   diff::Update update;
   if (Result read = diff::Update::read(bytes, parts(), {}, update); !read) return read;
@@ -148,7 +148,7 @@ Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resol
   return update.apply(copy, resolver);
 }
 
-// What there is no memory to list is undone all the same.
+// Stores for which there is no memory to list them are undone all the same.
 Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
   std::vector<memory::SubsegmentPages> written;
   bool is_any = false;

@@ -31,14 +31,14 @@ namespace iw::copy {
 
 using types::Result;
 
-// A writer's changes: what is sent, and what is committed once it is acknowledged.
+// A writer's changes: the diff to send, and the runs to commit once it is acknowledged.
 struct CollectedDiff {
   diff::Outgoing outgoing;
   std::vector<memory::SubsegmentRuns> runs;
   [[nodiscard]] bool is_empty() const { return outgoing.is_empty(); }
 };
 
-// What finding the changes took.
+// The cost of finding the changes.
 struct CollectCosts {
   std::uint64_t pages = 0;  // found written, in areas that were watched
   LookedAt looked_at;
@@ -51,8 +51,8 @@ struct Stray {
   const void* address = nullptr;  // of the first word that differed
 };
 
-// Makes the blocks of another segment known, if need be by asking its server. Failures become
-// stubs.
+// Makes the blocks of another segment known, by asking its server if necessary. After a failure the
+// pointers become stubs.
 using Describe = std::function<void(const types::Url&, std::vector<std::uint64_t> serials)>;
 
 // Asks the server for more block serials and gives them to add_serials().
@@ -77,10 +77,10 @@ class Copy {
   // Whether pointers are stubs because a server could not be asked. Takes no mutex: a segment asks
   // under its own, and whoever translates pointers takes segments' mutexes under a copy's.
   [[nodiscard]] bool has_unreachable() const { return has_unreachable_; }
-  // Asks again [STUB-1].
+  // Asks those servers again [STUB-1].
   Result heal(const Describe& describe, swizzle::Resolver& resolver);
-  // Finds stores made outside a lock and undoes them. Throws nothing; without memory nothing is
-  // said of them.
+  // Finds stores made outside a lock and undoes them. Throws nothing; without memory they are
+  // undone but not reported.
   Result undo_strays(std::vector<Stray>& strays, std::uint64_t& pages);
 
   // ---- a writer section ----
@@ -91,7 +91,7 @@ class Copy {
   // quota.
   Result allocate(IW_type_t type, std::uint64_t count, std::string_view name,
                   std::uint64_t quota_bytes, void*& out);
-  // What its fields own goes at the release.
+  // Frees a block. Blocks that its fields own are freed at the release.
   Result free(void* block);
   // `field`: of type `T x<>` or `string s<>`; its value becomes a copy of `count` values, or
   // zeros if `source` is null.
@@ -101,7 +101,7 @@ class Copy {
   // `more_serials` is called, without the copy's mutex.
   Result collect(std::uint64_t from_version, swizzle::Resolver& resolver,
                  const MoreSerials& more_serials, CollectedDiff& out, CollectCosts& costs);
-  // After a release that did not succeed and left the lock: stores are allowed again.
+  // Allows stores again, after a release that failed and left the lock.
   Result resume();
   // Both take no memory and end the section; see Heap::commit_write.
   Result commit(CollectedDiff& diff);

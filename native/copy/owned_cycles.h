@@ -1,6 +1,7 @@
-// Which owned blocks contain themselves: the strongly connected parts of the graph whose edges are
-// the fields that own blocks, as the view has them (Tarjan's algorithm). Each block is looked at
-// once, however many questions there are. Without recursion: chains may be as long as a segment.
+// Finds the owned blocks that contain themselves. They are the strongly connected parts of the
+// graph whose edges are the owning fields in the view (Tarjan's algorithm). Each block is examined
+// once, however many questions there are. There is no recursion, because chains may be as long as a
+// segment.
 #pragma once
 
 #include <cstddef>

@@ -129,7 +129,7 @@ void OwnedSettlement::lose(void* value) {
   doubtful_.push_back(child->block.serial);
 }
 
-// What was not stored to is the same in the view.
+// A block without stores is the same in the view.
 const std::byte* OwnedSettlement::pristine_of(const Block& block) const {
   for (const memory::SubsegmentPages& one : written_) {
     const memory::Subsegment& subsegment = *one.subsegment;
@@ -153,7 +153,8 @@ void OwnedSettlement::find_orphans() {
   }
 }
 
-// What it owned is lost with it, and what its fields lead to now may have no other owner.
+// Blocks that the child owned are lost with it. Blocks that its fields lead to may now have no
+// owner.
 void OwnedSettlement::drop(Child& child) {
   child.is_orphan = true;
   const Block block = child.block;

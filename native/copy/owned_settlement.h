@@ -1,12 +1,12 @@
-// At a release every owned block has one owner [COPY-4]. Between two releases an application may
-// break that by plain stores: it assigns a struct (two fields lead to one block), clears a field,
-// switches a union's arm, frees a struct. Here the changes of one writer section are looked through
-// and put right: a field that took the block of another is given a copy, a block that no field
-// leads to any more is freed.
+// Gives every owned block one owner at a release [COPY-4]. Between releases an application may
+// break this rule by plain stores: it assigns a struct (two fields lead to one block), clears a
+// field, switches a union's arm, or frees a struct. A settlement examines the changes of one writer
+// section and repairs them. A field that took another field's block gets a copy. A block that no
+// field leads to is freed.
 //
-// It needs no table of owners, for the pristine copy says who owned what: a block that existed
-// before belongs to its old field unless that one was changed or freed in this section; a block of
-// this section belongs to the first field that leads to it.
+// There is no table of owners, because the pristine copy says who owned what. A block that existed
+// before belongs to its old field, unless that field was changed or freed in this section. A block
+// of this section belongs to the first field that leads to it.
 #pragma once
 
 #include <cstddef>

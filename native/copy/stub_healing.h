@@ -1,5 +1,5 @@
-// Stubs that gave way: pointers of a copy that lead into a segment whose server could not be asked
-// when they arrived, or for whose blocks there was no memory, and can be now [STUB-1].
+// Replaces stubs by addresses [STUB-1]: pointers into a segment whose server could not be asked
+// when they arrived, or for whose blocks there was no memory, and which can be resolved now.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The slot table of one segment [WIRE-5]: which segments its pointers lead to. Slot k > 0 is entry
-// k: `/path` for a segment of the same server, a full URL otherwise. Append-only and versioned with
-// the segment; entries that a writer adds are provisional until commit(). Guarded by the segment's
-// mutex.
+// The slot table of one segment [WIRE-5]: the segments that its pointers lead to. Slot k > 0 is
+// entry k: `/path` for a segment of the same server, a full URL otherwise. The table only grows and
+// is versioned with the segment. Entries that a writer adds are provisional until commit(). Guarded
+// by the segment's mutex.
 #pragma once
 
 #include <cstddef>

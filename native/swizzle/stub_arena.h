@@ -1,11 +1,11 @@
-// Stubs: inaccessible addresses that stand for places that cannot be in this process's memory now
-// (design, decision 3). A stub keeps its MIP: unswizzled, it gives back the same wire pointer. When
-// the program touches one, a line on stderr says which MIP it is and why it is not here, and the
-// process takes its SIGSEGV.
+// Stubs: inaccessible addresses for places that cannot be in this process's memory now (design,
+// decision 3). A stub keeps its MIP: unswizzled, it gives back the same wire pointer. When the
+// program touches a stub, a line on stderr gives the MIP and the reason. The process then takes its
+// SIGSEGV.
 //
-// Each place has one address for the life of the arena, a page of its own (faults are exact only to
-// the page). Places are never forgotten, since the program may hold their addresses; so their
-// number is bounded. Thread safe.
+// Each place has one address for the life of the arena, on a page of its own, because faults are
+// exact only to the page. Places are never forgotten, because the program may hold their addresses.
+// Their number is therefore bounded. Thread safe.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ using types::Result;
 enum class StubReason : std::uint8_t {
   not_mapped,        // the block has no place in this process; gives way to every other reason
   unreachable,       // the segment's server could not be asked
-  no_segment,        // there is no such segment, or no right to it
+  no_segment,        // the segment does not exist, or may not be read
   no_block,          // the segment has no such block
   beyond_end,        // the block has fewer units
-  wrong_type,        // what is there is not what the pointer's type says
+  wrong_type,        // the type there is not the pointer's target type
   no_address_space,  // no room for the block
 };
 
@@ -48,13 +48,13 @@ class StubArena {
   StubArena(const StubArena&) = delete;
   StubArena& operator=(const StubArena&) = delete;
 
-  // The address of the place; it is made if there is none. The newest reason counts, so a caller
-  // that knows better than the Swizzler says so before or after it. NO_MEMORY when the arena is
-  // full.
+  // Gives the address of the place, and makes the place if it is new. The newest reason counts, so
+  // a caller that knows better than the Swizzler gives its reason before or after it. NO_MEMORY:
+  // the arena is full.
   Result stub_for(const types::Url& url, std::uint64_t serial, std::uint64_t unit,
                   StubReason reason, void*& out);
 
-  // False: the address is no stub.
+  // Returns false if the address is not a stub.
   bool find(const void* address, StubTarget& out) const;
 
   [[nodiscard]] std::size_t size() const;

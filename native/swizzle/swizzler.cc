@@ -27,7 +27,7 @@ std::string place_of(const memory::Block& block, std::size_t offset_bytes) {
 
 Result bad_pointer(std::string text) { return {error_code::BAD_POINTER, std::move(text)}; }
 
-// What an array is of, down to the type that is looked for or to what is no array.
+// Descends from an array to its elements, to the first type that is `wanted` or not an array.
 const types::Type& element_in(const types::Type& type, const types::Type& wanted) {
   const types::Type* at = &type;
   while (at->kind == types::Kind::array && !types::same_type(*at, wanted)) at = at->element;
@@ -106,7 +106,7 @@ Result Swizzler::found_to_wire(const memory::FoundBlock& found, const types::Typ
   return unit_at(found.block, found.offset_bytes, target, out.unit);
 }
 
-// What leads to no block is a stub or a mistake.
+// Converts an address that does not lead to a block: a stub, or a mistake of the program.
 Result Swizzler::stub_to_wire(const void* address, WirePointer& out) {
   StubTarget stub;
   if (!stubs_.find(address, stub)) {

@@ -1,8 +1,8 @@
 // Swizzling: wire pointers to addresses and back, for the pointers of one segment.
 //
-// Made for one translation (of a diff, of a value), by the thread that holds the segment's mutex;
-// the segment frees no block meanwhile. Other segments are reached through the process-wide address
-// map and the Resolver, and may change at the same time.
+// A Swizzler serves one translation (of a diff, of a value), made by the thread that holds the
+// segment's mutex; the segment frees no block meanwhile. Other segments are reached through the
+// process-wide address map and the Resolver, and may change at the same time.
 #pragma once
 
 #include <array>
@@ -47,16 +47,16 @@ class Swizzler {
   void predict_blocks(bool yes) { addresses_.predicts = serials_.predicts = yes; }
   [[nodiscard]] std::uint64_t searched() const { return addresses_.searched + serials_.searched; }
 
-  // An address found in a pointer field. `target` is what the pointer type says, null for `void *`.
-  // BAD_POINTER: it leads to no unit of a block, or to one of another type. A new segment gets a
-  // slot. A stub becomes again the wire pointer it was.
+  // Converts an address that was found in a pointer field. `target` is the pointer type's target,
+  // null for `void *`. BAD_POINTER: the address does not lead to a unit of a block, or leads to a
+  // unit of another type. A new segment gets a slot. A stub becomes the wire pointer that it was.
   Result to_wire(const void* address, const types::Type* target, WirePointer& out);
   // A row of at most kMostTogether. `done`: how many there are before the one that is refused.
   Result to_wire(std::span<const void* const> addresses, const types::Type* target,
                  WirePointer* out, std::size_t& done);
 
-  // Never fails for what a pointer leads to: what cannot be an address becomes a stub. BAD_POINTER
-  // for what the server should have refused [WIRE-6]; NO_MEMORY when there are too many stubs.
+  // Converts wire pointers. A pointer that cannot be an address becomes a stub. BAD_POINTER: the
+  // server should have refused the pointer [WIRE-6]. NO_MEMORY: there are too many stubs.
   Result from_wire(const WirePointer& pointer, const types::Type* target, void*& out);
   Result from_wire(std::span<const WirePointer> pointers, const types::Type* target, void** out,
                    std::size_t& done);
