@@ -1,5 +1,5 @@
-// Windows' interrupt time counts suspend (Windows 10). Where it cannot be asked for, the
-// performance counter is what is left, which does so on the machines that we know of.
+// Windows' interrupt time counts suspended time (Windows 10). Where the function is missing, the
+// performance counter is used; it also counts suspended time on the machines that we know of.
 #include <windows.h>
 
 #include "platform/clock.h"

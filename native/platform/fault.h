@@ -1,9 +1,9 @@
 // Faults on watched address ranges: the only SIGSEGV handler of the library (on Windows: its only
 // vectored exception handler).
 //
-// Handlers run inside the signal handler: they may use atomics, memcpy and platform::protect, and
-// nothing that takes a lock or memory. A fault outside every watched range, or one that its
-// handler refuses, goes to the handler that was there before ours.
+// Handlers run inside the signal handler. They may use atomics, memcpy and platform::protect, but
+// nothing that takes a lock or memory. A fault outside every watched range, or one that its handler
+// refuses, goes to the handler that was installed before ours.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ inline constexpr bool fault_access_is_known = false;
 // fault_address_is_exact.
 using FaultHandler = bool (*)(void* context, std::byte* address, FaultAccess access) noexcept;
 
-// While it lives, faults in its range go to its handler. After its end no handler call is running.
+// While a watch lives, faults in its range go to its handler. After its end no handler call is
+// running.
 class FaultWatch {
  public:
   FaultWatch() = default;
@@ -49,8 +50,8 @@ class FaultWatch {
   std::byte* begin_ = nullptr;
 };
 
-// Other software may have installed its own SIGSEGV handler after ours (a JVM, Python's
-// faulthandler): puts ours on top again and chains to theirs. Cheap; called at each writer lock.
+// Puts our handler on top again and chains to the others, because other software (a JVM, Python's
+// faulthandler) may have installed its own after ours. Cheap; called at each writer lock.
 Status keep_fault_handler_on_top();
 
 }  // namespace iw::platform

@@ -8,8 +8,8 @@
 
 namespace iw::platform {
 
-// Asks the handler of the range that the address is in. Async-signal-safe. False: nobody's, or
-// refused.
+// Asks the handler of the range that contains the address. False: no range contains it, or its
+// handler refused. Async-signal-safe.
 bool handle_watched_fault(std::byte* address, FaultAccess access) noexcept;
 
 // The system's: from now on faults go to handle_watched_fault before they go to others. Called with

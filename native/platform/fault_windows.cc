@@ -1,5 +1,5 @@
 // Windows: a vectored exception handler, which sees a fault before any frame of the thread does.
-// What it does not know goes on to the next handler by itself. See fault.h.
+// The system passes faults that the handler does not know to the next handler. See fault.h.
 #include <windows.h>
 
 #include <cerrno>
@@ -23,7 +23,7 @@ LONG CALLBACK on_exception(EXCEPTION_POINTERS* exception) {
   if (record.ExceptionCode != EXCEPTION_ACCESS_VIOLATION || record.NumberParameters < 2) {
     return EXCEPTION_CONTINUE_SEARCH;
   }
-  // What the interrupted code is about to look at.
+  // The interrupted code may be about to read these.
   const int saved_errno = errno;
   const DWORD saved_error = GetLastError();
   auto* address = reinterpret_cast<std::byte*>(record.ExceptionInformation[1]);
@@ -37,8 +37,8 @@ PVOID installed = nullptr;  // guarded by the watches' lock
 
 }  // namespace
 
-// Windows does not tell who is on top. The new entry comes before the old one goes: there is no
-// moment without.
+// Windows does not tell which handler is on top. The new entry is added before the old one is
+// removed, so there is always a handler.
 Status put_fault_handler_on_top() {
   const PVOID on_top = AddVectoredExceptionHandler(1, on_exception);
   if (on_top == nullptr) return {ENOMEM, "AddVectoredExceptionHandler"};

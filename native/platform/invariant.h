@@ -1,5 +1,6 @@
-// A broken invariant of our own is a crash with a message, never a wrong answer. Use it for what no
-// input can cause; bad input is an error (Status, or a room's own error type).
+// Crashes with a message when an invariant of our own is broken, because a wrong answer would be
+// worse. Use it for conditions that no input can cause. Bad input is an error (Status, or a room's
+// own error type).
 #pragma once
 
 namespace iw::platform {

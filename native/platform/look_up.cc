@@ -1,7 +1,8 @@
-// Names of hosts, by a deadline. The systems' name services know none: they may take a minute over
-// a name whose server does not answer, and cannot be called off. So one is asked by a thread of its
-// own, which is left to itself when the deadline has passed; it ends when the system gives up.
-// There are never more of them than calls in the time that the system allows itself.
+// Looks up names of hosts by a deadline. The name services of the systems have no deadline: a name
+// whose server does not answer may take a minute, and the call cannot be cancelled. Each look-up
+// therefore runs on a thread of its own. After the deadline the thread is left alone, and ends when
+// the system gives up. There are never more such threads than calls in the time that the system
+// allows itself.
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -17,7 +18,7 @@ namespace iw::platform {
 
 namespace {
 
-// Shared by who asks and the thread that asks the system; the last of them frees it.
+// Shared by the caller and the thread that asks the system. The last of the two frees it.
 struct LookUp {
   Mutex mutex;
   Condition answered;

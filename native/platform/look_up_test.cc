@@ -48,7 +48,7 @@ TEST(LookUp, ANameThatIsNotAnsweredForIsGivenUpAtTheDeadline) {
   EXPECT_EQ(connect_tcp("slow.test", 1, deadline_ns, client).code, ETIMEDOUT);
   EXPECT_GE(now_ns(), deadline_ns);
   EXPECT_FALSE(client);
-  // What nobody waits for any more is answered into nowhere.
+  // Answers the look-up that nobody waits for any more.
   is_slow_one_answered = true;
   is_slow_one_answered.notify_all();
   for (int left = waiting; left != 0; left = waiting) waiting.wait(left);

@@ -14,15 +14,16 @@ namespace iw::platform {
 std::size_t page_size();
 std::size_t round_up_to_page(std::size_t size_bytes);
 
-// All the address space that this process can have: by its machine, or by its own limit
-// (ulimit -v), whichever is less.
+// The address space that this process can have: the machine's, or the process's own limit (ulimit
+// -v) if that is less.
 std::uint64_t address_space_bytes();
-// What of its own limit the process has not used; address_space_bytes() if it has no such limit.
+// The unused part of the process's own limit; address_space_bytes() if it does not have a limit.
 std::uint64_t unused_address_space_bytes();
 
-// What all mappings of this process may take together: on 64-bit machines half of the machine's
+// The bound for all mappings of this process together. On 64-bit machines: half of the machine's
 // address space, and three quarters of the mappings that the system allows a process. The rest is
-// the program's. Beyond them reserve() and map_file() fail with ENOMEM and say which it was.
+// left to the program. Beyond the bound, reserve() and map_file() fail with ENOMEM and say which
+// limit was reached.
 struct MappingUse {
   std::uint64_t bytes = 0;  // of address space
   std::uint64_t mappings = 0;
@@ -32,7 +33,7 @@ MappingUse mapping_use();
 
 enum class Protection { none, read, read_write };
 
-// What to do with the wanted address of a mapping.
+// How binding the wanted address of a mapping is.
 enum class Placement {
   if_free,          // there if the range is free, anywhere otherwise (or when it is null)
   must,             // there, or fail with EEXIST
@@ -112,8 +113,8 @@ Status map_file(const MapRequest& request, Mapping& out);
 // Async-signal-safe.
 Status protect(std::byte* begin, std::size_t size_bytes, Protection protection);
 
-// Whether a private view's pages can be made to show the file again. Windows has no call for it:
-// such pages stay private, and are given the file's bytes by whoever wants them there.
+// Whether a private view's pages can be made to show the file again. Windows has no call for that:
+// such pages stay private, and the caller copies the file's bytes into them.
 #if defined(_WIN32)
 inline constexpr bool can_drop_private_pages = false;
 #else

@@ -1,10 +1,11 @@
 // Windows: views of sections that the paging file backs. See memory.h; what all systems share is in
 // memory.cc.
 //
-// A view cannot be mapped over reserved address space. The part of the reservation is released
-// first, and what is left of it reserved again at once. Other software could take the addresses in
-// between: then the mapping fails with EEXIST, or the reservation has a hole where mappings fail.
-// (Placeholders, of Windows 10, would close the gap; they cannot be had everywhere.)
+// A view cannot be mapped over reserved address space. That part of the reservation is released
+// first, and the remaining parts are reserved again at once. Other software could take the
+// addresses in between. The mapping then fails with EEXIST, or the reservation has a hole where
+// mappings fail. (Placeholders, of Windows 10, would close the gap, but are not available
+// everywhere.)
 #include <windows.h>
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //    first store to each page by itself;
 //  - PageScanner: PAGEMAP_SCAN lists (and marks anew) the written pages, or, on views without a
 //    watch, the pages that have a private copy.
-// Elsewhere every call answers ENOSYS. Both describe the process that opened them: after fork the
-// child must not use them.
+// On other systems every call returns ENOSYS. Both objects describe the process that opened them:
+// after fork the child must not use them.
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,8 @@ std::int64_t process_id();
 // Grows by one in every forked child: an object made under another count belongs to a parent.
 unsigned fork_count() noexcept;
 
-// Whether the process is ending and its other threads were stopped wherever they were: locks that
-// they held stay locked. Only on Windows, while libraries are unloaded at the end.
+// Whether the process is ending and its other threads were stopped wherever they were. Locks that
+// those threads held stay locked. Only on Windows, while libraries are unloaded at the end.
 bool other_threads_are_gone() noexcept;
 
 // One line of at most 16 pieces to standard error, in one call where the system can: for signal

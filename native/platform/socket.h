@@ -42,7 +42,7 @@ class Socket {
   // connection is unusable: a part may have been sent.
   Status send(std::span<const Slice> slices, std::int64_t deadline_ns);
 
-  // Receives what is there: EAGAIN when nothing is, and got_bytes = 0 with success when the peer
+  // Receives the bytes that have arrived. EAGAIN: none have. Success with got_bytes = 0: the peer
   // has closed.
   Status receive(const Space& into, std::size_t& got_bytes);
 

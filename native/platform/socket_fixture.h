@@ -1,4 +1,4 @@
-// What tests of sockets of any kind need.
+// Helpers for tests of all kinds of sockets.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Inside platform: what the sockets of all systems need to wait and to look up names.
+// Inside platform: waiting and looking up names, for the sockets of all systems.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace iw::platform {
 
-// What poll wants: rounded up, so that it does not return just before the deadline; -1 for never.
+// poll's timeout for a deadline: rounded up, so that poll does not return just before it; -1 for
+// never.
 int milliseconds_until(std::int64_t deadline_ns);
 
 // ETIMEDOUT at the deadline.
@@ -22,13 +23,13 @@ struct SocketAddress {
   std::vector<std::byte> bytes;
 };
 
-// A host's addresses, at least one on success. An address in digits ("[::1]", too) is known at
-// once; a name is looked up, and ETIMEDOUT is the answer at the deadline.
+// Gives a host's addresses, at least one on success. Digits ("[::1]", too) need no look-up. A name
+// is looked up; ETIMEDOUT at the deadline.
 Status look_up(const std::string& host, std::uint16_t port, std::int64_t deadline_ns,
                std::vector<SocketAddress>& out);
 
-// The system's part of it, which takes as long as it takes. `may_ask` false: only addresses in
-// digits are understood.
+// The system's look-up, which cannot be cancelled. If `may_ask` is false, only addresses in digits
+// are understood.
 Status look_up_without_deadline(const std::string& host, std::uint16_t port, bool may_ask,
                                 std::vector<SocketAddress>& out);
 

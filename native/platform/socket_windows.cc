@@ -19,8 +19,8 @@ namespace iw::platform {
 
 namespace {
 
-// Windows takes any amount into a send that it takes at all: more in one call would be memory of
-// the system's, and a deadline that does not count.
+// Windows accepts any amount in one send. Larger sends would take memory of the system, and their
+// deadline would not count.
 constexpr std::size_t largest_send_bytes = std::size_t{256} << 10;
 
 SOCKET socket_of(int fd) { return static_cast<SOCKET>(fd); }

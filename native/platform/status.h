@@ -21,10 +21,10 @@ Status last_failure(const char* what);
 // The system's words for a code of a Status, for messages.
 const char* error_text(int code);
 
-// Whether the code says that this process, or the machine, has run out of something that it may
-// have again later: descriptors or memory.
+// Whether the code means a shortage (of descriptors or memory) in this process or on the machine,
+// which may pass.
 bool is_shortage(int code);
-// What there is none of, and which limit that is; "" if the code is no shortage. May throw
+// Names the missing resource and its limit; "" if the code does not mean a shortage. May throw
 // std::bad_alloc.
 std::string shortage_text(int code);
 

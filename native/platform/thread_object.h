@@ -1,8 +1,10 @@
-// One object for each thread, made when the thread first asks for it and destroyed when the thread
-// ends, or, for the thread that ends the process, then; the destructor may still ask for it.
+// One object for each thread, made when the thread first asks for it. It is destroyed when the
+// thread ends; for the thread that ends the process, when the process ends. The destructor may
+// still ask for the object.
 //
-// Not a thread_local object with a destructor: the C library ends the process if there is no memory
-// to register that, and on Windows GCC frees such objects before it calls their destructors.
+// Not a thread_local object with a destructor, for two reasons. The C library ends the process if
+// it has no memory to register the destructor. On Windows, GCC frees such objects before it calls
+// their destructors.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Inside platform, on Windows: kernel handles as file descriptors. A handle has 32 significant
-// bits, of which the kernel leaves the lowest two to programs: the lowest tells handles from
-// sockets, which are given out as they are.
+// bits, and the kernel leaves the lowest two to programs. The lowest bit tells handles from
+// sockets, which are given out unchanged.
 #pragma once
 
 #include <windows.h>
