@@ -1,6 +1,6 @@
-// compare: no tracking at all. Every page may have been stored to; the word-by-word comparison
-// finds out. The cheapest way when most pages change (the papers' no-diff mode, with diffs), and
-// what is left when nothing else works.
+// compare: no tracking. Every page may have been stored to, and the word-by-word comparison finds
+// the changes. This is the cheapest mechanism when most pages change (the papers' no-diff mode,
+// with diffs), and the last resort when no other mechanism works.
 #include <memory>
 #include <utility>
 

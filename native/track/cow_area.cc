@@ -85,7 +85,7 @@ Status CowArea::arm() {
   return {};
 }
 
-// What is listed is in pending_.
+// Ends the section. REQUIRES: pending_ has the pages that were stored to in it.
 void CowArea::end_section() {
   was_open_ = is_open_;
   if (is_armed_ && !is_open_) history_.watched(pending_.size(), page_count());
@@ -135,8 +135,8 @@ Status CowArea::apply_done() {
   return copy_into_view(renewed);
 }
 
-// Our own stores are taken back by taking the copied pages anew; what is found besides was stored
-// by the application just now.
+// Copies the pristine bytes into the view. Taking the stored pages afterwards removes our own
+// stores; other pages that are found were stored to by the application just now.
 Status CowArea::copy_into_view(const PageSet& pages) {
   bool any = false;
   pages.for_each_run([&](std::size_t first, std::size_t end) {
@@ -190,8 +190,8 @@ Status CowArea::rollback(std::span<const PageRange> pages) {
   for (const PageRange& range : pages) {
     dropped.add(range.begin_bytes / page_bytes_, range.end_bytes / page_bytes_);
   }
-  // First watched again, then dropped: a store in between is listed. What is found besides the
-  // pages that are dropped stays to be listed.
+  // The pages are watched again before they are dropped, so a store in between is listed. Other
+  // pages that are found remain to be listed.
   PageSet stored(page_count());
   if (Status bad = take_stored(dropped, stored); !bad) {
     pending_.add(stored);
@@ -208,7 +208,7 @@ void CowArea::list_again(std::span<const PageRange> pages) {
   }
 }
 
-// What was stored since the last collect is not asked for: it stays to be listed, and is equal.
+// Pages stored to since the last collect are not taken here: they will be listed, and are equal.
 Status CowArea::show_pristine() {
   if (Status bad = check_process(); !bad) return bad;
   is_armed_ = false;

@@ -1,5 +1,6 @@
-// What every mechanism with a second copy has in common: the two mappings over one anonymous file,
-// and the steps that keep the invariant of tracker.h. A mechanism adds how stored pages are found.
+// The part that all mechanisms with a second copy share: the two mappings over one anonymous file,
+// and the steps that keep the invariant of tracker.h. A mechanism adds the way to find stored
+// pages.
 #pragma once
 
 #include <cstddef>
@@ -54,12 +55,12 @@ class CowArea : public Area {
   // Adds the pages of `among` (or some more) that were stored to since they were last taken, and
   // watches them again.
   virtual Status take_stored(const PageSet& among, PageSet& out) = 0;
-  // Whether a page that take_stored has found may be stored to by the library and taken again; else
-  // such pages are renewed by dropping them.
+  // Whether a page that take_stored has found may be stored to by the library and taken again.
+  // Otherwise such pages are renewed by dropping them.
   [[nodiscard]] virtual bool can_store_to_view() const { return false; }
 
-  // Lets all pages of `among` be stored to without further notice; take_stored then lists them.
-  // False: this mechanism cannot, or has nothing to gain.
+  // Lets all pages of `among` be stored to without further notice; take_stored then lists them all.
+  // False: the mechanism cannot do so, or gains nothing by it.
   virtual bool open(const PageSet& among) {
     (void)among;
     return false;

@@ -1,5 +1,5 @@
-// The mechanisms, as recommended.cc knows them. Each makes its tracker, or says why this machine
-// cannot have it; whether it works is for the self-test to find out.
+// The mechanisms, for recommended.cc. Each makes its tracker, or says why this machine cannot have
+// it. The self-test finds out whether it works.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// Descriptors that describe the process that opened them: a forked child opens its own at the next
-// use. `Opened` is default-constructible and has `Status open()`. Thread-safe; who shares one keeps
-// it.
+// Descriptors that describe the process that opened them. A forked child opens its own at the next
+// use. `Opened` is default-constructible and has `Status open()`. Thread-safe; a caller that shares
+// an object keeps it alive.
 #pragma once
 
 #include <memory>

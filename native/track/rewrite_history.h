@@ -1,11 +1,11 @@
-// What an area's earlier writer sections say about the next one: the two halves of the no-diff mode
-// of ICDCS'03 3.3, each with a periodic return to looking, to see whether it still pays.
+// Predicts an area's next writer section from its earlier ones: the two halves of the no-diff mode
+// of ICDCS'03 3.3. Each half periodically observes again, to see whether it still pays.
 //
-// Where nearly all pages are stored to in every section, being told of each page costs more than it
-// saves: RewriteHistory opens the section (all pages may be stored to at once, all are listed), and
-// all of them are compared. Where, moreover, nearly all bytes are found changed in every release,
-// comparing costs more than it saves: WholeHistory says that a release may take everything for
-// changed without looking.
+// If every section stores to nearly all pages, a notice for each page costs more than it saves.
+// RewriteHistory then opens the section: pages that earlier sections stored to may be stored to
+// without notice, and all of them are listed and compared. If every release also finds nearly all
+// bytes changed, comparing costs more than it saves. WholeHistory then says that a release may send
+// everything without comparing.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class RewriteHistory {
     return true;
   }
 
-  // A section that was watched has stored to so many of the pages.
+  // A watched section has stored to so many of the pages.
   void watched(std::size_t stored_pages, std::size_t all_pages) {
     rewrites_ = stored_pages >= worth_opening(all_pages) ? rewrites_ + 1 : 0;
     if (rewrites_ < patience) return;
@@ -32,9 +32,9 @@ class RewriteHistory {
   static constexpr int patience = 3;
   static constexpr int open_sections = 15;
 
-  // How many stored pages make it cheaper to compare all than to be told of each. To be told costs
-  // some 0.5 us a page stored to; to compare one 0.1 us where both copies fit the cache, more than
-  // the fault where they come from memory.
+  // The number of stored pages from which comparing all pages is cheaper than a notice for each. A
+  // notice costs some 0.5 us for each page stored to. To compare a page costs 0.1 us if both copies
+  // are in the cache; from memory it costs more than the notice.
   static constexpr std::size_t worth_opening(std::size_t all_pages) {
     return all_pages <= cached_pages ? (all_pages + 3) / 4 : all_pages - all_pages / 4;
   }
@@ -47,17 +47,17 @@ class RewriteHistory {
 
 class WholeHistory {
  public:
-  // A release begins to look for what changed. True: everything did, unless a sample says no.
+  // A release begins. True: it may take everything as changed, unless a sample contradicts.
   bool whole_next() {
     if (whole_left_ == 0) return false;
     --whole_left_;
     return true;
   }
 
-  // The sample said no: it is for the compare to tell whether the mode goes on.
+  // The sample contradicted. The next compare decides whether the mode continues.
   void doubted() { whole_left_ = 0; }
 
-  // A release has compared: so many of the bytes of all blocks were changed.
+  // A release has compared, and found so many of the bytes of all blocks changed.
   void compared(std::size_t changed_bytes, std::size_t all_bytes) {
     const bool is_whole = all_bytes > 0 && changed_bytes >= all_bytes - all_bytes / 100 * 3;
     wholes_ = is_whole ? wholes_ + 1 : 0;

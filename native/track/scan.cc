@@ -1,6 +1,6 @@
 // scan: for containers without userfaultfd. The page tables tell which pages of the view are
 // private; those were stored to. A page cannot be marked again, so a commit drops the collected
-// pages: clean again, they show the pristine copy, and their next store is seen.
+// pages. They are then clean and show the pristine copy, and their next store is seen.
 #include <cerrno>
 #include <memory>
 #include <utility>

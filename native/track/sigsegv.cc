@@ -1,7 +1,7 @@
-// sigsegv: the portable way. The view is protected against stores; the first store to a page
-// faults, and the handler notes the page and opens it (the kernel then makes its private copy).
-// Outside the writer lock the same fault is a stray store, reported at once; it goes on, on a
-// private page, for the next acquire to undo.
+// sigsegv: the portable mechanism. The view is protected against stores. The first store to a page
+// faults; the handler notes the page and opens it, and the kernel makes its private copy. Outside
+// the writer lock the same fault is a stray store and is reported at once. The store then continues
+// on a private page, and the next acquire undoes it.
 //
 // On Windows, where a vectored exception handler takes the fault, it has the same name.
 //

@@ -67,47 +67,49 @@ class Area {
   virtual Status arm() = 0;
 
   // Replaces `dirty` by the pages stored to since the last collect (sorted, coalesced; pages that
-  // were not stored to may be among them) and watches them again. On failure what was stored stays
-  // to be listed.
+  // were not stored to may be among them) and watches them again. After a failure the pages stored
+  // to remain to be listed.
   virtual Status collect(std::vector<PageRange>& dirty) = 0;
 
-  // The section that the last collect ended was not watched: all pages that earlier sections stored
-  // to are listed, to be compared, because these sections stored to most pages of the area
-  // ("compare all", chosen by history: rewrite_history.h). Mechanisms that have nothing to gain
-  // never do it.
+  // Whether the section that the last collect ended was not watched. All pages that earlier
+  // sections stored to are then listed and must be compared, because these sections stored to most
+  // pages of the area ("compare all", chosen by history: rewrite_history.h). Some mechanisms gain
+  // nothing by this and always return false.
   [[nodiscard]] virtual bool was_open() const { return false; }
 
-  // Kept here for those who compare, because it ends with the area.
+  // The history for the caller that compares; kept here because it ends with the area.
   [[nodiscard]] WholeHistory& whole_history() { return whole_history_; }
 
   // Incoming data. begin_apply announces [offset, offset+size) and returns where to write it, once,
-  // in any order, until apply_done(); null if it is out of bounds. Pointer values written are those
-  // of the view. apply copies ready bytes.
+  // in any order, until apply_done(). Returns null if the range is out of bounds. Pointer values
+  // that are written are addresses in the view. apply copies ready bytes.
   virtual std::byte* begin_apply(std::size_t offset, std::size_t size_bytes) = 0;
   virtual Status apply(std::size_t offset, const void* bytes, std::size_t size_bytes) = 0;
   virtual Status apply_done() = 0;
 
-  // After the acknowledgement: these byte ranges (any alignment: pass the runs that were sent) of
-  // the pristine copy become those of the view. A word left out was equal when compared, or was
-  // stored to after the collect without the lock: then its page is listed again, and found.
+  // After the acknowledgement: copies these byte ranges of the view to the pristine copy. Ranges
+  // may have any alignment: pass the runs that were sent. A word outside of them either was equal
+  // when compared, or was stored to without the lock after the collect. In that case its page is
+  // listed again, and the store is found.
   virtual Status commit(std::span<const PageRange> ranges) = 0;
   // The same for some of the ranges; commit() follows with the rest, perhaps none.
   virtual Status commit_some(std::span<const PageRange> ranges) = 0;
 
-  // The view shows the pristine copy again on these pages, which are no longer listed.
+  // Makes the view show the pristine copy again on these pages, which are no longer listed.
   virtual Status rollback(std::span<const PageRange> pages) = 0;
 
-  // What the last collect() listed cannot be kept: the next one lists it, too. Takes no memory.
+  // Lists these pages again at the next collect(), because the caller could not keep its list.
+  // Takes no memory.
   virtual void list_again(std::span<const PageRange> pages) = 0;
 
-  // The view shows the pristine copy again everywhere, and the section and any apply have ended.
-  // Takes no memory, and for that more time than rollback() and apply_done(), which it stands in
-  // for: pages that were not stored to may be listed by the next collect().
+  // Makes the view show the pristine copy again everywhere, and ends the section and any apply.
+  // Stands in for rollback() and apply_done(): it takes no memory, but more time. The next
+  // collect() may list pages that were not stored to.
   virtual Status show_pristine() = 0;
 
-  // For IW_LOG=locks: what the application may do with the view between now and the next call; the
-  // rest is reported to the stray handler and then let through. Everything starts with `write` (or
-  // `read` for read-only areas), which costs nothing.
+  // For IW_LOG=locks: the accesses that the application may make until the next call. Other
+  // accesses are reported to the stray handler and then let through. Everything starts with `write`
+  // (`read` for read-only areas), which costs nothing.
   virtual Status set_access(Access access) = 0;
 
  protected:
@@ -135,12 +137,12 @@ class Tracker {
 };
 
 // The process-wide choice: the mechanism named by IW_TRACKER, or the first of tracker_names() whose
-// self-test passes. If IW_TRACKER names an unknown or unavailable one, the answer is a tracker
-// whose create() always fails with a text that names the choices. Without the descriptors or the
-// memory to find out, it is one whose create() fails for lack of them, and the next call tries
-// again.
+// self-test passes. If IW_TRACKER names an unknown or unavailable mechanism, the result is a
+// tracker whose create() always fails with a text that names the choices. If descriptors or memory
+// are missing, the choice cannot be made: the result is a tracker whose create() fails for lack of
+// them, and the next call tries again.
 Tracker& recommended();
-// Sees to it that the choice is made. EMFILE, ENFILE, ENOMEM: it cannot be made now.
+// Makes the choice. EMFILE, ENFILE, ENOMEM: it cannot be made now.
 Status choose_recommended();
 
 // All mechanisms, the preferred one first.
@@ -149,15 +151,16 @@ std::span<const char* const> tracker_names();
 // The named mechanism if it is known and its self-test passes on this machine, else null.
 Tracker* find_tracker(std::string_view name, Status& status);
 
-// Whether areas are opened by history (Area::was_open); they are unless this is called. For
-// measurements, and at once for all areas of the process.
+// Chooses whether areas are opened by history (Area::was_open); by default they are. For
+// measurements; holds at once for all areas of the process.
 void set_opening_by_history(bool is_wanted);
 
-// Called from a fault handler when the application touches an area in a way that no lock allows, at
-// once, where the mechanism or set_access() can see that; the access is then let through, and a
-// store is listed by the next collect(). Only async-signal-safe things may be done in it. A store
-// to a read-only area is reported, too, but cannot be let through: the process takes its SIGSEGV.
-// `kind` is read or write. Null: nobody listens.
+// Called from a fault handler when the application accesses an area in a way that no lock allows,
+// if the mechanism or set_access() can see the access. `kind` is read or write. The access is then
+// let through, and a store is listed by the next collect(). A store to a read-only area cannot be
+// let through: it is reported, and the process takes its SIGSEGV.
+//
+// REQUIRES: the handler does only async-signal-safe things. Null removes it.
 using StrayHandler = void (*)(void* address, Access kind) noexcept;
 void set_stray_handler(StrayHandler handler);
 

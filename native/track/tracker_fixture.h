@@ -50,7 +50,7 @@ class EachTracker : public testing::TestWithParam<std::string> {
     tracker_ = find_tracker(GetParam(), status);
     if (tracker_ != nullptr) return;
     const std::string why = GetParam() + " does not work here: " + status.what;
-    // What the system does not have is skipped; what it has and is found to misbehave is not.
+    // A mechanism that the system lacks is skipped; one that it has and that misbehaves is not.
     if (is_forced() || status.code == ENOTSUP) FAIL() << why;
     GTEST_SKIP() << why;
   }

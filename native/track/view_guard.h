@@ -1,9 +1,9 @@
-// Page protection of one view: traps stores (the sigsegv mechanism), and between locks keeps out
-// what no lock allows (IW_LOG=locks, any mechanism).
+// Page protection of one view. It traps stores (the sigsegv mechanism), and between locks it traps
+// accesses that no lock allows (IW_LOG=locks, any mechanism).
 //
 // Rules that keep it sound while application threads fault at any moment:
-//  - a handled fault always leaves its page more accessible, whatever another thread has changed
-//    meanwhile: the access that faulted goes on;
+//   - a handled fault always leaves its page more accessible, whatever another thread has changed
+//     meanwhile, so that the access that faulted can continue;
 //  - a page is opened first and noted as stored second; taking the notes removes them first and
 //    protects second: so an open page is always noted, or is about to be by a running handler.
 #pragma once
@@ -41,9 +41,9 @@ class ViewGuard {
   // trapped: opens these pages at once and notes them.
   Status open_for_stores(const PageSet& pages);
 
-  // Gives the pages [first, end) of the view the bytes that `from`, a copy of the whole view, has
-  // there, and leaves them as accessible as they were. What the application stores to them
-  // meanwhile faults, is overwritten, or makes the page a noted one.
+  // Copies the bytes of the pages [first, end) from `from`, a copy of the whole view. The pages
+  // remain as accessible as they were. A store of the application meanwhile faults, is overwritten,
+  // or makes the page a noted one.
   Status overwrite(std::size_t first, std::size_t end, const std::byte* from);
 
   // trapped: moves the noted pages that are in `among` to `out` and protects them again.
