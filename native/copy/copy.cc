@@ -148,7 +148,7 @@ Result Copy::describe(std::span<const std::byte> bytes, swizzle::Resolver& resol
   return update.apply(copy, resolver);
 }
 
-// Stores for which there is no memory to list them are undone all the same.
+// Undoes stray stores even without the memory to list them.
 Result Copy::undo_strays(std::vector<Stray>& strays, std::uint64_t& pages) {
   std::vector<memory::SubsegmentPages> written;
   bool is_any = false;

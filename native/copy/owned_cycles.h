@@ -1,6 +1,6 @@
 // Finds the owned blocks that contain themselves. They are the strongly connected parts of the
 // graph whose edges are the owning fields in the view (Tarjan's algorithm). Each block is examined
-// once, however many questions there are. There is no recursion, because chains may be as long as a
+// once, however many questions there are. Nothing recurses, because chains may be as long as a
 // segment.
 #pragma once
 

@@ -4,9 +4,9 @@
 // section and repairs them. A field that took another field's block gets a copy. A block that no
 // field leads to is freed.
 //
-// There is no table of owners, because the pristine copy says who owned what. A block that existed
-// before belongs to its old field, unless that field was changed or freed in this section. A block
-// of this section belongs to the first field that leads to it.
+// A table of owners is not needed, because the pristine copy says who owned what. A block that
+// existed before belongs to its old field, unless that field was changed or freed in this section.
+// A block of this section belongs to the first field that leads to it.
 #pragma once
 
 #include <cstddef>

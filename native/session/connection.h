@@ -58,7 +58,7 @@ class Connection {
   void forget_request(std::uint32_t stream) { requests_.erase(stream); }
   // The stream of an unanswered request; 0 if this tag does not have one.
   [[nodiscard]] std::uint32_t stream_of(RequestTag tag) const;
-  // Something was sent.
+  // Notes that something was sent.
   void said(std::int64_t now_ns) { said_ns_ = now_ns; }
 
   platform::Space space() { return frames_.space(); }

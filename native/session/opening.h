@@ -2,7 +2,7 @@
 // knows it by connection [OPEN-1, OPEN-2]. One table of states serves opening, closing, reopening
 // after a lost connection, and the loss of the segment.
 //
-// Pure: events go in and the next step comes out; there is no mutex, clock or socket. The owner
+// Pure: events go in and the next step comes out, without a mutex, a clock or a socket. The owner
 // guards the object by a mutex, takes each Step without the mutex, and reports the result. One
 // thread at a time opens or closes; the others wait for the next change.
 #pragma once
