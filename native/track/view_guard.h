@@ -2,8 +2,8 @@
 // accesses that no lock allows (IW_LOG=locks, any mechanism).
 //
 // Rules that keep it sound while application threads fault at any moment:
-//   - a handled fault always leaves its page more accessible, whatever another thread has changed
-//     meanwhile, so that the access that faulted can continue;
+//  - a handled fault always leaves its page more accessible, whatever another thread has changed
+//    meanwhile, so that the access that faulted can continue;
 //  - a page is opened first and noted as stored second; taking the notes removes them first and
 //    protects second: so an open page is always noted, or is about to be by a running handler.
 #pragma once
