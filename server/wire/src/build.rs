@@ -1,4 +1,5 @@
-//! Builds diffs. Sections may be given in any interleaving; within each, order is the caller's.
+//! Builds diffs. The caller may add to the sections in any interleaving, and decides the order of
+//! entries within each section.
 //!
 //! The bytes of CHANGES are written once: room for the head is left before them, and the head,
 //! whose length is known last, is put there at the end.
@@ -32,7 +33,7 @@ pub struct DiffBuilder {
 }
 
 impl DiffBuilder {
-    /// What a block diff takes beside its runs: the serial's distance and the length, at most.
+    /// The most that a block diff takes in addition to its runs: the serial's distance, the length.
     pub const CHANGE_HEAD_BYTES: u64 = 2 * 10;
 
     pub fn new(from: u64, to: u64) -> Self {
@@ -62,7 +63,8 @@ impl DiffBuilder {
         descriptor.encode(&mut self.types);
     }
 
-    /// Entries of the slot table, the first of which has that index; once.
+    /// Adds entries of the slot table; the first has the index `first`. REQUIRES: called once at
+    /// most.
     pub fn slots<'a>(&mut self, first: u64, texts: impl Iterator<Item = &'a str>) {
         assert!(self.slots.is_empty(), "the slots are given once");
         varint::put(first, &mut self.slots);
@@ -76,12 +78,12 @@ impl DiffBuilder {
         put_delta(&mut self.last_freed, serial, &mut self.freed);
     }
 
-    /// Declares that the diff lists the live serials, even if there are none.
+    /// Declares that the diff lists the live serials, even if no block is live.
     pub fn lists_live(&mut self) {
         self.live.get_or_insert_default();
     }
 
-    /// A range of live serials; ascending.
+    /// Adds a range of live serials. REQUIRES: the ranges ascend.
     pub fn live(&mut self, first: u64, count: u64) {
         let live = self.live.get_or_insert_default();
         varint::put(first - self.live_end, live);
@@ -103,7 +105,7 @@ impl DiffBuilder {
         self.change_in_place(serial, runs.len() as u64, |out| out.extend_from_slice(runs));
     }
 
-    /// The same without a copy: `write` appends exactly `bytes` bytes.
+    /// Adds the runs of one block without a copy. REQUIRES: `write` appends exactly `bytes` bytes.
     pub fn change_in_place(&mut self, serial: u64, bytes: u64, write: impl FnOnce(&mut Vec<u8>)) {
         if self.changes.is_empty() {
             self.changes.resize(HEAD_ROOM, 0);
@@ -120,7 +122,7 @@ impl DiffBuilder {
         );
     }
 
-    /// Expect so many bytes of changes: they are reserved at once.
+    /// Reserves memory for this many bytes of changes.
     pub fn reserve_changes(&mut self, bytes: u64) {
         self.changes.reserve_exact(bytes as usize + HEAD_ROOM);
     }

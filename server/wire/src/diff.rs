@@ -1,8 +1,8 @@
-//! The parser of diffs (spec/format/diff.md), without copying: sections are found first, and what
-//! is in them is checked as it is read. What needs a segment (do blocks exist, do runs fit) is
-//! asked of the segment: the master room carries out the rest of [DIFF-1..7].
+//! The parser of diffs (spec/format/diff.md), which copies nothing. It finds the sections first,
+//! and checks their contents as they are read. The master room carries out the rules of [DIFF-1..7]
+//! that need a segment: whether blocks exist, and whether runs fit.
 //!
-//! Nothing is allocated beyond a small multiple of the bytes that were received [DIFF-2].
+//! The parser allocates at most a small multiple of the bytes that were received [DIFF-2].
 
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ impl Diff {
         Ok(types)
     }
 
-    /// The index of the first entry, and the entries; None when there is no such section.
+    /// The index of the first entry, and the entries; None if the diff does not have the section.
     pub fn slots(&self) -> Result<Option<(u64, Vec<&str>)>, Rejection> {
         if !self.has(Section::Slots) {
             return Ok(None);
@@ -161,7 +161,7 @@ impl Diff {
         Ok(freed)
     }
 
-    /// Ranges of serials, ascending; None when there is no such section.
+    /// Ranges of serials, ascending; None if the diff does not have the section.
     pub fn live(&self) -> Result<Option<Vec<Range<u64>>>, Rejection> {
         if !self.has(Section::Live) {
             return Ok(None);

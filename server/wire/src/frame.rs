@@ -1,9 +1,9 @@
 //! Frames and messages: spec/protocol/session.x, [FRAME-1..4].
 //!
-//! `FrameDecoder` turns the bytes of one direction into whole messages. What it holds is bounded by
-//! what has arrived: a bulk's memory grows with its bytes and ends exactly as long as the bulk, so
-//! that whoever keeps a slice of it pins nothing else. Bytes of a large bulk are read from the
-//! socket into their place and never copied.
+//! `FrameDecoder` turns the bytes of one direction into whole messages. Its memory is bounded by
+//! the bytes that have arrived. A bulk's memory grows with its bytes and ends exactly as long as
+//! the bulk, so that a slice of the bulk keeps nothing else alive. Bytes of a large bulk are read
+//! from the socket into their place and never copied.
 
 use std::collections::hash_map::{Entry, HashMap};
 
@@ -19,8 +19,8 @@ use crate::rejection::Rejection;
 /// control_bytes:u32 bulk_bytes:u32
 pub const HEAD_BYTES: usize = 8;
 
-/// How much is read at once while no large bulk is on its way; little enough that what must be
-/// copied into a bulk afterwards costs nothing.
+/// How much is read at once while no large bulk arrives. Bytes of a bulk that such a read brings
+/// are copied; the number is small, so that the copy is cheap.
 const READ_BYTES: usize = 8 * 1024;
 
 /// A whole message.
@@ -45,7 +45,7 @@ impl Message {
         }
     }
 
-    /// Of a message without a body.
+    /// Makes a message without a body.
     pub fn bare(type_: MessageType, stream: u32) -> Self {
         Message {
             envelope: Envelope {
@@ -58,12 +58,12 @@ impl Message {
         }
     }
 
-    /// Its type, if this protocol knows it.
+    /// The message's type; None if this protocol does not know the type.
     pub fn kind(&self) -> Option<MessageType> {
         MessageType::try_from(self.envelope.type_).ok()
     }
 
-    /// The body, which must be that and nothing more.
+    /// Decodes the body, which must be one `T` and nothing more.
     pub fn decode<T: Xdr>(&self) -> Result<T, Rejection> {
         xdr::from_bytes(&self.body).map_err(|error| {
             let name = self.kind().map_or("a message", MessageType::name);
@@ -79,17 +79,17 @@ impl Message {
     }
 }
 
-/// A message on its way out, frame by frame, so that others may interleave.
+/// A message that is sent frame by frame, so that frames of other messages may come between.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// Its bulk is what is left of it.
+    /// The message. Its bulk is the part that is not sent yet.
     message: Message,
     begun: bool,
 }
 
 impl Outgoing {
-    /// The next frame: its head (lengths and control part) and its bulk, to be written one after
-    /// the other. None: the message is out.
+    /// Returns the next frame: its head (lengths and control part), then its bulk. Returns None
+    /// when the whole message was returned.
     pub fn next_frame(&mut self) -> Option<(Bytes, Bytes)> {
         if self.begun && self.message.bulk.is_empty() {
             return None;
@@ -137,7 +137,8 @@ impl Incomplete {
         self.envelope.bulk_bytes as usize - self.bulk.len()
     }
 
-    /// Room for more: as much as has come already, at least `least`, never more than is missing.
+    /// Makes room for as many bytes as have come already, at least `least`, and never for more than
+    /// are missing.
     fn grow(&mut self, least: usize) {
         if self.bulk.capacity() - self.bulk.len() < least {
             let more = self.bulk.len().max(least).min(self.missing());
@@ -150,7 +151,7 @@ impl Incomplete {
 #[derive(Debug)]
 pub struct FrameDecoder {
     max_bulk_bytes: u64,
-    /// Bytes that came and belong to no bulk yet, from `begin` on.
+    /// From `begin` on: bytes that have arrived and are not part of a bulk yet.
     buffer: Vec<u8>,
     begin: usize,
     /// By stream.
@@ -172,8 +173,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Where the connection's next bytes go: `read_buf(&mut decoder.space())`. Call it when
-    /// `next_message` has nothing more.
+    /// Returns the place for the connection's next bytes: `read_buf(&mut decoder.space())`.
+    /// REQUIRES: `next_message` returned None.
     pub fn space(&mut self) -> Limit<&mut Vec<u8>> {
         let direct = self.arriving.filter(|_| self.begin == self.buffer.len());
         if let Some((stream, end)) = direct {
@@ -193,15 +194,15 @@ impl FrameDecoder {
         (&mut self.buffer).limit(READ_BYTES)
     }
 
-    /// The same for bytes that are in memory already: copies them.
+    /// Copies bytes that are in memory already into the decoder.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.begin);
         self.begin = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message; None: more bytes are needed. After an error the framing is lost:
-    /// answer it on stream 0 and close.
+    /// Returns the next whole message, or None if more bytes are needed. After an error the framing
+    /// is lost: send the error on stream 0 and close the connection.
     pub fn next_message(&mut self) -> Result<Option<Message>, Rejection> {
         loop {
             let Some((stream, end)) = self.arriving else {
@@ -234,7 +235,7 @@ impl FrameDecoder {
         }
     }
 
-    /// Takes a frame's lengths and control part; false when they are not there yet.
+    /// Takes a frame's lengths and control part. Returns false if they have not all arrived.
     fn frame(&mut self) -> Result<bool, Rejection> {
         let rest = &self.buffer[self.begin..];
         let Some((head, rest)) = rest.split_first_chunk::<HEAD_BYTES>() else {
@@ -320,7 +321,7 @@ impl FrameDecoder {
         Ok(bulk as usize)
     }
 
-    /// Memory held for messages and bytes that are not given out yet.
+    /// Memory of messages and bytes that `next_message` has not returned yet.
     pub fn held_bytes(&self) -> usize {
         let bulks = self.incomplete.values();
         let held = bulks.map(|message| message.bulk.capacity() + message.body.len());

@@ -11,7 +11,7 @@ use crate::rejection::Rejection;
 
 pub use serde_json::Value as Json;
 
-/// The one value that the text is.
+/// Parses a text that is one value.
 pub fn parse(text: &str) -> Result<Json, Rejection> {
     serde_json::from_str(text).map_err(|why| {
         let text = format!("that is not JSON: {why}");

@@ -1,4 +1,4 @@
-//! The wire room: what the bytes mean. It knows no segment, no lock, no socket and no clock.
+//! The wire room: what the bytes mean. It knows no segments, locks, sockets or clocks.
 //!
 //! Specified by spec/protocol (the generated codecs in `protocol`) and spec/format.
 

@@ -1,4 +1,4 @@
-//! URLs and MIPs as text: spec/format/mip.md. Pure text; whether anything exists is not asked here.
+//! URLs and MIPs as text: spec/format/mip.md. Nothing here asks whether the segment exists.
 
 use std::fmt;
 
@@ -107,7 +107,7 @@ impl Url {
     }
 }
 
-/// For people: why an address, with that behind it, is none.
+/// Says in a text for people why `address`, followed by `behind`, is not valid.
 fn what_is_wrong_with_address(behind: &str, address: &str) -> String {
     let port = match address.rsplit_once(']') {
         Some((_, port)) => port.strip_prefix(':'),
@@ -254,7 +254,7 @@ pub fn is_path(path: &str) -> bool {
     path.starts_with('/') && path.len() <= MAX_PATH as usize && !path.contains(wrong)
 }
 
-/// What a slot of a segment's table may hold [WIRE-5]: a path, or another server's URL with its
+/// Whether a slot table may hold the text [WIRE-5]: a path, or another server's URL with its
 /// scheme.
 pub fn is_slot_text(text: &str) -> bool {
     let full = text.starts_with("iw://") || text.starts_with("unix:");

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use crate::rejection::Rejection;
 
-/// How many pieces of an embedded plan are copied into the embedding one; longer ones are shared,
-/// so that a plan's memory is bounded by its descriptor's size.
+/// Embedded plans of up to this many pieces are copied into the embedding plan. Longer ones are
+/// shared, so that the size of the descriptor bounds the memory of the plan.
 const INLINED_PIECES: usize = 2;
 
-/// What one unit is.
+/// The kind of one unit.
 #[derive(Debug, Clone)]
 pub enum Leaf {
-    /// A number: any bytes are a value.
+    /// A number. All bytes are valid.
     Plain,
     Bool,
     /// The members' values, ascending.
@@ -59,20 +59,20 @@ pub struct Plan {
     pub bytes: u64,
     /// The travelling form is the slot form: no long strings and no unions.
     pub fixed: bool,
-    /// Fixed, and any bytes are values: nothing to check.
+    /// The plan is fixed and all bytes are valid, so nothing is checked.
     pub exact: bool,
     pub pieces: Vec<Piece>,
 }
 
-/// What a walk over units meets. `at` is where the units begin in the slot form.
+/// Receives the units of a walk. `at` is where the units begin in the slot form.
 pub trait Visit {
-    /// Whether values are looked at one by one; else all fixed ones come as `bytes`.
+    /// Whether each value is visited by itself. If not, all fixed units come as `bytes`.
     const CHECKS: bool;
     fn bytes(&mut self, at: u64, bytes: u64) -> Result<(), Rejection>;
     fn leaves(&mut self, leaf: &Leaf, width: u64, at: u64, units: u64) -> Result<(), Rejection>;
 }
 
-/// Where an arm is to be found.
+/// What a discriminant selects: an arm (None: a void one), or nothing.
 pub enum Selected<'a> {
     Arm(Option<&'a Arc<Plan>>),
     Nothing,
@@ -247,7 +247,7 @@ impl Plan {
             }
     }
 
-    /// The same in an array of this plan.
+    /// Where a unit begins in the slot form of an array of this plan.
     pub fn byte_of_repeated(&self, unit: u64) -> u64 {
         if let Some(PieceBody::Leaves { width, .. }) = self.single_body() {
             return unit * width;

@@ -3,7 +3,8 @@
 /// The largest serial of a block: 48 bits.
 pub const MAX_SERIAL: u64 = (1 << 48) - 1;
 
-/// Its size, and that of sequences and texts, whose unit is a pointer to the owned block [WIRE-7].
+/// The size of a pointer. Sequences and texts have the same size, because their unit is a pointer
+/// to the owned block [WIRE-7].
 pub const POINTER_BYTES: usize = 16;
 
 /// Slot 0 is the segment itself; all zeros is NULL.

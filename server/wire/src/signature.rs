@@ -4,7 +4,7 @@ use crate::protocol::{TypeBody, TypeDescriptor, UnionArm};
 use crate::rejection::Rejection;
 use crate::types::Growing;
 
-/// FNV-1a, 64 bits, over what is written.
+/// FNV-1a, 64 bits, over the bytes that are written to it.
 struct Fnv(u64);
 
 impl Fnv {
@@ -47,7 +47,7 @@ pub(crate) fn of_primitive(serial: u8) -> u64 {
     hash.0
 }
 
-/// The hash that the descriptor must carry; what it refers to is checked by `Growing`.
+/// The hash that the descriptor must carry. `Growing` checks the types to which it refers.
 pub(crate) fn of(descriptor: &TypeDescriptor, types: &Growing<'_>) -> Result<u64, Rejection> {
     let mut hash = Fnv::new();
     match &descriptor.body {

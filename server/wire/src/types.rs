@@ -20,8 +20,8 @@ const MAX_EXTENT: u64 = 1 << 40;
 const MAX_DEPTH: u32 = 64;
 const PRIMITIVES: u32 = 11;
 
-/// One type: its descriptor and what follows from it. A primitive's descriptor is made up: its body
-/// is `Other`.
+/// One type: its descriptor and what is derived from the descriptor. A primitive has an invented
+/// descriptor, whose body is `Other`.
 #[derive(Debug)]
 pub struct Type {
     pub descriptor: TypeDescriptor,
@@ -124,7 +124,7 @@ impl TypeTable {
         &self.types[PRIMITIVES as usize..]
     }
 
-    /// The newest type of that name, or a primitive.
+    /// The newest type with the name, or a primitive.
     pub fn by_name(&self, name: &str) -> Option<&Arc<Type>> {
         self.types
             .iter()
@@ -132,15 +132,16 @@ impl TypeTable {
             .find(|ty| ty.descriptor.name == name)
     }
 
-    /// Appends all of them, or none.
+    /// Appends all the types, or no type if one of them is refused.
     pub fn extend(&mut self, descriptors: Vec<TypeDescriptor>) -> Result<(), Rejection> {
         let types = self.check(descriptors)?;
         self.append(types);
         Ok(())
     }
 
-    /// Descriptors with their hashes put in, for who makes types from no .x file. They are to be
-    /// the next ones of the table; a pointer to a later anonymous one has no hash.
+    /// Returns the descriptors with their hashes, for programs that make types without an .x file.
+    /// REQUIRES: the descriptors are the table's next ones, and none has a pointer to a later
+    /// anonymous one, because that pointer has no hash.
     pub fn seal(
         &self,
         mut descriptors: Vec<TypeDescriptor>,
@@ -188,7 +189,7 @@ impl TypeTable {
         Ok(growing.new)
     }
 
-    /// Types that `check` gave for this table as it is now.
+    /// Appends types. REQUIRES: `check` returned them for this table as it is now.
     pub fn append(&mut self, types: Vec<Arc<Type>>) {
         for ty in types {
             assert_eq!(ty.descriptor.serial, self.next_serial(), "types in order");

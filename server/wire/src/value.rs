@@ -1,6 +1,6 @@
 //! Values in travelling form and in slot form: checking, and conversion both ways [WIRE-1..7].
 //!
-//! What travels is checked once, by `check_run`; `apply_run` relies on it.
+//! `check_run` checks the travelling form once, and `apply_run` relies on that check.
 
 use crate::plan::{Leaf, Selected, UnionPlan, Visit, SHORT_STRING};
 use crate::pointer::{Pointer, POINTER_BYTES};
@@ -10,8 +10,8 @@ use crate::types::Layout;
 use crate::varint::{self, Cursor};
 use std::ffi::CStr;
 
-/// Takes `count` units in travelling form off the cursor and checks them; pointers may use slots up
-/// to `slots`. The units must lie within the layout. Gives the bytes that were taken.
+/// Takes `count` units in travelling form off the cursor and checks them. Pointers may use slots up
+/// to `slots`. Returns the bytes that were taken. REQUIRES: the units lie within the layout.
 pub fn check_run<'a>(
     layout: Layout<'_>,
     first: u64,
@@ -66,8 +66,8 @@ pub fn put_run(
     collect_run(layout, first, count, block, out);
 }
 
-/// Takes the next run's gap and count off a block diff; `position` is the unit after the previous
-/// run and becomes the one after this. None at the end.
+/// Takes the next run's gap and count off a block diff. `position` is the unit after the previous
+/// run, and becomes the unit after this run. Returns None at the end.
 pub fn next_run(
     layout: Layout<'_>,
     position: &mut u64,
@@ -99,7 +99,7 @@ fn number(bytes: &[u8]) -> i32 {
     i32::from_le_bytes(bytes.try_into().expect("four bytes"))
 }
 
-/// Is that a value of a plain number, bool or enum [WIRE-4]?
+/// Checks that the value is one of the plain number, bool or enum [WIRE-4].
 fn check_number(leaf: &Leaf, value: i32) -> Result<(), Rejection> {
     match leaf {
         Leaf::Bool if value & !1 != 0 => bad_value(format!("a bool is {value}, not 0 or 1")),
@@ -110,7 +110,8 @@ fn check_number(leaf: &Leaf, value: i32) -> Result<(), Rejection> {
     }
 }
 
-/// The arm that a checked discriminant selects; nothing only for the zero of fresh memory [WIRE-4].
+/// Returns the arm that a checked discriminant selects, or Nothing for the discriminant 0 of fresh
+/// memory if no arm has 0 [WIRE-4].
 fn select(union: &UnionPlan, discriminant: i32) -> Result<Selected<'_>, Rejection> {
     match union.select(discriminant) {
         Selected::Nothing if discriminant != 0 => {
@@ -120,7 +121,7 @@ fn select(union: &UnionPlan, discriminant: i32) -> Result<Selected<'_>, Rejectio
     }
 }
 
-/// Only zeros follow the first zero.
+/// Whether only zeros follow the first zero.
 fn is_padded(slot: &[u8]) -> bool {
     let mut pairs = slot.iter().zip(slot.iter().skip(1));
     pairs.all(|(&byte, &next)| (byte != 0) | (next == 0))

@@ -1,5 +1,5 @@
-//! Varints (LEB128 in the shortest form, at most 10 bytes) and the zigzag of signed numbers, of
-//! spec/format/diff.md; and the cursor that all parsing of diffs goes through.
+//! Varints (LEB128 in the shortest form, at most 10 bytes) and the zigzag of signed numbers
+//! (spec/format/diff.md). Also the cursor by which diffs are parsed.
 
 use crate::rejection::Rejection;
 
@@ -24,7 +24,7 @@ pub fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Bytes being parsed: it moves forward only, and never beyond its end.
+/// A position in bytes that are parsed. It moves forward only, and never beyond the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],

@@ -6,8 +6,8 @@ use crate::protocol::{ErrorCode, Field, Primitive, TypeBody, UnionBody};
 use crate::rejection::Rejection;
 use crate::types::TypeTable;
 
-/// Reads values. `pointer` finds what a text like `#2` or a MIP points at, for a pointer to that type
-/// (0: to anything).
+/// Reads values. `pointer` finds the target of a text like `#2` or a MIP, for a pointer to the
+/// given type (0: to any type).
 pub struct Reader<'a> {
     pub types: &'a TypeTable,
     pub pointer: &'a dyn Fn(u32, &str) -> Result<Pointer, Rejection>,
@@ -24,8 +24,8 @@ fn within<T>(part: &str, result: Result<T, Rejection>) -> Result<T, Rejection> {
 }
 
 impl Reader<'_> {
-    /// The slot form of a value of a type. Owned blocks may only be null or empty: text alone makes no
-    /// blocks.
+    /// Returns the slot form of a value of a type. Owned blocks may only be null or empty, because
+    /// this function cannot make blocks.
     pub fn slots(&self, type_serial: u32, value: &Json) -> Result<Vec<u8>, Rejection> {
         let mut slots = Vec::new();
         self.put(type_serial, value, &mut slots)?;

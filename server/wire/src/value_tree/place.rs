@@ -12,7 +12,7 @@ pub struct Place {
     pub units: u64,
     pub byte: u64,
     pub bytes: u64,
-    /// Like `[3].next`; without the element's index in a block of one element; "" for that element.
+    /// Like `[3].next`. In a block of one element the path has no index; "" is the element itself.
     pub path: String,
 }
 
@@ -58,13 +58,14 @@ pub fn place_of_unit(types: &TypeTable, layout: Layout<'_>, unit: u64) -> Option
     descend(types, layout, unit, |_| false)
 }
 
-/// Whether a value of that type begins at the unit, as a pointer to that type demands.
+/// Whether a value of the type begins at the unit, as a pointer to the type requires.
 pub fn is_begun_at(types: &TypeTable, layout: Layout<'_>, unit: u64, type_serial: u32) -> bool {
     let begins = |place: &Place| place.first_unit == unit && place.type_serial == type_serial;
     descend(types, layout, unit, begins).is_some_and(|place| begins(&place))
 }
 
-/// The parts that a unit lies in, from the outside in, to the first that is looked for, or the last.
+/// Goes through the parts in which a unit lies, from the outside in. Stops at the first part that
+/// is looked for, or at the last one.
 fn descend(
     types: &TypeTable,
     layout: Layout<'_>,
@@ -100,8 +101,8 @@ fn descend(
     Some(place)
 }
 
-/// The place that a path like `[3].next` or `header.cfl` names. In a block of several elements it
-/// begins with an index; "" is the element of a block of one.
+/// The place that a path like `[3].next` or `header.cfl` names. In a block of several elements the
+/// path begins with an index. In a block of one element, "" is the element.
 pub fn place_of_path(
     types: &TypeTable,
     layout: Layout<'_>,

@@ -5,11 +5,11 @@ use crate::pointer::{Pointer, POINTER_BYTES};
 use crate::protocol::{Field, Primitive, TypeBody, UnionBody};
 use crate::types::{Type, TypeTable};
 
-/// Renders values. `pointer` gives the text of a pointer (a MIP); `owned` what an owned block holds
-/// (None: its pointer is shown).
+/// Renders values. `pointer` returns the text of a pointer (a MIP). `owned` returns the contents of
+/// an owned block, or None to show the pointer.
 pub struct Renderer<'a> {
     pub types: &'a TypeTable,
-    /// Of longer arrays only so many elements are shown, and then "...".
+    /// The most elements of an array that are shown; "..." stands for the others.
     pub max_elements: u64,
     pub pointer: &'a dyn Fn(Pointer) -> String,
     pub owned: &'a dyn Fn(Pointer) -> Option<Json>,
@@ -31,7 +31,7 @@ fn text_of(slots: &[u8]) -> Option<&str> {
     plain.then_some(text)
 }
 
-/// The shortest text that is that number; numbers that JSON does not have are strings.
+/// The shortest text of a number. Numbers that JSON does not have become strings.
 fn float(shown: String) -> Json {
     match shown.parse::<f64>() {
         Ok(number) if number.is_finite() => Json::from(number),
@@ -40,7 +40,7 @@ fn float(shown: String) -> Json {
 }
 
 impl Renderer<'_> {
-    /// A whole block; of a count of 1 the element alone.
+    /// Renders a whole block. A block of one element is rendered as the element.
     pub fn block(&self, type_serial: u32, count: u64, slots: &[u8]) -> Json {
         match count {
             1 => self.value(type_serial, slots),
@@ -48,7 +48,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// One value, whose slots these are.
+    /// Renders one value, whose slot form is `slots`.
     pub fn value(&self, type_serial: u32, slots: &[u8]) -> Json {
         let ty = self.ty(type_serial);
         match &ty.descriptor.body {

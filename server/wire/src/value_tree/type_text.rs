@@ -3,8 +3,8 @@
 use crate::protocol::{TypeBody, TypeDescriptor};
 use crate::types::TypeTable;
 
-/// "node_t", "int[10]", "node_t *", "string<16>", "int<>", "string<>"; of an anonymous record
-/// "struct", of an anonymous union "union".
+/// The text of a type: "node_t", "int[10]", "node_t *", "string<16>", "int<>", "string<>". An
+/// anonymous record is "struct", an anonymous union "union".
 pub fn type_text(types: &TypeTable, type_serial: u32) -> String {
     let Some(ty) = types.get(type_serial) else {
         return "void".to_string();
@@ -16,14 +16,14 @@ pub fn type_text(types: &TypeTable, type_serial: u32) -> String {
     }
 }
 
-/// What is behind the name of a type that has one: of `typedef double plane[256][256]`
+/// The text of the type for which a name stands: for `typedef double plane[256][256]` it is
 /// "double[256][256]".
 pub fn body_text(types: &TypeTable, descriptor: &TypeDescriptor) -> String {
     let bounded = |bound: u32| match bound {
         0 => "<>".to_string(),
         bound => format!("<{bound}>"),
     };
-    // Pointers may go round in a circle; a name or one step behind a pointer ends it.
+    // Pointers may form a circle. The text therefore ends at a name, or one step behind a pointer.
     let target = |serial: u32| match types.get(serial).map(|ty| &ty.descriptor) {
         None => "void".to_string(),
         Some(target) if target.name.is_empty() && is_reference(&target.body) => "...".to_string(),

@@ -13,7 +13,7 @@ use crate::vector::{member, number_of, Vector};
 
 pub struct Decoded {
     pub meaning: Json,
-    /// What the meaning is written as; None where there are several ways.
+    /// The bytes of the meaning; None if it can be written in several ways.
     pub bytes: Option<Vec<u8>>,
 }
 

@@ -59,13 +59,13 @@ pub fn decode(vector: &Vector) -> Result<Decoded, Rejection> {
         check_collected(vector, &mut segment, base);
     } else if !diff.metadata_only {
         if let Err(refused) = segment.apply(&bytes) {
-            // What no client takes is no release either.
+            // A diff that no client accepts is not a valid release either.
             let release = segment.check(&bytes, base, ALL_SERIALS);
             assert!(release.is_err(), "{} is a release", vector.name);
             return Err(refused);
         }
     } else {
-        // Described blocks are no version: they make a segment of their own.
+        // Described blocks are not a version. They make a segment of their own.
         segment = described(&bytes)?;
     }
     let mut meaning = sections(&diff, &segment)?;
