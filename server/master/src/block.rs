@@ -19,7 +19,7 @@ pub(crate) struct Block {
     shape: Shape,
     pub created: u64,
     pub changed: u64,
-    /// The list of blocks by version.
+    /// The neighbours in the list of blocks by version.
     pub older: u32,
     pub newer: u32,
     pub data: Data,
@@ -27,7 +27,7 @@ pub(crate) struct Block {
 
 const _: () = assert!(size_of::<Block>() == 64);
 
-/// Type (23 bits), named (1 bit) and count - 1 (40 bits).
+/// From the highest bit: type serial (23 bits), whether the block has a name (1), count - 1 (40).
 #[derive(Debug, Clone, Copy)]
 struct Shape(u64);
 
@@ -36,7 +36,7 @@ pub(crate) enum Data {
     /// The block was freed; its place is not yet reclaimed.
     Freed,
     Zero,
-    /// Its first bytes are the block.
+    /// The first bytes of the array are the block's slot form.
     Inline([u8; INLINE_BYTES]),
     Whole(Box<[u8]>),
     /// A slice of a received diff.
@@ -51,7 +51,7 @@ pub(crate) enum Data {
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub data: Box<[u8]>,
-    /// The version of a subblock is the base plus its entry, or older when the entry is 0.
+    /// A subblock's version is `base` plus its entry. With the entry 0 it is `base` or older.
     base: u64,
     after_base: Box<[u32]>,
 }
@@ -108,7 +108,7 @@ impl Block {
 }
 
 impl Data {
-    /// Takes the data out as memory of its own.
+    /// Returns the block's data in memory that no other block shares.
     pub fn into_owned(self, bytes: u64, shared: &mut SharedBuffers) -> Box<[u8]> {
         match self {
             Data::Freed | Data::Zero => vec![0; bytes as usize].into(),
@@ -148,10 +148,10 @@ impl Parts {
         (size_of::<Parts>() + size_of_val(&*self.after_base)) as u64
     }
 
-    /// The subblocks that hold these units are now of that version, the newest.
+    /// Gives the subblocks of `count` units from `first` the version, which is the newest.
     pub fn mark(&mut self, first: u64, count: u64, shift: u32, version: u64) {
         let after = u32::try_from(version - self.base).unwrap_or_else(|_| {
-            // Once in 2^32 versions all are said to be new: too much is sent, never too little.
+            // After 2^32 versions all subblocks count as new. Too much is sent, never too little.
             self.base = version;
             self.after_base.fill(0);
             0
@@ -160,7 +160,8 @@ impl Parts {
         self.after_base[range].fill(after);
     }
 
-    /// Calls with the runs of units that changed after a version; neighbours are joined.
+    /// Calls `run` with each run of units that changed after version `from`. Adjacent runs are
+    /// joined.
     pub fn changed_since(&self, from: u64, layout: Layout<'_>, mut run: impl FnMut(u64, u64)) {
         let shift = layout.ty.subblock_shift;
         let is_newer = |after: &u32| self.base + u64::from(*after) > from;

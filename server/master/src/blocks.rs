@@ -1,10 +1,10 @@
 //! The blocks of a segment: by serial, and in a list by the version of their last change (ICDCS'03
 //! 3.2's svr_blk_number_tree and blk_version_list).
 //!
-//! Serials ascend over a segment's life, so blocks lie in the order of their serials in pages that
-//! only grow at the end, and a search is a binary search or, for blocks used in sequence, none at
-//! all (3.3's prediction). Freed blocks keep their place until an eighth of all places is free;
-//! then the blocks close up. The list of versions links places.
+//! Serials ascend over a segment's life. Blocks therefore lie in the order of their serials, in
+//! pages that only grow at the end. A block is found by binary search. Blocks used in sequence need
+//! no search (3.3's prediction). Freed blocks keep their place until an eighth of all places is
+//! free; then the blocks close up. The list of versions links places.
 
 use crate::block::{Block, Data, NONE};
 
@@ -19,12 +19,12 @@ pub(crate) struct Blocks {
     newest: u32,
 }
 
-/// Finds blocks by serial, expecting the one after the last one found.
+/// Finds blocks by serial. Tries the block after the last one found first.
 #[derive(Debug)]
 pub(crate) struct Finder {
     last: u32,
     predicts: bool,
-    /// How often the expectation failed.
+    /// How often a search was needed.
     pub searches: u64,
 }
 
@@ -49,7 +49,7 @@ impl Finder {
         }
     }
 
-    /// Searches for each block.
+    /// Makes a finder that searches for each block.
     pub fn without_prediction() -> Self {
         Finder {
             predicts: false,
@@ -115,7 +115,7 @@ impl Blocks {
         found.then_some(place)
     }
 
-    /// The first place whose serial is that or larger.
+    /// The first place whose serial is `serial` or larger.
     fn first_from(&self, serial: u64) -> u32 {
         let page = self.pages.partition_point(|page| page[0].serial <= serial);
         let Some(page) = page.checked_sub(1) else {
@@ -125,7 +125,7 @@ impl Blocks {
         (page * PAGE + within) as u32
     }
 
-    /// Live blocks by serial, from the first whose serial is that or larger.
+    /// Live blocks in order of serials, from the first whose serial is `serial` or larger.
     pub fn starting_at(&self, serial: u64) -> impl Iterator<Item = &Block> {
         let first = self.first_from(serial);
         (first..self.places)
@@ -189,7 +189,7 @@ impl Blocks {
         }
     }
 
-    /// The block changed: it is now the last of the list.
+    /// Moves a block that changed to the new end of the list of versions.
     pub fn touch(&mut self, place: u32, version: u64) {
         self.at_mut(place).changed = version;
         if self.newest != place {
@@ -198,14 +198,15 @@ impl Blocks {
         }
     }
 
-    /// Gives the freed block's data back.
+    /// Marks the block as freed and returns its data.
     pub fn free(&mut self, place: u32) -> Data {
         self.unlink(place);
         self.freed += 1;
         std::mem::replace(&mut self.at_mut(place).data, Data::Freed)
     }
 
-    /// Live blocks that changed after a version, the longest unchanged first; touches no others.
+    /// Live blocks that changed after a version, the longest unchanged first. The time it takes
+    /// does not depend on the other blocks.
     pub fn changed_since(&self, from: u64) -> Vec<u32> {
         let mut changed = Vec::new();
         let mut place = self.newest;
@@ -224,7 +225,7 @@ impl Blocks {
         }
     }
 
-    /// Closes up, and takes in blocks (ascending, not yet in the list).
+    /// Closes up and adds new blocks. REQUIRES: their serials ascend; they are not in the list yet.
     fn rebuild(&mut self, new: Vec<Block>) {
         let mut listed = Vec::with_capacity(self.len() as usize);
         let mut place = self.oldest;
@@ -288,7 +289,7 @@ mod tests {
         let mut finder = Finder::without_prediction();
         assert!((1..=1000).all(|index| finder.find(&blocks, index * 3).is_some()));
         assert_eq!(finder.searches, 1000);
-        // In the order of an earlier release, however the serials lie.
+        // The list has the order of an earlier release, not the order of the serials.
         let order = [900, 30, 600, 3, 2997];
         for serial in order {
             let place = Finder::new().find(&blocks, serial).unwrap();

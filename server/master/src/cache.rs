@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-/// How many diffs are kept at most.
+/// The largest number of diffs that are kept.
 const CACHED_DIFFS: usize = 64;
 
-/// Diffs to the newest version, by the version that they are from.
+/// Diffs to the newest version, by the version that each begins at.
 #[derive(Debug, Default)]
 pub(crate) struct DiffCache {
     diffs: HashMap<u64, Bytes>,
@@ -25,7 +25,7 @@ impl DiffCache {
         self.diffs.get(&from).cloned()
     }
 
-    /// Keeps the diff unless there would be more than `most_bytes` of them.
+    /// Keeps the diff unless the cache would then hold more than `most_bytes`.
     pub fn add(&mut self, from: u64, diff: &Bytes, most_bytes: usize) {
         if self.bytes + diff.len() <= most_bytes && self.diffs.len() < CACHED_DIFFS {
             self.bytes += diff.len();

@@ -1,5 +1,5 @@
-//! Is a diff right for a segment as it is now? Everything is checked before anything changes
-//! [DIFF-1]; a diff that was found right cannot fail to be committed.
+//! Checks whether a diff is right for a segment as it is now. Everything is checked before anything
+//! changes [DIFF-1], so the commit of a checked diff cannot fail.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use interweave_wire::{Layout, Rejection, Type};
 use crate::blocks::Finder;
 use crate::segment::{charge_of_block, charge_of_slot, charge_of_type, Segment};
 
-/// What a segment without a quota may hold; sums of bytes and units cannot overflow below it.
+/// The bound of a segment without a quota. Sums of bytes and units cannot overflow below it.
 const NO_QUOTA_BYTES: u64 = 1 << 48;
 
 /// A diff that was found right for a segment at its newest version: `commit` cannot fail.
@@ -41,7 +41,7 @@ pub(crate) struct CheckedBlock {
 }
 
 impl CheckedRelease {
-    /// The version that it makes.
+    /// The version that the release makes.
     pub fn version(&self) -> u64 {
         self.diff.to
     }
@@ -52,10 +52,10 @@ impl CheckedRelease {
     }
 }
 
-/// Who made a diff.
+/// The origin of a diff.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// A writer; with the serials that it was granted, if that is to be checked [DIFF-5].
+    /// A writer. The ranges of serials granted to it, if new serials are to be checked [DIFF-5].
     Writer(Option<&'a [(u64, u64)]>),
     Server,
 }
@@ -72,7 +72,7 @@ fn about(serial: u64, rejection: Rejection) -> Rejection {
 }
 
 impl Segment {
-    /// How many units a release changes, for Diff coherence: never too few [COH-6].
+    /// How many units a release changes, for Diff coherence. The number is never too small [COH-6].
     pub fn changed_units(&self, release: &CheckedRelease) -> u64 {
         release.changed_units
     }
@@ -186,7 +186,7 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// What is freed, in the order in which it is to be.
+    /// The serials that the diff frees, in the order in which they are freed.
     fn freed(&mut self, diff: &Diff) -> Result<Vec<u64>, Rejection> {
         let freed: Vec<u64> = match self.live {
             None => diff.freed()?,
@@ -203,7 +203,7 @@ impl<'a> Check<'a> {
             let block = self.segment.blocks.at(place);
             let layout = self.segment.layout_of(block);
             self.changed_units += layout.units();
-            // Freed twice would be charged back twice: found below, before it matters.
+            // A serial that is listed twice is charged back twice here. It is refused below.
             let charge = charge_of_block(layout, self.segment.name_of(block));
             self.charged_bytes = self.charged_bytes.saturating_sub(charge);
         }
@@ -303,7 +303,7 @@ impl<'a> Check<'a> {
         Ok(layout)
     }
 
-    /// [SEG-4]; a name is free again in the diff that frees its block.
+    /// Checks a new block's name [SEG-4]. A diff that frees a block may reuse the block's name.
     fn check_name<'b>(
         &self,
         block: &NewBlock<'b>,

@@ -1,6 +1,6 @@
 //! One diff from an older version to the newest: from the cache, or from the versions of blocks and
-//! subblocks (ICDCS'03 3.2). Blocks go out in the order of their versions, so that what was changed
-//! together lies together in a fresh copy (3.3), unless the segment's tuning says otherwise.
+//! subblocks (ICDCS'03 3.2). Blocks are sent in the order of their versions, unless the segment's
+//! tuning says otherwise. Blocks that changed together then lie together in a fresh copy (3.3).
 
 use std::collections::HashSet;
 
@@ -20,8 +20,9 @@ pub struct Described {
 }
 
 impl Segment {
-    /// One diff from that version to the newest; a complete copy from 0 and from versions not known
-    /// (the diff says from which version it is). Collected once, however many ask.
+    /// Returns one diff from `from` to the newest version. If `from` is 0 or not known, the diff is
+    /// a complete copy; its head names the version that it begins at. The cache keeps the diff, so
+    /// that it is collected once for all clients.
     pub fn collect(&mut self, from: u64) -> Bytes {
         let from = self.base_of(from);
         if let Some(diff) = self.cache.find(from) {
@@ -33,7 +34,7 @@ impl Segment {
         diff
     }
 
-    /// The version from which [`Segment::collect`] of that one is: itself, or 0.
+    /// The version at which the diff of [`Segment::collect`] begins: `from`, or 0.
     pub fn base_of(&self, from: u64) -> u64 {
         let known = self.known_from..=self.version;
         if known.contains(&from) {
@@ -43,12 +44,13 @@ impl Segment {
         }
     }
 
-    /// How many diffs were collected, rather than forwarded or sent again.
+    /// How many diffs were collected. Diffs from the cache do not count.
     pub fn collections(&self) -> u64 {
         self.collections
     }
 
-    /// A diff from 0 with everything, in version order: that order cannot be had from elsewhere.
+    /// Returns a complete diff from version 0 in version order, because only the order of the
+    /// blocks records the list of versions.
     pub fn checkpoint(&self) -> Bytes {
         self.collected(0, Order::Version)
     }
@@ -88,8 +90,8 @@ impl Segment {
         }
     }
 
-    /// FREED, or the list of what is live: for a complete copy [SEG-1], and when the history does
-    /// not reach back far enough.
+    /// Adds FREED to the diff. A complete copy gets LIVE instead [SEG-1], and so does a diff from a
+    /// version that the history of freed serials does not reach.
     fn collect_freed(&self, from: u64, diff: &mut DiffBuilder) {
         let freed = self.freed.since(from).filter(|_| from > 0);
         if let Some(freed) = freed {
@@ -112,8 +114,9 @@ impl Segment {
         }
     }
 
-    /// Types, and headers of the blocks asked for; with none asked for, of the first `max` after
-    /// `after` [SEG-3]. A diff of metadata from 0, so its types are the whole table.
+    /// Returns all types, and the headers of the blocks asked for [SEG-3]. If no block is asked
+    /// for, these are the first `max` blocks after `after`. The diff is one of metadata from
+    /// version 0.
     pub fn describe(&self, serials: &[u64], names: &[String], after: u64, max: usize) -> Described {
         let mut diff = DiffBuilder::new(0, self.version);
         diff.metadata_only();

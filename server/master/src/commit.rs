@@ -1,5 +1,5 @@
-//! Makes a checked diff the newest version. Nothing here can fail: what could was checked, and a
-//! failure would be a broken invariant of ours.
+//! Makes a checked diff the newest version. Nothing here can fail, because `check` refused every
+//! diff that could. A failure would be a broken invariant of this room.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::shared::{SharedBuffers, SHARE_BYTES};
 const CHECKED: &str = "the diff was checked";
 
 impl Segment {
-    /// Makes the checked release the newest version, which it returns. Nothing may have been
-    /// committed since the check.
+    /// Makes the checked release the newest version. Returns its number.
+    /// REQUIRES: nothing was committed since the check.
     pub fn commit(&mut self, release: CheckedRelease) -> u64 {
         assert_eq!(release.base, self.version, "checked for this version");
         let version = release.diff.to;
@@ -132,7 +132,7 @@ impl Segment {
 struct Changer<'a> {
     version: u64,
     diff: &'a bytes::Bytes,
-    /// The diff among the shared buffers, once a block shares it.
+    /// The diff's place among the shared buffers, once a block shares the diff.
     buffer: Option<u32>,
 }
 
@@ -160,7 +160,7 @@ impl Changer<'_> {
         }
     }
 
-    /// The whole block at once, in slot form.
+    /// Replaces a whole block by data in slot form.
     fn replace(
         &mut self,
         block: &mut Block,
@@ -194,7 +194,7 @@ impl Changer<'_> {
         };
     }
 
-    /// Runs of a block, into memory of its own.
+    /// Applies runs to a block, in memory that no other block shares.
     fn edit(
         &mut self,
         block: &mut Block,

@@ -1,5 +1,5 @@
-//! Which runs of which blocks a diff brings, decided before a byte is copied: so the memory of the
-//! diff is reserved once, and as much as it takes. It matters for large copies, whose fresh pages cost
+//! Which runs of which blocks a diff brings, decided before a byte is copied. The diff's memory is
+//! thus reserved once, in the right size. This matters for large copies, because fresh pages cost
 //! more than the copying.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use interweave_wire::{varint, DiffBuilder, Layout};
 use crate::block::{Block, Data};
 use crate::segment::Segment;
 
-/// Zeros of a fresh copy are left out in stretches of about that many bytes.
+/// A fresh copy leaves out zeros in stretches of about this many bytes.
 const STRETCH_BYTES: usize = 4096;
 
 /// The changes of a diff, in its order of blocks.
@@ -25,12 +25,12 @@ pub(crate) struct Extent {
 struct BlockExtent {
     place: u32,
     runs: Range<usize>,
-    /// How long its runs will be; of types with long strings or unions: about.
+    /// The length of all runs; an estimate for types with long strings or unions.
     bytes: u64,
 }
 
 impl Extent {
-    /// What changed in these blocks after that version.
+    /// Finds the changes of the blocks in `places` after version `from`.
     pub fn of(segment: &Segment, from: u64, places: &[u32]) -> Extent {
         let mut extent = Extent::default();
         for &place in places {
@@ -53,7 +53,7 @@ impl Extent {
         self.blocks.push(BlockExtent { place, runs, bytes });
     }
 
-    /// Appends the changes. Runs whose length can be told beforehand are written in place.
+    /// Appends the changes to the diff. Runs whose length is known are written in place.
     pub fn put(&self, segment: &Segment, diff: &mut DiffBuilder) {
         diff.reserve_changes(self.bytes);
         let mut body = Vec::new();
@@ -88,7 +88,7 @@ fn changed_runs(
         return;
     };
     match &block.data {
-        // A new block is zeros already [DIFF-3].
+        // The receiver makes a new block of zeros [DIFF-3].
         _ if block.created > from => nonzero_runs(layout, slots, runs),
         Data::Parts(parts) => {
             parts.changed_since(from, layout, |first, count| runs.push((first, count)))
@@ -97,7 +97,7 @@ fn changed_runs(
     }
 }
 
-/// The units of a block but for long stretches of zeros.
+/// Adds the runs of a block's units to `runs`, without long stretches of zeros.
 fn nonzero_runs(layout: Layout<'_>, slots: &[u8], runs: &mut Vec<(u64, u64)>) {
     let units = layout.units();
     let step = (STRETCH_BYTES as u64 * units / layout.bytes()).max(1);
@@ -131,7 +131,8 @@ fn put_runs(layout: Layout<'_>, runs: &[(u64, u64)], slots: &[u8], out: &mut Vec
     }
 }
 
-/// How long `put_runs` will be, of a type whose travelling form is its slot form.
+/// The number of bytes that `put_runs` will write.
+/// REQUIRES: the type's travelling form is its slot form.
 fn runs_bytes(layout: Layout<'_>, runs: &[(u64, u64)]) -> u64 {
     let mut end = 0;
     let lengths = runs.iter().map(|&(first, count)| {

@@ -1,4 +1,4 @@
-//! The bounded history of freed serials: who asks for a version older than it reaches is given the
+//! The bounded history of freed serials. A client whose version is older than the history gets the
 //! list of live blocks instead.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ const KEPT: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct FreedHistory {
     freed: VecDeque<Freed>,
-    /// Everything freed after this version is known.
+    /// The history has every block that was freed after this version.
     complete_from: u64,
 }
 
@@ -33,7 +33,8 @@ impl FreedHistory {
         }
     }
 
-    /// The blocks that existed at that version and were freed since; None: no longer known.
+    /// Returns the serials that existed at `version` and were freed since; None if the history does
+    /// not reach back that far.
     pub fn since(&self, version: u64) -> Option<impl Iterator<Item = u64> + '_> {
         if version < self.complete_from {
             return None;

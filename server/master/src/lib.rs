@@ -1,9 +1,9 @@
 //! The master room: the newest version of each segment, in wire format.
 //!
-//! It knows no lock, no session, no file and no clock: what is asked of a `Segment` is whether a
-//! diff is right (`check`), to make it the newest version (`commit`), and for one diff from any
-//! older version to the newest (`collect`). A client's cached copy in wire format is a `Segment`
-//! too (`apply`).
+//! The room knows no locks, sessions, files or clocks. A `Segment` checks whether a diff is right
+//! (`check`), makes the diff the newest version (`commit`), and returns one diff from any older
+//! version to the newest (`collect`). A client's cached copy in wire format is a `Segment` too
+//! (`apply`).
 
 mod block;
 mod blocks;

@@ -1,9 +1,9 @@
-//! The newest version of one segment: its state, and how it is looked at.
+//! The newest version of one segment: its state, and the functions that read it.
 //!
-//! Invariants: every block's type is in the table, and its data is a valid value of it; names are
-//! unique; all serials ever used are below `next_serial`; `charged_bytes` is the sum of `charge`s
-//! and never above the quota. How a diff is checked, applied and collected: check.rs, commit.rs,
-//! collect.rs.
+//! Invariants: every block's type is in the table, and its data is a valid value of the type; names
+//! are unique; all serials ever used are below `next_serial`; `charged_bytes` is the sum of
+//! `charge`s and never above the quota. check.rs checks a diff, commit.rs applies it, and
+//! collect.rs collects one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::tuning::Tuning;
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) version: u64,
-    /// Older versions cannot be told apart: the segment was restored at this one.
+    /// The segment was restored at this version. What older versions held is not known.
     pub(crate) known_from: u64,
     pub(crate) types: TypeTable,
-    /// In which version each described type came.
+    /// The version that brought each described type.
     pub(crate) type_versions: Vec<u64>,
     pub(crate) slots: Vec<String>,
     pub(crate) slot_versions: Vec<u64>,
@@ -55,14 +55,14 @@ pub(crate) struct Names {
     bytes: u64,
 }
 
-/// What a segment holds beyond its wire bytes, for /metrics.
+/// The memory of a segment beyond its wire bytes, for /metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overhead {
     /// Headers of blocks, and names.
     pub block_bytes: u64,
     /// Versions of subblocks.
     pub version_bytes: u64,
-    /// Received diffs kept alive beyond the blocks that share their bytes.
+    /// Bytes of received diffs that are kept although no block uses them.
     pub shared_bytes: u64,
     /// The diff cache, without what blocks share.
     pub cache_bytes: u64,
@@ -70,7 +70,7 @@ pub struct Overhead {
     pub metadata_bytes: u64,
 }
 
-/// One block, looked at.
+/// One block, for readers.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockInfo<'a> {
     pub serial: u64,
@@ -112,7 +112,7 @@ fn name_bytes(name: &str) -> u64 {
     (name.len() + 2 * size_of::<usize>() + 2 * ENTRY) as u64
 }
 
-/// What a block counts against the quota: its data, but never less than its header.
+/// The bytes that a block counts against the quota: its data, but never less than its header.
 pub(crate) fn charge_of_block(layout: Layout<'_>, name: &str) -> u64 {
     layout.bytes().max(size_of::<Block>() as u64) + name.len() as u64
 }
@@ -127,7 +127,7 @@ pub(crate) fn charge_of_slot(text: &str) -> u64 {
 }
 
 impl Segment {
-    /// Empty, at version 0; quota 0: no bound.
+    /// Makes an empty segment at version 0. The quota 0 means no bound.
     pub fn new(quota_bytes: u64) -> Self {
         Segment {
             version: 0,
@@ -152,9 +152,9 @@ impl Segment {
         }
     }
 
-    /// From a checkpoint. Clients of versions before it will be given complete copies.
+    /// Makes a segment from a checkpoint. Clients with older versions will get complete copies.
     pub fn restore(checkpoint: &Bytes, quota_bytes: u64) -> Result<Self, Rejection> {
-        // What was accepted once is not refused for a quota that was lowered since.
+        // Without a quota: a lower quota since then must not refuse blocks that were accepted.
         let mut segment = Segment::new(0);
         segment.apply(checkpoint)?;
         segment.quota_bytes = quota_bytes;
@@ -163,8 +163,8 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Is this a writer's diff from `base` (which must be the newest version) to the next? Changes
-    /// nothing. New serials must lie in the ranges (first, count).
+    /// Checks a writer's diff from `base`, which must be the newest version, to the next version.
+    /// Changes nothing. New serials must lie in the ranges (first, count).
     pub fn check(
         &self,
         diff: &Bytes,
@@ -180,13 +180,13 @@ impl Segment {
         self.check_from(Diff::parse(diff)?, Source::Writer(Some(allowed_serials)))
     }
 
-    /// The same for a release read back from the log: any serials that were never used.
+    /// Checks a release read back from the log. Its new serials may be any that were never used.
     pub fn check_logged(&self, diff: &Bytes) -> Result<CheckedRelease, Rejection> {
         self.check_from(Diff::parse(diff)?, Source::Writer(None))
     }
 
-    /// Applies a server's diff (client side): from this version, or from 0 to replace everything.
-    /// Gives the version that the copy has now.
+    /// Applies a server's diff to a client's copy: from the copy's version, or from 0 to replace
+    /// everything. Returns the version that the copy has now.
     pub fn apply(&mut self, diff: &Bytes) -> Result<u64, Rejection> {
         let diff = Diff::parse(diff)?;
         if diff.from != 0 {
@@ -201,13 +201,13 @@ impl Segment {
         Ok(version)
     }
 
-    /// From now on the segment works so.
+    /// Sets the tuning, and applies it from now on.
     pub fn tune(&mut self, tuning: Tuning) {
         self.tuning = tuning;
         self.cache.clear();
     }
 
-    /// Finds blocks as the segment's tuning says.
+    /// Makes a finder with or without prediction, as the segment's tuning says.
     pub(crate) fn finder(&self) -> Finder {
         match self.tuning.prediction {
             true => Finder::new(),
@@ -224,7 +224,7 @@ impl Segment {
         self.next_serial
     }
 
-    /// Serials below that bound may have been used [LOCK-6].
+    /// Reserves all serials below `bound`, because they may have been used [LOCK-6].
     pub fn use_serials_below(&mut self, bound: u64) {
         self.next_serial = self.next_serial.max(bound);
     }
@@ -233,8 +233,8 @@ impl Segment {
         self.quota_bytes
     }
 
-    /// What counts against the quota: data (a block at least as its header of 64 bytes), names,
-    /// types and slots.
+    /// The bytes that count against the quota: data (at least 64 bytes a block, the size of its
+    /// header), names, types and slots.
     pub fn charged_bytes(&self) -> u64 {
         self.charged_bytes
     }
@@ -275,7 +275,7 @@ impl Segment {
         self.blocks_from(0)
     }
 
-    /// In order of serials, from the first that is that or larger.
+    /// Blocks in order of serials, from the first whose serial is `serial` or larger.
     pub fn blocks_from(&self, serial: u64) -> impl Iterator<Item = BlockInfo<'_>> {
         let blocks = self.blocks.starting_at(serial);
         blocks.map(|block| self.info(block))
@@ -309,7 +309,7 @@ impl Segment {
         }
     }
 
-    /// What is held beyond the wire bytes. Walks over all blocks.
+    /// Returns the memory beyond the wire bytes. Walks over all blocks.
     pub fn overhead_bytes(&self) -> Overhead {
         let all = self.blocks.starting_at(0);
         let version_bytes = all.map(|block| block.held_bytes().1).sum();

@@ -1,6 +1,7 @@
-//! Received diffs that blocks share: a block that one run replaces whole keeps a slice of the diff
-//! instead of a copy. A buffer is kept only while blocks use at least 5/6 of it; then those that
-//! are left get copies, so that sharing never costs more than a fifth of the bytes that it saves.
+//! Received diffs that blocks share. A block that one run replaces whole keeps a slice of the diff
+//! instead of a copy. A buffer is kept only while blocks use at least 5/6 of it. Below that, the
+//! blocks that still share the buffer get copies. Sharing thus never costs more than a fifth of the
+//! bytes that it saves.
 
 use bytes::Bytes;
 
@@ -24,7 +25,7 @@ struct Buffer {
 }
 
 impl SharedBuffers {
-    /// A buffer that nobody uses yet.
+    /// Adds a buffer that no block uses yet. Returns its number.
     pub fn add(&mut self, bytes: Bytes) -> u32 {
         let buffer = Some(Buffer {
             bytes,
@@ -65,8 +66,8 @@ impl SharedBuffers {
         self.touched.push(index);
     }
 
-    /// Drops buffers without users; gives those that are used too little, with the blocks that may
-    /// still share them.
+    /// Drops buffers that no block uses. Returns the buffers that are used too little, each with
+    /// the serials of the blocks that may still share it.
     pub fn thin(&mut self) -> Vec<(u32, Vec<u64>)> {
         let mut thin = Vec::new();
         for index in std::mem::take(&mut self.touched) {

@@ -1,10 +1,10 @@
-//! The optimisations of ICDCS'03, section 3.3, that a server can do without: each can be turned off
-//! to measure what it brings.
+//! The optimisations of ICDCS'03, section 3.3, that a server can do without. Each can be turned off
+//! to measure its effect.
 
-/// How a segment does its work. What readers end with is the same under any.
+/// How a segment does its work. Readers get the same contents under every tuning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// What the diff cache of a segment holds at most; 0: there is none.
+    /// The largest size of a segment's diff cache; 0 turns the cache off.
     pub cache_bytes: usize,
     pub order: Order,
     /// Whether the block after the last one is tried before a search.
@@ -14,7 +14,7 @@ pub struct Tuning {
 /// In which order blocks go out, and so come to lie in a fresh copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// What was changed together lies together.
+    /// Blocks that changed together lie together.
     Version,
     Serial,
 }

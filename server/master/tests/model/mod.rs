@@ -310,7 +310,7 @@ impl Model {
             });
         }
         let sealed = self.types.seal(descriptors).unwrap();
-        // What grew too large is left out, and all that might embed it.
+        // The first type that is too large is left out, and all later ones, which may embed it.
         let mut longer = self.types.clone();
         longer.extend(sealed.clone()).unwrap();
         let fits = |d: &&TypeDescriptor| longer.get(d.serial).unwrap().slot_bytes < 20_000;
