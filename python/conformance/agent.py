@@ -1,4 +1,4 @@
-"""The conformance agent of the Python client: obeys the commands of conformance/README.md.
+"""The conformance agent of the Python client. It obeys the commands of conformance/README.md.
 
 Values are looked at and stored as programs do it, by the layouts of interweave's objects; where a command wants what
 those refuse (a discriminant without an arm), it is stored as bits, for the release to refuse.
@@ -92,7 +92,8 @@ class Agent:
         self.segments[name].write(timeout=float(words[0]) if words else None).__enter__()
 
     def do_wl_release(self, name: str) -> None:
-        """As the end of a `with segment.write()`, which would abort what a release refused to send."""
+        """Releases as the end of a `with segment.write()` does, but does not abort a refused
+        release."""
         segment = self.segments[name]
         try:
             segment._core.release_write()
@@ -152,7 +153,7 @@ class Agent:
         return self.unit(*rest.split(" ")).mip()
 
     def do_resolve(self, text: str) -> str:
-        return _core.mip_of(_core.address_of_mip(text))  # as a pointer does that is stored by its MIP
+        return _core.mip_of(_core.address_of_mip(text))  # as a pointer stored by its MIP
 
     def do_dump(self, name: str) -> str:
         return json_text([
@@ -170,7 +171,8 @@ class Agent:
 
 
 def found(segment: interweave.Segment, text: str) -> Block:
-    """By name or serial. Without a lock, too: what is done with it then says NO_LOCK."""
+    """Finds a block by name or serial, also without a lock. Its use without a lock fails:
+    NO_LOCK."""
     key = int(text) if text[0].isdigit() else text
     if segment.is_locked:
         return segment.block(key)
@@ -179,13 +181,14 @@ def found(segment: interweave.Segment, text: str) -> Block:
 
 
 def json_text(value: Any) -> str:
-    """As every agent writes it: control characters by number, and bytes from 0x7f on escaped, too."""
+    """JSON as every agent writes it. Control characters and bytes from 0x7f on are escaped by
+    number."""
     text = json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
     return re.sub(r"\\(.)", lambda found: CONTROLS.get(found[1], found[0]), text)
 
 
 def lines() -> Iterator[str]:
-    """Of standard input; what was answered is sent when no further command is waiting."""
+    """The lines of standard input. Sends the answers when no further command is waiting."""
     pending = b""
     while True:
         *whole, pending = pending.split(b"\n")

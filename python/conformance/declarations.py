@@ -13,19 +13,19 @@ from interweave.layouts import (ArrayLayout, EnumLayout, Layout, PointerLayout, 
 
 
 class Declarations:
-    """The types declared to this process: named ones as programs declare theirs, by classes."""
+    """The types declared to this process. Named types are declared by classes, as in programs."""
 
     def __init__(self) -> None:
         self.named: Dict[str, Any] = {name.lower(): one for name, one in PRIMITIVES.items()}
 
     def declare(self, descriptions: List[Dict[str, Any]]) -> None:
-        """Enums first: as a program's are, they are looked up where the others are declared."""
+        """Declares enums first, because the other types look them up by name, as in programs."""
         for description in sorted(descriptions, key=lambda one: "enum" not in one):
             name = description["name"]
             self.named[name] = self.declared(name, description)
 
     def find(self, description: Any) -> Any:
-        """What Segment.new() takes."""
+        """Returns the type in the form that Segment.new() takes."""
         if isinstance(description, dict):
             return self.anonymous(description)
         if description not in self.named:
@@ -33,7 +33,7 @@ class Declarations:
         return self.named[description]
 
     def part(self, description: Any) -> Any:
-        """What an annotation may be: of a type that is declared later, its name."""
+        """Returns an annotation for the type. For a type that is declared later it is the name."""
         return self.named.get(description, description) if isinstance(description, str) else self.find(description)
 
     def declared(self, name: str, description: Dict[str, Any]) -> Any:
@@ -89,7 +89,7 @@ class Declarations:
 
 
 def described(layout: Optional[Layout]) -> Any:
-    """A type's name, or what an anonymous one is made of."""
+    """Returns a type's name, or the parts of an anonymous type."""
     if layout is None or layout.name:
         return layout and layout.name
     if isinstance(layout, PrimitiveLayout):

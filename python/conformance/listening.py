@@ -1,4 +1,4 @@
-"""What the library has told this program of one segment: `listen` and `told` of the conformance agent."""
+"""What the library told this program of one segment: commands `listen` and `told` of the agent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Listening:
             self.heard.notify_all()
 
     def told(self, what: str, seconds: float) -> Optional[int]:
-        """Waits for a version that is at least `what`, or for the connection to be so."""
+        """Waits for a version that is at least `what`, or for the connection to be in the state
+        `what`."""
         is_version = what.isdigit()
 
         def is_told() -> bool:

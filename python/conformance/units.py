@@ -20,7 +20,7 @@ CHAR, UCHAR, FLOAT, DOUBLE, BOOL = 1, 2, 9, 10, 11
 
 
 class Values:
-    """So many values of one type in a row, behind a place."""
+    """`count` values of one type in a row, from a place on."""
 
     def __init__(self, segment: Segment, place: Place, offset: int, layout: Layout, count: int) -> None:
         self.segment, self.place, self.offset, self.layout, self.count = segment, place, offset, layout, count
@@ -77,7 +77,7 @@ class Unit:
         return _core.mip_of(self.place.at(self.offset).address)
 
     def inside(self) -> Values:
-        """What it holds: a sequence's elements, a text's characters, a union's active arm."""
+        """The units inside: a sequence's elements, a text's characters, a union's active arm."""
         layout, place = self.layout, self.place
         if isinstance(layout, UnionLayout):
             arm = layout.active(place.at(self.offset))
@@ -146,7 +146,8 @@ class Unit:
                 raise
 
     def _put_bits(self, value: Any) -> bool:
-        """What the type has no meaning for, and the package therefore does not store."""
+        """Stores bits that the type gives no meaning, and that the package therefore does not
+        store."""
         if isinstance(self.layout, UnionLayout):
             self.place.clear(self.offset, self.layout.size)
             on = self.layout.discriminant
@@ -180,7 +181,8 @@ def number_json(primitive: int, value: Any) -> Either[int, str]:
 
 
 def float_bits(value: float) -> int:
-    """Of the float that it came from: a conversion would make a signalling NaN a quiet one."""
+    """The bits of the float that the number came from. A conversion would quiet a signalling
+    NaN."""
     if not math.isnan(value):
         return int(struct.unpack("<I", struct.pack("<f", value))[0])
     wide, = struct.unpack("<Q", struct.pack("<d", value))
@@ -206,12 +208,12 @@ def number_from_json(primitive: int, value: Any) -> Any:
 
 
 def floats_from_json(dtype: "np.dtype[Any]", items: Iterable[str]) -> "np.ndarray[Any, Any]":
-    """An array: numpy would convert a list of Python's floats, and change NaNs."""
+    """Makes an array, because numpy would convert a list of Python's floats and change NaNs."""
     return np.array([int(item, 16) for item in items], f"u{dtype.itemsize}").view(dtype)
 
 
 def from_json(layout: Layout, items: Iterator[Any]) -> Any:
-    """What the layout stores, of as many items of a list of units as a value has."""
+    """Returns the value that the layout stores, from as many units of the list as the value has."""
     if isinstance(layout, RecordLayout):
         return {field.name: from_json(field.layout, items) for field in layout.fields.values()}
     if isinstance(layout, ArrayLayout) and layout.numbers is not None and layout.numbers[0].kind == "f":

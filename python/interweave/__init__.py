@@ -1,4 +1,5 @@
-"""InterWeave: shared typed memory. Segments, opened by URL, read and written as Python objects and numpy arrays.
+"""InterWeave: shared typed memory. A program opens segments by URL, and reads and writes them as
+Python objects and numpy arrays.
 
     import interweave
 
@@ -8,7 +9,7 @@
     with segment.write():
         segment["header"].want_pause = True
 
-Threads, locks and coherence are those of the C interface (interweave.h); docs/python.md is the guide.
+Threads, locks and coherence work as in the C interface (interweave.h). docs/python.md is the guide.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Numbers that are stored in rows keep to their type, as single ones do.
+"""Checks numbers that are stored in rows as strictly as single numbers.
 
-numpy's own assignment cuts a fraction off and wraps what is too large. Here an integer takes integers alone (TypeError)
-and only those that fit (OverflowError); a float takes every number, as in C.
+numpy's own assignment cuts off fractions and wraps numbers that are too large. Here an integer
+takes only integers (TypeError) that fit (OverflowError). A float takes every number, as in C.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 
 
 def numbers_for(dtype: "np.dtype[Any]", values: Any) -> "np.ndarray[Any, Any]":
-    """`values` as an array whose numbers numpy may store as `dtype` without loss of meaning."""
+    """Returns `values` as an array that numpy may store as `dtype`. Thrown: TypeError,
+    OverflowError."""
     values = _with_bytes_as_numbers(values, dtype)
     given = np.asarray(values)
     if given.dtype == dtype:
@@ -22,14 +23,15 @@ def numbers_for(dtype: "np.dtype[Any]", values: Any) -> "np.ndarray[Any, Any]":
         if dtype.kind != "f" and given.size:
             _check_range(given, dtype)
         return given
-    # Integers that no dtype of numpy's holds together come here, too: it makes floats or objects of them.
+    # Integers that fit no single dtype come here too, because numpy makes them floats or objects.
     objects = np.asarray(values, object)
-    checked = array.array(dtype.char, objects.ravel().tolist())  # TypeError, OverflowError: each number as a single one
+    # Checks each number as a single one: TypeError, OverflowError.
+    checked = array.array(dtype.char, objects.ravel().tolist())
     return np.frombuffer(checked, dtype).reshape(objects.shape)
 
 
 def require_row(given: "np.ndarray[Any, Any]", spelled: str) -> None:
-    """One number is no row of them, though numpy would repeat it."""
+    """Refuses a single number, which numpy would repeat, where a row is expected."""
     if given.ndim == 0:
         raise TypeError(f"a row of {spelled} takes a sequence of numbers, not a single one; to set all: x[:] = ...")
 
@@ -43,7 +45,7 @@ def _check_range(given: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]") -> None:
 
 
 def _with_bytes_as_numbers(values: Any, dtype: "np.dtype[Any]") -> Any:
-    """Bytes are numbers for an array of bytes (XDR's opaque), alone and in lists."""
+    """Turns bytes, alone or in lists, into numbers for an array of bytes (XDR's opaque)."""
     if dtype.itemsize != 1:
         return values
     if isinstance(values, (bytes, bytearray)):

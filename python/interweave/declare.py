@@ -6,8 +6,9 @@
         name: interweave.String[16]
         next: interweave.Pointer["Node"]
 
-becomes a type table like the ones that `interweave compile` generates, laid out by the platform's C rules, and
-registered with the library. A name that is not declared yet is looked up when the type is first used.
+becomes a type table like the ones that `interweave compile` generates. The table follows the
+platform's C rules and is registered with the library. A name that is not declared yet is looked up
+when the type is first used.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ from .objects import Struct
 
 T = TypeVar("T")
 KIND = {"enum": 2, "string": 3, "array": 4, "record": 5, "union": 6, "pointer": 7, "sequence": 8, "text": 9}
-LONGEST_STRING = 4096  # bytes, in the value itself; longer ones are texts
+LONGEST_STRING = 4096  # bytes, in the value itself; longer strings are texts
 NAMES = ("Char", "UChar", "Short", "UShort", "Int", "UInt", "Hyper", "UHyper", "Float", "Double", "Bool")
 
 
 class Declared:
-    """A type expression. Its table is made once, when it is first needed and all that it leads to is declared."""
+    """A type expression. Its table is made once: at the first use after all types to which it leads
+    are declared."""
 
     _table: int = 0
 
     def resolve(self, scope: "Scope", seen: "Set[Declared]") -> None:
-        """Finds all types that this one leads to, so that no table is made that leads to one which cannot be.
-        Thrown: UnknownType."""
+        """Finds all types to which this one leads. Thrown: UnknownType, before any table is
+        made."""
         if self._table or self in seen:
             return
         seen.add(self)
@@ -46,7 +48,7 @@ class Declared:
             as_declared(inner.find(one)).resolve(inner, seen)
 
     def _parts(self, scope: "Scope") -> List[Tuple["Scope", Any]]:
-        """The annotations that it is made of, and where their names are looked up."""
+        """The annotations of the type's parts, each with the scope of its names."""
         return []
 
     def table(self, scope: "Scope") -> int:
@@ -58,11 +60,13 @@ class Declared:
         raise NotImplementedError
 
     def __call__(self) -> None:
-        raise TypeError("a type of InterWeave's is no class of values")  # callable all the same: typing wants it so
+        # The method exists because typing requires a callable.
+        raise TypeError("a type of InterWeave's is no class of values")
 
 
 class Scope:
-    """Where names in annotations are looked up: types declared before, the frame around the class, its module."""
+    """Looks up names in annotations: in types declared before, in the frame around the class, and
+    in the class's module."""
 
     def __init__(self, names: Dict[str, Any], module: Optional[Dict[str, Any]] = None) -> None:
         self.names = names
@@ -122,7 +126,7 @@ class Derived(Declared):
         return [] if self.element is None else [(scope, self.element)]
 
     def _make(self, scope: Scope) -> int:
-        self._table = _core.new_table(self.name, KIND[self.kind])  # first: it may lead back here
+        self._table = _core.new_table(self.name, KIND[self.kind])  # first: the target may lead back
         element = 0 if self.element is None else scope.table(self.element)
         _core.fill_derived(self._table, element, self.count)
         return self._table
@@ -161,14 +165,15 @@ class Record(Declared):
 
 
 class Case:
-    """Of an arm, in a union's annotations: Annotated[interweave.Int, interweave.Case(1, 2)]."""
+    """The cases of an arm in a union's annotations: Annotated[interweave.Int, interweave.Case(1,
+    2)]."""
 
     def __init__(self, *values: Any) -> None:
         self.values = values
 
 
 DEFAULT = Case()
-"""Of a union's default arm."""
+"""Marks a union's default arm."""
 
 
 class UnionType(Declared):
@@ -212,7 +217,7 @@ _pending: List[Either[Record, UnionType]] = []
 
 
 def as_declared(annotation: Any) -> Declared:
-    """The type that an annotation, a declared class or a numpy dtype means."""
+    """Returns the type for an annotation, a declared class or a numpy dtype."""
     if isinstance(annotation, Declared):
         return annotation
     if isinstance(annotation, type) and annotation in _declared:
@@ -231,7 +236,7 @@ def as_declared(annotation: Any) -> Declared:
 
 
 def settle() -> None:
-    """Registers what could not be before, because it names types that were not declared yet."""
+    """Registers the types that wait for types which were not declared yet."""
     for one in list(_pending):
         try:
             one.register()
@@ -244,7 +249,7 @@ def settle() -> None:
 
 
 def table_of(annotation: Any) -> int:
-    """The table by which a block of the type is allocated."""
+    """Returns the type table with which a block of the type is allocated."""
     settle()
     declared = as_declared(annotation)
     scope = declared.scope if isinstance(declared, (Record, UnionType)) else Scope({})
@@ -273,8 +278,9 @@ def _declare(made: Either[Record, UnionType], declared: type) -> None:
 
 
 def struct(declared: Optional[Type[T]] = None, *, name: Optional[str] = None) -> Any:
-    """Declares a struct by an annotated class. Its methods stay; its objects are places in a segment."""
-    depth = 2 if declared is None else 3  # of the frame whose names the annotations may use
+    """Declares a struct by an annotated class. Its methods stay. Its objects are places in a
+    segment."""
+    depth = 2 if declared is None else 3  # the depth of the frame whose names annotations may use
 
     def declare(given: Type[T]) -> Type[T]:
         annotations = inspect.get_annotations(given)
@@ -286,7 +292,8 @@ def struct(declared: Optional[Type[T]] = None, *, name: Optional[str] = None) ->
 
 
 def union(discriminant: Any, *, name: Optional[str] = None, tag: str = "kind") -> Callable[[Type[T]], Type[T]]:
-    """Declares a union by a class whose annotations are its arms: Annotated[TheType, Case(...)], or DEFAULT."""
+    """Declares a union by a class whose annotations are its arms: Annotated[TheType, Case(...)], or
+    DEFAULT instead of Case."""
     def declare(given: Type[T]) -> Type[T]:
         scope = _scope_around(given, 2)
         arms: List[Tuple[str, Any, List[int]]] = []

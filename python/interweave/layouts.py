@@ -1,7 +1,8 @@
 """Layouts: how the values of each type lie in memory, and how they become Python values and back.
 
-There is one Layout for each type table (interweave/type_table.h), found by the table's address; tables live as long as
-the program. A layout says nothing of one value: every call is given the segment, a place and an offset from it.
+Each type table (interweave/type_table.h) has one Layout, which is found by the table's address.
+Tables live as long as the program. A layout does not belong to one value: every call gets the
+segment, a place and an offset from the place.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Numbers = Tuple["np.dtype[Any]", Tuple[int, ...]]
 
 
 class Layout:
-    """Of one type. `kind` is that of the type table."""
+    """The layout of one type."""
 
     def __init__(self, table: int, parts: Dict[str, Any]) -> None:
         self.table = table
@@ -41,7 +42,7 @@ class Layout:
 
     @property
     def numbers(self) -> Optional[Numbers]:
-        """numpy's type and shape, if the value is a number or an array of such."""
+        """numpy's type and shape, if the value is a number or an array of numbers."""
         return None
 
     @property
@@ -67,20 +68,21 @@ class Layout:
         raise KeyError(f"{self.spelled} has no fields")
 
     def at_offset(self, offset: int) -> "Layout":
-        """The outermost type of a value that begins so many bytes behind the beginning of this one."""
+        """The outermost type of a value that begins `offset` bytes into a value of this type."""
         if offset == 0:
             return self
         raise BadPointer(f"there is no value {offset} bytes into {self.spelled}")
 
     def reference(self, segment: "Segment", place: Place) -> Any:
-        """The value for a pointer's reader: what is no object becomes a view, so that it can be followed, and set."""
+        """The value that a program gets for a pointer to it. Numbers become a view, so that the
+        program can store to them."""
         if self.numbers is None:
             return self.load(segment, place, 0)
         dtype, shape = self.numbers
         return view(segment.identity, place, 0, dtype, shape)
 
     def row(self, segment: "Segment", place: Place, count: int) -> Any:
-        """So many values in a row: a view of numbers, or an Array."""
+        """`count` values in a row: a view of numbers, or an Array."""
         if self.numbers is None:
             return Array._of(segment, place, self, count)
         dtype, shape = self.numbers
@@ -133,7 +135,8 @@ INT = 5
 
 
 class EnumLayout(Layout):
-    """An enum: members are those of an IntEnum, the program's own if it declared one. Arrays are numpy's int32."""
+    """An enum. Its members are an IntEnum's: the program's own if it declared one. Arrays are
+    numpy's int32."""
 
     @cached_property
     def members(self) -> Type[enum.IntEnum]:
@@ -316,7 +319,7 @@ class RecordLayout(Layout):
         return field.layout.snapshot(segment, place, field.offset)
 
     def store(self, segment: "Segment", place: Place, offset: int, value: Any) -> None:
-        """Of another struct of the type all fields; of a dict those that it has."""
+        """Stores all fields of another struct of the type, or the fields that a dict has."""
         inner = place.at(offset)
         if isinstance(value, Struct):
             if value._layout is not self:
@@ -334,7 +337,7 @@ class Arm(NamedTuple):
 
 
 class UnionLayout(Layout):
-    """A union; it is cleared whenever its case changes."""
+    """A union. It is cleared whenever its case changes."""
 
     @cached_property
     def arm_names(self) -> List[str]:
@@ -394,7 +397,7 @@ class UnionLayout(Layout):
         return arm.layout.load(segment, place, arm.offset)
 
     def store_arm(self, segment: "Segment", place: Place, name: str, value: Any) -> None:
-        """Makes the arm active by its first case, if it is not."""
+        """Stores to an arm. If the arm is not active, its first case makes it active."""
         arm = self.active(place) if self._is_set(place) else None
         if arm is None or arm.name != name:
             arm = next((one for one in self.arms if one.name == name), None)
@@ -405,7 +408,7 @@ class UnionLayout(Layout):
         arm.layout.store(segment, place, arm.offset, value)
 
     def _choose(self, place: Place, bits: int) -> None:
-        """A case that has a number in the table, whatever was there before."""
+        """Clears the union and sets its discriminant to a case of the table."""
         layout = self.discriminant.layout
         primitive = getattr(layout, "primitive", INT)
         is_unsigned = primitive in (2, 4, 6)
@@ -413,7 +416,7 @@ class UnionLayout(Layout):
         place.store(self.discriminant.offset, primitive, bits % 2**32 if is_unsigned else bits)
 
     def _is_set(self, place: Place) -> bool:
-        """Not so in new memory, if 0 is no case."""
+        """Whether the discriminant is a valid case. In new memory it is 0, which may not be one."""
         try:
             self.active(place)
         except BadValue:
@@ -421,7 +424,7 @@ class UnionLayout(Layout):
         return True
 
     def store(self, segment: "Segment", place: Place, offset: int, value: Any) -> None:
-        """Of another union of the type, or of a dict as snapshot() gives it."""
+        """Stores the value of another union of the type, or of a dict as snapshot() returns it."""
         inner = place.at(offset)
         given = snapshot(value) if isinstance(value, Union) else dict(value)
         if "case" in given:
@@ -437,7 +440,8 @@ def _arm(parts: Tuple[str, int, int, List[int]]) -> Arm:
 
 
 class PointerLayout(Layout):
-    """A pointer: None, or what it leads to, in this or another segment. A MIP may be stored in place of the object."""
+    """A pointer: None, or its target in this or another segment. A MIP may be stored in place of
+    the target."""
 
     @cached_property
     def target(self) -> Optional[Layout]:
@@ -497,7 +501,7 @@ class SequenceLayout(Layout):
             self.element.store_row(segment, segment._place_at(address), len(values), values)
 
     def element_value(self, value: Any) -> Any:
-        """Of elements that are to be replaced: copied before they go."""
+        """Copies a value that may lie in the elements that the store replaces."""
         is_pointer = isinstance(self.element, PointerLayout)
         return value if is_pointer or not isinstance(value, (Struct, Union, Array)) else snapshot_for_store(value)
 
@@ -518,7 +522,8 @@ def snapshot_for_store(value: Any) -> Any:
 
 
 def address_of(value: Any) -> int:
-    """Where an object, or a view's first element, lies. Thrown: BadPointer for what is in no segment."""
+    """The address of an object, or of a view's first element. Thrown: BadPointer if the value is
+    not in a segment."""
     if isinstance(value, Reference):
         return value._place.address
     found = address_of_view(value) if isinstance(value, np.ndarray) else None
@@ -528,7 +533,8 @@ def address_of(value: Any) -> int:
 
 
 def struct_class(name: str, fields: List[str], namespace: Dict[str, Any]) -> Type[Struct]:
-    """A class with a property for each field; names that Struct itself has are reached as items."""
+    """Makes a class with a property for each field. Names that Struct itself has are reached as
+    items."""
     members: Dict[str, Any] = {"__slots__": (), **namespace}
     for field in fields:
         if not hasattr(Struct, field):
@@ -548,7 +554,7 @@ _classes: Dict[int, type] = {}
 
 
 def layout_of(table: int) -> Layout:
-    """The one of a type table that is laid out."""
+    """Returns the layout of a type table."""
     found = _layouts.get(table)
     if found is None:
         parts = _core.parts_of(table)
@@ -557,7 +563,7 @@ def layout_of(table: int) -> Layout:
 
 
 def class_for(table: int) -> Any:
-    """The class by which the program declared the type."""
+    """Sets the class by which the program declared the type."""
     return _classes.get(table)
 
 

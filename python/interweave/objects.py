@@ -1,7 +1,9 @@
-"""Values of a segment as Python objects: structs, unions, and arrays of what numpy has no numbers for.
+"""Values of a segment as Python objects: structs, unions, and arrays of values that are not
+numbers.
 
-An object is a place in a block, not a copy: each access looks into the cached copy, under a lock, and finds out whether
-the block is still there. So an object may be kept from one lock to the next.
+An object is a place in a block, not a copy. Each access reads the cached copy under a lock, and
+checks that the block still exists. A program may therefore keep an object from one lock to the
+next.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class Reference:
-    """What all of them are: a segment, a place in it, and the layout of what is there."""
+    """The base of structs, unions and arrays: a segment, a place in it, and the layout of the
+    value."""
 
     __slots__ = ("_segment", "_place", "_layout", "__weakref__")
     _segment: "Segment"
@@ -56,7 +59,8 @@ class Reference:
 
 
 class Struct(Reference):
-    """A struct: its fields are attributes, and items for names that are no identifiers or are taken."""
+    """A struct. Its fields are attributes, and also items, because a name may be taken or not be an
+    identifier."""
 
     __slots__ = ()
     _layout: "RecordLayout"
@@ -85,7 +89,8 @@ class Struct(Reference):
 
 
 class Union(Reference):
-    """A union: `case` is the discriminant, `arm` the name of the arm that it chooses, `value` what is in it."""
+    """A union. `case` is the discriminant, `arm` the name of the arm that it chooses, `value` the
+    arm's value."""
 
     __slots__ = ()
     _layout: "UnionLayout"
@@ -133,7 +138,8 @@ class Union(Reference):
 
 
 class Array(Reference):
-    """Values in a row that are no numbers. `array["field"]` is one field of all records, as a numpy view."""
+    """Values in a row that are not numbers. `array["field"]` is one field of all records, as a
+    numpy view."""
 
     __slots__ = ("_count",)
     _count: int
@@ -195,7 +201,8 @@ class Array(Reference):
                     (self._layout.size, *inner))
 
     def numpy(self) -> "np.ndarray[Any, Any]":
-        """All of it as a structured array, a view: for records of numbers, strings of bounded length and arrays."""
+        """The whole array as a structured numpy view. The records may consist of numbers, strings
+        of bounded length, and arrays of these."""
         dtype = self._layout.record_dtype
         if dtype is None:
             raise BadValue(f"{self._layout.spelled} holds what numpy has no type for; take single fields: array['x']")
@@ -218,7 +225,8 @@ def _short(value: Any) -> str:
 
 
 def snapshot(value: Any) -> Any:
-    """A copy that needs no segment any more: dicts, lists, numpy's own arrays. A pointer becomes the text of its MIP."""
+    """Returns a copy that does not need the segment: dicts, lists and numpy arrays. A pointer
+    becomes the text of its MIP."""
     if isinstance(value, Struct):
         return {name: value._layout.snapshot_field(value._segment, value._place, name) for name in value}
     if isinstance(value, Union):

@@ -1,4 +1,4 @@
-"""Segments: opened by URL, locked, looked into."""
+"""Segments: open them by URL, lock them, find their blocks, and hear of changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DURABILITY: Dict[Optional[str], int] = {
 
 @dataclass(frozen=True)
 class Block:
-    """What a segment says of one of its blocks, at the time of asking."""
+    """One block of a segment, as it was when the program asked for it."""
 
     segment: "Segment"
     name: Optional[str]
@@ -53,7 +53,7 @@ class Block:
 
     @property
     def value(self) -> Any:
-        """A struct, a union, a view of numbers, an Array; numbers alone are a view of one."""
+        """A struct, a union, a view of numbers, or an Array. A single number is a view of one."""
         if self.count > 1 or isinstance(self.layout, (PrimitiveLayout, EnumLayout)):
             return self.layout.row(self.segment, self._place, self.count)
         return self.layout.load(self.segment, self._place, 0)
@@ -73,7 +73,7 @@ class Block:
 
 
 class _WritingTasks(threading.local):
-    """Of the calling thread: by segment, the asyncio task that began its newest writer section, if one did."""
+    """For the calling thread: by segment, the asyncio task that began the newest writer section."""
 
     def __init__(self) -> None:
         self.tasks: "weakref.WeakValueDictionary[int, asyncio.Task[Any]]" = weakref.WeakValueDictionary()
@@ -87,7 +87,8 @@ def _running_task() -> "Optional[asyncio.Task[Any]]":
 
 
 def _refuse_other_task(segment: "Segment") -> None:
-    """A thread's locks nest, so a section of another task would become part of the one that a task has open."""
+    """Refuses a lock if another task of this thread has a writer section open. Locks of a thread
+    nest, so the lock would otherwise become part of the other task's section."""
     if not segment._core.holds_writer_lock():
         return
     owner = _writing.tasks.get(segment.identity)
@@ -97,7 +98,7 @@ def _refuse_other_task(segment: "Segment") -> None:
 
 
 class ReadLock:
-    """A reader lock, for a `with`. May be entered again and again."""
+    """A reader lock, for a `with`. The same object may be used for several `with`."""
 
     def __init__(self, segment: "Segment", coherence: Optional[Model], timeout: Optional[float],
                  fresh: bool) -> None:
@@ -115,7 +116,8 @@ class ReadLock:
         return segment
 
     def _judge(self, is_recent: Callable[[CopyState], bool], state: CopyState, end: Optional[float]) -> None:
-        """The program's own model, asked under the lock, which is taken anew if the copy is too old."""
+        """Asks the program's own model under the lock. If the copy is too old, takes the lock anew
+        with the newest version."""
         core = self._segment._core
         is_enough = False
         try:
@@ -132,7 +134,7 @@ class ReadLock:
 
 
 class WriteLock:
-    """The writer lock, for a `with`: an exception inside undoes everything."""
+    """The writer lock, for a `with`. An exception inside undoes all changes."""
 
     def __init__(self, segment: "Segment", timeout: Optional[float]) -> None:
         self._segment, self._timeout = segment, timeout
@@ -186,7 +188,8 @@ class Segment:
     # ---- opening and closing ----
 
     def close(self) -> None:
-        """What was taken from it may still be kept: objects then say that it is closed, arrays show something old."""
+        """Closes the segment. Objects of it may be kept; their use fails. Arrays of it show old
+        contents."""
         if not self._core.is_closed:
             for kind, listeners in self._listeners.items():
                 listeners.clear()
@@ -220,23 +223,25 @@ class Segment:
 
     def read(self, *, coherence: Optional[Model] = None, timeout: Optional[float] = None,
              fresh: bool = False) -> ReadLock:
-        """A reader lock: the copy is recent enough, and one whole version until the end of the `with`. `fresh`: the
-        newest version now, whatever the coherence model accepts."""
+        """Returns a reader lock. Until the end of the `with` the copy is one whole version that is
+        recent enough. With `fresh` it is the newest version, whatever the coherence model
+        accepts."""
         return ReadLock(self, coherence, timeout, fresh)
 
     def write(self, *, timeout: Optional[float] = None) -> WriteLock:
-        """The writer lock: at the end of the `with` the changes become a version, or are undone by an exception."""
+        """Returns the writer lock. At the end of the `with` the changes become a version. An
+        exception undoes them."""
         return WriteLock(self, timeout)
 
     def abort(self) -> None:
-        """Gives the writer lock back and undoes everything since it was taken."""
+        """Undoes all changes since the writer lock was taken, and gives the lock back."""
         if self.is_write_locked:
             end_writing(self.identity)
         self._core.abort_write()
 
     @property
     def is_locked(self) -> bool:
-        """By this thread, for reading or writing."""
+        """Whether this thread holds a lock of the segment, for reading or writing."""
         return self._core.holds_lock()
 
     @property
@@ -245,12 +250,12 @@ class Segment:
 
     @property
     def coherence(self) -> Model:
-        """Of reader locks that say nothing themselves."""
+        """The model of reader locks that do not give one themselves."""
         return self._coherence
 
     @coherence.setter
     def coherence(self, coherence: Model) -> None:
-        self._use(coherence)  # a bound that is none is refused here, and announcements obey it at once
+        self._use(coherence)  # refuses a wrong bound, and announcements follow the model at once
         self._coherence = coherence
 
     def _use(self, model: Model) -> None:
@@ -263,12 +268,12 @@ class Segment:
         self._core.model = model
 
     def refresh(self) -> None:
-        """Fetches the newest version now, for NULL coherence."""
+        """Fetches the newest version now. NULL coherence never fetches by itself."""
         self._core.refresh()
 
     @property
     def version(self) -> int:
-        """Of the cached copy; 0 before the first lock."""
+        """The version of the cached copy; 0 before the first lock."""
         return self._core.version()
 
     @property
@@ -294,7 +299,7 @@ class Segment:
         return Block(self, name or None, serial, count, layout_of(table), is_owned, place)
 
     def block(self, key: Either[str, int, Reference, "np.ndarray[Any, Any]"]) -> Block:
-        """By name or serial; or the one that an object or a view lies in."""
+        """Returns the block with a name or serial, or the block in which an object or view lies."""
         if isinstance(key, (Reference, np.ndarray)):
             _, begin, *_ = _core.describe_block(self._core, address_of(key))
             return self._block_at(begin)
@@ -324,7 +329,7 @@ class Segment:
         return True
 
     def __iter__(self) -> Iterator[Block]:
-        """The blocks in the order of their serials, without those that a field owns."""
+        """The blocks in the order of their serials. Blocks that a field owns are left out."""
         address = _core.next_block(self._core, 0)
         while address:
             block = self._block_at(address)
@@ -335,8 +340,9 @@ class Segment:
         return sum(1 for _ in self)
 
     def new(self, type: Any, *, name: Optional[str] = None, count: int = 1, value: Any = None) -> Any:
-        """A new block, all zeros or of the given value: a declared class, a type (interweave.Double), int, float, str,
-        a numpy dtype, the layout of another block, or the name of the type of one."""
+        """Makes a block, all zeros or with the given value, and returns its value. `type` is a
+        declared class, a type (interweave.Double), int, float, str, a numpy dtype, the layout of
+        another block, or the name of another block's type."""
         layout = self._layout_named(type) if isinstance(type, str) else type
         table = layout.table if isinstance(layout, Layout) else table_of(layout)
         if not 0 <= index(count) < 2**64:
@@ -348,7 +354,8 @@ class Segment:
         return block.value
 
     def _layout_named(self, name: str) -> Layout:
-        """Of a block that is here. Thrown: UnknownType."""
+        """Returns the layout of the type with a name, from a block that has it. Thrown:
+        UnknownType."""
         for block in self:
             if block.type == name:
                 return block.layout
@@ -356,7 +363,7 @@ class Segment:
                           "interweave.Double or a numpy dtype (np.dtype('f8')) [UNKNOWN_TYPE]")
 
     def free(self, value: Either[Reference, "np.ndarray[Any, Any]", Block]) -> None:
-        """Frees the block that the object or view lies in."""
+        """Frees the block in which the object or view lies."""
         block = value if isinstance(value, Block) else self.block(value)
         _core.free_block(self._core, block._place.address)
 
@@ -379,15 +386,17 @@ class Segment:
     # ---- changes ----
 
     def on_change(self, call: Callable[[int], None]) -> Callable[[], None]:
-        """Calls `call(version)` when the server announces a version that makes the copy not recent enough, on a thread
-        of the library's that holds no lock. Gives a function that ends it. What was announced before is not again:
-        look at the segment once after this call, then wait."""
+        """Calls `call(version)` when the server announces a version that makes the copy not recent
+        enough. The library makes the call on a thread of its own that holds no lock. Returns a
+        function that ends the calls. Versions announced before are not announced again: look at the
+        segment once after on_change, then wait."""
         return self._listen("change", call)
 
     def on_connection(self, call: Callable[[str], None]) -> Callable[[], None]:
-        """Calls `call(state)` when the connection to the segment's server is lost ("disconnected"), when there is
-        another ("connected"), and when the server came back without the segment ("lost"); where on_change calls. Gives
-        a function that ends it. While anybody listens the library reconnects by itself."""
+        """Calls `call(state)`, on the thread that on_change uses, when the connection to the
+        segment's server changes. The states are "disconnected", "connected" (again), and "lost"
+        (the server came back without the segment). Returns a function that ends the calls. While a
+        program listens, the library reconnects by itself."""
         return self._listen("connection", lambda state: call(CONNECTION_STATES[state]))
 
     def _listen(self, kind: str, call: Callable[[int], None]) -> Callable[[], None]:
@@ -403,18 +412,19 @@ class Segment:
         return end
 
     def changes(self) -> "Changes":
-        """For asyncio: `async for version in segment.changes():`. Versions newer than the copy; of those that come
-        faster than they are taken, the newest; also those that were made while there was no connection. Raises
-        SegmentLost when the server came back without the segment."""
+        """For asyncio: `async for version in segment.changes():`. Gives versions newer than the
+        copy, also those made while the connection was lost. If versions come faster than the
+        program takes them, it gets the newest. Raises SegmentLost when the server came back without
+        the segment."""
         return Changes(self)
 
 
 class Changes(AsyncIterator[int]):
-    """The newest versions, as they are announced, until aclose() or the end of the segment."""
+    """Gives the newest versions as they are announced, until aclose() or the end of the segment."""
 
     def __init__(self, segment: Segment) -> None:
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()  # stays set from the end on
+        self._news = asyncio.Event()  # stays set after the end
         self._newest = 0
         self._segment = segment
         self._is_lost = False
@@ -422,7 +432,7 @@ class Changes(AsyncIterator[int]):
         self._end_connection = segment.on_connection(self._tell_connection)
         segment._followers.add(self)
         known = segment.stats
-        if known.newest_known > known.version:  # announced before anybody asked: it will not be again
+        if known.newest_known > known.version:  # was announced before, and is not announced again
             self._take(known.newest_known)
 
     def _tell(self, version: int) -> None:
@@ -446,7 +456,7 @@ class Changes(AsyncIterator[int]):
             pass
 
     def _take(self, version: int) -> None:
-        if version == 0:  # the empty segment that everybody begins with
+        if version == 0:  # the empty segment, at which every copy begins
             return
         self._newest = version
         self._news.set()
@@ -477,13 +487,14 @@ class Changes(AsyncIterator[int]):
         self._finish()
 
 
-# By kind of call and segment, since every opening of a URL shares the copy and its callbacks.
+# By kind of call and segment, because all openings of a URL share one copy and its callbacks.
 _hearers: Dict[Tuple[str, int], List[Segment]] = {}
 _numbers = itertools.count()
 
 
 def _tell(segment: Segment, kind: str) -> None:
-    """Begins or ends the library's call, after the segment's listeners of that kind have changed."""
+    """Begins or ends the library's calls of a kind. REQUIRES: the segment's listeners just
+    changed."""
     key = (kind, segment.identity)
     hearers = [one for one in _hearers.get(key, []) if one is not segment]
     if segment._listeners[kind]:
@@ -502,7 +513,8 @@ def _tell(segment: Segment, kind: str) -> None:
 
 
 def _opened(url: str) -> Segment:
-    """For pointers and MIPs that lead there: never made, read-only if it is that already."""
+    """Opens the segment to which a pointer or MIP leads, but does not make it. If this process has
+    it open read-only, this opening is read-only too."""
     try:
         return Segment(url, create=False)
     except ReadOnly:
@@ -515,7 +527,7 @@ def _place_of_mip(mip: str) -> Tuple[Segment, int]:
 
 
 def _foreign(address: int, target: Optional[Layout]) -> Any:
-    """What a pointer leads to in another segment, which may not be locked."""
+    """Returns the target of a pointer into another segment, which may not be locked."""
     mip = _core.mip_of(address)
     try:
         segment, real = _place_of_mip(mip)
@@ -541,9 +553,9 @@ def _value_at(segment: Segment, address: int) -> Any:
 
 
 def at(mip: str) -> Any:
-    """Where a MIP leads: the block's value, or the value in it; without a block: the segment's first. Opens the segment
-    if need be, and takes a reader lock for a moment if this thread has none; look at the value under one of
-    `interweave.segment_of(value)`."""
+    """Returns the value at a MIP. Without a block in the MIP it is the value of the segment's first
+    block. Opens the segment if it is not open, and takes a reader lock for a moment if this thread
+    holds no lock. Read the value under a lock of `interweave.segment_of(value)`."""
     segment, address = _place_of_mip(mip)
     if segment.is_locked:
         return _value_at(segment, address)

@@ -1,9 +1,11 @@
 """numpy arrays on the cached copy.
 
-A view shows the copy itself. Under a reader lock it is read-only; under the writer lock it may be written to, until the
-lock is given back: then the arrays handed out become read-only again. An array derived from one of them (a slice, a
-reshape) keeps numpy's flag of its own: a store through it after the section is a store without a lock, which the
-library undoes and reports at the next writer lock or fetch, unless a writer section of this process is open then.
+A view shows the copy itself. Under a reader lock the view is read-only. Under the writer lock it
+may be written to. When the lock is given back, the arrays handed out become read-only again.
+
+An array derived from a view (a slice, a reshape) keeps a flag of its own in numpy. A store through
+it after the section is a store without a lock. The library undoes and reports such a store at the
+next writer lock or fetch, unless a writer section of this process is open at that time.
 Whatever happens, the memory stays mapped as long as an array lives.
 """
 
@@ -16,13 +18,13 @@ import numpy as np
 
 from ._core import Memory, Place
 
-# What was handed out under the writer lock: by segment, then by reference.
+# The arrays handed out under the writer lock: by segment, then by reference.
 _written: Dict[int, Dict[int, "weakref.ref[np.ndarray[Any, Any]]"]] = {}
 
 
 def view(identity: int, place: Place, offset: int, dtype: "np.dtype[Any]", shape: Tuple[int, ...],
          strides: Optional[Tuple[int, ...]] = None) -> "np.ndarray[Any, Any]":
-    """An array on the copy; `offset` is from the place."""
+    """Returns an array on the copy. `offset` counts from the place."""
     if 0 in shape:
         return np.empty(shape, dtype)
     if strides is None:
@@ -41,8 +43,8 @@ def view(identity: int, place: Place, offset: int, dtype: "np.dtype[Any]", shape
 
 
 def end_writing(identity: int) -> None:
-    """The writer section ends: its views are read-only from here on. By the thread that has the writer lock, before it
-    gives it back: afterwards the views may be those of another thread's section."""
+    """Makes the views of a writer section read-only. REQUIRES: the calling thread still holds the
+    writer lock, because later the views may be those of another thread's section."""
     for reference in list(_written.pop(identity, {}).values()):
         array = reference()
         if array is not None:
@@ -53,7 +55,7 @@ def end_writing(identity: int) -> None:
 
 
 def address_of_view(array: "np.ndarray[Any, Any]") -> Optional[int]:
-    """Where an array lies in a segment; None if it is not a view of one."""
+    """The address of an array in a segment; None if the array is not a view of a segment."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

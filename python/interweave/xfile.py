@@ -1,8 +1,9 @@
-"""Types of an .x file, for Python: what `interweave compile` says about them, taken over.
+"""Types of an .x file, for Python, taken from the output of `interweave compile`.
 
-The compiler's C output holds the file's type tables (interweave/type_table.h) in a fixed form, one initialiser for each
-type, the same for every machine. They are read from there, so that there is one compiler that knows XDR; sizes and
-offsets, which are left to C in that text, are laid out by the library.
+The compiler's C output holds the file's type tables (interweave/type_table.h) in a fixed form: one
+initialiser for each type, the same for every machine. Python reads the tables from that text, so
+that only one compiler knows XDR. The text leaves sizes and offsets to C, so the library computes
+them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _PARTS = re.compile(r"\"[^\"]*\"|(?:[^,()\"]|\([^()]*\))+")
 
 
 def compiler(program: Optional[str] = None) -> str:
-    """The `interweave` program: the given one, the environment's IW_PROGRAM, or the one on the path."""
+    """The `interweave` program: the given one, else the environment's IW_PROGRAM, else the one on
+    PATH."""
     found = program or os.environ.get("IW_PROGRAM") or shutil.which("interweave")
     if not found:
         raise FileNotFoundError("the interweave program, which compiles .x files, is neither given, nor in IW_PROGRAM, "
@@ -39,8 +41,8 @@ def compiler(program: Optional[str] = None) -> str:
 
 
 def load_types(file: Either[str, Path], *, program: Optional[str] = None, include: Tuple[str, ...] = ()) -> Any:
-    """The types of an .x file, as attributes: structs and enums are classes, others are type expressions. A mistake in
-    the file is a ValueError with the compiler's words."""
+    """Returns the types of an .x file as attributes. Structs and enums are classes, other types are
+    type expressions. Thrown: ValueError with the compiler's text for a mistake in the file."""
     source = Path(file)
     with tempfile.TemporaryDirectory() as out:
         command = [compiler(program), "compile", str(source), "--lang", "c", "--out", out]
@@ -114,7 +116,7 @@ class _Reader:
         elif kind == "SEQUENCE":
             self.made[name] = Derived("sequence", self.type(parts[1]), _number(parts[2]), called)
         elif kind == "POINTER":
-            # Before its target, which may lead back here.
+            # Made before its target, because the target may lead back here.
             made = self.made[name] = Derived("pointer", None, 0, called)
             made.element = self.type(parts[1])
         else:

@@ -17,11 +17,11 @@ namespace nb = nanobind;
 struct Failure {
   int code = 0;
   std::string text;
-  // Of the calling thread's last failure.
+  // The calling thread's last failure.
   static Failure last() { return {IW_errno(), IW_strerror()}; }
 };
 
-// Makes failures Python exceptions: `make(code, text)` gives the exception.
+// Sets the function `make(code, text)` that returns the Python exception for a failure.
 void set_exception_maker(nb::object make);
 void register_translator();
 

@@ -6,7 +6,7 @@
 #include "tables.h"
 
 NB_MODULE(_core, module) {
-  // What ends with the interpreter ends without the interpreter's help.
+  // Objects that live until the interpreter ends are not leaks.
   nanobind::set_leak_warnings(false);
   iwpy::register_translator();
   module.def("set_exception_maker", &iwpy::set_exception_maker, nanobind::arg("make"));

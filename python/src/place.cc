@@ -44,7 +44,7 @@ float narrowed(double value) {
   if (!std::isnan(value)) return static_cast<float>(value);
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const auto payload = static_cast<std::uint32_t>(bits >> 29 & 0x7fffff);
-  // One whose payload lies in the bits that are lost stays a NaN.
+  // A NaN whose payload lies in the bits that are lost stays a NaN.
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 63) << 31 | 0x7f800000U |
                               (payload == 0 ? 0x400000U : payload));
 }
@@ -362,7 +362,7 @@ void bind_place(nb::module_& module) {
       .def("load_text", &Place::load_text, "offset"_a)
       .def("assign", &Place::assign, "offset"_a, "values"_a.none(), "count"_a)
       .def("memory", &Place::memory, "offset"_a, "bytes"_a);
-  // Found to be good or not at the first access: for what lies in a segment that is not locked.
+  // The first access checks the place, because the segment may not be locked now.
   module.def(
       "place_at",
       [](const Segment& segment, std::uintptr_t address, std::uint64_t serial) {

@@ -1,6 +1,6 @@
-// Where a value lies: an address in a block of a segment. Whoever looks must hold a lock, and the
-// block must still be there: both are checked at each access, so that a Python object may be kept
-// for as long as one likes.
+// The place of a value: an address in a block of a segment. Each access checks that the thread
+// holds a lock and that the block still exists. A program may therefore keep a Python object for
+// any time.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace iwpy {
 
-// Memory for numpy's arrays (the buffer protocol). It is pinned: an array that outlives its lock,
-// its block or its segment shows something old, but is never a fault. Writable until the writer
-// section that it was asked for in ends.
+// Memory for numpy's arrays (the buffer protocol). The memory is pinned: an array that outlives its
+// lock, its block or its segment shows old contents, but never faults. The memory is writable until
+// the writer section ends in which it was asked for.
 class Memory {
  public:
   Memory(const State* state, std::byte* address, std::size_t bytes, bool writable);
@@ -35,7 +35,7 @@ class Memory {
 
 class Place {
  public:
-  // `epoch`: in which it is known to be good; 0: not known.
+  // `epoch`: the epoch in which the place is known to be good; 0: not known.
   Place(const State* state, std::byte* address, std::uint64_t serial, std::uint64_t epoch)
       : state_(state), address_(address), serial_(serial), epoch_(epoch) {}
 
@@ -50,15 +50,16 @@ class Place {
 
   nb::object load(std::size_t offset, int primitive);
   void store(std::size_t offset, int primitive, nb::handle value);
-  // Characters before the first NUL of so many.
+  // Returns the characters before the first NUL, at most `bytes`.
   nb::bytes load_string(std::size_t offset, std::size_t bytes);
-  // The rest becomes zeros.
+  // Stores the text and fills the rest of `bytes` with zeros.
   void store_string(std::size_t offset, std::size_t bytes, const nb::bytes& text);
   void clear(std::size_t offset, std::size_t bytes);
   std::uintptr_t load_pointer(std::size_t offset);
   void store_pointer(std::size_t offset, std::uintptr_t to);
-  // Of a sequence: elements and the address of the first; of a text: bytes before the NUL.
+  // Returns the number of a sequence's elements and the address of the first.
   nb::tuple load_sequence(std::size_t offset);
+  // Returns the bytes of a text before the NUL.
   nb::bytes load_text(std::size_t offset);
   void assign(std::size_t offset, nb::handle values, std::size_t count);
   [[nodiscard]] nb::object memory(std::size_t offset, std::size_t bytes);
@@ -67,7 +68,7 @@ class Place {
   const State* state_;
   std::byte* address_;
   std::uint64_t serial_;
-  std::uint64_t epoch_;  // in which it was found to be good
+  std::uint64_t epoch_;  // in which the place was found to be good
 };
 
 void bind_place(nb::module_& module);

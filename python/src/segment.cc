@@ -14,8 +14,8 @@
 namespace iwpy {
 namespace {
 
-// How long the main thread waits before it looks for signals, at first and at most: each look
-// gives its place among the waiting writers up.
+// How long the main thread waits before it looks for signals, at first and at most. Each look gives
+// up the thread's place among the waiting writers.
 constexpr double first_slice_s = 0.1;
 constexpr double longest_slice_s = 1;
 
@@ -55,14 +55,14 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What an acquire may answer because its time was over.
+// Whether an acquire may have failed with this code because its time was over.
 bool is_want_of_time(int code) {
   return code == IW_ETIMED_OUT || code == IW_EUNREACHABLE || code == IW_ESTALE;
 }
 
 std::thread::id main_thread;
 
-// Of the copy, at the calling thread's last acquire under a model of the program's own.
+// The copy's state at the calling thread's last acquire under a model of the program's own.
 thread_local std::optional<IW_copy_state> seen_copy;
 
 extern "C" int see_copy(const IW_copy_state* copy, void*) {
@@ -188,7 +188,7 @@ void Segment::close() {
   count_closing();
   state_->epoch.fetch_add(1);
   if (Holds* const holds = holds_of(state_); holds != nullptr) {
-    // The library has given them back if that was the last opening.
+    // If this was the last opening, the library has given the locks back.
     double seconds = 0;
     if (IW_staleness(state_->handle, &seconds) == IW_ENOT_OPEN) {
       *holds = {state_, 0, 0};
@@ -241,7 +241,7 @@ void Segment::acquire_write(std::optional<double> seconds) {
   ++make_holds(state_).writes;
 }
 
-// If it fails, the lock is held still or not; abort_write() then ends it in any case.
+// After a failure the lock may still be held. abort_write() then gives it back in any case.
 void Segment::release_write() {
   need_writer_lock(state_);
   waiting([this] { return IW_wl_release(state_->handle); });

@@ -1,14 +1,15 @@
 // An open segment and the locks that threads of this program hold through Python.
 //
-// Every opening of one URL shares one State, which is never freed: whatever refers to a segment
-// may outlive its closing, and must find out. A thread's locks are counted here beside the
-// library's own count, because a program may look at a value at any time and each look must
-// know whether the lock is held; for others than the forking thread both counts begin anew in a
-// child.
+// All openings of one URL share one State. A State is never freed, because Python objects may
+// outlive the closing of their segment and must notice it.
 //
-// `epoch` changes whenever a place that was good may no longer be: at each outermost acquire, and
-// when something is freed under the writer lock. A place that was checked in this epoch by a
-// holder of a lock needs no check again.
+// A thread's locks are counted here in addition to the library's own count, because each access to
+// a value checks whether the lock is held. In a forked child both counts begin anew for all threads
+// but the forking one.
+//
+// `epoch` changes whenever a good place may become bad: at each outermost acquire, and when a block
+// is freed under the writer lock. A place that a holder of a lock checked in this epoch is not
+// checked again.
 #pragma once
 
 #include <atomic>
@@ -29,16 +30,16 @@ struct State {
   nb::object model;  // of coherence, as the package told the library; null: the first one, Full
 };
 
-// What the calling thread holds of a segment.
+// The locks of a segment that the calling thread holds.
 struct Holds {
   const State* state = nullptr;
   std::uint32_t reads = 0;
   std::uint32_t writes = 0;
 };
 
-// Null: nothing.
+// Null if the thread holds no lock of the segment.
 Holds* holds_of(const State* state);
-// Thrown: NO_LOCK; NOT_OPEN if nobody has the segment open any more.
+// Thrown: NO_LOCK; NOT_OPEN if the program has closed all its openings of the segment.
 void need_lock(const State* state);
 void need_writer_lock(const State* state);
 
@@ -55,8 +56,9 @@ class Segment {
   [[nodiscard]] State* state() const { return state_; }
   [[nodiscard]] std::uintptr_t identity() const { return reinterpret_cast<std::uintptr_t>(state_); }
 
-  // What a model of the program's own is to judge: (version, newest known, seconds confirmed, is
-  // subscribed) of the copy when the lock was taken; None if there is nothing to judge.
+  // Returns the state of the copy when the lock was taken, for a model of the program's own to
+  // judge: (version, newest known, seconds confirmed, is subscribed). None: there is nothing to
+  // judge.
   nb::object acquire_read(std::optional<double> seconds, bool fresh);
   void release_read();
   void acquire_write(std::optional<double> seconds);
@@ -69,9 +71,9 @@ class Segment {
   [[nodiscard]] bool ends_writing_at_close() const;
 
   void set_coherence(int model, double x);
-  // Lets acquire_read tell the copy's state. Whatever the copy is, it is recent enough then: the
-  // program's function is asked by the package when the lock is held, since the library calls with
-  // its mutex held, behind which a thread with the interpreter's lock may be waiting.
+  // Makes acquire_read return the copy's state and accept every copy. The package then asks the
+  // program's function under the lock. The library cannot ask it, because it would do so with its
+  // mutex held, for which a thread with the interpreter's lock may be waiting.
   void set_own_coherence();
   [[nodiscard]] nb::object model() const;
   void set_model(nb::object model);
@@ -91,9 +93,9 @@ class Segment {
   double timeout_ = 30;
 };
 
-// In a forked child: nothing is held any more.
+// For a forked child, in which no locks are held any more.
 void forget_holds();
-// Before the interpreter ends: no callback is running when it returns, and none will.
+// Ends all callbacks, before the interpreter ends. When it returns, no callback runs or will run.
 void end_callbacks();
 
 void bind_segment(nb::module_& module);

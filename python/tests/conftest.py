@@ -1,4 +1,4 @@
-"""The other side of every test: a real server, and where a test wants one, a client written in C++."""
+"""The other programs of every test: a real server and, if a test needs one, a client in C++."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def program(variable: str, default: str) -> str:
-    """A program that the build made: the environment's, or where `make build` leaves it."""
+    """The path of a program that the build made: from the environment, or where `make build` puts
+    it."""
     found = os.environ.get(variable) or str(REPOSITORY / default)
     if not os.access(found, os.X_OK):
         pytest.exit(f"{found} is missing: build it, or set {variable}", returncode=2)
@@ -44,7 +45,7 @@ class Server:
 
 
 class Agent:
-    """A client in C++ (native/abi/tests/agent_main.cc) that does what it is told, a line at a time."""
+    """A client in C++ (native/abi/tests/agent_main.cc) that obeys one command a line."""
 
     def __init__(self) -> None:
         agent = program("IW_TEST_AGENT", "build/release/native/abi/test_agent")
@@ -75,7 +76,7 @@ _urls = 0
 
 @pytest.fixture
 def url(server: Server) -> str:
-    """Of a segment that no other test has."""
+    """The URL of a segment that no other test uses."""
     global _urls
     _urls += 1
     return f"{server.address}/python/{_urls}"
@@ -96,7 +97,7 @@ def agent(url: str) -> Iterator[Agent]:
 
 
 class Script:
-    """Python in a process of its own, which may crash without taking the tests along."""
+    """Python in a process of its own, so that a crash does not end the tests."""
 
     def __init__(self, text: str, *arguments: str) -> None:
         command: List[str] = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(text), *arguments]
@@ -108,7 +109,7 @@ class Script:
         return self.process.stdout.readline().strip()
 
     def end(self, text: Optional[str] = None) -> str:
-        """What it prints; it must end well."""
+        """Returns what the program prints. The program must end with status 0."""
         out, err = self.process.communicate(text, timeout=60)
         assert self.process.returncode == 0, f"ended with {self.process.returncode}: {err}"
         return out

@@ -1,4 +1,4 @@
-"""examples/calendar: several programs in C++ and Python write to one calendar; whichever is killed harms nobody.
+"""examples/calendar: programs in C++ and Python write to one calendar. Killing one harms no other.
 
 The programs are killed with SIGKILL where they stand: held in the middle of a writer section, or anywhere between
 two appointments that they have said they added.
@@ -25,7 +25,7 @@ OTHER = {"cpp": "python", "python": "cpp"}
 
 @pytest.fixture(scope="module")
 def quick_server():
-    """One that takes a dead program's lock away soon: it keeps a session without a connection for a lease."""
+    """A server with a short lease, so that a dead program soon loses its lock."""
     server = Server("127.0.0.1:0", "--lease", "1")
     yield server
     server.kill()
@@ -39,12 +39,12 @@ def book(quick_server):
 
 
 def heed_ctrl_c():
-    """In the child: a shell that starts the tests with & has it ignored."""
+    """Runs in the child, because a shell that starts the tests with & has the signal ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Book:
-    """A calendar, and the programs that are at it."""
+    """A calendar, and the programs that use it."""
 
     def __init__(self, url):
         self.url = url
@@ -58,7 +58,7 @@ class Book:
         return process
 
     def run(self, language, *words, status=0):
-        """What the program says, on stderr if it is to fail."""
+        """Returns the program's output, or its stderr if the program must fail."""
         out, err = self.start(language, *words).communicate(timeout=60)
         assert self.running.pop().returncode == status, f"{language} {words}: {out}{err}"
         return (err if status else out).splitlines()
@@ -72,14 +72,14 @@ class Book:
         return feed
 
     def list(self):
-        """As both languages see it; and it is whole."""
+        """Returns the calendar, after checking that it is whole and the same in both languages."""
         shown = self.run("cpp", "list")
         assert shown == self.run("python", "list")
         self.check_whole()
         return shown
 
     def check_whole(self):
-        """What a torn section would break: the order, the count, the pointers."""
+        """Checks what a torn section would break: the order, the count, the pointers."""
         with interweave.open(self.url) as segment, segment.read(fresh=True):
             shared = segment["calendar"]
             found, people = [], set()
@@ -228,7 +228,7 @@ def test_a_program_that_waits_for_the_lock_leaves_at_ctrl_c(book, language):
 @pytest.mark.parametrize("acknowledged", [1, 7, 30])
 @pytest.mark.parametrize("victim", PROGRAMS)
 def test_a_program_killed_anywhere_loses_nothing_that_it_said_it_did(book, tmp_path, victim, acknowledged):
-    """Beside another that goes on. There is always a next section under way when the kill arrives."""
+    """Another program continues to write. A section is always under way when the kill arrives."""
     processes = []
     for language, title, count in ((victim, "victim", 20_000), (OTHER[victim], "other", 60)):
         lines = tmp_path / title
@@ -250,7 +250,7 @@ def test_a_program_killed_anywhere_loses_nothing_that_it_said_it_did(book, tmp_p
 
 
 def test_an_appointment_of_nobody_is_listed(book):
-    """Whoever has the types can write what neither program would."""
+    """A program with the types can write values that neither of the two programs would write."""
     book.add("python", "2026-11-21T10:00", "Review")
     with interweave.open(book.url) as segment, segment.write():
         segment["calendar"].first.who = None
