@@ -5,7 +5,7 @@
  *     /astroflow?block=density&steer=header.want_cfl:0.05:0.8,header.want_pause
  *
  * Segments, blocks and fields are called anything: what has a meaning in an address is escaped in names.
- * People type addresses, too: a text that is no escape is taken as it is.
+ * People also type addresses, so text that is not a valid escape is taken as it is.
  */
 import { parsePath, pathText, type Step } from "./spots.js";
 import type { Ends } from "./slider.js";

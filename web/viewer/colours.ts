@@ -68,7 +68,7 @@ export function colourTable(name: string): Uint32Array {
   return found;
 }
 
-/** What is no number. */
+/** The colour of NaN. */
 const NOTHING = 0xff8080ff;
 
 /** Puts values into pixels, low to high over the table; what is beyond has the colour of its end. */
@@ -82,7 +82,7 @@ export function paint(
   const scale = high > low ? 255 / (high - low) : 0;
   for (let i = 0; i < pixels.length; ++i) {
     const value = values[i] as number;
-    // Beyond the ends nothing is scaled: infinity times zero is no index.
+    // Values beyond the ends are not scaled, because infinity times zero is not an index.
     const index = value <= low ? 0 : value >= high ? 255 : Math.round((value - low) * scale);
     pixels[i] = Number.isNaN(value) ? NOTHING : (colours[index] as number);
   }

@@ -81,7 +81,7 @@ export function resolve(heap: Heap, serial: number, steps: readonly Step[]): Spo
   return spot;
 }
 
-/** The lengths of nested arrays down to numbers; null: it is no array of numbers. */
+/** The lengths of nested arrays down to numbers; null: not an array of numbers. */
 export function shapeOf({ place, count, isArray }: Spot): number[] | null {
   if (!isArray) return null;
   const shape = [count];

@@ -15,7 +15,7 @@ function tooMany(count: number, block: { count: number; mip(): string }): Interw
   );
 }
 
-/** Values side by side; of a type that is not known, what they happen to be. */
+/** Values side by side; if the type is not known, either of the two forms. */
 type Elements<T> = unknown extends T
   ? NumericArray | ArrayView
   : [T] extends [number | bigint]
@@ -53,12 +53,12 @@ export class Block<T = unknown> {
     return this.block.type;
   }
 
-  /** How many elements of its type it has. */
+  /** The number of elements. */
   get count(): number {
     return this.block.count;
   }
 
-  /** In units, which offsets count. */
+  /** The number of units, which MIP offsets count. */
   get units(): number {
     return this.block.units;
   }
@@ -90,7 +90,7 @@ export class Block<T = unknown> {
     );
   }
 
-  /** All elements as an array, also if there is but one: numbers as a typed array on the copy. */
+  /** All elements as an array, even a single one. Numbers are a typed array on the copy. */
   get elements(): Elements<T> {
     return elementsAt(this[PLACE], this.count) as Elements<T>;
   }

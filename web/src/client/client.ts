@@ -20,14 +20,14 @@ import { Segment, type OpenOptions } from "./segment.js";
 import type { Dial, DialOptions } from "./transport.js";
 
 export interface ConnectOptions {
-  /** Proves who asks. */
+  /** The token that the client shows to the server. */
   token?: string;
   /** For people: the program's name. */
   label?: string;
-  /** How long connecting, and calls about no segment, may take: 30,000 unless said otherwise. */
+  /** How long connecting, and calls without a segment, may take; 30,000 by default. */
   timeoutMs?: number;
   webSocket?: DialOptions["webSocket"];
-  /** What MIPs call the server, `iw://host:port`; by WebSocket its port is another. */
+  /** The server's name in MIPs, `iw://host:port`. The port of its WebSocket is another one. */
   serverUrl?: string;
 }
 
@@ -35,13 +35,13 @@ export interface ConnectOptions {
 export const Coherence = {
   full: { model: CoherenceModel.FULL, x: 0 } as Bound,
   strict: { model: CoherenceModel.STRICT, x: 0 } as Bound,
-  /** Any copy; the first is fetched. */
+  /** Any version. Only the first copy is fetched. */
   none: { model: CoherenceModel.NULL_COHERENCE, x: 0 } as Bound,
   /** At most so many versions behind. */
   delta: (versions: number): Bound => ({ model: CoherenceModel.DELTA, x: versions }),
   /** At most so many seconds old. */
   temporal: (seconds: number): Bound => ({ model: CoherenceModel.TEMPORAL, x: seconds }),
-  /** At most so many per cent of the units changed since. */
+  /** A version since which at most so many per cent of the units changed. */
   diff: (perCent: number): Bound => ({ model: CoherenceModel.DIFF, x: perCent }),
 };
 
@@ -101,13 +101,13 @@ export class Client {
     return live === null ? lostForMs : now() - heard.at;
   }
 
-  /** Calls back when the connection is lost and when there is one again; returns how to stop. */
+  /** Calls back when the connection is lost or made again. Returns a function that ends this. */
   onConnection(watcher: (isConnected: boolean) => void): () => void {
     this.watchers.add(watcher);
     return () => this.watchers.delete(watcher);
   }
 
-  /** Opens a segment, which one program has once; one that was removed or lost is opened anew. */
+  /** Opens a segment. A program has one opening of a segment, unless it was removed or lost. */
   async open(path: string, options: OpenOptions = {}): Promise<Segment> {
     if (!isPath(path)) {
       throw new InterweaveError(
@@ -133,7 +133,7 @@ export class Client {
     return segment;
   }
 
-  /** Another opening of the path waits for the end of this one. */
+  /** Lets the next opening of the path wait until this one is closed. */
   private forget(segment: Segment, closed: Promise<void>): void {
     const { path } = segment;
     if (this.segments.get(path) === segment) this.segments.delete(path);
@@ -147,7 +147,7 @@ export class Client {
     return this.segments.get(path) ?? null;
   }
 
-  /** What the server has, with paths that begin with `prefix`. */
+  /** Lists the server's segments whose paths begin with `prefix`. */
   async list(prefix = "/"): Promise<SegmentInfo[]> {
     const found: SegmentInfo[] = [];
     for (let after = ""; ;) {
@@ -166,7 +166,7 @@ export class Client {
     }
   }
 
-  /** Removes a segment for everybody. */
+  /** Removes a segment from the server, for all programs. */
   async remove(path: string): Promise<void> {
     await this.ask(MessageType.REMOVE_SEGMENT, removeSegment, { path }, MessageType.DONE, null);
   }
@@ -184,7 +184,7 @@ export class Client {
     return expect(answer.message, reply, replyCodec);
   }
 
-  /** Ends the session: its locks are released, what was not released is undone. */
+  /** Ends the session. Its locks are given back, and changes that were not released are undone. */
   async close(): Promise<void> {
     const closing = [...this.segments.values()].map((segment) => segment.close());
     this.link.close();
@@ -192,7 +192,7 @@ export class Client {
   }
 }
 
-/** A `connect` that reaches servers in that way. */
+/** Returns a `connect` that reaches servers by `dial`. */
 export function connectBy(dial: Dial) {
   return async (url: string, options: ConnectOptions = {}): Promise<Client> => {
     const client = new Client(url, dial, options);

@@ -1,8 +1,8 @@
 /**
- * The one clock of a client, in milliseconds [FRESH-1]: it never goes back, and counts suspend. The
- * monotonic clock of a browser may stand still while the machine sleeps; the wall clock does not, so
- * whichever went further counts. A wall clock set forward makes copies seem older than they are,
- * which is safe.
+ * The one clock of a client, in milliseconds [FRESH-1]. It never goes back, and counts suspend. The
+ * monotonic clock of a browser may stand still while the machine sleeps; the wall clock does not.
+ * The larger step of the two therefore counts. A wall clock set forward makes copies seem older
+ * than they are, which is safe.
  */
 let monotonic = performance.now();
 let wall = Date.now();

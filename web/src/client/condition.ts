@@ -4,14 +4,14 @@ import { now } from "./clock.js";
 export class Condition {
   private readonly waiting = new Set<() => void>();
 
-  /** Wakes everybody who waits. */
+  /** Wakes all waiting tasks. */
   notify(): void {
     const waiting = [...this.waiting];
     this.waiting.clear();
     for (const wake of waiting) wake();
   }
 
-  /** Until the next `notify`; false if the deadline came first. */
+  /** Waits until the next `notify`. Gives false if the deadline came first. */
   wait(deadline: number): Promise<boolean> {
     const left = deadline - now();
     if (left <= 0) return Promise.resolve(false);

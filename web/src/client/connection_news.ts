@@ -1,7 +1,7 @@
 /**
- * What whoever listens to a segment's connection is told [CONN-3]. It is told after what is being
- * taken in has been taken in, so that it may ask anything of the library; of several changes since
- * then it is told the last.
+ * Tells listeners about a segment's connection [CONN-3]. A listener is called after the library has
+ * taken in the message at hand, so that it may call the library. After several changes it is told
+ * the last one.
  */
 
 /**
@@ -15,7 +15,7 @@ export class ConnectionNews {
   private latest: ConnectionState | null = null;
   private isDue = false;
 
-  /** Returns how to stop. */
+  /** Adds a listener. Returns a function that ends its calls. */
   listen(listener: (state: ConnectionState) => void): () => void {
     // The same function may listen twice.
     const own = (state: ConnectionState) => listener(state);

@@ -1,7 +1,7 @@
 /**
- * What a segment says to the server and hears from it: opened anew on every connection, answers and
- * notifications taken in in their order, the writer lock renewed, subscriptions kept as the bound
- * wants them [POLL-1].
+ * The messages between a segment and the server. The conversation opens the segment anew on every
+ * connection, takes in answers and notifications in order, renews the writer lock, and subscribes
+ * as the bound requires [POLL-1].
  */
 import { canSubscribe, isSameBound, promiseFor, type Bound } from "../coherence/freshness.js";
 import { CopyState } from "../session/copy_state.js";
@@ -49,12 +49,12 @@ import type { OpenOptions, SegmentStats } from "./segment.js";
 /** How many bytes of diffs the server may send by itself before they are used. */
 const PUSH_WINDOW_BYTES = 8 << 20;
 
-/** How long the server's answer may take beyond the time that it was given to wait. */
+/** How long an answer may take in addition to the time that the server was allowed to wait. */
 export const ANSWER_MS = 1000;
 /** How long a segment may take to be opened anew for its writer. */
 const OPENING_MS = 5000;
 
-/** The version that a diff begins at, from its head. */
+/** The version at which a diff begins, from its head. */
 function fromOf(diff: Uint8Array): bigint {
   const cursor = new Cursor(diff);
   cursor.skip(5);
@@ -74,7 +74,7 @@ export class Conversation implements Listener {
   private opening: Promise<SegmentOpened> | null = null;
   private wantedPromise: Bound | null = null;
   private isSubscribing = false;
-  /** Grants of the writer lock that nobody waited for any more. */
+  /** Grants of the writer lock for which no task waited any more. */
   private lateGrants = 0;
 
   constructor(
@@ -87,7 +87,7 @@ export class Conversation implements Listener {
     link.listeners.add(this);
   }
 
-  /** Fails if nothing can be asked any more. */
+  /** Throws if the segment is closed, removed or lost. */
   check(): void {
     if (this.isClosed) throw new InterweaveError(ErrorCode.NOT_OPEN, `${this.path} was closed`);
     if (this.isRemoved) throw new InterweaveError(ErrorCode.REMOVED, `${this.path} was removed`);
@@ -104,12 +104,12 @@ export class Conversation implements Listener {
     );
   }
 
-  /** No lock can be had any more; another opening gives another segment [LOST-6]. */
+  /** No lock can be taken any more; another opening gives another segment [LOST-6]. */
   get isOver(): boolean {
     return this.isClosed || this.isRemoved || this.lostBecause !== null;
   }
 
-  /** There is a connection on which the segment is not open yet. */
+  /** Whether there is a connection on which the segment is not open yet. */
   get isElsewhere(): boolean {
     return this.link.live !== null && this.live !== this.link.live;
   }
@@ -133,7 +133,7 @@ export class Conversation implements Listener {
     } = this.options;
     const body = {
       path: this.path,
-      // What this program has a copy of is never made anew in its place [LOST-1].
+      // A segment of which this program has a copy is never made anew [LOST-1].
       create: create && this.state.had.number === 0n,
       read_only: readOnly,
       durable: durability,
@@ -167,7 +167,7 @@ export class Conversation implements Listener {
     else if (!this.isClosed) this.news.is("connected");
   }
 
-  /** From now on no lock can be had. The server forgets this opening: another one may follow. */
+  /** Makes all later locks fail. The server forgets this opening, so that another may follow. */
   lose(why: string): void {
     if (this.lostBecause !== null) return;
     this.lostBecause = why;
@@ -177,7 +177,7 @@ export class Conversation implements Listener {
     this.changed();
   }
 
-  /** Nothing about the segment is said or heard any more. */
+  /** Ends all messages about the segment. */
   private leave(): void {
     this.link.listeners.delete(this);
     this.live?.listeners.delete(this.number);
@@ -190,7 +190,7 @@ export class Conversation implements Listener {
     this.isClosed = true;
     this.link.listeners.delete(this);
     this.changed();
-    // What is being opened is closed after it: the server hears the two in their order [OPEN-2].
+    // An opening under way is closed after it, because the server must hear open first [OPEN-2].
     if (this.opening !== null) await this.opening.catch(() => undefined);
     this.leave();
   }
@@ -225,7 +225,7 @@ export class Conversation implements Listener {
     }
   }
 
-  /** The segment open on a connection: for messages that must not be repeated blindly. */
+  /** Gives a connection on which the segment is open, for messages that must not be repeated. */
   async liveAndOpen(deadline: number): Promise<{ live: Live; number: number }> {
     for (;;) {
       this.check();
@@ -259,21 +259,22 @@ export class Conversation implements Listener {
     });
   }
 
-  /** Sends, if the segment is open; whatever the answer is, nobody waits for it. */
+  /** Sends a request if the segment is open. No task waits for the answer. */
   post<T>(type: MessageType, codec: Codec<T>, body: (number: number) => T): void {
     const { live } = this;
     if (live === null || live.isLost) return;
     this.callOn(live, type, codec, body(this.number), undefined, Infinity).catch(() => undefined);
   }
 
-  /** Sends what has no answer. */
+  /** Sends a message that has no answer. */
   tell<T>(type: MessageType, codec: Codec<T>, body: (number: number) => T): void {
     this.live?.tell(type, codec, body(this.number));
   }
 
   /**
-   * The server refuses the lock to a session that has it, also by a grant that nobody waits for any
-   * more: that one is given back when it is read, before this request's answer, and it is asked again.
+   * Asks for the writer lock. The server refuses it to a session that already has it, perhaps by a
+   * grant for which no task waited any more. Such a grant is given back when it is read, before
+   * this request's answer; the lock is then asked for again.
    */
   async acquireWriter(deadline: number): Promise<WriterGrant> {
     for (;;) {
@@ -397,7 +398,7 @@ export class Conversation implements Listener {
     if (granted !== null) this.reopen(time);
   }
 
-  /** Asks for the segment at once: whoever holds nothing has to learn, too, that it was lost. */
+  /** Opens the segment at once, because a program without a lock must also learn of a loss. */
   connectionMade(time: number): void {
     this.reopen(time);
   }
@@ -406,13 +407,13 @@ export class Conversation implements Listener {
     if (!this.isElsewhere) return;
     this.open(time + OPENING_MS)
       .catch(() => undefined)
-      // Whoever watches has to look again.
+      // Tasks that wait for changes must look again.
       .finally(() => this.changed());
   }
 
   // ---- subscriptions ----
 
-  /** Subscribes and unsubscribes as the bound and whoever watches want it. */
+  /** Subscribes or unsubscribes as the bound and waiting tasks require. */
   follow(bound: Bound, isWatched: boolean): void {
     const isWanted = isWatched || (this.state.adaptation.wantsSubscription && canSubscribe(bound));
     const { subscription } = this.state;
@@ -428,11 +429,11 @@ export class Conversation implements Listener {
   private subscribe(bound: Bound): void {
     if (this.live === null || this.live.isLost) return;
     this.isSubscribing = true;
-    // The server may act on the new promise before we hear so: the old one does not count any more.
+    // The old promise ends now, because the server may act on the new one before we hear of it.
     this.state.unsubscribed();
     const promise = promiseFor(bound);
     this.wantedPromise = promise;
-    // Readers that are content with old copies would be sent diffs that they never use.
+    // Under other models the server would send diffs that readers never use.
     const isPushed = bound.model === CoherenceModel.FULL || bound.model === CoherenceModel.DELTA;
     this.post(MessageType.SUBSCRIBE, subscribe, (segment) => ({
       segment,

@@ -1,6 +1,6 @@
-/** How objects are shown by Node's `console.log`: what they are for, not what they are made of. */
+/** How Node's `console.log` shows objects: by their contents, not by their private fields. */
 
-/** The method that Node asks; browsers ignore it. */
+/** The name of the method that Node calls; browsers ignore the method. */
 export const inspected: unique symbol = Symbol.for("nodejs.util.inspect.custom") as never;
 
 /** Node's `util.inspect`. */

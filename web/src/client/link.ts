@@ -1,8 +1,8 @@
 /**
- * The connection to one server, shared by all its segments: made, kept alive, lost and made again.
- * A connection is never repaired; a new one replaces it, and resumes the session if its lease lives
- * [SES-2]. Answers and notifications are taken in at once, in the order in which they come; whoever
- * asked goes on afterwards.
+ * The connection to one server, shared by all its segments. The link makes it, keeps it alive, and
+ * makes it again after a loss. A connection is never repaired: a new one replaces it, and resumes
+ * the session if its lease lives [SES-2]. Answers and notifications are taken in at once, in the
+ * order in which they come. The task that asked continues afterwards.
  */
 import { Connection, type Answer, type Identity } from "../session/connection.js";
 import { InterweaveError } from "../wire/error.js";
@@ -33,7 +33,7 @@ export interface Request<T> {
   bulk?: Uint8Array;
   /** Takes the answer in before anything that comes after it. */
   absorb?: (answer: Answer, isLate: boolean) => void;
-  /** The server may let it wait: at the deadline it is given up with CANCEL. */
+  /** The server may let the request wait. At the deadline the client ends the request by CANCEL. */
   waitsForOthers?: boolean;
   deadline: number;
 }
@@ -80,7 +80,7 @@ export class Link {
   private ticker: ReturnType<typeof setInterval> | undefined;
   private failure: InterweaveError | null = null;
   private lostAt = 0;
-  /** Before the next attempt to reconnect. */
+  /** The pause before the next attempt to reconnect. */
   private pauseMs = 0;
 
   constructor(
@@ -240,7 +240,7 @@ export class Link {
   }
 
   private notified(live: Live | null, message: Message): void {
-    // Those about a segment begin with its number on this connection.
+    // Messages about a segment begin with its number on this connection.
     const { body } = message;
     if (live === null || body.length < 4) return;
     const number = new DataView(body.buffer, body.byteOffset).getUint32(0);
@@ -255,7 +255,7 @@ export class Link {
     if (this.live !== live) return;
     this.live = null;
     this.lostAt = now();
-    // A server that takes every connection and drops it is not asked more and more often.
+    // The pause stays long for a server that takes every connection and drops it.
     if (this.lostAt - live.madeAt > LONGEST_PAUSE_MS) this.pauseMs = 0;
     for (const listener of [...this.listeners]) listener.connectionLost();
     this.stateChanged(false);

@@ -1,7 +1,7 @@
 /** The locks that a segment hands out. */
 import type { Segment } from "./segment.js";
 
-/** Older platforms lack them; `using` needs them. */
+/** The symbols that `using` needs; older platforms lack them. */
 const dispose: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for("Symbol.dispose");
 const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
@@ -45,7 +45,7 @@ export class WriteLock {
     },
   ) {}
 
-  /** Shares the changes; the version that they make. */
+  /** Shares the changes. Gives the version that they make. */
   release(): Promise<number> {
     return this.end.release();
   }

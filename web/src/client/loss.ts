@@ -1,10 +1,13 @@
-/** What a server that comes back may lack of a copy: then the copy is lost [LOST-1, LOST-2]. */
+/** Finds what a server that came back lacks of a copy. The copy is then lost [LOST-1, LOST-2]. */
 import type { CopiedBlock, Copy, CreatedBlock } from "../diff/copy.js";
 import { isSameType } from "../types/type.js";
 import type { VersionStamp } from "../wire/protocol/segment.js";
 import { ownedIn } from "./ownership.js";
 
-/** `newest`: of the server; null: it has no such segment. The text says what was found; null: no loss. */
+/**
+ * Compares the copy's version with the server's `newest` (null: the server lacks the segment).
+ * Returns a text that says what was found; null: nothing is lost.
+ */
 export function versionLost(had: VersionStamp, newest: VersionStamp | null): string | null {
   if (had.number === 0n) return null;
   if (newest === null) return `the server came back without it, and here is version ${had.number}`;
@@ -12,7 +15,7 @@ export function versionLost(had: VersionStamp, newest: VersionStamp | null): str
   return `the server came back with version ${newest.number}, and here is version ${had.number}`;
 }
 
-/** Blocks that fields own come and go with their fields. */
+/** The serials of blocks that fields own. They come and go with their fields. */
 function ownedBlocks({ blocks }: Copy): Set<number> {
   const owned = new Set<number>();
   for (const block of blocks.values())

@@ -5,7 +5,7 @@ import { mipOfPlace, placeOf, type Place } from "./place.js";
 import { mipOfPointer } from "./pointers.js";
 import { inside } from "./values.js";
 
-/** What lies inside a union has none: a union is one unit [MIP-4]. */
+/** The MIP of a place. Places inside a union do not have one: a union is one unit [MIP-4]. */
 export function ownMipOf(place: Place): string {
   if (!place.isInArm) return mipOfPlace(place);
   throw new InterweaveError(
@@ -15,8 +15,8 @@ export function ownMipOf(place: Place): string {
 }
 
 /**
- * The canonical MIP of a record, array or block; with the name of a pointer field, of what it leads
- * to, whether that is open here or not (null: NULL).
+ * The canonical MIP of a record, array or block. With the name of a pointer field it is the MIP of
+ * the pointer's target, whether that segment is open here or not (null: NULL).
  */
 export function mipOf(view: object, pointer?: string): string | null {
   const place = placeOf(view);

@@ -1,10 +1,10 @@
-/** What is wrong with a value that somebody wants to store, and where: "node_t.kids[0].name: ...". */
+/** Errors about a value that a program stores, with its place: "node_t.kids[0].name: ...". */
 import type { Type } from "../types/type.js";
 import { InterweaveError } from "../wire/error.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 
 const MOST_SHOWN = 60;
-/** Errors about a value, which are the better for its place. */
+/** The errors about values, to which the place is added. */
 const ABOUT_VALUES: number[] = [ErrorCode.BAD_VALUE, ErrorCode.TOO_LARGE, ErrorCode.BAD_POINTER];
 
 class Misfit extends InterweaveError {
@@ -21,7 +21,7 @@ export function badValue(why: string): InterweaveError {
   return new Misfit(ErrorCode.BAD_VALUE, "", why);
 }
 
-/** Stores a part of a value; the error names it. Parts are ".field" and "[index]", the whole comes last. */
+/** Stores a part of a value. Errors name the part, ".field" or "[index]"; the whole comes last. */
 export function within<T>(part: () => string, store: () => T): T {
   try {
     return store();
@@ -56,7 +56,7 @@ export function nameWithArticle({ name }: Type): string {
   return `${/^[aeio]/i.test(name) ? "an" : "a"} ${name || "value of that type"}`;
 }
 
-/** A store to a field that does not exist. */
+/** The error for a store to a field that does not exist. */
 export function misspelt(type: Type, names: readonly string[], wrong: string): TypeError {
   const kind = type.union === null ? ["record", "field"] : ["union", "member"];
   const named = type.name === "" ? kind[0] : `${kind[0]} \`${type.name}\``;

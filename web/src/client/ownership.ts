@@ -1,4 +1,4 @@
-/** Blocks owned by fields [WIRE-7]: freed with what owns them, and made for what is stored. */
+/** Blocks owned by fields [WIRE-7]: made when a value is stored, freed with their owner. */
 import type { Changes } from "../diff/changes.js";
 import type { CopiedBlock, Copy } from "../diff/copy.js";
 import { selectedArm, walk, type Leaf, type Plan } from "../types/plan.js";
@@ -8,7 +8,7 @@ import { getPointer, isNull, setPointer } from "../wire/pointer.js";
 import { ErrorCode } from "../wire/protocol/error.js";
 import { checkWritable, type Place } from "./place.js";
 
-/** The serials of the blocks that units of a block own, not those that these own in turn. */
+/** The serials of the blocks that units of a block own directly. */
 export function ownedIn(block: CopiedBlock, plan: Plan, base: number): number[] {
   const serials: number[] = [];
   const visit = (leaf: Leaf, at: number, count: number): void => {
@@ -40,7 +40,7 @@ export function freeBlock(copy: Copy, changes: Changes, block: CopiedBlock): voi
   freeSerials(copy, changes, [block.serial]);
 }
 
-/** Frees what the value at a place owns, before another takes its room. */
+/** Frees the blocks that the value at a place owns, before another value replaces it. */
 export function freeOwned({ heap, block, type, at }: Place, changes: Changes): void {
   freeSerials(heap.copy, changes, ownedIn(block, type.plan, at));
 }

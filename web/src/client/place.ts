@@ -1,4 +1,4 @@
-/** Where a value of a segment is, and what values ask of their segment. */
+/** The place of a value in a segment, and the interface of a segment that values use. */
 import type { Changes } from "../diff/changes.js";
 import type { CopiedBlock, Copy } from "../diff/copy.js";
 import type { Type } from "../types/type.js";
@@ -10,15 +10,15 @@ export interface Heap {
   readonly copy: Copy;
   /** `iw://host:port/path` [MIP-3] */
   readonly url: string;
-  /** What another segment's slot table calls this one, seen from a segment of that server. */
+  /** This segment's name in the slot table of the segment `reader`. */
   slotTextFor(reader: Heap): string;
-  /** The open segment with that slot text; null: it is not open here. */
+  /** The open segment with the slot text; null: it is not open here. */
   segmentAt(slotText: string): Heap | null;
   /** NO_LOCK unless a reader or writer lock is held. */
   checkReadable(): void;
   /** NO_LOCK unless the writer lock is held. */
   changes(): Changes;
-  /** Somebody was handed memory of the block that can be stored to. */
+  /** Notes that the program was handed memory of the block to which it can store. */
   expose(block: CopiedBlock): void;
 }
 
@@ -49,7 +49,7 @@ export function placeOf(value: unknown): Place | undefined {
   return (value as { [PLACE]?: Place })[PLACE] ?? placesOfArrays.get(value);
 }
 
-/** Before a value is read. */
+/** Checks, before a value is read, that a lock is held and that the block exists. */
 export function checkReadable({ heap, block }: Place): void {
   heap.checkReadable();
   if (!block.isLive) {
@@ -60,7 +60,7 @@ export function checkReadable({ heap, block }: Place): void {
   }
 }
 
-/** Before a value is stored. */
+/** Checks, before a value is stored, that the writer lock is held and that the block exists. */
 export function checkWritable(place: Place): Changes {
   const changes = place.heap.changes();
   checkReadable(place);
@@ -68,7 +68,7 @@ export function checkWritable(place: Place): Changes {
   return changes;
 }
 
-/** The canonical MIP of a place [MIP-3]; of one in an arm, that of its union. */
+/** The canonical MIP of a place [MIP-3]. For a place in an arm it is the union's MIP. */
 export function mipOfPlace({ heap, block, unit }: Place): string {
   return `${heap.url}#${block.serial}${unit === 0 ? "" : `#${unit}`}`;
 }

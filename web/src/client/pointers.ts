@@ -1,4 +1,4 @@
-/** Pointers as places: followed when they are read, made when one is stored [WIRE-5]. */
+/** Pointers as places: followed when they are read, made when a place is stored [WIRE-5]. */
 import type { CopiedBlock } from "../diff/copy.js";
 import { spotAt } from "../swizzle/navigate.js";
 import { isSameType, targetSerial } from "../types/type.js";
@@ -35,7 +35,7 @@ function badPointer(place: Place, why: string): InterweaveError {
   );
 }
 
-/** null: NULL. */
+/** Returns the target of the pointer at a place; null: NULL. */
 export function follow(place: Place): Target | null {
   checkReadable(place);
   const { heap, block, type, at } = place;

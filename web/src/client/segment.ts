@@ -1,10 +1,12 @@
 /**
- * One segment: its copy, its locks among the tasks of this program, its conversation with the server.
+ * One segment: its copy, its locks among the tasks of this program, its conversation with the
+ * server.
  *
- * Any number of readers are inside, or one task is exclusive: the writer, or one that applies an
- * update [PROC-1, PROC-2]. A reader that finds the copy recent enough goes in at once. Tasks have no
- * identity in JavaScript, so a lock asked for while holding one that excludes it waits for its
- * deadline; nested readers are let in as long as they need no update [PROC-3].
+ * Any number of readers hold the lock together, or one task holds it alone: the writer, or a task
+ * that applies an update [PROC-1, PROC-2]. A reader that finds the copy recent enough gets the lock
+ * at once. Tasks do not have an identity in JavaScript. A task that asks for a lock which its own
+ * lock excludes therefore waits until the deadline. Nested readers get the lock as long as they
+ * need no update [PROC-3].
  */
 import {
   confirmedAt,
@@ -44,7 +46,7 @@ import { freeBlock } from "./ownership.js";
 import { placeOf, type Heap } from "./place.js";
 import { Writing } from "./writing.js";
 
-/** Between two looks at a copy that may be old. */
+/** The least pause between two looks at a copy that may be old. */
 const LEAST_PAUSE_MS = 20;
 
 export interface OpenOptions {
@@ -53,9 +55,9 @@ export interface OpenOptions {
   readOnly?: boolean;
   durability?: Durability;
   quotaBytes?: number;
-  /** What the copy may take in this program's memory; 1 GiB unless said otherwise. */
+  /** The most memory that the copy may take; 1 GiB by default. */
   maxBytes?: number;
-  /** How long a call may wait: 30,000 unless said otherwise. */
+  /** How long a call may wait; 30,000 by default. */
   timeoutMs?: number;
 }
 
@@ -68,9 +70,9 @@ export interface LockOptions {
 export interface SegmentStats {
   diffs: number;
   diffBytes: number;
-  /** Diffs that were complete copies. */
+  /** The number of diffs that were complete copies. */
   fullCopies: number;
-  /** Reader locks that needed no message. */
+  /** The number of reader locks that needed no message. */
   localReads: number;
 }
 
@@ -82,13 +84,13 @@ export interface Neighbours {
   forget(segment: Segment, closed: Promise<void>): void;
 }
 
-/** What somebody who waits for changes was given, and the connection on which it was looked for. */
+/** The version that a waiting task was given, and the connection on which it looked. */
 interface Seen {
   version: VersionStamp | null;
   live: Live | null;
 }
 
-/** A server that is away, or about to be, may come back. */
+/** Whether an error may pass, because a server that is away or stopping may come back. */
 function isPassing(error: unknown): boolean {
   const passing: number[] = [ErrorCode.UNREACHABLE, ErrorCode.TIMED_OUT, ErrorCode.STOPPING];
   return error instanceof InterweaveError && passing.includes(error.code);
@@ -102,7 +104,7 @@ export class Segment implements Heap {
   private readers = 0;
   private isExclusive = false;
   private isAsking = false;
-  /** A task has or wants the writer lock. */
+  /** Whether a task has or wants the writer lock. */
   private hasWriter = false;
   private isStrictHeld = false;
   private strictReaders = 0;
@@ -126,12 +128,12 @@ export class Segment implements Heap {
     );
   }
 
-  /** Opens it at the server; NO_SEGMENT if it does not exist and is not to be made. */
+  /** Opens the segment at the server. NO_SEGMENT: it does not exist and is not to be made. */
   open(): Promise<SegmentOpened> {
     return this.conversation.open(this.deadline({}));
   }
 
-  /** Gives it up: its locks at the server end, later calls fail. */
+  /** Closes the segment. Its locks at the server end, and later calls fail. */
   close(): Promise<void> {
     if (this.writing !== null) this.writing.abort();
     const closed = this.conversation.close();
@@ -151,12 +153,12 @@ export class Segment implements Heap {
     return `Segment ${inspect({ url, version, newestVersion, blocks, isConnected }, options)}`;
   }
 
-  /** Closed, removed or lost: no lock can be had any more. */
+  /** Whether the segment is closed, removed or lost, so that no lock can be taken any more. */
   get isOver(): boolean {
     return this.conversation.isOver;
   }
 
-  /** Of the copy. */
+  /** The version of the copy. */
   get version(): number {
     return Number(this.state.have.number);
   }
@@ -171,7 +173,7 @@ export class Segment implements Heap {
     return Math.max(0, (now() - confirmedAt(this.knowledge())) / 1000);
   }
 
-  /** A task of this program holds the writer lock. */
+  /** Whether a task of this program holds the writer lock. */
   get isWriting(): boolean {
     return this.writing !== null;
   }
@@ -190,7 +192,7 @@ export class Segment implements Heap {
     }
     this.bound = bound;
     this.conversation.follow(bound, this.watchers > 0);
-    // Whoever waits for changes may have to look earlier, or at once.
+    // Tasks that wait for changes may have to look earlier, or at once.
     this.changed.notify();
   }
 
@@ -281,7 +283,7 @@ export class Segment implements Heap {
     );
   }
 
-  /** By the one task that asks. What the server has sent by itself may be enough. */
+  /** Makes the copy recent. Only one task at a time does so. Pushed diffs may be enough. */
   private async update(fresh: boolean, began: number, deadline: number): Promise<void> {
     const isStaged =
       !fresh &&
@@ -300,7 +302,7 @@ export class Segment implements Heap {
     }
   }
 
-  /** One question and its answer, which is taken in as it comes. */
+  /** Asks the server once. The answer is taken in as it comes. */
   private async ask({ model, x }: Bound, fresh: boolean, deadline: number): Promise<void> {
     for (;;) {
       const answer = await this.conversation.ask(
@@ -361,7 +363,7 @@ export class Segment implements Heap {
       this.conversation.tell(MessageType.CREDIT, credit, (segment) => ({ segment, bytes }));
   }
 
-  /** A complete copy of another incarnation may lack what this program had [LOST-2]. */
+  /** Throws if a complete copy of another incarnation lacks what this program had [LOST-2]. */
   private checkKept(created: ReadonlyMap<number, CreatedBlock>): void {
     const why = blockLost(this.copy, created);
     if (why !== null) this.conversation.lose(why);
@@ -370,7 +372,7 @@ export class Segment implements Heap {
 
   // ---- writing ----
 
-  /** Takes the writer lock, for the time of a function, which aborts by throwing, or until released. */
+  /** Takes the writer lock, for the time of a function or until released. A throw aborts. */
   write(options?: LockOptions): Promise<WriteLock>;
   write<T>(body: (lock: WriteLock) => T | Promise<T>, options?: LockOptions): Promise<T>;
   async write<T>(
@@ -434,7 +436,7 @@ export class Segment implements Heap {
     return this.writing;
   }
 
-  /** A writer works on the newest version [COH-9]. */
+  /** Brings the copy to the newest version, on which a writer works [COH-9]. */
   private async becomeNewest(deadline: number): Promise<void> {
     const { granted } = this.conversation;
     this.applyStaged();
@@ -448,13 +450,13 @@ export class Segment implements Heap {
     }
   }
 
-  /** Room for more new blocks under the writer lock that is held; it has room for many as it is. */
+  /** Reserves serials for more new blocks under the held writer lock, which has many already. */
   async reserveBlocks(count: number): Promise<void> {
     const changes = this.changes();
     if (changes.serialsLeft < count) await this.writing?.moreSerials(count, this.deadline({}));
   }
 
-  /** A new block, all zeros: of a type of the segment by name, or of a declared one. */
+  /** Makes a block, all zeros, of a type of the segment (by name) or of a declared type. */
   allocate<T = unknown>(
     type: DeclaredAs<T> | Type | string,
     options: { count?: number; name?: string } = {},
@@ -488,7 +490,7 @@ export class Segment implements Heap {
 
   // ---- blocks ----
 
-  /** By name or serial; NO_BLOCK. With a declared type, which it must have; else TYPE_CONFLICT. */
+  /** Finds a block by name or serial. Throws NO_BLOCK, or TYPE_CONFLICT if it has another type. */
   block<T = unknown>(which: string | number, type?: DeclaredAs<T>): Block<T> {
     this.checkReadable();
     const { names, blocks } = this.copy;
@@ -527,9 +529,9 @@ export class Segment implements Heap {
   // ---- changes ----
 
   /**
-   * Versions as they come: the copy is at each when it is given; a slow reader leaves some out. A lost
-   * connection is made again meanwhile [CONN-1], and the newest version is given if it is another one
-   * [CONN-2]. Ends when the segment is closed, fails when it is removed or lost.
+   * Gives versions as they come. The copy is at a version when it is given. A slow program misses
+   * some. A lost connection is made again [CONN-1], and the newest version is given if it differs
+   * from the last one [CONN-2]. Ends when the segment is closed; fails when it is removed or lost.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<number, void, void> {
     this.watchers += 1;
@@ -547,8 +549,9 @@ export class Segment implements Heap {
   }
 
   /**
-   * Calls back when the segment's connection is lost, when the segment is open on another one, and when
-   * it is lost [CONN-3]: of several changes since the last call, with the last. Returns how to stop.
+   * Calls back when the segment's connection is lost, when the segment is open on another one, and
+   * when the segment is lost [CONN-3]. After several changes the call has the last one. Returns a
+   * function that ends the calls.
    */
   onConnection(listener: (state: ConnectionState) => void): () => void {
     return this.conversation.news.listen(listener);
@@ -560,7 +563,7 @@ export class Segment implements Heap {
       this.conversation.check();
       const { version } = seen;
       const { live } = this.link;
-      // On every connection it is asked and subscribed anew.
+      // On every new connection the segment asks and subscribes anew.
       const isNews =
         version === null ||
         seen.live !== live ||
@@ -574,13 +577,13 @@ export class Segment implements Heap {
           await this.changed.wait(now() + LEAST_PAUSE_MS);
           continue;
         }
-        // Not before there is a copy: it would be sent twice.
+        // Subscribing without a copy would make the server send it twice.
         this.conversation.follow(this.bound, true);
         if (!this.conversation.isElsewhere) seen.live = live;
         if (version === null || !isSameStamp(this.state.have, version)) return this.state.have;
       }
-      // The server says once that a copy is behind [NOT-1]; one that may be some seconds old is looked
-      // at again when they are over.
+      // The server says once that a copy is behind [NOT-1]. A copy that may be some seconds old is
+      // checked again after these seconds.
       const isDue = isNews && this.link.live !== null;
       const ends = isDue ? recentUntil(this.bound, this.knowledge()) : Infinity;
       await this.changed.wait(Math.max(now() + LEAST_PAUSE_MS, ends));

@@ -1,6 +1,6 @@
 /**
- * Node's way to a server: TCP, a Unix socket, or, for a server on this host, its abstract Unix socket
- * first [NET-1]. They carry the same frames, one after another.
+ * Connects from Node: by TCP or a Unix socket. For a server on this host it tries the abstract Unix
+ * socket first [NET-1]. All of them carry the same frames, one after another.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { DEFAULT_PORT, parseAddress } from "../wire/mip.js";

@@ -1,9 +1,10 @@
 /**
- * What a writer does to a copy between grant and release: found by comparing blocks with their
- * pristine copies, sent as one diff, committed once it is acknowledged, or undone [COPY-2, COPY-3].
+ * The changes that a writer makes to a copy between grant and release. They are found by comparing
+ * blocks with their pristine copies, and sent as one diff. They are committed once the server
+ * acknowledges them, or undone [COPY-2, COPY-3].
  *
- * A block gets its pristine copy before the first store to it. Whoever was handed a typed array can
- * store without being seen, so exposed blocks get theirs when the lock is granted.
+ * A block gets its pristine copy before the first store to it. Stores through a typed array are not
+ * seen, so blocks for which the program has one get theirs when the lock is granted.
  */
 import { walk } from "../types/plan.js";
 import type { Type } from "../types/type.js";
@@ -37,7 +38,7 @@ export class Changes {
     for (const block of exposed) if (block.isLive) this.touch(block);
   }
 
-  /** Before a store to the block. */
+  /** Makes the block's pristine copy, before a store to the block. */
   touch(block: CopiedBlock): void {
     if (block.pristine !== null || this.created.has(block)) return;
     block.pristine = block.memory.slice();
@@ -88,7 +89,7 @@ export class Changes {
     this.copy.types.append(this.copy.types.check(descriptors));
   }
 
-  /** The index of a slot with that text. */
+  /** The index of the slot with the text, which is added if it is missing. */
   slotOf(text: string): number {
     const known = this.copy.slots.indexOf(text);
     return known >= 0 ? known + 1 : this.copy.slots.push(text);
@@ -112,13 +113,13 @@ export class Changes {
     return diff.finish(copy.version);
   }
 
-  /** The server has them: they are the version. */
+  /** Makes the changes the version, because the server acknowledged them. */
   commit(version: bigint): void {
     for (const block of this.touched) block.pristine = null;
     this.copy.version = version;
   }
 
-  /** Everything is as it was granted. */
+  /** Puts everything back as it was when the lock was granted. */
   undo(): void {
     for (const block of this.created) this.copy.remove(block.serial);
     for (const block of this.freed) this.copy.add(block);
@@ -146,8 +147,8 @@ class Comparison {
   }
 
   /**
-   * Of `units` units side by side from `at` on: the first from `unit` on that differs, or that does
-   * not; `units` if there is none.
+   * Searches `units` units side by side from `at` on, beginning with number `unit`, for the first
+   * that differs (or, with `differs` false, is equal). Returns `units` if it finds nothing.
    */
   find(differs: boolean, at: number, width: number, unit: number, units: number): number {
     const isInWords = ((at | width) & 3) === 0;

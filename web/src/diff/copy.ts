@@ -1,7 +1,7 @@
 /**
- * The cached copy of one segment: its types, slot table and blocks, and the diffs that bring it up to
- * date. A diff is checked whole before anything changes [DIFF-1]; one that was found right cannot
- * fail. A block that a complete copy creates again keeps its place: views of it stay good.
+ * The cached copy of one segment: its types, slot table and blocks. Diffs bring it up to date. A
+ * diff is checked whole before anything changes [DIFF-1], so a checked diff cannot fail. A block
+ * that a complete copy creates again keeps its place, so that views of it stay valid.
  */
 import { MAX_EXTENT, TypeTable } from "../types/table.js";
 import { repeat, type Plan } from "../types/plan.js";
@@ -21,7 +21,7 @@ export class CopiedBlock {
   readonly plan: Plan;
   /** As the server has it, while a writer may store to the block; see `Changes`. */
   pristine: Uint8Array | null = null;
-  /** False once it is freed: what still refers to it leads nowhere. */
+  /** False after the block is freed. References to it then lead nowhere. */
   isLive = true;
 
   constructor(
@@ -43,7 +43,7 @@ export class CopiedBlock {
 /** A block that a diff makes. */
 export type CreatedBlock = NewBlock & { readonly type: Type };
 
-/** What of a diff was found right. */
+/** The contents of a diff, checked. */
 interface Checked {
   readonly types: Type[];
   readonly slots: string[];
@@ -65,8 +65,8 @@ export class Copy {
   constructor(readonly maxBytes: number) {}
 
   /**
-   * Takes a diff in. One from version 0 replaces everything, unless `accept` throws at the blocks that
-   * it has: then nothing changes.
+   * Applies a diff. A diff from version 0 replaces everything. If `accept` throws when it sees the
+   * diff's blocks, nothing changes.
    */
   apply(bytes: Uint8Array, accept: (created: Checked["created"]) => void = () => undefined): void {
     const diff = new Diff(bytes);
@@ -176,7 +176,7 @@ export class Copy {
     return created;
   }
 
-  /** Fails if a block of that size cannot be, or with it the copy would be too large. */
+  /** Throws if the block would be too large, or would make the copy too large. */
   checkSize(type: Type, count: number, bytesInAll: number): void {
     if (type.units * count > MAX_EXTENT || type.slotBytes * count > MAX_EXTENT) {
       throw new InterweaveError(ErrorCode.TOO_LARGE, "a block has at most 2^40 units and bytes");

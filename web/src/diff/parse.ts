@@ -1,7 +1,7 @@
 /**
- * The parser of diffs (spec/format/diff.md): sections are found first, without copying; what is in
- * them is checked as it is read. Whether blocks exist and runs fit is asked by `Copy`. Nothing is
- * allocated beyond a small multiple of the bytes received [DIFF-2].
+ * The parser of diffs (spec/format/diff.md). It finds the sections first, without copying, and
+ * checks their contents as they are read. `Copy` checks whether blocks exist and runs fit. The
+ * parser allocates at most a small multiple of the bytes received [DIFF-2].
  */
 import { decoding, InterweaveError, malformed } from "../wire/error.js";
 import { isBlockName, isSlotText } from "../wire/mip.js";

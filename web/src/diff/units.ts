@@ -1,6 +1,6 @@
 /**
- * Values in travelling form (spec/format/wire-format.md) and in memory: checking them, and the way in
- * both directions. What travels is checked once, by `checkUnits`; `placeUnits` relies on it.
+ * Values in travelling form (spec/format/wire-format.md) and in memory: checks, and conversion both
+ * ways. `checkUnits` checks the travelling form once, and `placeUnits` relies on that check.
  */
 import {
   selectedArm,

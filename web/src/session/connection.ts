@@ -1,6 +1,6 @@
 /**
- * One connection, without I/O: bytes and time in, messages out. It gives requests their streams and
- * answers their requests, and knows when to speak and when the server has fallen silent [SES-3].
+ * One connection, without I/O: bytes and time in, messages out. It assigns streams to requests and
+ * answers to requests. It says when to send a heartbeat and when the server is silent [SES-3].
  */
 import { InterweaveError, malformed } from "../wire/error.js";
 import { decodeBody, FrameDecoder, message, nameOfType, type Message } from "../wire/frames.js";
@@ -30,7 +30,7 @@ export interface Identity {
   readonly client: string;
 }
 
-/** What is told to whoever asked. */
+/** The answer to a request. */
 export interface Answer {
   readonly message: Message;
   readonly sentAt: number;
@@ -43,7 +43,7 @@ interface Pending {
 }
 
 export class Connection {
-  /** It has the session, which is a secret: nothing that is printed may show it. */
+  /** Holds the session, which is a secret. No printed object may show it. */
   #welcome: Welcome | null = null;
   heard: number;
   private said: number;

@@ -1,6 +1,6 @@
 /**
- * What a client knows about its copy of one segment: its version, the newest one, since when; and
- * the diffs that have arrived and wait to be applied.
+ * What a client knows about its copy of one segment: the copy's version, the newest version, when
+ * it was so, and the diffs that have arrived and wait to be applied.
  *
  * Diffs come in version order [FRAME-5] and wait in one queue: each begins at the version at which
  * the one before it ends, or is a complete copy. Time is an argument.
@@ -21,7 +21,7 @@ export interface StagedDiff {
   readonly asOf: number;
 }
 
-/** The same number with another chain is another history, which has taken our place [COH-11]. */
+/** The same number with another chain is another history, which has replaced ours [COH-11]. */
 function isAfter(a: VersionStamp, b: VersionStamp): boolean {
   if (a.incarnation !== b.incarnation || a.number > b.number) return true;
   return a.number === b.number && a.chain !== b.chain;
@@ -100,7 +100,7 @@ export class CopyState {
     this.reachedNewest();
   }
 
-  /** An answer or a push with a diff; one that continues nothing that is here is dropped. */
+  /** Takes a diff of an answer or push. Drops a diff that does not continue a version here. */
   stage(diff: StagedDiff): void {
     const isComplete = diff.from.number === 0n;
     // Answers come in version order: a complete copy of a lower number says that the server went back.
@@ -142,7 +142,7 @@ export class CopyState {
     this.creditBytes = 0;
   }
 
-  /** The next diff to apply; those that lead nowhere are dropped. */
+  /** Returns the next diff to apply. Drops diffs that do not continue the copy. */
   takeStaged(): StagedDiff | null {
     for (let diff = this.staged.shift(); diff !== undefined; diff = this.staged.shift()) {
       if (diff.from.number === 0n || isSameStamp(diff.from, this.have)) return diff;
@@ -164,7 +164,7 @@ export class CopyState {
     this.reachAsOf = this.confirmed;
   }
 
-  /** The copy is of no version any more: the next diff must be a complete one. */
+  /** Marks the copy as not being any version. The next diff must be a complete copy. */
   forget(): void {
     this.dropStaged();
     this.hasCopy = false;

@@ -1,7 +1,7 @@
 /**
- * The writer lock as this process holds it: fence, lease and its renewals [LOCK-2..5]. Only the
- * server decides whether it is still held; what is here says when to renew and what is known to be
- * lost. Time is an argument.
+ * The writer lock as this process holds it: fence, lease and renewals [LOCK-2..5]. Only the server
+ * decides whether the lock is still held. This class says when to renew, and whether the lock is
+ * known to be lost. Time is an argument.
  */
 import type { WriterAcquired } from "../wire/protocol/lock.js";
 

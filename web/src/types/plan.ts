@@ -13,7 +13,7 @@
 /** Strings up to this bound travel as their whole slot [WIRE-2]. */
 export const SHORT_STRING = 16;
 
-/** What a unit is. Leaves of one piece are the same object. */
+/** The kind of a unit. Leaves of one piece are the same object. */
 export type Leaf =
   | { readonly kind: "plain"; readonly width: number }
   | { readonly kind: "bool"; readonly width: 4 }
@@ -26,7 +26,7 @@ export interface UnionPlan {
   readonly discriminant: Leaf;
   /** By case; null for a void arm. */
   readonly arms: ReadonlyMap<number, Plan | null>;
-  /** undefined: there is no default. */
+  /** undefined: the union has no default arm. */
   readonly otherwise: Plan | null | undefined;
   /** Where the arms lie. */
   readonly armAt: number;

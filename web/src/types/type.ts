@@ -21,7 +21,7 @@ export interface UnionMembers {
   readonly discriminant: { readonly name: string; readonly type: Type };
   /** By case; null for a void arm. */
   readonly arms: ReadonlyMap<number, Member | null>;
-  /** undefined: there is no default. */
+  /** undefined: the union has no default arm. */
   readonly otherwise: Member | null | undefined;
 }
 
