@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use interweave_wire::json::{self, Json};
 
-/// Writes to standard output. `interweave ls | head -1` is no failure.
+/// Writes to standard output. `interweave ls | head -1` does not fail.
 pub fn print_text(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

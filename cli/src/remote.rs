@@ -88,7 +88,7 @@ impl Remote {
         }
     }
 
-    /// False if the segment was not there, and that is no error.
+    /// Returns false, and not an error, if the segment does not exist.
     pub fn remove(&mut self, url: &Url, if_exists: bool) -> Result<bool, Failure> {
         let listed = if_exists.then(|| self.list(&url.path)).transpose()?;
         if listed.is_some_and(|found| !found.iter().any(|segment| segment.path == url.path)) {

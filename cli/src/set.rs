@@ -70,8 +70,8 @@ pub fn run(args: SetArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is no JSON is text (`set ...#label hello`), unless it looks like a struct or an array and one
-/// is due.
+/// Takes a text that is not JSON as a string (`set ...#label hello`), unless it looks like a struct
+/// or an array where the type requires one.
 fn value_of(text: &str, types: &TypeTable, type_serial: u32) -> Result<Json, Rejection> {
     let looks_nested = text.trim_start().starts_with(['{', '[']);
     match json::parse(text) {

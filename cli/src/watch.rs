@@ -43,7 +43,7 @@ pub fn run(args: WatchArgs) -> Result<(), Failure> {
     let mut remote = Remote::connect(&target.url.server)?;
     let watched = remote.watch(&target.url);
     let mut view = watched.map_err(|error| remote.failure(error))?;
-    // What is not there is said at once, not at the next change.
+    // A missing block is reported at once, not at the next change.
     shown_value(&view, &target)?;
     let begin = Instant::now();
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! A disk that is full: typed errors, reads go on, a start in that state, and going on by itself.
+//! A full disk: errors are typed, reads continue, a server starts, and writes resume by themselves.
 
 use crate::clients::{connect, open, value, write, PATIENT};
 use crate::server::{Directory, Server};

@@ -27,7 +27,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning.
+        // Files that cannot be removed are left to the system's cleaning.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -59,7 +59,7 @@ fn diffs_larger_than_a_chunk_are_pushed_whole() {
     }
 }
 
-/// What they are sent is the writer's own diff: master/tests show that it is collected once at most.
+/// The clients get the writer's own diff. master/tests show that it is collected once at most.
 #[test]
 fn all_readers_that_are_one_version_behind_are_sent_the_writers_diff() {
     const READERS: u64 = 10;

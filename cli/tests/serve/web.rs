@@ -196,7 +196,7 @@ impl WebSocket {
         (head[0] == 0x82).then_some(payload)
     }
 
-    /// The next message that is no heartbeat, which is one frame.
+    /// The next message that is not a heartbeat. It is one frame.
     fn receive_message(&mut self) -> Option<Message> {
         loop {
             let mut decoder = FrameDecoder::new(1 << 20);
