@@ -18,7 +18,7 @@ struct Json {
   std::vector<std::pair<std::string, Json>> members;
 
   [[nodiscard]] bool is(Kind wanted) const { return kind == wanted; }
-  // Null if the object has no such member, or this is no object.
+  // Null if this is not an object, or does not have the member.
   [[nodiscard]] const Json* member(std::string_view name) const;
 };
 

@@ -1,4 +1,4 @@
-// What the library has called this process for, of one segment: `listen` and `told`.
+// The library's calls about one segment: commands `listen` and `told`.
 #pragma once
 
 #include <condition_variable>

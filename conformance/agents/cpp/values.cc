@@ -199,7 +199,7 @@ std::vector<char> bytes_of(const Json& value) {
   return bytes;
 }
 
-// Leaves what lies behind the NUL: it is no business of anybody else's [WIRE-2].
+// Leaves the bytes behind the NUL, because no other program sees them [WIRE-2].
 void put_string(const Unit& unit, const Json& value) {
   if (value.text.size() > unit.type->count) bad_value(value, "within the string's bound");
   std::memcpy(unit.at, value.text.c_str(), value.text.size() + 1);
