@@ -36,7 +36,7 @@ void on_signal(int signal) {
 StopSignal::StopSignal(void (*at_once)() noexcept) {
   last_words = at_once;
   if (stop_pipe[0] < 0 && ::pipe2(stop_pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    stop_pipe = {-1, -1};  // requested() still works, after the wait that is going on
+    stop_pipe = {-1, -1};  // requested() still works, after the present wait
   }
   struct sigaction action {};
   action.sa_handler = on_signal;

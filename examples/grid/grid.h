@@ -54,7 +54,7 @@ struct Stamp {
   bool operator==(const Stamp&) const = default;
 };
 
-// A place outside changes nothing: a mistake at the writer is no damage at the readers.
+// A place outside changes nothing, so that a writer's mistake does not damage the readers.
 class Grid : public StandardContainer {
  public:
   Grid(int rows, int columns);

@@ -152,7 +152,7 @@ void Launcher::take_writes(int number, const std::string& what) {
   if (is_new && static_cast<int>(grid) != number) {
     note("grid " + std::to_string(grid) + " is written by process " + std::to_string(number));
   }
-  // What the others were told to wait for will not come.
+  // The state for which the others were told to wait will not come.
   if (phase_ == Phase::settling) phase_ = Phase::stopping;
 }
 
@@ -263,7 +263,7 @@ bool Launcher::has_each_grid_a_writer() const {
   return std::ranges::none_of(grids_, [](const Ownership& each) { return each.process < 0; });
 }
 
-// The storm takes as long as it takes. Who is silent is killed before its phase is over, and the
+// The storm takes as long as it takes. A silent process is killed before its phase is over, and the
 // others then need time for what it wrote.
 bool Launcher::is_stuck() const {
   return phase_ != Phase::storming && Clock::now() > phase_begin_ + 2 * options_.patience;
@@ -273,7 +273,7 @@ std::size_t Launcher::living() const {
   return static_cast<std::size_t>(std::ranges::count_if(processes_, &Process::is_alive));
 }
 
-// What they see. Who does not say for too long is stopped or hangs, and as good as dead.
+// Reports of the processes. One that does not report for too long is stopped or hangs.
 void Launcher::ask_all() {
   const auto now = Clock::now();
   const auto interval = terminal_ ? draw_interval : ask_interval;

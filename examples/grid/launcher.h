@@ -3,9 +3,9 @@
 //   starting -> meeting -> storming -> stopping -> settling -> over
 //
 // Stopping ends when all processes that live have stopped and each grid has a writer that lives;
-// settling when all have the state that its writer named. A process may die at any time, and
-// one that does not say what it sees is killed: the others go on, and what the dead one wrote has
-// to find its next writer first.
+// settling when all have the state that its writer named. A process may die at any time, and one
+// that does not say what it sees is killed: the others continue, and what the dead one wrote has to
+// find its next writer first.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ class Launcher {
  public:
   Launcher(const LauncherOptions& options, std::string program);
   ~Launcher();
-  // The exit status. Throws std::runtime_error: there is no name server.
+  // The exit status. Throws std::runtime_error if no name server answers.
   int run();
 
  private:

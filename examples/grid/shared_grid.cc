@@ -3,8 +3,8 @@
 namespace grid {
 namespace {
 
-// Who says nothing for that long is taken for dead. One that is not, only slow, finds out and makes
-// a new tie.
+// A process that is silent for life_ms counts as dead. If it is only slow, it finds out and makes a
+// new tie.
 Options options() {
   Options options;
   options.ping_ms = 100;

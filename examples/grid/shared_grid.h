@@ -16,7 +16,7 @@ class SharedGrid {
 
   // Throws ContainerError: there is a writer.
   void write();
-  // False: there is no writer to read from.
+  // Returns false if no writer can be read from.
   bool read();
   // Makes a new tie when the old one is broken. True: this process writes it from now on.
   bool mend();

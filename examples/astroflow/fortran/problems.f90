@@ -27,7 +27,7 @@ module flow_problems
 
 contains
 
-  ! 0 if there is none of the name.
+  ! 0 if no problem has the name.
   pure function problem_named(name) result(kind_number)
     character(len=*), intent(in) :: name
     integer :: kind_number

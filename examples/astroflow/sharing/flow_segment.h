@@ -32,7 +32,7 @@ class FlowSegment {
   // there is no such segment yet.
   bool open(const std::string& url, const command_line::CoherenceChoice& coherence);
 
-  // After a failure: the server came back without the segment. reopen() goes on with what it has.
+  // After a failure: the server came back without the segment. reopen() continues with what it has.
   bool is_lost() const;
   bool reopen();
 

@@ -10,7 +10,7 @@ namespace astroflow {
 enum class Wall {
   kPeriodic,    // what leaves on one side comes in on the other
   kReflecting,  // a mirror
-  kOutflow,     // the last cell goes on for ever
+  kOutflow,     // the last cell repeats for ever
 };
 
 // The same kind on both sides of an axis.

@@ -1,4 +1,4 @@
-// In place of png_file.cc where there is no libpng.
+// Replaces png_file.cc on machines without libpng.
 #include "viewer/png_file.h"
 
 namespace astroflow {

@@ -7,7 +7,7 @@
 
 namespace agenda {
 
-// From 1970 to 9999; nothing if the text is no such time.
+// From 1970 to 9999; nothing if the text is not such a time.
 std::optional<std::int64_t> minutes_of(const std::string& text);
 std::string moment_text(std::int64_t minutes);
 

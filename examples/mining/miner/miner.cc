@@ -126,7 +126,7 @@ Miner::Projection Miner::project(const Projection& prefix, Extension extension) 
 }
 
 void Miner::number_rows(Changes& changes) {
-  // A prefix is no rarer than what extends it, so it still comes first.
+  // A prefix is at least as frequent as its extensions, so it still comes first.
   std::stable_sort(
       changes.added.begin(), changes.added.end(),
       [](const FrequentSequence* a, const FrequentSequence* b) { return a->support > b->support; });

@@ -1,4 +1,4 @@
-// What items are called: their numbers, or their codes in a file (`number code` a line).
+// The names of items: their numbers, or their codes in a file (`number code` a line).
 #pragma once
 
 #include <map>

@@ -24,7 +24,7 @@ bool is_frequent(const lattice_t& lattice, const pattern_t& pattern);
 // The sequence, or null if it is not frequent.
 const pattern_t* find(const lattice_t& lattice, const Sequence& sequence);
 
-// What those who have a sequence buy next.
+// The items that customers with a sequence buy next.
 struct Next {
   Extension extension;
   std::uint32_t customers = 0;

@@ -17,7 +17,7 @@ inline IW_block_t description_of(const iw::Segment& segment, const void* p) {
   return block;
 }
 
-// Null if there is none, or a block of another type has its name. Under a lock of the segment.
+// Null if it does not exist, or its name is a block of another type. REQUIRES: a lock is held.
 inline lattice_t* find_lattice(const iw::Segment& segment) {
   try {
     auto* const found = segment.find<lattice_t>(kLatticeName);

@@ -1,5 +1,5 @@
-// Who is called, whatever the call travels by. Failures of the way and of the callee are
-// std::runtime_error.
+// The called program, whatever carries the call. Failures of the transport and of the called
+// program are std::runtime_error.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ PartCopy from_json(const json& one, int depth) {
 std::string order_as_json(const part_copy* root, const restock_order& order) {
   try {
     return json{{"below", order.below}, {"up_to", order.up_to}, {"parts", as_json(root)}}.dump();
-  } catch (const json::exception& failure) {  // a name that is no UTF-8
+  } catch (const json::exception& failure) {  // a name that is not UTF-8
     throw std::runtime_error(std::string("these parts are no JSON: ") + failure.what());
   }
 }

@@ -1,5 +1,5 @@
 // A stock of parts as JSON, each part an object in the one above it, as calls by copy through HTTP
-// carry it. What cannot be read is a std::runtime_error.
+// carry it. A text that cannot be read throws std::runtime_error.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-// What is measured has happened.
+// Throws unless the measured call took effect.
 template <typename Part>
 void check(Part* root, std::size_t round, std::size_t parts, std::size_t sold,
            const receipt& done) {

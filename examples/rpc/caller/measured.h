@@ -25,10 +25,10 @@ class ByReference {
  public:
   ByReference(StockSegment& stock, Callee& callee) : stock_(stock), callee_(callee) {}
 
-  // Of a structure that only this process has had so far. What it takes to share it is counted:
-  // from the release of the lock under which it was made.
+  // The cost of a call with a structure that only this process has had so far. The cost of sharing
+  // it counts, from the release of the lock under which the structure was made.
   Cost first_call(std::size_t parts);
-  // Of one that is shared.
+  // The cost of a call with a structure that is shared already.
   Cost call(std::size_t parts, std::size_t round);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLockWait_s = 30;
 
-// What a disk costs is not the calls' business.
+// The cost of a disk is not part of a call.
 IW_open_options in_memory() {
   IW_open_options options{};
   options.flags = IW_CREATE;

@@ -5,7 +5,7 @@
 
 namespace stock {
 
-// Both ways, from its beginning; what TCP adds is not counted. 0: it is no connection.
+// Both ways, from its beginning; what TCP adds is not counted. 0: not a connection.
 std::uint64_t stream_bytes(int fd);
 
 }  // namespace stock

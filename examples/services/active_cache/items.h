@@ -21,9 +21,9 @@ struct Item {
 class Items {
  public:
   Items();
-  // Gives the item, which is made if there is none, a new text. Returns its version.
+  // Gives the item a new text, and makes the item if it does not exist. Returns its version.
   std::uint64_t set(const std::string& name, const std::string& text);
-  // Throws services::Failure if there is none.
+  // Throws services::Failure if the item does not exist.
   services::Segment<Item> find(const std::string& name);
 
  private:
@@ -35,7 +35,7 @@ class Items {
     std::uint64_t count;
     std::array<Entry, items_max> entries;
   };
-  services::Segment<Item> known(const std::string& name);  // key 0: there is none
+  services::Segment<Item> known(const std::string& name);  // key 0: the item is not known
   services::Segment<Item> find_or_add(const std::string& name);
 
   const services::Segment<Catalogue> shared_;

@@ -29,7 +29,7 @@ void remove_old(const std::filesystem::path& folder, std::size_t kept);
 // the last of them has ended.
 class FolderLock {
  public:
-  // Makes the folder if there is none, or throws services::Failure. Nothing is held yet.
+  // Makes the folder if it does not exist, or throws services::Failure. Nothing is held yet.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

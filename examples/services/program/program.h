@@ -35,7 +35,7 @@ struct Misuse {
   std::string text;
 };
 
-// What there is to say of a command that the program does not have.
+// The error for a command that the program does not have.
 Misuse no_command(const Arguments& arguments);
 
 // Ctrl-C before the work was done: status 130.

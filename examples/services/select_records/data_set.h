@@ -14,7 +14,7 @@ inline constexpr std::size_t parts_max = 64, host_bytes_max = 63;
 
 struct Part {
   ddss_key_t key;
-  std::uint64_t records;  // 0: there is no such part
+  std::uint64_t records;  // 0: the part does not exist
   std::uint64_t port;     // where the same records are to be had over TCP
   std::array<char, host_bytes_max + 1> host;
 };

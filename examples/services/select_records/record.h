@@ -22,7 +22,7 @@ Record record_of(std::uint64_t id);
 // Comparisons that must all hold.
 class Condition {
  public:
-  // Like "value<0.25 and kind=3"; empty: all records. Nothing if it is none, and *why says so.
+  // Like "value<0.25 and kind=3"; empty: all records. Nothing if the text is invalid; *why says so.
   static std::optional<Condition> parse(const std::string& text, std::string* why);
   bool holds(const Record& record) const;
 

@@ -23,7 +23,7 @@ std::vector<Block> share_of(const std::vector<Block>& blocks, const WorkerTask& 
   return mine;
 }
 
-// What a worker can have found at most.
+// The most that a worker can find.
 std::uint64_t records_of(const std::vector<Block>& blocks) {
   std::uint64_t count = 0;
   for (const Block& block : blocks) count += block.count;

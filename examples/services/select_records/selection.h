@@ -20,7 +20,7 @@ struct Question {
   Condition condition;
 };
 
-// What a worker is told when it is started: keys of segments with the coordinator.
+// The start parameters of a worker: keys of segments with the coordinator.
 struct WorkerTask {
   ddss_key_t question, result;
   std::size_t index, workers;

@@ -1,5 +1,5 @@
-// Where processes wait for each other, again and again. Who comes last raises the version that the
-// others look at.
+// Where processes wait for each other, again and again. The last process raises the version that
+// the others look at.
 #pragma once
 
 #include <string>

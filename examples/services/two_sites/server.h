@@ -10,7 +10,7 @@ namespace two_sites {
 
 class Server {
  public:
-  // Takes a free place; throws services::Failure if there is none.
+  // Takes a free place. Throws services::Failure if all places are taken.
   Server(const Shared& shared, Site site);
   ~Server();  // gives the place back
   Server(const Server&) = delete;
