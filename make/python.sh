@@ -7,7 +7,7 @@
 #   make/python.sh test    the package, installed into the environment, under pytest
 #   make/python.sh agent   the package in the environment, for the conformance agent; nothing if it is up to date
 #   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
-#   make/python.sh bench   bench/frames.py, beside its rivals, in an environment of their own
+#   make/python.sh bench   bench/frames.py compared with rivals, in an environment of its own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath -m "${BUILD:-build}")

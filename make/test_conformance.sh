@@ -79,7 +79,7 @@ server=(--server "${IW_TEST_SERVER:-target/release/interweave}")
 conformance/run.py self-test "${server[@]}"
 conformance/run.py cases "${server[@]}" --jobs "$jobs" "${chosen[@]}"
 if [ -z "${MACHINES:-}" ]; then
-  # What a client is told does not depend on its machine: those of one machine are enough.
+  # News of a client do not depend on its machine, so clients of one machine are enough.
   conformance/run.py restarts "${server[@]}" --jobs "$jobs" --agents native,fortran,python,typescript $cells
 fi
 conformance/run.py random "${server[@]}" --edits "$edits" "${chosen[@]}" ${SEED:+--seed "$SEED"}

@@ -16,7 +16,7 @@ cmake -S . -B "$BUILD/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_CLUSTER=O
   -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_SANITIZE=thread >/dev/null
 rooms="fabric rendezvous am containers_streams containers_processes ddss ddss_names ddss_locks ddss_models ddss_daemon"
 cmake --build "$BUILD/thread" --parallel "$JOBS" --target $(printf 'cluster_%s_test ' $rooms) services_test -- --quiet
-# UCX's mutexes are taken unseen, and given back where it is seen: that is no error.
+# The sanitizer sees UCX give mutexes back, but not take them. That is not an error.
 TSAN_OPTIONS="suppressions=$PWD/cluster/testing/thread.supp report_mutex_bugs=0" \
   ctest --test-dir "$BUILD/thread" --output-on-failure --no-tests=error -R "^(cluster\.(${rooms// /|})|examples\.services(_tcp)?)\$"
 echo "== every client and machine against every other"

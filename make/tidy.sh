@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a reviewer should not have to look for: import edges, sizes, formatting, lints, stale generated code.
+# Checks that a reviewer should not have to make: import edges, sizes, formatting, lints, stale
+# generated code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

@@ -10,7 +10,7 @@ def git(*arguments):
 
 
 def check():
-    """Yields a text for each breach; nothing where there is no origin."""
+    """Yields a text for each breach; nothing in a clone without an origin."""
     base = git("merge-base", "HEAD", "origin/main")
     if base.returncode != 0:
         return
