@@ -53,7 +53,7 @@ struct Client {
     sequence: u64,
 }
 
-/// What a request is about, as far as its answer must fit: a segment, and a release's sequence.
+/// The parts of a request that its answer must match: a segment, and a release's sequence.
 #[derive(Clone, Copy, Default)]
 struct About {
     segment: u32,

@@ -1,5 +1,5 @@
 //! What comes on a WebSocket after its head: frames of WebSockets that hold, or do not hold, frames of
-//! the protocol. What goes back is whole frames of both.
+//! the protocol. The answers are whole frames of both.
 
 use interweave_server::net;
 use interweave_wire::FrameDecoder;
@@ -10,7 +10,7 @@ const HEAD: &[u8] = b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade
 
 pub fn run(data: &[u8]) {
     let answers = net::http_in_memory(&[HEAD, data].concat());
-    // Who leaves before the answer gets none.
+    // A client that leaves before the answer does not get it.
     let Some(end) = answers.windows(4).position(|part| part == b"\r\n\r\n") else {
         assert!(answers.is_empty(), "half a head");
         return;
