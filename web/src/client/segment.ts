@@ -283,7 +283,7 @@ export class Segment implements Heap {
     );
   }
 
-  /** Makes the copy recent. Only one task at a time does so. Pushed diffs may be enough. */
+  /** Makes the copy recent enough. Only one task at a time does so. Pushed diffs may suffice. */
   private async update(fresh: boolean, began: number, deadline: number): Promise<void> {
     const isStaged =
       !fresh &&
