@@ -14,7 +14,7 @@ UNDONE = "FENCED|ROLLED_BACK"
 LOST = "SEGMENT_LOST"
 STOPPING = "STOPPING"
 
-# What a program is told first that was in this state, if the server lost nothing; in every way, or way by way.
+# The first news of a program in this state if the server lost nothing: in every way, or by way.
 KEPT = {
     "idle": UNHARMED,       # its next lock
     "listening": UNHARMED,  # its next version

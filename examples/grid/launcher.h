@@ -40,7 +40,7 @@ class Launcher {
     std::string digest;
   };
   struct Ownership {
-    int process = -1;   // -1: there is no writer
+    int process = -1;   // -1: no process writes
     std::string stamp;  // as the writer said it last
   };
 

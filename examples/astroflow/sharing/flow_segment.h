@@ -29,7 +29,7 @@ class FlowSegment {
   FlowSegment& operator=(const FlowSegment&) = delete;
 
   // The calls return false on failure; last_error() then says why. `url` is opened, and created if
-  // there is no such segment yet.
+  // the segment does not exist yet.
   bool open(const std::string& url, const command_line::CoherenceChoice& coherence);
 
   // After a failure: the server came back without the segment. reopen() continues with what it has.

@@ -24,7 +24,7 @@ use crate::tuning::Tuning;
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) version: u64,
-    /// The segment was restored at this version. What older versions held is not known.
+    /// The segment was restored at this version, so changes since older versions are not known.
     pub(crate) known_from: u64,
     pub(crate) types: TypeTable,
     /// The version that brought each described type.
