@@ -14,6 +14,14 @@ pub const MAX_UNANSWERED: usize = 1024;
 /// Segments that one connection may have open.
 pub const MAX_OPEN_SEGMENTS: usize = 65_536;
 
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    pub connection: u64,
+    pub session: u64,
+    pub stream: u32,
+}
+
 /// A segment that the connection has open.
 #[derive(Debug)]
 pub struct OpenSegmentState {

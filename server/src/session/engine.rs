@@ -4,50 +4,23 @@
 //! Every event brings the time; whatever ended by then ends before the event is looked at.
 
 use super::config::{ns, Config};
-use super::connection::{Connection, Unanswered, MAX_UNANSWERED, NOTIFICATION};
+use super::connection::{At, Connection, Unanswered, MAX_UNANSWERED, NOTIFICATION};
+use super::effect::Effect;
+use super::journal::Journal;
 use super::message::{Backlog, Incoming, Outgoing, Request};
-use super::pending::PendingByTicket;
 use super::receiving::Receiving;
 use super::registry::Registry;
-use super::release::Settling;
 use super::segment::SegmentState;
 use super::statistics::Counters;
 use super::timers::{Timer, Timers};
-use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{
-    Durability, ErrorCode, Hello, MessageType, Unimplemented, Welcome, PROTOCOL_VERSION_MAX,
+    ErrorCode, Hello, MessageType, Unimplemented, Welcome, PROTOCOL_VERSION_MAX,
     PROTOCOL_VERSION_MIN,
 };
 use interweave_wire::Rejection;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
-
-/// What the engine wants done, in this order.
-#[derive(Debug)]
-pub enum Effect {
-    Send {
-        connection: u64,
-        message: Outgoing,
-    },
-    /// Close it once everything sent before is on the wire.
-    Close {
-        connection: u64,
-    },
-    /// Append to the log; tell [`Engine::stored`].
-    Append {
-        ticket: u64,
-        group: Vec<Record>,
-        durable: Durability,
-    },
-    /// Save the segment; tell [`Engine::stored`].
-    Checkpoint {
-        ticket: u64,
-        checkpoint: Checkpoint,
-    },
-    /// See how the store is; tell [`Engine::store_looked_at`].
-    LookAfterStore,
-}
 
 /// The server's rules and everything that they are applied to.
 #[derive(Debug)]
@@ -60,18 +33,15 @@ pub struct Engine {
     pub(super) segments: HashMap<u32, SegmentState>,
     pub(super) paths: BTreeMap<String, u32>,
     pub(super) timers: Timers,
-    pub(super) pending: PendingByTicket,
-    pub(super) last_ticket: u64,
+    pub(super) journal: Journal,
     pub(super) last_number: u32,
     pub(super) last_segment_id: u64,
     pub(super) last_incarnation: u64,
-    pub(super) settling: Vec<Settling>,
     pub(super) receiving: Receiving,
     pub(super) lent_bytes: Arc<AtomicU64>,
     /// The sum of what connections keep waiting, lent diffs apart [NET-2].
     pub(super) waiting_bytes: usize,
     pub(super) stopping: bool,
-    pub(super) lost_store: Option<StoreError>,
     /// Damaged segments whose paths are lost [LOG-12].
     pub(super) nameless: Vec<u32>,
     pub(super) counters: Counters,
@@ -88,17 +58,14 @@ impl Engine {
             segments: HashMap::new(),
             paths: BTreeMap::new(),
             timers: Timers::default(),
-            pending: PendingByTicket::default(),
-            last_ticket: 0,
+            journal: Journal::default(),
             last_number: 0,
             last_segment_id: config.first_fence,
             last_incarnation: config.first_fence,
-            settling: Vec::new(),
             receiving: Receiving::default(),
             lent_bytes: Arc::default(),
             waiting_bytes: 0,
             stopping: false,
-            lost_store: None,
             nameless: Vec::new(),
             counters: Counters::default(),
             config,
@@ -109,8 +76,9 @@ impl Engine {
         &self.config
     }
 
-    /// Moves what is to be done to `out`.
+    /// Moves what is to be done to `out`: what the store is asked comes before what peers are sent.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
+        self.journal.take_effects(out);
         out.append(&mut self.effects);
     }
 
@@ -567,14 +535,6 @@ impl Engine {
             Outgoing::new(MessageType::Heartbeat, stream, &()),
         );
     }
-}
-
-/// Where a request came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct At {
-    pub connection: u64,
-    pub session: u64,
-    pub stream: u32,
 }
 
 pub(super) fn stopping() -> Rejection {

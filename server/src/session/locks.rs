@@ -2,8 +2,8 @@
 //! Implements the server's side of [COH-1..7], [LOCK-1..6] and [LOCK-11]; releases are in release.rs.
 
 use super::config::{ns, Config};
-use super::connection::Unanswered;
-use super::engine::{stopping, At, Engine};
+use super::connection::{At, Unanswered};
+use super::engine::{stopping, Engine};
 use super::message::Outgoing;
 use super::segment::{GRANTED_SERIALS, SERIALS_END, SERIAL_STEP};
 use super::timers::Timer;
@@ -138,7 +138,7 @@ impl Engine {
                 return Err(Rejection::new(ErrorCode::WouldDeadlock, text));
             }
             // The session does not know of the grant, or has given it up with its connection.
-            Some((fence, _)) if segment.committing.is_none() => {
+            Some((fence, _)) if !segment.committing => {
                 segment.lock.release(at.session, fence);
             }
             _ => {}
@@ -339,7 +339,7 @@ impl Engine {
 
     pub(super) fn abort_writer(&mut self, at: At, r: &AbortWriter) -> Result<(), Rejection> {
         let segment = self.segment(r.segment)?;
-        if segment.committing.is_some() && segment.lock.holds(at.session, r.fence) {
+        if segment.committing && segment.lock.holds(at.session, r.fence) {
             let text = "the release of this lock is on its way to the log; wait for its answer";
             return Err(Rejection::new(ErrorCode::BadArgument, text));
         }

@@ -4,7 +4,8 @@
 //! caught up it is sent one combined diff; if something else must be sent to it before, NOT_RECENT
 //! goes first.
 
-use super::engine::{At, Engine};
+use super::connection::At;
+use super::engine::Engine;
 use super::lending::LENT_BYTES;
 use super::locks;
 use super::message::Outgoing;

@@ -3,11 +3,11 @@
 
 use super::chain::Chains;
 use super::commits::Commits;
-use super::connection::{OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
-use super::engine::{stopping, At, Effect, Engine};
+use super::connection::{At, OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
+use super::engine::{stopping, Engine};
+use super::journal::Entry;
 use super::locks::terms;
 use super::message::Outgoing;
-use super::pending::Pending;
 use super::segment::{Beginning, Life, SegmentState, SERIALS_END, SERIAL_STEP};
 use super::storing;
 use crate::coherence::{Known, NO_COPY};
@@ -221,7 +221,8 @@ impl Engine {
             storing::record(s.id, LogBody::Serials(s.serials_below)),
         ];
         let durable = s.durable;
-        self.append(Pending::Creation { segment: number }, group, durable);
+        let entry = Entry::Creation { segment: number };
+        self.journal.append(entry, group, durable);
     }
 
     /// The creation is durable, or failed.
@@ -315,13 +316,13 @@ impl Engine {
         };
         let before = std::mem::replace(&mut segment.life, Life::Removing);
         let record = storing::record(id, LogBody::Other(LogKind::Remove as i32));
-        let pending = Pending::Removal {
+        let entry = Entry::Removal {
             segment: number,
             before,
             connection: at.connection,
             stream: at.stream,
         };
-        self.append(pending, vec![record], durable);
+        self.journal.append(entry, vec![record], durable);
         Ok(())
     }
 
@@ -458,22 +459,6 @@ impl Engine {
             Life::Creating | Life::Removing => Err(removed(&segment.path)),
             Life::Damaged(what) => Err(damaged(&segment.path, what)),
         }
-    }
-
-    pub(super) fn append(
-        &mut self,
-        pending: Pending,
-        group: Vec<interweave_store::Record>,
-        durable: Durability,
-    ) {
-        self.last_ticket += 1;
-        let ticket = self.last_ticket;
-        self.pending.insert(ticket, pending);
-        self.effects.push(Effect::Append {
-            ticket,
-            group,
-            durable,
-        });
     }
 }
 

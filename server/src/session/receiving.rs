@@ -157,7 +157,7 @@ impl Engine {
         let free = |part: &interweave_wire::protocol::ReleasePart| {
             let lock = (part.segment, part.fence);
             let s = self.segments.get(&part.segment);
-            s.is_some_and(|s| s.committing.is_none())
+            s.is_some_and(|s| !s.committing)
                 && !self.receiving.releases.contains_key(&lock)
         };
         r.parts.iter().all(free)

@@ -4,7 +4,7 @@ use super::chain::{self, Chains};
 use super::config::ns;
 use super::engine::Engine;
 use super::locks::terms;
-use super::pending::Pending;
+use super::journal::Entry;
 use super::segment::{Beginning, Life};
 use super::storing;
 use crate::lock::SegmentLock;
@@ -112,7 +112,8 @@ impl Engine {
         let stamp = LogBody::Incarnation(s.stamp().into());
         let group = vec![storing::record(s.id, stamp)];
         let durable = s.durable;
-        self.append(Pending::Incarnation { segment: number }, group, durable);
+        let entry = Entry::Incarnation { segment: number };
+        self.journal.append(entry, group, durable);
     }
 }
 

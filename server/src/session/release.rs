@@ -7,52 +7,20 @@
 //! Implements [LOCK-4], [LOCK-7..9] and [DIFF-5..6] as far as they are the engine's.
 
 use super::chain;
-use super::connection::Unanswered;
-use super::engine::{stopping, At, Engine};
+use super::connection::{At, Unanswered};
+use super::engine::{stopping, Engine};
+use super::in_flight::{InFlight, Part};
+use super::journal::{DurableRelease, Settling};
 use super::locks::fenced;
 use super::message::{Incoming, Outgoing};
-use super::pending::Pending;
 use super::remembered::Fate;
 use super::segment::{Life, SegmentState};
 use super::storing;
-use crate::coherence::{Newest, Version};
+use crate::coherence::Version;
 use bytes::Bytes;
-use interweave_master::CheckedRelease;
 use interweave_store::{Record, StoreError};
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
-
-/// One segment's part of a release, checked.
-#[derive(Debug)]
-pub struct Part {
-    segment: u32,
-    fence: u64,
-    diff: Bytes,
-    /// None: nothing changed, the lock is given back.
-    checked: Option<CheckedRelease>,
-    /// The newest version once this is committed.
-    after: Newest,
-}
-
-/// A checked release on its way to the log, or to the master copies.
-#[derive(Debug)]
-pub struct InFlight {
-    at: At,
-    pub(super) session_id: SessionId,
-    pub(super) sequence: u64,
-    parts: Vec<Part>,
-    /// Requests that ask what becomes of it.
-    resolvers: Vec<(At, ResolveRelease)>,
-}
-
-/// What is left to do for a release that its writer has been answered.
-#[derive(Debug)]
-pub enum Settling {
-    /// The readers of each part who are told after the writer.
-    Tell(InFlight, Vec<Vec<u64>>),
-    /// The master copies.
-    Commit(InFlight),
-}
 
 /// So many readers are told of a release after its writer, not before.
 const MANY_READERS: usize = 3;
@@ -125,11 +93,11 @@ impl Engine {
         let Some(id) = self.sessions.get(at.session).map(|s| s.id) else {
             return Ok(false);
         };
-        let Some(ticket) = self.pending.find_release(id, r.sequence) else {
+        if self.journal.find_release(id, r.sequence).is_none() {
             return Ok(false);
-        };
+        }
         self.await_answer(at, Unanswered::Store)?;
-        let Some(release) = self.pending.release(ticket) else {
+        let Some(release) = self.journal.find_release(id, r.sequence) else {
             return Ok(false);
         };
         let older = std::mem::replace(&mut release.at, at);
@@ -199,7 +167,7 @@ impl Engine {
         if !s.lock.holds(at.session, part.fence) {
             return Err(fenced(&s.path, part.fence));
         }
-        if s.committing.is_some() {
+        if s.committing {
             let text = "another release of this lock is on its way to the log";
             return Err(Rejection::malformed(text));
         }
@@ -240,7 +208,7 @@ impl Engine {
             let Some(s) = self.segments.get_mut(&part.segment) else {
                 continue;
             };
-            if s.committing.is_none() && s.lock.release(at.session, part.fence) {
+            if !s.committing && s.lock.release(at.session, part.fence) {
                 self.grant_waiting(part.segment);
             }
         }
@@ -258,19 +226,18 @@ impl Engine {
             resolvers: Vec::new(),
         };
         let (group, durable) = self.log_records(&release);
-        if group.is_empty() {
-            self.tell(release);
-            return Ok(());
-        }
-        self.await_answer(at, Unanswered::Store)?;
-        let ticket = self.last_ticket + 1;
-        for part in &release.parts {
-            if let Some(s) = self.segments.get_mut(&part.segment) {
-                s.committing = Some(ticket);
-                s.lock.begin_commit(at.session, part.fence);
+        if !group.is_empty() {
+            self.await_answer(at, Unanswered::Store)?;
+            for part in &release.parts {
+                if let Some(s) = self.segments.get_mut(&part.segment) {
+                    s.committing = true;
+                    s.lock.begin_commit(at.session, part.fence);
+                }
             }
         }
-        self.append(Pending::Release(release), group, durable);
+        if let Some(durable) = self.journal.append_release(release, group, durable) {
+            self.tell(durable);
+        }
         Ok(())
     }
 
@@ -302,22 +269,28 @@ impl Engine {
         (group, durable)
     }
 
-    /// The log has the release, or not.
-    pub(super) fn release_stored(&mut self, release: InFlight, result: Result<(), StoreError>) {
-        let at = release.at;
-        self.answered(at.connection, at.stream);
+    /// The log has the release.
+    pub(super) fn release_stored(&mut self, release: DurableRelease) {
+        self.log_answered(release.release());
+        self.tell(release);
+    }
+
+    fn log_answered(&mut self, release: &InFlight) {
+        self.answered(release.at.connection, release.at.stream);
         for part in &release.parts {
             if let Some(s) = self.segments.get_mut(&part.segment) {
-                s.committing = None;
+                s.committing = false;
             }
         }
-        let Err(error) = result else {
-            self.tell(release);
-            return;
-        };
+    }
+
+    /// The log did not take the release.
+    pub(super) fn release_failed(&mut self, release: InFlight, error: &StoreError) {
+        let at = release.at;
+        self.log_answered(&release);
         let again = matches!(error, StoreError::Full(_) | StoreError::Io(_));
         let keeps_lock = again && self.sessions.get(at.session).is_some();
-        let rejection = storing::rejection(&error);
+        let rejection = storing::rejection(error);
         for part in &release.parts {
             let now_ns = self.now_ns;
             let Some(s) = self.segments.get_mut(&part.segment) else {
@@ -348,7 +321,8 @@ impl Engine {
     /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after it,
     /// in [`Engine::settle`], so that a release takes no longer the more readers there are; the
     /// master copies follow there, too.
-    fn tell(&mut self, release: InFlight) {
+    fn tell(&mut self, durable: DurableRelease) {
+        let release = durable.release();
         let versions = release.parts.iter().map(|part| part.after.stamp.into());
         let versions = versions.collect();
         let readers = release.parts.iter();
@@ -356,12 +330,12 @@ impl Engine {
         let readers: Vec<_> = readers.collect();
         let many = readers.iter().map(Vec::len).sum::<usize>() >= MANY_READERS;
         if !many {
-            self.forward_to(&release, &readers);
+            self.forward_to(release, &readers);
         }
         self.send_released(release.at, versions);
-        self.settling.push(match many {
-            true => Settling::Tell(release, readers),
-            false => Settling::Commit(release),
+        self.journal.settle_later(match many {
+            true => Settling::Tell(durable, readers),
+            false => Settling::Commit(durable),
         });
     }
 
@@ -383,21 +357,20 @@ impl Engine {
     /// Whether many readers are yet to be told of a release whose writer has been answered: the shell
     /// lets the writer run before they wake.
     pub fn is_about_to_tell(&self) -> bool {
-        let tells = |s: &Settling| matches!(s, Settling::Tell(..));
-        self.settling.iter().any(tells)
+        self.journal.is_about_to_tell()
     }
 
     /// Tells the readers who are left, or brings the master copies up to what was told. The shell calls
     /// it, until it is false, when what was told is on the wire; every other event does it first.
     /// False: there was nothing.
     pub fn settle(&mut self) -> bool {
-        let steps = std::mem::take(&mut self.settling);
+        let steps = self.journal.take_settling();
         let some = !steps.is_empty();
         for step in steps {
             match step {
                 Settling::Tell(release, readers) => {
-                    self.forward_to(&release, &readers);
-                    self.settling.push(Settling::Commit(release));
+                    self.forward_to(release.release(), &readers);
+                    self.journal.settle_later(Settling::Commit(release));
                 }
                 Settling::Commit(release) => self.commit(release),
             }
@@ -405,7 +378,8 @@ impl Engine {
         some
     }
 
-    fn commit(&mut self, release: InFlight) {
+    fn commit(&mut self, release: DurableRelease) {
+        let release = release.into_release();
         let (at, session) = (release.at, release.session_id);
         let lives = self.sessions.find(&session).is_some();
         for part in release.parts {
@@ -447,12 +421,16 @@ impl Engine {
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
         self.opened(at.connection, r.segment)?;
         self.segment(r.segment)?;
-        let Some(ticket) = self.pending.find_release(r.session, r.sequence) else {
+        if self
+            .journal
+            .find_release(r.session, r.sequence)
+            .is_none()
+        {
             self.answer_resolved(at, r);
             return Ok(());
-        };
+        }
         self.await_answer(at, Unanswered::Store)?;
-        if let Some(release) = self.pending.release(ticket) {
+        if let Some(release) = self.journal.find_release(r.session, r.sequence) {
             release.resolvers.push((at, r.clone()));
         }
         Ok(())

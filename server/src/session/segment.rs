@@ -2,7 +2,7 @@
 
 use super::chain::Chains;
 use super::commits::Commits;
-use super::engine::At;
+use super::connection::At;
 use super::lending::Shelf;
 use super::remembered::Remembered;
 use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
@@ -61,8 +61,8 @@ pub struct SegmentState {
     pub awaiting_serials: Vec<(At, MoreSerials)>,
     /// The serials of the present grant.
     pub granted: Vec<(u64, u64)>,
-    /// The release that is on its way to the log, by its ticket.
-    pub committing: Option<u64>,
+    /// A release of its lock is on its way to the log.
+    pub committing: bool,
     /// Requests that wait for the creation: connection, stream, and whether read-only.
     pub creators: Vec<(u64, u32, bool)>,
     /// Changed since the last checkpoint.
@@ -190,7 +190,7 @@ impl From<Beginning> for SegmentState {
             extending_serials: false,
             awaiting_serials: Vec::new(),
             granted: Vec::new(),
-            committing: None,
+            committing: false,
             creators: Vec::new(),
             unsaved: false,
             checkpointing: false,

@@ -108,7 +108,7 @@ impl Engine {
             counters: self.counters,
             connections: self.connections.len(),
             sessions: self.sessions.len(),
-            store_waiting: self.pending.len(),
+            store_waiting: self.journal.waiting(),
             segments: segments
                 .map(|s| SegmentStatistics {
                     path: s.path.clone(),

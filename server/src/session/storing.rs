@@ -1,8 +1,8 @@
 //! The engine's dealings with the store: what is on its way there, what comes back, and when a
 //! segment is saved. Implements [LOG-1], [LOG-5] and [LOG-8] as far as they are the engine's.
 
-use super::engine::{Effect, Engine};
-use super::pending::Pending;
+use super::engine::Engine;
+use super::journal::{Answered, Entry};
 use super::segment::{Life, SegmentState, SERIALS_END, SERIAL_STEP};
 use super::timers::Timer;
 use bytes::Bytes;
@@ -47,33 +47,36 @@ fn memory_is_due(s: &SegmentState, now_ns: u64) -> bool {
 }
 
 impl Engine {
-    /// The store has done, or not, what [`Effect::Append`] or [`Effect::Checkpoint`] asked.
+    /// The store has done, or not, what [`super::Effect::Append`] or [`super::Effect::Checkpoint`]
+    /// asked.
     pub fn stored(&mut self, now_ns: u64, ticket: u64, result: Result<(), StoreError>) {
         self.advance(now_ns);
-        let Some(pending) = self.pending.remove(ticket) else {
-            return;
-        };
-        if let Err(error) = &result {
-            self.counters.store_errors += 1;
-            self.store_stopped(error.clone());
+        self.counters.store_errors += u64::from(result.is_err());
+        match self.journal.answered(ticket, result) {
+            Some(Answered::Released(release)) => self.release_stored(release),
+            Some(Answered::NotReleased(release, error)) => self.release_failed(release, &error),
+            Some(Answered::Entry(entry, result)) => self.entry_stored(entry, result),
+            None => {}
         }
-        match pending {
-            Pending::Creation { segment } => self.creation_stored(segment, result),
-            Pending::Removal {
+    }
+
+    fn entry_stored(&mut self, entry: Entry, result: Result<(), StoreError>) {
+        match entry {
+            Entry::Creation { segment } => self.creation_stored(segment, result),
+            Entry::Removal {
                 segment,
                 before,
                 connection,
                 stream,
             } => self.removal_stored(segment, before, (connection, stream), result),
-            Pending::Serials { segment, below } => self.serials_stored(segment, below, result),
-            Pending::Incarnation { segment } => {
+            Entry::Serials { segment, below } => self.serials_stored(segment, below, result),
+            Entry::Incarnation { segment } => {
                 // The next checkpoint says it as well; it is due at the end at the latest.
                 if let (Err(_), Some(s)) = (result, self.segments.get_mut(&segment)) {
                     s.unsaved = true;
                 }
             }
-            Pending::Release(release) => self.release_stored(release, result),
-            Pending::Checkpoint { segment, version } => {
+            Entry::Checkpoint { segment, version } => {
                 self.checkpoint_stored(segment, version, result)
             }
         }
@@ -82,19 +85,17 @@ impl Engine {
     /// The store is gone for good, if it says so: the server must stop. One that only takes nothing
     /// more, because of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
-        if matches!(why, StoreError::Fenced(_) | StoreError::Ended(_)) {
-            self.lost_store.get_or_insert(why);
-        }
+        self.journal.store_stopped(why);
     }
 
     /// Another server owns the store, or it has ended: this server must stop.
     pub fn lost_store(&self) -> Option<&StoreError> {
-        self.lost_store.as_ref()
+        self.journal.lost_store()
     }
 
     /// Whether nothing is on its way to the store.
     pub fn is_idle(&self) -> bool {
-        self.pending.is_empty() && self.settling.is_empty()
+        self.journal.is_idle()
     }
 
     /// Asks the log for a larger bound of serials before they are all given out [LOG-8].
@@ -109,11 +110,11 @@ impl Engine {
         let below = (s.next_serial() + 2 * SERIAL_STEP).min(SERIALS_END);
         let group = vec![record(s.id, LogBody::Serials(below))];
         let durable = s.durable;
-        let pending = Pending::Serials {
+        let entry = Entry::Serials {
             segment: number,
             below,
         };
-        self.append(pending, group, durable);
+        self.journal.append(entry, group, durable);
     }
 
     fn serials_stored(&mut self, number: u32, below: u64, result: Result<(), StoreError>) {
@@ -138,7 +139,7 @@ impl Engine {
     /// Segments whose log has grown are saved, so that it can be cut.
     pub(super) fn look_after_store(&mut self) {
         self.arm_store();
-        self.effects.push(Effect::LookAfterStore);
+        self.journal.look_after_store();
     }
 
     /// The store's answer: bytes of log of segments since their checkpoints, and those that it wants
@@ -196,7 +197,6 @@ impl Engine {
         s.checkpointing = true;
         s.saved_ns = self.now_ns;
         s.unsaved = false;
-        let version = s.master.newest();
         let head = CheckpointHead {
             magic: *b"IWC2",
             segment_id: s.id,
@@ -214,12 +214,7 @@ impl Engine {
             head,
             diff: s.master.checkpoint(),
         };
-        self.last_ticket += 1;
-        let ticket = self.last_ticket;
-        let segment = number;
-        self.pending
-            .insert(ticket, Pending::Checkpoint { segment, version });
-        self.effects.push(Effect::Checkpoint { ticket, checkpoint });
+        self.journal.save(number, checkpoint);
     }
 
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {

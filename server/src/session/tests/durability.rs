@@ -123,8 +123,8 @@ fn releases_on_their_way_to_the_log_are_not_looked_at_for_every_other() {
         world.release(writer, segment, &grant, 1);
         world.asked.clear();
     }
-    assert_eq!(world.engine.pending.len() as u64, WRITERS);
-    assert_eq!(world.engine.pending.looked_at, 0, "none is sent again");
+    assert_eq!(world.engine.journal.waiting() as u64, WRITERS);
+    assert_eq!(world.engine.journal.looked_at, 0, "none is sent again");
 }
 
 #[test]

@@ -1,0 +1,31 @@
+//! What the engine wants done outside.
+
+use super::message::Outgoing;
+use interweave_store::{Checkpoint, Record};
+use interweave_wire::protocol::Durability;
+
+/// One thing to be done; all of them in the order in which [`super::Engine::take_effects`] gives them.
+#[derive(Debug)]
+pub enum Effect {
+    Send {
+        connection: u64,
+        message: Outgoing,
+    },
+    /// Close it once everything sent before is on the wire.
+    Close {
+        connection: u64,
+    },
+    /// Append to the log; tell [`super::Engine::stored`].
+    Append {
+        ticket: u64,
+        group: Vec<Record>,
+        durable: Durability,
+    },
+    /// Save the segment; tell [`super::Engine::stored`].
+    Checkpoint {
+        ticket: u64,
+        checkpoint: Checkpoint,
+    },
+    /// See how the store is; tell [`super::Engine::store_looked_at`].
+    LookAfterStore,
+}

@@ -1,0 +1,217 @@
+//! The journal: what is asked of the store, what waits for its answers, and what is left to do for a
+//! release that has them.
+//!
+//! Invariants: a release comes out of the journal as a [`DurableRelease`] and in no other way, and
+//! only such a one is told or committed, so nothing of a release shows before the log has it
+//! [LOCK-7]; appends leave in the order of their tickets; each ticket is answered once; `releases`
+//! names each release in `pending` and nothing else, so that one that is sent or asked about again
+//! [LOCK-8] [LOCK-9] is found without a look at all that wait.
+
+use super::effect::Effect;
+use super::in_flight::InFlight;
+use super::segment::Life;
+use interweave_store::{Checkpoint, Record, StoreError};
+use interweave_wire::protocol::{Durability, SessionId};
+use std::collections::{BTreeSet, HashMap};
+
+/// What waits for the store beside releases.
+#[derive(Debug)]
+pub enum Entry {
+    Creation {
+        segment: u32,
+    },
+    Removal {
+        segment: u32,
+        before: Life,
+        connection: u64,
+        stream: u32,
+    },
+    Serials {
+        segment: u32,
+        below: u64,
+    },
+    Incarnation {
+        segment: u32,
+    },
+    Checkpoint {
+        segment: u32,
+        version: u64,
+    },
+}
+
+#[derive(Debug)]
+enum Pending {
+    Release(InFlight),
+    Entry(Entry),
+}
+
+/// A release that is as durable as its segments ask.
+#[derive(Debug)]
+pub struct DurableRelease(InFlight);
+
+impl DurableRelease {
+    pub fn release(&self) -> &InFlight {
+        &self.0
+    }
+
+    pub fn into_release(self) -> InFlight {
+        self.0
+    }
+}
+
+/// What the store has answered.
+#[derive(Debug)]
+pub enum Answered {
+    Released(DurableRelease),
+    NotReleased(InFlight, StoreError),
+    Entry(Entry, Result<(), StoreError>),
+}
+
+/// What is left to do for a release that its writer has been answered.
+#[derive(Debug)]
+pub enum Settling {
+    /// The readers of each part who are told after the writer.
+    Tell(DurableRelease, Vec<Vec<u64>>),
+    /// The master copies.
+    Commit(DurableRelease),
+}
+
+#[derive(Debug, Default)]
+pub struct Journal {
+    effects: Vec<Effect>,
+    last_ticket: u64,
+    pending: HashMap<u64, Pending>,
+    releases: BTreeSet<(SessionId, u64, u64)>,
+    settling: Vec<Settling>,
+    lost_store: Option<StoreError>,
+    /// So many releases were looked at by `find_release`.
+    #[cfg(test)]
+    pub looked_at: u64,
+}
+
+impl Journal {
+    /// Moves what is asked of the store to `out`.
+    pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
+        out.append(&mut self.effects);
+    }
+
+    /// Asks for an append.
+    pub fn append(&mut self, entry: Entry, group: Vec<Record>, durable: Durability) {
+        self.append_pending(Pending::Entry(entry), group, durable);
+    }
+
+    /// Asks for the append of a release's records. Without records the release is durable enough at
+    /// once: its segments live in memory, or nothing changed.
+    pub fn append_release(
+        &mut self,
+        release: InFlight,
+        group: Vec<Record>,
+        durable: Durability,
+    ) -> Option<DurableRelease> {
+        if group.is_empty() {
+            return Some(DurableRelease(release));
+        }
+        self.append_pending(Pending::Release(release), group, durable);
+        None
+    }
+
+    fn append_pending(&mut self, pending: Pending, group: Vec<Record>, durable: Durability) {
+        let ticket = self.insert(pending);
+        self.effects.push(Effect::Append {
+            ticket,
+            group,
+            durable,
+        });
+    }
+
+    /// Asks for a checkpoint of the segment at that version.
+    pub fn save(&mut self, segment: u32, checkpoint: Checkpoint) {
+        let version = checkpoint.head.at.number;
+        let ticket = self.insert(Pending::Entry(Entry::Checkpoint { segment, version }));
+        self.effects.push(Effect::Checkpoint { ticket, checkpoint });
+    }
+
+    /// Asks how the store is.
+    pub fn look_after_store(&mut self) {
+        self.effects.push(Effect::LookAfterStore);
+    }
+
+    fn insert(&mut self, pending: Pending) -> u64 {
+        self.last_ticket += 1;
+        if let Pending::Release(release) = &pending {
+            let name = (release.session_id, release.sequence, self.last_ticket);
+            self.releases.insert(name);
+        }
+        self.pending.insert(self.last_ticket, pending);
+        self.last_ticket
+    }
+
+    /// The store has answered; None: that ticket was answered before.
+    pub fn answered(&mut self, ticket: u64, result: Result<(), StoreError>) -> Option<Answered> {
+        let pending = self.pending.remove(&ticket)?;
+        if let Err(error) = &result {
+            self.store_stopped(error.clone());
+        }
+        Some(match (pending, result) {
+            (Pending::Entry(entry), result) => Answered::Entry(entry, result),
+            (Pending::Release(release), result) => {
+                let name = (release.session_id, release.sequence, ticket);
+                self.releases.remove(&name);
+                match result {
+                    Ok(()) => Answered::Released(DurableRelease(release)),
+                    Err(error) => Answered::NotReleased(release, error),
+                }
+            }
+        })
+    }
+
+    /// The session's release with that sequence, if it waits for the log.
+    pub fn find_release(&mut self, session: SessionId, sequence: u64) -> Option<&mut InFlight> {
+        let named = (session, sequence, 0)..=(session, sequence, u64::MAX);
+        let (_, _, ticket) = self.releases.range(named).next()?;
+        #[cfg(test)]
+        {
+            self.looked_at += 1;
+        }
+        match self.pending.get_mut(ticket) {
+            Some(Pending::Release(release)) => Some(release),
+            _ => None,
+        }
+    }
+
+    pub fn settle_later(&mut self, step: Settling) {
+        self.settling.push(step);
+    }
+
+    pub fn take_settling(&mut self) -> Vec<Settling> {
+        std::mem::take(&mut self.settling)
+    }
+
+    /// Whether readers are yet to be told of a release whose writer has been answered.
+    pub fn is_about_to_tell(&self) -> bool {
+        let tells = |s: &Settling| matches!(s, Settling::Tell(..));
+        self.settling.iter().any(tells)
+    }
+
+    /// Whether nothing waits for the store, and nothing is left to settle.
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.settling.is_empty()
+    }
+
+    /// How much waits for the store.
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The store is gone for good, if it says so. One that only takes nothing more, because of
+    /// damage, is still read from.
+    pub fn store_stopped(&mut self, why: StoreError) {
+        if matches!(why, StoreError::Fenced(_) | StoreError::Ended(_)) {
+            self.lost_store.get_or_insert(why);
+        }
+    }
+
+    pub fn lost_store(&self) -> Option<&StoreError> {
+        self.lost_store.as_ref()
+    }
+}
