@@ -4,6 +4,7 @@ mod durability;
 mod lending;
 mod locks;
 mod notifications;
+mod order;
 mod random;
 mod releases;
 mod segments;

@@ -6,10 +6,10 @@ use interweave_master::Segment;
 use std::collections::HashMap;
 
 /// xorshift64*: the same numbers for the same seed.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
