@@ -3,7 +3,6 @@
 //! safe: a client counts its own from earlier, and a release is checked by its fence.
 
 use super::engine::Engine;
-use std::collections::BTreeSet;
 
 /// From when to when nothing was listened to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,17 +30,7 @@ impl Absence {
 impl Engine {
     /// To be told before any event that comes after it.
     pub fn was_absent(&mut self, absence: Absence) {
-        for c in self.connections.values_mut() {
-            absence.excuse_moment(&mut c.heard_ns);
-            absence.excuse_moment(&mut c.connected_ns);
-            absence.excuse_moment(&mut c.took_ns);
-        }
-        let mut locked = BTreeSet::new();
-        for session in self.sessions.all_mut() {
-            absence.excuse_deadline(&mut session.expires_ns);
-            locked.extend(session.locks.iter().copied());
-        }
-        for number in locked {
+        for number in self.wire.was_absent(absence) {
             if let Some(s) = self.segments.get_mut(&number) {
                 let excuse_moment = |at_ns: &mut u64| absence.excuse_moment(at_ns);
                 let excuse_deadline = |until_ns: &mut u64| absence.excuse_deadline(until_ns);

@@ -1,6 +1,6 @@
 //! A release from its check until its master copies are committed.
 
-use super::connection::At;
+use super::wire::At;
 use crate::coherence::Newest;
 use bytes::Bytes;
 use interweave_master::CheckedRelease;

@@ -2,12 +2,11 @@
 //! Implements the server's side of [COH-1..7], [LOCK-1..6] and [LOCK-11]; releases are in release.rs.
 
 use super::config::{ns, Config};
-use super::connection::{At, Unanswered};
-use super::engine::{stopping, Engine};
+use super::engine::{stopping, Engine, Timer};
 use super::message::Outgoing;
-use super::segment::{GRANTED_SERIALS, SERIALS_END, SERIAL_STEP};
-use super::timers::Timer;
-use crate::coherence::{Bound, Known, Version};
+use super::segment::{SegmentState, GRANTED_SERIALS, SERIALS_END, SERIAL_STEP};
+use super::wire::{At, Unanswered, Wire};
+use crate::coherence::{Bound, Version};
 use crate::lock::{Expired, Kind, Outcome, Refusal, Terms, Ticket};
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
@@ -22,106 +21,31 @@ pub(super) fn terms(config: &Config) -> Terms {
 impl Engine {
     pub(super) fn acquire_reader(&mut self, at: At, r: &AcquireReader) -> Result<(), Rejection> {
         let bound = bound(r.model, r.x)?;
-        self.opened(at.connection, r.segment)?;
-        let newest = self.segment(r.segment)?.newest();
-        let known = self.told(at.connection, r.segment, &r.have)?;
-        let recent = !r.fresh && bound.allows(&known, &newest);
+        let (segment, wire) = self.open_segment_of(at.connection, r.segment)?;
+        let Some(known) = segment.told(wire, at.connection, &r.have) else {
+            return Ok(());
+        };
         if r.model == CoherenceModel::Strict {
             return self.wait_for_lock(at, r.segment, Kind::StrictReader, r.deadline_ms);
         }
-        match recent {
-            true => self.send_acquired(at.connection, at.stream, r.segment, None),
-            false => {
-                let have = Some(known.stamp);
-                self.send_acquired(at.connection, at.stream, r.segment, have);
-            }
-        }
+        let is_recent = !r.fresh && bound.allows(&known, &segment.newest());
+        let have = (!is_recent).then_some(known.stamp);
+        segment.send_acquired(wire, at.connection, at.stream, have);
         Ok(())
     }
 
-    /// The client says which version it has; the server's view of its copy follows [SEG-1].
-    pub(super) fn told(
-        &mut self,
-        connection: u64,
-        number: u32,
-        have: &VersionStamp,
-    ) -> Result<Known, Rejection> {
-        let mut known = self.opened(connection, number)?.known;
-        let segment = self.segment(number)?;
-        let have = segment.recognised(Version::from(have), &known);
-        known.told(have, &segment.newest());
-        self.opened(connection, number)?.known = known;
-        Ok(known)
-    }
-
-    /// The reader's answer, with a diff from `have` unless it is None or the newest.
-    fn send_acquired(&mut self, connection: u64, stream: u32, number: u32, have: Option<Version>) {
-        let diff = have.and_then(|have| self.update(connection, number, have));
-        let Some(s) = self.segments.get(&number) else {
-            return;
-        };
-        let body = ReaderAcquired {
-            now: s.stamp().into(),
-            updated: diff.is_some(),
-        };
-        if have.is_some() {
-            self.now_newest(connection, number);
-        } else {
-            self.heard_of(connection, number);
-        }
-        let type_ = MessageType::ReaderAcquired;
-        let bulk = diff.unwrap_or_default();
-        let reply = Outgoing::with_bulk(number, type_, stream, &body, bulk);
-        self.send(connection, reply);
-    }
-
-    /// The client has, or is being sent, the newest version.
-    pub(super) fn now_newest(&mut self, connection: u64, number: u32) {
-        let Some(newest) = self.segments.get(&number).map(|s| s.newest()) else {
-            return;
-        };
-        let Some(c) = self.connections.get_mut(&connection) else {
-            return;
-        };
-        if let Some(open) = c.open.get_mut(&number) {
-            open.known = Known::newest(&newest);
-            if std::mem::take(&mut open.behind) {
-                c.behind.retain(|n| *n != number);
-            }
-            if let Some(watch) = open.watch.as_mut() {
-                watch.moved_on();
-            }
-        }
-    }
-
-    /// The client told what it has; a notification may be due again later [NOT-1].
-    fn heard_of(&mut self, connection: u64, number: u32) {
-        let Some(newest) = self.segments.get(&number).map(|s| s.newest()) else {
-            return;
-        };
-        let Ok(open) = self.opened(connection, number) else {
-            return;
-        };
-        let known = open.known;
-        if let Some(watch) = open.watch.as_mut() {
-            if watch.bound.allows(&known, &newest) {
-                watch.moved_on();
-            }
-        }
-    }
-
     pub(super) fn release_reader(&mut self, at: At, r: &ReleaseReader) -> Result<(), Rejection> {
-        self.opened(at.connection, r.segment)?;
-        self.segment(r.segment)?.lock.release_strict(at.session);
+        let (segment, _) = self.open_segment_of(at.connection, r.segment)?;
+        segment.lock.release_strict(at.session);
         self.answer(at, MessageType::Done)?;
         self.grant_waiting(r.segment);
         Ok(())
     }
 
     pub(super) fn acquire_writer(&mut self, at: At, r: &AcquireWriter) -> Result<(), Rejection> {
-        let read_only = self.opened(at.connection, r.segment)?.read_only;
-        let segment = self.segment(r.segment)?;
-        if read_only {
+        let (segment, wire) = self.open_segment_of(at.connection, r.segment)?;
+        let open = wire.opened(at.connection, r.segment);
+        if open.is_some_and(|open| open.read_only) {
             let text = format!(
                 "the writer lock of {} was asked for on a read-only handle; open it for writing",
                 segment.path
@@ -143,7 +67,7 @@ impl Engine {
             }
             _ => {}
         }
-        self.told(at.connection, r.segment, &r.have)?;
+        segment.told(wire, at.connection, &r.have);
         self.wait_for_lock(at, r.segment, Kind::Writer, r.deadline_ms)
     }
 
@@ -157,11 +81,12 @@ impl Engine {
         if self.stopping {
             return Err(stopping());
         }
-        self.await_answer(at, Unanswered::Lock { segment: number })?;
-        if let Some(session) = self.sessions.get_mut(at.session) {
+        self.wire
+            .await_answer(at, Unanswered::Lock { segment: number })?;
+        if let Some(session) = self.wire.session_mut(at.session) {
             session.locks.insert(number);
         }
-        let deadline_ns = self.now_ns + ns(deadline_ms);
+        let deadline_ns = self.wire.now_ns() + ns(deadline_ms);
         let ticket = Ticket {
             connection: at.connection,
             stream: at.stream,
@@ -178,39 +103,30 @@ impl Engine {
 
     /// Grants what can be granted, and notes when to look again.
     pub(super) fn grant_waiting(&mut self, number: u32) {
+        self.forget_closed();
         self.give_awaited_serials(number);
-        loop {
-            let Some(s) = self.segments.get_mut(&number) else {
-                return;
-            };
+        while let Some(s) = self.segments.get_mut(&number) {
             if s.lock.waiting_writers() > 0 && !s.has_serials(GRANTED_SERIALS) {
                 self.lack_serials(number);
                 break;
             }
-            let Some(outcome) = s.lock.grant(self.now_ns) else {
+            let Some(outcome) = s.lock.grant(self.wire.now_ns()) else {
                 break;
             };
             match outcome {
-                Outcome::Writer { ticket, fence, .. } => self.grant_writer(number, ticket, fence),
-                Outcome::StrictReader { ticket, .. } => {
-                    let have = self.granted_have(number, ticket);
-                    self.send_acquired(ticket.connection, ticket.stream, number, have);
+                Outcome::Writer { ticket, fence, .. } => {
+                    s.grant_writer(&mut self.wire, &self.config, ticket, fence);
+                    self.extend_serials(number);
                 }
+                Outcome::StrictReader { ticket, .. } => s.grant_reader(&mut self.wire, ticket),
             }
+            self.forget_closed();
         }
         self.arm_segment(number);
     }
 
-    /// The request is about to be answered; the version that the client has: what it said, or what it
-    /// was pushed while it waited [NOT-2].
-    fn granted_have(&mut self, number: u32, ticket: Ticket) -> Option<Version> {
-        self.answered(ticket.connection, ticket.stream);
-        let open = self.opened(ticket.connection, number).ok()?;
-        Some(open.known.stamp)
-    }
-
     fn lack_serials(&mut self, number: u32) {
-        let exhausted = |s: &super::segment::SegmentState| s.serials_below >= SERIALS_END;
+        let exhausted = |s: &SegmentState| s.serials_below >= SERIALS_END;
         if self.segments.get(&number).is_some_and(exhausted) {
             self.refuse_writers(number, &no_serials());
         } else {
@@ -218,34 +134,8 @@ impl Engine {
         }
     }
 
-    fn grant_writer(&mut self, number: u32, ticket: Ticket, fence: u64) {
-        let have = self.granted_have(number, ticket);
-        let diff = have.and_then(|have| self.update(ticket.connection, number, have));
-        let config = (self.config.lease_ms, self.config.max_hold_ms);
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
-        s.granted.clear();
-        let body = WriterAcquired {
-            now: s.stamp().into(),
-            updated: diff.is_some(),
-            fence,
-            lease_ms: config.0,
-            max_hold_ms: config.1,
-            first_serial: s.give_serials(GRANTED_SERIALS),
-            serial_count: GRANTED_SERIALS,
-        };
-        self.counters.grants += 1;
-        self.now_newest(ticket.connection, number);
-        let type_ = MessageType::WriterAcquired;
-        let bulk = diff.unwrap_or_default();
-        let reply = Outgoing::with_bulk(number, type_, ticket.stream, &body, bulk);
-        self.send(ticket.connection, reply);
-        self.extend_serials(number);
-    }
-
     pub(super) fn renew_writer(&mut self, at: At, r: &RenewWriter) -> Result<(), Rejection> {
-        let now_ns = self.now_ns;
+        let now_ns = self.wire.now_ns();
         let segment = self.segment(r.segment)?;
         match segment.lock.renew(at.session, r.fence, now_ns) {
             Ok(lease_ns) => {
@@ -253,7 +143,7 @@ impl Engine {
                     lease_ms: (lease_ns / 1_000_000) as u32,
                 };
                 let type_ = MessageType::WriterRenewed;
-                self.send(
+                self.wire.send(
                     at.connection,
                     Outgoing::about(r.segment, type_, at.stream, &body),
                 );
@@ -288,7 +178,7 @@ impl Engine {
         if segment.serials_below >= SERIALS_END {
             return Err(no_serials());
         }
-        self.await_answer(at, Unanswered::Store)?;
+        self.wire.await_answer(at, Unanswered::Store)?;
         if let Some(segment) = self.segments.get_mut(&r.segment) {
             segment.awaiting_serials.push((at, r.clone()));
         }
@@ -306,7 +196,7 @@ impl Engine {
         };
         let type_ = MessageType::SerialsGranted;
         let reply = Outgoing::about(r.segment, type_, at.stream, &body);
-        self.send(at.connection, reply);
+        self.wire.send(at.connection, reply);
         self.extend_serials(r.segment);
     }
 
@@ -321,20 +211,15 @@ impl Engine {
             };
             if !segment.lock.holds(at.session, r.fence) {
                 let rejection = fenced(&segment.path, r.fence);
-                self.refuse_awaiting(at, &rejection);
+                self.wire
+                    .refuse_awaiting(at.connection, at.stream, &rejection);
             } else if segment.has_serials(r.count) {
-                self.answered(at.connection, at.stream);
+                self.wire.answered(at.connection, at.stream);
                 self.send_serials(at, &r);
             } else {
                 segment.awaiting_serials.push((at, r));
             }
         }
-    }
-
-    pub(super) fn refuse_awaiting(&mut self, at: At, rejection: &Rejection) {
-        self.answered(at.connection, at.stream);
-        let (code, text) = (rejection.code, rejection.text.clone());
-        self.send(at.connection, Outgoing::error(at.stream, code, text));
     }
 
     pub(super) fn abort_writer(&mut self, at: At, r: &AbortWriter) -> Result<(), Rejection> {
@@ -354,16 +239,11 @@ impl Engine {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
-        // A session on its way from one connection to the next may have been heard over both.
-        let last_heard_ns = |session| {
-            let session = self.sessions.get(session);
-            let connection = session.and_then(|s| self.connections.get(&s.connection?));
-            let over_connection_ns = connection.map_or(0, |c| c.heard_ns);
-            over_connection_ns.max(session.map_or(0, |s| s.heard_ns))
-        };
-        for expired in s.lock.expire(self.now_ns, last_heard_ns) {
+        let now_ns = self.wire.now_ns();
+        let last_heard_ns = |session| self.wire.last_heard_ns(session);
+        for expired in s.lock.expire(now_ns, last_heard_ns) {
             match expired {
-                Expired::Writer { session, fence } => self.writer_lost(number, session, fence),
+                Expired::Writer { session, fence } => self.wire.writer_lost(session, number, fence),
                 Expired::Waiter { ticket, .. } => self.timed_out(number, ticket),
                 Expired::StrictReader { .. } => {}
             }
@@ -381,35 +261,15 @@ impl Engine {
         }
     }
 
-    /// The server takes the lock away and says so [LOCK-5].
-    fn writer_lost(&mut self, number: u32, session: u64, fence: u64) {
-        self.counters.leases_lost += 1;
-        let connection = self.sessions.get(session).and_then(|s| s.connection);
-        let c = connection.and_then(|c| self.connections.get_mut(&c));
-        let (Some(connection), Some(c)) = (connection, c) else {
-            return;
-        };
-        if !c.open.contains_key(&number) {
-            return;
-        }
-        let stream = c.next_notification();
-        let body = WriterLost {
-            segment: number,
-            fence,
-        };
-        let type_ = MessageType::WriterLost;
-        self.send(connection, Outgoing::about(number, type_, stream, &body));
-    }
-
     fn timed_out(&mut self, number: u32, ticket: Ticket) {
         let path = self.segments.get(&number).map(|s| s.path.clone());
         let text = format!(
             "the lock of {} was not free before the deadline; wait longer or try again",
             path.unwrap_or_default()
         );
-        self.answered(ticket.connection, ticket.stream);
-        let error = Outgoing::error(ticket.stream, ErrorCode::TimedOut, text);
-        self.send(ticket.connection, error);
+        let rejection = Rejection::new(ErrorCode::TimedOut, text);
+        self.wire
+            .refuse_awaiting(ticket.connection, ticket.stream, &rejection);
     }
 
     /// CANCEL of a request that waits for the segment's lock.
@@ -420,26 +280,16 @@ impl Engine {
             .get_mut(&number)
             .is_some_and(|s| s.lock.cancel(ticket));
         if waited {
-            self.answered(connection, stream);
-            let text = "the wait for the lock was given up".to_string();
-            self.send(
-                connection,
-                Outgoing::error(stream, ErrorCode::Cancelled, text),
-            );
+            let text = "the wait for the lock was given up";
+            let rejection = Rejection::new(ErrorCode::Cancelled, text);
+            self.wire.refuse_awaiting(connection, stream, &rejection);
             self.grant_waiting(number);
         }
     }
 
     /// Whatever the connection awaits of the segment is answered CANCELLED.
     pub(super) fn cancel_waits(&mut self, connection: u64, number: u32) {
-        let Some(c) = self.connections.get(&connection) else {
-            return;
-        };
-        let of_segment =
-            |what: &Unanswered| matches!(what, Unanswered::Lock { segment } if *segment == number);
-        let waiting = c.unanswered.iter().filter(|(_, what)| of_segment(what));
-        let streams: Vec<u32> = waiting.map(|(stream, _)| *stream).collect();
-        for stream in streams {
+        for stream in self.wire.waits_for_lock(connection, number) {
             self.give_up_wait(connection, stream, number);
         }
     }
@@ -451,16 +301,75 @@ impl Engine {
         };
         let awaiting = std::mem::take(&mut s.awaiting_serials);
         for ticket in s.lock.refuse_waiters() {
-            self.answered(ticket.connection, ticket.stream);
-            let (code, text) = (rejection.code, rejection.text.clone());
-            self.send(
-                ticket.connection,
-                Outgoing::error(ticket.stream, code, text),
-            );
+            self.wire
+                .refuse_awaiting(ticket.connection, ticket.stream, rejection);
         }
         for (at, _) in awaiting {
-            self.refuse_awaiting(at, rejection);
+            self.wire
+                .refuse_awaiting(at.connection, at.stream, rejection);
         }
+    }
+}
+
+impl SegmentState {
+    /// The reader's answer, with a diff from `have` unless it is None or the newest.
+    fn send_acquired(
+        &mut self,
+        wire: &mut Wire,
+        connection: u64,
+        stream: u32,
+        have: Option<Version>,
+    ) {
+        let diff = have.and_then(|have| self.update(wire, connection, have));
+        let newest = self.newest();
+        let body = ReaderAcquired {
+            now: newest.stamp.into(),
+            updated: diff.is_some(),
+        };
+        if have.is_some() {
+            wire.now_newest(connection, self.number, &newest);
+        } else {
+            wire.heard_of(connection, self.number, &newest);
+        }
+        let type_ = MessageType::ReaderAcquired;
+        let bulk = diff.unwrap_or_default();
+        let reply = Outgoing::with_bulk(self.number, type_, stream, &body, bulk);
+        wire.send(connection, reply);
+    }
+
+    /// The request is about to be answered; the version that the client has: what it said, or what it
+    /// was pushed while it waited [NOT-2]. None: it has gone.
+    fn granted_have(&self, wire: &mut Wire, ticket: Ticket) -> Option<Version> {
+        wire.answered(ticket.connection, ticket.stream);
+        let open = wire.opened(ticket.connection, self.number)?;
+        Some(open.known.stamp)
+    }
+
+    fn grant_reader(&mut self, wire: &mut Wire, ticket: Ticket) {
+        let have = self.granted_have(wire, ticket);
+        self.send_acquired(wire, ticket.connection, ticket.stream, have);
+    }
+
+    fn grant_writer(&mut self, wire: &mut Wire, config: &Config, ticket: Ticket, fence: u64) {
+        let have = self.granted_have(wire, ticket);
+        let diff = have.and_then(|have| self.update(wire, ticket.connection, have));
+        self.granted.clear();
+        let newest = self.newest();
+        let body = WriterAcquired {
+            now: newest.stamp.into(),
+            updated: diff.is_some(),
+            fence,
+            lease_ms: config.lease_ms,
+            max_hold_ms: config.max_hold_ms,
+            first_serial: self.give_serials(GRANTED_SERIALS),
+            serial_count: GRANTED_SERIALS,
+        };
+        wire.counters.grants += 1;
+        wire.now_newest(ticket.connection, self.number, &newest);
+        let type_ = MessageType::WriterAcquired;
+        let bulk = diff.unwrap_or_default();
+        let reply = Outgoing::with_bulk(self.number, type_, ticket.stream, &body, bulk);
+        wire.send(ticket.connection, reply);
     }
 }
 

@@ -2,8 +2,7 @@
 //!
 //! Framing is not known here; a message is its stream, its body and its bulk.
 
-use super::connection::NOTIFICATION;
-use super::lending::LENT_BYTES;
+use super::wire::{LENT_BYTES, NOTIFICATION};
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{Reader, Xdr, XdrError};
 use interweave_wire::protocol::*;

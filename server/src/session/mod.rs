@@ -6,29 +6,26 @@
 //! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
 
 mod absence;
+mod admission;
 mod chain;
 mod commits;
 mod config;
-mod connection;
 mod effect;
 mod engine;
 mod in_flight;
 mod journal;
-mod lending;
 mod locks;
 pub mod message;
 mod notify;
 mod open;
-mod receiving;
 mod recovery;
-mod registry;
 mod release;
 mod remembered;
 mod segment;
 mod statistics;
 mod storing;
 mod timers;
-mod waiting;
+mod wire;
 
 #[cfg(test)]
 mod tests;

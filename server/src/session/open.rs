@@ -3,14 +3,13 @@
 
 use super::chain::Chains;
 use super::commits::Commits;
-use super::connection::{At, OpenSegmentState, Unanswered, MAX_OPEN_SEGMENTS};
 use super::engine::{stopping, Engine};
 use super::journal::Entry;
 use super::locks::terms;
 use super::message::Outgoing;
 use super::segment::{Beginning, Life, SegmentState, SERIALS_END, SERIAL_STEP};
 use super::storing;
-use crate::coherence::{Known, NO_COPY};
+use super::wire::{At, Unanswered, Wire};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_store::StoreError;
@@ -33,7 +32,7 @@ impl Engine {
                 return Err(Rejection::new(ErrorCode::NoSegment, text));
             }
             None => {
-                self.may_await(at)?;
+                self.wire.may_await(at)?;
                 self.create_segment(r)?
             }
         };
@@ -42,7 +41,7 @@ impl Engine {
         };
         match &segment.life {
             Life::Creating => {
-                self.await_answer(at, Unanswered::Store)?;
+                self.wire.await_answer(at, Unanswered::Store)?;
                 if let Some(segment) = self.segments.get_mut(&number) {
                     let creator = (at.connection, at.stream, r.read_only);
                     segment.creators.push(creator);
@@ -58,34 +57,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Notes that the connection has the segment open. Opening twice gives the same number [SEG-2].
+    /// Notes that the connection has the segment open.
     fn note_open(
         &mut self,
         connection: u64,
         number: u32,
         read_only: bool,
     ) -> Result<(), Rejection> {
-        let Some(c) = self.connections.get_mut(&connection) else {
-            return Ok(());
-        };
-        if let Some(open) = c.open.get_mut(&number) {
-            open.read_only &= read_only;
-            return Ok(());
-        }
-        if c.open.len() >= MAX_OPEN_SEGMENTS {
-            let text = format!("{MAX_OPEN_SEGMENTS} segments are open already; close some");
-            return Err(Rejection::new(ErrorCode::TooLarge, text));
-        }
-        c.open.insert(
-            number,
-            OpenSegmentState {
-                read_only,
-                known: Known::at(NO_COPY),
-                watch: None,
-                behind: false,
-            },
-        );
-        if let Some(segment) = self.segments.get_mut(&number) {
+        let is_new = self.wire.open(connection, number, read_only)?;
+        if let (true, Some(segment)) = (is_new, self.segments.get_mut(&number)) {
             segment.clients.push(connection);
         }
         Ok(())
@@ -105,7 +85,7 @@ impl Engine {
             wire_bytes: s.master.wire_bytes(),
         };
         let reply = Outgoing::about(number, MessageType::SegmentOpened, stream, &body);
-        self.send(connection, reply);
+        self.wire.send(connection, reply);
     }
 
     /// Makes an empty segment. It is served at once if nothing has to be on the disk for that.
@@ -193,8 +173,8 @@ impl Engine {
         self.last_number += 1;
         beginning.number = self.last_number;
         let mut state = SegmentState::from(beginning);
-        state.saved_ns = self.now_ns;
-        state.commits = Commits::begin(state.master.newest(), self.now_ns);
+        state.saved_ns = self.wire.now_ns();
+        state.commits = Commits::begin(state.master.newest(), self.wire.now_ns());
         state.master.tune(self.config.tuning);
         self.paths.insert(state.path.clone(), self.last_number);
         self.segments.insert(self.last_number, state);
@@ -239,9 +219,9 @@ impl Engine {
             Err(error) if s.life == Life::Creating => {
                 self.remove_state(number);
                 for (connection, stream, _) in creators {
-                    self.answered(connection, stream);
+                    self.wire.answered(connection, stream);
                     let rejection = storing::rejection(&error);
-                    self.send(
+                    self.wire.send(
                         connection,
                         Outgoing::error(stream, rejection.code, rejection.text),
                     );
@@ -255,25 +235,24 @@ impl Engine {
             }
         }
         for (index, (connection, stream, read_only)) in creators.into_iter().enumerate() {
-            self.answered(connection, stream);
+            self.wire.answered(connection, stream);
             match self.note_open(connection, number, read_only) {
                 Ok(()) => self.send_opened(connection, stream, number, index == 0),
-                Err(e) => self.send(connection, Outgoing::error(stream, e.code, e.text)),
+                Err(e) => self
+                    .wire
+                    .send(connection, Outgoing::error(stream, e.code, e.text)),
             }
         }
     }
 
     pub(super) fn close_segment(&mut self, at: At, r: &CloseSegment) -> Result<(), Rejection> {
-        self.opened(at.connection, r.segment)?;
+        self.check_open(at.connection, r.segment)?;
         self.cancel_waits(at.connection, r.segment);
         if let Some(s) = self.segments.get_mut(&r.segment) {
             s.lock.end_session(at.session);
         }
         self.forget_client(r.segment, at.connection);
-        if let Some(c) = self.connections.get_mut(&at.connection) {
-            c.open.remove(&r.segment);
-            c.behind.retain(|segment| *segment != r.segment);
-        }
+        self.wire.close_segment(at.connection, r.segment);
         self.answer(at, MessageType::Done)?;
         self.grant_waiting(r.segment);
         Ok(())
@@ -310,7 +289,7 @@ impl Engine {
             self.remove_state(number);
             return Ok(());
         }
-        self.await_answer(at, Unanswered::Store)?;
+        self.wire.await_answer(at, Unanswered::Store)?;
         let Some(segment) = self.segments.get_mut(&number) else {
             return Ok(());
         };
@@ -333,7 +312,7 @@ impl Engine {
         (connection, stream): (u64, u32),
         result: Result<(), StoreError>,
     ) {
-        self.answered(connection, stream);
+        self.wire.answered(connection, stream);
         let reply = match result {
             Ok(()) => {
                 self.remove_state(number);
@@ -347,7 +326,7 @@ impl Engine {
                 Outgoing::error(stream, rejection.code, rejection.text)
             }
         };
-        self.send(connection, reply);
+        self.wire.send(connection, reply);
     }
 
     /// The segment exists no more: whoever waits for it or has it open is told.
@@ -357,32 +336,13 @@ impl Engine {
         };
         self.paths.remove(&segment.path);
         self.nameless.retain(|n| *n != number);
+        let rejection = removed(&segment.path);
         for (at, _) in segment.awaiting_serials {
-            self.refuse_awaiting(at, &removed(&segment.path));
+            self.wire
+                .refuse_awaiting(at.connection, at.stream, &rejection);
         }
         for connection in segment.clients {
-            let Some(c) = self.connections.get_mut(&connection) else {
-                continue;
-            };
-            c.open.remove(&number);
-            c.behind.retain(|n| *n != number);
-            let waiting: Vec<u32> = c
-                .unanswered
-                .iter()
-                .filter(
-                    |(_, what)| matches!(what, Unanswered::Lock { segment } if *segment == number),
-                )
-                .map(|(stream, _)| *stream)
-                .collect();
-            let stream = c.next_notification();
-            for waiting in waiting {
-                self.answered(connection, waiting);
-                let e = removed(&segment.path);
-                self.send(connection, Outgoing::error(waiting, e.code, e.text));
-            }
-            let gone = SegmentGone { segment: number };
-            let gone = Outgoing::about(number, MessageType::SegmentGone, stream, &gone);
-            self.send(connection, gone);
+            self.wire.segment_gone(connection, number, &rejection);
         }
     }
 
@@ -403,7 +363,7 @@ impl Engine {
         };
         // Paths are bounded, but 128 of the longest do not fit in one control part.
         let list = fitted(list);
-        self.send(
+        self.wire.send(
             at.connection,
             Outgoing::new(MessageType::SegmentList, at.stream, &list),
         );
@@ -411,8 +371,7 @@ impl Engine {
     }
 
     pub(super) fn describe_blocks(&mut self, at: At, r: &DescribeBlocks) -> Result<(), Rejection> {
-        self.opened(at.connection, r.segment)?;
-        let segment = self.segment(r.segment)?;
+        let (segment, _) = self.open_segment_of(at.connection, r.segment)?;
         let most = MAX_DESCRIBED as usize;
         let described = segment
             .master
@@ -425,40 +384,48 @@ impl Engine {
         let mut reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
         // However large, it is this connection's alone.
         reply.lent = false;
-        self.send(at.connection, reply);
+        self.wire.send(at.connection, reply);
         Ok(())
     }
 
-    /// What the connection keeps of an open segment, or the error that it is not open.
-    pub(super) fn opened(
+    /// The segment, if the connection has it open and it may be used, and the wire.
+    pub(super) fn open_segment_of(
         &mut self,
         connection: u64,
-        segment: u32,
-    ) -> Result<&mut OpenSegmentState, Rejection> {
-        let open = self
-            .connections
-            .get_mut(&connection)
-            .and_then(|c| c.opened(segment));
-        open.ok_or_else(|| {
-            let text = match self.segments.contains_key(&segment) {
-                true => format!("segment number {segment} is not open on this connection; open it"),
-                false => format!("segment number {segment} is not, or no longer, a segment here"),
-            };
-            Rejection::new(ErrorCode::NotOpen, text)
-        })
+        number: u32,
+    ) -> Result<(&mut SegmentState, &mut Wire), Rejection> {
+        self.check_open(connection, number)?;
+        let segment = usable(self.segments.get_mut(&number), number)?;
+        Ok((segment, &mut self.wire))
+    }
+
+    /// Whether the connection has the segment open.
+    pub(super) fn check_open(&mut self, connection: u64, number: u32) -> Result<(), Rejection> {
+        if self.wire.opened(connection, number).is_some() {
+            return Ok(());
+        }
+        let text = match self.segments.contains_key(&number) {
+            true => format!("segment number {number} is not open on this connection; open it"),
+            false => format!("segment number {number} is not, or no longer, a segment here"),
+        };
+        Err(Rejection::new(ErrorCode::NotOpen, text))
     }
 
     /// The segment, if it may be used.
     pub(super) fn segment(&mut self, number: u32) -> Result<&mut SegmentState, Rejection> {
-        let Some(segment) = self.segments.get_mut(&number) else {
-            let text = format!("segment number {number} was removed; open it anew");
-            return Err(Rejection::new(ErrorCode::Removed, text));
-        };
-        match &segment.life {
-            Life::Open => Ok(segment),
-            Life::Creating | Life::Removing => Err(removed(&segment.path)),
-            Life::Damaged(what) => Err(damaged(&segment.path, what)),
-        }
+        usable(self.segments.get_mut(&number), number)
+    }
+}
+
+fn usable(segment: Option<&mut SegmentState>, number: u32) -> Result<&mut SegmentState, Rejection> {
+    let Some(segment) = segment else {
+        let text = format!("segment number {number} was removed; open it anew");
+        return Err(Rejection::new(ErrorCode::Removed, text));
+    };
+    match &segment.life {
+        Life::Open => Ok(segment),
+        Life::Creating | Life::Removing => Err(removed(&segment.path)),
+        Life::Damaged(what) => Err(damaged(&segment.path, what)),
     }
 }
 

@@ -3,8 +3,8 @@
 use super::chain::{self, Chains};
 use super::config::ns;
 use super::engine::Engine;
-use super::locks::terms;
 use super::journal::Entry;
+use super::locks::terms;
 use super::segment::{Beginning, Life};
 use super::storing;
 use crate::lock::SegmentLock;
@@ -19,7 +19,7 @@ const NAMELESS: &str = "/.damaged/";
 impl Engine {
     /// Takes over the segments of the store; returns what people should know about them.
     pub fn recover(&mut self, now_ns: u64, found: Vec<RecoveredSegment>) -> Vec<String> {
-        self.now_ns = now_ns;
+        self.wire.advance(now_ns);
         let mut remarks = Vec::new();
         for segment in found {
             self.last_segment_id = self.last_segment_id.max(segment.segment_id);
@@ -99,7 +99,7 @@ impl Engine {
             version: release.version,
             chain: release.chain,
         });
-        let until_ns = self.now_ns + ns(self.config.lease_ms);
+        let until_ns = self.wire.now_ns() + ns(self.config.lease_ms);
         s.remembered
             .recover(saved.unwrap_or_default(), logged, until_ns);
         s.unsaved = !found.releases.is_empty();

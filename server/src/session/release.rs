@@ -7,7 +7,6 @@
 //! Implements [LOCK-4], [LOCK-7..9] and [DIFF-5..6] as far as they are the engine's.
 
 use super::chain;
-use super::connection::{At, Unanswered};
 use super::engine::{stopping, Engine};
 use super::in_flight::{InFlight, Part};
 use super::journal::{DurableRelease, Settling};
@@ -16,6 +15,7 @@ use super::message::{Incoming, Outgoing};
 use super::remembered::Fate;
 use super::segment::{Life, SegmentState};
 use super::storing;
+use super::wire::{At, Unanswered};
 use crate::coherence::Version;
 use bytes::Bytes;
 use interweave_store::{Record, StoreError};
@@ -28,7 +28,7 @@ const MANY_READERS: usize = 3;
 impl Engine {
     /// Whether the connection's session holds all the locks that the release gives back.
     pub(super) fn holds_all(&self, connection: u64, r: &ReleaseWriter) -> bool {
-        let Some(session) = self.connections.get(&connection).and_then(|c| c.session) else {
+        let Some(session) = self.wire.connection(connection).and_then(|c| c.session) else {
             return false;
         };
         let held = |part: &ReleasePart| {
@@ -50,7 +50,7 @@ impl Engine {
         let checked = self.check_release(at, r, incoming);
         let begun = checked.and_then(|parts| self.begin_release(at, r.sequence, parts));
         begun.inspect_err(|rejection| {
-            self.counters.releases_refused += 1;
+            self.wire.counters.releases_refused += 1;
             if rejection.code != ErrorCode::TimedOut {
                 self.give_back(at, r);
             }
@@ -59,7 +59,7 @@ impl Engine {
 
     /// A release that was committed before is answered as it was then [LOCK-8].
     fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
-        let Some(id) = self.sessions.get(at.session).map(|s| s.id) else {
+        let Some(id) = self.wire.session(at.session).map(|s| s.id) else {
             return false;
         };
         let mut versions = Vec::new();
@@ -90,24 +90,24 @@ impl Engine {
     /// The same release over a new connection, while the first is on its way to the log: its answer
     /// goes to the new one.
     fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
-        let Some(id) = self.sessions.get(at.session).map(|s| s.id) else {
+        let Some(id) = self.wire.session(at.session).map(|s| s.id) else {
             return Ok(false);
         };
         if self.journal.find_release(id, r.sequence).is_none() {
             return Ok(false);
         }
-        self.await_answer(at, Unanswered::Store)?;
+        self.wire.await_answer(at, Unanswered::Store)?;
         let Some(release) = self.journal.find_release(id, r.sequence) else {
             return Ok(false);
         };
         let older = std::mem::replace(&mut release.at, at);
-        if self.answered(older.connection, older.stream).is_some() {
+        if self.wire.answered(older.connection, older.stream).is_some() {
             let text = format!(
                 "the release was sent again; its answer goes to stream {}",
                 at.stream
             );
             let error = Outgoing::error(older.stream, ErrorCode::Cancelled, text);
-            self.send(older.connection, error);
+            self.wire.send(older.connection, error);
         }
         Ok(true)
     }
@@ -147,7 +147,7 @@ impl Engine {
     }
 
     fn was_rolled_back(&self, session: u64, r: &ReleaseWriter) -> bool {
-        let session = self.sessions.get(session);
+        let session = self.wire.session(session);
         let through = |part: &ReleasePart| {
             let session = session?;
             session.rolled_back_through.get(&part.segment)
@@ -162,8 +162,7 @@ impl Engine {
         part: &ReleasePart,
         bulk: &mut Bytes,
     ) -> Result<Part, Rejection> {
-        self.opened(at.connection, part.segment)?;
-        let s = self.segment(part.segment)?;
+        let (s, _) = self.open_segment_of(at.connection, part.segment)?;
         if !s.lock.holds(at.session, part.fence) {
             return Err(fenced(&s.path, part.fence));
         }
@@ -215,7 +214,7 @@ impl Engine {
     }
 
     fn begin_release(&mut self, at: At, sequence: u64, parts: Vec<Part>) -> Result<(), Rejection> {
-        let Some(session_id) = self.sessions.get(at.session).map(|s| s.id) else {
+        let Some(session_id) = self.wire.session(at.session).map(|s| s.id) else {
             return Err(stopping());
         };
         let release = InFlight {
@@ -227,7 +226,7 @@ impl Engine {
         };
         let (group, durable) = self.log_records(&release);
         if !group.is_empty() {
-            self.await_answer(at, Unanswered::Store)?;
+            self.wire.await_answer(at, Unanswered::Store)?;
             for part in &release.parts {
                 if let Some(s) = self.segments.get_mut(&part.segment) {
                     s.committing = true;
@@ -276,7 +275,7 @@ impl Engine {
     }
 
     fn log_answered(&mut self, release: &InFlight) {
-        self.answered(release.at.connection, release.at.stream);
+        self.wire.answered(release.at.connection, release.at.stream);
         for part in &release.parts {
             if let Some(s) = self.segments.get_mut(&part.segment) {
                 s.committing = false;
@@ -289,10 +288,10 @@ impl Engine {
         let at = release.at;
         self.log_answered(&release);
         let again = matches!(error, StoreError::Full(_) | StoreError::Io(_));
-        let keeps_lock = again && self.sessions.get(at.session).is_some();
+        let keeps_lock = again && self.wire.session(at.session).is_some();
         let rejection = storing::rejection(error);
         for part in &release.parts {
-            let now_ns = self.now_ns;
+            let now_ns = self.wire.now_ns();
             let Some(s) = self.segments.get_mut(&part.segment) else {
                 continue;
             };
@@ -307,13 +306,13 @@ impl Engine {
                 self.grant_waiting(part.segment);
             }
         }
-        self.counters.releases_refused += 1;
-        self.send(
+        self.wire.counters.releases_refused += 1;
+        self.wire.send(
             at.connection,
             Outgoing::error(at.stream, rejection.code, rejection.text),
         );
         for (resolver, request) in release.resolvers {
-            self.answered(resolver.connection, resolver.stream);
+            self.wire.answered(resolver.connection, resolver.stream);
             self.answer_resolved(resolver, &request);
         }
     }
@@ -339,11 +338,18 @@ impl Engine {
         });
     }
 
+    fn others_subscribed(&self, number: u32, writer: u64) -> Vec<u64> {
+        let segment = self.segments.get(&number);
+        segment.map_or(Vec::new(), |s| s.others_subscribed(writer))
+    }
+
     /// `readers`: of each part, those who are subscribed to its segment.
     fn forward_to(&mut self, release: &InFlight, readers: &[Vec<u64>]) {
         for (part, readers) in release.parts.iter().zip(readers) {
             if part.checked.is_some() {
-                self.forward(part.segment, readers, &part.diff, part.after);
+                if let Some(s) = self.segments.get_mut(&part.segment) {
+                    s.forward(&mut self.wire, readers, &part.diff, &part.after);
+                }
             }
         }
     }
@@ -351,7 +357,7 @@ impl Engine {
     fn send_released(&mut self, at: At, versions: Vec<VersionStamp>) {
         let body = WriterReleased { versions };
         let reply = Outgoing::new(MessageType::WriterReleased, at.stream, &body);
-        self.send(at.connection, reply);
+        self.wire.send(at.connection, reply);
     }
 
     /// Whether many readers are yet to be told of a release whose writer has been answered: the shell
@@ -375,13 +381,14 @@ impl Engine {
                 Settling::Commit(release) => self.commit(release),
             }
         }
+        self.forget_closed();
         some
     }
 
     fn commit(&mut self, release: DurableRelease) {
         let release = release.into_release();
         let (at, session) = (release.at, release.session_id);
-        let lives = self.sessions.find(&session).is_some();
+        let lives = self.wire.find_session(&session).is_some();
         for part in release.parts {
             let Some(s) = self.segments.get_mut(&part.segment) else {
                 continue;
@@ -391,11 +398,11 @@ impl Engine {
                 let version = s.master.commit(checked);
                 debug_assert_eq!(version, part.after.stamp.number);
                 s.chains.add(part.after.stamp.chain);
-                s.commits.add(version, self.now_ns);
+                s.commits.add(version, self.wire.now_ns());
                 s.units_changed = part.after.units_changed;
                 s.unsaved = true;
-                self.counters.releases += 1;
-                self.counters.release_bytes += part.diff.len() as u64;
+                self.wire.counters.releases += 1;
+                self.wire.counters.release_bytes += part.diff.len() as u64;
             }
             let committed = CommittedRelease {
                 session,
@@ -403,33 +410,29 @@ impl Engine {
                 version: part.after.stamp.number,
                 chain: part.after.stamp.chain,
             };
-            s.remembered.add(committed, lives, self.now_ns);
+            s.remembered.add(committed, lives, self.wire.now_ns());
             s.lock.release(at.session, part.fence);
-            self.now_newest(at.connection, part.segment);
+            self.wire
+                .now_newest(at.connection, part.segment, &s.newest());
             if changed {
-                self.notify_subscribers(part.segment);
+                s.notify_subscribers(&mut self.wire);
             }
             self.grant_waiting(part.segment);
         }
         for (resolver, request) in release.resolvers {
-            self.answered(resolver.connection, resolver.stream);
+            self.wire.answered(resolver.connection, resolver.stream);
             self.answer_resolved(resolver, &request);
         }
     }
 
     /// What became of a release whose answer was lost [LOCK-9].
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
-        self.opened(at.connection, r.segment)?;
-        self.segment(r.segment)?;
-        if self
-            .journal
-            .find_release(r.session, r.sequence)
-            .is_none()
-        {
+        self.open_segment_of(at.connection, r.segment)?;
+        if self.journal.find_release(r.session, r.sequence).is_none() {
             self.answer_resolved(at, r);
             return Ok(());
         }
-        self.await_answer(at, Unanswered::Store)?;
+        self.wire.await_answer(at, Unanswered::Store)?;
         if let Some(release) = self.journal.find_release(r.session, r.sequence) {
             release.resolvers.push((at, r.clone()));
         }
@@ -440,7 +443,7 @@ impl Engine {
         let Some(s) = self.segments.get(&r.segment) else {
             return;
         };
-        let lives = self.sessions.find(&r.session).is_some();
+        let lives = self.wire.find_session(&r.session).is_some();
         let fate = s.remembered.fate(&r.session, r.sequence, lives);
         let mut body = ReleaseResolved {
             committed: false,
@@ -464,12 +467,12 @@ impl Engine {
                     r.sequence
                 );
                 let error = Outgoing::error(at.stream, ErrorCode::Unreachable, text);
-                self.send(at.connection, error);
+                self.wire.send(at.connection, error);
                 return;
             }
         }
         let type_ = MessageType::ReleaseResolved;
-        self.send(
+        self.wire.send(
             at.connection,
             Outgoing::about(r.segment, type_, at.stream, &body),
         );
@@ -478,16 +481,16 @@ impl Engine {
     /// Once told to be rolled back, the release stays so: the connection that might still carry it is
     /// closed, and the session may not send it again.
     fn never_commit(&mut self, at: At, r: &ResolveRelease) {
-        let Some(number) = self.sessions.find(&r.session) else {
+        let Some(number) = self.wire.find_session(&r.session) else {
             return;
         };
-        let Some(session) = self.sessions.get_mut(number) else {
+        let Some(session) = self.wire.session_mut(number) else {
             return;
         };
         let through = session.rolled_back_through.entry(r.segment).or_insert(0);
         *through = r.sequence.max(*through);
         if let Some(older) = session.connection.filter(|c| *c != at.connection) {
-            self.close(older);
+            self.wire.close(older);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::chain::Chains;
 use super::commits::Commits;
-use super::connection::At;
-use super::lending::Shelf;
 use super::remembered::Remembered;
+use super::wire::At;
+use super::wire::Shelf;
 use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;

@@ -1,8 +1,8 @@
 //! Numbers about the engine, for /metrics and /healthz.
 
-use super::connection::Connection;
 use super::engine::Engine;
 use super::segment::SegmentState;
+use super::wire::Connection;
 use interweave_master::Overhead;
 
 /// Events counted since the start.
@@ -96,7 +96,7 @@ impl Engine {
         damaged_paths.sort();
         Health {
             segments: self.segments.len(),
-            connections: self.connections.len(),
+            connections: self.wire.connection_count(),
             damaged: damaged_paths.len() + damaged.count(),
             damaged_paths,
         }
@@ -105,9 +105,9 @@ impl Engine {
     pub fn statistics(&self, now_ns: u64) -> Statistics {
         let segments = self.paths.values().filter_map(|n| self.segments.get(n));
         Statistics {
-            counters: self.counters,
-            connections: self.connections.len(),
-            sessions: self.sessions.len(),
+            counters: self.wire.counters,
+            connections: self.wire.connection_count(),
+            sessions: self.wire.session_count(),
             store_waiting: self.journal.waiting(),
             segments: segments
                 .map(|s| SegmentStatistics {
@@ -121,8 +121,12 @@ impl Engine {
                     writer_locked: s.lock.is_write_locked(),
                     writers_waiting: s.lock.waiting_writers(),
                     damaged: matches!(s.life, super::segment::Life::Damaged(_)),
-                    writer: s.lock.writing_session().map(|n| self.label(n)),
-                    waiting: s.lock.waiting_sessions().map(|n| self.label(n)).collect(),
+                    writer: s.lock.writing_session().map(|n| self.wire.label(n)),
+                    waiting: s
+                        .lock
+                        .waiting_sessions()
+                        .map(|n| self.wire.label(n))
+                        .collect(),
                     readers: self.readers(s, now_ns),
                     sent_bytes: s.sent_bytes,
                     whole_bytes: s.whole_bytes,
@@ -131,14 +135,9 @@ impl Engine {
         }
     }
 
-    fn label(&self, session: u64) -> String {
-        let session = self.sessions.get(session);
-        session.map(|s| s.label.clone()).unwrap_or_default()
-    }
-
     fn readers(&self, s: &SegmentState, now_ns: u64) -> Vec<Reader> {
         let newest = s.stamp();
-        let connections = s.clients.iter().filter_map(|c| self.connections.get(c));
+        let connections = s.clients.iter().filter_map(|c| self.wire.connection(*c));
         let reader = |c: &Connection| {
             let have = c.open.get(&s.number)?.known.stamp;
             let has_copy = have.incarnation == newest.incarnation;
@@ -148,7 +147,7 @@ impl Engine {
                 .at_ns(have.number.saturating_add(1))
                 .unwrap_or(now_ns);
             Some(Reader {
-                label: c.session.map(|n| self.label(n)).unwrap_or_default(),
+                label: c.session.map(|n| self.wire.label(n)).unwrap_or_default(),
                 version: has_copy.then_some(have.number),
                 behind: has_copy.then(|| newest.number.saturating_sub(have.number)),
                 stale_ns: has_copy.then(|| now_ns.saturating_sub(since_ns)),

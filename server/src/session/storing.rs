@@ -1,10 +1,9 @@
 //! The engine's dealings with the store: what is on its way there, what comes back, and when a
 //! segment is saved. Implements [LOG-1], [LOG-5] and [LOG-8] as far as they are the engine's.
 
-use super::engine::Engine;
+use super::engine::{Engine, Timer};
 use super::journal::{Answered, Entry};
 use super::segment::{Life, SegmentState, SERIALS_END, SERIAL_STEP};
-use super::timers::Timer;
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
@@ -51,13 +50,14 @@ impl Engine {
     /// asked.
     pub fn stored(&mut self, now_ns: u64, ticket: u64, result: Result<(), StoreError>) {
         self.advance(now_ns);
-        self.counters.store_errors += u64::from(result.is_err());
+        self.wire.counters.store_errors += u64::from(result.is_err());
         match self.journal.answered(ticket, result) {
             Some(Answered::Released(release)) => self.release_stored(release),
             Some(Answered::NotReleased(release, error)) => self.release_failed(release, &error),
             Some(Answered::Entry(entry, result)) => self.entry_stored(entry, result),
             None => {}
         }
+        self.forget_closed();
     }
 
     fn entry_stored(&mut self, entry: Entry, result: Result<(), StoreError>) {
@@ -133,7 +133,8 @@ impl Engine {
 
     /// Begins to look after the store.
     pub(super) fn arm_store(&mut self) {
-        self.timers.arm(Timer::Store, self.now_ns + STORE_LOOK_NS);
+        self.timers
+            .arm(Timer::Store, self.wire.now_ns() + STORE_LOOK_NS);
     }
 
     /// Segments whose log has grown are saved, so that it can be cut.
@@ -154,7 +155,9 @@ impl Engine {
         let overdue: BTreeSet<u64> = overdue.iter().copied().collect();
         let due = self.segments.values().filter(|s| {
             let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
-            overdue.contains(&s.id) || log_bytes(s.id) > much || memory_is_due(s, self.now_ns)
+            overdue.contains(&s.id)
+                || log_bytes(s.id) > much
+                || memory_is_due(s, self.wire.now_ns())
         });
         // The smallest first: where space is short they make room for the others.
         let mut due: Vec<(u64, u32)> = due.map(|s| (s.master.wire_bytes(), s.number)).collect();
@@ -195,7 +198,7 @@ impl Engine {
             return;
         }
         s.checkpointing = true;
-        s.saved_ns = self.now_ns;
+        s.saved_ns = self.wire.now_ns();
         s.unsaved = false;
         let head = CheckpointHead {
             magic: *b"IWC2",
@@ -252,10 +255,8 @@ impl Engine {
         for number in unsaved {
             self.save(number);
         }
-        let connections: Vec<u64> = self.connections.keys().copied().collect();
-        for connection in connections {
-            self.part(connection);
-        }
+        self.wire.part();
+        self.forget_closed();
     }
 
     /// Whether everything that changed is saved.

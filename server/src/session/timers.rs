@@ -1,30 +1,31 @@
-//! Which connection, session or segment is to be looked at when.
+//! Which of an owner's objects is to be looked at when.
 //!
 //! Lazy: an object is armed for its earliest deadline and looked at then; deadlines that have moved
 //! away meanwhile cost nothing but the look. So the common case, a lease that is given and given
-//! back, touches no heap.
+//! back, touches no heap. Invariant: the first of the heap is armed for its time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::hash::Hash;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Timer {
-    Connection(u64),
-    Session(u64),
-    Segment(u32),
-    /// Looking after the store.
-    Store,
+#[derive(Debug)]
+pub struct Timers<T> {
+    heap: BinaryHeap<Reverse<(u64, T)>>,
+    armed: HashMap<T, u64>,
 }
 
-#[derive(Debug, Default)]
-pub struct Timers {
-    heap: BinaryHeap<Reverse<(u64, Timer)>>,
-    armed: HashMap<Timer, u64>,
+impl<T> Default for Timers<T> {
+    fn default() -> Self {
+        Timers {
+            heap: BinaryHeap::new(),
+            armed: HashMap::new(),
+        }
+    }
 }
 
-impl Timers {
+impl<T: Copy + Ord + Hash> Timers<T> {
     /// The object is to be looked at no later than that.
-    pub fn arm(&mut self, timer: Timer, at_ns: u64) {
+    pub fn arm(&mut self, timer: T, at_ns: u64) {
         let armed = self.armed.entry(timer).or_insert(u64::MAX);
         if at_ns < *armed {
             *armed = at_ns;
@@ -36,15 +37,20 @@ impl Timers {
         self.heap.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// An object whose time has come.
-    pub fn pop(&mut self, now_ns: u64) -> Option<Timer> {
-        while self.next_ns()? <= now_ns {
-            let Reverse((at_ns, timer)) = self.heap.pop()?;
-            if self.armed.get(&timer) == Some(&at_ns) {
-                self.armed.remove(&timer);
-                return Some(timer);
-            }
+    /// An object whose time has come, the earliest first.
+    pub fn pop(&mut self, now_ns: u64) -> Option<T> {
+        let Reverse((at_ns, timer)) = *self.heap.peek()?;
+        if at_ns > now_ns {
+            return None;
         }
-        None
+        self.heap.pop();
+        self.armed.remove(&timer);
+        while let Some(Reverse((at_ns, later))) = self.heap.peek() {
+            if self.armed.get(later) == Some(at_ns) {
+                break;
+            }
+            self.heap.pop();
+        }
+        Some(timer)
     }
 }

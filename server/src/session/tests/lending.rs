@@ -1,7 +1,6 @@
 //! Readers that do not read, or slowly: one copy of a diff for all, and a bound of all [NOT-7].
 
 use super::*;
-use std::sync::atomic::Ordering::Relaxed;
 
 const COUNT: u64 = 100_000;
 const BIG_BYTES: u64 = 4 * COUNT;
@@ -35,7 +34,7 @@ fn ask_for_all(world: &mut World, connection: u64, segment: u32) -> Sent {
 }
 
 fn lent_bytes(world: &World) -> u64 {
-    world.engine.lent_bytes.load(Relaxed)
+    world.engine.wire.lent_bytes()
 }
 
 fn world_of(readers: u64, sending_bytes: u64) -> (World, u32) {
@@ -96,7 +95,7 @@ fn not_7_beyond_the_bound_those_who_take_nothing_make_room_for_the_others() {
     }
     // 4 had taken all when 5 asked: what it was sent does not count, 3 may stay.
     assert_eq!(world.closed, [2]);
-    assert_eq!(world.engine.counters.stuck, 1);
+    assert_eq!(world.engine.wire.counters.stuck, 1);
     world.ask(3, Request::Ping);
 }
 

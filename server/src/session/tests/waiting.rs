@@ -28,8 +28,8 @@ fn world_of(count: u64) -> (World, u32) {
 
 /// Asks until so many bytes wait on the connection.
 fn fill(world: &mut World, connection: u64, bytes: usize) {
-    let before = world.engine.waiting_bytes;
-    while world.engine.waiting_bytes - before < bytes && world.closed.is_empty() {
+    let before = world.engine.waiting_bytes();
+    while world.engine.waiting_bytes() - before < bytes && world.closed.is_empty() {
         world.send(connection, list());
     }
 }
@@ -46,8 +46,8 @@ fn net_2_beyond_the_bound_those_who_took_nothing_for_longest_are_closed() {
     world.engine.backlog(world.now_ns(), 2, backlog(MOST / 4));
     fill(&mut world, 4, MOST);
     assert_eq!(world.closed, [3]);
-    assert!(world.engine.waiting_bytes <= MOST);
-    assert_eq!(world.engine.counters.stuck, 1);
+    assert!(world.engine.waiting_bytes() <= MOST);
+    assert_eq!(world.engine.wire.counters.stuck, 1);
     world.ask(1, Request::Ping);
 }
 

@@ -2,16 +2,37 @@
 //!
 //! A connection that asks much and takes little is not asked for more (the net room stops reading it);
 //! many of them together are bounded here, at the cost of those that took nothing for longest.
-//! Invariant: `waiting_bytes` is the sum of `backlog.kept` of the connections there are.
 //! Implements [NET-2].
 
+use super::super::message::Backlog;
 use super::connection::Connection;
-use super::engine::Engine;
+use super::Wire;
 
-impl Engine {
+impl Wire {
     /// What waits to be sent over all connections, lent diffs apart.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
+    }
+
+    /// What the connection has yet to send; true: it takes messages again, and is behind.
+    pub fn note_backlog(&mut self, now_ns: u64, connection: u64, backlog: Backlog) -> bool {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return false;
+        };
+        if backlog.all < c.backlog.all {
+            c.took_ns = c.took_ns.max(now_ns);
+        }
+        if backlog.all == 0 {
+            c.lent.clear();
+        }
+        self.waiting_bytes = self.waiting_bytes - c.backlog.kept + backlog.kept;
+        c.backlog = backlog;
+        backlog.all <= self.config.slow_bytes / 2 && !c.behind.is_empty()
+    }
+
+    /// Whether more waits than may.
+    pub fn is_overfull(&self) -> bool {
+        self.waiting_bytes > self.config.waiting_bytes
     }
 
     /// Whether the connection is sent no diffs until it has caught up. Where memory is short nobody is
@@ -22,12 +43,12 @@ impl Engine {
     }
 
     /// Closes connections until what waits on the others is within the bound.
-    pub(super) fn close_slowest(&mut self) {
+    pub fn close_slowest(&mut self) {
         let waiting = self.connections.iter().filter(|(_, c)| c.backlog.kept > 0);
         let mut slowest: Vec<_> = waiting.map(|(id, c)| (c.took_ns, *id)).collect();
         slowest.sort_unstable();
         for (_, connection) in slowest {
-            if self.waiting_bytes <= self.config.waiting_bytes {
+            if !self.is_overfull() {
                 return;
             }
             self.counters.stuck += 1;

@@ -1,9 +1,9 @@
 //! What the engine keeps of one connection. All of it is bounded: per open segment a version, a
 //! subscription and a flag, per unanswered request a few words.
 
+use super::super::message::Backlog;
 use super::lending::Lent;
-use super::message::Backlog;
-use crate::coherence::{Known, Watch};
+use crate::coherence::{Known, Newest, Watch, NO_COPY};
 use std::collections::HashMap;
 use std::sync::Weak;
 
@@ -28,8 +28,19 @@ pub struct OpenSegmentState {
     pub read_only: bool,
     pub known: Known,
     pub watch: Option<Watch>,
-    /// A notification is due that the connection could not take.
-    pub behind: bool,
+    /// The newest version, of which a notification is due that the connection could not take.
+    pub behind: Option<Newest>,
+}
+
+impl OpenSegmentState {
+    pub fn new(read_only: bool) -> Self {
+        OpenSegmentState {
+            read_only,
+            known: Known::at(NO_COPY),
+            watch: None,
+            behind: None,
+        }
+    }
 }
 
 /// A request that is not answered yet.
@@ -85,10 +96,5 @@ impl Connection {
     pub fn next_notification(&mut self) -> u32 {
         self.notifications = self.notifications.wrapping_add(1);
         NOTIFICATION | self.notifications
-    }
-
-    /// The segment, if the connection has it open.
-    pub fn opened(&mut self, segment: u32) -> Option<&mut OpenSegmentState> {
-        self.open.get_mut(&segment)
     }
 }

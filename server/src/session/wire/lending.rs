@@ -6,8 +6,7 @@
 //! nothing. Invariant: `lent_bytes` is the sum of the diffs that someone still holds.
 //! Implements [NOT-7].
 
-use super::engine::Engine;
-use crate::coherence::Version;
+use super::Wire;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -66,66 +65,56 @@ impl Shelf {
     }
 }
 
-impl Engine {
-    /// One diff from `have` to the newest version, for that connection; None if `have` is the newest.
-    pub(super) fn update(&mut self, connection: u64, number: u32, have: Version) -> Option<Bytes> {
-        let s = self.segments.get_mut(&number)?;
-        let newest = s.stamp();
-        if have == newest {
-            return None;
-        }
-        let from = s.master.base_of(s.base_of(have));
-        let found = s.shelf.find(from, newest.number);
-        let lent = match found {
-            Some(lent) => {
-                self.counters.shared += 1;
-                lent
-            }
-            None => {
-                let before = s.master.collections();
-                let diff = s.master.collect(from);
-                match s.master.collections() == before {
-                    true => self.counters.cache_hits += 1,
-                    false => self.counters.collections += 1,
-                }
-                if diff.len() < LENT_BYTES {
-                    self.count_collected(number, &diff);
-                    return Some(diff);
-                }
-                self.lend(number, (from, newest.number), &diff)
-            }
-        };
-        self.count_collected(number, &lent.diff);
+impl Wire {
+    /// The sum of the diffs that someone still holds.
+    #[cfg(test)]
+    pub fn lent_bytes(&self) -> u64 {
+        self.lent_bytes.load(Relaxed)
+    }
+
+    /// The diff between two versions for a message to the connection, if someone is being sent it.
+    pub fn share(
+        &mut self,
+        connection: u64,
+        shelf: &Shelf,
+        (from, to): (u64, u64),
+    ) -> Option<Bytes> {
+        let lent = shelf.find(from, to)?;
         Some(self.lend_to(connection, lent))
     }
 
-    fn count_collected(&mut self, number: u32, diff: &Bytes) {
-        if let Some(s) = self.segments.get_mut(&number) {
-            s.count_sent(diff);
+    /// The diff between two versions for a message to the connection. A large one counts from now on,
+    /// until nobody is being sent it.
+    pub fn lend(
+        &mut self,
+        connection: u64,
+        shelf: &mut Shelf,
+        (from, to): (u64, u64),
+        diff: &Bytes,
+    ) -> Bytes {
+        if diff.len() < LENT_BYTES {
+            return diff.clone();
         }
-        self.counters.collected += 1;
-        self.counters.collected_bytes += diff.len() as u64;
+        let lent = match shelf.find(from, to) {
+            Some(lent) => lent,
+            None => {
+                let lent = self.count(diff);
+                shelf.add(from, to, &lent);
+                self.make_room(&lent);
+                lent
+            }
+        };
+        self.lend_to(connection, lent)
     }
 
-    /// From now on the diff counts, until nobody is being sent it. It may be lent already.
-    pub(super) fn lend(&mut self, number: u32, (from, to): (u64, u64), diff: &Bytes) -> Arc<Lent> {
-        let segment = self.segments.get(&number);
-        if let Some(lent) = segment.and_then(|s| s.shelf.find(from, to)) {
-            return lent;
-        }
+    fn count(&self, diff: &Bytes) -> Arc<Lent> {
         let lent_bytes = self.lent_bytes.clone();
         lent_bytes.fetch_add(diff.len() as u64, Relaxed);
         let diff = diff.clone();
-        let lent = Arc::new(Lent { diff, lent_bytes });
-        if let Some(s) = self.segments.get_mut(&number) {
-            s.shelf.add(from, to, &lent);
-        }
-        self.make_room(&lent);
-        lent
+        Arc::new(Lent { diff, lent_bytes })
     }
 
-    /// The diff for a message to the connection.
-    pub(super) fn lend_to(&mut self, connection: u64, lent: Arc<Lent>) -> Bytes {
+    fn lend_to(&mut self, connection: u64, lent: Arc<Lent>) -> Bytes {
         if let Some(c) = self.connections.get_mut(&connection) {
             c.lent.retain(|diff| diff.strong_count() > 0);
             c.lent.push(Arc::downgrade(&lent));

@@ -1,0 +1,89 @@
+//! Which releases' bulk the engine admits, by the locks and quotas of their segments.
+
+use super::engine::Engine;
+use super::message::{Incoming, Request};
+use super::wire::largest_diff_bytes;
+use interweave_wire::protocol::{ErrorCode, ReleasePart, ReleaseWriter};
+use interweave_wire::Rejection;
+
+impl Engine {
+    /// Whether a request's bulk is kept.
+    pub fn admits(&mut self, connection: u64, request: &Request, bulk_bytes: u64) -> bool {
+        let Request::ReleaseWriter(release) = request else {
+            return false;
+        };
+        let admitted = self.holds_all(connection, release)
+            && self.check_sizes(release, bulk_bytes).is_ok()
+            && self.nothing_under_way(release)
+            && self.has_room(connection, bulk_bytes);
+        if admitted {
+            self.wire.begin_receiving(connection, release, bulk_bytes);
+        }
+        admitted
+    }
+
+    /// Why a release whose locks are held, and whose bulk was dropped all the same, is refused.
+    pub(super) fn check_kept(
+        &self,
+        r: &ReleaseWriter,
+        incoming: &Incoming,
+    ) -> Result<(), Rejection> {
+        self.check_sizes(r, incoming.announced_bytes)?;
+        if incoming.bulk.len() as u64 == incoming.announced_bytes {
+            return Ok(());
+        }
+        let text =
+            "the server had no room for the release's bytes, or another release under the same \
+                    lock was on its way; the lock is still held: release again";
+        Err(Rejection::new(ErrorCode::TimedOut, text))
+    }
+
+    fn check_sizes(&self, r: &ReleaseWriter, bulk_bytes: u64) -> Result<(), Rejection> {
+        let most = self.config.max_diff_bytes;
+        if bulk_bytes > most {
+            let text = format!(
+                "a release of {bulk_bytes} bytes; this server takes at most {most}: make smaller \
+                 releases"
+            );
+            return Err(Rejection::new(ErrorCode::TooLarge, text));
+        }
+        let parts = r.parts.iter().map(|p| p.diff_bytes);
+        let parts_bytes = parts.fold(0, u64::saturating_add);
+        if parts_bytes != bulk_bytes {
+            let text = format!("{bulk_bytes} bytes of bulk for parts of {parts_bytes}");
+            return Err(Rejection::malformed(text));
+        }
+        for part in &r.parts {
+            let Some(s) = self.segments.get(&part.segment) else {
+                continue;
+            };
+            if part.diff_bytes > largest_diff_bytes(s.quota_bytes) {
+                let text = format!(
+                    "a release of {} bytes to {}, whose quota is {} bytes: it could not hold them",
+                    part.diff_bytes, s.path, s.quota_bytes
+                );
+                return Err(Rejection::new(ErrorCode::Quota, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn nothing_under_way(&self, r: &ReleaseWriter) -> bool {
+        let free = |part: &ReleasePart| {
+            let s = self.segments.get(&part.segment);
+            s.is_some_and(|s| !s.committing) && !self.wire.is_receiving((part.segment, part.fence))
+        };
+        r.parts.iter().all(free)
+    }
+
+    fn has_room(&mut self, connection: u64, bulk_bytes: u64) -> bool {
+        let segments = &self.segments;
+        let is_held = |(segment, fence)| {
+            let s = segments.get(&segment);
+            s.is_some_and(|s| s.lock.holds_fence(fence))
+        };
+        let has_room = self.wire.has_room(connection, bulk_bytes, is_held);
+        self.forget_closed();
+        has_room
+    }
+}

@@ -1,0 +1,92 @@
+//! The beginning of a connection: HELLO, and the session that it begins or resumes [SES-1] [SES-2].
+
+use super::super::engine::stopping;
+use super::super::message::Outgoing;
+use super::Wire;
+use interweave_wire::protocol::{
+    ErrorCode, Hello, MessageType, Welcome, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
+};
+use interweave_wire::Rejection;
+
+impl Wire {
+    /// `is_stopping`: no session begins any more.
+    pub fn hello(
+        &mut self,
+        connection: u64,
+        stream: u32,
+        hello: &Hello,
+        is_stopping: bool,
+    ) -> Result<(), Rejection> {
+        let Some(c) = self.connections.get(&connection) else {
+            return Ok(());
+        };
+        let (entropy, greeted) = (c.entropy, c.session.is_some());
+        let version = agreed_version(hello, greeted)?;
+        if is_stopping {
+            return Err(stopping());
+        }
+        let resumed = self.sessions.find(&hello.session);
+        let session = match resumed {
+            Some(session) => {
+                self.resume(session, connection);
+                session
+            }
+            None => {
+                let label = hello.client.clone();
+                self.sessions.create(entropy, connection, label)
+            }
+        };
+        let id = self.sessions.get(session).map_or(entropy, |s| s.id);
+        if let Some(c) = self.connections.get_mut(&connection) {
+            c.session = Some(session);
+        }
+        let welcome = Welcome {
+            version,
+            session: id,
+            resumed: resumed.is_some(),
+            heartbeat_ms: self.config.heartbeat_ms,
+            session_lease_ms: self.config.lease_ms,
+            max_diff_bytes: self.config.max_diff_bytes,
+            server: self.config.label.clone(),
+        };
+        self.send(
+            connection,
+            Outgoing::new(MessageType::Welcome, stream, &welcome),
+        );
+        self.watch_connection(connection);
+        Ok(())
+    }
+
+    /// The session goes on over another connection; an older one is closed [SES-2].
+    fn resume(&mut self, session: u64, connection: u64) {
+        let older = self.sessions.get(session).and_then(|s| s.connection);
+        if let Some(older) = older {
+            self.close(older);
+        }
+        if let Some(s) = self.sessions.get_mut(session) {
+            s.connection = Some(connection);
+            s.expires_ns = u64::MAX;
+        }
+    }
+}
+
+/// The highest version that both speak [SES-1]. `greeted`: the connection has said hello before.
+fn agreed_version(hello: &Hello, greeted: bool) -> Result<u32, Rejection> {
+    if greeted || hello.magic != *b"IWV1" {
+        let text = match greeted {
+            true => "hello was said on this connection already",
+            false => "hello does not begin with IWV1; is this an InterWeave client?",
+        };
+        return Err(Rejection::malformed(text));
+    }
+    let version = hello.version_max.min(PROTOCOL_VERSION_MAX);
+    if version < hello.version_min.max(PROTOCOL_VERSION_MIN) {
+        let text = format!(
+            "the client speaks protocol versions {} to {}, this server {PROTOCOL_VERSION_MIN} \
+             to {PROTOCOL_VERSION_MAX}; update the older of them",
+            hello.version_min, hello.version_max
+        );
+        return Err(Rejection::new(ErrorCode::VersionMismatch, text));
+    }
+    Ok(version)
+}

@@ -1,0 +1,218 @@
+//! What a connection knows of the segments that it has open, and how it is told of news [NOT-1..6].
+//!
+//! A connection that is slow is sent no diffs; it is only noted what the newest version is that its
+//! copy is behind of.
+
+use super::super::message::Outgoing;
+use super::Wire;
+use crate::coherence::{Known, Newest, Version, Watch};
+use bytes::Bytes;
+use interweave_wire::protocol::*;
+
+impl Wire {
+    /// The client has, or is being sent, the newest version.
+    pub fn now_newest(&mut self, connection: u64, number: u32, newest: &Newest) {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        let Some(open) = c.open.get_mut(&number) else {
+            return;
+        };
+        open.known = Known::newest(newest);
+        if open.behind.take().is_some() {
+            c.behind.retain(|n| *n != number);
+        }
+        if let Some(watch) = open.watch.as_mut() {
+            watch.moved_on();
+        }
+    }
+
+    /// The client told what it has; a notification may be due again later [NOT-1].
+    pub fn heard_of(&mut self, connection: u64, number: u32, newest: &Newest) {
+        let Some(open) = self.opened(connection, number) else {
+            return;
+        };
+        let known = open.known;
+        if let Some(watch) = open.watch.as_mut() {
+            if watch.bound.allows(&known, newest) {
+                watch.moved_on();
+            }
+        }
+    }
+
+    /// The subscription ends.
+    pub fn unwatch(&mut self, connection: u64, number: u32) {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        if let Some(open) = c.open.get_mut(&number) {
+            open.watch = None;
+            open.behind = None;
+        }
+        c.behind.retain(|segment| *segment != number);
+    }
+
+    /// Whether a release from `base` is forwarded to the connection.
+    pub fn may_forward(
+        &self,
+        connection: u64,
+        number: u32,
+        base: Version,
+        diff_bytes: u64,
+        after: &Newest,
+    ) -> bool {
+        let Some(c) = self.connections.get(&connection) else {
+            return false;
+        };
+        let Some(open) = c.open.get(&number) else {
+            return false;
+        };
+        !self.is_slow(c)
+            && open.behind.is_none()
+            && open.known.stamp == base
+            && open
+                .watch
+                .is_some_and(|w| w.is_due(&open.known, after) && w.can_push(diff_bytes))
+    }
+
+    /// PUSH.
+    pub fn push(
+        &mut self,
+        connection: u64,
+        number: u32,
+        from: Version,
+        diff: Bytes,
+        newest: &Newest,
+    ) {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        let stream = c.next_notification();
+        if let Some(open) = c.open.get_mut(&number) {
+            open.known = Known::newest(newest);
+            if let Some(watch) = open.watch.as_mut() {
+                watch.pushed(diff.len() as u64);
+            }
+        }
+        self.counters.pushes += 1;
+        self.counters.push_bytes += diff.len() as u64;
+        let body = Push {
+            segment: number,
+            from: from.into(),
+            now: newest.stamp.into(),
+        };
+        let message = Outgoing::with_bulk(number, MessageType::Push, stream, &body, diff);
+        self.send(connection, message);
+    }
+
+    /// What the subscriber has and how it watches, if it is to be told of the newest version now;
+    /// None: it is recent enough, or slow, and told when it has caught up.
+    pub fn due(
+        &mut self,
+        connection: u64,
+        number: u32,
+        newest: &Newest,
+    ) -> Option<(Version, Watch)> {
+        let is_slow = self.is_slow(self.connections.get(&connection)?);
+        let c = self.connections.get_mut(&connection)?;
+        let open = c.open.get_mut(&number)?;
+        if let Some(behind) = open.behind.as_mut() {
+            *behind = *newest;
+        }
+        let watch = open.watch.filter(|w| w.is_due(&open.known, newest))?;
+        if is_slow {
+            if open.behind.replace(*newest).is_none() {
+                c.behind.push(number);
+            }
+            return None;
+        }
+        Some((open.known.stamp, watch))
+    }
+
+    /// NOT_RECENT.
+    pub fn announce(&mut self, connection: u64, number: u32, now: Version) {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        let stream = c.next_notification();
+        if let Some(watch) = c.open.get_mut(&number).and_then(|o| o.watch.as_mut()) {
+            watch.announced();
+        }
+        self.counters.announcements += 1;
+        let body = NotRecent {
+            segment: number,
+            now: now.into(),
+        };
+        let message = Outgoing::about(number, MessageType::NotRecent, stream, &body);
+        self.put(connection, message);
+    }
+
+    /// Something else is to be sent before the connection has caught up [NOT-6].
+    pub(super) fn announce_behind(&mut self, connection: u64, number: u32) {
+        let Some(open) = self.opened(connection, number) else {
+            return;
+        };
+        let Some(newest) = open.behind.take() else {
+            return;
+        };
+        if open.watch.is_some_and(|w| w.is_due(&open.known, &newest)) {
+            self.announce(connection, number, newest.stamp);
+        }
+    }
+
+    /// The connection takes messages again: the segments whose news it could not take.
+    pub fn take_behind(&mut self, connection: u64) -> Vec<u32> {
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return Vec::new();
+        };
+        let behind = std::mem::take(&mut c.behind);
+        for number in &behind {
+            if let Some(open) = c.open.get_mut(number) {
+                open.behind = None;
+            }
+        }
+        behind
+    }
+
+    /// The server took the writer lock away [LOCK-5]. A session without a connection, or that has
+    /// closed the segment, is not told: it will find its fence refused.
+    pub fn writer_lost(&mut self, session: u64, number: u32, fence: u64) {
+        self.counters.leases_lost += 1;
+        let connection = self.sessions.get(session).and_then(|s| s.connection);
+        let c = connection.and_then(|c| self.connections.get_mut(&c));
+        let (Some(connection), Some(c)) = (connection, c) else {
+            return;
+        };
+        if !c.open.contains_key(&number) {
+            return;
+        }
+        let stream = c.next_notification();
+        let body = WriterLost {
+            segment: number,
+            fence,
+        };
+        let type_ = MessageType::WriterLost;
+        self.send(connection, Outgoing::about(number, type_, stream, &body));
+    }
+
+    /// The segment exists no more: the connection's waits for its locks are refused, then it is told.
+    pub fn segment_gone(
+        &mut self,
+        connection: u64,
+        number: u32,
+        rejection: &interweave_wire::Rejection,
+    ) {
+        self.close_segment(connection, number);
+        let waiting = self.waits_for_lock(connection, number);
+        let Some(c) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        let stream = c.next_notification();
+        for waiting in waiting {
+            self.refuse_awaiting(connection, waiting, rejection);
+        }
+        let gone = SegmentGone { segment: number };
+        let gone = Outgoing::about(number, MessageType::SegmentGone, stream, &gone);
+        self.send(connection, gone);
+    }
+}

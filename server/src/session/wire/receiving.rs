@@ -1,0 +1,125 @@
+//! Which releases' bulk is worth its memory while it comes in.
+//!
+//! Bulk is kept only of a release under locks that its session holds, of one release a lock at a
+//! time, of no more than the segments' quotas could hold, and of a bounded number of bytes in all.
+//! Any other is counted and dropped; its request is refused when it is whole. Bulk whose lock was lost
+//! meanwhile stays until it is whole, or until the room is wanted: then its connection is closed.
+//! Invariant: `bytes` is the sum of what is under way.
+
+use super::super::message::{Incoming, Request};
+use super::Wire;
+use interweave_wire::protocol::{ReleaseWriter, MAX_CHUNK_BYTES};
+use std::collections::HashMap;
+
+/// A segment's lock, by number and fence.
+pub type Lock = (u32, u64);
+
+#[derive(Debug)]
+struct UnderWay {
+    connection: u64,
+    /// Of a release of several parts the first has them all.
+    bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Receiving {
+    releases: HashMap<Lock, UnderWay>,
+    bytes: u64,
+}
+
+impl Receiving {
+    fn begin(&mut self, connection: u64, r: &ReleaseWriter, bulk_bytes: u64) {
+        let mut bytes = counted(bulk_bytes);
+        self.bytes += bytes;
+        for part in &r.parts {
+            let lock = (part.segment, part.fence);
+            let under_way = UnderWay { connection, bytes };
+            // A segment that occurs twice is refused later.
+            self.releases.entry(lock).or_insert(under_way);
+            bytes = 0;
+        }
+    }
+
+    /// The release is whole.
+    fn end(&mut self, connection: u64, r: &ReleaseWriter) {
+        for part in &r.parts {
+            let lock = (part.segment, part.fence);
+            let its = |u: &UnderWay| u.connection == connection;
+            if self.releases.get(&lock).is_some_and(its) {
+                self.bytes -= self.releases.remove(&lock).map_or(0, |u| u.bytes);
+            }
+        }
+    }
+
+    /// The connection is gone.
+    pub fn forget(&mut self, connection: u64) {
+        let bytes = &mut self.bytes;
+        self.releases.retain(|_, under_way| {
+            let keep = under_way.connection != connection;
+            if !keep {
+                *bytes -= under_way.bytes;
+            }
+            keep
+        });
+    }
+}
+
+/// What fits in one frame is bounded by what has come.
+fn counted(bulk_bytes: u64) -> u64 {
+    match bulk_bytes <= u64::from(MAX_CHUNK_BYTES) {
+        true => 0,
+        false => bulk_bytes,
+    }
+}
+
+/// The largest diff that a segment of that quota can need [LOCK-12]: a unit of one byte with a run of
+/// its own takes three, and what the diff says of a block beside its data is less than the 64 bytes
+/// that a block counts at least. Quota 0: no bound.
+pub fn largest_diff_bytes(quota_bytes: u64) -> u64 {
+    const FRAMING_BYTES: u64 = 64 << 10;
+    match quota_bytes {
+        0 => u64::MAX,
+        _ => quota_bytes.saturating_mul(4).saturating_add(FRAMING_BYTES),
+    }
+}
+
+impl Wire {
+    /// The release's bulk is kept from now on.
+    pub fn begin_receiving(&mut self, connection: u64, r: &ReleaseWriter, bulk_bytes: u64) {
+        self.receiving.begin(connection, r, bulk_bytes);
+    }
+
+    /// The message is whole: its bulk, if it was kept, is what its request makes of it.
+    pub fn received(&mut self, connection: u64, incoming: &Incoming) {
+        if let (Request::ReleaseWriter(r), false) = (&incoming.request, incoming.bulk.is_empty()) {
+            self.receiving.end(connection, r);
+        }
+    }
+
+    /// Whether bulk of a release under that lock is on its way in.
+    pub fn is_receiving(&self, lock: Lock) -> bool {
+        self.receiving.releases.contains_key(&lock)
+    }
+
+    /// Room for that many bytes, if need be by closing connections whose bulk cannot be committed any
+    /// more.
+    pub fn has_room(
+        &mut self,
+        connection: u64,
+        bulk_bytes: u64,
+        is_held: impl Fn(Lock) -> bool,
+    ) -> bool {
+        let bytes = counted(bulk_bytes);
+        while bytes > 0 && self.receiving.bytes + bytes > self.config.receiving_bytes {
+            let lost =
+                self.receiving.releases.iter().find(|(lock, u)| {
+                    !is_held(**lock) && u.bytes > 0 && u.connection != connection
+                });
+            let Some(lost) = lost.map(|(_, u)| u.connection) else {
+                return false;
+            };
+            self.close(lost);
+        }
+        true
+    }
+}
