@@ -4,7 +4,9 @@
 use super::config::{ns, Config};
 use super::engine::{stopping, Engine, Timer};
 use super::message::Outgoing;
-use super::segment::{SegmentState, GRANTED_SERIALS, SERIALS_END, SERIAL_STEP};
+use super::open::usable;
+use super::segment::SegmentState;
+use super::serials::GRANTED_SERIALS;
 use super::wire::{At, Unanswered, Wire};
 use crate::coherence::{Bound, Version};
 use crate::lock::{Expired, Kind, Outcome, Refusal, Terms, Ticket};
@@ -104,10 +106,15 @@ impl Engine {
     /// Grants what can be granted, and notes when to look again.
     pub(super) fn grant_waiting(&mut self, number: u32) {
         self.forget_closed();
-        self.give_awaited_serials(number);
+        let Some(s) = self.segments.get_mut(&number) else {
+            return;
+        };
+        s.give_awaited_serials(&mut self.wire, &mut self.journal);
         while let Some(s) = self.segments.get_mut(&number) {
-            if s.lock.waiting_writers() > 0 && !s.has_serials(GRANTED_SERIALS) {
-                self.lack_serials(number);
+            if s.lock.waiting_writers() > 0 && !s.serials.has(GRANTED_SERIALS) {
+                if let Err(rejection) = s.lack_serials(&mut self.journal) {
+                    self.refuse_writers(number, &rejection);
+                }
                 break;
             }
             let Some(outcome) = s.lock.grant(self.wire.now_ns()) else {
@@ -116,22 +123,13 @@ impl Engine {
             match outcome {
                 Outcome::Writer { ticket, fence, .. } => {
                     s.grant_writer(&mut self.wire, &self.config, ticket, fence);
-                    self.extend_serials(number);
+                    s.extend_serials(&mut self.journal);
                 }
                 Outcome::StrictReader { ticket, .. } => s.grant_reader(&mut self.wire, ticket),
             }
             self.forget_closed();
         }
         self.arm_segment(number);
-    }
-
-    fn lack_serials(&mut self, number: u32) {
-        let exhausted = |s: &SegmentState| s.serials_below >= SERIALS_END;
-        if self.segments.get(&number).is_some_and(exhausted) {
-            self.refuse_writers(number, &no_serials());
-        } else {
-            self.extend_serials(number);
-        }
     }
 
     pub(super) fn renew_writer(&mut self, at: At, r: &RenewWriter) -> Result<(), Rejection> {
@@ -160,66 +158,9 @@ impl Engine {
         }
     }
 
-    /// Waits, like the answer to a release, for the log if that has to know first [LOG-8].
     pub(super) fn more_serials(&mut self, at: At, r: &MoreSerials) -> Result<(), Rejection> {
-        let segment = self.segment(r.segment)?;
-        if !segment.lock.holds(at.session, r.fence) {
-            return Err(fenced(&segment.path, r.fence));
-        }
-        if u64::from(r.count) > SERIAL_STEP / 2 {
-            let most = SERIAL_STEP / 2;
-            let text = format!("{} serials were asked for; ask for at most {most}", r.count);
-            return Err(Rejection::new(ErrorCode::TooLarge, text));
-        }
-        if segment.has_serials(r.count) {
-            self.send_serials(at, r);
-            return Ok(());
-        }
-        if segment.serials_below >= SERIALS_END {
-            return Err(no_serials());
-        }
-        self.wire.await_answer(at, Unanswered::Store)?;
-        if let Some(segment) = self.segments.get_mut(&r.segment) {
-            segment.awaiting_serials.push((at, r.clone()));
-        }
-        self.extend_serials(r.segment);
-        Ok(())
-    }
-
-    fn send_serials(&mut self, at: At, r: &MoreSerials) {
-        let Some(segment) = self.segments.get_mut(&r.segment) else {
-            return;
-        };
-        let body = SerialsGranted {
-            first_serial: segment.give_serials(r.count),
-            serial_count: r.count,
-        };
-        let type_ = MessageType::SerialsGranted;
-        let reply = Outgoing::about(r.segment, type_, at.stream, &body);
-        self.wire.send(at.connection, reply);
-        self.extend_serials(r.segment);
-    }
-
-    /// Answers those who waited for the log to know of more serials, as far as it does.
-    fn give_awaited_serials(&mut self, number: u32) {
-        let Some(segment) = self.segments.get_mut(&number) else {
-            return;
-        };
-        for (at, r) in std::mem::take(&mut segment.awaiting_serials) {
-            let Some(segment) = self.segments.get_mut(&number) else {
-                return;
-            };
-            if !segment.lock.holds(at.session, r.fence) {
-                let rejection = fenced(&segment.path, r.fence);
-                self.wire
-                    .refuse_awaiting(at.connection, at.stream, &rejection);
-            } else if segment.has_serials(r.count) {
-                self.wire.answered(at.connection, at.stream);
-                self.send_serials(at, &r);
-            } else {
-                segment.awaiting_serials.push((at, r));
-            }
-        }
+        let segment = usable(self.segments.get_mut(&r.segment), r.segment)?;
+        segment.more_serials(&mut self.wire, &mut self.journal, at, r)
     }
 
     pub(super) fn abort_writer(&mut self, at: At, r: &AbortWriter) -> Result<(), Rejection> {
@@ -299,7 +240,7 @@ impl Engine {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
-        let awaiting = std::mem::take(&mut s.awaiting_serials);
+        let awaiting = s.serials.take_awaiting();
         for ticket in s.lock.refuse_waiters() {
             self.wire
                 .refuse_awaiting(ticket.connection, ticket.stream, rejection);
@@ -353,7 +294,6 @@ impl SegmentState {
     fn grant_writer(&mut self, wire: &mut Wire, config: &Config, ticket: Ticket, fence: u64) {
         let have = self.granted_have(wire, ticket);
         let diff = have.and_then(|have| self.update(wire, ticket.connection, have));
-        self.granted.clear();
         let newest = self.newest();
         let body = WriterAcquired {
             now: newest.stamp.into(),
@@ -361,7 +301,7 @@ impl SegmentState {
             fence,
             lease_ms: config.lease_ms,
             max_hold_ms: config.max_hold_ms,
-            first_serial: self.give_serials(GRANTED_SERIALS),
+            first_serial: self.serials.grant(),
             serial_count: GRANTED_SERIALS,
         };
         wire.counters.grants += 1;
@@ -385,11 +325,6 @@ pub(super) fn bound(model: CoherenceModel, x: f64) -> Result<Bound, Rejection> {
             Err(Rejection::new(ErrorCode::BadValue, text))
         }
     }
-}
-
-fn no_serials() -> Rejection {
-    let text = "all 2^48 serials of the segment are given out; copy it to a new segment";
-    Rejection::new(ErrorCode::TooLarge, text)
 }
 
 pub(super) fn fenced(path: &str, fence: u64) -> Rejection {

@@ -7,7 +7,8 @@ use super::engine::{stopping, Engine};
 use super::journal::Entry;
 use super::locks::terms;
 use super::message::Outgoing;
-use super::segment::{Beginning, Life, SegmentState, SERIALS_END, SERIAL_STEP};
+use super::segment::{Beginning, Life, SegmentState};
+use super::serials::{Serials, SERIALS_END, SERIAL_STEP};
 use super::storing;
 use super::wire::{At, Unanswered, Wire};
 use crate::lock::SegmentLock;
@@ -120,10 +121,10 @@ impl Engine {
                 true => Life::Creating,
                 false => Life::Open,
             },
-            serials_below: match self.config.stored {
+            serials: Serials::begin(match self.config.stored {
                 true => SERIAL_STEP,
                 false => SERIALS_END,
-            },
+            }),
         });
         if self.config.stored {
             self.log_creation(number);
@@ -198,7 +199,7 @@ impl Engine {
         });
         let group = vec![
             storing::record(s.id, create),
-            storing::record(s.id, LogBody::Serials(s.serials_below)),
+            storing::record(s.id, LogBody::Serials(s.serials.below())),
         ];
         let durable = s.durable;
         let entry = Entry::Creation { segment: number };
@@ -331,13 +332,13 @@ impl Engine {
 
     /// The segment exists no more: whoever waits for it or has it open is told.
     fn remove_state(&mut self, number: u32) {
-        let Some(segment) = self.segments.remove(&number) else {
+        let Some(mut segment) = self.segments.remove(&number) else {
             return;
         };
         self.paths.remove(&segment.path);
         self.nameless.retain(|n| *n != number);
         let rejection = removed(&segment.path);
-        for (at, _) in segment.awaiting_serials {
+        for (at, _) in segment.serials.take_awaiting() {
             self.wire
                 .refuse_awaiting(at.connection, at.stream, &rejection);
         }
@@ -417,7 +418,10 @@ impl Engine {
     }
 }
 
-fn usable(segment: Option<&mut SegmentState>, number: u32) -> Result<&mut SegmentState, Rejection> {
+pub(super) fn usable(
+    segment: Option<&mut SegmentState>,
+    number: u32,
+) -> Result<&mut SegmentState, Rejection> {
     let Some(segment) = segment else {
         let text = format!("segment number {number} was removed; open it anew");
         return Err(Rejection::new(ErrorCode::Removed, text));

@@ -6,6 +6,7 @@ use super::engine::Engine;
 use super::journal::Entry;
 use super::locks::terms;
 use super::segment::{Beginning, Life};
+use super::serials::Serials;
 use super::storing;
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
@@ -67,20 +68,22 @@ impl Engine {
             master,
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
             life,
-            serials_below: found.serials_below,
+            serials: Serials::begin(found.serials_below),
         });
         if nameless {
             self.nameless.push(number);
         }
         self.remember_releases(number, &found);
         if let Some(s) = self.segments.get_mut(&number) {
-            s.skip_serials(next_serial);
+            s.serials.skip(next_serial);
         }
         if lost && remark.is_none() {
             self.log_incarnation(number);
         }
         if remark.is_none() {
-            self.extend_serials(number);
+            if let Some(s) = self.segments.get_mut(&number) {
+                s.extend_serials(&mut self.journal);
+            }
         }
         remark
     }

@@ -184,7 +184,10 @@ impl Engine {
             true => None,
             false => {
                 check_base(s, &part.base)?;
-                Some(s.master.check(&diff, part.base.number, &s.granted)?)
+                Some(
+                    s.master
+                        .check(&diff, part.base.number, s.serials.granted())?,
+                )
             }
         };
         if let Some(checked) = &checked {

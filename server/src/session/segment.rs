@@ -3,19 +3,12 @@
 use super::chain::Chains;
 use super::commits::Commits;
 use super::remembered::Remembered;
-use super::wire::At;
+use super::serials::Serials;
 use super::wire::Shelf;
 use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
-use interweave_wire::protocol::{Durability, MoreSerials};
-
-/// Serials that a grant brings; a writer asks for more when it needs them [LOCK-6].
-pub const GRANTED_SERIALS: u32 = 128;
-/// Serials are made durable in such steps [LOG-8].
-pub const SERIAL_STEP: u64 = 1 << 20;
-/// Serials have 48 bits on the wire.
-pub const SERIALS_END: u64 = 1 << 48;
+use interweave_wire::protocol::Durability;
 
 /// Where a segment stands with the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +45,7 @@ pub struct SegmentState {
     pub clients: Vec<u64>,
     /// Connections that subscribe to it.
     pub subscribers: Vec<u64>,
-    next_serial: u64,
-    /// No serial from here on may be given out before the log says so.
-    pub serials_below: u64,
-    /// A larger bound is on its way to the log.
-    pub extending_serials: bool,
-    /// The lock's holder asked for more serials than the log knows of yet.
-    pub awaiting_serials: Vec<(At, MoreSerials)>,
-    /// The serials of the present grant.
-    pub granted: Vec<(u64, u64)>,
+    pub serials: Serials,
     /// A release of its lock is on its way to the log.
     pub committing: bool,
     /// Requests that wait for the creation: connection, stream, and whether read-only.
@@ -120,35 +105,6 @@ impl SegmentState {
             false => 0,
         }
     }
-
-    pub fn next_serial(&self) -> u64 {
-        self.next_serial
-    }
-
-    /// Serials up to there may have been given out.
-    pub fn skip_serials(&mut self, next_serial: u64) {
-        self.next_serial = self.next_serial.max(next_serial);
-    }
-
-    /// Whether so many serials may be given out now.
-    pub fn has_serials(&self, count: u32) -> bool {
-        self.next_serial + u64::from(count) <= self.serials_below
-    }
-
-    /// Whether the log should be asked for more of them.
-    pub fn wants_serials(&self) -> bool {
-        !self.extending_serials
-            && self.serials_below < SERIALS_END
-            && self.next_serial + SERIAL_STEP / 2 > self.serials_below
-    }
-
-    /// Gives out serials, which are never given again [LOCK-6].
-    pub fn give_serials(&mut self, count: u32) -> u64 {
-        let first = self.next_serial;
-        self.next_serial += u64::from(count);
-        self.granted.push((first, u64::from(count)));
-        first
-    }
 }
 
 /// A segment as it begins.
@@ -163,7 +119,7 @@ pub struct Beginning {
     pub master: Segment,
     pub lock: SegmentLock,
     pub life: Life,
-    pub serials_below: u64,
+    pub serials: Serials,
 }
 
 impl From<Beginning> for SegmentState {
@@ -185,11 +141,7 @@ impl From<Beginning> for SegmentState {
             commits: Commits::default(),
             clients: Vec::new(),
             subscribers: Vec::new(),
-            next_serial: 1,
-            serials_below: b.serials_below,
-            extending_serials: false,
-            awaiting_serials: Vec::new(),
-            granted: Vec::new(),
+            serials: b.serials,
             committing: false,
             creators: Vec::new(),
             unsaved: false,

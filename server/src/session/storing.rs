@@ -3,7 +3,7 @@
 
 use super::engine::{Engine, Timer};
 use super::journal::{Answered, Entry};
-use super::segment::{Life, SegmentState, SERIALS_END, SERIAL_STEP};
+use super::segment::{Life, SegmentState};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
@@ -98,36 +98,13 @@ impl Engine {
         self.journal.is_idle()
     }
 
-    /// Asks the log for a larger bound of serials before they are all given out [LOG-8].
-    pub(super) fn extend_serials(&mut self, number: u32) {
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
-        if !s.wants_serials() {
-            return;
-        }
-        s.extending_serials = true;
-        let below = (s.next_serial() + 2 * SERIAL_STEP).min(SERIALS_END);
-        let group = vec![record(s.id, LogBody::Serials(below))];
-        let durable = s.durable;
-        let entry = Entry::Serials {
-            segment: number,
-            below,
-        };
-        self.journal.append(entry, group, durable);
-    }
-
     fn serials_stored(&mut self, number: u32, below: u64, result: Result<(), StoreError>) {
         let Some(s) = self.segments.get_mut(&number) else {
             return;
         };
-        s.extending_serials = false;
-        match result {
-            Ok(()) => {
-                s.serials_below = below;
-                self.grant_waiting(number);
-            }
-            Err(error) => self.refuse_writers(number, &rejection(&error)),
+        match s.serials_stored(below, result) {
+            Ok(()) => self.grant_waiting(number),
+            Err(rejection) => self.refuse_writers(number, &rejection),
         }
     }
 
@@ -207,7 +184,7 @@ impl Engine {
             durable: s.durable,
             quota_bytes: s.quota_bytes,
             at: s.stamp().into(),
-            next_serial: s.next_serial(),
+            next_serial: s.serials.next(),
             fence: s.lock.last_fence(),
             parent: 0,
             releases: s.remembered.iter().cloned().collect(),

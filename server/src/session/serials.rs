@@ -1,0 +1,195 @@
+//! The serials of a segment's blocks: which are given out, which the log knows of, and who waits for
+//! more of them. Implements [LOCK-6] and [LOG-8].
+//!
+//! Invariants: a serial is given out once, across aborts and restarts; none is given out from `below`
+//! on, which the log knows; one larger bound is on its way to the log at a time.
+
+use super::journal::{Entry, Journal};
+use super::locks::fenced;
+use super::message::Outgoing;
+use super::segment::SegmentState;
+use super::storing::{record, rejection};
+use super::wire::{At, Unanswered, Wire};
+use interweave_store::StoreError;
+use interweave_wire::protocol::{ErrorCode, LogBody, MessageType, MoreSerials, SerialsGranted};
+use interweave_wire::Rejection;
+
+/// Serials that a grant brings; a writer asks for more when it needs them [LOCK-6].
+pub const GRANTED_SERIALS: u32 = 128;
+/// Serials are made durable in such steps [LOG-8].
+pub const SERIAL_STEP: u64 = 1 << 20;
+/// Serials have 48 bits on the wire.
+pub const SERIALS_END: u64 = 1 << 48;
+
+#[derive(Debug)]
+pub struct Serials {
+    next: u64,
+    /// No serial from here on may be given out before the log says so.
+    below: u64,
+    /// A larger bound is on its way to the log.
+    is_extending: bool,
+    /// The lock's holder asked for more serials than the log knows of yet.
+    awaiting: Vec<(At, MoreSerials)>,
+    /// The serials of the present grant.
+    granted: Vec<(u64, u64)>,
+}
+
+impl Serials {
+    /// The log knows of those below the bound.
+    pub fn begin(below: u64) -> Self {
+        Serials {
+            next: 1,
+            below,
+            is_extending: false,
+            awaiting: Vec::new(),
+            granted: Vec::new(),
+        }
+    }
+
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub fn below(&self) -> u64 {
+        self.below
+    }
+
+    /// First serials and counts that the present holder of the lock may use.
+    pub fn granted(&self) -> &[(u64, u64)] {
+        &self.granted
+    }
+
+    /// Serials up to there may have been given out.
+    pub fn skip(&mut self, next: u64) {
+        self.next = self.next.max(next);
+    }
+
+    /// Whether so many serials may be given out now.
+    pub fn has(&self, count: u32) -> bool {
+        self.next + u64::from(count) <= self.below
+    }
+
+    /// Whether the log knows of all there are.
+    fn is_at_end(&self) -> bool {
+        self.below >= SERIALS_END
+    }
+
+    /// Those of a new grant.
+    pub fn grant(&mut self) -> u64 {
+        self.granted.clear();
+        self.give(GRANTED_SERIALS)
+    }
+
+    /// Gives out serials, which are never given again [LOCK-6].
+    fn give(&mut self, count: u32) -> u64 {
+        let first = self.next;
+        self.next += u64::from(count);
+        self.granted.push((first, u64::from(count)));
+        first
+    }
+
+    /// The bound that the log should be asked for before all are given out; the caller asks.
+    fn extension(&mut self) -> Option<u64> {
+        let is_wanted =
+            !self.is_extending && !self.is_at_end() && self.next + SERIAL_STEP / 2 > self.below;
+        self.is_extending |= is_wanted;
+        is_wanted.then(|| (self.next + 2 * SERIAL_STEP).min(SERIALS_END))
+    }
+
+    /// The requests that wait for the log to know of more.
+    pub fn take_awaiting(&mut self) -> Vec<(At, MoreSerials)> {
+        std::mem::take(&mut self.awaiting)
+    }
+}
+
+impl SegmentState {
+    /// Asks the log for a larger bound of serials before they are all given out [LOG-8].
+    pub fn extend_serials(&mut self, journal: &mut Journal) {
+        if let Some(below) = self.serials.extension() {
+            let group = vec![record(self.id, LogBody::Serials(below))];
+            let segment = self.number;
+            journal.append(Entry::Serials { segment, below }, group, self.durable);
+        }
+    }
+
+    /// The log knows of serials up to there, or not; the error is for those who wait to write.
+    pub fn serials_stored(
+        &mut self,
+        below: u64,
+        result: Result<(), StoreError>,
+    ) -> Result<(), Rejection> {
+        self.serials.is_extending = false;
+        result.map_err(|error| rejection(&error))?;
+        self.serials.below = below;
+        Ok(())
+    }
+
+    /// There are too few serials for a grant: more are asked for, or the error says that there are
+    /// none.
+    pub fn lack_serials(&mut self, journal: &mut Journal) -> Result<(), Rejection> {
+        if self.serials.is_at_end() {
+            return Err(all_given_out());
+        }
+        self.extend_serials(journal);
+        Ok(())
+    }
+
+    /// Waits, like the answer to a release, for the log if that has to know first [LOG-8].
+    pub fn more_serials(
+        &mut self,
+        wire: &mut Wire,
+        journal: &mut Journal,
+        at: At,
+        r: &MoreSerials,
+    ) -> Result<(), Rejection> {
+        if !self.lock.holds(at.session, r.fence) {
+            return Err(fenced(&self.path, r.fence));
+        }
+        if u64::from(r.count) > SERIAL_STEP / 2 {
+            let most = SERIAL_STEP / 2;
+            let text = format!("{} serials were asked for; ask for at most {most}", r.count);
+            return Err(Rejection::new(ErrorCode::TooLarge, text));
+        }
+        if self.serials.has(r.count) {
+            self.send_serials(wire, at, r);
+        } else if self.serials.is_at_end() {
+            return Err(all_given_out());
+        } else {
+            wire.await_answer(at, Unanswered::Store)?;
+            self.serials.awaiting.push((at, r.clone()));
+        }
+        self.extend_serials(journal);
+        Ok(())
+    }
+
+    fn send_serials(&mut self, wire: &mut Wire, at: At, r: &MoreSerials) {
+        let body = SerialsGranted {
+            first_serial: self.serials.give(r.count),
+            serial_count: r.count,
+        };
+        let type_ = MessageType::SerialsGranted;
+        let reply = Outgoing::about(self.number, type_, at.stream, &body);
+        wire.send(at.connection, reply);
+    }
+
+    /// Answers those who waited for the log to know of more serials, as far as it does.
+    pub fn give_awaited_serials(&mut self, wire: &mut Wire, journal: &mut Journal) {
+        for (at, r) in self.serials.take_awaiting() {
+            if !self.lock.holds(at.session, r.fence) {
+                let rejection = fenced(&self.path, r.fence);
+                wire.refuse_awaiting(at.connection, at.stream, &rejection);
+            } else if self.serials.has(r.count) {
+                wire.answered(at.connection, at.stream);
+                self.send_serials(wire, at, &r);
+                self.extend_serials(journal);
+            } else {
+                self.serials.awaiting.push((at, r));
+            }
+        }
+    }
+}
+
+fn all_given_out() -> Rejection {
+    let text = "all 2^48 serials of the segment are given out; copy it to a new segment";
+    Rejection::new(ErrorCode::TooLarge, text)
+}
