@@ -31,7 +31,7 @@ impl Engine {
     /// To be told before any event that comes after it.
     pub fn was_absent(&mut self, absence: Absence) {
         for number in self.wire.was_absent(absence) {
-            if let Some(s) = self.segments.get_mut(&number) {
+            if let Some(s) = self.segments.if_still_there(number) {
                 let excuse_moment = |at_ns: &mut u64| absence.excuse_moment(at_ns);
                 let excuse_deadline = |until_ns: &mut u64| absence.excuse_deadline(until_ns);
                 s.lock.excuse(excuse_moment, excuse_deadline);

@@ -54,7 +54,7 @@ impl Engine {
             return Err(Rejection::malformed(text));
         }
         for part in &r.parts {
-            let Some(s) = self.segments.get(&part.segment) else {
+            let Some(s) = self.segments.get(part.segment) else {
                 continue;
             };
             if part.diff_bytes > largest_diff_bytes(s.quota_bytes) {
@@ -70,7 +70,7 @@ impl Engine {
 
     fn nothing_under_way(&self, r: &ReleaseWriter) -> bool {
         let free = |part: &ReleasePart| {
-            let s = self.segments.get(&part.segment);
+            let s = self.segments.get(part.segment);
             s.is_some_and(|s| !s.committing) && !self.wire.is_receiving((part.segment, part.fence))
         };
         r.parts.iter().all(free)
@@ -79,7 +79,7 @@ impl Engine {
     fn has_room(&mut self, connection: u64, bulk_bytes: u64) -> bool {
         let segments = &self.segments;
         let is_held = |(segment, fence)| {
-            let s = segments.get(&segment);
+            let s = segments.get(segment);
             s.is_some_and(|s| s.lock.holds_fence(fence))
         };
         let has_room = self.wire.has_room(connection, bulk_bytes, is_held);

@@ -1,7 +1,8 @@
 //! The engine: its owners, its events, and how a request finds its rule.
 //!
-//! [`Wire`] has connections and sessions, [`Journal`] what is on its way to the store. The engine
-//! takes an event to its owner and carries between owners what one may not know of the other.
+//! [`Wire`] has connections and sessions, [`Segments`] the segments, each with its
+//! [`super::serials::Serials`], and [`Journal`] what is on its way to the store. The engine takes an
+//! event to its owner and carries between owners what one may not know of the other.
 //! Single-threaded: each event is taken whole, so a segment's rules never meet each other half done.
 //! Every event brings the time; whatever ended by then ends before the event is looked at.
 
@@ -9,21 +10,11 @@ use super::config::Config;
 use super::effect::Effect;
 use super::journal::Journal;
 use super::message::{Backlog, Incoming, Outgoing, Request};
-use super::segment::SegmentState;
-use super::timers::Timers;
+use super::segments::Segments;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
 use interweave_wire::protocol::{Cancel, ErrorCode, MessageType, Unimplemented};
 use interweave_wire::Rejection;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-
-/// What is looked at when its time comes, beside the wire's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Timer {
-    Segment(u32),
-    /// Looking after the store.
-    Store,
-}
 
 /// The server's rules and everything that they are applied to.
 #[derive(Debug)]
@@ -31,15 +22,8 @@ pub struct Engine {
     pub(super) config: Arc<Config>,
     pub(super) wire: Wire,
     pub(super) journal: Journal,
-    pub(super) segments: HashMap<u32, SegmentState>,
-    pub(super) paths: BTreeMap<String, u32>,
-    pub(super) timers: Timers<Timer>,
-    pub(super) last_number: u32,
-    pub(super) last_segment_id: u64,
-    pub(super) last_incarnation: u64,
+    pub(super) segments: Segments,
     pub(super) stopping: bool,
-    /// Damaged segments whose paths are lost [LOG-12].
-    pub(super) nameless: Vec<u32>,
 }
 
 impl Engine {
@@ -49,14 +33,8 @@ impl Engine {
         Engine {
             wire: Wire::new(config.clone()),
             journal: Journal::default(),
-            segments: HashMap::new(),
-            paths: BTreeMap::new(),
-            timers: Timers::default(),
-            last_number: 0,
-            last_segment_id: config.first_fence,
-            last_incarnation: config.first_fence,
+            segments: Segments::new(config.first_fence),
             stopping: false,
-            nameless: Vec::new(),
             config,
         }
     }
@@ -78,7 +56,11 @@ impl Engine {
 
     /// When [`Engine::advance`] has something to do next.
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        let next = [self.wire.timers.next_ns(), self.timers.next_ns()];
+        let next = [
+            self.wire.timers.next_ns(),
+            self.segments.timers.next_ns(),
+            self.journal.next_look_ns(),
+        ];
         next.into_iter().flatten().min()
     }
 
@@ -88,11 +70,13 @@ impl Engine {
         self.wire.advance(now_ns);
         let now_ns = self.wire.now_ns();
         while let Some(next_ns) = self.next_deadline_ns().filter(|next| *next <= now_ns) {
-            // Of one moment the wire's first: who is gone is granted nothing.
+            // Of one moment the wire's first, since who is gone is granted nothing; the store's last.
             if self.wire.timers.next_ns() == Some(next_ns) {
                 self.watch_wire(now_ns);
-            } else {
-                self.watch_own(now_ns);
+            } else if self.segments.timers.next_ns() != Some(next_ns) {
+                self.journal.look_after_store(now_ns);
+            } else if let Some(segment) = self.segments.timers.pop(now_ns) {
+                self.watch_segment(segment);
             }
         }
     }
@@ -108,14 +92,6 @@ impl Engine {
                     self.end_session(session);
                 }
             }
-            None => {}
-        }
-    }
-
-    fn watch_own(&mut self, now_ns: u64) {
-        match self.timers.pop(now_ns) {
-            Some(Timer::Segment(segment)) => self.watch_segment(segment),
-            Some(Timer::Store) => self.look_after_store(),
             None => {}
         }
     }
@@ -294,14 +270,7 @@ impl Engine {
     /// of every event.
     pub(super) fn forget_closed(&mut self) {
         for closed in self.wire.take_closed() {
-            for segment in closed.open {
-                self.forget_client(segment, closed.connection);
-            }
-            for segment in closed.locks {
-                if let Some(state) = self.segments.get_mut(&segment) {
-                    state.lock.disconnect(closed.connection);
-                }
-            }
+            self.segments.forget(&closed);
         }
     }
 
@@ -310,12 +279,13 @@ impl Engine {
         let Some(s) = self.wire.end_session(session) else {
             return;
         };
-        for segment in s.locks {
-            if let Some(state) = self.segments.get_mut(&segment) {
-                state.lock.end_session(session);
-                state.remembered.session_ended(&s.id, self.wire.now_ns());
+        let now_ns = self.wire.now_ns();
+        for number in s.locks {
+            if let Some(segment) = self.segments.if_still_there(number) {
+                segment.lock.end_session(session);
+                segment.remembered.session_ended(&s.id, now_ns);
+                self.grant_waiting(number);
             }
-            self.grant_waiting(segment);
         }
     }
 }

@@ -14,6 +14,9 @@ use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{Durability, SessionId};
 use std::collections::{BTreeSet, HashMap};
 
+/// How often the store is asked whether it wants checkpoints.
+const STORE_LOOK_NS: u64 = 1_000_000_000;
+
 /// What waits for the store beside releases.
 #[derive(Debug)]
 pub enum Entry {
@@ -83,6 +86,7 @@ pub struct Journal {
     pending: HashMap<u64, Pending>,
     releases: BTreeSet<(SessionId, u64, u64)>,
     settling: Vec<Settling>,
+    next_look_ns: Option<u64>,
     lost_store: Option<StoreError>,
     /// So many releases were looked at by `find_release`.
     #[cfg(test)]
@@ -131,8 +135,19 @@ impl Journal {
         self.effects.push(Effect::Checkpoint { ticket, checkpoint });
     }
 
-    /// Asks how the store is.
-    pub fn look_after_store(&mut self) {
+    /// Begins to look after the store.
+    pub fn begin_to_look(&mut self, now_ns: u64) {
+        self.next_look_ns = Some(now_ns + STORE_LOOK_NS);
+    }
+
+    /// When the store is looked after next; None: there is nothing in it to look after.
+    pub fn next_look_ns(&self) -> Option<u64> {
+        self.next_look_ns
+    }
+
+    /// Asks how the store is, and again in a while.
+    pub fn look_after_store(&mut self, now_ns: u64) {
+        self.begin_to_look(now_ns);
         self.effects.push(Effect::LookAfterStore);
     }
 

@@ -2,9 +2,9 @@
 //! Implements the server's side of [COH-1..7], [LOCK-1..6] and [LOCK-11]; releases are in release.rs.
 
 use super::config::{ns, Config};
-use super::engine::{stopping, Engine, Timer};
+use super::engine::{stopping, Engine};
+use super::journal::Journal;
 use super::message::Outgoing;
-use super::open::usable;
 use super::segment::SegmentState;
 use super::serials::GRANTED_SERIALS;
 use super::wire::{At, Unanswered, Wire};
@@ -93,9 +93,8 @@ impl Engine {
             connection: at.connection,
             stream: at.stream,
         };
-        if let Some(s) = self.segments.get_mut(&number) {
-            s.lock.request(at.session, ticket, kind, deadline_ns);
-        }
+        let segment = self.segments.found(number);
+        segment.lock.request(at.session, ticket, kind, deadline_ns);
         self.grant_waiting(number);
         if deadline_ms == 0 {
             self.watch_segment(number);
@@ -106,35 +105,15 @@ impl Engine {
     /// Grants what can be granted, and notes when to look again.
     pub(super) fn grant_waiting(&mut self, number: u32) {
         self.forget_closed();
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
-        s.give_awaited_serials(&mut self.wire, &mut self.journal);
-        while let Some(s) = self.segments.get_mut(&number) {
-            if s.lock.waiting_writers() > 0 && !s.serials.has(GRANTED_SERIALS) {
-                if let Err(rejection) = s.lack_serials(&mut self.journal) {
-                    self.refuse_writers(number, &rejection);
-                }
-                break;
-            }
-            let Some(outcome) = s.lock.grant(self.wire.now_ns()) else {
-                break;
-            };
-            match outcome {
-                Outcome::Writer { ticket, fence, .. } => {
-                    s.grant_writer(&mut self.wire, &self.config, ticket, fence);
-                    s.extend_serials(&mut self.journal);
-                }
-                Outcome::StrictReader { ticket, .. } => s.grant_reader(&mut self.wire, ticket),
-            }
-            self.forget_closed();
+        if let Some(s) = self.segments.if_still_there(number) {
+            s.grant_waiting(&mut self.wire, &mut self.journal, &self.config);
+            self.segments.arm(number);
         }
-        self.arm_segment(number);
     }
 
     pub(super) fn renew_writer(&mut self, at: At, r: &RenewWriter) -> Result<(), Rejection> {
         let now_ns = self.wire.now_ns();
-        let segment = self.segment(r.segment)?;
+        let segment = self.segments.usable(r.segment)?;
         match segment.lock.renew(at.session, r.fence, now_ns) {
             Ok(lease_ns) => {
                 let body = WriterRenewed {
@@ -159,12 +138,12 @@ impl Engine {
     }
 
     pub(super) fn more_serials(&mut self, at: At, r: &MoreSerials) -> Result<(), Rejection> {
-        let segment = usable(self.segments.get_mut(&r.segment), r.segment)?;
+        let segment = self.segments.usable(r.segment)?;
         segment.more_serials(&mut self.wire, &mut self.journal, at, r)
     }
 
     pub(super) fn abort_writer(&mut self, at: At, r: &AbortWriter) -> Result<(), Rejection> {
-        let segment = self.segment(r.segment)?;
+        let segment = self.segments.usable(r.segment)?;
         if segment.committing && segment.lock.holds(at.session, r.fence) {
             let text = "the release of this lock is on its way to the log; wait for its answer";
             return Err(Rejection::new(ErrorCode::BadArgument, text));
@@ -177,49 +156,17 @@ impl Engine {
 
     /// Leases and deadlines of one segment.
     pub(super) fn watch_segment(&mut self, number: u32) {
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
-        let now_ns = self.wire.now_ns();
-        let last_heard_ns = |session| self.wire.last_heard_ns(session);
-        for expired in s.lock.expire(now_ns, last_heard_ns) {
-            match expired {
-                Expired::Writer { session, fence } => self.wire.writer_lost(session, number, fence),
-                Expired::Waiter { ticket, .. } => self.timed_out(number, ticket),
-                Expired::StrictReader { .. } => {}
-            }
+        if let Some(s) = self.segments.if_still_there(number) {
+            s.end_what_is_over(&mut self.wire);
+            self.grant_waiting(number);
         }
-        self.grant_waiting(number);
-    }
-
-    pub(super) fn arm_segment(&mut self, number: u32) {
-        let deadline_ns = self
-            .segments
-            .get(&number)
-            .and_then(|s| s.lock.next_deadline_ns());
-        if let Some(deadline_ns) = deadline_ns {
-            self.timers.arm(Timer::Segment(number), deadline_ns);
-        }
-    }
-
-    fn timed_out(&mut self, number: u32, ticket: Ticket) {
-        let path = self.segments.get(&number).map(|s| s.path.clone());
-        let text = format!(
-            "the lock of {} was not free before the deadline; wait longer or try again",
-            path.unwrap_or_default()
-        );
-        let rejection = Rejection::new(ErrorCode::TimedOut, text);
-        self.wire
-            .refuse_awaiting(ticket.connection, ticket.stream, &rejection);
     }
 
     /// CANCEL of a request that waits for the segment's lock.
     pub(super) fn give_up_wait(&mut self, connection: u64, stream: u32, number: u32) {
         let ticket = Ticket { connection, stream };
-        let waited = self
-            .segments
-            .get_mut(&number)
-            .is_some_and(|s| s.lock.cancel(ticket));
+        let segment = self.segments.if_still_there(number);
+        let waited = segment.is_some_and(|s| s.lock.cancel(ticket));
         if waited {
             let text = "the wait for the lock was given up";
             let rejection = Rejection::new(ErrorCode::Cancelled, text);
@@ -234,25 +181,65 @@ impl Engine {
             self.give_up_wait(connection, stream, number);
         }
     }
-
-    /// All who wait for a lock of the segment, or for serials, are refused.
-    pub(super) fn refuse_writers(&mut self, number: u32, rejection: &Rejection) {
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
-        let awaiting = s.serials.take_awaiting();
-        for ticket in s.lock.refuse_waiters() {
-            self.wire
-                .refuse_awaiting(ticket.connection, ticket.stream, rejection);
-        }
-        for (at, _) in awaiting {
-            self.wire
-                .refuse_awaiting(at.connection, at.stream, rejection);
-        }
-    }
 }
 
 impl SegmentState {
+    /// Grants what can be granted.
+    fn grant_waiting(&mut self, wire: &mut Wire, journal: &mut Journal, config: &Config) {
+        self.give_awaited_serials(wire, journal);
+        loop {
+            if self.lock.waiting_writers() > 0 && !self.serials.has(GRANTED_SERIALS) {
+                if let Err(rejection) = self.lack_serials(journal) {
+                    self.refuse_writers(wire, &rejection);
+                }
+                return;
+            }
+            match self.lock.grant(wire.now_ns()) {
+                Some(Outcome::Writer { ticket, fence, .. }) => {
+                    self.grant_writer(wire, config, ticket, fence);
+                    self.extend_serials(journal);
+                }
+                Some(Outcome::StrictReader { ticket, .. }) => self.grant_reader(wire, ticket),
+                None => return,
+            }
+            // What was sent may have closed connections: they are granted nothing more.
+            wire.closed().iter().for_each(|closed| self.forget(closed));
+        }
+    }
+
+    /// Leases and deadlines that have passed.
+    fn end_what_is_over(&mut self, wire: &mut Wire) {
+        let now_ns = wire.now_ns();
+        let last_heard_ns = |session| wire.last_heard_ns(session);
+        for expired in self.lock.expire(now_ns, last_heard_ns) {
+            match expired {
+                Expired::Writer { session, fence } => wire.writer_lost(session, self.number, fence),
+                Expired::Waiter { ticket, .. } => self.time_out(wire, ticket),
+                Expired::StrictReader { .. } => {}
+            }
+        }
+    }
+
+    fn time_out(&self, wire: &mut Wire, ticket: Ticket) {
+        let text = format!(
+            "the lock of {} was not free before the deadline; wait longer or try again",
+            self.path
+        );
+        let rejection = Rejection::new(ErrorCode::TimedOut, text);
+        wire.refuse_awaiting(ticket.connection, ticket.stream, &rejection);
+    }
+
+    /// All who wait for a lock of the segment, or for serials, are refused.
+    pub fn refuse_writers(&mut self, wire: &mut Wire, rejection: &Rejection) {
+        let awaiting = self.serials.take_awaiting();
+        for ticket in self.lock.refuse_waiters() {
+            wire.refuse_awaiting(ticket.connection, ticket.stream, rejection);
+        }
+        for (at, _) in awaiting {
+            wire.refuse_awaiting(at.connection, at.stream, rejection);
+        }
+    }
+
     /// The reader's answer, with a diff from `have` unless it is None or the newest.
     fn send_acquired(
         &mut self,

@@ -22,6 +22,7 @@ mod recovery;
 mod release;
 mod remembered;
 mod segment;
+mod segments;
 mod serials;
 mod statistics;
 mod storing;

@@ -46,7 +46,7 @@ impl Engine {
     pub(super) fn unsubscribe(&mut self, at: At, r: &Unsubscribe) -> Result<(), Rejection> {
         self.check_open(at.connection, r.segment)?;
         self.wire.unwatch(at.connection, r.segment);
-        let segment = self.segment(r.segment)?;
+        let segment = self.segments.usable(r.segment)?;
         segment.subscribers.retain(|c| *c != at.connection);
         self.answer(at, MessageType::Done)
     }
@@ -63,7 +63,7 @@ impl Engine {
     /// The connection takes messages again.
     pub(super) fn catch_up(&mut self, connection: u64) {
         for number in self.wire.take_behind(connection) {
-            if let Some(s) = self.segments.get_mut(&number) {
+            if let Some(s) = self.segments.if_still_there(number) {
                 s.notify(&mut self.wire, connection);
             }
         }

@@ -4,10 +4,11 @@
 use super::chain::Chains;
 use super::commits::Commits;
 use super::engine::{stopping, Engine};
-use super::journal::Entry;
+use super::journal::{Entry, Journal};
 use super::locks::terms;
 use super::message::Outgoing;
 use super::segment::{Beginning, Life, SegmentState};
+use super::segments::{damaged, removed};
 use super::serials::{Serials, SERIALS_END, SERIAL_STEP};
 use super::storing;
 use super::wire::{At, Unanswered, Wire};
@@ -21,7 +22,7 @@ use std::ops::Bound;
 impl Engine {
     pub(super) fn open_segment(&mut self, at: At, r: &OpenSegment) -> Result<(), Rejection> {
         check_path(&r.path)?;
-        let found = self.paths.get(&r.path).copied();
+        let found = self.segments.number_at(&r.path);
         let number = match found {
             Some(number) => number,
             None if !r.create => {
@@ -37,56 +38,21 @@ impl Engine {
                 self.create_segment(r)?
             }
         };
-        let Some(segment) = self.segments.get_mut(&number) else {
-            return Ok(());
-        };
+        let segment = self.segments.found(number);
         match &segment.life {
             Life::Creating => {
                 self.wire.await_answer(at, Unanswered::Store)?;
-                if let Some(segment) = self.segments.get_mut(&number) {
-                    let creator = (at.connection, at.stream, r.read_only);
-                    segment.creators.push(creator);
-                }
-                return Ok(());
+                let creator = (at.connection, at.stream, r.read_only);
+                segment.creators.push(creator);
+                Ok(())
             }
-            Life::Removing => return Err(removed(&r.path)),
-            Life::Damaged(what) => return Err(damaged(&r.path, what)),
-            Life::Open => {}
+            Life::Removing => Err(removed(&r.path)),
+            Life::Damaged(what) => Err(damaged(&r.path, what)),
+            Life::Open => {
+                let asker = (at.connection, at.stream, r.read_only);
+                segment.open_for(&mut self.wire, asker, found.is_none())
+            }
         }
-        self.note_open(at.connection, number, r.read_only)?;
-        self.send_opened(at.connection, at.stream, number, found.is_none());
-        Ok(())
-    }
-
-    /// Notes that the connection has the segment open.
-    fn note_open(
-        &mut self,
-        connection: u64,
-        number: u32,
-        read_only: bool,
-    ) -> Result<(), Rejection> {
-        let is_new = self.wire.open(connection, number, read_only)?;
-        if let (true, Some(segment)) = (is_new, self.segments.get_mut(&number)) {
-            segment.clients.push(connection);
-        }
-        Ok(())
-    }
-
-    fn send_opened(&mut self, connection: u64, stream: u32, number: u32, created: bool) {
-        let Some(s) = self.segments.get(&number) else {
-            return;
-        };
-        let body = SegmentOpened {
-            segment: number,
-            created,
-            newest: s.stamp().into(),
-            durable: s.durable,
-            quota_bytes: s.quota_bytes,
-            block_count: s.master.block_count(),
-            wire_bytes: s.master.wire_bytes(),
-        };
-        let reply = Outgoing::about(number, MessageType::SegmentOpened, stream, &body);
-        self.wire.send(connection, reply);
     }
 
     /// Makes an empty segment. It is served at once if nothing has to be on the disk for that.
@@ -95,7 +61,7 @@ impl Engine {
             return Err(stopping());
         }
         self.check_bounds(r)?;
-        self.check_nameless(&r.path)?;
+        self.segments.check_nameless(&r.path)?;
         let durable = match self.config.stored {
             true => r.durable,
             false => Durability::Memory,
@@ -104,16 +70,13 @@ impl Engine {
             0 => self.config.quota_bytes,
             given => given,
         };
-        let incarnation = self.next_incarnation();
-        self.last_segment_id += 1;
         let waits = self.config.stored && durable != Durability::Memory;
-        let number = self.add_segment(Beginning {
-            number: 0,
-            id: self.last_segment_id,
+        let beginning = Beginning {
+            id: self.segments.next_id(),
             path: r.path.clone(),
             durable,
             quota_bytes,
-            incarnation,
+            incarnation: self.segments.next_incarnation(),
             chains: Chains::default(),
             master: Segment::new(quota_bytes),
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
@@ -125,9 +88,12 @@ impl Engine {
                 true => SERIAL_STEP,
                 false => SERIALS_END,
             }),
-        });
+            is_stored: self.config.stored,
+        };
+        let number = self.add_segment(beginning);
         if self.config.stored {
-            self.log_creation(number);
+            let segment = self.segments.found(number);
+            segment.log_creation(&mut self.journal);
         }
         Ok(number)
     }
@@ -154,155 +120,78 @@ impl Engine {
         Err(Rejection::new(ErrorCode::TooLarge, text))
     }
 
-    /// Nothing is made anew that may be there, damaged, under a name that is lost [LOG-12].
-    fn check_nameless(&self, path: &str) -> Result<(), Rejection> {
-        let nameless = self.nameless.iter().filter_map(|n| self.segments.get(n));
-        let Some(first) = nameless.map(|s| &s.path).min() else {
-            return Ok(());
-        };
-        let text = format!(
-            "segment {path} was to be created; it may be one of {} damaged segments whose names are \
-             lost: restore a backup (interweave restore), or remove them if they are not missed, \
-             first {first} (interweave rm)",
-            self.nameless.len()
-        );
-        Err(Rejection::new(ErrorCode::Damaged, text))
-    }
-
-    /// Gives the segment its number and its place among the paths.
-    pub(super) fn add_segment(&mut self, mut beginning: Beginning) -> u32 {
-        self.last_number += 1;
-        beginning.number = self.last_number;
+    pub(super) fn add_segment(&mut self, beginning: Beginning) -> u32 {
         let mut state = SegmentState::from(beginning);
         state.saved_ns = self.wire.now_ns();
         state.commits = Commits::begin(state.master.newest(), self.wire.now_ns());
         state.master.tune(self.config.tuning);
-        self.paths.insert(state.path.clone(), self.last_number);
-        self.segments.insert(self.last_number, state);
-        self.last_number
-    }
-
-    pub(super) fn next_incarnation(&mut self) -> u64 {
-        self.last_incarnation += 1;
-        self.last_incarnation
-    }
-
-    pub(super) fn log_creation(&mut self, number: u32) {
-        let Some(s) = self.segments.get(&number) else {
-            return;
-        };
-        let create = LogBody::Create(LogCreate {
-            path: s.path.clone(),
-            durable: s.durable,
-            quota_bytes: s.quota_bytes,
-            incarnation: s.incarnation,
-        });
-        let group = vec![
-            storing::record(s.id, create),
-            storing::record(s.id, LogBody::Serials(s.serials.below())),
-        ];
-        let durable = s.durable;
-        let entry = Entry::Creation { segment: number };
-        self.journal.append(entry, group, durable);
+        self.segments.add(state).number
     }
 
     /// The creation is durable, or failed.
     pub(super) fn creation_stored(&mut self, number: u32, result: Result<(), StoreError>) {
-        let Some(s) = self.segments.get_mut(&number) else {
+        let Some(s) = self.segments.if_still_there(number) else {
             return;
         };
-        let creators = std::mem::take(&mut s.creators);
         match result {
-            Ok(()) => {
-                s.life = Life::Open;
-                s.unlogged = false;
-            }
+            Ok(()) => s.created(&mut self.wire),
             Err(error) if s.life == Life::Creating => {
+                let creators = std::mem::take(&mut s.creators);
                 self.remove_state(number);
+                let rejection = storing::rejection(&error);
                 for (connection, stream, _) in creators {
-                    self.wire.answered(connection, stream);
-                    let rejection = storing::rejection(&error);
-                    self.wire.send(
-                        connection,
-                        Outgoing::error(stream, rejection.code, rejection.text),
-                    );
+                    self.wire.refuse_awaiting(connection, stream, &rejection);
                 }
-                return;
             }
             // A MEMORY segment is served all the same; the log is asked again later.
-            Err(_) => {
-                s.unlogged = true;
-                return;
-            }
-        }
-        for (index, (connection, stream, read_only)) in creators.into_iter().enumerate() {
-            self.wire.answered(connection, stream);
-            match self.note_open(connection, number, read_only) {
-                Ok(()) => self.send_opened(connection, stream, number, index == 0),
-                Err(e) => self
-                    .wire
-                    .send(connection, Outgoing::error(stream, e.code, e.text)),
-            }
+            Err(_) => s.unlogged = true,
         }
     }
 
     pub(super) fn close_segment(&mut self, at: At, r: &CloseSegment) -> Result<(), Rejection> {
         self.check_open(at.connection, r.segment)?;
         self.cancel_waits(at.connection, r.segment);
-        if let Some(s) = self.segments.get_mut(&r.segment) {
+        if let Some(s) = self.segments.if_still_there(r.segment) {
             s.lock.end_session(at.session);
+            s.forget_client(at.connection);
         }
-        self.forget_client(r.segment, at.connection);
         self.wire.close_segment(at.connection, r.segment);
         self.answer(at, MessageType::Done)?;
         self.grant_waiting(r.segment);
         Ok(())
     }
 
-    /// The connection neither has the segment open nor watches it any more.
-    pub(super) fn forget_client(&mut self, segment: u32, connection: u64) {
-        if let Some(s) = self.segments.get_mut(&segment) {
-            s.clients.retain(|c| *c != connection);
-            s.subscribers.retain(|c| *c != connection);
-        }
-    }
-
     pub(super) fn remove_segment(&mut self, at: At, r: &RemoveSegment) -> Result<(), Rejection> {
         if self.stopping {
             return Err(stopping());
         }
-        let number = self.paths.get(&r.path).copied();
-        let segment = number.and_then(|n| self.segments.get_mut(&n));
-        let Some(segment) = segment else {
+        let Some(number) = self.segments.number_at(&r.path) else {
             let text = format!(
                 "segment {} was to be removed; there is none of that name here",
                 r.path
             );
             return Err(Rejection::new(ErrorCode::NoSegment, text));
         };
+        let segment = self.segments.found(number);
         match segment.life {
             Life::Removing | Life::Creating => return Err(removed(&r.path)),
             Life::Open | Life::Damaged(_) => {}
         }
-        let (number, id, durable) = (segment.number, segment.id, segment.durable);
         if !self.config.stored {
             self.answer(at, MessageType::Done)?;
             self.remove_state(number);
             return Ok(());
         }
         self.wire.await_answer(at, Unanswered::Store)?;
-        let Some(segment) = self.segments.get_mut(&number) else {
-            return Ok(());
-        };
         let before = std::mem::replace(&mut segment.life, Life::Removing);
-        let record = storing::record(id, LogBody::Other(LogKind::Remove as i32));
+        let record = storing::record(segment.id, LogBody::Other(LogKind::Remove as i32));
         let entry = Entry::Removal {
             segment: number,
             before,
             connection: at.connection,
             stream: at.stream,
         };
-        self.journal.append(entry, vec![record], durable);
+        self.journal.append(entry, vec![record], segment.durable);
         Ok(())
     }
 
@@ -320,7 +209,7 @@ impl Engine {
                 Outgoing::new(MessageType::Done, stream, &())
             }
             Err(error) => {
-                if let Some(s) = self.segments.get_mut(&number) {
+                if let Some(s) = self.segments.if_still_there(number) {
                     s.life = before;
                 }
                 let rejection = storing::rejection(&error);
@@ -332,11 +221,9 @@ impl Engine {
 
     /// The segment exists no more: whoever waits for it or has it open is told.
     fn remove_state(&mut self, number: u32) {
-        let Some(mut segment) = self.segments.remove(&number) else {
+        let Some(mut segment) = self.segments.remove(number) else {
             return;
         };
-        self.paths.remove(&segment.path);
-        self.nameless.retain(|n| *n != number);
         let rejection = removed(&segment.path);
         for (at, _) in segment.serials.take_awaiting() {
             self.wire
@@ -353,10 +240,9 @@ impl Engine {
             false => Bound::Excluded(r.after.as_str()),
         };
         let mut paths = self
-            .paths
-            .range::<str, _>((from, Bound::Unbounded))
-            .take_while(|(path, _)| path.starts_with(&r.prefix))
-            .filter_map(|(_, number)| self.segments.get(number));
+            .segments
+            .from_path(from)
+            .take_while(|s| s.path.starts_with(&r.prefix));
         let segments = paths.by_ref().take(MAX_LISTED as usize).map(info).collect();
         let list = SegmentList {
             segments,
@@ -396,7 +282,7 @@ impl Engine {
         number: u32,
     ) -> Result<(&mut SegmentState, &mut Wire), Rejection> {
         self.check_open(connection, number)?;
-        let segment = usable(self.segments.get_mut(&number), number)?;
+        let segment = self.segments.usable(number)?;
         Ok((segment, &mut self.wire))
     }
 
@@ -405,31 +291,66 @@ impl Engine {
         if self.wire.opened(connection, number).is_some() {
             return Ok(());
         }
-        let text = match self.segments.contains_key(&number) {
+        let text = match self.segments.get(number).is_some() {
             true => format!("segment number {number} is not open on this connection; open it"),
             false => format!("segment number {number} is not, or no longer, a segment here"),
         };
         Err(Rejection::new(ErrorCode::NotOpen, text))
     }
-
-    /// The segment, if it may be used.
-    pub(super) fn segment(&mut self, number: u32) -> Result<&mut SegmentState, Rejection> {
-        usable(self.segments.get_mut(&number), number)
-    }
 }
 
-pub(super) fn usable(
-    segment: Option<&mut SegmentState>,
-    number: u32,
-) -> Result<&mut SegmentState, Rejection> {
-    let Some(segment) = segment else {
-        let text = format!("segment number {number} was removed; open it anew");
-        return Err(Rejection::new(ErrorCode::Removed, text));
-    };
-    match &segment.life {
-        Life::Open => Ok(segment),
-        Life::Creating | Life::Removing => Err(removed(&segment.path)),
-        Life::Damaged(what) => Err(damaged(&segment.path, what)),
+impl SegmentState {
+    pub fn log_creation(&self, journal: &mut Journal) {
+        let create = LogBody::Create(LogCreate {
+            path: self.path.clone(),
+            durable: self.durable,
+            quota_bytes: self.quota_bytes,
+            incarnation: self.incarnation,
+        });
+        let group = vec![
+            storing::record(self.id, create),
+            storing::record(self.id, LogBody::Serials(self.serials.below())),
+        ];
+        let segment = self.number;
+        journal.append(Entry::Creation { segment }, group, self.durable);
+    }
+
+    /// The log knows of the segment: it is open for those who asked.
+    fn created(&mut self, wire: &mut Wire) {
+        self.life = Life::Open;
+        self.unlogged = false;
+        let creators = std::mem::take(&mut self.creators);
+        for (index, asker) in creators.into_iter().enumerate() {
+            let (connection, stream, _) = asker;
+            wire.answered(connection, stream);
+            if let Err(rejection) = self.open_for(wire, asker, index == 0) {
+                wire.refuse(connection, stream, &rejection);
+            }
+        }
+    }
+
+    /// Opens the segment for who asked over that connection, on that stream, to read only or not.
+    fn open_for(
+        &mut self,
+        wire: &mut Wire,
+        (connection, stream, read_only): (u64, u32, bool),
+        created: bool,
+    ) -> Result<(), Rejection> {
+        if wire.open(connection, self.number, read_only)? {
+            self.clients.push(connection);
+        }
+        let body = SegmentOpened {
+            segment: self.number,
+            created,
+            newest: self.stamp().into(),
+            durable: self.durable,
+            quota_bytes: self.quota_bytes,
+            block_count: self.master.block_count(),
+            wire_bytes: self.master.wire_bytes(),
+        };
+        let reply = Outgoing::about(self.number, MessageType::SegmentOpened, stream, &body);
+        wire.send(connection, reply);
+        Ok(())
     }
 }
 
@@ -475,17 +396,4 @@ fn check_path(path: &str) -> Result<(), Rejection> {
          characters, like /list"
     );
     Err(Rejection::new(ErrorCode::BadUrl, text))
-}
-
-fn removed(path: &str) -> Rejection {
-    let text = format!("segment {path} is being removed or made; open it anew");
-    Rejection::new(ErrorCode::Removed, text)
-}
-
-fn damaged(path: &str, what: &str) -> Rejection {
-    let text = format!(
-        "segment {path} is stopped because its stored bytes are damaged: {what}; restore a backup \
-         (interweave restore) or remove the segment"
-    );
-    Rejection::new(ErrorCode::Damaged, text)
 }

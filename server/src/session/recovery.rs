@@ -3,9 +3,9 @@
 use super::chain::{self, Chains};
 use super::config::ns;
 use super::engine::Engine;
-use super::journal::Entry;
+use super::journal::{Entry, Journal};
 use super::locks::terms;
-use super::segment::{Beginning, Life};
+use super::segment::{Beginning, Life, SegmentState};
 use super::serials::Serials;
 use super::storing;
 use crate::lock::SegmentLock;
@@ -23,10 +23,10 @@ impl Engine {
         self.wire.advance(now_ns);
         let mut remarks = Vec::new();
         for segment in found {
-            self.last_segment_id = self.last_segment_id.max(segment.segment_id);
+            self.segments.skip_id(segment.segment_id);
             remarks.extend(self.recover_segment(segment));
         }
-        self.arm_store();
+        self.journal.begin_to_look(self.wire.now_ns());
         remarks
     }
 
@@ -53,12 +53,11 @@ impl Engine {
         let lost = !found.clean && found.durable != Durability::Synced
             || found.durable == Durability::Memory;
         let incarnation = match lost {
-            true => self.next_incarnation(),
+            true => self.segments.next_incarnation(),
             false => found.incarnation,
         };
         let next_serial = found.serials_below.max(master.next_serial());
         let number = self.add_segment(Beginning {
-            number: 0,
             id: found.segment_id,
             path: found.path.clone(),
             durable: found.durable,
@@ -69,29 +68,27 @@ impl Engine {
             lock: SegmentLock::new(terms(&self.config), self.config.first_fence),
             life,
             serials: Serials::begin(found.serials_below),
+            is_stored: self.config.stored,
         });
         if nameless {
-            self.nameless.push(number);
+            self.segments.note_nameless(number);
         }
-        self.remember_releases(number, &found);
-        if let Some(s) = self.segments.get_mut(&number) {
-            s.serials.skip(next_serial);
-        }
-        if lost && remark.is_none() {
-            self.log_incarnation(number);
-        }
+        let until_ns = self.wire.now_ns() + ns(self.config.lease_ms);
+        let segment = self.segments.found(number);
+        segment.remember_releases(&found, until_ns);
+        segment.serials.skip(next_serial);
         if remark.is_none() {
-            if let Some(s) = self.segments.get_mut(&number) {
-                s.extend_serials(&mut self.journal);
+            if lost {
+                segment.log_incarnation(&mut self.journal);
             }
+            segment.extend_serials(&mut self.journal);
         }
         remark
     }
+}
 
-    fn remember_releases(&mut self, number: u32, found: &RecoveredSegment) {
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
+impl SegmentState {
+    fn remember_releases(&mut self, found: &RecoveredSegment, until_ns: u64) {
         let saved = found
             .checkpoint
             .as_ref()
@@ -102,21 +99,16 @@ impl Engine {
             version: release.version,
             chain: release.chain,
         });
-        let until_ns = self.wire.now_ns() + ns(self.config.lease_ms);
-        s.remembered
+        self.remembered
             .recover(saved.unwrap_or_default(), logged, until_ns);
-        s.unsaved = !found.releases.is_empty();
+        self.unsaved = !found.releases.is_empty();
     }
 
-    fn log_incarnation(&mut self, number: u32) {
-        let Some(s) = self.segments.get(&number) else {
-            return;
-        };
-        let stamp = LogBody::Incarnation(s.stamp().into());
-        let group = vec![storing::record(s.id, stamp)];
-        let durable = s.durable;
-        let entry = Entry::Incarnation { segment: number };
-        self.journal.append(entry, group, durable);
+    fn log_incarnation(&self, journal: &mut Journal) {
+        let stamp = LogBody::Incarnation(self.stamp().into());
+        let group = vec![storing::record(self.id, stamp)];
+        let segment = self.number;
+        journal.append(Entry::Incarnation { segment }, group, self.durable);
     }
 }
 

@@ -32,7 +32,7 @@ impl Engine {
             return false;
         };
         let held = |part: &ReleasePart| {
-            let segment = self.segments.get(&part.segment);
+            let segment = self.segments.get(part.segment);
             segment.is_some_and(|s| s.lock.holds(session, part.fence))
         };
         !r.parts.is_empty() && r.parts.iter().all(held)
@@ -64,7 +64,7 @@ impl Engine {
         };
         let mut versions = Vec::new();
         for part in &r.parts {
-            let Some(s) = self.segments.get(&part.segment) else {
+            let Some(s) = self.segments.get(part.segment) else {
                 return false;
             };
             match s
@@ -207,7 +207,7 @@ impl Engine {
     /// A refused release gives its locks back all the same, unless it may be tried again.
     fn give_back(&mut self, at: At, r: &ReleaseWriter) {
         for part in &r.parts {
-            let Some(s) = self.segments.get_mut(&part.segment) else {
+            let Some(s) = self.segments.if_still_there(part.segment) else {
                 continue;
             };
             if !s.committing && s.lock.release(at.session, part.fence) {
@@ -231,7 +231,7 @@ impl Engine {
         if !group.is_empty() {
             self.wire.await_answer(at, Unanswered::Store)?;
             for part in &release.parts {
-                if let Some(s) = self.segments.get_mut(&part.segment) {
+                if let Some(s) = self.segments.if_still_there(part.segment) {
                     s.committing = true;
                     s.lock.begin_commit(at.session, part.fence);
                 }
@@ -248,7 +248,7 @@ impl Engine {
         let mut durable = Durability::Memory;
         let mut group = Vec::new();
         for part in release.parts.iter().filter(|p| p.checked.is_some()) {
-            let Some(s) = self.segments.get(&part.segment) else {
+            let Some(s) = self.segments.get(part.segment) else {
                 continue;
             };
             if s.durable == Durability::Memory {
@@ -280,7 +280,7 @@ impl Engine {
     fn log_answered(&mut self, release: &InFlight) {
         self.wire.answered(release.at.connection, release.at.stream);
         for part in &release.parts {
-            if let Some(s) = self.segments.get_mut(&part.segment) {
+            if let Some(s) = self.segments.if_still_there(part.segment) {
                 s.committing = false;
             }
         }
@@ -295,7 +295,7 @@ impl Engine {
         let rejection = storing::rejection(error);
         for part in &release.parts {
             let now_ns = self.wire.now_ns();
-            let Some(s) = self.segments.get_mut(&part.segment) else {
+            let Some(s) = self.segments.if_still_there(part.segment) else {
                 continue;
             };
             if matches!(error, StoreError::Damaged { .. }) {
@@ -303,7 +303,7 @@ impl Engine {
             }
             if keeps_lock {
                 s.lock.commit_failed(part.fence, now_ns);
-                self.arm_segment(part.segment);
+                self.segments.arm(part.segment);
             } else {
                 s.lock.release(at.session, part.fence);
                 self.grant_waiting(part.segment);
@@ -342,7 +342,7 @@ impl Engine {
     }
 
     fn others_subscribed(&self, number: u32, writer: u64) -> Vec<u64> {
-        let segment = self.segments.get(&number);
+        let segment = self.segments.get(number);
         segment.map_or(Vec::new(), |s| s.others_subscribed(writer))
     }
 
@@ -350,7 +350,7 @@ impl Engine {
     fn forward_to(&mut self, release: &InFlight, readers: &[Vec<u64>]) {
         for (part, readers) in release.parts.iter().zip(readers) {
             if part.checked.is_some() {
-                if let Some(s) = self.segments.get_mut(&part.segment) {
+                if let Some(s) = self.segments.if_still_there(part.segment) {
                     s.forward(&mut self.wire, readers, &part.diff, &part.after);
                 }
             }
@@ -393,7 +393,7 @@ impl Engine {
         let (at, session) = (release.at, release.session_id);
         let lives = self.wire.find_session(&session).is_some();
         for part in release.parts {
-            let Some(s) = self.segments.get_mut(&part.segment) else {
+            let Some(s) = self.segments.if_still_there(part.segment) else {
                 continue;
             };
             let changed = part.checked.is_some();
@@ -443,7 +443,7 @@ impl Engine {
     }
 
     fn answer_resolved(&mut self, at: At, r: &ResolveRelease) {
-        let Some(s) = self.segments.get(&r.segment) else {
+        let Some(s) = self.segments.get(r.segment) else {
             return;
         };
         let lives = self.wire.find_session(&r.session).is_some();

@@ -4,7 +4,7 @@ use super::chain::Chains;
 use super::commits::Commits;
 use super::remembered::Remembered;
 use super::serials::Serials;
-use super::wire::Shelf;
+use super::wire::{Closed, Shelf};
 use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
@@ -24,6 +24,7 @@ pub enum Life {
 
 #[derive(Debug)]
 pub struct SegmentState {
+    /// [`super::segments::Segments::add`] gives it.
     pub number: u32,
     /// The store's number for it.
     pub id: u64,
@@ -50,6 +51,8 @@ pub struct SegmentState {
     pub committing: bool,
     /// Requests that wait for the creation: connection, stream, and whether read-only.
     pub creators: Vec<(u64, u32, bool)>,
+    /// There is a store that it is saved in.
+    pub is_stored: bool,
     /// Changed since the last checkpoint.
     pub unsaved: bool,
     pub checkpointing: bool,
@@ -63,6 +66,23 @@ pub struct SegmentState {
 }
 
 impl SegmentState {
+    /// The connection neither has the segment open nor watches it nor waits over it any more: it is
+    /// gone.
+    pub fn forget(&mut self, closed: &Closed) {
+        if closed.open.contains(&self.number) {
+            self.forget_client(closed.connection);
+        }
+        if closed.locks.contains(&self.number) {
+            self.lock.disconnect(closed.connection);
+        }
+    }
+
+    /// The connection neither has the segment open nor watches it any more.
+    pub fn forget_client(&mut self, connection: u64) {
+        self.clients.retain(|c| *c != connection);
+        self.subscribers.retain(|c| *c != connection);
+    }
+
     /// A client is sent that diff.
     pub fn count_sent(&mut self, diff: &[u8]) {
         self.sent_bytes += diff.len() as u64;
@@ -109,7 +129,6 @@ impl SegmentState {
 
 /// A segment as it begins.
 pub struct Beginning {
-    pub number: u32,
     pub id: u64,
     pub path: String,
     pub durable: Durability,
@@ -120,12 +139,13 @@ pub struct Beginning {
     pub lock: SegmentLock,
     pub life: Life,
     pub serials: Serials,
+    pub is_stored: bool,
 }
 
 impl From<Beginning> for SegmentState {
     fn from(b: Beginning) -> Self {
         SegmentState {
-            number: b.number,
+            number: 0,
             id: b.id,
             path: b.path,
             durable: b.durable,
@@ -144,6 +164,7 @@ impl From<Beginning> for SegmentState {
             serials: b.serials,
             committing: false,
             creators: Vec::new(),
+            is_stored: b.is_stored,
             unsaved: false,
             checkpointing: false,
             saved_ns: 0,

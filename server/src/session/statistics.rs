@@ -90,7 +90,7 @@ const NAMED: usize = 8;
 impl Engine {
     pub fn health(&self) -> Health {
         let is_damaged = |s: &&SegmentState| matches!(s.life, super::segment::Life::Damaged(_));
-        let mut damaged = self.segments.values().filter(is_damaged);
+        let mut damaged = self.segments.iter().filter(is_damaged);
         let named = damaged.by_ref().take(NAMED);
         let mut damaged_paths: Vec<String> = named.map(|s| s.path.clone()).collect();
         damaged_paths.sort();
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     pub fn statistics(&self, now_ns: u64) -> Statistics {
-        let segments = self.paths.values().filter_map(|n| self.segments.get(n));
+        let segments = self.segments.from_path(std::ops::Bound::Unbounded);
         Statistics {
             counters: self.wire.counters,
             connections: self.wire.connection_count(),

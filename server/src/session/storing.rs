@@ -1,8 +1,8 @@
 //! The engine's dealings with the store: what is on its way there, what comes back, and when a
 //! segment is saved. Implements [LOG-1], [LOG-5] and [LOG-8] as far as they are the engine's.
 
-use super::engine::{Engine, Timer};
-use super::journal::{Answered, Entry};
+use super::engine::{stopping, Engine};
+use super::journal::{Answered, Entry, Journal};
 use super::segment::{Life, SegmentState};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
@@ -10,8 +10,6 @@ use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
 use interweave_wire::Rejection;
 use std::collections::BTreeSet;
 
-/// How often the store is asked whether it wants checkpoints.
-const STORE_LOOK_NS: u64 = 1_000_000_000;
 /// Without need, a checkpoint is taken after that much log [LOG-5].
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
 /// Checkpoints are made in memory first: no more than that of them at a time, but for one.
@@ -72,7 +70,7 @@ impl Engine {
             Entry::Serials { segment, below } => self.serials_stored(segment, below, result),
             Entry::Incarnation { segment } => {
                 // The next checkpoint says it as well; it is due at the end at the latest.
-                if let (Err(_), Some(s)) = (result, self.segments.get_mut(&segment)) {
+                if let (Err(_), Some(s)) = (result, self.segments.if_still_there(segment)) {
                     s.unsaved = true;
                 }
             }
@@ -99,25 +97,13 @@ impl Engine {
     }
 
     fn serials_stored(&mut self, number: u32, below: u64, result: Result<(), StoreError>) {
-        let Some(s) = self.segments.get_mut(&number) else {
+        let Some(s) = self.segments.if_still_there(number) else {
             return;
         };
         match s.serials_stored(below, result) {
             Ok(()) => self.grant_waiting(number),
-            Err(rejection) => self.refuse_writers(number, &rejection),
+            Err(rejection) => s.refuse_writers(&mut self.wire, &rejection),
         }
-    }
-
-    /// Begins to look after the store.
-    pub(super) fn arm_store(&mut self) {
-        self.timers
-            .arm(Timer::Store, self.wire.now_ns() + STORE_LOOK_NS);
-    }
-
-    /// Segments whose log has grown are saved, so that it can be cut.
-    pub(super) fn look_after_store(&mut self) {
-        self.arm_store();
-        self.journal.look_after_store();
     }
 
     /// The store's answer: bytes of log of segments since their checkpoints, and those that it wants
@@ -130,7 +116,7 @@ impl Engine {
     ) {
         self.advance(now_ns);
         let overdue: BTreeSet<u64> = overdue.iter().copied().collect();
-        let due = self.segments.values().filter(|s| {
+        let due = self.segments.iter().filter(|s| {
             let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
             overdue.contains(&s.id)
                 || log_bytes(s.id) > much
@@ -140,65 +126,28 @@ impl Engine {
         let mut due: Vec<(u64, u32)> = due.map(|s| (s.master.wire_bytes(), s.number)).collect();
         due.sort_unstable();
         self.save_some(&due);
-        let unlogged = self.segments.values_mut().filter(|s| s.unlogged);
-        let again: Vec<u32> = unlogged
-            .map(|s| {
-                s.unlogged = false;
-                s.number
-            })
-            .collect();
-        for number in again {
-            self.log_creation(number);
+        for s in self.segments.iter_mut().filter(|s| s.unlogged) {
+            s.unlogged = false;
+            s.log_creation(&mut self.journal);
         }
     }
 
     /// Saves as many as may be under way together; the others are due again at the next look.
     fn save_some(&mut self, due: &[(u64, u32)]) {
-        let saving = self.segments.values().filter(|s| s.checkpointing);
+        let saving = self.segments.iter().filter(|s| s.checkpointing);
         let mut bytes: u64 = saving.map(|s| s.master.wire_bytes()).sum();
+        let now_ns = self.wire.now_ns();
         for &(wire_bytes, number) in due {
             if bytes > 0 && bytes + wire_bytes > SAVING_BYTES {
                 return;
             }
             bytes += wire_bytes;
-            self.save(number);
+            self.segments.found(number).save(&mut self.journal, now_ns);
         }
-    }
-
-    /// Saves the segment as a whole, unless that is under way.
-    fn save(&mut self, number: u32) {
-        let Some(s) = self.segments.get_mut(&number) else {
-            return;
-        };
-        let unsavable = s.unlogged || s.life != Life::Open || !self.config.stored;
-        if s.checkpointing || unsavable {
-            return;
-        }
-        s.checkpointing = true;
-        s.saved_ns = self.wire.now_ns();
-        s.unsaved = false;
-        let head = CheckpointHead {
-            magic: *b"IWC2",
-            segment_id: s.id,
-            path: s.path.clone(),
-            durable: s.durable,
-            quota_bytes: s.quota_bytes,
-            at: s.stamp().into(),
-            next_serial: s.serials.next(),
-            fence: s.lock.last_fence(),
-            parent: 0,
-            releases: s.remembered.iter().cloned().collect(),
-            diff_bytes: 0,
-        };
-        let checkpoint = Checkpoint {
-            head,
-            diff: s.master.checkpoint(),
-        };
-        self.journal.save(number, checkpoint);
     }
 
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
-        let Some(s) = self.segments.get_mut(&number) else {
+        let Some(s) = self.segments.if_still_there(number) else {
             return;
         };
         s.checkpointing = false;
@@ -214,23 +163,17 @@ impl Engine {
             return;
         }
         self.stopping = true;
-        let numbers: Vec<u32> = self.segments.keys().copied().collect();
-        for number in numbers {
-            self.refuse_writers(number, &super::engine::stopping());
+        for s in self.segments.iter_mut() {
+            s.refuse_writers(&mut self.wire, &stopping());
         }
     }
 
     /// After the last release: segments with unsaved changes are saved and clients told to go.
     pub fn save_and_part(&mut self, now_ns: u64) {
         self.advance(now_ns);
-        let unsaved: Vec<u32> = self
-            .segments
-            .values()
-            .filter(|s| s.unsaved)
-            .map(|s| s.number)
-            .collect();
-        for number in unsaved {
-            self.save(number);
+        let now_ns = self.wire.now_ns();
+        for s in self.segments.iter_mut().filter(|s| s.unsaved) {
+            s.save(&mut self.journal, now_ns);
         }
         self.wire.part();
         self.forget_closed();
@@ -238,6 +181,36 @@ impl Engine {
 
     /// Whether everything that changed is saved.
     pub fn is_saved(&self) -> bool {
-        self.segments.values().all(|s| !s.unsaved)
+        self.segments.iter().all(|s| !s.unsaved)
+    }
+}
+
+impl SegmentState {
+    /// Saves the segment as a whole, unless that is under way, or it cannot be.
+    fn save(&mut self, journal: &mut Journal, now_ns: u64) {
+        if self.checkpointing || self.unlogged || !self.is_stored || self.life != Life::Open {
+            return;
+        }
+        self.checkpointing = true;
+        self.saved_ns = now_ns;
+        self.unsaved = false;
+        let head = CheckpointHead {
+            magic: *b"IWC2",
+            segment_id: self.id,
+            path: self.path.clone(),
+            durable: self.durable,
+            quota_bytes: self.quota_bytes,
+            at: self.stamp().into(),
+            next_serial: self.serials.next(),
+            fence: self.lock.last_fence(),
+            parent: 0,
+            releases: self.remembered.iter().cloned().collect(),
+            diff_bytes: 0,
+        };
+        let checkpoint = Checkpoint {
+            head,
+            diff: self.master.checkpoint(),
+        };
+        journal.save(self.number, checkpoint);
     }
 }

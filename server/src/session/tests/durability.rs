@@ -302,7 +302,7 @@ fn a_request_beyond_those_that_may_wait_is_answered_once_and_changes_nothing() {
         assert_eq!(world.answer(stream).type_, MessageType::SegmentOpened);
     }
     assert!(world.sent.is_empty(), "answered twice: {:?}", world.sent);
-    assert!(!world.engine.paths.contains_key("/new"));
+    assert!(world.engine.segments.number_at("/new").is_none());
     assert_eq!(world.newest(1, segment).number, 0, "it is still there");
     let grant = world.lock(1, segment);
     assert!(

@@ -52,14 +52,26 @@ fn world_of(readers: u64, sending_bytes: u64) -> (World, u32) {
 fn not_7_all_who_are_sent_the_same_diff_share_one_copy() {
     let (mut world, segment) = world_of(20, u64::MAX);
     write_big(&mut world, segment, 2);
-    let collected = world.engine.segments[&segment].master.collections();
+    let collected = world
+        .engine
+        .segments
+        .get(segment)
+        .unwrap()
+        .master
+        .collections();
     let answers: Vec<Sent> = (2..=21)
         .map(|reader| ask_for_all(&mut world, reader, segment))
         .collect();
     let first = answers[0].bulk.as_ptr();
     assert!(answers.iter().all(|a| a.bulk.as_ptr() == first));
     assert!(lent_bytes(&world) < 2 * BIG_BYTES);
-    let now = world.engine.segments[&segment].master.collections();
+    let now = world
+        .engine
+        .segments
+        .get(segment)
+        .unwrap()
+        .master
+        .collections();
     assert_eq!(now, collected + 1);
     drop(answers);
     assert_eq!(lent_bytes(&world), 0, "nobody is being sent it any more");

@@ -165,7 +165,14 @@ impl Order {
     }
 
     fn abort(&mut self, connection: u64, segment: u32) {
-        let held = self.world.engine.segments[&segment].lock.last_fence();
+        let held = self
+            .world
+            .engine
+            .segments
+            .get(segment)
+            .unwrap()
+            .lock
+            .last_fence();
         let request = Request::AbortWriter(AbortWriter {
             segment,
             fence: held,

@@ -260,7 +260,12 @@ impl Game {
             self.world.send(player.connection, read);
             self.deliver();
         }
-        let master = self.world.engine.segments[&self.segment]
+        let master = self
+            .world
+            .engine
+            .segments
+            .get(self.segment)
+            .unwrap()
             .master
             .checkpoint();
         for player in &self.players {

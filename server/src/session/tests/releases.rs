@@ -61,7 +61,11 @@ fn lock_8_a_session_that_lives_is_remembered_whatever_others_do() {
     assert_eq!(world.answer(again).body::<WriterReleased>(), first);
     assert_eq!(world.newest(102, segment).number, 100);
     let kept = |s: &SessionId| {
-        world.engine.segments[&segment]
+        world
+            .engine
+            .segments
+            .get(segment)
+            .unwrap()
             .remembered
             .last_of(s)
             .is_some()

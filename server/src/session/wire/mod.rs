@@ -47,9 +47,9 @@ pub enum Timer {
 pub struct Closed {
     pub connection: u64,
     /// The segments that it had open.
-    pub open: Vec<u32>,
+    pub open: BTreeSet<u32>,
     /// The segments in whose queues its session may wait over it.
-    pub locks: Vec<u32>,
+    pub locks: BTreeSet<u32>,
 }
 
 #[derive(Debug)]
@@ -99,6 +99,11 @@ impl Wire {
     /// Moves what is to be sent and closed to `out`.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.effects);
+    }
+
+    /// The connections that were closed since [`Wire::take_closed`].
+    pub fn closed(&self) -> &[Closed] {
+        &self.closed
     }
 
     /// The connections that were closed since the last call.
@@ -230,7 +235,7 @@ impl Wire {
         let mut closed = Closed {
             connection,
             open: c.open.into_keys().collect(),
-            locks: Vec::new(),
+            locks: BTreeSet::new(),
         };
         let expires_ns = self.now_ns + ns(self.config.lease_ms);
         let session = c.session.and_then(|number| {

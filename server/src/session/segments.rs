@@ -1,0 +1,175 @@
+//! The segments of the server: by number and by path.
+//!
+//! Invariants: `paths` and `by_number` name the same segments; numbers and ids are never given twice.
+//! A number that a peer or the store names may be of a segment that was removed meanwhile: its
+//! look-ups are [`Segments::usable`], [`Segments::get`] and [`Segments::if_still_there`]. A number that
+//! the present event took from here is of a segment that is there ([`Segments::found`]).
+
+use super::segment::{Life, SegmentState};
+use super::timers::Timers;
+use super::wire::Closed;
+use interweave_wire::protocol::ErrorCode;
+use interweave_wire::Rejection;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+#[derive(Debug)]
+pub struct Segments {
+    by_number: HashMap<u32, SegmentState>,
+    paths: BTreeMap<String, u32>,
+    /// Damaged segments whose paths are lost [LOG-12].
+    nameless: Vec<u32>,
+    /// When locks are looked at.
+    pub timers: Timers<u32>,
+    last_number: u32,
+    last_id: u64,
+    last_incarnation: u64,
+}
+
+impl Segments {
+    /// Ids and incarnations begin above `first`.
+    pub fn new(first: u64) -> Self {
+        Segments {
+            by_number: HashMap::new(),
+            paths: BTreeMap::new(),
+            nameless: Vec::new(),
+            timers: Timers::default(),
+            last_number: 0,
+            last_id: first,
+            last_incarnation: first,
+        }
+    }
+
+    /// The segment that a peer names, if it may be used.
+    pub fn usable(&mut self, number: u32) -> Result<&mut SegmentState, Rejection> {
+        let Some(segment) = self.by_number.get_mut(&number) else {
+            let text = format!("segment number {number} was removed; open it anew");
+            return Err(Rejection::new(ErrorCode::Removed, text));
+        };
+        match &segment.life {
+            Life::Open => Ok(segment),
+            Life::Creating | Life::Removing => Err(removed(&segment.path)),
+            Life::Damaged(what) => Err(damaged(&segment.path, what)),
+        }
+    }
+
+    /// The segment that a peer names, whatever its life; None: there is none of that number.
+    pub fn get(&self, number: u32) -> Option<&SegmentState> {
+        self.by_number.get(&number)
+    }
+
+    /// A segment for which something was under way; None: it was removed meanwhile, and what was
+    /// under way is to be forgotten.
+    pub fn if_still_there(&mut self, number: u32) -> Option<&mut SegmentState> {
+        self.by_number.get_mut(&number)
+    }
+
+    /// A segment that the present event has found or made: it is there, whatever a peer sends.
+    pub fn found(&mut self, number: u32) -> &mut SegmentState {
+        let segment = self.by_number.get_mut(&number);
+        segment.expect("nothing of this event has removed the segment")
+    }
+
+    pub fn number_at(&self, path: &str) -> Option<u32> {
+        self.paths.get(path).copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &SegmentState> {
+        self.by_number.values()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut SegmentState> {
+        self.by_number.values_mut()
+    }
+
+    /// From that path on, in order.
+    pub fn from_path(&self, from: Bound<&str>) -> impl Iterator<Item = &SegmentState> {
+        let paths = self.paths.range::<str, _>((from, Bound::Unbounded));
+        paths.filter_map(|(_, number)| self.by_number.get(number))
+    }
+
+    pub fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// No segment is given that id.
+    pub fn skip_id(&mut self, id: u64) {
+        self.last_id = self.last_id.max(id);
+    }
+
+    pub fn next_incarnation(&mut self) -> u64 {
+        self.last_incarnation += 1;
+        self.last_incarnation
+    }
+
+    /// Gives the segment its number and its place among the paths.
+    pub fn add(&mut self, mut segment: SegmentState) -> &mut SegmentState {
+        self.last_number += 1;
+        segment.number = self.last_number;
+        self.paths.insert(segment.path.clone(), self.last_number);
+        self.by_number.entry(self.last_number).or_insert(segment)
+    }
+
+    /// The segment's own path is lost.
+    pub fn note_nameless(&mut self, number: u32) {
+        self.nameless.push(number);
+    }
+
+    /// Nothing is made anew that may be there, damaged, under a name that is lost [LOG-12].
+    pub fn check_nameless(&self, path: &str) -> Result<(), Rejection> {
+        let nameless = self.nameless.iter().filter_map(|n| self.by_number.get(n));
+        let Some(first) = nameless.map(|s| &s.path).min() else {
+            return Ok(());
+        };
+        let text = format!(
+            "segment {path} was to be created; it may be one of {} damaged segments whose names are \
+             lost: restore a backup (interweave restore), or remove them if they are not missed, \
+             first {first} (interweave rm)",
+            self.nameless.len()
+        );
+        Err(Rejection::new(ErrorCode::Damaged, text))
+    }
+
+    /// The segment exists no more; None: it was removed before.
+    pub fn remove(&mut self, number: u32) -> Option<SegmentState> {
+        let segment = self.by_number.remove(&number)?;
+        self.paths.remove(&segment.path);
+        self.nameless.retain(|n| *n != number);
+        Some(segment)
+    }
+
+    /// The segment's locks are looked at when the next lease or deadline ends.
+    pub fn arm(&mut self, number: u32) {
+        let segment = self.by_number.get(&number);
+        if let Some(deadline_ns) = segment.and_then(|s| s.lock.next_deadline_ns()) {
+            self.timers.arm(number, deadline_ns);
+        }
+    }
+
+    /// The connection is gone. A segment that it had open may be, too.
+    pub fn forget(&mut self, closed: &Closed) {
+        for number in closed.open.iter().chain(&closed.locks) {
+            if let Some(segment) = self.by_number.get_mut(number) {
+                segment.forget(closed);
+            }
+        }
+    }
+}
+
+pub fn removed(path: &str) -> Rejection {
+    let text = format!("segment {path} is being removed or made; open it anew");
+    Rejection::new(ErrorCode::Removed, text)
+}
+
+pub fn damaged(path: &str, what: &str) -> Rejection {
+    let text = format!(
+        "segment {path} is stopped because its stored bytes are damaged: {what}; restore a backup \
+         (interweave restore) or remove the segment"
+    );
+    Rejection::new(ErrorCode::Damaged, text)
+}
