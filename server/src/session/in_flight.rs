@@ -4,12 +4,18 @@ use super::wire::At;
 use crate::coherence::Newest;
 use bytes::Bytes;
 use interweave_master::CheckedRelease;
-use interweave_wire::protocol::{ResolveRelease, SessionId};
+use interweave_store::Record;
+use interweave_wire::protocol::{
+    CommittedRelease, Durability, LogBody, LogRelease, ResolveRelease, SessionId, VersionStamp,
+};
 
 /// One segment's part of a release, checked.
 #[derive(Debug)]
 pub struct Part {
     pub segment: u32,
+    /// The store's number for it, and how durable its versions are.
+    pub segment_id: u64,
+    pub durable: Durability,
     pub fence: u64,
     pub diff: Bytes,
     /// None: nothing changed, the lock is given back.
@@ -27,4 +33,42 @@ pub struct InFlight {
     pub parts: Vec<Part>,
     /// Requests that ask what becomes of it.
     pub resolvers: Vec<(At, ResolveRelease)>,
+}
+
+impl InFlight {
+    /// The versions that it makes.
+    pub fn versions(&self) -> Vec<VersionStamp> {
+        let versions = self.parts.iter().map(|part| part.after.stamp.into());
+        versions.collect()
+    }
+
+    /// The records of the parts that must be logged, and how durable the strictest wants them.
+    pub fn log_records(&self) -> (Vec<Record>, Durability) {
+        let is_logged = |p: &&Part| p.checked.is_some() && p.durable != Durability::Memory;
+        let logged = || self.parts.iter().filter(is_logged);
+        let record = |part: &Part| Record {
+            segment_id: part.segment_id,
+            body: LogBody::Release(LogRelease {
+                version: part.after.stamp.number,
+                chain: part.after.stamp.chain,
+                session: self.session_id,
+                sequence: self.sequence,
+                fence: part.fence,
+            }),
+            diff: part.diff.clone(),
+        };
+        let durable = logged().map(|part| part.durable).max();
+        let group = logged().map(record).collect();
+        (group, durable.unwrap_or(Durability::Memory))
+    }
+
+    /// What the part's segment remembers of it.
+    pub fn committed(&self, part: &Part) -> CommittedRelease {
+        CommittedRelease {
+            session: self.session_id,
+            sequence: self.sequence,
+            version: part.after.stamp.number,
+            chain: part.after.stamp.chain,
+        }
+    }
 }

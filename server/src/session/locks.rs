@@ -85,9 +85,7 @@ impl Engine {
         }
         self.wire
             .await_answer(at, Unanswered::Lock { segment: number })?;
-        if let Some(session) = self.wire.session_mut(at.session) {
-            session.locks.insert(number);
-        }
+        self.wire.asking(at).locks.insert(number);
         let deadline_ns = self.wire.now_ns() + ns(deadline_ms);
         let ticket = Ticket {
             connection: at.connection,

@@ -7,7 +7,7 @@
 //! Implements [LOCK-4], [LOCK-7..9] and [DIFF-5..6] as far as they are the engine's.
 
 use super::chain;
-use super::engine::{stopping, Engine};
+use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
 use super::journal::{DurableRelease, Settling};
 use super::locks::fenced;
@@ -15,10 +15,10 @@ use super::message::{Incoming, Outgoing};
 use super::remembered::Fate;
 use super::segment::{Life, SegmentState};
 use super::storing;
-use super::wire::{At, Unanswered};
+use super::wire::{At, Unanswered, Wire};
 use crate::coherence::Version;
 use bytes::Bytes;
-use interweave_store::{Record, StoreError};
+use interweave_store::StoreError;
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
 
@@ -59,9 +59,7 @@ impl Engine {
 
     /// A release that was committed before is answered as it was then [LOCK-8].
     fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
-        let Some(id) = self.wire.session(at.session).map(|s| s.id) else {
-            return false;
-        };
+        let id = self.wire.asking(at).id;
         let mut versions = Vec::new();
         for part in &r.parts {
             let Some(s) = self.segments.get(part.segment) else {
@@ -90,9 +88,7 @@ impl Engine {
     /// The same release over a new connection, while the first is on its way to the log: its answer
     /// goes to the new one.
     fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
-        let Some(id) = self.wire.session(at.session).map(|s| s.id) else {
-            return Ok(false);
-        };
+        let id = self.wire.asking(at).id;
         if self.journal.find_release(id, r.sequence).is_none() {
             return Ok(false);
         }
@@ -118,7 +114,7 @@ impl Engine {
         r: &ReleaseWriter,
         incoming: &Incoming,
     ) -> Result<Vec<Part>, Rejection> {
-        if self.was_rolled_back(at.session, r) {
+        if self.was_rolled_back(at, r) {
             let text = format!(
                 "release {} of this session was told to be rolled back; take the lock again and \
                  repeat the change",
@@ -136,8 +132,8 @@ impl Engine {
                 let text = format!("segment number {} occurs twice in a release", part.segment);
                 return Err(Rejection::malformed(text));
             }
-            let checked = self.check_part(at, part, &mut bulk)?;
-            parts.push(checked);
+            let (segment, _) = self.open_segment_of(at.connection, part.segment)?;
+            parts.push(segment.check_part(at, part, &mut bulk)?);
         }
         if !bulk.is_empty() {
             let text = format!("{} bytes follow the diffs of a release", bulk.len());
@@ -146,62 +142,11 @@ impl Engine {
         Ok(parts)
     }
 
-    fn was_rolled_back(&self, session: u64, r: &ReleaseWriter) -> bool {
-        let session = self.wire.session(session);
-        let through = |part: &ReleasePart| {
-            let session = session?;
-            session.rolled_back_through.get(&part.segment)
-        };
-        let told = |part: &ReleasePart| through(part).is_some_and(|t| r.sequence <= *t);
-        r.parts.iter().any(told)
-    }
-
-    fn check_part(
-        &mut self,
-        at: At,
-        part: &ReleasePart,
-        bulk: &mut Bytes,
-    ) -> Result<Part, Rejection> {
-        let (s, _) = self.open_segment_of(at.connection, part.segment)?;
-        if !s.lock.holds(at.session, part.fence) {
-            return Err(fenced(&s.path, part.fence));
-        }
-        if s.committing {
-            let text = "another release of this lock is on its way to the log";
-            return Err(Rejection::malformed(text));
-        }
-        if part.diff_bytes > bulk.len() as u64 {
-            let text = format!(
-                "a part of {} bytes, where {} bytes of bulk are left",
-                part.diff_bytes,
-                bulk.len()
-            );
-            return Err(Rejection::malformed(text));
-        }
-        let diff = bulk.split_to(part.diff_bytes as usize);
-        let mut after = s.newest();
-        let checked = match diff.is_empty() {
-            true => None,
-            false => {
-                check_base(s, &part.base)?;
-                Some(
-                    s.master
-                        .check(&diff, part.base.number, s.serials.granted())?,
-                )
-            }
-        };
-        if let Some(checked) = &checked {
-            after.stamp.number += 1;
-            after.stamp.chain = chain::next(after.stamp.chain, &diff);
-            after.units_changed += s.master.changed_units(checked);
-        }
-        Ok(Part {
-            segment: part.segment,
-            fence: part.fence,
-            diff,
-            checked,
-            after,
-        })
+    fn was_rolled_back(&mut self, at: At, r: &ReleaseWriter) -> bool {
+        let told = &self.wire.asking(at).rolled_back_through;
+        let was_told =
+            |part: &ReleasePart| told.get(&part.segment).is_some_and(|t| r.sequence <= *t);
+        r.parts.iter().any(was_told)
     }
 
     /// A refused release gives its locks back all the same, unless it may be tried again.
@@ -217,9 +162,7 @@ impl Engine {
     }
 
     fn begin_release(&mut self, at: At, sequence: u64, parts: Vec<Part>) -> Result<(), Rejection> {
-        let Some(session_id) = self.wire.session(at.session).map(|s| s.id) else {
-            return Err(stopping());
-        };
+        let session_id = self.wire.asking(at).id;
         let release = InFlight {
             at,
             session_id,
@@ -227,48 +170,19 @@ impl Engine {
             parts,
             resolvers: Vec::new(),
         };
-        let (group, durable) = self.log_records(&release);
+        let (group, durable) = release.log_records();
         if !group.is_empty() {
             self.wire.await_answer(at, Unanswered::Store)?;
             for part in &release.parts {
-                if let Some(s) = self.segments.if_still_there(part.segment) {
-                    s.committing = true;
-                    s.lock.begin_commit(at.session, part.fence);
-                }
+                let segment = self.segments.found(part.segment);
+                segment.committing = true;
+                segment.lock.begin_commit(at.session, part.fence);
             }
         }
         if let Some(durable) = self.journal.append_release(release, group, durable) {
             self.tell(durable);
         }
         Ok(())
-    }
-
-    /// The records of the parts that must be logged, and how durable the strictest wants them.
-    fn log_records(&self, release: &InFlight) -> (Vec<Record>, Durability) {
-        let mut durable = Durability::Memory;
-        let mut group = Vec::new();
-        for part in release.parts.iter().filter(|p| p.checked.is_some()) {
-            let Some(s) = self.segments.get(part.segment) else {
-                continue;
-            };
-            if s.durable == Durability::Memory {
-                continue;
-            }
-            durable = durable.max(s.durable);
-            let body = LogBody::Release(LogRelease {
-                version: part.after.stamp.number,
-                chain: part.after.stamp.chain,
-                session: release.session_id,
-                sequence: release.sequence,
-                fence: part.fence,
-            });
-            group.push(Record {
-                segment_id: s.id,
-                body,
-                diff: part.diff.clone(),
-            });
-        }
-        (group, durable)
     }
 
     /// The log has the release.
@@ -293,8 +207,8 @@ impl Engine {
         let again = matches!(error, StoreError::Full(_) | StoreError::Io(_));
         let keeps_lock = again && self.wire.session(at.session).is_some();
         let rejection = storing::rejection(error);
+        let now_ns = self.wire.now_ns();
         for part in &release.parts {
-            let now_ns = self.wire.now_ns();
             let Some(s) = self.segments.if_still_there(part.segment) else {
                 continue;
             };
@@ -314,10 +228,7 @@ impl Engine {
             at.connection,
             Outgoing::error(at.stream, rejection.code, rejection.text),
         );
-        for (resolver, request) in release.resolvers {
-            self.wire.answered(resolver.connection, resolver.stream);
-            self.answer_resolved(resolver, &request);
-        }
+        self.answer_resolvers(release.resolvers);
     }
 
     /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after it,
@@ -325,8 +236,6 @@ impl Engine {
     /// master copies follow there, too.
     fn tell(&mut self, durable: DurableRelease) {
         let release = durable.release();
-        let versions = release.parts.iter().map(|part| part.after.stamp.into());
-        let versions = versions.collect();
         let readers = release.parts.iter();
         let readers = readers.map(|p| self.others_subscribed(p.segment, release.at.connection));
         let readers: Vec<_> = readers.collect();
@@ -334,7 +243,7 @@ impl Engine {
         if !many {
             self.forward_to(release, &readers);
         }
-        self.send_released(release.at, versions);
+        self.send_released(release.at, release.versions());
         self.journal.settle_later(match many {
             true => Settling::Tell(durable, readers),
             false => Settling::Commit(durable),
@@ -389,43 +298,19 @@ impl Engine {
     }
 
     fn commit(&mut self, release: DurableRelease) {
-        let release = release.into_release();
-        let (at, session) = (release.at, release.session_id);
-        let lives = self.wire.find_session(&session).is_some();
-        for part in release.parts {
-            let Some(s) = self.segments.if_still_there(part.segment) else {
-                continue;
-            };
-            let changed = part.checked.is_some();
-            if let Some(checked) = part.checked {
-                let version = s.master.commit(checked);
-                debug_assert_eq!(version, part.after.stamp.number);
-                s.chains.add(part.after.stamp.chain);
-                s.commits.add(version, self.wire.now_ns());
-                s.units_changed = part.after.units_changed;
-                s.unsaved = true;
-                self.wire.counters.releases += 1;
-                self.wire.counters.release_bytes += part.diff.len() as u64;
+        let mut release = release.into_release();
+        let lives = self.wire.find_session(&release.session_id).is_some();
+        for part in std::mem::take(&mut release.parts) {
+            let number = part.segment;
+            if let Some(s) = self.segments.if_still_there(number) {
+                let committed = release.committed(&part);
+                s.remembered.add(committed, lives, self.wire.now_ns());
+                s.lock.release(release.at.session, part.fence);
+                s.commit_part(&mut self.wire, release.at.connection, part);
+                self.grant_waiting(number);
             }
-            let committed = CommittedRelease {
-                session,
-                sequence: release.sequence,
-                version: part.after.stamp.number,
-                chain: part.after.stamp.chain,
-            };
-            s.remembered.add(committed, lives, self.wire.now_ns());
-            s.lock.release(at.session, part.fence);
-            self.wire
-                .now_newest(at.connection, part.segment, &s.newest());
-            if changed {
-                s.notify_subscribers(&mut self.wire);
-            }
-            self.grant_waiting(part.segment);
         }
-        for (resolver, request) in release.resolvers {
-            self.wire.answered(resolver.connection, resolver.stream);
-            self.answer_resolved(resolver, &request);
-        }
+        self.answer_resolvers(release.resolvers);
     }
 
     /// What became of a release whose answer was lost [LOCK-9].
@@ -440,6 +325,13 @@ impl Engine {
             release.resolvers.push((at, r.clone()));
         }
         Ok(())
+    }
+
+    fn answer_resolvers(&mut self, resolvers: Vec<(At, ResolveRelease)>) {
+        for (resolver, request) in resolvers {
+            self.wire.answered(resolver.connection, resolver.stream);
+            self.answer_resolved(resolver, &request);
+        }
     }
 
     fn answer_resolved(&mut self, at: At, r: &ResolveRelease) {
@@ -494,6 +386,72 @@ impl Engine {
         *through = r.sequence.max(*through);
         if let Some(older) = session.connection.filter(|c| *c != at.connection) {
             self.wire.close(older);
+        }
+    }
+}
+
+impl SegmentState {
+    /// Takes the part's diff off the bulk, and checks it whole.
+    fn check_part(
+        &mut self,
+        at: At,
+        part: &ReleasePart,
+        bulk: &mut Bytes,
+    ) -> Result<Part, Rejection> {
+        if !self.lock.holds(at.session, part.fence) {
+            return Err(fenced(&self.path, part.fence));
+        }
+        if self.committing {
+            let text = "another release of this lock is on its way to the log";
+            return Err(Rejection::malformed(text));
+        }
+        if part.diff_bytes > bulk.len() as u64 {
+            let text = format!(
+                "a part of {} bytes, where {} bytes of bulk are left",
+                part.diff_bytes,
+                bulk.len()
+            );
+            return Err(Rejection::malformed(text));
+        }
+        let diff = bulk.split_to(part.diff_bytes as usize);
+        let mut after = self.newest();
+        let mut checked = None;
+        if !diff.is_empty() {
+            check_base(self, &part.base)?;
+            let serials = self.serials.granted();
+            let release = self.master.check(&diff, part.base.number, serials)?;
+            after.stamp.number += 1;
+            after.stamp.chain = chain::next(after.stamp.chain, &diff);
+            after.units_changed += self.master.changed_units(&release);
+            checked = Some(release);
+        }
+        Ok(Part {
+            segment: self.number,
+            segment_id: self.id,
+            durable: self.durable,
+            fence: part.fence,
+            diff,
+            checked,
+            after,
+        })
+    }
+
+    /// Brings the master copy up to what was told, and tells those who watch it otherwise.
+    fn commit_part(&mut self, wire: &mut Wire, writer: u64, part: Part) {
+        let changed = part.checked.is_some();
+        if let Some(checked) = part.checked {
+            let version = self.master.commit(checked);
+            debug_assert_eq!(version, part.after.stamp.number);
+            self.chains.add(part.after.stamp.chain);
+            self.commits.add(version, wire.now_ns());
+            self.units_changed = part.after.units_changed;
+            self.unsaved = true;
+            wire.counters.releases += 1;
+            wire.counters.release_bytes += part.diff.len() as u64;
+        }
+        wire.now_newest(writer, self.number, &self.newest());
+        if changed {
+            self.notify_subscribers(wire);
         }
     }
 }

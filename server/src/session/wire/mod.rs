@@ -133,6 +133,12 @@ impl Wire {
         self.connections.len()
     }
 
+    /// The session of a request: no session ends before its connection, so it is there.
+    pub fn asking(&mut self, at: At) -> &mut Session {
+        let session = self.sessions.get_mut(at.session);
+        session.expect("a connection that has said hello has a session")
+    }
+
     /// None: it has ended.
     pub fn session(&self, session: u64) -> Option<&Session> {
         self.sessions.get(session)
