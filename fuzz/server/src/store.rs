@@ -54,6 +54,7 @@ fn options() -> Options {
         // what is in the files counts here, not what is on the disk
         sync: std::sync::Arc::new(|_| Ok(())),
         sync_checkpoint: std::sync::Arc::new(|_| Ok(())),
+        ..Options::default()
     }
 }
 

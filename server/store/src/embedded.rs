@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{channel, sync_channel, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use interweave_wire::protocol::Durability;
 
@@ -32,6 +32,8 @@ use crate::StoreError;
 
 /// How a log file is brought to the disk.
 pub type SyncFn = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
+/// What time it is.
+pub type NowFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 #[derive(Clone)]
 pub struct Options {
@@ -43,6 +45,8 @@ pub struct Options {
     pub sync: SyncFn,
     /// How a checkpoint is: fsync.
     pub sync_checkpoint: SyncFn,
+    /// The monotonic clock, unless a test makes the time.
+    pub now: NowFn,
 }
 
 impl Default for Options {
@@ -52,6 +56,7 @@ impl Default for Options {
             trial_interval: Duration::from_secs(1),
             sync: Arc::new(|file| file.sync_data()),
             sync_checkpoint: Arc::new(|file| file.sync_all()),
+            now: Arc::new(Instant::now),
         }
     }
 }
@@ -365,16 +370,19 @@ fn start(
         writer: writer.clone(),
         sync: options.sync_checkpoint.clone(),
     };
-    let tail = Tail::new(Parts {
-        dir: dir.to_path_buf(),
-        owner,
-        status: Arc::clone(&status),
-        index,
-        log,
-        space,
-        trial_interval: options.trial_interval,
-        full,
-    });
+    let tail = Tail::new(
+        Parts {
+            dir: dir.to_path_buf(),
+            owner,
+            status: Arc::clone(&status),
+            index,
+            log,
+            space,
+            trial_interval: options.trial_interval,
+            full,
+        },
+        (options.now)(),
+    );
     let threads_failed = |error| failed("starting a thread for", dir, &error);
     let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;
     let mut worker = Writer {
@@ -383,6 +391,7 @@ fn start(
         catalogue,
         inbox,
         saver,
+        now: options.now.clone(),
     };
     let told = Arc::clone(&status);
     let write = move || {

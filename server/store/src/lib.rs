@@ -33,7 +33,7 @@ mod witness;
 mod writer;
 
 pub use backup::{backup, restore, verify, Report, Wanted};
-pub use embedded::{EmbeddedStore, Options, SyncFn};
+pub use embedded::{EmbeddedStore, NowFn, Options, SyncFn};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use salvage::LeftOut;

@@ -68,7 +68,7 @@ pub struct Parts {
 }
 
 impl Tail {
-    pub fn new(parts: Parts) -> Tail {
+    pub fn new(parts: Parts, now: Instant) -> Tail {
         let mut tail = Tail {
             witness: Witness::begin(&parts.dir, parts.log.head()),
             dir: parts.dir,
@@ -82,9 +82,9 @@ impl Tail {
             unsettled: Vec::new(),
         };
         if let Some(error) = parts.full {
-            tail.refuse(&error);
+            tail.refuse(&error, now);
         }
-        tail.trim();
+        tail.trim(now);
         tail
     }
 
@@ -104,27 +104,27 @@ impl Tail {
 
     /// Writes the groups, in a new file if this one fails. On an error the groups are answered by
     /// `fail`.
-    pub fn write(&mut self, groups: &[Group]) -> Result<(), StoreError> {
+    pub fn write(&mut self, groups: &[Group], now: Instant) -> Result<(), StoreError> {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.error.clone());
         }
         self.owner.check().map_err(|error| self.stop(error))?;
-        let mut outcome = self.try_write(groups);
+        let mut outcome = self.try_write(groups, now);
         if let (Err(error), true) = (&outcome, self.log.is_abandoned()) {
             self.status
                 .error(&failed("writing", &self.log.path(), error));
-            self.read_again()?;
-            outcome = self.try_write(groups);
+            self.read_again(now)?;
+            outcome = self.try_write(groups, now);
         }
-        outcome.map_err(|error| self.refuse(&error))?;
+        outcome.map_err(|error| self.refuse(&error, now))?;
         // a newer owner begins to read only after this would have failed
         self.owner.check().map_err(|error| self.stop(error))
     }
 
-    fn try_write(&mut self, groups: &[Group]) -> io::Result<()> {
+    fn try_write(&mut self, groups: &[Group], now: Instant) -> io::Result<()> {
         let bytes: u64 = groups.iter().map(|group| group.bytes).sum();
         if bytes > self.log.room() {
-            self.roll(bytes)?;
+            self.roll(bytes, now)?;
         }
         let mut batch = self.log.batch();
         let mut written: Vec<Written> = Vec::new();
@@ -216,11 +216,11 @@ impl Tail {
 
     /// Goes on in a new file with room for so many bytes of records: a smaller one where space is
     /// scarce.
-    fn roll(&mut self, bytes: u64) -> io::Result<()> {
+    fn roll(&mut self, bytes: u64, now: Instant) -> io::Result<()> {
         let needed = FILE_HEAD_BYTES + bytes;
         let mut outcome = Err(space::none());
         for capacity in self.space.capacities(needed, self.index.is_covered()) {
-            outcome = self.begin_file(capacity);
+            outcome = self.begin_file(capacity, now);
             if !outcome.as_ref().is_err_and(space::is_lacking) {
                 break;
             }
@@ -228,7 +228,7 @@ impl Tail {
         outcome
     }
 
-    fn begin_file(&mut self, capacity: u64) -> io::Result<()> {
+    fn begin_file(&mut self, capacity: u64, now: Instant) -> io::Result<()> {
         let numbers = (self.owner.epoch, self.log.next_number());
         let log = &mut self.log;
         let sync = log.sync_fn();
@@ -238,12 +238,12 @@ impl Tail {
         // of the older file the newer one's number says where it ends
         let _ = std::fs::remove_file(self.dir.join(witness_name(self.log.first())));
         self.log = fresh;
-        self.trim();
+        self.trim(now);
         Ok(())
     }
 
     /// Deletes the log files that nobody needs.
-    pub fn trim(&mut self) {
+    pub fn trim(&mut self, now: Instant) {
         let unneeded = self.index.take_unneeded(self.log.first());
         if !unneeded.is_empty() && self.owner.check().is_ok() {
             self.forget_witnesses(unneeded.iter().max().copied());
@@ -257,7 +257,7 @@ impl Tail {
                 self.status.error(&failed("syncing", &self.dir, &error));
             }
         }
-        self.tell();
+        self.tell(now);
     }
 
     /// A witness without its log file would say that the file is lost: it goes before.
@@ -274,7 +274,7 @@ impl Tail {
     }
 
     /// Says how the log is, and which checkpoints would let it be cut [LOG-5].
-    fn tell(&self) {
+    fn tell(&self, now: Instant) {
         let (data, largest) = self.index.checkpoint_bytes();
         let bound = match self.is_full() || self.space.is_low(largest) {
             true => 0,
@@ -282,7 +282,7 @@ impl Tail {
         };
         // while nothing can be written, not even the newest file must be kept
         let kept = (!self.is_full()).then_some(self.log.first());
-        let overdue = self.index.overdue(bound, kept, Instant::now());
+        let overdue = self.index.overdue(bound, kept, now);
         let mut told = self.status.lock();
         told.overdue = overdue;
         told.status.log_bytes = self.index.total_bytes();
@@ -295,21 +295,21 @@ impl Tail {
     }
 
     /// A checkpoint lasts: files that it was needed for go, and a full log looks for space at once.
-    pub fn relieved(&mut self) {
-        self.trim();
+    pub fn relieved(&mut self, now: Instant) {
+        self.trim(now);
         if let Some(refusal) = &mut self.refusal {
-            refusal.next_trial = refusal.next_trial.map(|_| Instant::now());
+            refusal.next_trial = refusal.next_trial.map(|_| now);
         }
     }
 
     /// A checkpoint of the segment has failed.
-    pub fn disappointed(&mut self, segment_id: u64) {
-        self.index.spare(segment_id, Instant::now() + SPARED);
-        self.tell();
+    pub fn disappointed(&mut self, segment_id: u64, now: Instant) {
+        self.index.spare(segment_id, now + SPARED);
+        self.tell(now);
     }
 
     /// What was acknowledged must still be in a file that has failed.
-    fn read_again(&mut self) -> Result<(), StoreError> {
+    fn read_again(&mut self, now: Instant) -> Result<(), StoreError> {
         match self.log.is_whole() {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.stop(StoreError::Damaged {
@@ -317,23 +317,23 @@ impl Tail {
                 offset: self.log.end(),
                 what: "records written before are gone".to_string(),
             })),
-            Err(error) => Err(self.refuse(&error)),
+            Err(error) => Err(self.refuse(&error, now)),
         }
     }
 
     /// Refuses everything until a trial succeeds.
-    fn refuse(&mut self, error: &io::Error) -> StoreError {
+    fn refuse(&mut self, error: &io::Error, now: Instant) -> StoreError {
         let error = failed("writing", &self.log.path(), error);
         self.status.error(&error);
         self.status.lock().status.full = Some(Full {
-            since: Instant::now(),
+            since: now,
             text: error.to_string(),
         });
         self.refusal = Some(Refusal {
             error: error.clone(),
-            next_trial: Some(Instant::now() + self.trial_interval),
+            next_trial: Some(now + self.trial_interval),
         });
-        self.tell();
+        self.tell(now);
         error
     }
 
@@ -349,24 +349,24 @@ impl Tail {
     }
 
     /// If a trial is due and the log can go on in a new file, groups are accepted again.
-    pub fn try_again(&mut self) {
-        if self.next_trial().is_none_or(|at| at > Instant::now()) {
+    pub fn try_again(&mut self, now: Instant) {
+        if self.next_trial().is_none_or(|at| at > now) {
             return;
         }
-        let resumed = self.owner.check().is_ok() && self.roll(0).is_ok();
+        let resumed = self.owner.check().is_ok() && self.roll(0, now).is_ok();
         self.settle();
         if resumed {
             self.refusal = None;
             self.status.lock().status.full = None;
             self.space.keep_reserve();
         } else if let Some(refusal) = &mut self.refusal {
-            refusal.next_trial = Some(Instant::now() + self.trial_interval);
+            refusal.next_trial = Some(now + self.trial_interval);
         }
-        self.tell();
+        self.tell(now);
     }
 
     /// Ends the log; `clean` says that nothing is missing from it.
-    pub fn close(&mut self, clean: bool) -> Result<(), StoreError> {
+    pub fn close(&mut self, clean: bool, now: Instant) -> Result<(), StoreError> {
         self.settle();
         for done in self.unsettled.drain(..) {
             done(Err(StoreError::Io("only the next start can tell".into())));
@@ -376,7 +376,7 @@ impl Tail {
         }
         self.owner.check()?;
         let ended = match clean {
-            true => self.stop_cleanly(),
+            true => self.stop_cleanly(now),
             false => Ok(()),
         };
         let path = self.log.path();
@@ -385,7 +385,7 @@ impl Tail {
             .map_err(|error| failed("closing", &path, &error))
     }
 
-    fn stop_cleanly(&mut self) -> io::Result<()> {
+    fn stop_cleanly(&mut self, now: Instant) -> io::Result<()> {
         let header = LogHeader {
             owner: self.owner.epoch,
             segment_id: 0,
@@ -399,7 +399,7 @@ impl Tail {
         let nothing = bytes::Bytes::new();
         let bytes = crate::batch::record_bytes(&header, &nothing);
         if bytes > self.log.room() {
-            self.roll(bytes)?;
+            self.roll(bytes, now)?;
         }
         // the mark then says of everything before it that it was on the disk
         self.log.sync()?;

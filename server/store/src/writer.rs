@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, MAX_PATH};
 
 use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint::MAGIC;
+use crate::embedded::NowFn;
 use crate::group::Group;
 use crate::history::REMOVE;
 use crate::index::Admission;
@@ -53,6 +54,7 @@ pub struct Writer {
     pub catalogue: Catalogue,
     pub inbox: Receiver<Message>,
     pub saver: SaverThread,
+    pub now: NowFn,
 }
 
 impl Writer {
@@ -60,7 +62,7 @@ impl Writer {
     pub fn run(&mut self) {
         let mut backlog = VecDeque::new();
         loop {
-            self.tail.try_again();
+            self.tail.try_again((self.now)());
             let Some(message) = backlog.pop_front().or_else(|| self.receive()) else {
                 continue;
             };
@@ -112,7 +114,7 @@ impl Writer {
     /// The next message; None when it is time for a trial, or nothing has come for a while.
     fn receive(&mut self) -> Option<Message> {
         let trial = self.tail.next_trial();
-        let trial = trial.map(|at| at.saturating_duration_since(Instant::now()));
+        let trial = trial.map(|at| at.saturating_duration_since((self.now)()));
         let quiet = self.tail.is_unsettled().then_some(QUIET);
         let Some(wait) = trial.into_iter().chain(quiet).min() else {
             // the saver's thread and the store's handle have the other end: there is always one more
@@ -177,7 +179,7 @@ impl Writer {
     fn commit_together(&mut self, groups: Vec<Group>) {
         let written = match groups.iter().all(|group| group.records.is_empty()) {
             true => Ok(()),
-            false => self.tail.write(&groups),
+            false => self.tail.write(&groups, (self.now)()),
         };
         if let Err(error) = written {
             let (sound, rejected): (Vec<_>, Vec<_>) =
@@ -263,11 +265,12 @@ impl Writer {
                 told.status.checkpoints += 1;
                 told.log_bytes.insert(saved.segment_id, bytes);
                 drop(told);
-                self.tail.relieved();
+                self.tail.relieved((self.now)());
             }
             Err(error) => {
                 self.status.error(error);
-                self.tail.disappointed(saved.segment_id);
+                let now = (self.now)();
+                self.tail.disappointed(saved.segment_id, now);
             }
         }
         (saved.done)(saved.result);
@@ -276,7 +279,7 @@ impl Writer {
     fn forgotten(&mut self, segment_id: u64) {
         self.tail.index.forget(segment_id);
         self.status.lock().log_bytes.remove(&segment_id);
-        self.tail.relieved();
+        self.tail.relieved((self.now)());
     }
 
     /// Waits for the checkpoints that were asked for, then ends the log.
@@ -293,7 +296,7 @@ impl Writer {
                 Message::Close { reply, .. } => drop(reply),
             }
         }
-        self.tail.close(clean)
+        self.tail.close(clean, (self.now)())
     }
 }
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use interweave_store::{verify, EmbeddedStore, Options, SegmentStore, StoreError, SyncFn};
@@ -212,6 +213,38 @@ fn while_no_sync_succeeds_appends_are_refused_and_none_comes_back() {
     let (_, segments) = open(crashed.path());
     assert_eq!(segments[0].releases.len(), 1);
     assert_eq!(segments[0].damage, None);
+}
+
+#[test]
+fn a_store_that_refuses_tries_again_when_the_time_that_it_is_given_has_come() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let dir = scratch();
+    let (is_broken, now) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(Mutex::new(Instant::now())),
+    );
+    let (breaks, clock) = (Arc::clone(&is_broken), Arc::clone(&now));
+    let options = Options {
+        trial_interval: HOUR,
+        sync: Arc::new(move |file| match breaks.load(SeqCst) {
+            true => Err(io::Error::other("broken")),
+            false => file.sync_data(),
+        }),
+        now: Arc::new(move || *clock.lock().unwrap()),
+        ..small()
+    };
+    let (store, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    is_broken.store(true, SeqCst);
+    append_now(&store, vec![create(2, Synced)]).unwrap_err();
+    is_broken.store(false, SeqCst);
+    for id in 3..6 {
+        append_now(&store, vec![create(id, Synced)]).unwrap_err();
+    }
+    *now.lock().unwrap() += HOUR;
+    // The writer may wait with the old time still; behind its next message it looks again.
+    drop(append_now(&store, vec![create(6, Synced)]));
+    append_now(&store, vec![create(7, Synced)]).unwrap();
 }
 
 /// Waits, by asking it again and again, until the store takes appends.
