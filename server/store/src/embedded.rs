@@ -364,7 +364,7 @@ fn start(
         owner: Arc::clone(&owner),
         catalogue: catalogue.clone(),
         newest,
-        unforgotten: Vec::new(),
+        to_forget: Vec::new(),
         status: Arc::clone(&status),
         jobs: jobs_inbox,
         writer: writer.clone(),

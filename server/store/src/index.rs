@@ -25,7 +25,7 @@ struct Segment {
     damage: Option<StoreError>,
     removed: bool,
     /// A checkpoint has failed: another is not asked for before then.
-    spared_until: Option<Instant>,
+    postponed_until: Option<Instant>,
 }
 
 /// A record that was written.
@@ -85,7 +85,7 @@ impl Index {
             uncovered,
             damage: history.damage.clone().map(StoreError::from),
             removed: false,
-            spared_until: None,
+            postponed_until: None,
         };
         self.segments.insert(segment_id, segment);
     }
@@ -146,7 +146,7 @@ impl Index {
             uncovered_bytes: 0,
             damage: None,
             removed: false,
-            spared_until: None,
+            postponed_until: None,
         });
         segment.chain = record.crc;
         match &record.body {
@@ -227,9 +227,9 @@ impl Index {
     }
 
     /// A checkpoint of the segment has failed; it is not asked for at once again.
-    pub fn spare(&mut self, segment_id: u64, until: Instant) {
+    pub fn postpone(&mut self, segment_id: u64, until: Instant) {
         if let Some(segment) = self.segments.get_mut(&segment_id) {
-            segment.spared_until = Some(until);
+            segment.postponed_until = Some(until);
         }
     }
 
@@ -288,8 +288,8 @@ impl Index {
         let holds = |segment: &Segment| {
             let front = segment.uncovered.front()?.file;
             let savable = segment.damage.is_none() && !segment.removed;
-            let spared = segment.spared_until.is_some_and(|until| now < until);
-            (savable && !spared && Some(front) <= last).then_some(front)
+            let postponed = segment.postponed_until.is_some_and(|until| now < until);
+            (savable && !postponed && Some(front) <= last).then_some(front)
         };
         let mut holders: Vec<(u64, u64, u64)> = Vec::new();
         if last.is_some() {

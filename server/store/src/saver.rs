@@ -31,7 +31,7 @@ pub enum Job {
     /// The segment was removed, durably.
     Forget { segment_id: u64 },
     /// The log's witness is to be brought to the disk; nobody waits for it.
-    Settle { file: File },
+    SyncWitness { file: File },
 }
 
 /// A checkpoint that was tried.
@@ -84,7 +84,7 @@ pub struct Saver {
     /// The version of each segment's checkpoint.
     pub newest: BTreeMap<u64, u64>,
     /// Removed segments that could not be forgotten, mostly for lack of space: to be tried again.
-    pub unforgotten: Vec<u64>,
+    pub to_forget: Vec<u64>,
     pub status: Arc<Status>,
     pub jobs: Receiver<Job>,
     pub writer: Sender<Message>,
@@ -103,12 +103,12 @@ impl Saver {
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
-                    Job::Forget { segment_id } => self.unforgotten.push(segment_id),
+                    Job::Forget { segment_id } => self.to_forget.push(segment_id),
                     Job::Save { head, diff, done } => {
                         self.save_and_tell(&head, &diff, done);
                         break;
                     }
-                    Job::Settle { file } => {
+                    Job::SyncWitness { file } => {
                         // an earlier state of the witness is true as well
                         let _ = file.sync_data();
                     }
@@ -144,20 +144,20 @@ impl Saver {
 
     /// What fails is tried again after the next job, or at the next start: its REMOVE record stays.
     fn forget_all(&mut self) {
-        let unforgotten = std::mem::take(&mut self.unforgotten);
-        if unforgotten.is_empty() {
+        let to_forget = std::mem::take(&mut self.to_forget);
+        if to_forget.is_empty() {
             return;
         }
-        match self.forget(&unforgotten) {
+        match self.forget(&to_forget) {
             Ok(()) => {
-                for segment_id in unforgotten {
+                for segment_id in to_forget {
                     // as above
                     drop(self.writer.send(Message::Forgotten { segment_id }));
                 }
             }
             Err(error) => {
                 self.status.error(&error);
-                self.unforgotten = unforgotten;
+                self.to_forget = to_forget;
             }
         }
     }

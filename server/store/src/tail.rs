@@ -31,7 +31,7 @@ use crate::StoreError;
 /// checkpoints hold.
 const SLACK_FILES: u64 = 3;
 /// How long nothing is asked of a segment whose checkpoint has failed.
-const SPARED: Duration = Duration::from_secs(5);
+const POSTPONED: Duration = Duration::from_secs(5);
 
 /// Why nothing is written now.
 struct Refusal {
@@ -51,7 +51,7 @@ pub struct Tail {
     trial_interval: Duration,
     refusal: Option<Refusal>,
     /// Groups that failed, but may yet be found in the file.
-    unsettled: Vec<Done>,
+    failed_uncut: Vec<Done>,
 }
 
 /// What the end of the log is made of.
@@ -79,7 +79,7 @@ impl Tail {
             space: parts.space,
             trial_interval: parts.trial_interval,
             refusal: None,
-            unsettled: Vec::new(),
+            failed_uncut: Vec::new(),
         };
         if let Some(error) = parts.full {
             tail.refuse(&error, now);
@@ -173,31 +173,32 @@ impl Tail {
     }
 
     /// Whether the witness has said something since it was brought to the disk.
-    pub fn is_unsettled(&self) -> bool {
-        self.witness.is_unsettled()
+    pub fn has_unsynced_witness(&self) -> bool {
+        self.witness.is_unsynced()
     }
 
-    pub fn take_unsettled(&mut self) -> Option<File> {
-        self.witness.take_unsettled()
+    pub fn take_unsynced_witness(&mut self) -> Option<File> {
+        self.witness.take_unsynced()
     }
 
     /// Says that the groups have failed, now or as soon as that is certain.
     pub fn fail(&mut self, groups: impl Iterator<Item = Done>, error: &StoreError) {
         if self.log.is_uncut() {
-            self.unsettled.extend(groups);
-            self.settle();
+            self.failed_uncut.extend(groups);
+            self.answer_failed();
         } else {
             groups.for_each(|done| done(Err(error.clone())));
         }
     }
 
-    fn settle(&mut self) {
+    /// Answers the groups that failed, once the file is cut before them.
+    fn answer_failed(&mut self) {
         if self.log.is_uncut() && self.log.cut().is_err() {
             return;
         }
         let refused = self.refusal.as_ref().map(|refusal| refusal.error.clone());
         let error = refused.unwrap_or_else(|| StoreError::Io("it could not be written".into()));
-        for done in self.unsettled.drain(..) {
+        for done in self.failed_uncut.drain(..) {
             done(Err(error.clone()));
         }
     }
@@ -295,16 +296,16 @@ impl Tail {
     }
 
     /// A checkpoint lasts: files that it was needed for go, and a full log looks for space at once.
-    pub fn relieved(&mut self, now: Instant) {
+    pub fn look_for_space(&mut self, now: Instant) {
         self.trim(now);
         if let Some(refusal) = &mut self.refusal {
             refusal.next_trial = refusal.next_trial.map(|_| now);
         }
     }
 
-    /// A checkpoint of the segment has failed.
-    pub fn disappointed(&mut self, segment_id: u64, now: Instant) {
-        self.index.spare(segment_id, now + SPARED);
+    /// A checkpoint of the segment has failed: it is asked for again only in a while.
+    pub fn postpone_checkpoint(&mut self, segment_id: u64, now: Instant) {
+        self.index.postpone(segment_id, now + POSTPONED);
         self.tell(now);
     }
 
@@ -354,7 +355,7 @@ impl Tail {
             return;
         }
         let resumed = self.owner.check().is_ok() && self.roll(0, now).is_ok();
-        self.settle();
+        self.answer_failed();
         if resumed {
             self.refusal = None;
             self.status.lock().status.full = None;
@@ -367,8 +368,8 @@ impl Tail {
 
     /// Ends the log; `clean` says that nothing is missing from it.
     pub fn close(&mut self, clean: bool, now: Instant) -> Result<(), StoreError> {
-        self.settle();
-        for done in self.unsettled.drain(..) {
+        self.answer_failed();
+        for done in self.failed_uncut.drain(..) {
             done(Err(StoreError::Io("only the next start can tell".into())));
         }
         if let Some(refusal) = &self.refusal {

@@ -124,7 +124,7 @@ pub struct Witness {
     /// Records that were written, synced or not.
     entries: VecDeque<Entry>,
     /// What was said last is not on the disk, as far as is known.
-    is_unsettled: bool,
+    is_unsynced: bool,
 }
 
 impl Witness {
@@ -143,7 +143,7 @@ impl Witness {
                 entries: Vec::new(),
             },
             entries: VecDeque::new(),
-            is_unsettled: false,
+            is_unsynced: false,
         }
     }
 
@@ -167,21 +167,21 @@ impl Witness {
         let bytes = self.seen.encode();
         let written = self.file.as_ref().map(|f| f.write_all_at(&bytes, offset));
         match written {
-            Some(Ok(())) => self.is_unsettled = true,
+            Some(Ok(())) => self.is_unsynced = true,
             // the other slot says less, which is true as well
             Some(Err(_)) | None => self.file = None,
         }
     }
 
     /// The file, if it has something that should be brought to the disk when there is time.
-    pub fn take_unsettled(&mut self) -> Option<File> {
-        let is_unsettled = std::mem::take(&mut self.is_unsettled);
-        let file = self.file.as_ref().filter(|_| is_unsettled);
+    pub fn take_unsynced(&mut self) -> Option<File> {
+        let is_unsynced = std::mem::take(&mut self.is_unsynced);
+        let file = self.file.as_ref().filter(|_| is_unsynced);
         file.and_then(|file| file.try_clone().ok())
     }
 
-    pub fn is_unsettled(&self) -> bool {
-        self.is_unsettled
+    pub fn is_unsynced(&self) -> bool {
+        self.is_unsynced
     }
 }
 

@@ -115,16 +115,16 @@ impl Writer {
     fn receive(&mut self) -> Option<Message> {
         let trial = self.tail.next_trial();
         let trial = trial.map(|at| at.saturating_duration_since((self.now)()));
-        let quiet = self.tail.is_unsettled().then_some(QUIET);
+        let quiet = self.tail.has_unsynced_witness().then_some(QUIET);
         let Some(wait) = trial.into_iter().chain(quiet).min() else {
             // the saver's thread and the store's handle have the other end: there is always one more
             return self.inbox.recv().ok();
         };
         let message = self.inbox.recv_timeout(wait).ok();
         if message.is_none() && quiet == Some(wait) {
-            if let Some(file) = self.tail.take_unsettled() {
+            if let Some(file) = self.tail.take_unsynced_witness() {
                 // should the saver have died, the system writes the file when it likes
-                let _ = self.saver.send(Job::Settle { file });
+                let _ = self.saver.send(Job::SyncWitness { file });
             }
         }
         message
@@ -265,12 +265,12 @@ impl Writer {
                 told.status.checkpoints += 1;
                 told.log_bytes.insert(saved.segment_id, bytes);
                 drop(told);
-                self.tail.relieved((self.now)());
+                self.tail.look_for_space((self.now)());
             }
             Err(error) => {
                 self.status.error(error);
                 let now = (self.now)();
-                self.tail.disappointed(saved.segment_id, now);
+                self.tail.postpone_checkpoint(saved.segment_id, now);
             }
         }
         (saved.done)(saved.result);
@@ -279,7 +279,7 @@ impl Writer {
     fn forgotten(&mut self, segment_id: u64) {
         self.tail.index.forget(segment_id);
         self.status.lock().log_bytes.remove(&segment_id);
-        self.tail.relieved((self.now)());
+        self.tail.look_for_space((self.now)());
     }
 
     /// Waits for the checkpoints that were asked for, then ends the log.
