@@ -4,6 +4,16 @@
 //! [`Effect`]s: messages to send, connections to close, records to append. Everything that the
 //! server promises about versions, locks and notifications is decided here; the `net` room only
 //! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
+//!
+//! | owner | has | does not see |
+//! |---|---|---|
+//! | `wire` | connections, sessions, what is sent to them, their timers | segments |
+//! | `segments`, `segment` | master copies, locks, subscribers; the rules are a segment's methods | other segments |
+//! | `serials` | one segment's block serials: given out, known to the log, awaited | |
+//! | `journal` | what waits for the store, what it has answered, what is left to settle | segments, connections |
+//!
+//! `engine` takes each event to its owner. A release is durable, then answered, then told
+//! (tests/order.rs).
 
 mod absence;
 mod admission;

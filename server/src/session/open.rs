@@ -241,7 +241,7 @@ impl Engine {
         };
         let mut paths = self
             .segments
-            .from_path(from)
+            .starting_at(from)
             .take_while(|s| s.path.starts_with(&r.prefix));
         let segments = paths.by_ref().take(MAX_LISTED as usize).map(info).collect();
         let list = SegmentList {

@@ -87,7 +87,7 @@ impl Segments {
     }
 
     /// From that path on, in order.
-    pub fn from_path(&self, from: Bound<&str>) -> impl Iterator<Item = &SegmentState> {
+    pub fn starting_at(&self, from: Bound<&str>) -> impl Iterator<Item = &SegmentState> {
         let paths = self.paths.range::<str, _>((from, Bound::Unbounded));
         paths.filter_map(|(_, number)| self.by_number.get(number))
     }

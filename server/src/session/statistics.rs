@@ -103,7 +103,7 @@ impl Engine {
     }
 
     pub fn statistics(&self, now_ns: u64) -> Statistics {
-        let segments = self.segments.from_path(std::ops::Bound::Unbounded);
+        let segments = self.segments.starting_at(std::ops::Bound::Unbounded);
         Statistics {
             counters: self.wire.counters,
             connections: self.wire.connection_count(),
