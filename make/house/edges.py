@@ -61,8 +61,8 @@ CRATE_USE = re.compile(r"\bcrate::([a-z_]+)")
 # Where time is read; elsewhere it is an argument.
 CLOCK_IN_CPP = re.compile(r"\bnow_ns\(\)|\b(?:steady|system)_clock::now\b|\bclock_gettime\(")
 CLOCK_ROOMS_OF_NATIVE = {"platform", "client"}
-CLOCK_IN_RUST = re.compile(r"\b(?:Instant|SystemTime)::now\b")
-CLOCK_FOLDERS_OF_SERVER = ("server/src/net/", "server/src/client/", "server/store/")
+CLOCK_IN_RUST = re.compile(r"\b(?:Instant|SystemTime)::now\(\)")
+CLOCK_FOLDERS_OF_SERVER = ("server/src/net/", "server/src/client/")
 SOCKET_HEADER = re.compile(r'^\s*#\s*include\s*"platform/socket')
 # session and client hand slices of memory to sockets; only client opens one.
 SOCKET_ROOMS_OF_NATIVE = {"platform", "session", "client"}

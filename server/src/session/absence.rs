@@ -1,6 +1,6 @@
-//! Time in which the server did not run or was busy with one thing: nobody could be heard then, so it
-//! counts neither as anybody's silence nor against a lease [SES-2, SES-3, LOCK-3]. Longer leases are
-//! safe: a client counts its own from earlier, and a release is checked by its fence.
+//! Time in which the server did not run or was busy with one thing: nobody could be heard then, so
+//! it counts neither as anybody's silence nor against a lease [SES-2, SES-3, LOCK-3]. Longer leases
+//! are safe: a client counts its own from earlier, and a release is checked by its fence.
 
 use super::engine::Engine;
 

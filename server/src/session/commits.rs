@@ -1,8 +1,8 @@
 //! When versions were committed: since when a copy that is behind is not the newest any more.
 //!
 //! Bounded: the longer ago, the fewer versions are kept. What is said is never earlier than it was,
-//! and later by at most a sixteenth of the time since. Of versions that were there before this server
-//! had the segment it says when it got it.
+//! and later by at most a sixteenth of the time since. Of versions that were there before this
+//! server had the segment it says when it got it.
 
 use std::collections::VecDeque;
 

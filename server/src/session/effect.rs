@@ -4,7 +4,8 @@ use super::message::Outgoing;
 use interweave_store::{Checkpoint, Record};
 use interweave_wire::protocol::Durability;
 
-/// One thing to be done; all of them in the order in which [`super::Engine::take_effects`] gives them.
+/// One thing to be done; all of them in the order in which [`super::Engine::take_effects`] gives
+/// them.
 #[derive(Debug)]
 pub enum Effect {
     Send {

@@ -1,10 +1,10 @@
 //! The engine: its owners, its events, and how a request finds its rule.
 //!
 //! [`Wire`] has connections and sessions, [`Segments`] the segments, each with its
-//! [`super::serials::Serials`], and [`Journal`] what is on its way to the store. The engine takes an
-//! event to its owner and carries between owners what one may not know of the other.
-//! Single-threaded: each event is taken whole, so a segment's rules never meet each other half done.
-//! Every event brings the time; whatever ended by then ends before the event is looked at.
+//! [`super::serials::Serials`], and [`Journal`] what is on its way to the store. The engine takes
+//! an event to its owner and carries between owners what one may not know of the other.
+//! Single-threaded: each event is taken whole, so a segment's rules never meet each other half
+//! done. Every event brings the time; whatever ended by then ends before the event is looked at.
 
 use super::config::Config;
 use super::effect::Effect;
@@ -70,7 +70,8 @@ impl Engine {
         self.wire.advance(now_ns);
         let now_ns = self.wire.now_ns();
         while let Some(next_ns) = self.next_deadline_ns().filter(|next| *next <= now_ns) {
-            // Of one moment the wire's first, since who is gone is granted nothing; the store's last.
+            // Of one moment the wire's first, since who is gone is granted nothing; the store's
+            // last.
             if self.wire.timers.next_ns() == Some(next_ns) {
                 self.watch_wire(now_ns);
             } else if self.segments.timers.next_ns() != Some(next_ns) {
@@ -126,7 +127,8 @@ impl Engine {
 
     /// What the connection has yet to send.
     pub fn backlog(&mut self, now_ns: u64, connection: u64, backlog: Backlog) {
-        // Only if something follows from it is it an event; otherwise what was told may settle later.
+        // Only if something follows from it is it an event; otherwise what was told may settle
+        // later.
         if self.wire.note_backlog(now_ns, connection, backlog) {
             self.advance(now_ns);
             self.catch_up(connection);
@@ -266,8 +268,8 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// Segments forget the connections that are gone: before a lock is granted again, and at the end
-    /// of every event.
+    /// Segments forget the connections that are gone: before a lock is granted again, and at the
+    /// end of every event.
     pub(super) fn forget_closed(&mut self) {
         for closed in self.wire.take_closed() {
             self.segments.forget(&closed);

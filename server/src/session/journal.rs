@@ -1,5 +1,5 @@
-//! The journal: what is asked of the store, what waits for its answers, and what is left to do for a
-//! release that has them.
+//! The journal: what is asked of the store, what waits for its answers, and what is left to do for
+//! a release that has them.
 //!
 //! Invariants: a release comes out of the journal as a [`DurableRelease`] and in no other way, and
 //! only such a one is told or committed, so nothing of a release shows before the log has it
@@ -62,7 +62,7 @@ impl DurableRelease {
     }
 }
 
-/// What the store has answered.
+/// An answer of the store.
 #[derive(Debug)]
 pub enum Answered {
     Released(DurableRelease),

@@ -1,5 +1,5 @@
-//! Reader and writer locks: asking, waiting, granting, renewing, losing.
-//! Implements the server's side of [COH-1..7], [LOCK-1..6] and [LOCK-11]; releases are in release.rs.
+//! Reader and writer locks: asking, waiting, granting, renewing, losing. Implements the server's
+//! side of [COH-1..7], [LOCK-1..6] and [LOCK-11]; releases are in release.rs.
 
 use super::config::{ns, Config};
 use super::engine::{stopping, Engine};
@@ -200,7 +200,7 @@ impl SegmentState {
                 Some(Outcome::StrictReader { ticket, .. }) => self.grant_reader(wire, ticket),
                 None => return,
             }
-            // What was sent may have closed connections: they are granted nothing more.
+            // Sending may have closed connections, which are granted nothing more.
             wire.closed().iter().for_each(|closed| self.forget(closed));
         }
     }
@@ -263,8 +263,8 @@ impl SegmentState {
         wire.send(connection, reply);
     }
 
-    /// The request is about to be answered; the version that the client has: what it said, or what it
-    /// was pushed while it waited [NOT-2]. None: it has gone.
+    /// The request is about to be answered; the version that the client has: what it said, or what
+    /// it was pushed while it waited [NOT-2]. None: it has gone.
     fn granted_have(&self, wire: &mut Wire, ticket: Ticket) -> Option<Version> {
         wire.answered(ticket.connection, ticket.stream);
         let open = wire.opened(ticket.connection, self.number)?;

@@ -8,9 +8,11 @@
 //! | owner | has | does not see |
 //! |---|---|---|
 //! | `wire` | connections, sessions, what is sent to them, their timers | segments |
-//! | `segments`, `segment` | master copies, locks, subscribers; the rules are a segment's methods | other segments |
+//! | `segments`, `segment` | master copies, locks, subscribers; the rules are a segment's methods |
+//! other segments |
 //! | `serials` | one segment's block serials: given out, known to the log, awaited | |
-//! | `journal` | what waits for the store, what it has answered, what is left to settle | segments, connections |
+//! | `journal` | what waits for the store, what it has answered, what is left to settle | segments,
+//! connections |
 //!
 //! `engine` takes each event to its owner. A release is durable, then answered, then told
 //! (tests/order.rs).

@@ -1,9 +1,9 @@
 //! Subscriptions, and what a segment's readers are sent. Implements [NOT-1..6] of
 //! spec/protocol/notify.x.
 //!
-//! A connection that is slow is sent no diffs; it is only noted that its copy is behind. When it has
-//! caught up it is sent one combined diff; if something else must be sent to it before, NOT_RECENT
-//! goes first.
+//! A connection that is slow is sent no diffs; it is only noted that its copy is behind. When it
+//! has caught up it is sent one combined diff; if something else must be sent to it before,
+//! NOT_RECENT goes first.
 
 use super::engine::Engine;
 use super::locks;
@@ -125,7 +125,8 @@ impl SegmentState {
         }
     }
 
-    /// One diff from `have` to the newest version, for that connection; None if `have` is the newest.
+    /// One diff from `have` to the newest version, for that connection; None if `have` is the
+    /// newest.
     pub fn update(&mut self, wire: &mut Wire, connection: u64, have: Version) -> Option<Bytes> {
         let newest = self.stamp();
         if have == newest {
@@ -154,8 +155,8 @@ impl SegmentState {
         Some(diff)
     }
 
-    /// The client says which version it has; the server's view of its copy follows [SEG-1]. None: the
-    /// connection has not opened the segment.
+    /// The client says which version it has; the server's view of its copy follows [SEG-1]. None:
+    /// the connection has not opened the segment.
     pub fn told(
         &self,
         wire: &mut Wire,

@@ -231,8 +231,8 @@ impl Engine {
         self.answer_resolvers(release.resolvers);
     }
 
-    /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after it,
-    /// in [`Engine::settle`], so that a release takes no longer the more readers there are; the
+    /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after
+    /// it, in [`Engine::settle`], so that a release takes no longer the more readers there are; the
     /// master copies follow there, too.
     fn tell(&mut self, durable: DurableRelease) {
         let release = durable.release();
@@ -272,15 +272,15 @@ impl Engine {
         self.wire.send(at.connection, reply);
     }
 
-    /// Whether many readers are yet to be told of a release whose writer has been answered: the shell
-    /// lets the writer run before they wake.
+    /// Whether many readers are yet to be told of a release whose writer has been answered: the
+    /// shell lets the writer run before they wake.
     pub fn is_about_to_tell(&self) -> bool {
         self.journal.is_about_to_tell()
     }
 
-    /// Tells the readers who are left, or brings the master copies up to what was told. The shell calls
-    /// it, until it is false, when what was told is on the wire; every other event does it first.
-    /// False: there was nothing.
+    /// Tells the readers who are left, or brings the master copies up to what was told. The shell
+    /// calls it, until it is false, when what was told is on the wire; every other event does it
+    /// first. False: there was nothing.
     pub fn settle(&mut self) -> bool {
         let steps = self.journal.take_settling();
         let some = !steps.is_empty();
@@ -373,8 +373,8 @@ impl Engine {
         );
     }
 
-    /// Once told to be rolled back, the release stays so: the connection that might still carry it is
-    /// closed, and the session may not send it again.
+    /// Once told to be rolled back, the release stays so: the connection that might still carry it
+    /// is closed, and the session may not send it again.
     fn never_commit(&mut self, at: At, r: &ResolveRelease) {
         let Some(number) = self.wire.find_session(&r.session) else {
             return;

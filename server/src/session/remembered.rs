@@ -1,9 +1,9 @@
 //! What a segment remembers of releases, so that one is applied at most once and its sender can
 //! learn what became of it: the last of every session that lives, and of the 64 that ended last.
 //!
-//! Invariants: a session occurs once; of a session that lives nothing is ever forgotten, so that "not
-//! remembered" means "not committed" for it; `forgot` is set before the first is forgotten. Memory is
-//! bounded by the sessions that live. Implements [LOCK-8] and [LOCK-9].
+//! Invariants: a session occurs once; of a session that lives nothing is ever forgotten, so that
+//! "not remembered" means "not committed" for it; `forgot` is set before the first is forgotten.
+//! Memory is bounded by the sessions that live. Implements [LOCK-8] and [LOCK-9].
 
 use interweave_wire::protocol::{CommittedRelease, SessionId};
 use std::collections::{HashMap, VecDeque};

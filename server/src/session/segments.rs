@@ -1,9 +1,10 @@
 //! The segments of the server: by number and by path.
 //!
-//! Invariants: `paths` and `by_number` name the same segments; numbers and ids are never given twice.
-//! A number that a peer or the store names may be of a segment that was removed meanwhile: its
-//! look-ups are [`Segments::usable`], [`Segments::get`] and [`Segments::if_still_there`]. A number that
-//! the present event took from here is of a segment that is there ([`Segments::found`]).
+//! Invariants: `paths` and `by_number` name the same segments; numbers and ids are never given
+//! twice. A number that a peer or the store names may be of a segment that was removed meanwhile:
+//! its look-ups are [`Segments::usable`], [`Segments::get`] and [`Segments::if_still_there`]. A
+//! number that the present event took from here is of a segment that is there
+//! ([`Segments::found`]).
 
 use super::segment::{Life, SegmentState};
 use super::timers::Timers;
@@ -53,7 +54,7 @@ impl Segments {
         }
     }
 
-    /// The segment that a peer names, whatever its life; None: there is none of that number.
+    /// The segment that a peer names, whatever its life. None if no segment has that number.
     pub fn get(&self, number: u32) -> Option<&SegmentState> {
         self.by_number.get(&number)
     }
@@ -127,9 +128,9 @@ impl Segments {
             return Ok(());
         };
         let text = format!(
-            "segment {path} was to be created; it may be one of {} damaged segments whose names are \
-             lost: restore a backup (interweave restore), or remove them if they are not missed, \
-             first {first} (interweave rm)",
+            "segment {path} was to be created; it may be one of {} damaged segments whose names \
+             are lost: restore a backup (interweave restore), or remove them if they are not \
+             missed, first {first} (interweave rm)",
             self.nameless.len()
         );
         Err(Rejection::new(ErrorCode::Damaged, text))

@@ -1,8 +1,8 @@
-//! The serials of a segment's blocks: which are given out, which the log knows of, and who waits for
-//! more of them. Implements [LOCK-6] and [LOG-8].
+//! The serials of a segment's blocks: which are given out, which the log knows of, and who waits
+//! for more of them. Implements [LOCK-6] and [LOG-8].
 //!
-//! Invariants: a serial is given out once, across aborts and restarts; none is given out from `below`
-//! on, which the log knows; one larger bound is on its way to the log at a time.
+//! Invariants: a serial is given out once, across aborts and restarts; none is given out from
+//! `below` on, which the log knows; one larger bound is on its way to the log at a time.
 
 use super::journal::{Entry, Journal};
 use super::locks::fenced;

@@ -106,8 +106,8 @@ impl Engine {
         }
     }
 
-    /// The store's answer: bytes of log of segments since their checkpoints, and those that it wants
-    /// saved for other reasons.
+    /// The store's answer: bytes of log of segments since their checkpoints, and those that it
+    /// wants saved for other reasons.
     pub fn store_looked_at(
         &mut self,
         now_ns: u64,

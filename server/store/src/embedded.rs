@@ -32,7 +32,7 @@ use crate::StoreError;
 
 /// How a log file is brought to the disk.
 pub type SyncFn = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
-/// What time it is.
+/// A clock.
 pub type NowFn = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 #[derive(Clone)]
@@ -385,7 +385,7 @@ fn start(
     );
     let threads_failed = |error| failed("starting a thread for", dir, &error);
     let saver = SaverThread::start(saver, jobs).map_err(threads_failed)?;
-    let mut worker = Writer {
+    let worker = Writer {
         tail,
         status: Arc::clone(&status),
         catalogue,
@@ -393,22 +393,25 @@ fn start(
         saver,
         now: options.now.clone(),
     };
-    let told = Arc::clone(&status);
-    let write = move || {
-        if let Err(text) = panics::caught(|| worker.run()) {
-            let error = told.ended(text);
-            worker.refuse(&error);
-        }
-    };
-    let thread = std::thread::Builder::new()
-        .name("iw-log".to_string())
-        .spawn(write)
-        .map_err(threads_failed)?;
+    let thread = start_writing(worker, Arc::clone(&status)).map_err(threads_failed)?;
     Ok(EmbeddedStore {
         epoch,
         status,
         writer: Some((writer, thread)),
     })
+}
+
+/// The thread that writes the log. If it panics, the status says so and everything is refused.
+fn start_writing(mut worker: Writer, status: Arc<Status>) -> io::Result<JoinHandle<()>> {
+    let write = move || {
+        if let Err(text) = panics::caught(|| worker.run()) {
+            let error = status.ended(text);
+            worker.refuse(&error);
+        }
+    };
+    std::thread::Builder::new()
+        .name("iw-log".to_string())
+        .spawn(write)
 }
 
 fn recovered(found: Found, entries: &BTreeMap<u64, Entry>) -> Vec<RecoveredSegment> {

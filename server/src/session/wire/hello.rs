@@ -57,7 +57,7 @@ impl Wire {
         Ok(())
     }
 
-    /// The session goes on over another connection; an older one is closed [SES-2].
+    /// The session continues over another connection. The older connection is closed [SES-2].
     fn resume(&mut self, session: u64, connection: u64) {
         let older = self.sessions.get(session).and_then(|s| s.connection);
         if let Some(older) = older {

@@ -1,10 +1,10 @@
 //! Large diffs while they are being sent: one copy of each, and a bounded number of bytes of all.
 //!
 //! A diff between the same two versions is shared by all who are sent it, from the first until the
-//! last has it. Beyond the server's bound the connections that have taken nothing for the longest time
-//! are closed until what the others wait for fits; so a reader that does not read costs others
-//! nothing. Invariant: `lent_bytes` is the sum of the diffs that someone still holds.
-//! Implements [NOT-7].
+//! last has it. Beyond the server's bound the connections that have taken nothing for the longest
+//! time are closed until what the others wait for fits; so a reader that does not read costs others
+//! nothing. Invariant: `lent_bytes` is the sum of the diffs that someone still holds. Implements
+//! [NOT-7].
 
 use super::Wire;
 use bytes::Bytes;
@@ -83,8 +83,8 @@ impl Wire {
         Some(self.lend_to(connection, lent))
     }
 
-    /// The diff between two versions for a message to the connection. A large one counts from now on,
-    /// until nobody is being sent it.
+    /// The diff between two versions for a message to the connection. A large one counts from now
+    /// on, until nobody is being sent it.
     pub fn lend(
         &mut self,
         connection: u64,
@@ -129,7 +129,7 @@ impl Wire {
         if self.lent_bytes.load(Relaxed) <= most {
             return;
         }
-        // What closed connections still hold is as good as gone: by diff, how many others have it.
+        // Diffs that closed connections still hold count as gone. By diff: how many others have it.
         let mut holders: HashMap<*const Lent, usize> = HashMap::new();
         let mut slowest = Vec::new();
         let mut bytes = new.bytes();

@@ -1,11 +1,11 @@
 //! The wire: connections, sessions, and what is sent to them.
 //!
-//! It knows segments by their numbers only. A connection that it closes leaves a [`Closed`], so that
-//! the engine lets segments forget it before it grants their locks again. A connection or session may
-//! be gone at any time, because its peer may go: what is looked up for a peer is an Option, and what
-//! is sent to one that is gone is dropped.
-//! Invariants: `waiting_bytes` is the sum of `backlog.kept` of the connections there are [NET-2];
-//! notifications that a connection could not take go before anything else that it is sent [NOT-6].
+//! It knows segments by their numbers only. A connection that it closes leaves a [`Closed`], so
+//! that the engine lets segments forget it before it grants their locks again. A connection or
+//! session may be gone at any time, because its peer may go: what is looked up for a peer is an
+//! Option, and what is sent to one that is gone is dropped. Invariants: `waiting_bytes` is the sum
+//! of `backlog.kept` of the connections there are [NET-2]; notifications that a connection could
+//! not take go before anything else that it is sent [NOT-6].
 
 mod connection;
 mod hello;
@@ -246,7 +246,7 @@ impl Wire {
         let expires_ns = self.now_ns + ns(self.config.lease_ms);
         let session = c.session.and_then(|number| {
             let session = self.sessions.get_mut(number)?;
-            // Its session may go on over another already.
+            // Its session may continue over another connection already.
             (session.connection == Some(connection)).then_some((number, session))
         });
         if let Some((number, session)) = session {
@@ -321,8 +321,8 @@ impl Wire {
         waiting.map(|(stream, _)| *stream).collect()
     }
 
-    /// Notes that the connection has the segment open; whether it had not before. Opening twice gives
-    /// the same number [SEG-2].
+    /// Notes that the connection has the segment open; whether it had not before. Opening twice
+    /// gives the same number [SEG-2].
     pub fn open(
         &mut self,
         connection: u64,

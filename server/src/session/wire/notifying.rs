@@ -105,8 +105,8 @@ impl Wire {
         self.send(connection, message);
     }
 
-    /// What the subscriber has and how it watches, if it is to be told of the newest version now;
-    /// None: it is recent enough, or slow, and told when it has caught up.
+    /// The version that the subscriber has and how it watches, if it is to be told of the newest
+    /// now; None: it is recent enough, or slow, and told when it has caught up.
     pub fn due(
         &mut self,
         connection: u64,
@@ -195,7 +195,8 @@ impl Wire {
         self.send(connection, Outgoing::about(number, type_, stream, &body));
     }
 
-    /// The segment exists no more: the connection's waits for its locks are refused, then it is told.
+    /// The segment exists no more: the connection's waits for its locks are refused, then it is
+    /// told.
     pub fn segment_gone(
         &mut self,
         connection: u64,

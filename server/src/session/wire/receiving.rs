@@ -2,9 +2,9 @@
 //!
 //! Bulk is kept only of a release under locks that its session holds, of one release a lock at a
 //! time, of no more than the segments' quotas could hold, and of a bounded number of bytes in all.
-//! Any other is counted and dropped; its request is refused when it is whole. Bulk whose lock was lost
-//! meanwhile stays until it is whole, or until the room is wanted: then its connection is closed.
-//! Invariant: `bytes` is the sum of what is under way.
+//! Any other is counted and dropped; its request is refused when it is whole. Bulk whose lock was
+//! lost meanwhile stays until it is whole, or until the room is wanted: then its connection is
+//! closed. Invariant: `bytes` is the sum of what is under way.
 
 use super::super::message::{Incoming, Request};
 use super::Wire;
@@ -64,7 +64,7 @@ impl Receiving {
     }
 }
 
-/// What fits in one frame is bounded by what has come.
+/// A message that fits in one frame is bounded by the bytes that have come.
 fn counted(bulk_bytes: u64) -> u64 {
     match bulk_bytes <= u64::from(MAX_CHUNK_BYTES) {
         true => 0,
@@ -72,9 +72,9 @@ fn counted(bulk_bytes: u64) -> u64 {
     }
 }
 
-/// The largest diff that a segment of that quota can need [LOCK-12]: a unit of one byte with a run of
-/// its own takes three, and what the diff says of a block beside its data is less than the 64 bytes
-/// that a block counts at least. Quota 0: no bound.
+/// The largest diff that a segment of that quota can need [LOCK-12]: a unit of one byte with a run
+/// of its own takes three, and what the diff says of a block beside its data is less than the 64
+/// bytes that a block counts at least. Quota 0: no bound.
 pub fn largest_diff_bytes(quota_bytes: u64) -> u64 {
     const FRAMING_BYTES: u64 = 64 << 10;
     match quota_bytes {
@@ -101,8 +101,8 @@ impl Wire {
         self.receiving.releases.contains_key(&lock)
     }
 
-    /// Room for that many bytes, if need be by closing connections whose bulk cannot be committed any
-    /// more.
+    /// Room for that many bytes, if need be by closing connections whose bulk cannot be committed
+    /// any more.
     pub fn has_room(
         &mut self,
         connection: u64,

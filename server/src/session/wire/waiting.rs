@@ -1,7 +1,8 @@
-//! What waits to be sent, over all connections: bounded, large diffs apart, which lending.rs bounds.
+//! What waits to be sent, over all connections: bounded, large diffs apart, which lending.rs
+//! bounds.
 //!
-//! A connection that asks much and takes little is not asked for more (the net room stops reading it);
-//! many of them together are bounded here, at the cost of those that took nothing for longest.
+//! A connection that asks much and takes little is not asked for more (the net room stops reading
+//! it); many of them together are bounded here, at the cost of those that took nothing for longest.
 //! Implements [NET-2].
 
 use super::super::message::Backlog;
@@ -14,7 +15,7 @@ impl Wire {
         self.waiting_bytes
     }
 
-    /// What the connection has yet to send; true: it takes messages again, and is behind.
+    /// Bytes that the connection has yet to send. True: it takes messages again, and is behind.
     pub fn note_backlog(&mut self, now_ns: u64, connection: u64, backlog: Backlog) -> bool {
         let Some(c) = self.connections.get_mut(&connection) else {
             return false;
@@ -35,8 +36,8 @@ impl Wire {
         self.waiting_bytes > self.config.waiting_bytes
     }
 
-    /// Whether the connection is sent no diffs until it has caught up. Where memory is short nobody is
-    /// sent more who has not taken all.
+    /// Whether the connection is sent no diffs until it has caught up. Where memory is short nobody
+    /// is sent more who has not taken all.
     pub(super) fn is_slow(&self, c: &Connection) -> bool {
         let short = self.waiting_bytes > self.config.waiting_bytes / 2;
         c.backlog.all > self.config.slow_bytes || (short && c.backlog.all > 0)
