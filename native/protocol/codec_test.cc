@@ -131,7 +131,7 @@ TEST(Codec, ACountWithoutItsBytesIsRefused) {
 
 TEST(Codec, ValuesWithoutMeaningAreRefused) {
   EXPECT_EQ(refusal<error_reply>({0, 0, 0xff, 0xff, 0, 0, 0, 0}),
-            "a number is no member of its enum");
+            "a number is not a member of its enum");
   EXPECT_EQ(refusal<error_reply>({0, 0, 0, 0, 0, 0, 0, 1, 'x', 0, 1, 0}), "padding is not zero");
   EXPECT_EQ(refusal<error_reply>({0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0, 0, 0}), "a string is not UTF-8");
   bytes resolved = encoded(release_resolved{true, {1, 2, 3}});

@@ -27,7 +27,7 @@ bool decode(xdr::Reader& r, primitive& v) {
       v = static_cast<primitive>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 
@@ -68,7 +68,7 @@ bool decode(xdr::Reader& r, type_kind& v) {
       v = static_cast<type_kind>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

@@ -38,7 +38,7 @@ enum class primitive : std::int32_t {
 };
 void encode(xdr::Writer& w, const primitive& v);
 [[nodiscard]] bool decode(xdr::Reader& r, primitive& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(primitive v);
 
 enum class type_kind : std::int32_t {
@@ -60,7 +60,7 @@ enum class type_kind : std::int32_t {
 };
 void encode(xdr::Writer& w, const type_kind& v);
 [[nodiscard]] bool decode(xdr::Reader& r, type_kind& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(type_kind v);
 
 struct enum_member {

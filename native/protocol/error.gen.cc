@@ -51,7 +51,7 @@ bool decode(xdr::Reader& r, error_code& v) {
       v = static_cast<error_code>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

@@ -88,7 +88,7 @@ enum class error_code : std::int32_t {
 };
 void encode(xdr::Writer& w, const error_code& v);
 [[nodiscard]] bool decode(xdr::Reader& r, error_code& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(error_code v);
 
 struct error_reply {

@@ -22,7 +22,7 @@ bool decode(xdr::Reader& r, coherence_model& v) {
       v = static_cast<coherence_model>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

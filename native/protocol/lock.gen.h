@@ -27,7 +27,7 @@ enum class coherence_model : std::int32_t {
 };
 void encode(xdr::Writer& w, const coherence_model& v);
 [[nodiscard]] bool decode(xdr::Reader& r, coherence_model& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(coherence_model v);
 
 // Asks whether the copy of version `have` is recent enough and, if it is not, for one diff to the

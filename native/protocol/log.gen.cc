@@ -22,7 +22,7 @@ bool decode(xdr::Reader& r, log_kind& v) {
       v = static_cast<log_kind>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

@@ -31,7 +31,7 @@ enum class log_kind : std::int32_t {
 };
 void encode(xdr::Writer& w, const log_kind& v);
 [[nodiscard]] bool decode(xdr::Reader& r, log_kind& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(log_kind v);
 
 struct log_create {

@@ -33,7 +33,7 @@ enum class durability : std::int32_t {
 };
 void encode(xdr::Writer& w, const durability& v);
 [[nodiscard]] bool decode(xdr::Reader& r, durability& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(durability v);
 
 // Only the server computes `chain`; clients keep it with their copy and name it.

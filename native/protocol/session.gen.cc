@@ -57,7 +57,7 @@ bool decode(xdr::Reader& r, message_type& v) {
       v = static_cast<message_type>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

@@ -71,7 +71,7 @@ enum class message_type : std::int32_t {
 };
 void encode(xdr::Writer& w, const message_type& v);
 [[nodiscard]] bool decode(xdr::Reader& r, message_type& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(message_type v);
 
 // The head of every control part. `type` is an int, not an enum, so that an unknown one decodes.

@@ -414,7 +414,8 @@ impl<'a> Preprocessor<'a> {
             return;
         }
         let message = format!("cannot find the included file `{written}`");
-        let hint = "it is looked for beside the including file and in the directories after -I";
+        let hint =
+            "it is looked for in the folder of the including file and in the folders after -I";
         if written.ends_with(".x") {
             self.report.error(Diagnostic::new(rest, message).hint(hint));
         } else if self.text_of(rest).starts_with('"') && self.find(rest, &written).is_none() {

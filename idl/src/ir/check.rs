@@ -77,7 +77,7 @@ fn check_case_range(schema: &Schema, union: &Union, report: &mut Report) {
         if !allowed(case.value) {
             let shown = case.name.clone().unwrap_or_else(|| case.value.to_string());
             let message = format!(
-                "`{shown}` is no value of the discriminant `{}`",
+                "`{shown}` is not a value of the discriminant `{}`",
                 discriminant.name
             );
             report.error(Diagnostic::new(case.span, message));

@@ -217,7 +217,7 @@ impl Lowering<'_, '_> {
             known.sort_unstable();
             let hint = suggest::nearest(&name, known);
             let hint = hint.map(|near| format!("did you mean `{near}`?"));
-            let message = format!("`{name}` is no member of the discriminant's enum");
+            let message = format!("`{name}` is not a member of the discriminant's enum");
             self.report
                 .error(Diagnostic::new(span, message).hint_if(hint));
         }

@@ -173,7 +173,7 @@ impl Generator<'_> {
                 self.text.close("};");
                 self.declare_codec(&name);
                 self.text
-                    .line("// The name in the .x file; \"?\" for a number that is no member.");
+                    .line("// The name in the .x file; \"?\" for a number that is not a member.");
                 self.text
                     .line(format!("[[nodiscard]] const char* name_of({name} v);"));
             }
@@ -304,7 +304,7 @@ impl Generator<'_> {
         self.text.line("  return true;");
         self.text.line("default:");
         self.text
-            .line("  return r.fail(\"a number is no member of its enum\");");
+            .line("  return r.fail(\"a number is not a member of its enum\");");
         self.text.close("}");
         self.text.close("}");
         self.text.blank();

@@ -116,7 +116,7 @@ impl Parser<'_> {
             "void" if self.peek().is_symbol("*") => Ok(Base::Void),
             "void" => {
                 let hint = "`void` stands alone, and only in a union's arm; `void *` is a type";
-                Err(Diagnostic::new(token.span, "`void` is no type of a name").hint(hint))
+                Err(Diagnostic::new(token.span, "`void` cannot be a name's type").hint(hint))
             }
             "enum" if self.peek().is_symbol("{") => Ok(Base::Enum(self.enum_body()?)),
             "struct" if self.peek().is_symbol("{") => Ok(Base::Struct(self.struct_body()?)),

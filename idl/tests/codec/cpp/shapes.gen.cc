@@ -19,7 +19,7 @@ bool decode(xdr::Reader& r, color& v) {
       v = static_cast<color>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

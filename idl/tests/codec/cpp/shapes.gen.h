@@ -21,7 +21,7 @@ enum class color : std::int32_t {
 };
 void encode(xdr::Writer& w, const color& v);
 [[nodiscard]] bool decode(xdr::Reader& r, color& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(color v);
 
 using digest = std::array<std::uint8_t, 5>;

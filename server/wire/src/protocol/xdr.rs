@@ -26,7 +26,7 @@ pub enum XdrError {
     BadBool,
     /// An optional's mark that is neither 0 nor 1.
     BadOptional,
-    /// A number that is no member of the enum.
+    /// A number that is not a member of the enum.
     BadEnum,
     /// A discriminant for which the union has no arm.
     BadDiscriminant,
@@ -47,7 +47,7 @@ impl fmt::Display for XdrError {
             XdrError::BadPadding => "padding is not zero",
             XdrError::BadBool => "a bool is neither 0 nor 1",
             XdrError::BadOptional => "an optional is neither 0 nor 1",
-            XdrError::BadEnum => "a number is no member of its enum",
+            XdrError::BadEnum => "a number is not a member of its enum",
             XdrError::BadDiscriminant => "a discriminant selects no arm",
             XdrError::BadNumber => "a number is too large for its type",
             XdrError::BadText => "a string is not UTF-8",

@@ -306,12 +306,12 @@ export function enumeration<E extends number>(members: Record<string, E>): Codec
   const values = new Set<number>(Object.values(members));
   return {
     encode(w, value) {
-      if (!values.has(value)) throw new RangeError(`${value} is no member of its enum`);
+      if (!values.has(value)) throw new RangeError(`${value} is not a member of its enum`);
       w.i32(value);
     },
     decode(r) {
       const value = r.i32();
-      if (!values.has(value)) throw new XdrError("a number is no member of its enum");
+      if (!values.has(value)) throw new XdrError("a number is not a member of its enum");
       return value as E;
     },
   };
