@@ -134,7 +134,7 @@ fn http(text: &str) -> Result<Http, String> {
 fn milliseconds(text: &str) -> Result<u32, String> {
     let seconds: f64 = text
         .parse()
-        .map_err(|_| format!("{text:?} is no number of seconds"))?;
+        .map_err(|_| format!("{text:?} is not a number of seconds, like 10 or 0.5"))?;
     match (0.05..=86_400.0).contains(&seconds) {
         true => Ok((seconds * 1000.0).round() as u32),
         false => Err("must be between 0.05 and 86400 seconds".to_string()),
@@ -153,7 +153,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     count
         .and_then(|count| count.checked_mul(unit))
         .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| format!("{text:?} is no number of bytes, like 1000000, 64M or 1G"))
+        .ok_or_else(|| format!("{text:?} is not a number of bytes, like 1000000, 64M or 1G"))
 }
 
 fn bytes_or_none(text: &str) -> Result<u64, String> {
@@ -258,7 +258,7 @@ impl Serve {
         let directory = match &self.store {
             Some(directory) => PathBuf::from(directory),
             None => default_store().ok_or(
-                "there is no home directory to keep segments in; say where with --store DIR, or \
+                "no home directory was found to keep segments in; name a folder with --store DIR, or \
                  keep nothing with --store memory",
             )?,
         };

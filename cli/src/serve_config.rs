@@ -54,7 +54,7 @@ fn lines<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Stri
             Some(option) => options.push(option),
             None => {
                 return Err(format!(
-                    "{}:{}: `{line}` is no option; write `name = value`, as in `lease = 10`",
+                    "{}:{}: `{line}` is not an option; write `name = value`, as in `lease = 10`",
                     path.display(),
                     index + 1
                 ))

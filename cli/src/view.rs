@@ -201,11 +201,15 @@ impl View {
         let Some(named) = mip.block.filter(|_| mip.url == self.url) else {
             let url = self.url_text();
             return bad(format!(
-                "`{text}` is no block of {url}; write #BLOCK or null"
+                "`{text}` is not a block of {url}; write #BLOCK or null"
             ));
         };
         let Some(block) = self.find(&named) else {
-            return bad(format!("there is no block {}", block_text(&named)));
+            return bad(format!(
+                "{} has no block {}",
+                self.url_text(),
+                block_text(&named)
+            ));
         };
         let (layout, offset) = (block.layout, mip.offset);
         let fits = match target {

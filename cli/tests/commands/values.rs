@@ -230,16 +230,16 @@ fn what_cannot_be_set_or_got_is_said_in_the_users_words() {
         (
             "head",
             r#"{"key": 1, "foo": 2}"#,
-            "there is no member `foo`; there are key, to",
+            "the value has no field `foo`; its fields are key, to",
         ),
-        ("head#to", "#3", "there is no block #3"),
+        ("head#to", "#3", "has no block #3"),
         (
             "head#to",
             "#2#1",
             "is in a block of pair, and no int begins there",
         ),
         ("head#to", "#2#9", "no int begins there"),
-        ("head#to", "127.0.0.1/other#1", "is no block of"),
+        ("head#to", "127.0.0.1/other#1", "is not a block of"),
         ("head#to", "7", "null, or a block as"),
         (
             "head#key",

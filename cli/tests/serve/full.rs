@@ -63,7 +63,7 @@ impl Writer {
     fn of(server: &Server, path: &str) -> Writer {
         let mut client = connect(server);
         let mut copy = open(&mut client, path, Durability::Synced);
-        copy.fetch(&mut client).expect("reads go on");
+        copy.fetch(&mut client).expect("reads continue");
         let next = value(&copy).unwrap_or(0) + 1;
         Writer {
             client,
@@ -96,7 +96,7 @@ impl Writer {
         let begin = Instant::now();
         while let Err(code) = self.write() {
             assert_eq!(code, ErrorCode::StoreFull);
-            assert!(begin.elapsed() < PATIENT, "it does not go on by itself");
+            assert!(begin.elapsed() < PATIENT, "it does not continue by itself");
         }
     }
 }
@@ -119,7 +119,7 @@ fn a_full_disk_refuses_writes_and_serves_reads_also_after_a_kill_and_goes_on_by_
     let written = writer.next - 1;
     let (status, health) = server.get("/healthz", "localhost");
     assert!(status.contains("503"), "{status}");
-    assert!(health.contains("store full: reads go on"), "{health}");
+    assert!(health.contains("store full: reads continue"), "{health}");
     assert!(
         health.contains("\"why\":\"no space is left: writing"),
         "{health}"

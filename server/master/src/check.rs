@@ -198,7 +198,9 @@ impl<'a> Check<'a> {
         let mut finder = self.segment.finder();
         for &serial in &freed {
             let Some(place) = finder.find(&self.segment.blocks, serial) else {
-                return malformed(format!("block {serial} is freed, but there is none"));
+                return malformed(format!(
+                    "block {serial} is freed, but the segment has no such block"
+                ));
             };
             let block = self.segment.blocks.at(place);
             let layout = self.segment.layout_of(block);
@@ -337,7 +339,10 @@ impl<'a> Check<'a> {
                     match place.filter(|_| self.freed.binary_search(&change.serial).is_err()) {
                         Some(place) => self.segment.layout_of(self.segment.blocks.at(place)),
                         None => {
-                            return malformed(format!("there is no block {}", change.serial));
+                            return malformed(format!(
+                                "block {} is changed, but the segment has no such block",
+                                change.serial
+                            ));
                         }
                     }
                 }

@@ -50,7 +50,7 @@ fn coh_4_delta_counts_versions() {
     assert!(!allows(CoherenceModel::Delta, 2.0, 2, 5));
     assert!(
         !allows(CoherenceModel::Delta, 0.5, 4, 5),
-        "half a version is none"
+        "half a version does not count"
     );
 }
 

@@ -43,7 +43,7 @@ pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, Str
     };
     let mut addresses = with_port
         .to_socket_addrs()
-        .map_err(|error| format!("{text:?} is no address to listen on: {error}"))?;
+        .map_err(|error| format!("{text:?} is not an address to listen on: {error}"))?;
     let first = addresses
         .next()
         .ok_or_else(|| format!("{text:?} has no address"))?;
@@ -51,7 +51,7 @@ pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, Str
         return Ok(first);
     }
     Err(format!(
-        "{text} can be reached from other hosts, but no rules say who may read and write, so this \
+        "{text} can be reached from other hosts, but no access rules are given, so this \
          server listens on loopback only; use 127.0.0.1:{}, and a tunnel (ssh -L {0}:127.0.0.1:{0}) \
          for other hosts",
         first.port()

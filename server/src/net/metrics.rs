@@ -16,12 +16,12 @@ pub fn health(shell: &Shell) -> (bool, String) {
         (Some(text), _) => ("failed: the server is ending", Some(text)),
         (None, Some(error @ StoreError::Fenced(_))) => ("fenced", Some(error.to_string())),
         (None, Some(error)) => {
-            let status = "store stopped: reads go on, writes are refused";
+            let status = "store stopped: reads continue, writes are refused";
             (status, Some(error.to_string()))
         }
         (None, None) => match store.full {
             Some(full) => (
-                "store full: reads go on, writes are refused",
+                "store full: reads continue, writes are refused",
                 Some(full.text),
             ),
             None if health.damaged > 0 => ("ok, but for damaged segments", None),

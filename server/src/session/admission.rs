@@ -59,7 +59,7 @@ impl Engine {
             };
             if part.diff_bytes > largest_diff_bytes(s.quota_bytes) {
                 let text = format!(
-                    "a release of {} bytes to {}, whose quota is {} bytes: it could not hold them",
+                    "a release of {} bytes to {} cannot fit: the segment's quota is {} bytes",
                     part.diff_bytes, s.path, s.quota_bytes
                 );
                 return Err(Rejection::new(ErrorCode::Quota, text));

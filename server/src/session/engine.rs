@@ -177,7 +177,7 @@ impl Engine {
         let numbered = !matches!(incoming.request, Request::Cancel(_) | Request::Credit(_));
         if numbered && (stream == 0 || stream & NOTIFICATION != 0) {
             let text = format!(
-                "{stream} is no stream for a request; use 1 to {}",
+                "stream {stream} cannot carry a request; use 1 to {}",
                 !NOTIFICATION
             );
             return Err((Rejection::malformed(text), true));

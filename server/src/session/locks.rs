@@ -304,7 +304,7 @@ pub(super) fn bound(model: CoherenceModel, x: f64) -> Result<Bound, Rejection> {
         true => Ok(bound),
         false => {
             let text = format!(
-                "{x} is no bound under {}; versions and seconds are 0 or more, per cent 0 to 100",
+                "{x} is not a bound of {}; versions and seconds are 0 or more, per cent 0 to 100",
                 model.name()
             );
             Err(Rejection::new(ErrorCode::BadValue, text))

@@ -27,7 +27,7 @@ impl Engine {
             Some(number) => number,
             None if !r.create => {
                 let text = format!(
-                    "segment {} was to be opened; there is none of that name here; create it, or \
+                    "segment {} was to be opened; this server has no such segment; create it, or \
                      see what there is with `interweave ls`",
                     r.path
                 );
@@ -167,7 +167,7 @@ impl Engine {
         }
         let Some(number) = self.segments.number_at(&r.path) else {
             let text = format!(
-                "segment {} was to be removed; there is none of that name here",
+                "segment {} was to be removed; this server has no such segment",
                 r.path
             );
             return Err(Rejection::new(ErrorCode::NoSegment, text));
@@ -392,7 +392,7 @@ fn check_path(path: &str) -> Result<(), Rejection> {
         return Ok(());
     }
     let text = format!(
-        "{path:?} is no path of a segment: it begins with '/' and has no '#' and no control \
+        "{path:?} is not a segment's path: a path begins with '/' and has no '#' and no control \
          characters, like /list"
     );
     Err(Rejection::new(ErrorCode::BadUrl, text))

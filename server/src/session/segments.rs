@@ -129,7 +129,7 @@ impl Segments {
         };
         let text = format!(
             "segment {path} was to be created; it may be one of {} damaged segments whose names \
-             are lost: restore a backup (interweave restore), or remove them if they are not \
+             are lost: restore a backup (interweave restore), or remove those that are not \
              missed, first {first} (interweave rm)",
             self.nameless.len()
         );

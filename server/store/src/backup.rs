@@ -172,7 +172,10 @@ pub fn restore(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, StoreError> {
     if !from.join(files::BACKUP).exists() {
-        let text = format!("{} is not a backup: it has no file BACKUP", from.display());
+        let text = format!(
+            "{} is not a backup: its file BACKUP is missing",
+            from.display()
+        );
         return Err(StoreError::Io(text));
     }
     let report = whole(from)?;

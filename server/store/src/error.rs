@@ -40,7 +40,10 @@ impl fmt::Display for StoreError {
                 write!(f, "{file} is damaged at byte {offset}: {what}")
             }
             StoreError::NotWhole { dir, damage } => {
-                write!(f, "{dir} is not whole, nothing was made of it: {damage}")
+                write!(
+                    f,
+                    "{dir} is not whole, so no store was made from it: {damage}"
+                )
             }
             StoreError::TooLarge { bytes, limit } => write!(
                 f,

@@ -324,7 +324,7 @@ fn after(
 ) -> Result<Option<u64>, StoreError> {
     let refused = |text: String| Err(StoreError::Io(text));
     if segment_id == 0 {
-        return refused("0 is no segment's number".to_string());
+        return refused("0 is not a segment's number".to_string());
     }
     if let LogBody::Create(_) = body {
         return match used {
@@ -333,7 +333,7 @@ fn after(
         };
     }
     let Some(version) = version else {
-        return refused(format!("there is no segment {segment_id}"));
+        return refused(format!("the store has no segment {segment_id}"));
     };
     if *body == REMOVE {
         return Ok(None);

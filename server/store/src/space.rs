@@ -101,7 +101,7 @@ pub fn use_reserve(dir: &Path) -> io::Result<()> {
 pub fn none() -> io::Error {
     io::Error::new(
         io::ErrorKind::StorageFull,
-        "too little space is free for another log file beside checkpoints",
+        "too little space is free for another log file and for checkpoints",
     )
 }
 

@@ -226,7 +226,7 @@ impl<'a> NewBlocks<'a> {
                 return Err(Rejection::new(
                     ErrorCode::BadName,
                     format!(
-                    "the name of block {} is no name: UTF-8, at most {MAX_NAME} bytes, no digit \
+                    "the name of block {} is not valid: UTF-8, at most {MAX_NAME} bytes, no digit \
                          first, no '#', no control characters",
                     self.serial
                 ),

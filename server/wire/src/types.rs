@@ -258,7 +258,7 @@ impl<'a> Growing<'a> {
         if known.is_some_and(|hash| hash != descriptor.hash) {
             return Err(Rejection::new(
                 ErrorCode::TypeConflict,
-                "the segment has a type of this name with another structure; rename one of them, \
+                "the segment has a type of this name with another structure; rename one of the two, \
                  or compile both programs from the same .x file",
             ));
         }

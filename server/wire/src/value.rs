@@ -104,7 +104,7 @@ fn check_number(leaf: &Leaf, value: i32) -> Result<(), Rejection> {
     match leaf {
         Leaf::Bool if value & !1 != 0 => bad_value(format!("a bool is {value}, not 0 or 1")),
         Leaf::Enum(members) if value != 0 && members.binary_search(&value).is_err() => {
-            bad_value(format!("{value} is no member of its enum"))
+            bad_value(format!("{value} is not a member of its enum"))
         }
         _ => Ok(()),
     }

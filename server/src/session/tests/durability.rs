@@ -52,7 +52,7 @@ fn a_full_store_refuses_and_the_release_may_be_tried_again() {
     let asked = world.asked.remove(0);
     world.stored(&asked, full());
     assert_eq!(world.answer(first).error(), ErrorCode::StoreFull);
-    assert_eq!(world.newest(1, segment).number, 0, "reads go on");
+    assert_eq!(world.newest(1, segment).number, 0, "reads continue");
     let again = world.release(1, segment, &grant, 1);
     world.store_all();
     assert_eq!(world.answer(again).type_, MessageType::WriterReleased);

@@ -83,7 +83,7 @@ fn agreed_version(hello: &Hello, greeted: bool) -> Result<u32, Rejection> {
     if version < hello.version_min.max(PROTOCOL_VERSION_MIN) {
         let text = format!(
             "the client speaks protocol versions {} to {}, this server {PROTOCOL_VERSION_MIN} \
-             to {PROTOCOL_VERSION_MAX}; update the older of them",
+             to {PROTOCOL_VERSION_MAX}; update the older program",
             hello.version_min, hello.version_max
         );
         return Err(Rejection::new(ErrorCode::VersionMismatch, text));

@@ -281,7 +281,7 @@ impl Wire {
         let c = self.connections.get(&at.connection);
         if c.is_some_and(|c| c.unanswered.len() >= MAX_UNANSWERED) {
             let text = format!(
-                "{MAX_UNANSWERED} requests of this connection wait already; wait for some of them"
+                "{MAX_UNANSWERED} requests of this connection wait already; wait for some answers"
             );
             return Err(Rejection::new(ErrorCode::TooLarge, text));
         }

@@ -131,7 +131,7 @@ impl Reader<'_> {
         if let Some(name) = members.keys().find(|name| !is_field(name)) {
             let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
             let text = format!(
-                "there is no member `{name}`; there are {}",
+                "the value has no field `{name}`; its fields are {}",
                 known.join(", ")
             );
             return Err(Rejection::new(ErrorCode::BadValue, text));

@@ -126,7 +126,7 @@ fn slots_of(
     let mut cursor = Cursor::new(bytes);
     let run = check_run(layout, 0, layout.units(), &mut cursor, slot_count)?;
     if !cursor.is_empty() {
-        return Err(Rejection::malformed("data goes on behind the last unit"));
+        return Err(Rejection::malformed("data continues behind the last unit"));
     }
     let mut slots = vec![0; layout.bytes() as usize];
     apply_run(layout, 0, layout.units(), &mut Cursor::new(run), &mut slots)?;

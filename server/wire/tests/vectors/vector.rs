@@ -43,14 +43,14 @@ pub fn member<'a>(json: &'a Json, name: &str) -> Option<&'a Json> {
 pub fn items(json: &Json) -> &[Json] {
     match json {
         Json::Array(items) => items,
-        other => panic!("{other} is no array"),
+        other => panic!("{other} is not an array"),
     }
 }
 
 pub fn text_of(json: &Json) -> &str {
     match json {
         Json::String(text) => text,
-        other => panic!("{other} is no string"),
+        other => panic!("{other} is not a string"),
     }
 }
 
