@@ -21,7 +21,7 @@ if [ -n "${TARGET:-}" ]; then
   cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$TARGET" \
     -DCMAKE_BUILD_TYPE=Release >"$folder/configure.log" 2>&1 || {
     # What is missing, by name; all of it only when that is not the reason.
-    grep -A1 '^  There is no cross compiler' "$folder/configure.log" >&2 || cat "$folder/configure.log" >&2
+    grep -A1 '^  The cross compiler' "$folder/configure.log" >&2 || cat "$folder/configure.log" >&2
     exit 1
   }
   phase "the client library for $TARGET"

@@ -82,7 +82,7 @@ Result read_options(const IW_open_options* given, IW_open_options& options,
   }
   if (options.durability < 0 || options.durability > IW_SYNCED) {
     return {error_code::BAD_ARGUMENT,
-            "IW_open_options.durability is none of IW_MEMORY, "
+            "IW_open_options.durability is not one of IW_MEMORY, "
             "IW_WRITTEN, IW_SYNCED"};
   }
   if (!(options.timeout >= 0)) {

@@ -59,7 +59,7 @@ Result not_connected(const std::string& name, const platform::Status& status) {
                                      " (" + status.what + ")"};
 }
 
-constexpr const char* without_memory = "there was no memory for what it sent";
+constexpr const char* without_memory = "there was no memory for a message from it";
 
 Result connection_lost(const std::string& name, const Live& live) {
   return unreachable(name, live.lacked_memory() ? without_memory : "the connection was lost");
@@ -111,7 +111,7 @@ Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_p
   out = current();
   if (out != nullptr) return {};
   if (!connecting_.take(deadline_ns)) {
-    return unreachable(name_, "it has not answered another thread of this process yet");
+    return unreachable(name_, "another thread of this process is still waiting for its answer");
   }
   const TakenTurn one_at_a_time(connecting_);
   std::int64_t pause_ns = first_pause_ns;

@@ -484,7 +484,7 @@ Result Runtime::event_fd(int& out) {
   const MutexLock lock(callbacks_mutex_);
   if (!is_dispatched_) {
     if (const platform::Status made = platform::WakeUp::create(events_); !made) {
-      return missing("there is no descriptor for events", made);
+      return missing("no descriptor for events could be made", made);
     }
     is_dispatched_ = true;
     wake();

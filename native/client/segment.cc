@@ -73,7 +73,7 @@ Result Segment::post(message_type type, const Body& body) {
     {
       const MutexLock lock(mutex_);
       if (live == nullptr || live != live_) {
-        return {error_code::UNREACHABLE, "there is no connection to the server now"};
+        return {error_code::UNREACHABLE, "this process is not connected to the server now"};
       }
       request.body = body(number_);
     }

@@ -30,9 +30,10 @@ Result Segment::allocate(IW_type_t type, std::size_t count, const char* name, vo
   if (!holds_writer_lock(this)) return needs_writer_lock();
   if (count == 0) return {error_code::BAD_ARGUMENT, "a block of 0 values was asked for"};
   if (name != nullptr && !types::is_block_name(name)) {
-    return {error_code::BAD_NAME, std::string("'") + name +
-                                      "' is no block name: 1 to 255 bytes of UTF-8, not beginning "
-                                      "with a digit, without '#' and control characters"};
+    return {error_code::BAD_NAME,
+            std::string("'") + name +
+                "' is not a block name: 1 to 255 bytes of UTF-8, not beginning "
+                "with a digit, without '#' and control characters"};
   }
   if (!copy_->has_serials()) {
     if (Result granted = ask_for_serials(); !granted) return granted;
@@ -80,7 +81,8 @@ Result Segment::next_block(const void* after, void*& out) {
   std::uint64_t serial = 0;
   if (after != nullptr) {
     if (!blocks->find_at(after, block)) {
-      return {error_code::BAD_POINTER, "the address to go on from is in no block of the segment"};
+      return {error_code::BAD_POINTER,
+              "the address to continue from is not in a block of the segment"};
     }
     serial = block.serial;
   }

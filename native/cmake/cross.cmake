@@ -23,7 +23,7 @@ if(NOT _iw_cxx OR NOT _iw_cc)
     set(_iw_package "g++-mingw-w64-${CMAKE_SYSTEM_PROCESSOR}-posix")
   endif()
   string(REPLACE "_" "-" _iw_package "${_iw_package}") # which no name of a package has
-  message(FATAL_ERROR "There is no cross compiler ${IW_TARGET}-g++${_iw_variant}. "
+  message(FATAL_ERROR "The cross compiler ${IW_TARGET}-g++${_iw_variant} is missing. "
                       "On Debian or Ubuntu: apt-get install ${_iw_package}")
 endif()
 set(CMAKE_C_COMPILER "${_iw_cc}")

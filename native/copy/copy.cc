@@ -202,7 +202,7 @@ Result Copy::allocate(IW_type_t type, std::uint64_t count, std::string_view name
   if (quota_bytes > 0 && count > quota_bytes / std::max<std::uint64_t>(own->slot_bytes, 1)) {
     return {error_code::QUOTA, "a block of " + std::to_string(count) + " values of " +
                                    std::to_string(own->slot_bytes) +
-                                   " bytes is more than the segment may hold, whose quota is " +
+                                   " bytes does not fit into the segment: its quota is " +
                                    std::to_string(quota_bytes) +
                                    " bytes; make the segment with a larger quota"};
   }

@@ -53,7 +53,7 @@ const Type* owning_field_at(const Type& type, std::uint64_t count, const std::by
 Result check_value(const Type& field, const void* source, std::uint64_t count) {
   if (field.count != 0 && count > field.count) {
     return {error_code::TOO_LARGE, std::to_string(count) + " values for a field of " +
-                                       field.spelled() + ", whose bound is " +
+                                       field.spelled() + ": its bound is " +
                                        std::to_string(field.count)};
   }
   if (field.kind == types::Kind::text) {
@@ -79,7 +79,7 @@ Result Copy::free(void* block) {
   const platform::MutexLock lock(mutex_);
   Block found;
   if (!heap_->find_at(block, found) || found.address != block) {
-    return {error_code::BAD_POINTER, "the address to free is not the beginning of a block of it"};
+    return {error_code::BAD_POINTER, "the address to free is not the beginning of a block"};
   }
   if (found.is_owned) {
     return {error_code::BAD_ARGUMENT,

@@ -34,7 +34,7 @@ bool UnitChecker::words(const LaneUnits& units, From from, std::uint64_t count) 
     if (units.kind == UnitKind::boolean
             ? value > 1
             : value != 0 && !units.type->has_member(static_cast<std::int32_t>(value))) {
-      return refuse(error_code::BAD_VALUE, units.type, "is none of the type's values");
+      return refuse(error_code::BAD_VALUE, units.type, "is not one of the type's values");
     }
   }
   return true;

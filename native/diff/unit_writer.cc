@@ -52,7 +52,7 @@ bool UnitWriter::words(const LaneUnits& units, From from, To to, std::uint64_t c
       return bad_at(units, i);
     }
     if (value != 0 && !is_bool && !units.type->has_member(static_cast<std::int32_t>(value))) {
-      bad_value(*units.type, "has a value that is no member");
+      bad_value(*units.type, "has a value that is not a member");
       return bad_at(units, i);
     }
     platform::store_little_endian(to.at, value);

@@ -193,7 +193,7 @@ Result UpdateReader::check_name(std::string_view name) {
   if (name.empty()) return {};
   const std::string shown(name.substr(0, 64));
   if (!types::is_block_name(name)) {
-    return {error_code::BAD_NAME, "diff: \"" + shown + "\" is no name for a block"};
+    return {error_code::BAD_NAME, "diff: \"" + shown + "\" is not a valid block name"};
   }
   memory::Block holder;
   const bool is_taken = !out_.is_complete() && !out_.metadata_only_ &&

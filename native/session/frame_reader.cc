@@ -107,11 +107,12 @@ bool FrameReader::begin_frame(std::span<const std::byte> control, std::uint32_t 
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(control.data());
   xdr::Reader reader(bytes, control.size());
   Message message;
-  if (!decode(reader, message.head)) return fail("a frame's control part is no envelope");
+  if (!decode(reader, message.head))
+    return fail("a frame's control part does not hold an envelope");
   const std::size_t frame_bytes = frame_head_bytes + control.size() + chunk_bytes;
   if (is_continue(message.head)) {
     bulk_of_ = incomplete(message.head.stream);
-    if (bulk_of_ == nullptr) return fail("a chunk goes on with no message");
+    if (bulk_of_ == nullptr) return fail("a chunk continues a message that has not begun");
     if (chunk_bytes > bulk_of_->head.bulk_bytes - bulk_of_->bulk.size_bytes()) {
       return fail("a message is longer than it said");
     }

@@ -41,7 +41,8 @@ Result SlotTable::parse(const std::string& text, Entry& out) const {
     return {};
   }
   if (Result bad = types::parse_url(text, out.url); !bad) {
-    return Result::malformed("the segment's slot table has an entry that is no URL: " + bad.text);
+    return Result::malformed("the segment's slot table has an entry that is not a URL: " +
+                             bad.text);
   }
   return {};
 }

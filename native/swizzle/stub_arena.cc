@@ -33,15 +33,15 @@ std::string_view why(StubReason reason) noexcept {
     case StubReason::unreachable:
       return "the segment's server could not be reached when the pointer arrived";
     case StubReason::no_segment:
-      return "there is no such segment, or no right to read it";
+      return "the server has no such segment, or does not let this program read it";
     case StubReason::no_block:
-      return "the segment has no such block; it was freed, perhaps";
+      return "the segment has no such block; perhaps the block was freed";
     case StubReason::beyond_end:
-      return "the block is not as long";
+      return "the pointer leads past the end of its block";
     case StubReason::wrong_type:
-      return "what is there is not of the type that the pointer says";
+      return "the value there does not have the pointer's type";
     case StubReason::no_address_space:
-      return "there was no address space left for the block";
+      return "no address space was left for the block";
   }
   return "";
 }

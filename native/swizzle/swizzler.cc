@@ -62,7 +62,7 @@ Result unit_at(const memory::Block& block, std::size_t offset_bytes, const types
   }
   if (target != nullptr && !types::begins_at_unit(*block.type, block.count, at.unit, *target)) {
     return bad_pointer("a pointer to " + target->spelled() + " leads to " +
-                       place_of(block, offset_bytes) + ", where there is none");
+                       place_of(block, offset_bytes) + ", where no value of this type begins");
   }
   out = at.unit;
   return {};
@@ -249,11 +249,11 @@ Result Swizzler::owned_to_wire(const void* address, const types::Type& element, 
   if (!own_.find_at(address, block) || block.address != address || !block.is_owned ||
       !types::same_type(*block.type, element)) {
     return bad_pointer("a sequence or text field leads to " + spelled(address) +
-                       ", which is no memory that belongs to it; use IW_assign");
+                       ", which is not memory of that field; use IW_assign");
   }
   if (count != any_count && count != block.count) {
     return {error_code::BAD_VALUE, "a sequence's length is " + std::to_string(count) +
-                                       ", and it has " + std::to_string(block.count) +
+                                       ", but its memory holds " + std::to_string(block.count) +
                                        " elements; use IW_assign"};
   }
   out.serial = block.serial;

@@ -253,7 +253,7 @@ std::string check_layout(const Type& type) {
   const std::size_t align = type.align_bytes;
   if (align == 0 || (align & (align - 1)) != 0 || type.size_bytes == 0 ||
       type.size_bytes % align != 0) {
-    return "its size or alignment is none that a C type has";
+    return "its size or alignment cannot be those of a C type";
   }
   if (type.kind == Kind::record) return check_record(type);
   if (type.kind == Kind::choice) {

@@ -80,7 +80,7 @@ Result parse_host(std::string_view whole, std::string_view authority, Url& out) 
     has_port = !behind.empty();
     if (has_port && behind[0] != ':') return bad(whole, kForm);
     port = has_port ? behind.substr(1) : behind;
-    if (!is_ipv6(host)) return bad(whole, "there is no IPv6 address between the brackets");
+    if (!is_ipv6(host)) return bad(whole, "the text between the brackets is not an IPv6 address");
   } else {
     const std::size_t colon = authority.find(':');
     has_port = colon != std::string_view::npos;
@@ -93,7 +93,7 @@ Result parse_host(std::string_view whole, std::string_view authority, Url& out) 
       if (!is_host_character(c)) return bad(whole, "the host is not a name or an address");
     }
   }
-  if (host.empty()) return bad(whole, std::string("there is no host; ") + kForm);
+  if (host.empty()) return bad(whole, std::string("the host is missing; ") + kForm);
   if (host.size() > 255) return bad(whole, "the host is longer than 255 bytes");
   out.port = kDefaultPort;
   if (has_port && (!parse_number(port, out.port) || out.port == 0)) {

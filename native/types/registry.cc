@@ -33,7 +33,7 @@ Result conflict(const Type& known, const Type& other) {
   return {error_code::TYPE_CONFLICT,
           "type " + other.name + " is registered twice in this program with different " +
               (layout ? "layouts" : "structures") +
-              "; the first one stays: rename one of them or compile both from one .x file"};
+              "; the first one stays: rename one of the two or compile both from one .x file"};
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Result program_conflict(const std::string& name) {
   return {error_code::TYPE_CONFLICT,
           "the segment's type " + name +
               " has another structure than the one this program was compiled with; compile both "
-              "from one .x file, or rename one of them"};
+              "from one .x file, or rename one of the two"};
 }
 
 }  // namespace
