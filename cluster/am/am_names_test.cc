@@ -253,9 +253,9 @@ TEST(NameServersName, ThatIsNoneIsNamedWithTheReason) {
   for (const char* nothing : {static_cast<const char*>(nullptr), ""}) {
     EXPECT_TRUE(contains(said_of(nothing), "no name server is named: set IW_AMNS="));
   }
-  EXPECT_TRUE(contains(said_of("nonsense"), "nonsense is no name server's name"));
+  EXPECT_TRUE(contains(said_of("nonsense"), "nonsense is not a name server's name"));
   EXPECT_TRUE(contains(said_of("file:/nowhere/x"), "file:/nowhere/x cannot be read: No such file"));
-  EXPECT_TRUE(contains(said_of("file:/dev/null"), "file:/dev/null is no name server's name"));
+  EXPECT_TRUE(contains(said_of("file:/dev/null"), "file:/dev/null is not a name server's name"));
   char damaged[AM_NAME_CARRIED_BYTES];
   ASSERT_EQ(AM_NameToCarried(Endpoint().name, damaged), AM_OK);
   std::fill(damaged + 16, damaged + AM_NAME_CARRIED_BYTES - 1, 'f');

@@ -39,7 +39,7 @@ const char* AM_StrError(int result) {
     case AM_ERR_RESOURCE:
       return "out of memory or room, or not allowed now";
     case AM_ERR_NOT_SENT:
-      return "not sent: no room or no answer in time, or nobody there";
+      return "not sent: no room or no answer in time, or the process is gone";
     case AM_ERR_IN_USE:
       return "taken, or not empty";
     default:

@@ -106,7 +106,7 @@ int parse_server(const char* server, en_t* name, std::string* why) {
     file >> text;
   }
   if (AM_NameFromCarried(text.c_str(), name) == AM_OK) return AM_OK;
-  *why = given + " is no name server's name";
+  *why = given + " is not a name server's name";
   return AM_ERR_BAD_ARG;
 }
 

@@ -57,14 +57,14 @@ TEST_P(Containers, AFactoryWithoutANameServerSaysWhatIsWrongWithItsName) {
   EXPECT_EQ(factory_error(nullptr),
             "no name server is named: set IW_AMNS=NAME or IW_AMNS=file:FILE");
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(factory_error("nobody"), "nobody is no name server's name");
+  EXPECT_EQ(factory_error("nobody"), "nobody is not a name server's name");
   const std::string printed = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(printed.find("nobody"), std::string::npos) << "it is said once: " << printed;
   setenv("IW_AMNS", "file:/nowhere/amns", 1);
   EXPECT_EQ(factory_error(nullptr), "file:/nowhere/amns cannot be read: No such file or directory");
   for (const std::string& damaged : {std::string(), there.substr(0, there.size() / 2)}) {
     const File file(damaged);
-    EXPECT_EQ(factory_error(file.name.c_str()), file.name + " is no name server's name");
+    EXPECT_EQ(factory_error(file.name.c_str()), file.name + " is not a name server's name");
   }
   const File file(there);
   EXPECT_EQ(factory_error(file.name.c_str()), "none");
@@ -88,7 +88,7 @@ TEST_P(Containers, WithoutAnObjectOrWithAnUnsoundNameAreRefused) {
 }
 
 TEST_P(Containers, AReaderIsToldWhoIsMissing) {
-  EXPECT_EQ(reader_error(*factory, "numbers"), "there is no writer of a container numbers");
+  EXPECT_EQ(reader_error(*factory, "numbers"), "the container numbers has no writer");
   const Endpoint no_writer(std::make_shared<Refusing>(), 1);
   ASSERT_EQ(AMNS_Register("numbers", no_writer.name()), AM_OK);
   EXPECT_EQ(reader_error(*factory, "numbers"),
@@ -109,7 +109,7 @@ TEST_P(Containers, AReaderIsToldThatTheNameServerIsSilent) {
   become_impatient();
   server->stop();
   EXPECT_EQ(reader_error(*factory, "numbers"),
-            "the name server does not answer who writes the container numbers");
+            "the name server does not answer which process writes the container numbers");
   server->go_on();
 }
 

@@ -21,9 +21,9 @@ std::string why_not_joined(const std::string& name, int found) {
     case AM_OK:
       return "the writer of the container " + name + " does not answer";
     case AM_ERR_RESOURCE:
-      return "there is no writer of a container " + name;
+      return "the container " + name + " has no writer";
     case AM_ERR_NOT_SENT:
-      return "the name server does not answer who writes the container " + name;
+      return "the name server does not answer which process writes the container " + name;
     default:
       return "the name " + name + ": " + AM_StrError(found);
   }
@@ -142,7 +142,7 @@ void Reader::evaluate() {
     statistics_.recoveries++;
     if (is_last) break;
   }
-  if (!is_whole_) throw ContainerError("there is no whole copy of the container " + name_);
+  if (!is_whole_) throw ContainerError("no whole copy of the container " + name_ + " has arrived");
 }
 
 bool Reader::run(const ReaderInbox::Batch& batch) {

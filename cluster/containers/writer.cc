@@ -174,10 +174,11 @@ std::string Writer::why_no_writer() const {
       return begin + " was given away: make a reader, which may take it";
     case Role::unknown:
       return begin +
-             " is whose the name server says, which does not answer and is asked again: call when "
+             " is not certain: the name server does not answer, and is asked again. Call again "
+             "when "
              "is_writer(); make a new Factory if the server was started anew";
     default:
-      return begin + " is on its way to a reader: make a reader, or call again when is_writer()";
+      return begin + " is being given to a reader: make a reader, or call again when is_writer()";
   }
 }
 

@@ -66,13 +66,13 @@ std::string read_options(int argc, char** argv, CommandLine* all) {
       continue;
     }
     const bool is_known = option == "--socket" || option == "--join" || option == "--pool";
-    if (!is_known) return "'" + option + "' is no option";
+    if (!is_known) return "'" + option + "' is not an option";
     if (i + 1 == argc) return option + " needs a value";
     const std::string value = argv[++i];
     if (option == "--socket") all->path = value;
     if (option == "--join") all->node.join = value;
     if (option == "--pool" && !read_bytes(value, &all->node.pool_bytes)) {
-      return "--pool: '" + value + "' is no number of bytes";
+      return "--pool: '" + value + "' is not a number of bytes";
     }
   }
   return all->path.empty() ? "--socket FILE is needed" : "";

@@ -94,7 +94,7 @@ Node::~Node() {
 int Node::meet(std::string* why) {
   if (!options_.join.empty()) {
     if (from_text(options_.join, &founder_)) return join(why);
-    *why = "'" + options_.join + "' is no address of a space";
+    *why = "'" + options_.join + "' is not the address of a space";
     return DDSS_EARGUMENT;
   }
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;

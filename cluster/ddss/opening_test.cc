@@ -90,7 +90,7 @@ TEST(Opening, WithWrongOptionsSaysWhich) {
   EXPECT_EQ(refused(DDSS_EARGUMENT, options), "a pool has at most 1 TiB");
   options.pool_bytes = small_pool;
   options.join = "nonsense";
-  EXPECT_EQ(refused(DDSS_EARGUMENT, options), "'nonsense' is no address of a space");
+  EXPECT_EQ(refused(DDSS_EARGUMENT, options), "'nonsense' is not the address of a space");
   options.join = nullptr;
   ASSERT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   EXPECT_EQ(refused(DDSS_EARGUMENT, options), "this process takes part already");

@@ -224,7 +224,7 @@ std::unique_ptr<Rendezvous> meet_by_tcp(const std::string& place, unsigned rank,
                                         Deadline deadline, std::string* error) {
   sockaddr_in at{};
   if (!find_place(place, &at)) {
-    *error = "IW_RENDEZVOUS=tcp:HOST:PORT: " + place + " is no such place";
+    *error = "IW_RENDEZVOUS=tcp:HOST:PORT: " + place + " is not HOST:PORT of this network";
     return nullptr;
   }
   std::vector<int> others;

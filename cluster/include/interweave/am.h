@@ -56,7 +56,7 @@ typedef void (*am_handler_fn)(void);
 #define AM_ERR_NOT_INIT 1 /* AM_Init, or AM_SetExpectedResources, has not been called */
 #define AM_ERR_BAD_ARG 2  /* an argument is out of its range, or NULL */
 #define AM_ERR_RESOURCE 3 /* out of memory or room, or not allowed now */
-#define AM_ERR_NOT_SENT 4 /* the message was not sent: no room in time, or nobody there */
+#define AM_ERR_NOT_SENT 4 /* not sent: no room or no answer in time, or the process is gone */
 #define AM_ERR_IN_USE 5   /* taken, or not empty */
 const char* AM_StrError(int result);
 
