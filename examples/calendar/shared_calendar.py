@@ -75,7 +75,7 @@ def minutes_of(text: str) -> int:
     except ValueError:
         moment = datetime.min
     if moment < EPOCH:
-        raise Refused(f"'{text}' is no time like 2026-11-21T10:00")
+        raise Refused(f"'{text}' is not a time like 2026-11-21T10:00")
     return (moment - EPOCH) // timedelta(minutes=1)
 
 
@@ -200,7 +200,7 @@ class SharedCalendar:
         while one is not None and one.number != number:
             before, one = one, one.next
         if one is None:
-            raise Refused(f"there is no appointment {number}; `list` shows the numbers")
+            raise Refused(f"the calendar has no appointment {number}; `list` shows the numbers")
         return shared, before, one
 
     @staticmethod
@@ -254,7 +254,7 @@ def complain(line: str) -> None:
 
 def hold(point: str) -> None:
     """Waits for a line of the input, or its end."""
-    say(f"held at {point}: kill -9 {os.getpid()}, or Enter to go on, or Ctrl-C to undo")
+    say(f"held at {point}: kill -9 {os.getpid()}, or Enter to continue, or Ctrl-C to undo")
     sys.stdin.readline()
 
 
@@ -299,7 +299,7 @@ def entry_to_add(start: str, hours: str, title: str, options: argparse.Namespace
     except ValueError:
         number = 0
     if not 0 < number <= HOURS_MAX:
-        raise Refused(f"'{hours}' is no number of hours from 0 to {HOURS_MAX}, like 1.5")
+        raise Refused(f"'{hours}' is not a number of hours from 0 to {HOURS_MAX}, like 1.5")
     for what, text, size_max in (("--room", options.room, ROOM_MAX), ("--who", options.who, PERSON_NAME_MAX),
                                  ("the title", title, TITLE_MAX), ("--notes", options.notes, None)):
         if size_max is not None and len(os.fsencode(text)) > size_max:
@@ -331,7 +331,7 @@ def arguments() -> argparse.Namespace:
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", default="127.0.0.1:7747/calendar", help="another segment than %(default)s")
     parser.add_argument("--hold", choices=POINTS, help="add, move, remove: stops in the middle of the writer section, "
-                        "to be killed with kill -9: nobody will see half of a change")
+                        "to be killed with kill -9: no program sees half of a change")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add = commands.add_parser("add", help="START HOURS TITLE, or - for one a line of the input")
     add.add_argument("start", help="like 2026-11-21T10:00, or -")
@@ -372,7 +372,7 @@ def obey(options: argparse.Namespace) -> int:
         else:
             watch(shared)
     except interweave.TimedOut as failure:
-        raise Refused(f"{failure}; `interweave ls` shows who holds the lock") from failure
+        raise Refused(f"{failure}; `interweave ls` shows which program holds the lock") from failure
     return 0
 
 

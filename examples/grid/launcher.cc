@@ -89,7 +89,7 @@ void Launcher::start_name_server() {
   if (stop_.requested()) return;
   const std::string listening = "listening ", what = said.empty() ? "nothing" : said[0];
   if (!what.starts_with(listening)) {
-    throw std::runtime_error(options_.name_server + " is no name server: it said " + what);
+    throw std::runtime_error(options_.name_server + " is not a name server: it said " + what);
   }
   setenv("IW_AMNS", what.c_str() + listening.size(), 1);
 }

@@ -137,7 +137,7 @@ std::variant<int, LauncherOptions, MemberOptions> options_from(int argc, char** 
   if (!taken.member) return options;
   if (*taken.member >= options.processes) {
     return command_line::refuse_argument(kProgram, "member", std::to_string(*taken.member).c_str(),
-                                         "one of them");
+                                         "a number below --processes");
   }
   return MemberOptions{*taken.member, options.processes, options.rows, options.columns};
 }

@@ -114,7 +114,7 @@ a_killed_launcher_takes_all_with_it() {
 # is_no_name_server PROGRAM TEXT: it is refused with an error that contains TEXT.
 is_no_name_server() {
   if "$grid" --plain --patience 1 --name-server "$1" >"$work/refused.log" 2>&1 </dev/null; then fail "$1"; fi
-  grep -q "$1 is no name server: it said $2" "$work/refused.log" || fail "why $1 is none"
+  grep -q "$1 is not a name server: it said $2" "$work/refused.log" || fail "why $1 is refused"
 }
 
 what_is_wrong_is_said() {

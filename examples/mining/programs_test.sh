@@ -50,7 +50,7 @@ sequences_are_named_as_customers_bought_them() {
   grep -qx "$first $code" "$here/data/online_retail_items.txt" || fail "'$code' is not the code of '$first'"
   "$query" --url "$url" 1 2 3 4 5 >"$work/rare.log" || fail "a rare sequence"
   grep -q '^fewer than ' "$work/rare.log" || fail "a rare sequence is not said to be one"
-  if "$query" --url "$url" 6, x >"$work/refused.log" 2>&1; then fail "an item that is none"; fi
+  if "$query" --url "$url" 6, x >"$work/refused.log" 2>&1; then fail "a word that is not an item"; fi
   if "$query" --url "$address/empty" 6 >"$work/refused.log" 2>&1; then fail "a segment without a lattice"; fi
   if "$interweave" ls "$address" | grep -q empty; then fail "a query has made a segment"; fi
 }

@@ -25,7 +25,7 @@ OPEN_MAX = 16  # segments: a caller can name any number of them
 FORM_BYTES_MAX = 8192
 COPY_BYTES_MAX = 64 << 20
 FORM, JSON, LINE = "application/x-www-form-urlencoded", "application/json", "text/plain; charset=utf-8"
-NO_TREE = "these parts are no tree: one comes twice"
+NO_TREE = "these parts are not a tree: one comes twice"
 
 EXAMPLES = """\
 examples:
@@ -156,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
             return JSON, json.dumps(restock_copy(json.loads(body)), separators=(",", ":"))
         calls = {"/restock": self.server.stocks.restock, "/introduce": self.server.stocks.introduce}
         if self.path not in calls:
-            raise Refused(f"'{self.path}' is none of /restock_copy, {', '.join(calls)}")
+            raise Refused(f"'{self.path}' is not one of /restock_copy, {', '.join(calls)}")
         form = dict(parse_qsl(body, strict_parsing=True))
         with self.server.turn:
             return FORM, urlencode(calls[self.path](**form))

@@ -69,9 +69,9 @@ what_cannot_be_done_is_said_and_changes_nothing() {
   refused 1 BAD_URL caller --url "$url" restock 11 20 --root "garbage"
   # A circle is noticed when some parts have been changed: that is undone.
   "$interweave" set "$url#2#lower" "$url#1" >"$work/set.log" 2>&1 || fail "set"
-  refused 1 "no tree" caller --url "$url" restock 11 20
-  refused 1 "no tree" caller --url "$url" restock 11 20 --copy
-  refused 1 "no tree" caller --url "$url" show
+  refused 1 "not a tree" caller --url "$url" restock 11 20
+  refused 1 "not a tree" caller --url "$url" restock 11 20 --copy
+  refused 1 "not a tree" caller --url "$url" show
   "$interweave" set "$url#2#lower" null >"$work/set.log" 2>&1 || fail "set"
   caller --url "$url" show >"$work/after.txt"
   awk '$2 != 10 { exit 1 }' "$work/after.txt" || fail "a refused call has changed parts"

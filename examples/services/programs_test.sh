@@ -112,7 +112,7 @@ runs_do_not_meet() {
 an_interrupted_run_goes_on() {
   begin 'checkpoint at ' checkpointed-run --cells 1000 --steps 100000000 --every 5 --folder "$work/checkpoints"
   interrupted 130
-  begin 'goes on at step ' checkpointed-run --cells 1000 --steps 100000000 --every 5 --folder "$work/checkpoints"
+  begin 'continues at step ' checkpointed-run --cells 1000 --steps 100000000 --every 5 --folder "$work/checkpoints"
   test "${said%%;*}" -ge 5 || fail "it began anew"
   interrupted 130
   refused 1 '--cells 1000' checkpointed-run --cells 1001 --steps 100000000 --folder "$work/checkpoints"

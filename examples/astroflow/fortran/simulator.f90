@@ -121,7 +121,7 @@ contains
       if (.not. may_pass()) call fail()
       call wait_readable(-1, RETRY_MS)
     end do
-    if (said .and. is_published) call complain('going on')
+    if (said .and. is_published) call complain('continues')
   end function publish
 
   ! The state into the segment, as one version.

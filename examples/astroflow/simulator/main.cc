@@ -120,7 +120,7 @@ Simulator::Outcome Simulator::publish(flow_status status) {
     command_line::wait_readable(stop_.fd(), -1, -1, kRetry_ms);
     if (stop_.requested()) return Outcome::kStopped;
   }
-  if (said) std::fprintf(stderr, "astroflow-simulator: going on\n");
+  if (said) std::fprintf(stderr, "astroflow-simulator: continues\n");
   return Outcome::kDone;
 }
 

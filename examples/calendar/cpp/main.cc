@@ -36,7 +36,7 @@ void at(Point point, const Options& options, const StopSignal& stop) {
   }
   if (options.hold != point) return;
   say(std::string("held at ") + name_of(point) + ": kill -9 " + std::to_string(::getpid()) +
-      ", or Enter to go on, or Ctrl-C to undo");
+      ", or Enter to continue, or Ctrl-C to undo");
   command_line::wait_readable(STDIN_FILENO, stop.fd(), -1, -1);  // Enter, or the input's end
   if (stop.requested()) throw Interrupted();
 }

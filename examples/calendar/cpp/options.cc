@@ -30,7 +30,7 @@ constexpr char kHelp[] =
     "  --url URL      another segment\n"
     "  --hold POINT   add, move, remove: stops in the middle of the writer section (locked, "
     "halfway or\n"
-    "                 done), to be killed with kill -9: nobody will see half of a change\n"
+    "                 done), to be killed with kill -9: no program sees half of a change\n"
     "\n"
     "Examples:\n"
     "  interweave serve --store memory                                      one terminal\n"
@@ -59,14 +59,14 @@ void check_text(const char* what, const std::string& text, std::size_t size_max)
 unsigned number_of(const std::string& text) {
   const auto number = command_line::whole_number(text);
   if (!number || *number > UINT32_MAX) {
-    throw Refused("'" + text + "' is no appointment's number; `list` shows them");
+    throw Refused("'" + text + "' is not an appointment's number; `list` shows the numbers");
   }
   return static_cast<unsigned>(*number);
 }
 
 std::int64_t start_of(const std::string& text) {
   const auto minutes = minutes_of(text);
-  if (!minutes) throw Refused("'" + text + "' is no time like 2026-11-21T10:00");
+  if (!minutes) throw Refused("'" + text + "' is not a time like 2026-11-21T10:00");
   return *minutes;
 }
 
@@ -75,7 +75,7 @@ Point point_named(const std::string& text) {
       {"locked", Point::kLocked}, {"halfway", Point::kHalfway}, {"done", Point::kDone}};
   const auto found = points.find(text);
   if (found == points.end())
-    throw Refused("--hold '" + text + "' is none of locked, halfway, done");
+    throw Refused("--hold '" + text + "' is not one of locked, halfway, done");
   return found->second;
 }
 
@@ -115,7 +115,7 @@ void read_command(const std::vector<std::string>& words, Options& options) {
   } else if (command == "watch" && words.size() == 1) {
     options.command = Command::kWatch;
   } else if (command != "list" || words.size() != 1) {
-    throw Refused("'" + command + "' is no command, or has the wrong number of words");
+    throw Refused("'" + command + "' is not a command, or has the wrong number of words");
   }
 }
 
@@ -126,7 +126,7 @@ void read_words(int argc, char** argv, Options& options) {
     if (!word.starts_with("--")) {
       words.push_back(word);
     } else if (i + 1 == argc || !take_option(word, argv[i + 1], options)) {
-      throw Refused("'" + word + "' is no option, or needs a value");
+      throw Refused("'" + word + "' is not an option, or needs a value");
     } else {
       ++i;
     }
@@ -144,7 +144,7 @@ void read_appointment(const std::string& start, const std::string& hours, const 
   entry.starts_min = start_of(start);
   const auto number = command_line::decimal_number(hours);
   if (!number || *number <= 0 || *number > kHoursMax) {
-    throw Refused("'" + hours + "' is no number of hours from 0 to 1000, like 1.5");
+    throw Refused("'" + hours + "' is not a number of hours from 0 to 1000, like 1.5");
   }
   entry.hours = *number;
   check_text("the title", title, TITLE_MAX);

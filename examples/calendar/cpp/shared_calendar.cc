@@ -85,7 +85,8 @@ iw::WriteLock SharedCalendar::locked() const {
     if (i == 0) at_(Point::kWaiting);
   }
   throw Refused(
-      "other programs have been writing for 30 s; `interweave ls` shows who holds the lock");
+      "other programs have been writing for 30 s; `interweave ls` shows which program holds the "
+      "lock");
 }
 
 calendar* SharedCalendar::find() const {
@@ -113,7 +114,8 @@ appointment*& SharedCalendar::link_to(unsigned number) {
       if ((*place)->number == number) return *place;
     }
   }
-  throw Refused("there is no appointment " + std::to_string(number) + "; `list` shows the numbers");
+  throw Refused("the calendar has no appointment " + std::to_string(number) +
+                "; `list` shows the numbers");
 }
 
 person* SharedCalendar::person_named(calendar& shared, const std::string& name) {

@@ -33,7 +33,7 @@ one half of a database, then, step by step, of 1 % more of it.
   --quiet            no progress
   --help             this text
 
-Ctrl-C ends it after the step that is going on; what was published stays.
+Ctrl-C ends the builder after the present step; what was published stays.
 
 Examples:
   mining-builder --data data/online_retail_seq.txt

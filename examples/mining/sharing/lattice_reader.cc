@@ -50,7 +50,7 @@ void print(const iw::Segment& segment, std::FILE* out) {
   const auto lock = iw::ReadLock::try_for(segment, 30, IW_FRESH);
   const lattice_t* const lattice = lock ? find_lattice(segment) : nullptr;
   if (lattice == nullptr) {
-    std::fprintf(out, "wrong there is no lattice\nend\n");
+    std::fprintf(out, "wrong the segment has no lattice\nend\n");
     return;
   }
   std::fprintf(out, "counts %u %u %u %u %u\n", lattice->sequences, lattice->minimum,

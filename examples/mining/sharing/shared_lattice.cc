@@ -76,7 +76,7 @@ void SharedLattice::check_that_it_is_ours() const {
   const lattice_t* const found = find_lattice(segment_);
   if (found == nullptr || serial_of(segment_, found) != serial_) {
     throw NotOurs(
-        "another builder has replaced the lattice; choose another segment for one of them");
+        "another builder has replaced the lattice; choose another segment for one builder");
   }
 }
 

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     }
     port = static_cast<uint16_t>(*number);
   } else if (argc != 1) {
-    std::fprintf(stderr, "%s: '%s' is no option; try --help\n", kProgram, argv[1]);
+    std::fprintf(stderr, "%s: '%s' is not an option; try --help\n", kProgram, argv[1]);
     return 2;
   }
   const command_line::StopSignal stop;

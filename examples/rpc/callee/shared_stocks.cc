@@ -26,8 +26,8 @@ class WalkCheck {
  public:
   explicit WalkCheck(const KnownParts& parts) : parts_(parts), left_(parts.count()) {}
   void operator()(const part* one) {
-    if (!parts_.has(one)) throw std::runtime_error("these parts are no tree: one is gone");
-    if (left_-- == 0) throw std::runtime_error("these parts are no tree: one comes twice");
+    if (!parts_.has(one)) throw std::runtime_error("these parts are not a tree: one is gone");
+    if (left_-- == 0) throw std::runtime_error("these parts are not a tree: one comes twice");
   }
 
  private:

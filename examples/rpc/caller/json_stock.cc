@@ -19,7 +19,7 @@ json as_json(const part_copy* one) {
 
 PartCopy from_json(const json& one, int depth) {
   if (one.is_null()) return nullptr;
-  if (depth == kDeepest) throw std::runtime_error("the parts that came back are no tree");
+  if (depth == kDeepest) throw std::runtime_error("the parts that came back are not a tree");
   PartCopy part = make_part_copy(one.at("number"), one.at("in_stock"), one.at("price"),
                                  one.at("name").get_ref<const std::string&>().c_str());
   part->lower = from_json(one.at("lower"), depth + 1).release();
@@ -33,7 +33,8 @@ std::string order_as_json(const part_copy* root, const restock_order& order) {
   try {
     return json{{"below", order.below}, {"up_to", order.up_to}, {"parts", as_json(root)}}.dump();
   } catch (const json::exception& failure) {  // a name that is not UTF-8
-    throw std::runtime_error(std::string("these parts are no JSON: ") + failure.what());
+    throw std::runtime_error(std::string("these parts cannot be written as JSON: ") +
+                             failure.what());
   }
 }
 
@@ -43,7 +44,7 @@ receipt receipt_from_json(const std::string& text, PartCopy& root) {
     root = from_json(got.at("parts"), 0);
     return {got.at("visited"), got.at("ordered"), got.at("cost"), 0};
   } catch (const json::exception& failure) {
-    throw std::runtime_error(std::string("the answer is no stock of parts: ") + failure.what());
+    throw std::runtime_error(std::string("the answer is not a stock of parts: ") + failure.what());
   }
 }
 

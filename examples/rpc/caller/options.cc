@@ -47,7 +47,7 @@ using Words = std::vector<std::string_view>;
 std::optional<int> number_of(std::string_view text) {
   const auto number = command_line::whole_number(text);
   if (!number || *number > kNumberMax) {
-    std::fprintf(stderr, "%s: '%.*s' is no whole number up to %lu; try --help\n", kProgram,
+    std::fprintf(stderr, "%s: '%.*s' is not a whole number up to %lu; try --help\n", kProgram,
                  static_cast<int>(text.size()), text.data(),
                  static_cast<unsigned long>(kNumberMax));
     return std::nullopt;
@@ -85,7 +85,7 @@ int read_introduce(const Words& words, Options& options) {
   const auto number = number_of(words[1]);
   const auto price = command_line::decimal_number(words[2]);
   if (!number) return 2;
-  if (!price) return refuse(words[2], "is no price");
+  if (!price) return refuse(words[2], "is not a price");
   if (words[3].size() > COPIED_NAME_MAX) return refuse(words[3], "is longer than 15 characters");
   options.number = *number;
   options.price = *price;
@@ -95,7 +95,7 @@ int read_introduce(const Words& words, Options& options) {
 
 int read_command(const Words& words, Options& options) {
   constexpr std::size_t kDefaultCalls = 5;
-  if (words.empty()) return refuse("", "is no command");
+  if (words.empty()) return refuse("", "is not a command");
   const std::string_view command = words[0];
   if (command != "restock" && (options.by_copy || !options.root.empty())) {
     return refuse(command, "takes neither --copy nor --root");
@@ -114,7 +114,7 @@ int read_command(const Words& words, Options& options) {
   if (command == "restock" && words.size() == 3) return read_restock(words, options);
   if (command == "introduce" && words.size() == 4) return read_introduce(words, options);
   if (command == "show" && words.size() == 1) return 0;
-  return refuse(command, "is no command, or has the wrong number of words");
+  return refuse(command, "is not a command, or has the wrong number of words");
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ int read_options(int argc, char** argv, Options& options) {
     } else if (word == "--root" && i + 1 < argc) {
       options.root = argv[++i];
     } else if (word.starts_with("--")) {
-      return refuse(word, "is no option, or needs a value");
+      return refuse(word, "is not an option, or needs a value");
     } else {
       words.push_back(word);
     }

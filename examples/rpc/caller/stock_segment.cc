@@ -20,7 +20,7 @@ IW_open_options in_memory() {
 }
 
 void check_depth(int depth) {
-  if (depth == kDeepest) throw std::runtime_error("these parts are no tree: they go too deep");
+  if (depth == kDeepest) throw std::runtime_error("these parts are not a tree: they go too deep");
 }
 
 PartCopy copy_of(const part* from, int depth) {
@@ -60,7 +60,8 @@ StockSegment::StockSegment(const std::string& url) : segment_(url, in_memory()) 
 
 part* StockSegment::root() const {
   auto* const found = segment_.find<part>("root");
-  if (found == nullptr) throw std::runtime_error("there are no parts yet; try `plant 1000` first");
+  if (found == nullptr)
+    throw std::runtime_error("the stock has no parts yet; try `plant 1000` first");
   return found;
 }
 

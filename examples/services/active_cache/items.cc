@@ -26,7 +26,8 @@ Segment<Item> Items::known(const std::string& name) {
 Segment<Item> Items::find(const std::string& name) {
   const auto item = known(name);
   if (item.key() == 0) {
-    throw Failure("there is no item '" + name + "'; active-cache set " + name + " TEXT makes it");
+    throw Failure("the cache has no item '" + name + "'; active-cache set " + name +
+                  " TEXT makes it");
   }
   return item;
 }
@@ -48,7 +49,7 @@ Segment<Item> Items::find_or_add(const std::string& name) {
 
 std::uint64_t Items::set(const std::string& name, const std::string& text) {
   if (name.empty() || name.size() > name_bytes_max || name.find('+') != std::string::npos) {
-    throw Failure("'" + name + "' is no item's name: 1 to 31 bytes without '+'");
+    throw Failure("'" + name + "' is not an item's name: 1 to 31 bytes without '+'");
   }
   if (text.size() > item_bytes_max) throw Failure("the text is longer than 1016 bytes");
   const auto item = find_or_add(name);

@@ -47,7 +47,7 @@ Outcome run_to_end(const Folder& folder, std::uint64_t processes) {
   Outcome outcome;
   const Plan plan{cells, steps, every, processes, UINT64_MAX, folder.path()};
   outcome.result = run_all(CHECKPOINTED_RUN, plan, stop, [&](const std::string& line) {
-    if (outcome.beginning.empty() && line.starts_with("goes on"))
+    if (outcome.beginning.empty() && line.starts_with("continues"))
       outcome.beginning = line.substr(0, line.find(';'));
   });
   return outcome;
@@ -80,7 +80,7 @@ TEST(CheckpointedRun, GivesTheSameResultWithAnyNumberOfProcesses) {
   for (const std::uint64_t processes : {1, 2, 5}) {
     const Folder folder;
     const Outcome outcome = run_to_end(folder, processes);
-    EXPECT_EQ(outcome.beginning, "goes on at step 0");
+    EXPECT_EQ(outcome.beginning, "continues at step 0");
     EXPECT_EQ(outcome.result, expected_result()) << processes;
   }
 }
@@ -90,7 +90,7 @@ TEST(CheckpointedRun, KilledBetweenCheckpointsGoesOnWithMoreProcesses) {
   run_and_kill(folder, 2, 15);
   run_and_kill(folder, 3, 25);
   const Outcome outcome = run_to_end(folder, 4);
-  EXPECT_EQ(outcome.beginning, "goes on at step 20");
+  EXPECT_EQ(outcome.beginning, "continues at step 20");
   EXPECT_EQ(outcome.result, expected_result());
 }
 
@@ -98,7 +98,7 @@ TEST(CheckpointedRun, KilledWhileItWritesACheckpointGoesOnAtTheOneBefore) {
   const Folder folder;
   run_and_kill(folder, 3, 30);
   const Outcome outcome = run_to_end(folder, 2);
-  EXPECT_EQ(outcome.beginning, "goes on at step 20");
+  EXPECT_EQ(outcome.beginning, "continues at step 20");
   EXPECT_EQ(outcome.result, expected_result());
 }
 
@@ -111,7 +111,7 @@ TEST(CheckpointedRun, ADamagedPartMakesItGoOnAtTheCheckpointBefore) {
     ASSERT_TRUE(part.seekp(200) && part.put('!'));
   }
   const Outcome outcome = run_to_end(folder, 5);
-  EXPECT_EQ(outcome.beginning, "goes on at step 10");
+  EXPECT_EQ(outcome.beginning, "continues at step 10");
   EXPECT_EQ(outcome.result, expected_result());
 }
 

@@ -26,7 +26,7 @@ class Reporter {
     Progress now{};
     if (!shared_.progress.get_if_newer(&now, &version_)) return;
     if (now.is_restarted != known_.is_restarted) {
-      say_(format("goes on at step %llu; restart took %.2f ms", wide(now.restart_step),
+      say_(format("continues at step %llu; restart took %.2f ms", wide(now.restart_step),
                   now.restart_ms));
     }
     if (now.checkpoints != known_.checkpoints) {
@@ -96,7 +96,7 @@ std::uint64_t run_all(const std::string& program, const Plan& plan,
     processes.await_end(stop, [&] { reporter.look(); });
   } catch (const Failure& failure) {
     throw Failure(std::string(failure.what()) +
-                  "; start again, and it goes on at the newest checkpoint in " + plan.folder);
+                  "; start again to continue at the newest checkpoint in " + plan.folder);
   }
   const auto sums = shared.checksums.get();
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});

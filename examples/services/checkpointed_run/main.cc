@@ -16,8 +16,7 @@ constexpr char kHelp[] =
     "Heat along a rod, computed by several processes that exchange their edges through shared "
     "memory\n"
     "and write checkpoints together. Kill any or all of them and start it again, with as many\n"
-    "processes or more or less: it goes on at the newest checkpoint that is whole, and the result "
-    "is\n"
+    "processes or more or less: it continues at the newest whole checkpoint, and the result is\n"
     "the same to the bit.\n"
     "\n"
     "  --processes N   (2)\n"
@@ -41,7 +40,7 @@ int obey(const Arguments& arguments, const StopSignal& stop) {
     run_process(plan, arguments.word_as_number(1, 0, plan.processes - 1));
     return 0;
   }
-  if (!arguments.words().empty()) throw Misuse{"'" + arguments.command() + "' is no option"};
+  if (!arguments.words().empty()) throw Misuse{"'" + arguments.command() + "' is not an option"};
   const std::uint64_t result = run_all("/proc/self/exe", plan, stop, say);
   say(services::format("result %016llx after %llu steps", static_cast<unsigned long long>(result),
                        static_cast<unsigned long long>(plan.steps)));

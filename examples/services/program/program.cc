@@ -17,7 +17,7 @@ std::uint64_t number_in(const std::string& what, const std::string& text, std::u
                         std::uint64_t max) {
   const auto value = command_line::whole_number(text);
   if (value && *value >= min && *value <= max) return *value;
-  throw Misuse{what + "'" + text + "' is no number from " + std::to_string(min) + " to " +
+  throw Misuse{what + "'" + text + "' is not a number from " + std::to_string(min) + " to " +
                std::to_string(max)};
 }
 
@@ -31,7 +31,7 @@ Arguments::Arguments(int argc, char** argv, const std::vector<std::string>& know
       continue;
     }
     if (std::find(known.begin(), known.end(), word) == known.end()) {
-      throw Misuse{"'" + word + "' is no option"};
+      throw Misuse{"'" + word + "' is not an option"};
     }
     if (i + 1 == argc) throw Misuse{word + " needs a value"};
     options_[word] = argv[++i];

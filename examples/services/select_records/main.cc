@@ -60,7 +60,7 @@ std::vector<Way> ways_of(const std::string& text) {
   if (text == "segments") return {Way::kSegments};
   if (text == "sockets") return {Way::kSockets};
   if (text == "both") return {Way::kSegments, Way::kSockets};
-  throw Misuse{"--by: '" + text + "' is none of segments, sockets, both"};
+  throw Misuse{"--by: '" + text + "' is not one of segments, sockets, both"};
 }
 
 void show(const std::vector<Record>& found, std::size_t count) {

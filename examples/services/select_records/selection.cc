@@ -110,7 +110,8 @@ std::size_t Selection::pool_bytes(std::uint64_t records) {
 Selection::Selection(const std::string& program, std::size_t workers,
                      const command_line::StopSignal& stop)
     : question_(Segment<Question>::here(DDSS_VERSION)), stop_(stop) {
-  if (records() == 0) throw Failure("there are no records; start `select-records data` first");
+  if (records() == 0)
+    throw Failure("the catalogue has no records; start `select-records data` first");
   const auto blocks = blocks_of(parts_, workers);
   for (std::size_t index = 0; index < workers; index++) {
     WorkerTask task{question_.key(), 0, index, workers};

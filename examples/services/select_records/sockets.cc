@@ -23,7 +23,7 @@ int open_socket(const std::string& host, const std::string& port, const char* wh
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
-    throw Failure("'" + host + "' is no host; --host takes a name or an address like 10.0.0.1");
+    throw Failure("'" + host + "' is not a host; --host takes a name or an address like 10.0.0.1");
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -41,7 +41,8 @@ Space::Space(const std::string& address, std::size_t pool_bytes) {
   const int error = ddss_init(&options);
   if (error == 0) return;
   if (error == DDSS_EARGUMENT) {
-    throw Failure("that is no address of a space; copy the one that its founder printed", error);
+    throw Failure("that is not the address of a space; copy the address that its founder printed",
+                  error);
   }
   fail(error, "taking part in the space");
 }

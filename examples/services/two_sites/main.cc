@@ -26,7 +26,7 @@ constexpr char kHelp[] =
     "  manager            until Ctrl-C; prints the ADDRESS that the others join, and each change\n"
     "  server SITE        a server that begins at SITE, until Ctrl-C; kill -9 it if you like\n"
     "  load SITE COUNT    so many requests for SITE\n"
-    "  show               who serves where, and how many requests wait\n"
+    "  show               which server serves which site, and how many requests wait\n"
     "\n"
     "  --join ADDRESS     the manager's (or set IW_DDSS)\n"
     "  --cost-us N        server: a request keeps it busy for so long (100)\n"
@@ -41,7 +41,7 @@ Site site_named(const std::string& text) {
   for (const Site site : sites) {
     if (text == name_of(site)) return site;
   }
-  throw Misuse{"'" + text + "' is no site: A or B"};
+  throw Misuse{"'" + text + "' is not a site: A or B"};
 }
 
 void say_change(const Change& change) {

@@ -48,7 +48,8 @@ std::optional<Server::Served> Server::take_request() {
   const Place now = place.get();
   if (now.server != me_) {
     throw Failure(
-        "this server's place was given away: the manager lost sight of it; start it again");
+        "this server's place was given away, because the manager could not read it; start it "
+        "again");
   }
   const auto& shared_queue = shared_.queue(now.site);
   Queue queue = shared_queue.get();
