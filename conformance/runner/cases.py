@@ -49,14 +49,14 @@ def check(path, case, rules):
     for missing in {"name", "rules", "steps"} - case.keys():
         raise ValueError(f"{where} has no {missing}")
     for unknown in case.keys() - MEMBERS:
-        raise ValueError(f"{where}: there is no member {unknown}")
+        raise ValueError(f"{where} has an unknown member {unknown}")
     if not case["rules"]:
         raise ValueError(f"{where} cites no rule")
     for rule in case["rules"]:
         if rule not in rules:
             raise ValueError(f"{where} cites [{rule}], which spec/ does not have")
     if case.get("server", "usual") not in {*SHARED_SERVERS, "own"}:
-        raise ValueError(f"{where}: there is no server {case['server']}")
+        raise ValueError(f"{where} names an unknown server {case['server']}")
 
 
 class Run:

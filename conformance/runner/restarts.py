@@ -328,7 +328,7 @@ class WatchCell(Cell):
     def told_listening(self):
         after = table.after(self.store, self.way)
         if after == "nothing" and self.store != "unsaved":
-            self.says("there is none of that name")
+            self.says("this server has no such segment")
             status = self.s.process.wait(PLENTY)
             return "its end", "error SEGMENT_LOST" if status == 1 else f"error STATUS_{status}"
         # A segment without durability is there, and empty.

@@ -303,7 +303,7 @@ contains
       if (trim(models(i)) == model) exit
     end do
     if (i > size(models)) then
-      call refuse('BAD_ARGUMENT there is no coherence model ' // model)
+      call refuse('BAD_ARGUMENT not a coherence model: ' // model)
     else if (len(rest) == 0) then
       status = IW_set_coherence(handle, int(i, c_int))
     else
@@ -354,7 +354,7 @@ contains
     what = word()
     seconds = 30
     if (len(rest) > 0) seconds = real_of(rest)
-    if (.not. is_refused() .and. .not. segment%is_listened_to) call refuse('BAD_ARGUMENT nobody listens to it')
+    if (.not. is_refused() .and. .not. segment%is_listened_to) call refuse('BAD_ARGUMENT the segment has no listener')
     if (is_refused()) return
     select case (what)
     case ('connected')
@@ -390,7 +390,7 @@ contains
     t = find_type(parse(rest))
     if (is_refused()) return
     if (.not. c_associated(t)) then
-      call refuse('UNKNOWN_TYPE nobody declared ' // rest)
+      call refuse('UNKNOWN_TYPE not declared: ' // rest)
       return
     end if
     if (name == '-') then

@@ -110,7 +110,7 @@ contains
 
     if (is_text(description)) then
       t = named(text_of(description))
-      if (.not. c_associated(t)) call refuse('BAD_ARGUMENT nobody declared ' // text_of(description))
+      if (.not. c_associated(t)) call refuse('BAD_ARGUMENT not declared: ' // text_of(description))
       return
     end if
     allocate (table)

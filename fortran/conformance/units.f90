@@ -129,7 +129,7 @@ contains
     if (is_refused()) return
     units = values%count * units_of(c_loc(values%table))
     if (wanted < 0 .or. wanted >= units) then
-      call refuse('BAD_ARGUMENT there is no such unit')
+      call refuse('BAD_ARGUMENT the value has no such unit')
       return
     end if
     number = wanted

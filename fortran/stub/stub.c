@@ -224,7 +224,7 @@ void IW_mip_free(IW_mip_t mip) { free(mip); }
 
 void* IW_mip_to_ptr(const char* mip) {
   (void)mip;
-  fail(IW_ENO_BLOCK, "the stub library shares nothing: there is no such block");
+  fail(IW_ENO_BLOCK, "the stub library shares nothing: it has no such block");
   return NULL;
 }
 

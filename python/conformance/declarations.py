@@ -29,7 +29,7 @@ class Declarations:
         if isinstance(description, dict):
             return self.anonymous(description)
         if description not in self.named:
-            raise interweave.UnknownType(f"nobody declared {description}")
+            raise interweave.UnknownType(f"the type {description} was not declared")
         return self.named[description]
 
     def part(self, description: Any) -> Any:
@@ -56,7 +56,7 @@ class Declarations:
             return Derived(kind, self.arm(body), 0, name)
         if kind in ("array", "sequence"):
             return Derived(kind, self.part(body[0]), body[1], name)
-        raise ValueError(f"{kind} is no kind of type")
+        raise ValueError(f"{kind} is not a kind of type")
 
     def anonymous(self, description: Dict[str, Any]) -> Declared:
         if "string" in description:

@@ -32,7 +32,7 @@ class Values:
     def unit(self, number: int) -> "Unit":
         layout, offset = self.layout, self.offset
         if not 0 <= number < self.count * units_in(layout):
-            raise ValueError(f"there is no unit {number}")
+            raise ValueError(f"the value has no unit {number}")
         index, number = divmod(number, units_in(layout))
         offset += index * layout.size
         while isinstance(layout, (ArrayLayout, RecordLayout)):
@@ -203,7 +203,7 @@ def number_from_json(primitive: int, value: Any) -> Any:
         return struct.unpack("<d", struct.pack("<Q", int(value, 16)))[0]
     number = int(value)
     if primitive == BOOL and number not in (0, 1):
-        raise BadValue(f"{number} is no bool")
+        raise BadValue(f"{number} is not a bool")
     return number - 256 if primitive == CHAR and number > 127 else number
 
 

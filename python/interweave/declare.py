@@ -61,7 +61,7 @@ class Declared:
 
     def __call__(self) -> None:
         # The method exists because typing requires a callable.
-        raise TypeError("a type of InterWeave's is no class of values")
+        raise TypeError("an InterWeave type cannot be called: it is not a class of values")
 
 
 class Scope:
@@ -231,7 +231,7 @@ def as_declared(annotation: Any) -> Declared:
     is_numpys = isinstance(annotation, np.dtype) or isinstance(annotation, type) and issubclass(annotation, np.generic)
     primitive = _by_dtype.get(np.dtype(annotation).str[1:]) if is_numpys else None
     if primitive is None:
-        raise UnknownType(f"{annotation!r} is no type of InterWeave's [UNKNOWN_TYPE]")
+        raise UnknownType(f"{annotation!r} is not an InterWeave type [UNKNOWN_TYPE]")
     return PRIMITIVES[primitive]
 
 

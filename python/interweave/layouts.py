@@ -71,7 +71,7 @@ class Layout:
         """The outermost type of a value that begins `offset` bytes into a value of this type."""
         if offset == 0:
             return self
-        raise BadPointer(f"there is no value {offset} bytes into {self.spelled}")
+        raise BadPointer(f"no value begins {offset} bytes into {self.spelled}")
 
     def reference(self, segment: "Segment", place: Place) -> Any:
         """The value that a program gets for a pointer to it. Numbers become a view, so that the
@@ -165,7 +165,8 @@ class EnumLayout(Layout):
         try:
             return int(self.members[value] if isinstance(value, str) else self.members(value))
         except (KeyError, ValueError):
-            raise BadValue(f"{value!r} is no {self.spelled}: {', '.join(self.members.__members__)}") from None
+            known = ", ".join(self.members.__members__)
+            raise BadValue(f"{value!r} is not a member of {self.spelled}; use {known}") from None
 
     def store(self, segment: "Segment", place: Place, offset: int, value: Any) -> None:
         place.store(offset, INT, self.number(value))
@@ -323,7 +324,7 @@ class RecordLayout(Layout):
         inner = place.at(offset)
         if isinstance(value, Struct):
             if value._layout is not self:
-                raise TypeError(f"{value._layout.spelled} is no {self.spelled}")
+                raise TypeError(f"a {value._layout.spelled} was stored where a {self.spelled} is")
             value = {name: value[name] for name in self.fields}
         for name, one in dict(value).items():
             self.store_field(segment, inner, name, one)
@@ -363,7 +364,7 @@ class UnionLayout(Layout):
             if bits in arm.values:
                 return arm
         if self.otherwise is None:
-            raise BadValue(f"{case} is no case of {self.spelled}")
+            raise BadValue(f"{case} is not a case of {self.spelled}")
         return self.otherwise
 
     def _number(self, place: Place) -> int:
@@ -402,7 +403,8 @@ class UnionLayout(Layout):
         if arm is None or arm.name != name:
             arm = next((one for one in self.arms if one.name == name), None)
             if arm is None:
-                raise BadValue(f"set the case first: {name} is the default arm of {self.spelled}, or none of its arms")
+                raise BadValue(f"set the case first: {name} is the default arm of {self.spelled}, "
+                               "or not an arm")
             self._choose(place, arm.values[0])
         assert arm.layout is not None
         arm.layout.store(segment, place, arm.offset, value)

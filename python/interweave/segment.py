@@ -158,7 +158,8 @@ class WriteLock:
                 segment.abort()
             return
         if not segment.is_write_locked:
-            raise NoLock("the writer lock was given up inside of the section: nothing of it was kept [NO_LOCK]")
+            raise NoLock("the writer lock was given up inside the section: its changes were not "
+                         "kept [NO_LOCK]")
         if segment._core.ends_writing_at_release():
             end_writing(segment.identity)
         try:
@@ -175,7 +176,7 @@ class Segment:
                  token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
                  coherence: Model = FULL) -> None:
         if durability not in DURABILITY:
-            raise ValueError(f"durability {durability!r} is none of memory, written, synced")
+            raise ValueError(f"durability {durability!r} is not one of memory, written, synced")
         if not timeout > 0:
             raise ValueError("a timeout is more than 0 seconds")
         self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, token, quota)
@@ -304,7 +305,7 @@ class Segment:
             _, begin, *_ = _core.describe_block(self._core, address_of(key))
             return self._block_at(begin)
         if isinstance(key, str) and ("#" in key or not key or key[0].isdigit()):
-            raise BadName(f"'{key}' is no block name [BAD_NAME]")
+            raise BadName(f"'{key}' is not a block name [BAD_NAME]")
         self._need_open()
         if not self.is_locked:
             raise NoLock(f"looking into {self.url} needs a lock: with segment.read(): [NO_LOCK]")
@@ -346,7 +347,7 @@ class Segment:
         layout = self._layout_named(type) if isinstance(type, str) else type
         table = layout.table if isinstance(layout, Layout) else table_of(layout)
         if not 0 <= index(count) < 2**64:
-            raise BadArgument(f"a block of {count} values: their number is none [BAD_ARGUMENT]")
+            raise BadArgument(f"{count} is not a number of values for a block [BAD_ARGUMENT]")
         address = _core.allocate(self._core, table, count, name)
         block = self._block_at(address)
         if value is not None:

@@ -131,7 +131,7 @@ class Agent {
     told: (rest) => {
       const [name = "", what = "", seconds = "30"] = rest.split(" ");
       const { listening } = this.of(name);
-      if (listening === null) throw badArgument("nobody listens to the segment");
+      if (listening === null) throw badArgument("the segment has no listener");
       return listening.told(what, Number(seconds));
     },
     make: async (rest) => {
@@ -302,7 +302,7 @@ class Agent {
     const find = () => {
       const found = block === null ? firstBlock(segment) : findBlock(segment, String(block));
       if (offset > BigInt(found.units))
-        throw new InterweaveError(ErrorCode.BAD_POINTER, `there is no unit ${offset}`);
+        throw new InterweaveError(ErrorCode.BAD_POINTER, `the value has no unit ${offset}`);
       return mipOfPlace({ ...wholeOf(segment, found), unit: Number(offset) });
     };
     const isHeld = [...this.segments.values()].some(

@@ -40,7 +40,7 @@ export class Declarations {
   }
 
   from(json: Json, name = ""): Declared {
-    if (json === null) throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "null is no type here");
+    if (json === null) throw new InterweaveError(ErrorCode.BAD_ARGUMENT, "null is not a type here");
     if (typeof json === "string") return this.named(json);
     const body = json as Record<string, never>;
     if ("string" in body) return t.string(body["string"] as number);

@@ -29,7 +29,7 @@ export function wholeOf(heap: Heap, block: CopiedBlock): Place {
 /** The unit of so many values of the place's type. */
 function unitOf(place: Place, count: number, unit: number): Place {
   const { type } = place;
-  if (unit < 0 || unit >= count * type.units) throw badArgument(`there is no unit ${unit}`);
+  if (unit < 0 || unit >= count * type.units) throw badArgument(`the value has no unit ${unit}`);
   const index = Math.floor(unit / type.units);
   const rest = unit - index * type.units;
   const element = inside(place, type, index * type.size, index * type.units);
@@ -52,7 +52,7 @@ export function findBlock(heap: Heap, text: string): CopiedBlock {
   const { blocks, names } = heap.copy;
   const block = /^[0-9]/.test(text) ? blocks.get(Number(text)) : names.get(text);
   if (block !== undefined) return block;
-  throw new InterweaveError(ErrorCode.NO_BLOCK, `there is no block ${text}`);
+  throw new InterweaveError(ErrorCode.NO_BLOCK, `the segment has no block ${text}`);
 }
 
 function blockAt(heap: Heap, text: string): [Place, number] {

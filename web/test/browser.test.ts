@@ -462,7 +462,7 @@ test("a hundred updates a second do not pile up in a slow browser", async (conte
   );
   if (rate < 100) {
     context.diagnostic(
-      "that is no hundred: this machine is too slow to show more than the next line",
+      "fewer than a hundred: this machine is too slow to show more than the next line",
     );
   } else {
     assert.ok(versions < (count * 60) / 90, `every release was painted: ${versions} of ${count}`);

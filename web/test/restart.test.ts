@@ -126,7 +126,7 @@ test("a listener may ask anything of the library, and is told no more once it ha
   assert.equal(await read, 1);
 });
 
-test("a call that meets a stopping server goes on at the next one, or is told STOPPING [CONN-5]", async () => {
+test("a call that meets a stopping server continues at the next one, or is told STOPPING [CONN-5]", async () => {
   server = await Server.start("--store", join(directory, "stopping"));
   const [here, there] = [await client(), await client()];
   const held = await (await numbers(here, "/stopping")).write();

@@ -534,7 +534,7 @@ test("a Strict reader keeps writers out [COH-2]", async () => {
   await writer.do("wl", "release");
 });
 
-test("after a server was killed the copy catches up by diff, and watchers go on", async () => {
+test("after a server was killed the copy catches up by diff, and watchers continue", async () => {
   await server.kill();
   server = await Server.start("--store", join(directory, "killed"));
   const writer = await agent("/survivor");
@@ -581,7 +581,7 @@ test("a writer whose server was killed is told, and its changes are undone [LOCK
   assert.equal(await segment.read(() => (segment.get("n") as Int32Array)[0]), 2);
 });
 
-test("a grant that came too late is no hindrance to the next request", async () => {
+test("a grant that came too late does not hinder the next request", async () => {
   const writer = await (await client()).open("/late");
   server.suspend();
   await assert.rejects(writer.write({ timeoutMs: 10 }), fails("TIMED_OUT"));

@@ -70,7 +70,7 @@ function shown(value: unknown, member = ""): unknown {
 function memoryOf(type: Type, count: number, bytes: Uint8Array, slots: number): CopiedBlock {
   const cursor = new Cursor(bytes);
   checkUnits(repeat(type.plan, count, type.size), 0, count * type.units, cursor, slots);
-  if (!cursor.isAtEnd) throw new InterweaveError(protocol.ErrorCode.MALFORMED, "data goes on");
+  if (!cursor.isAtEnd) throw new InterweaveError(protocol.ErrorCode.MALFORMED, "data continues");
   const block = new CopiedBlock(1, type, count, "");
   placeUnits(block.plan, 0, block.units, new Cursor(bytes), block.memory);
   return block;

@@ -49,7 +49,7 @@ test("a pin is labelled by its whole place, as people call it", () => {
   assert.equal(pinLabel(pin!), "rec.two.a[1]");
 });
 
-test("what is typed and is no escape is taken as it is", () => {
+test("typed text that is not an escape is taken as it is", () => {
   const target = parseAddress("/100%?block=50%&steer=9%.x,%zz")!;
   assert.deepEqual(
     [target.path, target.block, target.pins.map(({ block }) => block)],

@@ -53,7 +53,7 @@ IW_coherence_t model_named(const std::string& name) {
       {"full", IW_FULL},   {"strict", IW_STRICT},     {"null", IW_NULL},
       {"delta", IW_DELTA}, {"temporal", IW_TEMPORAL}, {"diff", IW_DIFF}};
   const auto found = names.find(name);
-  if (found == names.end()) throw BadCommand("there is no coherence model " + name);
+  if (found == names.end()) throw BadCommand("not a coherence model: " + name);
   return found->second;
 }
 
@@ -228,7 +228,7 @@ std::string Agent::listen(Words& words) {
 // told S VERSION|connected|disconnected [SECONDS]
 std::string Agent::told(Words& words) {
   Listening* const by = segment(words).listening;
-  if (by == nullptr) throw BadCommand("nobody listens to the segment");
+  if (by == nullptr) throw BadCommand("the segment has no listener");
   const std::string what = words.next();
   const double seconds = words.at_end() ? 30 : std::stod(words.next());
   if (what == "connected" || what == "disconnected") {
@@ -246,7 +246,7 @@ std::string Agent::make(Words& words) {
   const std::string name = words.next();
   const std::size_t count = std::stoul(words.next());
   const IW_type_t type = types_.find(parse_json(words.rest()));
-  if (type == nullptr) return "error UNKNOWN_TYPE nobody declared " + std::string(words.rest());
+  if (type == nullptr) return "error UNKNOWN_TYPE not declared: " + std::string(words.rest());
   const void* const made =
       IW_malloc_array(handle, type, count, name == "-" ? nullptr : name.c_str());
   if (made == nullptr) return failure();

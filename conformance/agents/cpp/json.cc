@@ -81,7 +81,7 @@ class Parser {
     if (text == "null") return {};
     if (text == "true" || text == "false") return {Json::Kind::boolean, text, {}, {}};
     if (text.empty() || text.find_first_not_of("-0123456789.eE+") != std::string::npos) {
-      throw BadCommand("JSON: '" + text + "' is no value");
+      throw BadCommand("JSON: '" + text + "' is not a value");
     }
     return {Json::Kind::number, text, {}, {}};
   }

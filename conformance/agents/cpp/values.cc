@@ -273,7 +273,7 @@ void put_union(IW_handle_t segment, const Unit& unit, const Json& value) {
 Unit find_unit(const Values& values, std::size_t offset) {
   IW_type_t type = values.type;
   std::size_t units = units_of(type);
-  if (offset >= units * values.count) throw BadCommand("there is no such unit");
+  if (offset >= units * values.count) throw BadCommand("the value has no such unit");
   char* at = values.at + offset / units * type->size;
   offset %= units;
   while (type->kind == IW_KIND_ARRAY || type->kind == IW_KIND_RECORD) {

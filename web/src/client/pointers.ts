@@ -46,8 +46,8 @@ export function follow(place: Place): Target | null {
   if (other === null) {
     throw new InterweaveError(
       ErrorCode.NOT_OPEN,
-      `the pointer at ${mipOfPlace(place)} leads to ${mipOfPointer(place)}, whose segment is not ` +
-        "open here: open it first, and hold a lock on it",
+      `the pointer at ${mipOfPlace(place)} leads to ${mipOfPointer(place)}, but that segment is ` +
+        "not open here: open it first, and hold a lock on it",
     );
   }
   const target = other.copy.blocks.get(serial);

@@ -123,7 +123,7 @@ class Growing {
     if (known !== undefined && known !== hash) {
       throw new InterweaveError(
         ErrorCode.TYPE_CONFLICT,
-        "the segment has a type of this name with another structure; rename one of them, or " +
+        "the segment has a type of this name with another structure; rename one of the two, or " +
           "compile both programs from the same .x file",
       );
     }
