@@ -90,7 +90,8 @@ void measure(const Shape& shape, bench::Csv& csv) {
 
 int main() {
   std::printf(
-      "memory beside bytes held; ratios without 64 bytes a block. The server's includes its diff\n"
+      "memory compared with bytes held; ratios without 64 bytes a block. The server's includes its "
+      "diff\n"
       "cache and buffers. Targets: server 1.2x and the cache, client 2.2x and a diff in transit\n");
   bench::Csv csv("memory.csv",
                  "shape,blocks,wire_bytes,server_bytes,server_ratio,client_bytes,client_ratio");

@@ -80,7 +80,7 @@ class Process {
     }
   }
   void go_on() {
-    if (write(go_[1], "g", 1) != 1) fail("go on");
+    if (write(go_[1], "g", 1) != 1) fail("continue");
   }
   // What the child has found, or that it pauses.
   Figures wait() {

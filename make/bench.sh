@@ -45,7 +45,7 @@ if [[ "$ONLY" =~ ^(containers)?$ ]] && [ -x "$BUILD/release/bench/containers/ben
   begin containers
   "$BUILD/release/bench/containers/bench_containers"
   make/plot.py bench/results/containers.csv --x readers --where operation=last --series transport,mode,system --y us \
-    --log xy --unit us --title "Until the last reader has an update in its queue, beside Active Messages to as many processes"
+    --log xy --unit us --title "Until the last reader has an update in its queue, and Active Messages to as many processes"
   make/plot.py bench/results/containers_queue.csv --x queue_length --series read_every \
     --y bytes_an_update,kept,read_us --log xy --unit "bytes, updates, us" \
     --title "What a longer queue saves and keeps, 10,000 numbers read once in 64 updates"
@@ -103,4 +103,4 @@ if [[ "$ONLY" =~ ^(frames)?$ ]]; then
   begin frames
   make/python.sh bench
 fi
-[ -n "$begun" ] || { echo "bench: there is no figure '$ONLY' here; the first lines of make/bench.sh name them" >&2; exit 1; }
+[ -n "$begun" ] || { echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2; exit 1; }

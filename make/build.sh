@@ -73,7 +73,7 @@ if [ -z "$program_wanted" ]; then
   "${ninja[@]}"
   exit
 fi
-phase "the interweave program, with cargo; beside it $native_phase"
+phase "the interweave program, with cargo; at the same time $native_phase"
 configure &
 configuring=$!
 build_idl_compiler

@@ -10,7 +10,7 @@ fi
 case "$PROBLEM" in
   sod | lax | lw3 | kh) ;;
   *)
-    echo "demo: PROBLEM='$PROBLEM' is none of sod, lax, lw3, kh" >&2
+    echo "demo: PROBLEM='$PROBLEM' is not one of sod, lax, lw3, kh" >&2
     exit 2
     ;;
 esac

@@ -72,7 +72,7 @@ program_of() {  # server/diffs
   case $1 in
     server/*) echo "$out/server/$host/release/${1#*/}" ;;
     native/*) echo "$out/native/fuzz/native/fuzz_${1#*/}" ;;
-    *) echo "fuzz: there is no target $1; there are: ${targets[*]}" >&2; exit 1 ;;
+    *) echo "fuzz: $1 is not a target; the targets are: ${targets[*]}" >&2; exit 1 ;;
   esac
 }
 

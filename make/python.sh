@@ -102,7 +102,7 @@ case "${1:-dist}" in
     "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
     ;;
   *)
-    echo "python: '$1' is none of fetch, dist, test, agent, sdist, bench" >&2
+    echo "python: '$1' is not one of fetch, dist, test, agent, sdist, bench" >&2
     exit 2
     ;;
 esac

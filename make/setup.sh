@@ -151,7 +151,7 @@ fetch_guest_kernel() {
 
 [ $# -gt 0 ] || { echo "setup: name a set: demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench, rdma" >&2; exit 2; }
 for name in "$@"; do
-  declare -F "set_$name" >/dev/null || { echo "setup: there is no set '$name'" >&2; exit 2; }
+  declare -F "set_$name" >/dev/null || { echo "setup: '$name' is not a set" >&2; exit 2; }
   "set_$name"
 done
 missing=()

@@ -21,7 +21,7 @@ case $room in
   *)
     chosen=(--tests-regex "(^|\\.)$room(_[a-z]+)?(\\.|\$)" --label-exclude deep)
     [[ $(ctest --test-dir "$release" "${chosen[@]}" -N) = *"Test "*"#"* ]] || {
-      echo "test: there is no room '$room'; the tests are:" >&2
+      echo "test: '$room' is not a room; the tests are:" >&2
       ctest --test-dir "$release" -N | sed -n 's/^ *Test *#[0-9]*: /  /p' >&2
       exit 2
     }

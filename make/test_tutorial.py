@@ -113,7 +113,7 @@ def main():
     page = PAGE.read_text(encoding="utf-8")
     blocks = list(BLOCK.finditer(page))
     if len(blocks) * 2 != page.count("```"):
-        sys.exit(f"{PAGE.name}: a fence that is none of those that this test knows")
+        sys.exit(f"{PAGE.name}: a fence of a kind that this test does not know")
     with tempfile.TemporaryDirectory() as home:
         reader = Reader(home)
         try:

@@ -19,7 +19,7 @@ case "${1:-build}" in
   fetch) exit ;;
   agent) exec npm run --silent build:test ;;
   build | test) ;;
-  *) echo "web: '$1' is none of build, test, agent, fetch" >&2; exit 2 ;;
+  *) echo "web: '$1' is not one of build, test, agent, fetch" >&2; exit 2 ;;
 esac
 built_hash() { cat viewer/built/* | git hash-object --stdin; }
 before=$(built_hash)
