@@ -190,7 +190,8 @@ fn compile_unit(
     let (tokens, includes) = preprocessor.finish();
     let definitions = frontend::parse(&tokens, &mut unit_report);
     let header_types = header_types::parse(&options.types, sources, &mut unit_report);
-    // Names that a wrong definition would have defined are unknown to the others: one error is enough.
+    // Names that a wrong definition would have defined are unknown to the others:
+    // one error is enough.
     if !unit_report.is_empty() {
         report.append(unit_report);
         return Vec::new();
@@ -235,8 +236,8 @@ fn check_outputs(generated: &[(PathBuf, GeneratedFile)], report: &mut Report) {
     }
 }
 
-/// Writes the files below a directory. A file that is there and does not say that it was generated is
-/// somebody's own: then nothing is written, unless `force` says so.
+/// Writes the files below a directory. A file that is there and does not say that it was generated
+/// is somebody's own: then nothing is written, unless `force` says so.
 pub fn write_files(files: &[GeneratedFile], dir: &Path, force: bool) -> Result<(), String> {
     let own = |file: &&GeneratedFile| !force && file.would_replace_work(dir);
     if let Some(file) = files.iter().find(own) {

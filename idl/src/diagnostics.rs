@@ -2,8 +2,8 @@
 //!
 //! A message is one line `FILE:LINE:COL: error: text`, the source line with the place underlined,
 //! and, where one is known, a hint that says what to do. Errors are collected so that one run shows
-//! several; [`MAX_ERRORS`] keeps a hopeless file from flooding the terminal. Warnings look the same and
-//! fail nothing. Control characters of a file never reach the terminal.
+//! several; [`MAX_ERRORS`] keeps a hopeless file from flooding the terminal. Warnings look the same
+//! and fail nothing. Control characters of a file never reach the terminal.
 
 use crate::source::{SourceMap, Span};
 use std::fmt;
@@ -98,8 +98,8 @@ impl Report {
     }
 }
 
-/// What a compilation says: its errors and warnings, and the sources that they point into. `Display`
-/// renders them.
+/// What a compilation says: its errors and warnings, and the sources that they point into.
+/// `Display` renders them.
 #[derive(Debug)]
 pub struct Diagnostics {
     sources: SourceMap,
@@ -153,7 +153,8 @@ impl Diagnostics {
 
         let line = file.line(from.line);
         let number = from.line.to_string();
-        // Tabs are kept in the margin so that the carets stand under the text whatever a tab's width.
+        // Tabs are kept in the margin so that the carets stand under the text
+        // whatever a tab's width.
         let hidden = hidden_before(line, from.column - 1);
         let margin: String = line
             .chars()

@@ -1,9 +1,9 @@
 //! In which folders below --out the files generated in one run are.
 //!
-//! A file is included by a path, and what is generated of the one must find what is generated of the
-//! other. So where a given file includes another given one by a path with folders, both keep their
-//! folders, from the directory that this path begins at; the others are in --out itself. Includes are
-//! written from where the including file is.
+//! A file is included by a path, and what is generated of the one must find what is generated of
+//! the other. So where a given file includes another given one by a path with folders, both keep
+//! their folders, from the directory that this path begins at; the others are in --out itself.
+//! Includes are written from where the including file is.
 
 use crate::compile::CompileOptions;
 use crate::diagnostics::Report;

@@ -4,18 +4,20 @@
 //! themselves ([`Output::Data`]), the codecs of InterWeave's own protocol ([`Output::Codec`]),
 //! or the numbers of its C interface in each language ([`Output::Interface`]).
 //! The way of a file: `frontend` (text to syntax tree) - `ir` (names resolved, everything
-//! checked) - one of the backends (text out). Nothing here reads a file that it was not given or that
-//! is not included by one, nor writes one: [`compile`] returns the generated files and the caller
-//! writes them with [`write_files`].
+//! checked) - one of the backends (text out). Nothing here reads a file that it was not given or
+//! that is not included by one, nor writes one: [`compile`] returns the generated files and the
+//! caller writes them with [`write_files`].
 //!
 //! # The language
 //! RFC 4506, and what real files add to it:
 //! - rpcgen's dialect: `%` lines (ignored, but for includes and numeric constants), `struct X` as a
-//!   type, `char`, `short`, `long` (32 bits), `u_int`, `uint32_t` and their kin, bare `unsigned`, enum
+//!   type, `char`, `short`, `long` (32 bits), `u_int`, `uint32_t` and their kin, bare `unsigned`,
+//!   enum
 //!   members without values, `#if`, `#ifdef`, `#define NAME value`, `#include`, program blocks
 //!   (accepted, and of no effect), `const NAME = "text"` (a `#define` in C);
 //! - `netobj` of RPC's headers, which is `opaque<1024>`, and types of C headers that are given as
-//!   `--type NAME=TYPE`: a field of one is what TYPE says, in every language, and nothing of that name
+//!   `--type NAME=TYPE`: a field of one is what TYPE says, in every language, and nothing of that
+//!   name
 //!   is generated. A file's own definition of the name goes before it;
 //! - `//` comments, `namespace a { ... }`, bodies without a name inside other bodies, which become
 //!   types named after their place (`outer_field`);
@@ -42,8 +44,9 @@
 //!
 //! In Fortran it is a module of `bind(C)` types of C's layout: docs/fortran.md says how.
 //!
-//! In a codec `T *x` is the optional data of the standard, and the values are those of the language:
-//! `String`, `Vec<T>`, `Option<Box<T>>`; `std::string`, `std::vector<T>`, `std::unique_ptr<T>`.
+//! In a codec `T *x` is the optional data of the standard, and the values are those of the
+//! language: `String`, `Vec<T>`,
+//! `Option<Box<T>>`; `std::string`, `std::vector<T>`, `std::unique_ptr<T>`.
 
 mod backends;
 mod compile;

@@ -1,7 +1,8 @@
-//! The types of a Fortran module are those of C: a program of either language prints the sizes of all
-//! types and the offsets of all members, and the two must print the same. C's are the tables' (see
-//! tests/layout/print.c), Fortran's are asked of variables of the types. For another machine:
-//! IW_TEST_MACHINE="powerpc-linux-gnu qemu-ppc-static", the compilers' prefix and what runs programs.
+//! The types of a Fortran module are those of C: a program of either language prints the sizes of
+//! all types and the offsets of all members, and the two must print the same. C's are the tables'
+//! (see tests/layout/print.c), Fortran's are asked of variables of the types. For another machine:
+//! IW_TEST_MACHINE="powerpc-linux-gnu qemu-ppc-static", the compilers' prefix
+//! and what runs programs.
 
 mod golden;
 

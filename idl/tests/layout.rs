@@ -1,5 +1,5 @@
-//! The tables as the C and C++ compilers see them: registered before main, with the sizes and offsets
-//! of the types. What is checked is in layout/check.c.
+//! The tables as the C and C++ compilers see them: registered before main, with the sizes and
+//! offsets of the types. layout/check.c has the checks.
 
 mod golden;
 

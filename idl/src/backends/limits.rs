@@ -1,6 +1,6 @@
 //! What type descriptors cannot express, whatever the language: the bounds of
-//! spec/format/type-descriptor.md ([TYPE-1], [TYPE-2]). The server refuses what exceeds them; here the
-//! place in the file is known.
+//! spec/format/type-descriptor.md ([TYPE-1], [TYPE-2]). The server refuses what exceeds them; here
+//! the place in the file is known.
 
 use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::{Arm, Def, DefBody, DefId, Primitive, Schema, Type};
@@ -73,7 +73,7 @@ impl Measures<'_> {
         }
         let schema = self.schema;
         let measure = match &schema.def(id).body {
-            DefBody::Const(_) => unreachable!("a constant is no type"),
+            DefBody::Const(_) => unreachable!("a constant is not a type"),
             DefBody::Enum(_) => leaf(4),
             DefBody::Alias(ty) => self.of(ty),
             DefBody::Struct(fields) => {

@@ -220,8 +220,8 @@ pub fn c_name(name: &str) -> String {
     })
 }
 
-/// A name of the global scope for C and C++: of a type, a constant, or an enum's member. It must not
-/// be a standard type's, nor that of the library's namespace.
+/// A name of the global scope for C and C++: of a type, a constant, or an enum's member. It must
+/// not be a standard type's, nor that of the library's namespace.
 pub fn c_global(name: &str) -> String {
     match standard_integer(name).is_some() || name == "iw" {
         true => format!("{name}_"),

@@ -56,7 +56,7 @@ pub fn held(schema: &Schema, id: DefId) -> Vec<DefId> {
     held
 }
 
-/// What a typedef is another name for, if it is no more than that.
+/// The definition that a typedef merely renames; None if the typedef says more.
 fn named_target(schema: &Schema, id: DefId) -> Option<DefId> {
     match &schema.def(id).body {
         DefBody::Alias(Type::Named(target)) => Some(*target),

@@ -28,7 +28,7 @@ impl Text {
         self.out.push('\n');
     }
 
-    /// A line that, if it is longer than [`COLUMNS`], goes on below before each `mark` in it.
+    /// A line; one longer than [`COLUMNS`] is continued below before each `mark` in it.
     pub fn broken_line(&mut self, line: impl AsRef<str>, mark: &str) {
         let line = line.as_ref();
         let indent = self.step.len() * self.depth;

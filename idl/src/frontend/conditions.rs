@@ -20,7 +20,7 @@ const LEVELS: [&[&str]; 9] = [
     &["*", "/", "%"],
 ];
 
-/// The value of a condition. As in C, a word that is no macro counts as 0.
+/// The value of a condition. As in C, a word that is not a macro counts as 0.
 pub(super) fn evaluate(tokens: &[Token], macros: &HashMap<String, Macro>) -> Result<i128, String> {
     evaluate_nested(tokens, macros, 0)
 }

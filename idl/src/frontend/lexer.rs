@@ -206,7 +206,8 @@ impl<'a> Lexer<'a> {
         rest[..length].to_string()
     }
 
-    /// Skips to the end of the line; a backslash at its end, or a comment, carries it over the next.
+    /// Skips to the end of the line; a backslash at its end, or a comment, carries
+    /// it over the next.
     fn skip_line(&mut self) {
         while let Some(c) = self.rest().chars().next() {
             let rest = self.rest();
@@ -243,7 +244,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// What no text has, or a byte that is no UTF-8 and was replaced.
+/// A control character, or a byte that was not UTF-8 and was replaced: texts have neither.
 fn is_binary(c: char) -> bool {
     c.is_control() || c == char::REPLACEMENT_CHARACTER
 }

@@ -1,9 +1,9 @@
 //! Directives, macros and includes: from files to one list of tokens.
 //!
 //! `#if` and its kin, `#define NAME tokens` and `#include "other.x"` work as in C, with two
-//! differences: a file is included once, like a module, so that its definitions belong to it and not
-//! to the file that asked; and a header that is not an .x file is looked for under its .x name and
-//! otherwise ignored, because it holds C. `%` lines are C text of rpcgen's output, and ignored
+//! differences: a file is included once, like a module, so that its definitions belong to it and
+//! not to the file that asked; and a header that is not an .x file is looked for under its .x name
+//! and otherwise ignored, because it holds C. `%` lines are C text of rpcgen's output, and ignored
 //! likewise, except for the includes and constants in them, which the definitions may need.
 
 use super::conditions;
@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// A file deep in includes of includes is one that includes itself under other names.
 const MAX_INCLUDE_DEPTH: usize = 64;
-/// Tokens that one unit may expand to; macros that double each other could otherwise fill the memory.
+/// Tokens that one unit may expand to; macros that double each other could
+/// otherwise fill the memory.
 const MAX_TOKENS: usize = 4_000_000;
 
 const DIRECTIVES: [&str; 9] = [
@@ -28,7 +29,8 @@ const DIRECTIVES: [&str; 9] = [
 pub struct Include {
     pub from: FileId,
     pub to: FileId,
-    /// The path as written, which generated includes keep where the other file is not generated, too.
+    /// The path as written, which generated includes keep where the other file
+    /// is not generated, too.
     pub written: String,
     /// The directory from which it is written.
     pub base: PathBuf,
@@ -447,7 +449,7 @@ impl<'a> Preprocessor<'a> {
             return false;
         };
         let path = base.join(&written);
-        // A C header of another name than .h is no XDR either.
+        // A C header with another suffix than .h is not XDR either.
         if path.extension().is_none_or(|extension| extension != "x") {
             return false;
         }

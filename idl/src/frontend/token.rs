@@ -14,7 +14,7 @@ pub enum Tok {
     Directive,
     /// A whole `%...` line.
     PassThrough,
-    /// Something that is no token; reported only where it is not skipped.
+    /// Text that is not a token; reported only where it is not skipped.
     Bad(String),
     /// A character that no text has.
     Binary,

@@ -5,7 +5,8 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::source::Span;
 use std::collections::HashMap;
 
-/// How deep types may embed each other. Backends recurse along embedding, so this bounds their stack.
+/// How deep types may embed each other. Backends recurse along embedding, so
+/// this bounds their stack.
 pub const MAX_EMBEDDING: usize = 128;
 
 /// Checks everything that needs the whole schema.

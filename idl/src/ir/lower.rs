@@ -232,7 +232,8 @@ impl Lowering<'_, '_> {
         let Type::Named(mut id) = *ty else {
             return None;
         };
-        // As many steps as there are definitions, so that a circle of typedefs ends; it is an error.
+        // As many steps as there are definitions, so that a circle of typedefs ends;
+        // it is an error.
         for _ in 0..=self.definitions.len() {
             let Some(definition) = self.definitions.get(id.0) else {
                 let nested = &self.nested[id.0 - self.first_nested];
@@ -260,7 +261,8 @@ impl Lowering<'_, '_> {
 
     fn declared_type(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
         if let Some(declared) = self.with_header_type(declaration, place) {
-            // What it is made of is no type of a header again, so that two of each other's names end.
+            // Its parts are not looked up in headers again: two types that name each
+            // other would not end.
             self.within_header_type = true;
             let ty = self.declared_type(&declared, place);
             self.within_header_type = false;
@@ -361,8 +363,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A use of a C header's type, with what the type is declared to be in its place; None: the name
-    /// is none of those, or the file defines it itself.
+    /// A use of a C header's type, with what the type is declared to be in its place; None: the
+    /// name is not such a type, or the file defines it itself.
     fn with_header_type(&mut self, used: &Declaration, place: &Place<'_>) -> Option<Declaration> {
         let Base::Named(path) = &used.base else {
             return None;

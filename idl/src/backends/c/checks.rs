@@ -50,7 +50,8 @@ pub fn is_macro(def: &Def) -> bool {
 }
 
 /// Members that differ in the file may be one in C: `class` and `class_`.
-/// And a text, or a constant too wide for an int, is a macro, which would be put in the place of a member.
+/// And a text, or a constant too wide for an int, is a macro, which would be put in the
+/// place of a member.
 fn check_members(def: &Def, macros: &HashMap<String, Span>, report: &mut Report) {
     let fields: Vec<&Field> = match &def.body {
         DefBody::Struct(fields) => fields.iter().collect(),

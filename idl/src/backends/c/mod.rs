@@ -1,8 +1,9 @@
 //! C types for a program's own data, and the tables that describe them to the library.
 //!
-//! `list.x` becomes `list.h` with the types and their descriptors' names (`node_t`, `IW_node_t`), and
-//! `list.c` with the tables of `<interweave/type_table.h>`, which registers them when the program
-//! loads. Sizes and offsets are expressions for the C compiler, so the text is the same everywhere.
+//! `list.x` becomes `list.h` with the types and their descriptors' names (`node_t`, `IW_node_t`),
+//! and `list.c` with the tables of `<interweave/type_table.h>`, which registers them when the
+//! program loads. Sizes and offsets are expressions for the C compiler, so the text
+//! is the same everywhere.
 
 pub mod checks;
 mod declare;
@@ -62,7 +63,7 @@ pub struct Backend<'a> {
     pub ordered: Vec<DefId>,
 }
 
-/// What the descriptor of a definition is.
+/// How a definition is described.
 pub enum Described {
     /// An object of its own, `IW_def_<name>`.
     Own,

@@ -200,7 +200,8 @@ impl Writer<'_> {
         }
     }
 
-    /// An expression for the address of a type's descriptor. Types without a name are written first.
+    /// An expression for the address of a type's descriptor. Types without a
+    /// name are written first.
     fn reference(&mut self, ty: &Type) -> String {
         match ty {
             Type::Primitive(primitive) if *primitive != Primitive::Quadruple => {

@@ -236,7 +236,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Containers of types that may still be incomplete get no initialiser: it would need their size.
+    /// Containers of types that may still be incomplete get no initialiser: it
+    /// would need their size.
     fn is_initialised(&self, ty: &Type) -> bool {
         match self.schema.resolve(ty) {
             Type::Pointer(_) => false,
@@ -472,7 +473,8 @@ impl Generator<'_> {
         self.text.close("}");
     }
 
-    /// A switch over a bool would be an oddity; one over an enum must not complain of missing cases.
+    /// A switch over a bool would be an oddity; one over an enum must not
+    /// complain of missing cases.
     fn switched(&self, union: &Union, place: &str) -> String {
         match self.schema.resolve(&union.discriminant.ty) {
             Type::Primitive(Primitive::UInt) => place.to_string(),

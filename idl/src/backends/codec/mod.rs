@@ -14,7 +14,7 @@ use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::{DefBody, DefId, Primitive, Schema, Type};
 use std::cell::RefCell;
 
-/// What an encoding cannot have, although a program's data may.
+/// Reports types that a program's data may have and an encoding may not.
 pub fn check(schema: &Schema, report: &mut Report) {
     for def in &schema.defs {
         order::for_each_type(def, &mut |ty| {
@@ -69,7 +69,7 @@ impl<'a> Encodings<'a> {
             return bytes;
         }
         let bytes = match &self.schema.def(id).body {
-            DefBody::Const(_) => unreachable!("a constant is no type"),
+            DefBody::Const(_) => unreachable!("a constant is not a type"),
             DefBody::Enum(_) => 4,
             DefBody::Alias(ty) => self.least_bytes(ty),
             DefBody::Struct(fields) => fields.iter().map(|f| self.least_bytes(&f.ty)).sum(),

@@ -1,5 +1,6 @@
-//! What Fortran cannot express: names that differ in case only, are longer than 63 characters or begin
-//! with an underscore; arrays of more than seven dimensions; files that need each other's types whole.
+//! What Fortran cannot express: names that differ in case only, are longer than 63 characters or
+//! begin with an underscore; arrays of more than seven dimensions; files that need
+//! each other's types whole.
 
 use super::spelling::spell;
 use super::{module_name, names_of, own_name, used_files};

@@ -1,8 +1,8 @@
 //! The storage of a union's arms. Fortran has no unions, and Fortran 2003 no size of a type in a
-//! constant expression, so the storage is measured here: for each way in which C lays out XDR's types
-//! on the machines that there are. Where these differ the module picks at its compilation, by
-//! constants of the library's module. The storage is an array of integers as wide as their alignment,
-//! so that its size and alignment are those of C's union.
+//! constant expression, so the storage is measured here: for each way in which C lays out XDR's
+//! types on the machines that there are. Where these differ the module picks at its compilation, by
+//! constants of the library's module. The storage is an array of integers as wide as their
+//! alignment, so that its size and alignment are those of C's union.
 
 use crate::backends::limits::MAX_STRING_BOUND;
 use crate::ir::{DefBody, Primitive, Schema, Type, Union};

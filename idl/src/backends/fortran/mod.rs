@@ -3,10 +3,10 @@
 //!
 //! `list.x` becomes `list.f90`, `list.h` and `list.c`. A type of the module has C's layout, because
 //! it is `bind(C)` and holds C's members in C's order; arrays have C's dimensions in reverse. What
-//! Fortran lacks: unions are a discriminant and opaque storage of their size (see [`layout`]), with a
-//! function per arm that points into it; unsigned integers are signed ones of the same bits; typedefs
-//! are written out where they are used; an enum is an integer(c_int), its members are parameters. The
-//! text is Fortran 2003, and the same for every machine.
+//! Fortran lacks: unions are a discriminant and opaque storage of their size (see [`layout`]), with
+//! a function per arm that points into it; unsigned integers are signed ones of the same bits;
+//! typedefs are written out where they are used; an enum is an integer(c_int), its members are
+//! parameters. The text is Fortran 2003, and the same for every machine.
 
 mod checks;
 mod layout;

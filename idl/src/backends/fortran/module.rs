@@ -222,8 +222,8 @@ impl Writer<'_> {
         arms.iter().for_each(|(def, field)| self.arm(def, field));
     }
 
-    /// A pointer into the storage; good as long as what it is asked of. Its own names are of those that
-    /// no type has.
+    /// A pointer into the storage; good as long as what it is asked of. Its own names are of those
+    /// that no type has.
     fn arm(&mut self, def: &Def, field: &Field) {
         let name = arm_name(def, &field.name);
         let spelling = spell(self.backend.schema, &field.ty);
@@ -248,8 +248,8 @@ impl Writer<'_> {
         self.line(1, format!("end function {name}"));
     }
 
-    /// A line of code, which goes on below where it is longer than Fortran takes. Its strings have no
-    /// blanks, so that it may be broken at any.
+    /// A line of code. A line that is longer than Fortran takes is continued below. It may be
+    /// broken at any blank, because its strings have none.
     fn line(&mut self, depth: usize, line: impl AsRef<str>) {
         let mut rest = "  ".repeat(depth) + line.as_ref();
         while rest.len() > MAX_COLUMNS {

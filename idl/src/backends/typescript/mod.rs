@@ -1,9 +1,9 @@
 //! TypeScript for a program's own data: a module per .x file, over the package `interweave`.
 //!
-//! A type becomes a TypeScript type and, by the same name, its declaration: an interface `node_t` for
-//! what `segment.get("head", node_t)` gives. Constants and the members of enums are constants of the
-//! module. Names are those of C; what is embedded is declared before its holder, what is pointed at
-//! is named by a function, which is called when all is declared.
+//! A type becomes a TypeScript type and, by the same name, its declaration: an interface `node_t`
+//! for what `segment.get("head", node_t)` gives. Constants and the members of enums are constants
+//! of the module. Names are those of C; what is embedded is declared before its holder, what is
+//! pointed at is named by a function, which is called when all is declared.
 
 mod names;
 pub mod spelling;
@@ -108,7 +108,7 @@ impl Generator<'_> {
         used.write(&mut self.text);
     }
 
-    /// What a typedef is no more than another name for.
+    /// The definition that a typedef merely renames; None if the typedef says more.
     fn stands_for(&self, id: DefId) -> Option<DefId> {
         match &self.schema.def(id).body {
             DefBody::Alias(Type::Named(target)) => {
@@ -363,7 +363,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What the elements of a list are when it is assigned; None: it is no list.
+    /// The type of a list's elements in an assignment; None if the type is not a list.
     fn assigned(&self, ty: &Type) -> Option<String> {
         match self.schema.resolve(ty) {
             Type::Opaque(_) | Type::OpaqueVar(_) | Type::Primitive(Primitive::Quadruple) => {

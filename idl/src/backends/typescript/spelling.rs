@@ -74,7 +74,7 @@ pub fn constant(text: &mut Text, name: &str, value: &Constant) {
     text.line(format!("export const {name} = {literal};"));
 }
 
-/// What a number or a bool is in TypeScript.
+/// The TypeScript type of a number or a bool.
 pub fn primitive_value(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::Hyper | Primitive::UHyper => "bigint",
@@ -94,7 +94,8 @@ pub fn interface(text: &mut Text, name: &str, fields: &[Field], members: Vec<Vec
     text.close("}");
 }
 
-/// The lines of a discriminated union. `shown` is the type of a member, `case` that of a discriminant's value.
+/// The lines of a discriminated union. `shown` is the type of a member, `case` that
+/// of a discriminant's value.
 pub fn union_type(
     name: &str,
     union: &Union,

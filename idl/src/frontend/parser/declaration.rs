@@ -8,7 +8,8 @@ use crate::source::Span;
 use crate::suggest;
 
 /// The primitive types that are words of the language or of C. Other dialect names (`u_int`,
-/// `uint32_t`) may be defined by the file itself, so they are looked up later, behind its own names.
+/// `uint32_t`) may be defined by the file itself, so they are looked up later,
+/// behind its own names.
 const PRIMITIVE_WORDS: [(&str, Primitive); 8] = [
     ("int", Primitive::Int),
     ("hyper", Primitive::Hyper),

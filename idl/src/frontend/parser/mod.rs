@@ -1,8 +1,8 @@
 //! Tokens to the syntax tree, by recursive descent.
 //!
-//! This file holds the token cursor and the file's outer level: definitions, namespaces, and what is
-//! skipped (program blocks). `declaration` holds what stands inside definitions. After an error the
-//! parser goes on behind the definition, so that one run shows the errors of several.
+//! This file holds the token cursor and the file's outer level: definitions, namespaces, and what
+//! is skipped (program blocks). `declaration` holds what stands inside definitions. After an error
+//! the parser continues behind the definition, so that one run shows the errors of several.
 
 mod declaration;
 mod texts;
