@@ -26,8 +26,8 @@ pub struct CompileArgs {
     /// The language of the declarations
     #[arg(long)]
     lang: Language,
-    /// Where to write [default: the current directory]. Files given together that include each other
-    /// by paths with folders keep these folders
+    /// Where to write [default: the current directory]. Files given together that include each
+    /// other by paths with folders keep these folders
     #[arg(
         long,
         value_name = "DIR",
@@ -44,7 +44,8 @@ pub struct CompileArgs {
     /// Defines a name for #ifdef and #if
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
-    /// Says what a type of a C header is, where a file uses one: `time_t=hyper`, `uuid_t=opaque[16]`
+    /// Says what a type of a C header is, where a file
+    /// uses one: `time_t=hyper`, `uuid_t=opaque[16]`
     #[arg(long = "type", value_name = "NAME=TYPE")]
     types: Vec<String>,
 }

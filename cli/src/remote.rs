@@ -1,5 +1,6 @@
-//! What commands ask of a server: segments listed, fetched, watched, changed and removed. The protocol
-//! is spoken by `interweave_server::client`; here errors get the server's name and a word on what to do.
+//! What commands ask of a server: segments listed, fetched, watched, changed and removed. The
+//! protocol is spoken by `interweave_server::client`; here errors get the server's name and a word
+//! on what to do.
 
 use std::io;
 use std::time::Duration;
@@ -142,8 +143,8 @@ impl Remote {
         }
     }
 
-    /// Changes one value under the writer lock and returns the new version. `decide` sees the newest
-    /// version; if it refuses, nothing is changed.
+    /// Changes one value under the writer lock and returns the new version. `decide` sees the
+    /// newest version; if it refuses, nothing is changed.
     pub fn change(
         &mut self,
         url: &Url,

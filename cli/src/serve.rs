@@ -72,7 +72,8 @@ pub struct Serve {
     /// What the diff cache of a segment holds at most; 0: every diff is collected anew
     #[arg(long, value_name = "BYTES", default_value = "16M", value_parser = bytes_or_none)]
     diff_cache: u64,
-    /// The order of blocks in diffs, and so in fresh copies: as they were last changed, or by serial
+    /// The order of blocks in diffs, and so in fresh copies: as they were last
+    /// changed, or by serial
     #[arg(long, value_enum, default_value_t = Layout::Version)]
     layout: Layout,
     /// Whether the next block is looked for after the last one before it is searched for
@@ -258,8 +259,8 @@ impl Serve {
         let directory = match &self.store {
             Some(directory) => PathBuf::from(directory),
             None => default_store().ok_or(
-                "no home directory was found to keep segments in; name a folder with --store DIR, or \
-                 keep nothing with --store memory",
+                "no home directory was found to keep segments in; name a folder with --store DIR, \
+                 or keep nothing with --store memory",
             )?,
         };
         tracing::info!(directory = %directory.display(), "opening the store");

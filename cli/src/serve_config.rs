@@ -1,6 +1,6 @@
 //! The file of `interweave serve --config FILE`: an option a line, as `name = value`, without the
-//! dashes; `#` begins a comment. Its lines become arguments in front of the given ones, so an option
-//! means and is refused the same in both; what the command line gives wins.
+//! dashes; `#` begins a comment. Its lines become arguments in front of the given ones, so an
+//! option means and is refused the same in both; what the command line gives wins.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

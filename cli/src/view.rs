@@ -190,8 +190,8 @@ impl View {
         reader.slots(type_serial, value)
     }
 
-    /// The pointer that `#2`, `#head#1` or such a MIP of this segment is; it must lead to a value of
-    /// the type (0: any).
+    /// The pointer that `#2`, `#head#1` or such a MIP of this segment is; it must lead to a value
+    /// of the type (0: any).
     fn pointer_to(&self, target: u32, text: &str) -> Result<Pointer, Rejection> {
         let bad = |why: String| Err(Rejection::new(ErrorCode::BadPointer, why));
         let mip = match text.starts_with('#') {

@@ -1,4 +1,5 @@
-//! `interweave watch`: a line for every new version, until Ctrl-C. A server that is lost is waited for.
+//! `interweave watch`: a line for every new version, until Ctrl-C. A server that is
+//! lost is waited for.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! A panic in one task is an error that ends the server: nobody waits for ever, nothing goes on as
-//! if nothing had happened.
+//! A panic in one task is an error that ends the server: no task waits for ever, and none continues
+//! as if nothing had happened.
 
 use interweave_server::client::{Client, Copy, Greeting, OpenOptions};
 use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
@@ -79,7 +79,10 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
     let mut client = Client::connect(&address, Greeting::default()).expect("it answers");
     let options = OpenOptions::creating(Durability::Synced);
     let refused = Copy::open(&mut client, "/a", &options).expect_err("the store does not take it");
-    (server.join().expect("its end is no panic"), refused.code())
+    (
+        server.join().expect("it ends without a panic"),
+        refused.code(),
+    )
 }
 
 #[test]

@@ -50,12 +50,12 @@ impl Running {
 
     /// The next line it prints.
     pub fn line(&mut self) -> String {
-        self.out.next().expect("it goes on").expect("text")
+        self.out.next().expect("another line").expect("text")
     }
 
     /// The next line it says on stderr.
     pub fn word(&mut self) -> String {
-        self.err.next().expect("it goes on").expect("text")
+        self.err.next().expect("another line").expect("text")
     }
 
     /// Its end, and what it said on stderr before.

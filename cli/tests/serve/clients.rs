@@ -27,8 +27,8 @@ pub fn open(client: &mut Client, path: &str, durable: Durability) -> Copy {
     Copy::open(client, path, &OpenOptions::creating(durable)).expect("the segment opens")
 }
 
-/// From the lock's version to the next: the block of `count` ints, made if it is not there, all with
-/// that value.
+/// From the lock's version to the next: the block of `count` ints, made if it is not there, all
+/// with that value.
 pub fn all_equal(copy: &Copy, lock: &WriterLock, count: u64, value: i32) -> Bytes {
     let base = lock.grant.now.number;
     let mut diff = DiffBuilder::new(base, base + 1);
@@ -50,8 +50,8 @@ pub fn all_equal(copy: &Copy, lock: &WriterLock, count: u64, value: i32) -> Byte
     diff.finish()
 }
 
-/// Lock, change, release; the new version. A full store leaves the lock with its holder, who gives it
-/// back here.
+/// Lock, change, release; the new version. A full store leaves the lock with its holder, who gives
+/// it back here.
 pub fn write(
     client: &mut Client,
     copy: &mut Copy,

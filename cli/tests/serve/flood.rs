@@ -46,9 +46,9 @@ impl Flood {
     }
 }
 
-/// Floods the server until it takes no more of it; what the metric is then. The server has one thread:
-/// between two answers it takes from every connection what it takes. So it has stopped reading once
-/// neither it nor the sockets take any more.
+/// Floods the server until it takes no more of it; what the metric is then. The server has one
+/// thread: between two answers it takes from every connection what it takes. So it has stopped
+/// reading once neither it nor the sockets take any more.
 pub fn flood(server: &Server, floods: &mut [Flood], metric: &str) -> u64 {
     let mut before = None;
     loop {

@@ -1,5 +1,6 @@
 //! Diffs that are cut off or damaged: they are refused or mean something else, but nothing panics,
-//! nothing changes on refusal, and no memory is spent beyond a small multiple of the bytes received.
+//! nothing changes on refusal, and no memory is spent beyond a small multiple
+//! of the bytes received.
 
 mod model;
 

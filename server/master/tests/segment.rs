@@ -1,5 +1,5 @@
-//! What a segment promises beyond "readers end equal": what is refused and how, how much is sent, what
-//! is cached, and what memory it takes.
+//! What a segment promises beyond "readers end equal": what is refused and how, how much is sent,
+//! what is cached, and what memory it takes.
 
 use bytes::Bytes;
 use interweave_master::{Order, Rejection, Segment, Tuning};

@@ -7,7 +7,7 @@ use std::io;
 
 #[derive(Debug)]
 pub enum ClientError {
-    /// The server said no, or what came is no message of the protocol.
+    /// The server refused, or it sent bytes that are not a message of the protocol.
     Refused(Rejection),
     /// The connection could not be made.
     Unreachable(io::Error),

@@ -1,8 +1,8 @@
 //! A small blocking client, for the command line and for tests of the server.
 //!
 //! One connection, one thread, one request at a time; notifications that arrive meanwhile are kept
-//! for [`Client::next_notification`]. [`Copy`] is a cached copy of one segment in wire format. It is
-//! no engine: nothing is polled or renewed by itself.
+//! for [`Client::next_notification`]. [`Copy`] is a cached copy of one segment in wire format. It
+//! is no engine: nothing is polled or renewed by itself.
 
 mod copy;
 mod error;
@@ -234,7 +234,7 @@ impl Client {
         loop {
             let lease = Duration::from_millis(self.welcome.session_lease_ms.into());
             let heartbeat = Duration::from_millis(self.welcome.heartbeat_ms.into());
-            // What came while nobody listened was not heard yet.
+            // Bytes that came while no call listened are not heard yet.
             let heard = self.transport.heard().max(begun);
             let speak = (!lease.is_zero()).then(|| self.spoken + lease / 3);
             let silent = (!heartbeat.is_zero()).then(|| heard + heartbeat * SILENT_HEARTBEATS);
@@ -264,8 +264,8 @@ impl Client {
         self.transport.send(ping)
     }
 
-    /// Keeps a notification; PONG and HEARTBEAT only say that the server lives, and what is not known
-    /// is ignored [FRAME-6].
+    /// Keeps a notification; PONG and HEARTBEAT only say that the server lives, and what is not
+    /// known is ignored [FRAME-6].
     fn keep(&mut self, message: &Message) -> Result<(), ClientError> {
         let notification = match message.kind() {
             Some(MessageType::NotRecent) => Notification::NotRecent(message.decode()?),

@@ -62,8 +62,8 @@ pub const NO_COPY: Version = Version {
     chain: 0,
 };
 
-/// A copy whose content is not of the segment's history [COH-11]. It is older than nothing and newer
-/// than nothing, because no segment has this incarnation.
+/// A copy whose content is not of the segment's history [COH-11]. It is older than nothing and
+/// newer than nothing, because no segment has this incarnation.
 pub const OTHER_HISTORY: Version = Version {
     incarnation: 0,
     number: 1,
@@ -164,8 +164,8 @@ impl Watch {
         }
     }
 
-    /// Whether the client is to be told now. That a segment is empty is no news to a client without
-    /// a copy of it [NOT-1].
+    /// Whether the client is to be told now. A client without a copy need not be told that the
+    /// segment is empty [NOT-1].
     pub fn is_due(&self, known: &Known, newest: &Newest) -> bool {
         let is_news = newest.stamp.number > 0 || known.stamp != NO_COPY;
         is_news && !self.told && !self.bound.allows(known, newest)

@@ -116,7 +116,11 @@ fn a_bound_without_meaning_is_told_from_one_with() {
 fn what_a_client_says_it_has_begins_its_counter_anew_only_when_it_must() {
     let mut known = copy_of(3);
     known.told(version(3), &newest(5));
-    assert_eq!(known.units_changed, Some(300), "the counter goes on from 3");
+    assert_eq!(
+        known.units_changed,
+        Some(300),
+        "the counter continues from 3"
+    );
     known.told(version(4), &newest(5));
     assert_eq!(known.units_changed, None, "not known what changed since 4");
     known.told(version(5), &newest(5));

@@ -163,8 +163,8 @@ impl SegmentLock {
         self.holder.is_some_and(|hold| hold.fence == fence)
     }
 
-    /// Puts a request in the queue; [`SegmentLock::grant`] says when its turn has come. A place that
-    /// the session lost with its connection is taken up again.
+    /// Puts a request in the queue; [`SegmentLock::grant`] says when its turn has come. A place
+    /// that the session lost with its connection is taken up again.
     pub fn request(&mut self, session: u64, ticket: Ticket, kind: Kind, deadline_ns: u64) {
         let kept = self
             .queue
@@ -212,8 +212,8 @@ impl SegmentLock {
         }
     }
 
-    /// In order of arrival, but a session that reads strictly already does not wait for a writer that
-    /// waits for it [LOCK-11].
+    /// In order of arrival, but a session that reads strictly already does not wait for a writer
+    /// that waits for it [LOCK-11].
     fn next_in_turn(&self) -> Option<usize> {
         let reads_already = |w: &Waiter| {
             w.kind == Kind::StrictReader && self.strict.iter().any(|s| s.session == w.session)
@@ -333,8 +333,8 @@ impl SegmentLock {
             .filter(|hold| hold.session != session || hold.committing);
     }
 
-    /// Time passed that counts against nobody: `moment` moves when a strict reader was heard, `deadline`
-    /// moves the end of a lease. The hold time is not extended.
+    /// Time passed that counts against nobody: `moment` moves when a strict reader was heard,
+    /// `deadline` moves the end of a lease. The hold time is not extended.
     pub fn excuse(&mut self, moment: impl Fn(&mut u64), deadline: impl Fn(&mut u64)) {
         if let Some(hold) = self.holder.as_mut() {
             deadline(&mut hold.lease_until_ns);

@@ -4,8 +4,8 @@
 //! was the same before and after all of them were opened is the store of that moment; what the log
 //! has gained since is a later moment. What the witness of the log's end said before that end was
 //! looked for tells a lost end from a torn one, as at a start [LOG-15]. A backup has a file BACKUP
-//! that lists the others with their checksums: damage shows wherever it is, and a backup is not taken
-//! for a store.
+//! that lists the others with their checksums: damage shows wherever it is, and a backup is not
+//! taken for a store.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -231,7 +231,7 @@ fn is_witness(name: &str) -> bool {
     files::witness_first(name).is_some()
 }
 
-/// What a store is read from.
+/// Whether a store is read from the file of this name.
 fn is_of_store(name: &str) -> bool {
     belongs(name) || is_witness(name)
 }

@@ -1,11 +1,11 @@
 //! The catalogue: which segments there are, by path, and which checkpoint is the newest of each
 //! [LOG-11].
 //!
-//! The log and the checkpoints are the truth. The catalogue only shows that a whole checkpoint file,
-//! or the record of a creation, has been lost, and whose it was; so it may lag behind them, and must
-//! never be ahead. It is a file of lines with a checksum each. A change is a line more; the file is
-//! written aside and renamed at each start, after an error, and when most of its lines are outdated.
-//! Nothing that stands in it, or does not, keeps a store from being opened.
+//! The log and the checkpoints are the truth. The catalogue only shows that a whole checkpoint
+//! file, or the record of a creation, has been lost, and whose it was; so it may lag behind them,
+//! and must never be ahead. It is a file of lines with a checksum each. A change is a line more;
+//! the file is written aside and renamed at each start, after an error, and when most of its lines
+//! are outdated. Nothing that stands in it, or does not, keeps a store from being opened.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -50,8 +50,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// What stood in it all the time until `later`, as it stood at first: of the segments that there
-    /// were at any moment between.
+    /// What stood in it all the time until `later`, as it stood at first: of the segments that
+    /// there were at any moment between.
     pub fn kept_until(mut self, later: &Listed) -> Listed {
         self.entries.retain(|id, _| later.entries.contains_key(id));
         self.whole &= later.whole;

@@ -71,7 +71,7 @@ pub struct EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    /// Takes the store over, makes it if there is none, and tells what is in it.
+    /// Takes the store over, makes it if it does not exist, and returns its segments.
     pub fn open(dir: &Path, options: Options) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
         if dir.join(files::BACKUP).exists() {
             let text = format!(
@@ -225,8 +225,8 @@ fn refuse_other_data(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes the log that was found last as it is, without its torn end, and goes on in a new file. If
-/// there is no space for one, in one without room for records, with the error.
+/// Cuts the torn end of the newest log and continues in a new file. If the disk has no space for
+/// one, the new file has no room for records, and the error is returned with it.
 fn begin_log(
     dir: &Path,
     found: &Found,
@@ -298,8 +298,8 @@ fn remove_unneeded(dir: &Path, found: &Found) -> Result<(), StoreError> {
     files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))
 }
 
-/// Writes the catalogue as it should be. If that fails the store opens all the same: an older one is
-/// no harm, and the next change writes all of it.
+/// Writes the catalogue as it should be. If that fails the store opens all the same: an older one
+/// is no harm, and the next change writes all of it.
 fn begin_catalogue(
     dir: &Path,
     owner: &Arc<Owner>,

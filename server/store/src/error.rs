@@ -4,7 +4,7 @@ use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
-    /// No space: nothing of the group was kept. The store tries again by itself and goes on once
+    /// No space: nothing of the group was kept. The store tries again by itself, and continues once
     /// there is room.
     Full(String),
     /// The operating system failed, or the caller asked for what cannot be.

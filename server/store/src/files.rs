@@ -1,4 +1,5 @@
-//! Names in the store's directory, and making files there so that a crash leaves the old or the new.
+//! Names in the store's directory, and making files there so that a crash leaves the
+//! old or the new.
 
 use std::fs::{File, OpenOptions};
 use std::io;

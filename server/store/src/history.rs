@@ -1,7 +1,8 @@
 //! One segment's history, put together from its checkpoint and its records [LOG-3] [LOG-6].
 //!
-//! Records are taken in the order of the log. Those before the checkpoint's place may be incomplete;
-//! from there on each must name the one before. Whatever cannot be shown to be complete is damage.
+//! Records are taken in the order of the log. Those before the checkpoint's place may be
+//! incomplete; from there on each must name the one before. Whatever cannot be shown to
+//! be complete is damage.
 
 use bytes::Bytes;
 use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRelease};
@@ -54,7 +55,7 @@ pub struct History {
     pub creation_bytes: u64,
     /// The records are complete from the segment's creation or its checkpoint.
     anchored: bool,
-    /// The crc of the last record; the checkpoint's parent, if there is none.
+    /// The crc of the last record; without records, the checkpoint's parent.
     chain: Option<u32>,
     pub version: u64,
     incarnation: u64,
@@ -225,8 +226,9 @@ impl History {
         saved.or_else(created).map(String::as_str)
     }
 
-    /// What the catalogue should say of it. What was read is on the disk: older log files were
-    /// before the newest had its name, and that one is brought there when its end is cut.
+    /// The entry that the catalogue should have. The records that were read are on the disk: older
+    /// log files were synced before the newest got its name, and the newest is synced when
+    /// its end is cut.
     pub fn entry(&self) -> Option<Entry> {
         let created = State::Created {
             bytes: self.creation_bytes,
@@ -260,7 +262,7 @@ impl History {
         }
     }
 
-    /// What the server is told. `path` is used if nothing here knows it.
+    /// The segment as the server gets it. `path` is used if no record here has the path.
     pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
         let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
         let created = self.created.as_ref();

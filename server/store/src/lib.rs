@@ -1,7 +1,8 @@
 //! The store room: what makes an acknowledged release survive.
 //!
-//! [`SegmentStore`] is the one interface. [`EmbeddedStore`] keeps a log, checkpoints and a catalogue
-//! in a directory, as spec/format/server-log.md lays them out; [`MemoryStore`] keeps nothing.
+//! [`SegmentStore`] is the one interface. [`EmbeddedStore`] keeps a log, checkpoints and a
+//! catalogue in a directory, as spec/format/server-log.md lays them
+//! out; [`MemoryStore`] keeps nothing.
 
 mod backup;
 mod batch;

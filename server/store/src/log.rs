@@ -36,9 +36,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// Makes an empty log file with room for `capacity` bytes, whose first record is number `first`.
-    /// `before_name` runs when the file is ready but has no name yet: whatever must be on the disk
-    /// before it exists.
+    /// Makes an empty log file with room for `capacity` bytes, whose first record is number
+    /// `first`. `before_name` runs when the file is ready but has no name yet: whatever must be on
+    /// the disk before it exists.
     pub fn create(
         dir: &Path,
         (epoch, first): (u64, u64),
@@ -108,8 +108,8 @@ impl Log {
         Batch::new(self.head.mark, self.synced as u32)
     }
 
-    /// Writes the batch and, if asked, syncs. On an error none of it counts, but it may be there: the
-    /// file takes nothing more, and is to be cut or followed by another [LOG-4].
+    /// Writes the batch and, if asked, syncs. On an error none of it counts, but it may be there:
+    /// the file takes nothing more, and is to be cut or followed by another [LOG-4].
     pub fn append(&mut self, batch: &Batch, records: u64, sync: bool) -> io::Result<()> {
         let written = batch.write_at(&self.file, self.end);
         let written = match sync {
@@ -139,7 +139,8 @@ impl Log {
     }
 
     /// Ends the file: on the disk, and no longer than its records. An abandoned file need not be:
-    /// what was acknowledged as SYNCED is on the disk, and the next file's number says where it ends.
+    /// what was acknowledged as SYNCED is on the disk, and the next file's number
+    /// says where it ends.
     pub fn seal(&mut self) -> io::Result<()> {
         let sealed = self.sync().and_then(|()| self.cut());
         match self.abandoned {

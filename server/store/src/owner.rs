@@ -1,8 +1,9 @@
-//! Who owns the store: one process at a time, and each start with a larger epoch.
+//! The store's owner: one process at a time, and each start with a larger epoch.
 //!
-//! LOCK keeps a second server out. Should that fail (the file removed, a file system without working
-//! locks), the `owner` file still fences: a new owner replaces it before it reads anything, and the
-//! older one looks after each write, before it acknowledges, whether its own file is still there.
+//! LOCK keeps a second server out. Should that fail (the file removed, a file system without
+//! working locks), the `owner` file still fences: a new owner replaces it before it reads anything,
+//! and the older one looks after each write, before it acknowledges, whether its own
+//! file is still there.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -10,7 +10,7 @@ pub fn text_of(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "it says nothing".to_string())
 }
 
-/// Runs it; a panic is its text. What it was changing must not be relied on afterwards.
+/// Runs `run`; a panic becomes its text. Do not rely on data that a panicking `run` was changing.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| text_of(&*panic))
 }

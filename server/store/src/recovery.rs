@@ -271,8 +271,8 @@ impl Found {
     }
 
     /// Which segments have lost records in a hole? Those whose headers are whole, if these fill it;
-    /// or the one that the hint names, if its chain fits, for 32 bits of it do not fit by chance; else
-    /// any that no later record clears.
+    /// or the one that the hint names, if its chain fits, for 32 bits of it do not fit by chance;
+    /// else any that no later record clears.
     fn hole(&mut self, (name, first): (&str, u64), hole: &Hole) {
         self.holed.insert(first);
         let damage = Damage::new(name, hole.from, text_of(hole));

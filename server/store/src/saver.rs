@@ -142,7 +142,7 @@ impl Saver {
         drop(self.writer.send(Message::Saved(saved)));
     }
 
-    /// What fails is tried again after the next job, or at the next start: its REMOVE record stays.
+    /// A failure is tried again after the next job, or at the next start: the REMOVE record stays.
     fn forget_all(&mut self) {
         let to_forget = std::mem::take(&mut self.to_forget);
         if to_forget.is_empty() {
@@ -174,7 +174,7 @@ impl Saver {
             state: State::Checkpoint(head.at.number),
             path: head.path.clone(),
         };
-        // an older entry is no harm: the catalogue is made right at the next start
+        // an older entry does no harm: the catalogue is made right at the next start
         if let Err(error) = self.catalogue.change(vec![(segment_id, Some(entry))], true) {
             self.status.error(&error);
         }

@@ -229,7 +229,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// There is no record at `at`, or not one that goes on with the group: a hole or the end.
+    /// No record begins at `at`, or the record does not continue the group: a hole or the end.
     fn interrupted(&mut self, group: &[Found]) -> io::Result<Option<Step>> {
         let from = self.end;
         let bad = self.at;

@@ -41,7 +41,7 @@ impl Space {
         part.min(self.log_file_bytes)
     }
 
-    /// What a file system cannot tell is found out when a file is made.
+    /// If a file system cannot tell, making a file shows whether it has space.
     fn free_bytes(&self) -> u64 {
         statvfs(&self.dir).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
     }
@@ -62,7 +62,8 @@ impl Space {
         capacities
     }
 
-    /// Too little is free for another two log files and one more checkpoint as large as the largest.
+    /// Too little is free for another two log files and one more checkpoint as
+    /// large as the largest.
     pub fn is_low(&self, largest: u64) -> bool {
         self.free_bytes() < (2 * self.log_file_bytes).saturating_add(largest)
     }

@@ -14,7 +14,8 @@ pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// One record of the log. REMOVE is `LogBody::Other(LogKind::Remove as i32)`.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Not 0, and never that of an earlier segment; (owner epoch << 32) + a counter is such a number.
+    /// Not 0, and never that of an earlier segment; (owner epoch << 32) + a counter is such a
+    /// number.
     pub segment_id: u64,
     pub body: LogBody,
     /// The diff of a RELEASE as it was received; empty otherwise.
@@ -47,9 +48,9 @@ pub trait SegmentStore: Send {
     /// How many bytes of log the segment has since its last checkpoint.
     fn log_bytes(&self, segment_id: u64) -> u64;
 
-    /// Segments whose records keep more log than there should be, or any of it where space is short:
-    /// a checkpoint of each frees it. Ask now and then (each second, say), because an idle segment
-    /// would keep the log growing.
+    /// Segments whose records keep more log than there should be, or any of it where space is
+    /// short: a checkpoint of each frees it. Ask now and then (each second, say), because an idle
+    /// segment would keep the log growing.
     fn overdue(&self) -> Vec<u64> {
         Vec::new()
     }
@@ -92,8 +93,8 @@ pub struct StoreStatus {
     pub groups: u64,
     pub syncs: u64,
     pub checkpoints: u64,
-    /// What followed the log's end when the store was opened: it was cut off, and was not acknowledged
-    /// as SYNCED, as far as is known.
+    /// What followed the log's end when the store was opened: it was cut off, and was not
+    /// acknowledged as SYNCED, as far as is known.
     pub torn_bytes: u64,
     /// What was acknowledged at the log's end and is damaged or gone.
     pub lost_bytes: u64,
@@ -118,8 +119,8 @@ pub struct RecoveredSegment {
     pub releases: Vec<(LogRelease, Bytes)>,
     /// No serial from here on was ever given out [LOG-8].
     pub serials_below: u64,
-    /// The last owner stopped cleanly: nothing was lost. Otherwise a segment that is not SYNCED, and
-    /// a MEMORY segment always, begins a new incarnation [LOG-7].
+    /// The last owner stopped cleanly: nothing was lost. Otherwise a segment that is not SYNCED,
+    /// and a MEMORY segment always, begins a new incarnation [LOG-7].
     pub clean: bool,
     /// The segment must not be served: which file, where, what. The store refuses appends to it,
     /// but for REMOVE.

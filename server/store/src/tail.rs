@@ -1,9 +1,9 @@
 //! The end of the log: where groups are written, and what becomes of it when that fails.
 //!
-//! After an error the file is given up and the groups go into a new one [LOG-4]. If there is none to
-//! be had, everything is refused until a trial, which is to make a new file, succeeds. That a group
-//! has failed is said only when its bytes cannot come back after a crash: the file was cut before
-//! them, or a newer file's number says that it ends there.
+//! After an error the file is given up and the groups go into a new one [LOG-4]. If no new file can
+//! be made, every group is refused until a trial makes one. A group is said to have failed only
+//! when its bytes cannot come back after a crash: the file was cut before them, or a newer file's
+//! number says that it ends there.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,8 +27,8 @@ use crate::store::{Done, Full};
 use crate::witness::{Entry, Witness};
 use crate::StoreError;
 
-/// The log is overdue for checkpoints when it has more files than this, and more than twice what the
-/// checkpoints hold.
+/// The log is overdue for checkpoints when it has more files than this, and more than twice what
+/// the checkpoints hold.
 const SLACK_FILES: u64 = 3;
 /// How long nothing is asked of a segment whose checkpoint has failed.
 const POSTPONED: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ pub struct Tail {
     failed_uncut: Vec<Done>,
 }
 
-/// What the end of the log is made of.
+/// The parts that the end of the log is made of.
 pub struct Parts {
     pub dir: PathBuf,
     pub owner: Arc<Owner>,
@@ -349,7 +349,7 @@ impl Tail {
         error
     }
 
-    /// If a trial is due and the log can go on in a new file, groups are accepted again.
+    /// If a trial is due and the log can continue in a new file, groups are accepted again.
     pub fn try_again(&mut self, now: Instant) {
         if self.next_trial().is_none_or(|at| at > now) {
             return;

@@ -1,9 +1,10 @@
-//! The second witness of a log file's end: a small file beside it that says how much of the log file
-//! is on the disk, and whose the last records there are [LOG-15].
+//! The second witness of a log file's end: a small file beside it that says how much of the log
+//! file is on the disk, and whose the last records there are [LOG-15].
 //!
-//! It is written after each sync of the log and not synced with it: what it says was true when it was
-//! written, so it never says too much, whatever of it a loss of power leaves. Two slots are written in
-//! turn, so that one is whole. What cannot be written or read is no error: then nothing is witnessed.
+//! It is written after each sync of the log and not synced with it: what it says was true when it
+//! was written, so it never says too much, whatever of it a loss of power leaves. Two slots are
+//! written in turn, so that one is whole. A failure to read or write it is not an
+//! error: nothing is witnessed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -45,7 +46,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What the log file's witness says; None if there is none, or none that can be believed.
+    /// Reads the log file's witness; None if it is missing or cannot be believed.
     pub fn read(dir: &Path, first: u64) -> io::Result<Option<Seen>> {
         let bytes = match std::fs::read(dir.join(witness_name(first))) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -123,7 +124,7 @@ pub struct Witness {
     seen: Seen,
     /// Records that were written, synced or not.
     entries: VecDeque<Entry>,
-    /// What was said last is not on the disk, as far as is known.
+    /// The newest contents may not be on the disk.
     is_unsynced: bool,
 }
 

@@ -117,7 +117,8 @@ impl Writer {
         let trial = trial.map(|at| at.saturating_duration_since((self.now)()));
         let quiet = self.tail.has_unsynced_witness().then_some(QUIET);
         let Some(wait) = trial.into_iter().chain(quiet).min() else {
-            // the saver's thread and the store's handle have the other end: there is always one more
+            // the saver's thread and the store's handle have the other end: there
+            // is always one more
             return self.inbox.recv().ok();
         };
         let message = self.inbox.recv_timeout(wait).ok();
@@ -204,8 +205,8 @@ impl Writer {
     }
 
     /// Before anybody is answered, so that what was acknowledged has a name apart from the log when
-    /// this process is killed. Not synced: the log has it as well, and at the next start the catalogue
-    /// is made of the log.
+    /// this process is killed. Not synced: the log has it as well, and at the next start the
+    /// catalogue is made of the log.
     fn note_created(&self, groups: &[Group]) {
         let created: Vec<_> = groups.iter().flat_map(created_by).collect();
         if created.is_empty() {

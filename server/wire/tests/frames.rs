@@ -1,5 +1,5 @@
-//! Frames: messages come out as they went in however the bytes are cut, and what breaks [FRAME-1..4]
-//! is refused without memory being spent on it.
+//! Frames: messages come out as they went in however the bytes are cut, and what breaks
+//! [FRAME-1..4] is refused without memory being spent on it.
 
 use bytes::{BufMut, Bytes};
 use interweave_wire::frame::HEAD_BYTES;

@@ -1,5 +1,5 @@
-//! Type descriptors: hashes held to numbers computed apart from this code, units and sizes, and every
-//! refusal of [TYPE-2] and [TYPE-3].
+//! Type descriptors: hashes held to numbers computed apart from this code, units and sizes, and
+//! every refusal of [TYPE-2] and [TYPE-3].
 
 use interweave_wire::protocol::*;
 use interweave_wire::value_tree::type_text;

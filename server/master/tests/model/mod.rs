@@ -1,5 +1,5 @@
-//! A simple model of a segment and its writer, apart from the code under test: blocks are slot bytes
-//! in a map, types are walked descriptor by descriptor, and units travel one by one.
+//! A simple model of a segment and its writer, apart from the code under test: blocks are slot
+//! bytes in a map, types are walked descriptor by descriptor, and units travel one by one.
 
 use std::collections::BTreeMap;
 

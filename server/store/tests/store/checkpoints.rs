@@ -175,7 +175,7 @@ fn idle_segments_that_hold_the_log_are_overdue() {
         save(&store, 2, version).unwrap();
         assert!(logs(dir.path()).len() <= 6, "the log is bounded");
     }
-    assert!(logs(dir.path()).len() >= 3, "some log is no harm");
+    assert!(logs(dir.path()).len() >= 3, "some log does no harm");
     assert_eq!(store.overdue(), [1]);
     save(&store, 1, 0).unwrap();
     assert_eq!(store.overdue(), [] as [u64; 0]);

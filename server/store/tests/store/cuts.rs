@@ -41,8 +41,9 @@ fn history(random: &mut Random, groups: usize, least: Durability) -> History {
     }
 }
 
-/// Keeps the store's files up to the log file `keep`, whose bytes become these. The catalogue, which
-/// may lag as far behind as it will, knows nothing; what has not reached the disk was not witnessed.
+/// Keeps the store's files up to the log file `keep`, whose bytes become these. The catalogue,
+/// which may lag as far behind as it will, knows nothing; what has not reached the
+/// disk was not witnessed.
 fn cut_copy(from: &Path, to: &Path, keep: usize, bytes: &[u8]) {
     copy_dir(from, to);
     std::fs::remove_file(to.join("catalogue")).unwrap();
@@ -85,7 +86,7 @@ fn a_log_cut_anywhere_is_exactly_the_groups_before_the_cut() {
     }
 }
 
-/// The file ends at `cut`, or goes on with zeros, or with old bytes.
+/// The file ends at `cut`, or zeros or old bytes follow.
 fn check_cut(
     history: &History,
     random: &mut Random,
@@ -113,7 +114,7 @@ fn check_cut(
     if random.below(4) > 0 {
         return;
     }
-    // and it goes on from there, for this owner and the next
+    // and the store continues from there, for this owner and the next
     let (store, _) = open(to.path());
     let mut model = history.after[groups].clone();
     let (group, durable) = model.step(random);

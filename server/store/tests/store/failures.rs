@@ -304,7 +304,7 @@ fn a_full_disk_refuses_appends_until_there_is_space_again() {
     assert!(version > 5, "{version}");
     let full = store.status().full.unwrap();
     assert!(full.text.contains("space"), "{}", full.text);
-    // still full: refused at once; what needs no space goes on
+    // still full: refused at once; requests that need no space succeed
     let again = append_now(&store, vec![release(1, version + 1, diff(1, 0, 10))]);
     assert!(matches!(again, Err(StoreError::Full(_))));
     append(&store, vec![release(2, 1, Bytes::new())], Memory)

@@ -78,7 +78,8 @@ pub fn decode(vector: &Vector) -> Result<Decoded, Rejection> {
     })
 }
 
-/// What the master sends to a client of the version before, and to a new one, makes the same blocks.
+/// What the master sends to a client of the version before, and to a new one,
+/// makes the same blocks.
 fn check_collected(vector: &Vector, segment: &mut Segment, base: u64) {
     let mut follower = context_segment(vector);
     follower

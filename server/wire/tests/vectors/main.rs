@@ -3,8 +3,8 @@
 //! one is refused with the error that it names.
 //!
 //! A kind that is not decoded here stands in `NOT_HERE` with the reason, and a vector that fails in
-//! `KNOWN_DEFECTS`; the walk fails if one of them works after all, and if there is a kind that is neither
-//! decoded nor listed.
+//! `KNOWN_DEFECTS`; the walk fails if one of them works after all, and if there is a kind that is
+//! neither decoded nor listed.
 
 mod decode;
 mod diff;
