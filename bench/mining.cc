@@ -157,7 +157,7 @@ std::uint64_t checksum_of(const mining::SharedLattice& shared) {
   return mining::checksum(shared.lattice());
 }
 
-// What the segment is made of, in this process's memory.
+// The size of the segment's blocks and of their pointers in this process's memory.
 struct Native {
   std::size_t bytes = 0, pointer_bytes = 0;
 };
@@ -264,7 +264,7 @@ class Measurement {
   mining::Miner miner_;
 };
 
-// The last lattice, with the simple miner's: a measurement of something else is none.
+// Compares the last lattice with the simple miner's, because a wrong lattice measures nothing.
 void compare_with_scratch(const Dataset& dataset, const mining::Miner& miner) {
   const auto supports = mining::mine_from_scratch(dataset.database, dataset.options);
   if (supports.size() != miner.sequences()) give_up(dataset.name, "not what mining finds");

@@ -71,7 +71,7 @@ class Process {
     for (const int fd : {go_[0], go_[1], answers_[0], answers_[1]}) close(fd);
   }
 
-  // In the child: ready, and waits to be told to go on.
+  // In the child: says that it is ready, and waits until the parent tells it to continue.
   void pause() {
     const Figures none;
     char byte = 0;
@@ -82,7 +82,7 @@ class Process {
   void go_on() {
     if (write(go_[1], "g", 1) != 1) fail("continue");
   }
-  // What the child has found, or that it pauses.
+  // Returns the child's figures, or empty figures while the child pauses.
   Figures wait() {
     close(answers_[1]);
     answers_[1] = -1;

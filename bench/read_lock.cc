@@ -24,7 +24,7 @@ void lock_once(IW_handle_t segment) {
   if (IW_rl_release(segment) != 0) fail("release");
 }
 
-// What is received may answer what was sent before the locks.
+// Messages received are left out: they may answer requests from before the locks.
 std::uint64_t messages_of(IW_handle_t segment) {
   IW_stats_t stats{};
   stats.size = sizeof stats;

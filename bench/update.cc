@@ -57,7 +57,7 @@ void store_round(double* array, int runs, int round) {
   }
 }
 
-// What arrived must be what was stored, at least in its first, last and middle run.
+// Checks that the stored values arrived, at least in the first, middle and last run.
 void check_round(const double* array, int runs, int round) {
   const std::vector<Run> all = runs_of_round(runs, round);
   for (const Run& run : {all.front(), all[all.size() / 2], all.back()}) {

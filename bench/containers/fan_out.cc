@@ -133,7 +133,7 @@ void measure_fan_out(Factory& factory, const std::string& transport, Table* tabl
     const char* what = manner == Manner::showing ? "shows" : "has";
     double alone_us = 0;
     for (const int receivers : {1, 4, 16}) {
-      // Who polls without a core of its own waits for the scheduler.
+      // A receiver that polls without a core of its own waits for the scheduler.
       const int cores = static_cast<int>(std::thread::hardware_concurrency());
       if (manner != Manner::sleeping && receivers + 1 > cores) break;
       std::vector<Times> plain, shipped;

@@ -11,7 +11,7 @@
 namespace bench {
 namespace {
 
-// What a call waits for is an answer over a socket, whatever it is asked of.
+// Every call waits for an answer over a socket, whatever the segment's place.
 const Case over_socket{"shm", true};
 constexpr std::size_t store_sizes[] = {1, 8, 64, 1024, 65536};
 

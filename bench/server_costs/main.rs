@@ -1,15 +1,15 @@
 //! The server's half of Figures 4 and 5 of ICDCS'03: what a master copy needs to take a release in
-//! (apply: check and commit), and to collect a diff for a reader one version behind, without the diff
-//! cache (collect). The releases are a client's, written by `bench_server_releases DIR`; only their
-//! version numbers change from round to round. Every collected diff of the first rounds and of the
-//! last is applied to a second copy, which must then have equal bytes.
+//! (apply: check and commit), and to collect a diff for a reader one version behind, without the
+//! diff cache (collect). The releases are a client's, written by `bench_server_releases DIR`; only
+//! their version numbers change from round to round. Every collected diff of the first rounds and
+//! of the last is applied to a second copy, which must then have equal bytes.
 //!
 //!   server_costs DIR
 //!
 //! Writes server_costs.csv: figure,shape,operation,us; of Figure 5 the shape is the ratio. Medians.
-//! "Figure" 3.3 is no figure of the paper: 65,536 blocks with one word changed in each, with the diff
-//! cache and prediction, without the cache, and without both (ICDCS'03, section 3.3).
-//! The verdict is about the client's costs in translate.csv beside it.
+//! "Figure" 3.3 is not in the paper as a figure: 65,536 blocks with one word changed in each, with
+//! the diff cache and prediction, without the cache, and without both (ICDCS'03, section 3.3). The
+//! verdict is about the client's costs in translate.csv beside it.
 
 use bytes::Bytes;
 use interweave_master::{Segment, Tuning};

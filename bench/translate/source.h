@@ -35,8 +35,8 @@ std::size_t element_count(Shape shape);
 // How many ints the pointers of a shape lead to: one each, in order.
 std::size_t pointee_count(Shape shape);
 
-// Values for a shape. Those of one turn differ from the other's in every word that is no padding,
-// nor the upper half of an address. Strings are full.
+// Values for a shape. The values of the two turns differ in every word except padding and the upper
+// half of an address. Strings are full.
 enum class Turn { one, other };
 
 class Source {

@@ -1,7 +1,7 @@
 # The toolchain of another machine, by the name of its Debian cross compiler:
 #   cmake -DIW_TARGET=s390x-linux-gnu --toolchain native/cmake/cross.cmake ...
-# Tests run under qemu's user emulation (package qemu-user-static), wine64 for Windows, or natively where the
-# processor can. IW_PAGE_BYTES makes the emulated machine's pages larger than the host's.
+# Tests run under qemu's user emulation (package qemu-user-static), wine64 for Windows, or natively
+# where the processor can. IW_PAGE_BYTES makes the emulated machine's pages larger than the host's.
 set(IW_TARGET "" CACHE STRING "Triplet of the machine to build for, e.g. s390x-linux-gnu")
 set(IW_PAGE_BYTES "" CACHE STRING "Page size that the emulator shows to the tests (aarch64, ppc64, mips64)")
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES IW_TARGET IW_PAGE_BYTES)
@@ -35,8 +35,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
-# A static program needs no library of the other machine when it runs. glibc's static start-up code crashes
-# qemu's alpha, so that programs for it are dynamic.
+# A static program needs no library of the other machine when it runs. glibc's static start-up code
+# crashes qemu's alpha, so that programs for it are dynamic.
 set(_iw_libraries "")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "alpha")
   set(_iw_libraries -L "/usr/${IW_TARGET}")

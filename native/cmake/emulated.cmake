@@ -1,5 +1,6 @@
-# A test's program that another process starts by its path: the program itself, or, when it is another
-# machine's, a script that starts it in the emulator. (Wine starts programs of Windows by itself.)
+# A test's program that another process starts by its path: the program itself, or, when it is
+# another machine's, a script that starts it in the emulator. (Wine starts programs of Windows by
+# itself.)
 #   iw_startable(test_agent path)   -> the variable `path`, fit for a test's environment
 function(iw_startable target result)
   if(NOT CMAKE_CROSSCOMPILING_EMULATOR OR WIN32)

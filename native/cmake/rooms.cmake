@@ -36,13 +36,15 @@ endif()
 
 include(cmake/emulated.cmake)
 
-# Reading headers is most of the work of an ordinary file. So the standard library's headers are compiled
-# once for all rooms, and a room's files are compiled a few at a time. With IW_READ_HEADERS_ONCE=OFF each
-# file is compiled alone, and one that lacks an include fails; the build with sanitizers is such a build.
+# Reading headers is most of the work of an ordinary file. So the standard library's headers are
+# compiled once for all rooms, and a room's files are compiled a few at a time. With
+# IW_READ_HEADERS_ONCE=OFF each file is compiled alone, and one that lacks an include fails; the
+# build with sanitizers is such a build.
 option(IW_READ_HEADERS_ONCE "Precompile the standard library's headers; compile a room's files together" ON)
 if(IW_READ_HEADERS_ONCE)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc CONTENT "int main() { return 0; }\n")
-  # Libraries are compiled with -fPIC and programs with -fPIE; a precompiled header serves one of them.
+  # Libraries are compiled with -fPIC and programs with -fPIE; a precompiled header
+  # serves one of them.
   add_library(iw_library_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc)
   add_executable(iw_program_headers EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc)
   foreach(target iw_library_headers iw_program_headers)
@@ -54,8 +56,8 @@ if(IW_READ_HEADERS_ONCE)
   endforeach()
 endif()
 
-# iw_precompile(<target>): the target is compiled with these headers. It must have the rooms' flags, and no
-# source in C.
+# iw_precompile(<target>): the target is compiled with these headers. It must have the rooms' flags,
+# and no source in C.
 function(iw_precompile target)
   if(NOT IW_READ_HEADERS_ONCE)
     return()

@@ -1,5 +1,5 @@
-# How test programs are compiled: lightly optimised, and with GoogleTest's header compiled once for all
-# of them. Together that is half of the time that the tests take to build.
+# How test programs are compiled: lightly optimised, and with GoogleTest's header compiled once for
+# all of them. Together that is half of the time that the tests take to build.
 #   iw_compile_tests(<target>)
 include(${CMAKE_CURRENT_LIST_DIR}/test_programs.cmake)
 add_library(iw_test_flags INTERFACE)

@@ -300,7 +300,7 @@ TEST_F(DiffTest, MetadataReservesBlocksThatLaterFill) {
   memory::Block reserved;
   ASSERT_TRUE(reader.heap->find("nodes", reserved));
   EXPECT_TRUE(reserved.is_reserved);
-  ASSERT_TRUE(reader.apply(metadata).ok()) << "again is no harm";
+  ASSERT_TRUE(reader.apply(metadata).ok()) << "applying it again does no harm";
   ASSERT_TRUE(reader.apply(diff).ok());
   memory::Block filled;
   ASSERT_TRUE(reader.heap->find("nodes", filled));

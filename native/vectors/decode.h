@@ -17,7 +17,7 @@ using Bytes = std::vector<std::byte>;
 
 struct Decoded {
   Json meaning;
-  // What the meaning is written as; nothing where there are several ways.
+  // The bytes that encode the meaning; nothing where several encodings are valid.
   std::optional<Bytes> bytes;
 };
 

@@ -48,7 +48,7 @@ struct Json::Member {
 // Equal but for the order of members.
 bool operator==(const Json& a, const Json& b);
 
-// Ends the program with a message if the text is no JSON: it is a file of ours.
+// Ends the program with a message if the text is not JSON: the file is one of ours.
 Json parse_json(const std::string& text, const std::string& file);
 
 }  // namespace iw::vectors

@@ -21,7 +21,7 @@ extern "C" {
  * used again. */
 typedef uint64_t ddss_key_t;
 
-/* In C++, too, such a type holds any int; one that is none of the values is refused. */
+/* In C++, too, such a type holds any int; an int that is not one of the values is refused. */
 #ifdef __cplusplus
 #define DDSS_ANY_INT_ : int
 #else
@@ -78,9 +78,9 @@ typedef struct ddss_options {
 } ddss_options_t;
 
 int ddss_init(const ddss_options_t* options); /* NULL: all zero */
-/* Leaves the space: what lies in this node's pool is lost to all. The space goes on, without new
- * nodes and names when its founder left. Waits for the calls of other threads that are under way;
- * what was started and not waited for ends with DDSS_ENOTINIT. */
+/* Leaves the space: the segments in this node's pool are lost to all. The space continues; when its
+ * founder has left, it takes no new nodes and names. Waits for the calls of other threads that are
+ * under way; operations that were started and not waited for end with DDSS_ENOTINIT. */
 int ddss_finish(void);
 int ddss_node(void);             /* this (or the daemon's) node's number; the founder's is 0 */
 int ddss_nodes(void);            /* how many take part, as far as is known here */

@@ -167,7 +167,7 @@ void Child::suspend() {
 void Child::resume() {
   if (!running_->is_of_host()) return call_on_process("NtResumeProcess", running_->process);
   write_line("CONT");
-  IW_INVARIANT(read_line() == "CONT", "a program of the host did not go on");
+  IW_INVARIANT(read_line() == "CONT", "a program of the host did not continue");
 }
 
 void Child::kill_now() {

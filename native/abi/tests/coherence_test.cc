@@ -352,7 +352,7 @@ TEST_F(Coherence, ListeningAgainAtOnceIsListening) {
   }
 }
 
-// Holds its callback up until it is told to go on.
+// Holds its callback up until the test opens it.
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;

@@ -35,7 +35,7 @@ TEST(Fork, Proc5HandlesDoNotWorkInAForkedChildButItMayOpenItsOwn) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_EQ(IW_rl_acquire(segment), 0) << "the parent goes on";
+  EXPECT_EQ(IW_rl_acquire(segment), 0) << "the parent continues";
   EXPECT_EQ(IW_rl_release(segment), 0);
   EXPECT_EQ(IW_close_segment(segment), 0);
 }

@@ -48,7 +48,7 @@ class LateGrant : public ::testing::Test {
     }
   }
 
-  // The server comes to see the request, and the word that it is given up, when it goes on.
+  // The server reads the request, and the word that it is given up, when it is resumed.
   void ask_in_vain() {
     server_.suspend();
     EXPECT_EQ(segment_->acquire_writer(segment_->wish_for(0.05)).code, error_code::TIMED_OUT);

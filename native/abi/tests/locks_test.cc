@@ -221,7 +221,7 @@ TEST_F(Locks, Proc4TheWriterReadsItsOwnCopy) {
   ASSERT_EQ(IW_rl_acquire(segment_), 0) << IW_strerror();
   EXPECT_EQ(numbers[0], 3);
   ASSERT_EQ(IW_wl_release(segment_), 0) << IW_strerror();
-  // The reader lock goes on alone.
+  // The reader lock is still held.
   EXPECT_EQ(IW_wl_acquire(segment_), IW_EWOULD_DEADLOCK);
   ASSERT_EQ(IW_rl_release(segment_), 0);
   EXPECT_EQ(IW_rl_release(segment_), IW_ENO_LOCK);

@@ -134,7 +134,7 @@ TEST_F(Models, Coh5ATemporalReaderIsNeverOlderThanXAndAsksOnceAnX) {
       const int seen = read();
       const auto bound = Clock::now() - age;
       const auto next = static_cast<std::size_t>(seen);
-      // What it has not seen is younger than x; the lock was held a moment ago.
+      // Versions that the reader has not seen are younger than x; the lock was held a moment ago.
       ASSERT_TRUE(next >= written_at.size() || written_at[next] > bound - age / 2)
           << "version " << seen << " of " << written_at.size();
     }
@@ -239,13 +239,13 @@ TEST_F(Models, Coh10ASubscriptionFollowsTheModel) {
     ASSERT_EQ(read(), 52 + i);
   }
   // Null cannot be watched: nothing comes any more once the library's thread has said so. It may
-  // first have an answer to wait for, to what an earlier change asked: one quiet write is no end.
+  // first have to wait for the answer to an earlier change: so one quiet write does not prove it.
   for (int i = 0; i < 5; ++i) read();
   hear();
   set(IW_NULL, 0);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   for (int quiet = 0; quiet < 50;) {
-    ASSERT_LT(std::chrono::steady_clock::now(), until) << "it goes on being notified";
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << "it is still being notified";
     const std::uint64_t before = stats().notifications;
     write(1);
     hear();
@@ -357,7 +357,7 @@ class Polling : public Models {
       const bool is_useless = stats().notifications >= before.notifications + 3;
       const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
       while (is_adaptive && is_useless && stats().messages_sent == before.messages_sent) {
-        ASSERT_LT(std::chrono::steady_clock::now(), until) << "it goes on being notified";
+        ASSERT_LT(std::chrono::steady_clock::now(), until) << "it is still being notified";
         std::this_thread::yield();
       }
     }

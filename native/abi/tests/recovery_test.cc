@@ -63,7 +63,7 @@ TEST(Recovery, P1WhatWasReleasedSurvivesAKilledServerAndTheCopyCatchesUpByDiff) 
   server.start();
   ASSERT_TRUE(server.good());
 
-  // Both go on as if nothing had happened.
+  // Both continue as if nothing had happened.
   ASSERT_EQ(IW_rl_acquire(segment), 0) << IW_strerror();
   EXPECT_EQ(IW_version(segment), 2u);
   EXPECT_EQ(numbers[3], 4);
@@ -118,8 +118,8 @@ TEST(Recovery, Fresh5AnAcquireThatCannotAskFails) {
     ASSERT_EQ(IW_set_coherence(segment, model, x), 0);
     EXPECT_EQ(IW_rl_acquire_for(segment, 0.01, 0), IW_ETIMED_OUT) << model;
   }
-  // What needs no answer goes on. Not with 0 seconds: the library's own thread may be at work on
-  // the segment for a moment, with what is left of the requests above.
+  // An acquire that needs no answer succeeds. It has more than 0 seconds, because the library's own
+  // thread may be at work on the segment for a moment, with the rest of the requests above.
   ASSERT_EQ(IW_set_coherence(segment, IW_TEMPORAL, 3600), 0);
   EXPECT_EQ(IW_rl_acquire_for(segment, 5, 0), 0) << IW_strerror();
   EXPECT_EQ(IW_rl_release(segment), 0);

@@ -62,7 +62,7 @@ class Restarting : public ::testing::Test {
     ASSERT_TRUE(server_.good());
   }
 
-  // What the server has now is what `restore` brings back.
+  // Saves the server's present state for `restore`.
   void save() {
     server_.kill();
     copy_store(store_.path(), saved_.path());

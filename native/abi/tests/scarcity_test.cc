@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t count = 5000;  // of ints: some pages
 constexpr long most_allocations = 100000;
 
-// What it is called with memory failing, and the code that it gave: 0 or an IW_E code.
+// A call that is made while memory fails; returns its code: 0 or an IW_E code.
 using Call = std::function<int()>;
 using Step = std::function<void()>;
 
@@ -216,7 +216,7 @@ class Scarce : public ::testing::Test {
   int value_ = 0;
   int wanted_ = 0;  // what calls give with memory
   Failing failing_ = Failing::once;
-  std::unique_ptr<Scarcity> scarcity_;  // that goes on when its thread ends
+  std::unique_ptr<Scarcity> scarcity_;  // it continues after its thread's end
   bool has_other_ = false;
 };
 

@@ -97,7 +97,7 @@ TEST_F(Servers, AListThroughThreeSegmentsOfTwoServersIsWalkedByLoadsAlone) {
   close();
 }
 
-// What the pointers lead to is opened by itself, in the other server too.
+// The library opens the segments that the pointers lead to, on the other server too.
 TEST_F(Servers, PointersOpenTheSegmentsOfTheOtherServer) {
   make_ring();
   const IW_handle_t only = IW_open_segment(urls_[0].c_str());

@@ -207,7 +207,7 @@ TEST_F(Sizes, AHundredThousandBlocksAreFoundByNameSerialAndAddress) {
   EXPECT_LE(stats().bytes_sent - before, 300u) << "one word";
 }
 
-// What did not change is neither looked at nor sent. How long it takes: make bench ONLY=blocks.
+// Unchanged blocks are neither looked at nor sent. `make bench ONLY=blocks` measures the time.
 TEST_F(Sizes, AChangedWordAmongAHundredThousandBlocksCostsWhatItDoesAmongAThousand) {
   std::uint64_t received[2] = {};
   std::uint64_t compared[2] = {};
@@ -366,7 +366,7 @@ TEST_F(Changes, ValuesOfEveryKindGrowShrinkAndChangeTheirArm) {
     done();
     if (HasFatalFailure()) return;
   }
-  // What an aborted section did is undone.
+  // The changes of an aborted section are undone.
   begin();
   std::vector<Expected> dropped = model;
   auto* const all = find<Item>("items");

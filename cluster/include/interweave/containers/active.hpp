@@ -196,8 +196,9 @@ class ReaderContainer : public StandardContainer {
  public:
   ReaderContainer(std::unique_ptr<ActiveReader> active, std::shared_ptr<C> copy)
       : active_(std::move(active)), copy_(std::move(copy)) {}
-  // Evaluates what has come, then shows the copy; other calls on this container wait meanwhile. Of
-  // a broken or ended one: the last state. Throws ContainerError: there is none.
+  // Evaluates the updates that have come, then shows the copy; other calls on this container wait
+  // meanwhile. A broken or ended container shows its last state. Throws ContainerError if
+  // no state has come.
   View<C> read() {
     View<C> view(*copy_, active_->mutex());
     active_->evaluate();

@@ -29,7 +29,7 @@ class FunctionTable {
   };
   // Throws std::invalid_argument: the number is not positive, or another function's.
   void add(int number, const void* identity, const std::string& signature, Apply apply);
-  // nullptr: there is none.
+  // nullptr: not known.
   const Number* find(const void* identity) const;
   // False: unknown, or its arguments are not there.
   bool apply(int number, std::uint32_t signature, StandardContainer& to,

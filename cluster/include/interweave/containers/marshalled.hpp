@@ -55,7 +55,7 @@ struct Marshalled<T> {
   }
 };
 
-// A number of elements. Each has at least a byte, so more of them than bytes are left is no number.
+// A number of elements. Each takes at least a byte, so a number beyond the bytes left is refused.
 inline bool demarshal_count(DeMarshalStream& stream, std::size_t* count) {
   std::uint32_t read = 0;
   if (!demarshal(stream, &read) || read > stream.left()) return false;

@@ -28,7 +28,7 @@ class MarshalStream {
   static constexpr std::size_t buffer_bytes = 16384;
   using Sink = std::function<void(std::vector<std::byte> buffer)>;
   explicit MarshalStream(Sink sink) : sink_(std::move(sink)) {}
-  // How many were written: all of them, or 0 if that is no number of bytes.
+  // Returns how many were written: all, or 0 if `count` is not from 1 to INT_MAX.
   int WriteBytes(const void* bytes, long count);
   void finish();
 
@@ -42,7 +42,8 @@ class DeMarshalStream {
  public:
   using Buffers = std::vector<std::vector<std::byte>>;
   explicit DeMarshalStream(const Buffers& buffers);
-  // How many were read: fewer than asked for at the end, 0 for what is no number of bytes.
+  // Returns how many were read: fewer than `count` at the end, 0 if `count` is not
+  // from 1 to INT_MAX.
   int ReadBytes(void* bytes, long count);
   std::size_t left() const { return left_; }
 

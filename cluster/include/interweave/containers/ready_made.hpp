@@ -25,7 +25,7 @@ class ValueContainer : public StandardContainer {
   Value value_{};
 };
 
-// Positions past the end change nothing: a mistake at the writer is no damage at the readers.
+// Positions past the end change nothing, so a writer's mistake does not damage the readers.
 template <typename T>
 class Vector : public ValueContainer<std::vector<T>> {
  public:
