@@ -1,5 +1,5 @@
-! The conformance agent of the Fortran client: one command a line on standard input, one line of answer on
-! standard output (conformance/README.md). Fortran 2003.
+! The conformance agent of the Fortran client: one command a line on standard input, one line of
+! answer on standard output (conformance/README.md). Fortran 2003.
 program agent
   use, intrinsic :: iso_fortran_env, only: input_unit, iostat_end, output_unit
   use agent_commands, only: obey

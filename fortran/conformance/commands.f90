@@ -1,6 +1,5 @@
-! The commands of conformance/README.md, obeyed through modules `interweave` and `interweave_types` only;
-! the errors' names are generated with the former's numbers.
-! Fortran 2003.
+! The commands of conformance/README.md, obeyed through modules `interweave` and `interweave_types`
+! only; the errors' names are generated with the former's numbers. Fortran 2003.
 module agent_commands
   use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_int, c_int32_t, c_int64_t, c_ptr
   use agent_declarations
@@ -142,7 +141,7 @@ contains
 
   ! ---- Segments and locks ----
 
-  ! The one of that name, whose handle is closed if there is none.
+  ! The segment of that name; a segment with a closed handle if the agent has none of that name.
   function segment_named(name) result(segment)
     character(len=*), intent(in) :: name
     type(segment_t), pointer :: segment

@@ -1,5 +1,5 @@
-! Types that the runner declares: tables made at run time, without sizes and offsets, which the library fills in,
-! and back to JSON. Tables live as long as the program. Fortran 2003.
+! Types that the runner declares: tables made at run time, without sizes and offsets, which the
+! library fills in, and back to JSON. Tables live as long as the program. Fortran 2003.
 module agent_declarations
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_loc, c_null_char, c_null_ptr, &
     c_ptr, c_size_t

@@ -1,6 +1,6 @@
-! JSON as far as the agent protocol needs it (conformance/README.md), and answers: ASCII on one line; a
-! string's characters are bytes. What is parsed is kept until the next text: nodes by their numbers, 0 for none.
-! Fortran 2003.
+! JSON as far as the agent protocol needs it (conformance/README.md), and answers: ASCII on one
+! line; a string's characters are bytes. The nodes of a text stay until the next text is parsed.
+! They are named by numbers; 0 is no node. Fortran 2003.
 module agent_json
   implicit none
   private
@@ -171,7 +171,7 @@ contains
     end do
   end function length
 
-  ! 0: there is none.
+  ! The node of the object's member `key`; 0 if the object has no such member.
   function member(node, key) result(inner)
     integer, intent(in) :: node
     character(len=*), intent(in) :: key

@@ -1,5 +1,5 @@
-! What the library has called this program for, segment by segment: the commands `listen` and `told`. The
-! callbacks run in IW_dispatch, as in a program with an event loop. Fortran 2003.
+! What the library has called this program for, segment by segment: the commands `listen` and
+! `told`. The callbacks run in IW_dispatch, as in a program with an event loop. Fortran 2003.
 module agent_listening
   use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_funloc, c_int, c_int64_t, c_loc, &
     c_ptr, c_short

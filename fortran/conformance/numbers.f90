@@ -1,5 +1,5 @@
-! Numbers in memory and as the agent protocol writes them, by their bits: Fortran has no unsigned integers, and a
-! real would not keep every NaN. Fortran 2003.
+! Numbers in memory and as the agent protocol writes them, by their bits: Fortran has no unsigned
+! integers, and a real would not keep every NaN. Fortran 2003.
 module agent_numbers
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t, c_int16_t, c_intptr_t, &
     c_null_ptr, c_ptr, c_size_t
@@ -143,8 +143,8 @@ contains
     end select
   end subroutine add_primitive
 
-  ! A number that others would round is a text. One that is negative as a signed number is as large unsigned
-  ! as it is written long.
+  ! A number that others would round is a text. One that is negative as a signed number is as large
+  ! unsigned as it is written long.
   subroutine add_exact(bits, text)
     integer(c_int64_t), intent(in) :: bits
     character(len=*), intent(in) :: text
@@ -238,7 +238,8 @@ contains
     end if
   end function bits_of
 
-  ! A negative number, or one that only an unsigned one holds, by its bits; in two halves, so that nothing overflows.
+  ! A negative number, or one that only an unsigned one holds, by its bits; in two halves,
+  ! so that nothing overflows.
   function integer_of(text) result(bits)
     character(len=*), intent(in) :: text
     integer(c_int64_t) :: bits, high, low

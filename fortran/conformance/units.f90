@@ -1,5 +1,5 @@
-! Units of blocks as the agent protocol names and writes them, walked by the table that a segment gives of its
-! types. Fortran 2003.
+! Units of blocks as the agent protocol names and writes them, walked by the table that a segment
+! gives of its types. Fortran 2003.
 module agent_units
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int8_t, c_loc, c_null_ptr, c_ptr
   use agent_json

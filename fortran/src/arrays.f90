@@ -1,8 +1,8 @@
 ! Blocks as Fortran's arrays, without copying: call IW_array(block, a, (/ 256, 256 /)) makes `a` a
-! pointer to the block's numbers. The index order is Fortran's: what C calls a[i][j] is a(j + 1, i + 1),
-! and the shape is C's in reverse. Extents are of kind c_int or, for arrays beyond 2**31, c_int64_t. A
-! null block makes a null pointer; so does an array that does not lie in the block, and IW_errno() then
-! is IW_EBAD_ARGUMENT. Fortran 2003.
+! pointer to the block's numbers. The index order is Fortran's: C's a[i][j] is a(j + 1, i + 1), and
+! the shape is C's in reverse. Extents are of kind c_int or, for arrays beyond 2**31,
+! c_int64_t. A null block makes a null pointer; so does an array that does not lie in the block, and
+! IW_errno() then is IW_EBAD_ARGUMENT. Fortran 2003.
 module interweave_arrays
   use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_float, c_int, c_int64_t, c_ptr, &
     c_size_t

@@ -1,5 +1,5 @@
-! The plain types of interweave.h that are not generated (interface.f90), and what generated modules need to
-! lay out unions. Fortran 2003.
+! The plain types of interweave.h that are not generated (interface.f90), and what generated modules
+! need to lay out unions. Fortran 2003.
 module interweave_constants
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_intptr_t, c_null_ptr, c_ptr, c_size_t
   implicit none
@@ -16,7 +16,8 @@ module interweave_constants
     type(c_ptr) :: val
   end type IW_sequence_t
 
-  ! What a segment says of one of its blocks; `size_bytes` is set by IW_describe_block. IW_text(b%name).
+  ! What a segment says of one of its blocks; `size_bytes` is
+  ! set by IW_describe_block. IW_text(b%name).
   type, bind(C) :: IW_block_t
     integer(c_size_t) :: size_bytes
     type(c_ptr) :: address
@@ -39,7 +40,8 @@ module interweave_constants
   ! these are aligned.
   integer, parameter :: IW_wide = merge(c_int64_t, c_int, alignment == 8)
 
-  ! One of these is 1: 64-bit machines, 32-bit ones, and those with such numbers at multiples of four.
+  ! One of these is 1: 64-bit machines, 32-bit ones, and those with such numbers
+  ! at multiples of four.
   integer(c_int64_t), parameter :: IW_on_64 = merge(1, 0, bit_size(0_c_intptr_t) == 64)
   integer(c_int64_t), parameter :: IW_on_32 = merge(1, 0, bit_size(0_c_intptr_t) == 32 .and. alignment == 8)
   integer(c_int64_t), parameter :: IW_on_i386 = merge(1, 0, bit_size(0_c_intptr_t) == 32 .and. alignment == 4)

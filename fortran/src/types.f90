@@ -1,10 +1,11 @@
-! Module `interweave_types`: type descriptors as tables (interweave/type_table.h), for programs that look into
-! segments whose types they do not know, or declare types while they run. Programs with generated modules
-! need none of this, so it is no part of module `interweave`.
+! Module `interweave_types`: type descriptors as tables (interweave/type_table.h), for programs that
+! look into segments whose types they do not know, or declare types while they run. Programs with
+! generated modules do not need it, so module `interweave` does not contain it.
 !
-! A descriptor is the address of an IW_type_def: IW_block_t has one, IW_type_table makes a pointer of it. What a
-! kind does not use is zero. A table that a program makes leaves sizes and offsets 0, is never changed after
-! IW_register_types and never freed; IW_laid_out gives its twin with sizes and offsets. Fortran 2003.
+! A descriptor is the address of an IW_type_def: IW_block_t has one, IW_type_table makes a pointer
+! of it. What a kind does not use is zero. A table that a program makes leaves sizes and offsets 0,
+! is never changed after IW_register_types and never freed; IW_laid_out gives its twin with sizes
+! and offsets. Fortran 2003.
 module interweave_types
   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int, c_int32_t, c_int64_t, c_null_ptr, c_ptr, &
     c_size_t
@@ -57,8 +58,9 @@ module interweave_types
     integer(c_size_t) :: value_count = 0
   end type IW_arm_def
 
-  ! The name is "" for a type that has none. `element` is that of arrays and sequences, and a pointer's target;
-  ! `count` an array's, or the bound of a string, a sequence or a text; a union has one field, its discriminant.
+  ! The name is "" for a type that has none. `element` is that of arrays and sequences, and a
+  ! pointer's target; `count` an array's, or the bound of a string, a sequence or a text; a union
+  ! has one field, its discriminant.
   type, bind(C), public :: IW_type_def
     type(c_ptr) :: name = c_null_ptr
     integer(c_int32_t) :: kind = 0

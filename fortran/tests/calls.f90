@@ -158,7 +158,8 @@ contains
     call check(IW_rl_release(segment) == IW_OK, 'release')
   end subroutine arrays_lie_in_their_blocks
 
-  ! Beyond 2**31 a count is not wrapped: such a block is refused for the segment's quota, not made small.
+  ! Beyond 2**31 a count is not wrapped: such a block is refused for the segment's
+  ! quota, not made small.
   subroutine long_counts_are_counted()
     integer(c_int64_t), parameter :: too_many = 2_c_int64_t**32 + 1
     type(c_ptr) :: three
@@ -218,7 +219,8 @@ contains
     call check(seconds >= 0, 'the copy was confirmed')
   end subroutine coherence_is_chosen
 
-  ! That another process's release is told of is seen by changes.f90; here the calls are made and taken back.
+  ! That another process's release is told of is seen by changes.f90; here the calls are
+  ! made and taken back.
   subroutine changes_are_told()
     integer(c_int64_t), target :: told(2)
 

@@ -1,5 +1,6 @@
-! Callbacks of IW_on_change, on the library's thread and in an event loop: fortran_changes hear|tell ADDRESS
-! `tell` makes a version. `hear` says what it hears of, and waits for a line before it listens by IW_dispatch.
+! Callbacks of IW_on_change, on the library's thread and in an event loop.
+! `fortran_changes tell ADDRESS` makes a version. `fortran_changes hear ADDRESS` says what it hears
+! of, and waits for a line before it listens by IW_dispatch.
 module hearing
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_int64_t, c_ptr, c_short
   use, intrinsic :: iso_fortran_env, only: output_unit

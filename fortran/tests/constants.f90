@@ -1,4 +1,5 @@
-! The modules' numbers that are written by hand are those of the header, and all types have their sizes.
+! The modules' numbers that are written by hand are those of the header, and all
+! types have their sizes.
 module header
   use, intrinsic :: iso_c_binding, only: c_int
   implicit none

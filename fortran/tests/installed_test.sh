@@ -1,6 +1,7 @@
 #!/bin/sh
-# installed_test.sh CMAKE BUILD-DIRECTORY GENERATED-TYPES INTERWEAVE: installs, builds the exchange program
-# from outside with CMake and with pkg-config, against the shared library and the stub, and runs it.
+# installed_test.sh CMAKE BUILD-DIRECTORY GENERATED-TYPES INTERWEAVE: installs, builds the exchange
+# program from outside with CMake and with pkg-config, against the shared library and the
+# stub, and runs it.
 set -eu
 tests=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# strict_test.sh FORTRAN-COMPILER GENERATED-TYPES ASTROFLOW-TYPES: everything written in Fortran here, and
-# what the compiler generates, is Fortran 2003 and gives no warning.
+# strict_test.sh FORTRAN-COMPILER GENERATED-TYPES ASTROFLOW-TYPES: everything written in Fortran
+# here, and what the compiler generates, is Fortran 2003 and gives no warning.
 set -eu
 fortran=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# stub_test.sh NM STUB SHARED-LIBRARY: the stub defines every function and type of the library, and no
-# others.
+# stub_test.sh NM STUB SHARED-LIBRARY: the stub defines every function and type of the
+# library, and no others.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
