@@ -13,7 +13,8 @@ list=$3
 simulator_alone_needs_no_viewer() {
   "$astroflow/astroflow-simulator" --url "$address/alone" --problem kh --frames 400 --quiet \
     --summary "$work/alone.json" >"$work/alone.log" 2>&1 & alone=$!
-  # Pausing, joining and leaving are a viewer's business; a viewer that leaves early changes nothing.
+  # Pausing, joining and leaving are a viewer's business; a viewer that
+  # leaves early changes nothing.
   "$astroflow/astroflow-viewer" --url "$address/alone" --headless --frames 2 \
     >"$work/early.log" 2>&1 || fail "a viewer that leaves early"
   kill -TERM "$alone"

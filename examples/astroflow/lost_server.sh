@@ -1,5 +1,5 @@
-# For the tests of programs, to be sourced after make/real_server.sh: a server that keeps nothing is killed and
-# started again under a simulator and a viewer, which continue by themselves [LOST-6].
+# For the tests of programs, to be sourced after make/real_server.sh: a server that keeps nothing is
+# killed and started again under a simulator and a viewer, which continue by themselves [LOST-6].
 
 restart_server() {
   kill -KILL "$server"

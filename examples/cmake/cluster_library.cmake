@@ -1,5 +1,5 @@
-# Sets CLUSTER_LIBRARY to the cluster's library: its target in the tree, alone this machine's installed
-# one, else nothing.
+# Sets CLUSTER_LIBRARY to the cluster's library: its target in the tree, alone this machine's
+# installed one, else nothing.
 set(CLUSTER_LIBRARY "")
 if(TARGET interweave_cluster)
   set(CLUSTER_LIBRARY interweave_cluster)

@@ -1,5 +1,5 @@
-# generate_types(TARGET FILE.x [cpp|fortran]): compiles FILE.x to C, and to C++ or Fortran if that is asked,
-# while building and adds the result to TARGET.
+# generate_types(TARGET FILE.x [cpp|fortran]): compiles FILE.x to C, and to C++ or Fortran if that
+# is asked, while building and adds the result to TARGET.
 #
 # IW_IDL is the compiler as a command: `interweave compile` of an installation, or the build's own
 # `interweave-idl data`. The top of the repository sets it; alone, the installed one is looked for.

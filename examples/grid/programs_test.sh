@@ -1,5 +1,6 @@
 #!/bin/sh
-# The demo as its users run it: programs_test.sh GRID. Waits only for lines that it prints, and for processes to end.
+# The demo as its users run it: programs_test.sh GRID. Waits only for lines that it prints, and for
+# processes to end.
 set -eu
 
 grid=$1
@@ -25,8 +26,8 @@ storms_leave_the_same_on_two_four_and_eight_processes() {
     fail "different storms leave the same"
 }
 
-# Begins a storm without end of four processes: its lines come from 3, its keys go to 4; 5 ends when all of its
-# processes have. $launcher, $pids. `begin_endless_storm [OPTION]...`.
+# Begins a storm without end of four processes: its lines come from 3, its keys go to 4; 5 ends when
+# all of its processes have. $launcher, $pids. `begin_endless_storm [OPTION]...`.
 begin_endless_storm() {
   rm -f "$work/lines" "$work/keys" "$work/life"
   mkfifo "$work/lines" "$work/keys" "$work/life"

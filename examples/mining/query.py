@@ -136,7 +136,8 @@ def main() -> int:
     options = arguments()
     steps = [step for one in options.purchases for step in one]
     answered = 0
-    # One who follows may be there before the builder; others must not make a segment by a slip of the pen.
+    # One who follows may be there before the builder; others must not make a segment by a
+    # slip of the pen.
     with interweave.open(options.url, coherence=options.coherence, create=options.follow) as segment:
         changed = threading.Event()
         if options.follow:

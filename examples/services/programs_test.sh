@@ -7,8 +7,8 @@ programs=$1
 PATH=$programs:$PATH
 export IW_FABRIC=shm
 
-# begin FIRST PROGRAM [ARGUMENT]...: starts it, as $begun, and waits for a line that begins with FIRST; the rest of that
-# is $said. The rest of its output is at descriptor 3.
+# begin FIRST PROGRAM [ARGUMENT]...: starts it, as $begun, and waits for a line that begins with
+# FIRST; the rest of that is $said. The rest of its output is at descriptor 3.
 begin() {
   first=$1
   shift

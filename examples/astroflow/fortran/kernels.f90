@@ -1,6 +1,6 @@
 ! The loops of the solver, each over a row of cells or faces, without branches, so that the compiler
-! makes vector code of them. Operations and their order are those of ../solver, which is what makes the
-! results equal to the last bit. Fortran 2003.
+! makes vector code of them. Operations and their order are those of ../solver, which is what makes
+! the results equal to the last bit. Fortran 2003.
 module flow_kernels
   use, intrinsic :: iso_c_binding, only: dp => c_double
   implicit none
@@ -74,7 +74,8 @@ contains
   end subroutine reconstruct_row
 
   ! The HLLC flux with Einfeldt's wave speeds through n faces, whose states are the first n of rows
-  ! that are `left_length` and `right_length` long; flux(:, normal) is that of the momentum along the axis.
+  ! that are `left_length` and `right_length` long; flux(:, normal) is that of the
+  ! momentum along the axis.
   pure subroutine hllc_row(n, gamma, normal, left, left_length, right, right_length, flux)
     integer, intent(in) :: n, normal, left_length, right_length
     real(dp), intent(in) :: gamma

@@ -1,7 +1,7 @@
 ! astroflow-plain: a solver as one is written without InterWeave. Every frame goes into a file:
 !   astroflow-plain PROBLEM FRAMES DIRECTORY
-! Prints the mean time of a frame and the checksum of the last one. docs/fortran.md shows what changes in
-! it (shared.f90) so that others can look on. Fortran 2003.
+! Prints the mean time of a frame and the checksum of the last one. docs/fortran.md shows what
+! changes in it (shared.f90) so that others can look on. Fortran 2003.
 program plain
   use flow_arguments
   use flow_problems

@@ -1,5 +1,6 @@
-! The standard problems: what the gas is at time 0, how long to run, and its walls. Numbers and names
-! are those of ../solver/problems.cc; the kinds are flow_problem's of astroflow.x. Fortran 2003.
+! The standard problems: what the gas is at time 0, how long to run, and its walls. Numbers and
+! names are those of ../solver/problems.cc; the kinds are flow_problem's
+! of astroflow.x. Fortran 2003.
 module flow_problems
   use, intrinsic :: iso_c_binding, only: dp => c_double
   use flow_solver, only: flow_gas, OUTFLOW, PERIODIC
@@ -82,7 +83,8 @@ contains
     fraction = state(5)
   end subroutine initial
 
-  ! Liska and Wendroff's configuration 3: mirror images of each other about the diagonal; four shocks.
+  ! Liska and Wendroff's configuration 3: mirror images of each other about
+  ! the diagonal; four shocks.
   pure function four_states(right, upper) result(state)
     logical, intent(in) :: right, upper
     real(dp) :: state(5)
@@ -98,7 +100,8 @@ contains
     end if
   end function four_states
 
-  ! A heavy band that slides through a light gas, its edges smooth and nudged sideways, twice in the box.
+  ! A heavy band that slides through a light gas, its edges smooth and nudged sideways,
+  ! twice in the box.
   pure function sliding_band(x, y) result(state)
     real(dp), intent(in) :: x, y
     real(dp) :: state(5), band, push

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The Fortran programs beside the C++ ones, against a real server:
 #   programs_test.sh INTERWEAVE DIR-OF-ASTROFLOW-PROGRAMS
-# All simulators compute the same bits; viewers do not tell them apart. Waits only for lines that programs
-# print and for programs to end.
+# All simulators compute the same bits; viewers do not tell them apart. Waits only for lines that
+# programs print and for programs to end.
 set -eu
 
 interweave=$1

@@ -1,5 +1,5 @@
-! A problem that is run to its end time in frames, over and over, as ../simulator/simulation.h has it.
-! Knows nothing of segments and files. Fortran 2003.
+! A problem that is run to its end time in frames, over and over, as ../simulator/simulation.h has
+! it. Knows nothing of segments and files. Fortran 2003.
 module flow_run
   use, intrinsic :: iso_c_binding, only: dp => c_double, c_int64_t
   use flow_problems
@@ -56,8 +56,8 @@ contains
     call set_initial_state(problem, run%gas)
   end subroutine start
 
-  ! Computes until the next frame's time; after the run's last frame it begins the run anew. A gas that
-  ! breaks down is started over at no more than the problem's own CFL number.
+  ! Computes until the next frame's time; after the run's last frame it begins the run anew. A gas
+  ! that breaks down is started over at no more than the problem's own CFL number.
   subroutine advance_frame(run)
     type(run_t), intent(inout) :: run
     real(dp) :: left

@@ -1,5 +1,5 @@
-! The simulator's segment: a header and six arrays at ordinary addresses, found or made, and which errors
-! may pass. Fortran 2003.
+! The simulator's segment: a header and six arrays at ordinary addresses, found or made, and which
+! errors may pass. Fortran 2003.
 module flow_segment
   use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_int64_t, c_ptr
   use astroflow

@@ -1,8 +1,8 @@
 ! astroflow-shared: plain.f90 with its frames in a shared segment instead of files:
 !   astroflow-shared PROBLEM FRAMES URL
-! The gas is computed where it is shared, under the writer lock, which is given up and taken again after
-! each frame. astroflow-viewer shows it. A server that goes away is waited for; one that comes back without
-! the segment is given it anew. Fortran 2003.
+! The gas is computed where it is shared, under the writer lock, which is given up and taken again
+! after each frame. astroflow-viewer shows it. A server that goes away is waited for; one that comes
+! back without the segment is given it anew. Fortran 2003.
 program shared
   use astroflow
   use flow_arguments
@@ -45,7 +45,8 @@ contains
     if (.not. bind_blocks(segment)) call fail()
   end subroutine open_segment
 
-  ! A frame that was not committed was undone with its lock: it is computed again from the one before.
+  ! A frame that was not committed was undone with its lock: it is computed again
+  ! from the one before.
   subroutine compute_and_publish()
     type(run_t) :: before
 
@@ -87,8 +88,8 @@ contains
     end do
   end subroutine take_lock
 
-  ! The server came back without the segment, or with an older one. What was there can still be read: the
-  ! frame before goes into what is there now.
+  ! The server came back without the segment, or with an older one. What was there can still be
+  ! read: the frame before goes into what is there now.
   subroutine move()
     type(segment_t) :: lost
 

@@ -1,10 +1,11 @@
-! astroflow-simulator-fortran: computes frames and publishes each in the shared segment, whoever may look;
-! obeys whoever steers. The same program as ../simulator in C++, on the same segment, with the same bits.
+! astroflow-simulator-fortran: computes frames and publishes each in the shared segment, whoever may
+! look; obeys whoever steers. The same program as ../simulator in C++, on the same segment,
+! with the same bits.
 !
-! The gas is computed in private memory and copied into the segment under the writer lock, so that the
-! lock is held for the time of a copy, and a lost connection costs nothing but the frame that was on its
-! way; a server that comes back without the segment is given the next frame in a new one (shared.f90 is
-! shorter, and computes in the segment). Fortran 2003.
+! The gas is computed in private memory and copied into the segment under the writer lock, so that
+! the lock is held for the time of a copy, and a lost connection costs nothing but the frame that
+! was on its way; a server that comes back without the segment is given the next frame in a new one
+! (shared.f90 is shorter, and computes in the segment). Fortran 2003.
 program simulator
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: output_unit
@@ -40,8 +41,8 @@ program simulator
       call compute_and_publish()
     end if
   end do
-  ! The last of a given number of frames says so itself; otherwise one more version does, if the server
-  ! is there to take it.
+  ! The last of a given number of frames says so itself; otherwise one more version does, if the
+  ! server is there to take it.
   if (frames_are_left() .and. begun) begun = try_publish(FLOW_FINISHED)
   call summarise()
 
@@ -151,8 +152,8 @@ contains
     releases = releases + 1
   end function try_publish
 
-  ! The segment may be new, or left by an earlier simulator whose frame numbers go on; or it takes the
-  ! place of one that the server lost.
+  ! The segment may be new, or left by an earlier simulator: then the frame numbers continue. It may
+  ! also replace a segment that the server lost.
   subroutine begin(header)
     type(flow_header), intent(inout) :: header
 

@@ -1,7 +1,7 @@
-! The time step of the compressible-gas solver, as ../solver has it in C++ and with its results to the
-! last bit: finite volumes, MUSCL reconstruction of the primitive variables, HLLC fluxes along both
-! axes at once and the two-stage strong-stability-preserving Runge-Kutta method. Nothing here knows
-! where the gas lies: in allocated memory, or in the blocks of a shared segment. Fortran 2003.
+! The time step of the compressible-gas solver, as ../solver has it in C++ and with its results to
+! the last bit: finite volumes, MUSCL reconstruction of the primitive variables, HLLC fluxes along
+! both axes at once and the two-stage strong-stability-preserving Runge-Kutta method. Nothing here
+! knows where the gas lies: in allocated memory, or in the blocks of a shared segment. Fortran 2003.
 !
 ! One sweep handles the box row by row, so that a row's faces, fluxes and update stay in the cache.
 module flow_solver
@@ -58,8 +58,8 @@ contains
     allocate (s%column_low(nx, 5), s%column_high(nx, 5, 2), s%column_flux(nx, 5, 2))
   end function new_solver
 
-  ! Advances the gas as long as `cfl` allows, but not longer than `dt_limit`. Where `is_gas` comes back
-  ! false, density or pressure fell to zero, and the arrays are of no use any more.
+  ! Advances the gas as long as `cfl` allows, but not longer than `dt_limit`. Where `is_gas` comes
+  ! back false, density or pressure fell to zero, and the arrays are of no use any more.
   subroutine time_step(s, u, cfl, dt_limit, dt, is_gas)
     type(solver_t), intent(inout) :: s
     type(flow_gas), intent(in) :: u

@@ -11,8 +11,8 @@ module flow_steps
 
 contains
 
-  ! The arrays are C's [ny][nx]. Returns the time reached, below 0 where the gas broke; the mass at the
-  ! end is told.
+  ! The arrays are C's [ny][nx]. Returns the time reached, below 0 where the gas broke; the mass at
+  ! the end is told.
   function fortran_steps(problem, wall_x, wall_y, nx, ny, steps, density, momentum_x, momentum_y, energy, &
     pressure, tracer, mass) bind(C) result(time)
     integer(c_int), value :: problem, wall_x, wall_y, nx, ny, steps

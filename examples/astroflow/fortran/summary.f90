@@ -1,4 +1,5 @@
-! The simulator's summary: times of the last frames, and everything as one line of JSON. Fortran 2003.
+! The simulator's summary: times of the last frames, and everything as one line
+! of JSON. Fortran 2003.
 module flow_summary
   use, intrinsic :: iso_c_binding, only: c_int64_t, dp => c_double
   implicit none

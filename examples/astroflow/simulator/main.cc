@@ -148,8 +148,8 @@ bool Simulator::try_publish(flow_status status) {
   return true;
 }
 
-// The segment may be new, or left by an earlier simulator whose frame numbers go on; or it takes
-// the place of one that the server lost.
+// The segment may be new, or left by an earlier simulator: then the frame numbers continue. It may
+// also replace a segment that the server lost.
 void Simulator::begin(flow_header& header) {
   if (releases_ == 0) first_frame_ = header.frame;
   header.obeyed = header.request;

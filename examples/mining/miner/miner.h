@@ -46,8 +46,8 @@ struct FrequentSequence {
   CountTable counts;
 };
 
-// What a step did to the tree; supports have grown beside. What was added is in the order of rows,
-// the most frequent first, since their supports grow most.
+// What a step did to the tree, except that supports have grown. Added sequences are in the order of
+// rows, the most frequent first, because their supports grow most.
 struct Changes {
   std::vector<FrequentSequence*> added;                    // prefixes before what extends them
   std::vector<std::unique_ptr<FrequentSequence>> removed;  // with all that extend them
