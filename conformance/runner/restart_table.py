@@ -27,8 +27,8 @@ KEPT = {
     # its writer lock; a server that is told to stop does not let anybody wait [CONN-5]
     "waiting": {"kill": UNHARMED, "stop": f"{STOPPING}|{UNHARMED}", "cut": UNHARMED},
 }
-# If the server lost what the program had, its locks are told so from then on. What it is told first may be an answer
-# of the server that went.
+# If the server lost versions that the program had, every later lock fails with that. The first
+# answer may still come from the server that ended.
 FIRST = {("releasing", "stop"): UNHARMED, ("waiting", "stop"): STOPPING}
 
 

@@ -138,7 +138,8 @@ class Cell:
             self.server = self.server.started_again()
             self.o.tell("reset")
         if self.is_wired:
-            # The client that asks what became of its release first meets another server, which stops.
+            # The client that asks what became of its release first meets
+            # another server, which stops.
             is_asked = self.state == "answered"
             self.wire.mend(goodbye_of(self.program) if is_asked else b"")
 
@@ -175,7 +176,7 @@ class Cell:
                 raise Told(f"{command}: {answer}, not {wanted}")
         self.s.tell("rl_release s")
 
-    # ---- states: what S does before, while the server is away (if it is to say something), and after ----
+    # ---- states: what S does before, while the server is away (if it says anything), and after ----
 
     def begin_idle(self):
         pass

@@ -118,7 +118,8 @@ def goodbye_of(program):
     server = Server(program, [], "memory")
     host, port = server.address.rsplit(":", 1)
     with socket.create_connection((host, int(port))) as connection:
-        # Connections are accepted in their order: whoever comes later and is answered proves that this one was.
+        # Connections are accepted in their order: whoever comes later and is answered proves that
+        # this one was.
         subprocess.run([program, "ls", server.address], check=True, capture_output=True)
         server.ask_to_stop()
         words = b""

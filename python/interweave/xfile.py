@@ -23,7 +23,8 @@ from .declare import (PRIMITIVES, Declared, Derived, Enum, FixedString, Record, 
 from .errors import Malformed
 from .layouts import struct_class
 
-# static const IW_field_def iw_fields_node[] = { ... };    const IW_type_def IW_def_node = IW_RECORD_DEF(...);
+# static const IW_field_def iw_fields_node[] = { ... }; const
+# IW_type_def IW_def_node = IW_RECORD_DEF(...);
 _OBJECT = re.compile(r"const (IW_\w+|int32_t) (\w+)(?:\[\])?\s*=\s*(.*?);\s*\n(?=\S|\s*$)", re.S)
 _INITIALISER = re.compile(r"IW_(\w+)_DEF\((.*)\)", re.S)
 _BRACED = re.compile(r"\{((?:[^{}\"]|\"[^\"]*\")*)\}")

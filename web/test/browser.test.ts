@@ -148,7 +148,7 @@ test("steering reaches a program", async () => {
   await program.do("rl");
   assert.equal(await program.ask("get rate 0"), "40");
   await program.do("rl_release");
-  // What is not an int is refused, with its reason, and nothing is shared.
+  // A value that is not an int is refused with a reason, and nothing is shared.
   await page.getByRole("button", { name: "40", exact: true }).click();
   await page.getByLabel("New value").fill("4.5");
   await page.keyboard.press("Enter");
@@ -286,7 +286,7 @@ test("a number that is edited has a slider, and can be pinned with a range", asy
   await page.getByRole("slider", { name: "dial" }).press("End");
   await said(page, "version 3");
   assert.equal(await segment.read(() => segment.get("dial")), 1000);
-  // What is refused is not left to be seen.
+  // A refused value does not stay in the field.
   const field = page.getByLabel("Value of dial");
   await field.fill("half");
   await field.press("Enter");

@@ -74,7 +74,7 @@ export class Server {
     return end(this.child, "SIGTERM");
   }
 
-  /** It hears what is said meanwhile when it goes on. */
+  /** The process hears what is said meanwhile when it is resumed. */
   suspend(): void {
     this.child.kill("SIGSTOP");
   }
@@ -152,7 +152,7 @@ export class Listener {
     return this.lines.next();
   }
 
-  /** It notices what happens meanwhile when it goes on. */
+  /** The process notices what happens meanwhile when it is resumed. */
   suspend(): void {
     this.child.kill("SIGSTOP");
   }

@@ -125,7 +125,7 @@ test("values of every type arrive as they were stored", async () => {
     assert.deepEqual(grid, [Float64Array.of(1, 2, 3), Float64Array.of(4, 5, 6)]);
     assert.deepEqual((record["grid"] as ArrayView).shape, [2, 3]);
   });
-  // What fields owned goes when they are given something else.
+  // Memory that fields owned is freed when they are given something else.
   const before = writer.copy.blocks.size;
   await writer.write(() => {
     const record = writer.get("all") as RecordView;
@@ -307,7 +307,7 @@ test("a store to a field that does not exist is refused where it happens, with w
     );
     assert.throws(() => ((all["flags"] as Record<string, unknown>)["first"] = true), TypeError);
     assert.throws(() => ((segment.block("head") as { vlaue?: unknown }).vlaue = 1), TypeError);
-    // The whole of another record is no mistake.
+    // Another whole record may be assigned.
     all["choice"] = { kind: 1, number: 2 };
     const other = segment.allocate(everything).value as RecordView;
     other["choice"] = all["choice"];
@@ -479,7 +479,8 @@ test("coherence models decide which locks ask [COH-4] [COH-5] [POLL-1]", async (
   assert.equal(await value(), 6);
 });
 
-// The server says once that a copy is behind; one that is read on comes of age without another word.
+// The server says once that a copy is behind; one that is read on comes of
+// age without another word.
 test(
   "a copy that is read on is told when its time is over [COH-5] [NOT-1]",
   { timeout: 20_000 },

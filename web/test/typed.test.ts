@@ -63,7 +63,7 @@ test("a text is refused by the viewer if `interweave set` refuses it, else it is
         const stored = await segment.read(() => segment.get(name));
         const wanted = name === "float" ? Math.fround(typed as number) : typed;
         assert.ok(Object.is(stored, wanted), `${what}: ${String(stored)}, ${String(typed)}`);
-        // What is edited is read back as it is.
+        // An edited value is read back unchanged.
         if (name === "bool") continue;
         assert.ok(Object.is(typedValue(type, numberTyped(stored as number)), stored), what);
       }

@@ -91,7 +91,7 @@ test("a range is that of the finite numbers, and what is beyond it has the colou
   };
   const values = [-Infinity, 0, 128, 255, Infinity, 300, -1];
   assert.deepEqual(painted(values, 0, 255), [first, first, middle, last, last, last, first]);
-  // Also where all finite values are the same; and what is no number has a colour of its own.
+  // Also where all finite values are the same; and NaN has a colour of its own.
   const [least, same, most, nothing] = painted([-Infinity, 3, Infinity, NaN], 3, 3);
   assert.deepEqual([least, same, most], [first, first, last]);
   assert.ok(nothing !== 0 && !colours.includes(nothing!));

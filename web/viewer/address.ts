@@ -1,11 +1,11 @@
 /**
- * The page's address behind `#`: the segment, what is looked at, and the pins, which are values that stay
- * in sight beside whatever is looked at, to be steered:
+ * The page's address behind `#`: the segment, what is looked at, and the pins, which are values
+ * that stay in sight beside whatever is looked at, to be steered:
  *
  *     /astroflow?block=density&steer=header.want_cfl:0.05:0.8,header.want_pause
  *
- * Segments, blocks and fields are called anything: what has a meaning in an address is escaped in names.
- * People also type addresses, so text that is not a valid escape is taken as it is.
+ * Segments, blocks and fields are called anything: what has a meaning in an address is escaped in
+ * names. People also type addresses, so text that is not a valid escape is taken as it is.
  */
 import { parsePath, pathText, type Step } from "./spots.js";
 import type { Ends } from "./slider.js";

@@ -1,6 +1,6 @@
 /**
- * The frames of one array that were received while it was shown, for looking back. Memory is bounded:
- * frames are kept as floats in buffers that are used again.
+ * The frames of one array that were received while it was shown, for looking back. Memory is
+ * bounded: frames are kept as floats in buffers that are used again.
  */
 const MOST_BYTES = 32 << 20;
 const MOST_FRAMES = 240;

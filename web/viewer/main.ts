@@ -73,8 +73,9 @@ class Viewer {
   }
 
   /**
-   * A segment may end while it is looked at: it is removed, or the server comes back without what was
-   * shown. That is not left standing as if it were live: what the server has now is opened anew.
+   * A segment may end while it is looked at: it is removed, or the server comes back without what
+   * was shown. That is not left standing as if it were live: what the server has
+   * now is opened anew.
    */
   private async follow(page: Page): Promise<void> {
     try {

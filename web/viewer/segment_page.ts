@@ -1,6 +1,6 @@
 /**
- * One segment: its blocks and types, and the value that is looked at, live. Versions are taken in as
- * the browser paints: however many come, one is shown a frame, and none wait.
+ * One segment: its blocks and types, and the value that is looked at, live. Versions are taken in
+ * as the browser paints: however many come, one is shown a frame, and none wait.
  */
 import type { Client } from "../src/client/client.js";
 import { mipOfPlace } from "../src/client/place.js";

@@ -1,4 +1,5 @@
-//! Control parts: envelope and body. XDR has one encoding, so what decodes encodes to the same bytes.
+//! Control parts: envelope and body. XDR has one encoding, so what decodes encodes
+//! to the same bytes.
 
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;

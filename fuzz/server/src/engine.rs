@@ -2,9 +2,9 @@
 //! go and come back, a store that completes or refuses, time that passes.
 //!
 //! Most requests are of the kinds that lead somewhere, with numbers that the engine gave before, so
-//! that locks are taken and releases committed; others are any bytes. Whatever comes, it holds that:
-//! a request is answered once at most, nothing is sent on a connection that is closed, fences only
-//! grow, and no version of an incarnation is given to two releases.
+//! that locks are taken and releases committed; others are any bytes. Whatever comes, it holds
+//! that: a request is answered once at most, nothing is sent on a connection that is closed, fences
+//! only grow, and no version of an incarnation is given to two releases.
 
 use bytes::Bytes;
 use interweave_server::session::{Backlog, Config, Effect, Engine, Incoming, Outgoing, Request};

@@ -1,5 +1,5 @@
-//! The frames of a connection: however the bytes are cut, the same messages come out, and nothing is
-//! kept that has not arrived.
+//! The frames of a connection: however the bytes are cut, the same messages come out, and nothing
+//! is kept that has not arrived.
 
 use interweave_wire::{FrameDecoder, Message};
 

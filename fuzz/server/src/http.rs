@@ -1,5 +1,5 @@
-//! Heads of HTTP as the server takes them: each is answered or the connection ends, and nobody is let
-//! in who names another host.
+//! Heads of HTTP as the server takes them: each is answered or the connection ends, and nobody is
+//! let in who names another host.
 
 use interweave_server::net;
 

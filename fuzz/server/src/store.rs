@@ -1,5 +1,5 @@
-//! Whole stores: a store with a history of the input's making, the log, catalogue and checkpoints of
-//! which are then changed as the input says, is opened and compared with what was acknowledged.
+//! Whole stores: a store with a history of the input's making, the log, catalogue and checkpoints
+//! of which are then changed as the input says, is opened and compared with what was acknowledged.
 //! Every segment is as it was, or known to be damaged; only what follows the newest log file's end
 //! may be missing, and nobody has another content for a version, or more versions than there were.
 

@@ -1,5 +1,5 @@
-//! What comes on a WebSocket after its head: frames of WebSockets that hold, or do not hold, frames of
-//! the protocol. The answers are whole frames of both.
+//! What comes on a WebSocket after its head: frames of WebSockets that hold, or do not hold, frames
+//! of the protocol. The answers are whole frames of both.
 
 use interweave_server::net;
 use interweave_wire::FrameDecoder;

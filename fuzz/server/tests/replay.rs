@@ -1,5 +1,5 @@
-//! The targets without a fuzzer: each is given every file of its folder in fuzz/corpora, so that what
-//! was found once holds in every build.
+//! The targets without a fuzzer: each is given every file of its folder in fuzz/corpora, so that
+//! what was found once holds in every build.
 
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@
  */
 
 /**
- * `connected`: the segment is open at its server (again); `disconnected`: the connection is lost, and
- * another is being made; `lost`: the server came back without the segment, and locks fail.
+ * `connected`: the segment is open at its server (again); `disconnected`: the connection is lost,
+ * and another is being made; `lost`: the server came back without the segment, and locks fail.
  */
 export type ConnectionState = "connected" | "disconnected" | "lost";
 

@@ -1,7 +1,7 @@
 /**
  * Values of a segment as those of JavaScript: numbers, bigints for 64 bits, strings, records as
- * objects with a property a field, arrays of numbers as typed arrays on the copy itself, other arrays
- * as `ArrayView`, pointers followed. Every access checks that a lock is held.
+ * objects with a property a field, arrays of numbers as typed arrays on the copy itself, other
+ * arrays as `ArrayView`, pointers followed. Every access checks that a lock is held.
  */
 import { endOfString } from "../diff/units.js";
 import { Primitive, TypeKind } from "../wire/protocol/descriptor.js";

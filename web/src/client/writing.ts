@@ -20,9 +20,9 @@ import type { Conversation } from "./conversation.js";
 const REFUSAL_PAUSE_MS = 10;
 
 /**
- * Errors that leave open what became of a release that was sent: a server that stops may have logged it, and one
- * that refuses to talk knows nothing of it. All others are the server's answer, or say that the segment is gone, or
- * that nobody can know any more (UNREACHABLE).
+ * Errors that leave open what became of a release that was sent: a server that stops may have
+ * logged it, and one that refuses to talk knows nothing of it. All others are the server's answer,
+ * or say that the segment is gone, or that nobody can know any more (UNREACHABLE).
  */
 const LEAVES_OPEN: readonly number[] = [
   ErrorCode.STOPPING,
@@ -121,9 +121,9 @@ export class Writing {
   }
 
   /**
-   * The answer, over as many connections as it takes. As long as one lives there will be one. What keeps the
-   * outcome of a release that was sent from being learnt (a server that stops, say) may pass: it is asked for
-   * again until the deadline.
+   * The answer, over as many connections as it takes. As long as one lives there will be one. What
+   * keeps the outcome of a release that was sent from being learnt (a server that stops, say) may
+   * pass: it is asked for again until the deadline.
    */
   private async send(
     diff: Uint8Array | null,

@@ -67,8 +67,8 @@ export class CopyState {
   }
 
   /**
-   * The version that an answer's diff begins at, of which the diff says the number: the server made it
-   * from the version that we named, chain and all.
+   * The version that an answer's diff begins at, of which the diff says the number: the server made
+   * it from the version that we named, chain and all.
    */
   baseOfUpdate(number: bigint, incarnation: bigint): VersionStamp {
     const end = this.reach;
@@ -103,7 +103,8 @@ export class CopyState {
   /** Takes a diff of an answer or push. Drops a diff that does not continue a version here. */
   stage(diff: StagedDiff): void {
     const isComplete = diff.from.number === 0n;
-    // Answers come in version order: a complete copy of a lower number says that the server went back.
+    // Answers come in version order: a complete copy of a lower number says that
+    // the server went back.
     if (isComplete) this.newest = diff.now;
     this.newestIs(diff.now, diff.asOf);
     const end = this.reach;

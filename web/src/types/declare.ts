@@ -26,8 +26,8 @@ export interface DeclaredArm {
 }
 
 /**
- * A declared type. A pointer names its target, which may be declared later, or be null: `void *`. An
- * array, string, pointer or sequence may have a name of its own, that of a typedef.
+ * A declared type. A pointer names its target, which may be declared later, or be null: `void *`.
+ * An array, string, pointer or sequence may have a name of its own, that of a typedef.
  */
 export type Declared =
   | { readonly kind: "primitive"; readonly serial: Primitive }

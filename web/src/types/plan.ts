@@ -1,9 +1,9 @@
 /**
  * Where the units of a type lie in memory, compiled once per type.
  *
- * Memory has the layout of C: numbers at their natural alignment, so that every array of numbers can
- * be seen as a typed array in place. A pointer, sequence or text is its 16 bytes of wire form, a
- * string of bound N has N bytes. Runs of units that lie side by side, alike on the wire and in
+ * Memory has the layout of C: numbers at their natural alignment, so that every array of numbers
+ * can be seen as a typed array in place. A pointer, sequence or text is its 16 bytes of wire form,
+ * a string of bound N has N bytes. Runs of units that lie side by side, alike on the wire and in
  * memory, are one piece: a diff's values are copied there with one `set`.
  *
  * A plan has at most as many pieces as its type has fields: what is embedded is referred to, never

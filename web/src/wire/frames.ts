@@ -1,9 +1,9 @@
 /**
  * Frames and messages: spec/protocol/session.x, [FRAME-1..4].
  *
- * `FrameDecoder` turns the bytes of one direction into whole messages, wherever they are cut. What it
- * holds is bounded by what has arrived: a bulk's memory is allocated for the bytes that came, at most
- * twice as much, never for what was announced.
+ * `FrameDecoder` turns the bytes of one direction into whole messages, wherever they are cut. What
+ * it holds is bounded by what has arrived: a bulk's memory is allocated for the bytes that came, at
+ * most twice as much, never for what was announced.
  */
 import { decoding, InterweaveError, malformed } from "./error.js";
 import { ErrorCode } from "./protocol/error.js";
