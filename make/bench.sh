@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the benchmarks and writes bench/results/*.csv. ONLY=update|frame|read_lock|memory|readers|blocks|
-# granularity|translate|swizzle|optimisations|mining|server_costs|solver|frames|rpc|am|containers|ddss|services for one.
+# Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
+# memory, readers, blocks, granularity, translate, swizzle, optimisations, mining, server_costs,
+# solver, frames, rpc, am, containers, ddss or services.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -77,8 +78,8 @@ if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astro
   begin solver
   bench/solver.py "$BUILD/release/examples/astroflow" "$IW_PROGRAM" "$BENCH_RESULTS"
 fi
-# The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff, as
-# the client keeps its own: what fresh pages cost is the system's, not the translation's.
+# The server's half of Figures 4 and 5, beside the client's. Freed memory is kept for the next diff,
+# as the client keeps its own: what fresh pages cost is the system's, not the translation's.
 if [[ "$ONLY" =~ ^(server_costs|translate|granularity)?$ ]]; then
   begin server_costs
   cargo build --release --locked --quiet -p interweave-master --example server_costs

@@ -7,8 +7,9 @@
 #   make/build.sh           these and the examples: `make build`
 #   make/build.sh tests     these and the tests' programs
 #
-# The program is target/release/interweave; everything in C, C++ and Fortran is in $BUILD/release. An option
-# of CMake that one call has switched on stays on, since CMake deletes what an option no longer builds.
+# The program is target/release/interweave; everything in C, C++ and Fortran is in $BUILD/release.
+# An option of CMake that one call has switched on stays on, since CMake deletes what an
+# option no longer builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -47,7 +48,8 @@ case $what in
 esac
 [ "${CI:-}" != true ] || options+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
 
-# The compiler of .x files first and alone: it is all that the other build needs of cargo, and takes seconds.
+# The compiler of .x files first and alone: it is all that the other build needs of
+# cargo, and takes seconds.
 build_idl_compiler() {
   make/cargo_dependencies.sh restore
   cargo build --release --quiet --locked -p interweave-idl --bin interweave-idl
@@ -79,8 +81,8 @@ configuring=$!
 build_idl_compiler
 wait "$configuring"
 
-# Side by side, because cargo alone leaves a processor idle where crates wait for each other. For the same
-# reason cargo goes first. Of two progress bars only ninja's is shown.
+# Side by side, because cargo alone leaves a processor idle where crates wait for each other. For
+# the same reason cargo goes first. Of two progress bars only ninja's is shown.
 nice -n 5 "${ninja[@]}" &
 natives=$!
 trap 'kill "$natives" && wait "$natives"' EXIT

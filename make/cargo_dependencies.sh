@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Keeps the compiled dependencies of the Rust programs for other clones on this machine, in $IW_CACHE: the
-# crates that Cargo.lock names, never the repository's own, whose sources differ from clone to clone.
+# Keeps the compiled dependencies of the Rust programs for other clones on this machine, in
+# $IW_CACHE: the crates that Cargo.lock names, never the repository's own, whose sources differ from
+# clone to clone.
 #
 #   make/cargo_dependencies.sh restore    into a target folder that has none yet
 #   make/cargo_dependencies.sh save       from target/release, unless they are kept already
@@ -21,8 +22,9 @@ restore() {
   touch "$kept"
 }
 
-# target/release names each unit's files by crate and hash: .fingerprint/CRATE-HASH, build/CRATE-HASH,
-# deps/libCRATE-HASH.rlib. The count says whether more has been compiled since, by a test or a lint.
+# target/release names each unit's files by crate and hash: .fingerprint/CRATE-HASH,
+# build/CRATE-HASH, deps/libCRATE-HASH.rlib. The count says whether more has been compiled since, by
+# a test or a lint.
 save() {
   local folder=$target/.fingerprint units
   [ -d "$folder" ] || return 0

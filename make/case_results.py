@@ -46,7 +46,8 @@ def read_junit(stage, path):
                for word, own, ms in GOOGLETEST_LINE.findall(case.findtext("system-out") or "")]
         if len(own) > 1:
             yield from own
-        # A program may crash, or run out of time, whatever its cases said: that is one failure more.
+        # A program may crash, or run out of time, whatever its cases said: that
+        # is one failure more.
         text = case.findtext("system-out") or case.findtext("failure") or ""
         if len(own) < 2 or outcome == "failed":
             yield Case(stage, name, seconds, outcome, text if outcome == "failed" else "")

@@ -78,7 +78,8 @@ url="$address/astroflow"
 http=$(sed -n 's/.*HTTP: .*address=//p' "$work/server.log" | head -n 1)
 [ -n "$http" ] || fail "the server's log does not say where its viewer is"
 
-# The density's heat map, and beside it what the simulator obeys: its CFL number's range is solver.h's.
+# The density's heat map, and beside it what the simulator obeys: its CFL
+# number's range is solver.h's.
 steered=header.want_cfl:0.05:0.8,header.want_problem,header.want_pause
 echo "demo: watch and steer it in a browser: http://$http/#/astroflow?block=density&steer=$steered"
 echo "demo: server at $address, store in $work/store"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder: the server's and the compiler's with libFuzzer under stable Rust, the client's with
-# clang's libFuzzer, address and undefined-behaviour sanitizers.
+# Fuzzes every decoder: the server's and the compiler's with libFuzzer under stable Rust, the
+# client's with clang's libFuzzer, address and undefined-behaviour sanitizers.
 #
-#   make/fuzz.sh                  SECONDS_EACH seconds each (default 60); what is found is kept in $BUILD/fuzz/corpus
+#   make/fuzz.sh                  SECONDS_EACH seconds each (default 60); inputs that reach new code
+#                                 are kept in $BUILD/fuzz/corpus
 #   make/fuzz.sh server/diffs ... only these
 #   make/fuzz.sh --short          the few seconds of `make test-deep`, which begin anew each time
-#   make/fuzz.sh merge [TARGET]   makes fuzz/corpora anew: of what is in it and what was found, the smallest
-#                                 inputs that together reach all that the whole reaches
+#   make/fuzz.sh merge [TARGET]   makes fuzz/corpora anew: of the old and the new inputs, the
+#                                 smallest that together reach all code that the whole reaches
 #                                 (of all targets of that kind, because they share it)
 #   make/fuzz.sh speed [TARGET]   executions a second with the median input of the target's corpus
 set -euo pipefail
@@ -39,8 +40,8 @@ targets=(
 )
 [ $# -eq 0 ] || targets=("$@")
 
-# What costs time in every execution and tells a reader of a report little: frames that outlive their
-# functions (compiled in, too), and more callers of each allocation than these.
+# What costs time in every execution and tells a reader of a report little: frames that outlive
+# their functions (compiled in, too), and more callers of each allocation than these.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=0:malloc_context_size=3:quarantine_size_mb=32}"
 
 # What `-Z sanitizer` would pass, said with stable options.

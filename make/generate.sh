@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Regenerates the protocol's codecs from spec/protocol, and the numbers of the C interface in each language from
-# spec/interface. The files are committed, and `make tidy` checks that this changes nothing.
+# Regenerates the protocol's codecs from spec/protocol, and the numbers of the C interface in each
+# language from spec/interface. The files are committed, and `make tidy` checks
+# that this changes nothing.
 #
 #   make/generate.sh         writes them
 #   make/generate.sh files   only lists what is there

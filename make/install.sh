@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs the program, headers, libraries, pkg-config and CMake files into PREFIX, without debug
-# information. With TARGET, the triplet of another machine (s390x-linux-gnu): the client library for it,
-# cross-built, and no program.
+# information. With TARGET, the triplet of another machine (s390x-linux-gnu): the client library for
+# it, cross-built, and no program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
 
-# put FOLDER STRIP: installs what was built in FOLDER. CMake strips programs and shared libraries only; a
-# static library keeps the names that programs are linked by.
+# put FOLDER STRIP: installs what was built in FOLDER. CMake strips programs and shared libraries
+# only; a static library keeps the names that programs are linked by.
 put() {
   cmake --install "$1" --prefix "$PREFIX" --strip >/dev/null
   while read -r file || [ -n "$file" ]; do

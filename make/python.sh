@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The Python package. Everything is made in build/python: a virtual environment, the wheel and the source
-# distribution (dist/); nothing is installed elsewhere.
+# The Python package. Everything is made in build/python: a virtual environment, the wheel and the
+# source distribution (dist/); nothing is installed elsewhere.
 #
 #   make/python.sh fetch   only the environment
 #   make/python.sh dist    wheel and source distribution, with the client library of `make build`
 #   make/python.sh test    the package, installed into the environment, under pytest
-#   make/python.sh agent   the package in the environment, for the conformance agent; nothing if it is up to date
+#   make/python.sh agent   the package in the environment, for the conformance agent; does nothing
+#                          if it is up to date
 #   make/python.sh sdist   builds and tries a wheel from the source distribution alone (minutes)
 #   make/python.sh bench   bench/frames.py compared with rivals, in an environment of its own
 set -euo pipefail

@@ -1,7 +1,8 @@
-# For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both gone at the end.
-# To be sourced. Gives $work, a folder; $server, $address after `start_server PROGRAM [OPTION]...`; `fail TEXT...`;
-# `field FILE NAME`, `refused STATUS TEXT PROGRAM [ARGUMENT]...`, `watch_over SECONDS PROGRAM`; and processes named in
-# $others are ended with the test.
+# For tests that are shell scripts (POSIX): a server of their own and a folder for their logs, both
+# gone at the end. To be sourced. Gives $work, a folder; $server, $address after `start_server
+# PROGRAM [OPTION]...`; `fail TEXT...`; `field FILE NAME`, `refused STATUS TEXT PROGRAM
+# [ARGUMENT]...`, `watch_over SECONDS PROGRAM`; and processes named in $others are ended with the
+# test.
 work=$(mktemp -d)
 server=
 others=
@@ -33,8 +34,8 @@ refused() {
   grep -q -e "$text" "$work/refused.log" || fail "$* does not say '$text'"
 }
 
-# watch_over SECONDS PROGRAM: after so long the test fails and says where PROGRAM's processes stand. ctest ends a test
-# without its logs.
+# watch_over SECONDS PROGRAM: after so long the test fails and says where PROGRAM's processes stand.
+# ctest ends a test without its logs.
 watch_over() {
   (
     sleep "$1" </dev/null >/dev/null 2>&1

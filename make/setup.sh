@@ -3,7 +3,8 @@
 # Cargo, npm and pip fetch the packages that the lock files name, each when it is called.
 # Does nothing when everything is there.
 #
-#   make/setup.sh SET...    demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench, rdma
+#   make/setup.sh SET...    demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench,
+#                           rdma
 #
 # MACHINES="alpha mips" limits the cross compilers of test-machines to these machines.
 # IW_SETUP=skip installs nothing: the packages are somebody else's care.
@@ -11,7 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "${IW_SETUP:-}" != skip ] || exit 0
 
-# The oldest Rust that builds the server. A distribution whose rustc is older has rustc-web beside it.
+# The oldest Rust that builds the server. A distribution whose rustc is older
+# has rustc-web beside it.
 rust_minor_min=95
 # What `make test-deep` emulates, and what `make test-machines` does.
 everyday_machines="s390x powerpc i686 aarch64"
@@ -33,8 +35,8 @@ emulated() {
 }
 
 set_demo() {
-  # ccache from the beginning: a compiler launcher that comes later makes every command line another one,
-  # and everything is compiled again.
+  # ccache from the beginning: a compiler launcher that comes later makes every command line another
+  # one, and everything is compiled again.
   packages+=(g++ cmake ninja-build ccache ca-certificates)
   rust_programs+=(cargo rustc)
 }

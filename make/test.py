@@ -19,7 +19,8 @@ import stages
 from stages import Stage
 
 SLOWEST = 20
-# Most stages wait for processes as long as they compute: so many times the processors' number may be busy.
+# Most stages wait for processes as long as they compute: so many times the processors'
+# number may be busy.
 OVERBOOKED = 1.8
 
 QUICK = [

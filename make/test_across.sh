@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Programs of the paper across machines that are unlike each other, over one native server: Figure 1's list,
-# inserted from a big-endian machine of 32 bits and searched here, and the other way; Astroflow's viewer
-# on a big-endian machine of 64 bits. Takes the libraries that make/test_machines.sh has built.
+# Programs of the paper across machines that are unlike each other, over one native server: Figure
+# 1's list, inserted from a big-endian machine of 32 bits and searched here, and the other way;
+# Astroflow's viewer on a big-endian machine of 64 bits. Takes the libraries that
+# make/test_machines.sh has built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

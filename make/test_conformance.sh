@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Every client and machine against others (conformance/README.md): the cases over pairs of agents, then
-# random types and edits on all of them together. Uses the builds of build.sh and test_machines.sh, or makes them.
-#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n; restarts: the languages on this machine
-#   make/test_conformance.sh --short      the languages on this machine alone, 5,000 edits, a third of the restarts
-#   make/test_conformance.sh --long       five machines and Windows more, every pair, and a million edits
+# Every client and machine against others (conformance/README.md): the cases over pairs of agents,
+# then random types and edits on all of them together. Uses the builds of build.sh and
+# test_machines.sh, or makes them.
+#   make/test_conformance.sh              EDITS=n edits (default 50,000), SEED=n; restarts: the
+#                                         languages on this machine
+#   make/test_conformance.sh --short      the languages on this machine alone, 5,000 edits, a third
+#                                         of the restarts
+#   make/test_conformance.sh --long       five machines and Windows more, every pair, and a million
+#                                         edits
 #   MACHINES="alpha windows" ...          only these beside this machine
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, the cluster's tests
-# under the thread sanitizer, all clients and machines with a million random edits, Python's source distribution, every
-# decoder under fuzz for five minutes.
+# The longer campaigns: the server killed 200 times under a writer, blocks of up to 1 GiB, the
+# cluster's tests under the thread sanitizer, all clients and machines with a million random edits,
+# Python's source distribution, every decoder under fuzz for five minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The client library's tests on machines unlike this one, against this machine's server: cross-built by
-# Debian's compilers, run by qemu's user emulation (i686: natively; Windows: by wine).
+# The client library's tests on machines unlike this one, against this machine's server: cross-built
+# by Debian's compilers, run by qemu's user emulation (i686: natively; Windows: by wine).
 #   make/test_machines.sh            the four of `make test-deep`
-#   make/test_machines.sh --all      all, as `make test-machines` does; MACHINES="alpha mips" for some
+#   make/test_machines.sh --all      all, as `make test-machines` does; MACHINES="alpha mips" for
+#                                    some
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

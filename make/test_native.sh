@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The tests that ctest knows: client library, cluster, Fortran, examples. The programs are built already.
+# The tests that ctest knows: client library, cluster, Fortran, examples. The
+# programs are built already.
 #
 #   make/test_native.sh           all but those of `make test-deep`
 #   make/test_native.sh --deep    those: tests that need a network of their own
-#   make/test_native.sh ROOM      one room: abi, memory, ddss, mining ...; or native, cluster, fortran, examples
+#   make/test_native.sh ROOM      one room: abi, memory, ddss, mining ...; or native, cluster,
+#                                 fortran, examples
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The cluster's tests over verbs, on a machine without such an adapter: an emulated PC (qemu, no KVM) boots the
-# distribution's kernel with soft RoCE, and runs the programs that were built here. Needs no root, no network, and
-# leaves nothing behind but the unpacked kernel in $BUILD/rdma.
-# Takes about a quarter of an hour of one processor.
-#   make/test_rdma.sh [program ...]     some of cluster_fabric_test cluster_am_test ...; GTEST_FILTER is passed on
+# The cluster's tests over verbs, on a machine without such an adapter: an emulated PC (qemu, no
+# KVM) boots the distribution's kernel with soft RoCE, and runs the programs that were built here.
+# Needs no root, no network, and leaves nothing behind but the unpacked kernel in $BUILD/rdma. Takes
+# about a quarter of an hour of one processor.
+#   make/test_rdma.sh [program ...]     some of cluster_fabric_test cluster_am_test ...;
+#                                       GTEST_FILTER is passed on
 set -euo pipefail
 cd "$(dirname "$0")/.."
 programs=("$@")
@@ -106,8 +107,9 @@ put_modules "${kernel##*vmlinuz-}"
 write_init
 (cd "$root" && find . | cpio -o -H newc --quiet -R 0:0) >"$work/initrd"
 
-# Its clock counts its instructions, a nanosecond each, and time in which it only waits is skipped: to its programs
-# it is the same machine of 1000 MIPS, and their deadlines are long enough, however slow or busy the one around it is.
+# Its clock counts its instructions, a nanosecond each, and time in which it only waits is skipped:
+# to its programs it is the same machine of 1000 MIPS, and their deadlines are long enough, however
+# slow or busy the one around it is.
 timeout --foreground --kill-after=5 "$deadline_s" qemu-system-x86_64 -machine q35 -accel tcg,thread=single \
   -icount shift=0,sleep=off -cpu max -smp 1 -m 4096 -nodefaults -no-reboot -display none -serial stdio \
   -kernel "$kernel" -initrd "$work/initrd" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The client library's tests with the address and undefined-behaviour sanitizers. -O1 compiles in half the
-# time, and less of what is undefined has been optimised away before it could be seen. No precompiled
-# headers: a file that lacks an include is found here.
+# The client library's tests with the address and undefined-behaviour sanitizers. -O1 compiles in
+# half the time, and less of what is undefined has been optimised away before it could be seen. No
+# precompiled headers: a file that lacks an include is found here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Windows beyond the library's own tests (make/test_machines.sh): what `make install TARGET=` leaves there is used
-# from outside by Figure 1's list, with the DLL and without, over a native server and with the native list; then
-# the conformance agent meets the native one. Programs of Windows run in wine.
+# Windows beyond the library's own tests (make/test_machines.sh): what `make install TARGET=` leaves
+# there is used from outside by Figure 1's list, with the DLL and without, over a native server and
+# with the native list; then the conformance agent meets the native one. Programs of
+# Windows run in wine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh

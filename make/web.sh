@@ -2,7 +2,7 @@
 # The TypeScript client and the viewer.
 #
 #   make/web.sh build    compiles them
-#   make/web.sh test     and runs the tests on the server and beside the C++ programs of make/build.sh
+#   make/web.sh test     and runs the tests on the server, with the C++ programs of make/build.sh
 #   make/web.sh agent    the conformance agent
 #   make/web.sh fetch    only what package-lock.json names
 set -euo pipefail

@@ -59,6 +59,8 @@ class Words(unittest.TestCase):
         page = pathlib.Path("docs/a.md")
         self.assertTrue(texts(words.check(page, ["Who ends first takes along what it held."])))
         self.assertTrue(texts(words.check(page, ["x is no bound"])))
+        self.assertTrue(texts(words.check(page, ["If there is " + "none, say so."])))
+        self.assertFalse(texts(words.check(page, ["There is no segment of this name."])))
         self.assertFalse(texts(words.check(page, ["```", "Who ends first", "```"])))
         self.assertFalse(texts(words.check(page, ["The writer is no longer alive.", "Who may include whom?"])))
 

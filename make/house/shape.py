@@ -16,7 +16,8 @@ FUNCTION_HEAD = {
     ".ts": re.compile(r"\bfunction \w+|^ *const \w+ = (?:async )?\(.*=>|"
                       r"^  (?!if|for|while|switch)(?:static |async |private |get |set )*\w+\("),
 }
-# Functions of C++ begin at the margin, methods in their class two columns in; a lambda has a bracket.
+# Functions of C++ begin at the margin, methods in their class two columns in; a
+# lambda has a bracket.
 CPP_FUNCTION = re.compile(r"^(?:  )?(?! |namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|"
                           r"return|case|using|template|#|\}|//)(?:\[\[nodiscard\]\] )?[^\[=]*\(")
 
