@@ -1,7 +1,8 @@
 """The conformance agent of the Python client. It obeys the commands of conformance/README.md.
 
-Values are looked at and stored as programs do it, by the layouts of interweave's objects; where a command wants what
-those refuse (a discriminant without an arm), it is stored as bits, for the release to refuse.
+Values are looked at and stored as programs do it, by the layouts of interweave's objects; where a
+command wants what those refuse (a discriminant without an arm), it is stored as bits, for the
+release to refuse.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from listening import Listening
 LOST = (interweave.Fenced, interweave.RolledBack)
 
 MODELS: Dict[str, Callable[[float], interweave.Coherence]] = {
-    "full": lambda _: interweave.FULL, "strict": lambda _: interweave.STRICT, "null": lambda _: interweave.NULL,
-    "delta": interweave.Delta, "temporal": interweave.Temporal, "diff": interweave.Diff}
+    "full": lambda _: interweave.FULL, "strict": lambda _: interweave.STRICT,
+    "null": lambda _: interweave.NULL, "delta": interweave.Delta, "temporal": interweave.Temporal,
+    "diff": interweave.Diff
+}
 
 CONTROLS = {"b": "\\u0008", "f": "\\u000c", "n": "\\u000a", "r": "\\u000d", "t": "\\u0009"}
 
@@ -52,9 +55,11 @@ class Agent:
             return f"error BAD_ARGUMENT {wrong}".replace("\n", " ")
 
     def do_hello(self, _: str) -> str:
-        return json_text({"client": "python", "machine": platform.machine(), "byte_order": sys.byteorder,
-                          "pointer_bits": 64 if sys.maxsize > 2**32 else 32,
-                          "abilities": ["declare", "write", "owned", "pointers", "coherence", "messages"]})
+        return json_text({
+            "client": "python", "machine": platform.machine(), "byte_order": sys.byteorder,
+            "pointer_bits": 64 if sys.maxsize > 2**32 else 32,
+            "abilities": ["declare", "write", "owned", "pointers", "coherence", "messages"]
+        })
 
     def do_types(self, text: str) -> None:
         self.types.declare(json.loads(text))
@@ -135,7 +140,8 @@ class Agent:
         name, block, count, text = rest.split(" ", 3)
         kind = self.types.find(json.loads(text))
         segment = self.segments[name]
-        return segment.block(segment.new(kind, name=None if block == "-" else block, count=int(count))).serial
+        return segment.block(
+            segment.new(kind, name=None if block == "-" else block, count=int(count))).serial
 
     def do_free(self, rest: str) -> None:
         name, block = rest.split(" ")
@@ -156,9 +162,10 @@ class Agent:
         return _core.mip_of(_core.address_of_mip(text))  # as a pointer stored by its MIP
 
     def do_dump(self, name: str) -> str:
-        return json_text([
-            {"serial": block.serial, "name": block.name or "", "type": described(block.layout), "count": block.count,
-             "units": units.Values.of(block).listed()} for block in self.segments[name]])
+        return json_text([{
+            "serial": block.serial, "name": block.name or "", "type": described(block.layout),
+            "count": block.count, "units": units.Values.of(block).listed()
+        } for block in self.segments[name]])
 
     def unit(self, name: str, text: str) -> units.Unit:
         """BLOCK["#"UNIT]("/"UNIT)*"""

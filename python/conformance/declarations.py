@@ -1,4 +1,5 @@
-"""Types as the conformance runner writes them (conformance/README.md): JSON to declarations and back."""
+"""Types as the conformance runner writes them (conformance/README.md): JSON
+to declarations and back."""
 
 from __future__ import annotations
 
@@ -6,10 +7,10 @@ import enum
 from typing import Annotated, Any, Dict, List, Optional
 
 import interweave
-from interweave.declare import (PRIMITIVES, Declared, Derived, Enum, FixedString, Record, Scope, Text, UnionType,
-                                _pending)
-from interweave.layouts import (ArrayLayout, EnumLayout, Layout, PointerLayout, PrimitiveLayout, RecordLayout,
-                                SequenceLayout, StringLayout, TextLayout, UnionLayout)
+from interweave.declare import (PRIMITIVES, Declared, Derived, Enum, FixedString, Record, Scope,
+                                Text, UnionType, _pending)
+from interweave.layouts import (ArrayLayout, EnumLayout, Layout, PointerLayout, PrimitiveLayout,
+                                RecordLayout, SequenceLayout, StringLayout, TextLayout, UnionLayout)
 
 
 class Declarations:
@@ -34,7 +35,9 @@ class Declarations:
 
     def part(self, description: Any) -> Any:
         """Returns an annotation for the type. For a type that is declared later it is the name."""
-        return self.named.get(description, description) if isinstance(description, str) else self.find(description)
+        if isinstance(description, str):
+            return self.named.get(description, description)
+        return self.find(description)
 
     def declared(self, name: str, description: Dict[str, Any]) -> Any:
         if "enum" in description:
@@ -44,10 +47,14 @@ class Declarations:
             return interweave.struct(type(name, (), {"__annotations__": fields}))
         if "union" in description:
             (tag, discriminant), arms, default = self.choice(description["union"])
-            members = {arm[0] or f"void{at}": Annotated[arm[1], interweave.Case(*arm[2])] for at, arm in enumerate(arms)}
+            members = {
+                arm[0] or f"void{at}": Annotated[arm[1], interweave.Case(*arm[2])]
+                for at, arm in enumerate(arms)
+            }
             if default is not None:
                 members[default[0] or "void"] = Annotated[default[1], interweave.Default]
-            return interweave.union(discriminant, tag=tag)(type(name, (), {"__annotations__": members}))
+            made_class = type(name, (), {"__annotations__": members})
+            return interweave.union(discriminant, tag=tag)(made_class)
         return self.derived(description, name)
 
     def derived(self, description: Dict[str, Any], name: str = "") -> Derived:
@@ -68,7 +75,8 @@ class Declarations:
         scope = Scope({})
         made: Any
         if "record" in description:
-            made = Record("", {field: self.part(kind) for field, kind in description["record"]}, scope)
+            fields = {field: self.part(kind) for field, kind in description["record"]}
+            made = Record("", fields, scope)
         elif "union" in description:
             discriminant, arms, default = self.choice(description["union"])
             made = UnionType("", discriminant, arms, default, scope)
@@ -82,7 +90,8 @@ class Declarations:
         name, kind = body["on"]
         arms = [(arm, self.arm(of), values) for arm, of, values in body["arms"]]
         default = body.get("default")
-        return (name, self.part(kind)), arms, None if default is None else (default[0], self.arm(default[1]))
+        otherwise = None if default is None else (default[0], self.arm(default[1]))
+        return (name, self.part(kind)), arms, otherwise
 
     def arm(self, description: Any) -> Any:
         return None if description is None else self.part(description)
@@ -107,8 +116,13 @@ def described(layout: Optional[Layout]) -> Any:
     if isinstance(layout, PointerLayout):
         return {"pointer": described(layout.target)}
     if isinstance(layout, RecordLayout):
-        return {"record": [[field.name, described(field.layout)] for field in layout.fields.values()]}
+        return {
+            "record": [[field.name, described(field.layout)] for field in layout.fields.values()]
+        }
     assert isinstance(layout, UnionLayout)
     arms = [[arm.name, described(arm.layout), arm.values] for arm in layout.arms]
-    rest = {} if layout.otherwise is None else {"default": [layout.otherwise.name, described(layout.otherwise.layout)]}
-    return {"union": {"on": [layout.discriminant.name, described(layout.discriminant.layout)], "arms": arms, **rest}}
+    rest: Dict[str, Any] = {}
+    if layout.otherwise is not None:
+        rest["default"] = [layout.otherwise.name, described(layout.otherwise.layout)]
+    on = [layout.discriminant.name, described(layout.discriminant.layout)]
+    return {"union": {"on": on, "arms": arms, **rest}}

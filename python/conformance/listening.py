@@ -10,7 +10,8 @@ import interweave
 
 
 class Listening:
-    """Hears of versions by `async for`, in a thread with a loop of its own, and of the connection by a callback."""
+    """Hears of versions by `async for`, in a thread with a loop of its own, and of the connection
+    by a callback."""
 
     def __init__(self, segment: interweave.Segment) -> None:
         self.segment = segment

@@ -12,8 +12,9 @@ import numpy as np
 
 from interweave import BadPointer, BadValue, _core
 from interweave._core import Place
-from interweave.layouts import (ArrayLayout, EnumLayout, Layout, PointerLayout, PrimitiveLayout, RecordLayout,
-                                SequenceLayout, StringLayout, TextLayout, UnionLayout, layout_of)
+from interweave.layouts import (ArrayLayout, EnumLayout, Layout, PointerLayout, PrimitiveLayout,
+                                RecordLayout, SequenceLayout, StringLayout, TextLayout, UnionLayout,
+                                layout_of)
 from interweave.segment import Block, Segment
 
 CHAR, UCHAR, FLOAT, DOUBLE, BOOL = 1, 2, 9, 10, 11
@@ -22,8 +23,10 @@ CHAR, UCHAR, FLOAT, DOUBLE, BOOL = 1, 2, 9, 10, 11
 class Values:
     """`count` values of one type in a row, from a place on."""
 
-    def __init__(self, segment: Segment, place: Place, offset: int, layout: Layout, count: int) -> None:
-        self.segment, self.place, self.offset, self.layout, self.count = segment, place, offset, layout, count
+    def __init__(self, segment: Segment, place: Place, offset: int, layout: Layout,
+                 count: int) -> None:
+        self.segment, self.place, self.offset = segment, place, offset
+        self.layout, self.count = layout, count
 
     @staticmethod
     def of(block: Block) -> "Values":
@@ -125,7 +128,8 @@ class Unit:
             arm = layout.active(self.place.at(self.offset))
         except BadValue:
             return {"case": case, "units": []}
-        held = arm.layout and Values(self.segment, self.place, self.offset + arm.offset, arm.layout, 1)
+        at = self.offset + arm.offset
+        held = arm.layout and Values(self.segment, self.place, at, arm.layout, 1)
         return {"case": case, "units": held.listed() if held else []}
 
     def _sequence(self, layout: SequenceLayout) -> Any:
@@ -151,7 +155,8 @@ class Unit:
         if isinstance(self.layout, UnionLayout):
             self.place.clear(self.offset, self.layout.size)
             on = self.layout.discriminant
-            return Unit(self.segment, self.place, self.offset + on.offset, on.layout)._put_bits(value["case"])
+            unit = Unit(self.segment, self.place, self.offset + on.offset, on.layout)
+            return unit._put_bits(value["case"])
         if not isinstance(self.layout, (EnumLayout, PrimitiveLayout)):
             return False
         self.layout.row(self.segment, self.place.at(self.offset), 1)[0] = value
@@ -216,8 +221,9 @@ def from_json(layout: Layout, items: Iterator[Any]) -> Any:
     """Returns the value that the layout stores, from as many units of the list as the value has."""
     if isinstance(layout, RecordLayout):
         return {field.name: from_json(field.layout, items) for field in layout.fields.values()}
-    if isinstance(layout, ArrayLayout) and layout.numbers is not None and layout.numbers[0].kind == "f":
-        dtype, shape = layout.numbers
+    numbers = layout.numbers if isinstance(layout, ArrayLayout) else None
+    if numbers is not None and numbers[0].kind == "f":
+        dtype, shape = numbers
         return floats_from_json(dtype, itertools.islice(items, math.prod(shape))).reshape(shape)
     if isinstance(layout, ArrayLayout) and not is_bytes(layout.element):
         return [from_json(layout.element, items) for _ in range(layout.count)]
@@ -231,7 +237,9 @@ def from_json(layout: Layout, items: Iterator[Any]) -> Any:
         return number_from_json(layout.primitive, value)
     if isinstance(layout, (StringLayout, TextLayout)):
         data = value.encode("latin-1")
-        return data if isinstance(layout, TextLayout) else exactly(data, layout.size - 1, at_most=True)
+        if isinstance(layout, TextLayout):
+            return data
+        return exactly(data, layout.size - 1, at_most=True)
     if isinstance(layout, SequenceLayout):
         return sequence_from_json(layout, value)
     if isinstance(layout, UnionLayout):

@@ -33,7 +33,8 @@ def numbers_for(dtype: "np.dtype[Any]", values: Any) -> "np.ndarray[Any, Any]":
 def require_row(given: "np.ndarray[Any, Any]", spelled: str) -> None:
     """Refuses a single number, which numpy would repeat, where a row is expected."""
     if given.ndim == 0:
-        raise TypeError(f"a row of {spelled} takes a sequence of numbers, not a single one; to set all: x[:] = ...")
+        raise TypeError(f"a row of {spelled} takes a sequence of numbers, not a single one; to set "
+                        "all: x[:] = ...")
 
 
 def _check_range(given: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]") -> None:
@@ -50,4 +51,6 @@ def _with_bytes_as_numbers(values: Any, dtype: "np.dtype[Any]") -> Any:
         return values
     if isinstance(values, (bytes, bytearray)):
         return np.frombuffer(values, dtype)
-    return [_with_bytes_as_numbers(one, dtype) for one in values] if isinstance(values, (list, tuple)) else values
+    if not isinstance(values, (list, tuple)):
+        return values
+    return [_with_bytes_as_numbers(one, dtype) for one in values]

@@ -27,9 +27,13 @@ from .layouts import set_class, struct_class
 from .objects import Struct
 
 T = TypeVar("T")
-KIND = {"enum": 2, "string": 3, "array": 4, "record": 5, "union": 6, "pointer": 7, "sequence": 8, "text": 9}
+KIND = {
+    "enum": 2, "string": 3, "array": 4, "record": 5, "union": 6, "pointer": 7, "sequence": 8,
+    "text": 9
+}
 LONGEST_STRING = 4096  # bytes, in the value itself; longer strings are texts
-NAMES = ("Char", "UChar", "Short", "UShort", "Int", "UInt", "Hyper", "UHyper", "Float", "Double", "Bool")
+NAMES = ("Char", "UChar", "Short", "UShort", "Int", "UInt", "Hyper", "UHyper", "Float", "Double",
+         "Bool")
 
 
 class Declared:
@@ -80,9 +84,11 @@ class Scope:
         if annotation in _by_name:
             return _by_name[annotation]
         try:
-            return eval(annotation, {**self.module, **self.names}, dict(_by_name))  # as typing.get_type_hints does
+            # As typing.get_type_hints does.
+            return eval(annotation, {**self.module, **self.names}, dict(_by_name))
         except NameError as unknown:
-            raise UnknownType(f"'{annotation}' is not declared (yet): {unknown} [UNKNOWN_TYPE]") from None
+            raise UnknownType(f"'{annotation}' is not declared (yet): {unknown} "
+                              "[UNKNOWN_TYPE]") from None
 
     def table(self, annotation: Any) -> int:
         return as_declared(self.find(annotation)).table(self)
@@ -133,7 +139,8 @@ class Derived(Declared):
 
 
 class Enum(Declared):
-    def __init__(self, name: str, members: List[Tuple[str, int]], declared: Optional[type] = None) -> None:
+    def __init__(self, name: str, members: List[Tuple[str, int]],
+                 declared: Optional[type] = None) -> None:
         self.name, self.members, self.declared = name, members, declared
 
     def _make(self, scope: Scope) -> int:
@@ -146,7 +153,8 @@ class Enum(Declared):
 
 
 class Record(Declared):
-    def __init__(self, name: str, fields: Dict[str, Any], scope: Scope, declared: Optional[type] = None) -> None:
+    def __init__(self, name: str, fields: Dict[str, Any], scope: Scope,
+                 declared: Optional[type] = None) -> None:
         self.name, self.fields, self.scope, self.declared = name, fields, scope, declared
 
     def _parts(self, scope: Scope) -> List[Tuple[Scope, Any]]:
@@ -154,7 +162,8 @@ class Record(Declared):
 
     def _make(self, scope: Scope) -> int:
         self._table = _core.new_table(self.name, KIND["record"])
-        _core.fill_record(self._table, [(name, self.scope.table(one)) for name, one in self.fields.items()])
+        _core.fill_record(self._table,
+                          [(name, self.scope.table(one)) for name, one in self.fields.items()])
         return self._table
 
     def register(self) -> None:
@@ -177,16 +186,21 @@ DEFAULT = Case()
 
 
 class UnionType(Declared):
-    def __init__(self, name: str, discriminant: Tuple[str, Any], arms: List[Tuple[str, Any, List[int]]],
+    def __init__(self, name: str, discriminant: Tuple[str, Any],
+                 arms: List[Tuple[str, Any, List[int]]],
                  otherwise: Optional[Tuple[str, Any]], scope: Scope) -> None:
-        self.name, self.discriminant, self.arms, self.otherwise = name, discriminant, arms, otherwise
-        self.scope = scope
+        self.name, self.discriminant, self.scope = name, discriminant, scope
+        self.arms, self.otherwise = arms, otherwise
 
     def _parts(self, scope: Scope) -> List[Tuple[Scope, Any]]:
-        arms = [self.discriminant, *(arm[:2] for arm in self.arms), *([self.otherwise] if self.otherwise else [])]
+        arms = [
+            self.discriminant, *(arm[:2] for arm in self.arms),
+            *([self.otherwise] if self.otherwise else [])
+        ]
         return [(self.scope, annotation) for _, annotation in arms if not _is_void(annotation)]
 
-    def _arm(self, name: str, annotation: Any, values: List[int]) -> Tuple[Tuple[str, int], List[int]]:
+    def _arm(self, name: str, annotation: Any,
+             values: List[int]) -> Tuple[Tuple[str, int], List[int]]:
         return (("", 0) if _is_void(annotation) else (name, self.scope.table(annotation))), values
 
     def _make(self, scope: Scope) -> int:
@@ -209,8 +223,10 @@ def _is_void(annotation: Any) -> bool:
 PRIMITIVES = {name: Primitive(name, table) for name, table in zip(NAMES, _core.primitives())}
 _python_types: Dict[Any, Declared] = {
     int: PRIMITIVES["Hyper"], float: PRIMITIVES["Double"], bool: PRIMITIVES["Bool"], str: Text()}
-_by_dtype = {"i1": "Char", "u1": "UChar", "i2": "Short", "u2": "UShort", "i4": "Int", "u4": "UInt", "i8": "Hyper",
-             "u8": "UHyper", "f4": "Float", "f8": "Double"}
+_by_dtype = {
+    "i1": "Char", "u1": "UChar", "i2": "Short", "u2": "UShort", "i4": "Int", "u4": "UInt",
+    "i8": "Hyper", "u8": "UHyper", "f4": "Float", "f8": "Double"
+}
 _by_name: Dict[str, Any] = {}
 _declared: Dict[type, Declared] = {}
 _pending: List[Either[Record, UnionType]] = []
@@ -223,12 +239,14 @@ def as_declared(annotation: Any) -> Declared:
     if isinstance(annotation, type) and annotation in _declared:
         return _declared[annotation]
     if isinstance(annotation, type) and issubclass(annotation, enum.IntEnum):
-        members = [(name, int(member)) for name, member in annotation.__members__.items()]  # aliases, too
+        # Aliases, too.
+        members = [(name, int(member)) for name, member in annotation.__members__.items()]
         made = Enum(annotation.__name__, members, annotation)
         return _declared.setdefault(annotation, made)
     if isinstance(annotation, type) and annotation in _python_types:
         return _python_types[annotation]
-    is_numpys = isinstance(annotation, np.dtype) or isinstance(annotation, type) and issubclass(annotation, np.generic)
+    is_numpys = (isinstance(annotation, np.dtype)
+                 or isinstance(annotation, type) and issubclass(annotation, np.generic))
     primitive = _by_dtype.get(np.dtype(annotation).str[1:]) if is_numpys else None
     if primitive is None:
         raise UnknownType(f"{annotation!r} is not an InterWeave type [UNKNOWN_TYPE]")
@@ -284,14 +302,17 @@ def struct(declared: Optional[Type[T]] = None, *, name: Optional[str] = None) ->
 
     def declare(given: Type[T]) -> Type[T]:
         annotations = inspect.get_annotations(given)
-        namespace = {key: value for key, value in vars(given).items() if key not in ("__dict__", "__weakref__")}
+        namespace = {key: value for key, value in vars(given).items()
+                     if key not in ("__dict__", "__weakref__")}
         made: Any = struct_class(given.__name__, list(annotations), namespace)
-        _declare(Record(name or given.__name__, dict(annotations), _scope_around(given, depth), made), made)
+        scope = _scope_around(given, depth)
+        _declare(Record(name or given.__name__, dict(annotations), scope, made), made)
         return made  # type: ignore[no-any-return]
     return declare if declared is None else declare(declared)
 
 
-def union(discriminant: Any, *, name: Optional[str] = None, tag: str = "kind") -> Callable[[Type[T]], Type[T]]:
+def union(discriminant: Any, *, name: Optional[str] = None,
+          tag: str = "kind") -> Callable[[Type[T]], Type[T]]:
     """Declares a union by a class whose annotations are its arms: Annotated[TheType, Case(...)], or
     DEFAULT instead of Case."""
     def declare(given: Type[T]) -> Type[T]:
@@ -305,7 +326,8 @@ def union(discriminant: Any, *, name: Optional[str] = None, tag: str = "kind") -
                 otherwise = (arm, inner)
             else:
                 arms.append((arm, inner, [_case_bits(value) for value in case.values]))
-        _declare(UnionType(name or given.__name__, (tag, discriminant), arms, otherwise, scope), given)
+        _declare(UnionType(name or given.__name__, (tag, discriminant), arms, otherwise, scope),
+                 given)
         return given
     return declare
 
@@ -316,7 +338,8 @@ def _case_bits(value: Any) -> int:
 
 
 def _number(value: Any) -> int:
-    return int(value.__args__[0] if hasattr(value, "__args__") else value)  # Literal[4], for type checkers
+    # Literal[4], for type checkers.
+    return int(value.__args__[0] if hasattr(value, "__args__") else value)
 
 
 class _Array:

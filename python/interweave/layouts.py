@@ -107,9 +107,14 @@ class Layout:
 class PrimitiveLayout(Layout):
     """A number. A bool is four bytes, so that arrays of it are numpy's int32."""
 
-    DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "i8", 8: "u8", 9: "f4", 10: "f8", 11: "i4"}
-    NAMES = {1: "char", 2: "uchar", 3: "short", 4: "ushort", 5: "int", 6: "uint", 7: "hyper", 8: "uhyper",
-             9: "float", 10: "double", 11: "bool"}
+    DTYPES = {
+        1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "i8", 8: "u8", 9: "f4", 10: "f8",
+        11: "i4"
+    }
+    NAMES = {
+        1: "char", 2: "uchar", 3: "short", 4: "ushort", 5: "int", 6: "uint", 7: "hyper",
+        8: "uhyper", 9: "float", 10: "double", 11: "bool"
+    }
 
     def __init__(self, table: int, parts: Dict[str, Any]) -> None:
         super().__init__(table, parts)
@@ -259,7 +264,10 @@ class RecordLayout(Layout):
 
     @cached_property
     def fields(self) -> Dict[str, Field]:
-        return {name: Field(name, layout_of(table), offset) for name, table, offset in self._parts["fields"]}
+        return {
+            name: Field(name, layout_of(table), offset)
+            for name, table, offset in self._parts["fields"]
+        }
 
     @property
     def field_names(self) -> List[str]:
@@ -278,7 +286,9 @@ class RecordLayout(Layout):
         if any(one is None for one in types):
             return None
         offsets = [field.offset for field in self.fields.values()]
-        return np.dtype({"names": list(self.fields), "formats": types, "offsets": offsets, "itemsize": self.size})
+        return np.dtype({
+            "names": list(self.fields), "formats": types, "offsets": offsets, "itemsize": self.size
+        })
 
     @property
     def record_dtype(self) -> Optional["np.dtype[Any]"]:
@@ -288,7 +298,8 @@ class RecordLayout(Layout):
         try:
             return self.fields[name]
         except KeyError:
-            raise KeyError(f"{self.spelled} has no field '{name}'; it has {', '.join(self.fields)}") from None
+            raise KeyError(f"{self.spelled} has no field '{name}'; it has "
+                           f"{', '.join(self.fields)}") from None
 
     def column(self, name: str) -> Tuple[Layout, int]:
         field = self._field(name)
@@ -297,7 +308,8 @@ class RecordLayout(Layout):
     def at_offset(self, offset: int) -> Layout:
         if offset == 0:
             return self
-        field = max((one for one in self.fields.values() if one.offset <= offset), key=lambda one: one.offset)
+        field = max((one for one in self.fields.values() if one.offset <= offset),
+                    key=lambda one: one.offset)
         return field.layout.at_offset(offset - field.offset)
 
     def load(self, segment: "Segment", place: Place, offset: int) -> Any:
@@ -342,7 +354,9 @@ class UnionLayout(Layout):
 
     @cached_property
     def arm_names(self) -> List[str]:
-        arms = [*self._parts["arms"], *([self._parts["otherwise"]] if self._parts["otherwise"] else [])]
+        arms = [
+            *self._parts["arms"], *([self._parts["otherwise"]] if self._parts["otherwise"] else [])
+        ]
         return [name for name, _, _, _ in arms if name]
 
     @cached_property
@@ -368,7 +382,8 @@ class UnionLayout(Layout):
         return self.otherwise
 
     def _number(self, place: Place) -> int:
-        return int(place.load(self.discriminant.offset, getattr(self.discriminant.layout, "primitive", INT)))
+        primitive = getattr(self.discriminant.layout, "primitive", INT)
+        return int(place.load(self.discriminant.offset, primitive))
 
     def active(self, place: Place) -> Arm:
         return self._chosen(self._number(place))
@@ -394,7 +409,8 @@ class UnionLayout(Layout):
     def load_arm(self, segment: "Segment", place: Place, name: str) -> Any:
         arm = self.active(place)
         if arm.name != name or arm.layout is None:
-            raise BadValue(f"case {self._number(place)} of {self.spelled} chooses {arm.name or 'void'}, not {name}")
+            raise BadValue(f"case {self._number(place)} of {self.spelled} chooses "
+                           f"{arm.name or 'void'}, not {name}")
         return arm.layout.load(segment, place, arm.offset)
 
     def store_arm(self, segment: "Segment", place: Place, name: str, value: Any) -> None:
@@ -505,15 +521,21 @@ class SequenceLayout(Layout):
     def element_value(self, value: Any) -> Any:
         """Copies a value that may lie in the elements that the store replaces."""
         is_pointer = isinstance(self.element, PointerLayout)
-        return value if is_pointer or not isinstance(value, (Struct, Union, Array)) else snapshot_for_store(value)
+        if is_pointer or not isinstance(value, (Struct, Union, Array)):
+            return value
+        return snapshot_for_store(value)
 
 
 def snapshot_for_store(value: Any) -> Any:
     """A copy whose pointers stay pointers."""
     if isinstance(value, Struct):
         fields = value._layout.fields.values()
-        return {field.name: snapshot_for_store(field.layout.load(value._segment, value._place, field.offset))
-                if not isinstance(field.layout, PointerLayout) else value[field.name] for field in fields}
+        return {
+            field.name: snapshot_for_store(
+                field.layout.load(value._segment, value._place, field.offset))
+                        if not isinstance(field.layout, PointerLayout) else value[field.name]
+            for field in fields
+        }
     if isinstance(value, Union):
         return snapshot(value)
     if isinstance(value, Array):
@@ -530,7 +552,8 @@ def address_of(value: Any) -> int:
         return value._place.address
     found = address_of_view(value) if isinstance(value, np.ndarray) else None
     if found is None:
-        raise BadPointer(f"{value!r} is not in a segment: pointers lead to structs, unions, arrays and views of one")
+        raise BadPointer(f"{value!r} is not in a segment: pointers lead to structs, unions, arrays "
+                         "and views of one")
     return found
 
 
@@ -549,8 +572,9 @@ def _property(name: str) -> property:
 
 
 _KINDS: Dict[int, Callable[[int, Dict[str, Any]], Layout]] = {
-    1: PrimitiveLayout, 2: EnumLayout, 3: StringLayout, 4: ArrayLayout, 5: RecordLayout, 6: UnionLayout,
-    7: PointerLayout, 8: SequenceLayout, 9: TextLayout}
+    1: PrimitiveLayout, 2: EnumLayout, 3: StringLayout, 4: ArrayLayout, 5: RecordLayout,
+    6: UnionLayout, 7: PointerLayout, 8: SequenceLayout, 9: TextLayout
+}
 _layouts: Dict[int, Layout] = {}
 _classes: Dict[int, type] = {}
 

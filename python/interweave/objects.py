@@ -42,14 +42,16 @@ class Reference:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reference):
             return NotImplemented
-        return (self._place.address == other._place.address and self._place.serial == other._place.serial
-                and self._layout is other._layout and self._segment == other._segment)
+        return (self._place.address == other._place.address
+                and self._place.serial == other._place.serial and self._layout is other._layout
+                and self._segment == other._segment)
 
     def __hash__(self) -> int:
         return hash((self._place.address, self._place.serial))
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"{self._layout.spelled} lives in a segment: to copy or pickle it, use interweave.snapshot(x)")
+        raise TypeError(f"{self._layout.spelled} lives in a segment: to copy or pickle it, use "
+                        "interweave.snapshot(x)")
 
     def _described(self, values: str) -> str:
         return f"<{self._layout.spelled} {values}>" if values else f"<{self._layout.spelled}>"
@@ -110,7 +112,9 @@ class Union(Reference):
     @property
     def value(self) -> Any:
         arm = self._layout.active(self._place)
-        return None if arm.layout is None else arm.layout.load(self._segment, self._place, arm.offset)
+        if arm.layout is None:
+            return None
+        return arm.layout.load(self._segment, self._place, arm.offset)
 
     def __getitem__(self, name: str) -> Any:
         return self._layout.load_arm(self._segment, self._place, name)
@@ -205,7 +209,8 @@ class Array(Reference):
         of bounded length, and arrays of these."""
         dtype = self._layout.record_dtype
         if dtype is None:
-            raise BadValue(f"{self._layout.spelled} holds what numpy has no type for; take single fields: array['x']")
+            raise BadValue(f"{self._layout.spelled} holds what numpy has no type for; take single "
+                           "fields: array['x']")
         return view(self._segment.identity, self._place, 0, dtype, (self._count,))
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> "np.ndarray[Any, Any]":
@@ -228,10 +233,15 @@ def snapshot(value: Any) -> Any:
     """Returns a copy that does not need the segment: dicts, lists and numpy arrays. A pointer
     becomes the text of its MIP."""
     if isinstance(value, Struct):
-        return {name: value._layout.snapshot_field(value._segment, value._place, name) for name in value}
+        return {
+            name: value._layout.snapshot_field(value._segment, value._place, name)
+            for name in value
+        }
     if isinstance(value, Union):
         arm = value._layout.active(value._place)
-        copied = None if arm.layout is None else arm.layout.snapshot(value._segment, value._place, arm.offset)
+        copied = None
+        if arm.layout is not None:
+            copied = arm.layout.snapshot(value._segment, value._place, arm.offset)
         return {"case": value.case, arm.name or "void": copied}
     if isinstance(value, Array):
         layout, step = value._layout, value._layout.size

@@ -10,7 +10,8 @@ import weakref
 from dataclasses import dataclass
 from operator import index
 from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple, Type, Union as Either
+from typing import (Any, AsyncIterator, Callable, Dict, Iterator, List, Optional, Set, Tuple, Type,
+                    Union as Either)
 
 import numpy as np
 
@@ -18,9 +19,8 @@ from . import _core, interface
 from ._core import Place
 from .coherence import FULL, Coherence, Model
 from .declare import table_of
-from .errors import (
-    BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly, SegmentLost, UnknownType,
-    WouldDeadlock)
+from .errors import (BadArgument, BadName, BadPointer, Error, NoBlock, NoLock, NotOpen, ReadOnly,
+                     SegmentLost, UnknownType, WouldDeadlock)
 from .interface import CopyState, Stats
 from .layouts import EnumLayout, Layout, PrimitiveLayout, address_of, layout_of
 from .objects import Reference
@@ -61,7 +61,8 @@ class Block:
     @value.setter
     def value(self, value: Any) -> None:
         is_number = isinstance(self.layout, (PrimitiveLayout, EnumLayout))
-        if self.count > 1 or is_number and (isinstance(value, (bytes, bytearray)) or np.ndim(value) > 0):
+        if self.count > 1 or is_number and (isinstance(value, (bytes, bytearray))
+                                            or np.ndim(value) > 0):
             self._place.check_writable()
             self.layout.store_row(self.segment, self._place, self.count, value)
         else:
@@ -76,7 +77,8 @@ class _WritingTasks(threading.local):
     """For the calling thread: by segment, the asyncio task that began the newest writer section."""
 
     def __init__(self) -> None:
-        self.tasks: "weakref.WeakValueDictionary[int, asyncio.Task[Any]]" = weakref.WeakValueDictionary()
+        self.tasks: "weakref.WeakValueDictionary[int, asyncio.Task[Any]]"
+        self.tasks = weakref.WeakValueDictionary()
 
 
 _writing = _WritingTasks()
@@ -93,8 +95,8 @@ def _refuse_other_task(segment: "Segment") -> None:
         return
     owner = _writing.tasks.get(segment.identity)
     if owner is not None and owner is not _running_task():
-        raise WouldDeadlock(f"another asyncio task of this thread is inside of a writer section of {segment.url}: "
-                            "nothing may await in one [WOULD_DEADLOCK]")
+        raise WouldDeadlock("another asyncio task of this thread is inside a writer section of "
+                            f"{segment.url}: nothing may await in one [WOULD_DEADLOCK]")
 
 
 class ReadLock:
@@ -102,7 +104,8 @@ class ReadLock:
 
     def __init__(self, segment: "Segment", coherence: Optional[Model], timeout: Optional[float],
                  fresh: bool) -> None:
-        self._segment, self._coherence, self._timeout, self._fresh = segment, coherence, timeout, fresh
+        self._segment, self._coherence = segment, coherence
+        self._timeout, self._fresh = timeout, fresh
 
     def __enter__(self) -> "Segment":
         segment = self._segment
@@ -115,7 +118,8 @@ class ReadLock:
             self._judge(model, CopyState(*state), end)
         return segment
 
-    def _judge(self, is_recent: Callable[[CopyState], bool], state: CopyState, end: Optional[float]) -> None:
+    def _judge(self, is_recent: Callable[[CopyState], bool], state: CopyState,
+               end: Optional[float]) -> None:
         """Asks the program's own model under the lock. If the copy is too old, takes the lock anew
         with the newest version."""
         core = self._segment._core
@@ -172,18 +176,20 @@ class WriteLock:
 class Segment:
     """An open segment: a heap of typed blocks, by name and by serial. See interweave.open."""
 
-    def __init__(self, url: str, *, create: bool = True, read_only: bool = False, timeout: float = 30.0,
-                 token: Optional[str] = None, durability: Optional[str] = None, quota: int = 0,
-                 coherence: Model = FULL) -> None:
+    def __init__(self, url: str, *, create: bool = True, read_only: bool = False,
+                 timeout: float = 30.0, token: Optional[str] = None,
+                 durability: Optional[str] = None, quota: int = 0, coherence: Model = FULL) -> None:
         if durability not in DURABILITY:
             raise ValueError(f"durability {durability!r} is not one of memory, written, synced")
         if not timeout > 0:
             raise ValueError("a timeout is more than 0 seconds")
-        self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, token, quota)
+        self._core = _core.Segment(url, create, read_only, DURABILITY[durability], timeout, token,
+                                   quota)
         self.url = url
         self.identity: int = self._core.identity
         self._coherence = coherence
-        self._listeners: Dict[str, Dict[int, Callable[[int], None]]] = {"change": {}, "connection": {}}
+        self._listeners: Dict[str, Dict[int, Callable[[int], None]]]
+        self._listeners = {"change": {}, "connection": {}}
         self._followers: Set["Changes"] = set()
 
     # ---- opening and closing ----
@@ -294,7 +300,8 @@ class Segment:
         return _core.describe_block(self._core, address)[0]
 
     def _block_at(self, address: int) -> Block:
-        place, _, table, count, serial, is_owned, is_reserved, name = _core.describe_block(self._core, address)
+        place, _, table, count, serial, is_owned, is_reserved, name = _core.describe_block(
+            self._core, address)
         if is_reserved:
             raise NoBlock(f"block {serial} is not in this version of {self.url} [NO_BLOCK]")
         return Block(self, name or None, serial, count, layout_of(table), is_owned, place)
@@ -340,7 +347,8 @@ class Segment:
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def new(self, type: Any, *, name: Optional[str] = None, count: int = 1, value: Any = None) -> Any:
+    def new(self, type: Any, *, name: Optional[str] = None, count: int = 1,
+            value: Any = None) -> Any:
         """Makes a block, all zeros or with the given value, and returns its value. `type` is a
         declared class, a type (interweave.Double), int, float, str, a numpy dtype, the layout of
         another block, or the name of another block's type."""
@@ -360,8 +368,9 @@ class Segment:
         for block in self:
             if block.type == name:
                 return block.layout
-        raise UnknownType(f"no block of {self.url} has the type '{name}': give the declared class, a type such as "
-                          "interweave.Double or a numpy dtype (np.dtype('f8')) [UNKNOWN_TYPE]")
+        raise UnknownType(f"no block of {self.url} has the type '{name}': give the declared class, "
+                          "a type such as interweave.Double or a numpy dtype (np.dtype('f8')) "
+                          "[UNKNOWN_TYPE]")
 
     def free(self, value: Either[Reference, "np.ndarray[Any, Any]", Block]) -> None:
         """Frees the block in which the object or view lies."""
@@ -381,7 +390,8 @@ class Segment:
             target = held.at_offset(offset % held.size)
         if target.numbers is not None and not target.numbers[1]:
             is_row = held.numbers is not None and held.numbers[0] == target.numbers[0]
-            return target.row(self, place, (count * held.size - offset) // target.size if is_row else 1)
+            return target.row(self, place,
+                              (count * held.size - offset) // target.size if is_row else 1)
         return target.reference(self, place)
 
     # ---- changes ----
@@ -477,8 +487,9 @@ class Changes(AsyncIterator[int]):
         await self._news.wait()
         if self._is_lost:
             self._is_lost = False
-            raise SegmentLost(f"{self._segment.url}: the server came back without what this process had of the segment; "
-                              "close it and open it again [SEGMENT_LOST]")
+            raise SegmentLost(f"{self._segment.url}: the server came back without what this "
+                              "process had of the segment; close it and open it again "
+                              "[SEGMENT_LOST]")
         if self._end is None:
             raise StopAsyncIteration
         self._news.clear()

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, List, Match, Optional, Tuple, Union as Either
 
-from .declare import (PRIMITIVES, Declared, Derived, Enum, FixedString, Record, Scope, Text, UnionType, _declared,
-                      _pending, settle)
+from .declare import (PRIMITIVES, Declared, Derived, Enum, FixedString, Record, Scope, Text,
+                      UnionType, _declared, _pending, settle)
 from .errors import Malformed
 from .layouts import struct_class
 
@@ -36,12 +36,13 @@ def compiler(program: Optional[str] = None) -> str:
     PATH."""
     found = program or os.environ.get("IW_PROGRAM") or shutil.which("interweave")
     if not found:
-        raise FileNotFoundError("the interweave program, which compiles .x files, is neither given, nor in IW_PROGRAM, "
-                                "nor on the path")
+        raise FileNotFoundError("the interweave program, which compiles .x files, is neither "
+                                "given, nor in IW_PROGRAM, nor on the path")
     return found
 
 
-def load_types(file: Either[str, Path], *, program: Optional[str] = None, include: Tuple[str, ...] = ()) -> Any:
+def load_types(file: Either[str, Path], *, program: Optional[str] = None,
+               include: Tuple[str, ...] = ()) -> Any:
     """Returns the types of an .x file as attributes. Structs and enums are classes, other types are
     type expressions. Thrown: ValueError with the compiler's text for a mistake in the file."""
     source = Path(file)
@@ -78,10 +79,12 @@ class _Reader:
         settle()
         public = {name[len("IW_def_"):]: self.classes.get(name, self.made[name])
                   for name in named if name.startswith("IW_def_")}
-        for name, (kind, body) in self.objects.items():  # a typedef of another type: const IW_type_t IW_x = &IW_def_y
+        # A typedef of another type: const IW_type_t IW_x = &IW_def_y.
+        for name, (kind, body) in self.objects.items():
             if kind == "IW_type_t" and name.startswith("IW_") and body.startswith("&"):
                 target = body[1:].strip()
-                public.setdefault(name[len("IW_"):], self.classes.get(target, self.made.get(target)))
+                made = self.classes.get(target, self.made.get(target))
+                public.setdefault(name[len("IW_"):], made)
         return public
 
     def rows(self, name: str) -> List[List[str]]:
@@ -121,7 +124,8 @@ class _Reader:
             made = self.made[name] = Derived("pointer", None, 0, called)
             made.element = self.type(parts[1])
         else:
-            raise Malformed(f"the compiler's output has an IW_{kind}_DEF, which this version does not know [MALFORMED]")
+            raise Malformed(f"the compiler's output has an IW_{kind}_DEF, which this version does "
+                            "not know [MALFORMED]")
 
     def _enum(self, name: str, called: str, members: str) -> None:
         values = [(member.strip('"'), _number(value)) for member, value in self.rows(members)]
