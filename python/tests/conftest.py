@@ -29,9 +29,12 @@ class Server:
     """`interweave serve`."""
 
     def __init__(self, address: str = "127.0.0.1:0", *options: str, store: str = "memory") -> None:
-        command = [program("IW_TEST_SERVER", "target/release/interweave"), "serve", "--listen", address,
-                   "--http", "none", "--store", store, *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = [
+            program("IW_TEST_SERVER", "target/release/interweave"), "serve", "--listen", address,
+            "--http", "none", "--store", store, *options
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line.startswith("listening "), line
@@ -49,7 +52,8 @@ class Agent:
 
     def __init__(self) -> None:
         agent = program("IW_TEST_AGENT", "build/release/native/abi/test_agent")
-        self.process = subprocess.Popen([agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
 
     def tell(self, command: str) -> str:
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -100,7 +104,10 @@ class Script:
     """Python in a process of its own, so that a crash does not end the tests."""
 
     def __init__(self, text: str, *arguments: str) -> None:
-        command: List[str] = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(text), *arguments]
+        command: List[str] = [
+            sys.executable, "-X", "faulthandler", "-c",
+            textwrap.dedent(text), *arguments
+        ]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
 

@@ -1,7 +1,7 @@
 """examples/calendar: programs in C++ and Python write to one calendar. Killing one harms no other.
 
-The programs are killed with SIGKILL where they stand: held in the middle of a writer section, or anywhere between
-two appointments that they have said they added.
+The programs are killed with SIGKILL where they stand: held in the middle of a writer section, or
+anywhere between two appointments that they have said they added.
 """
 
 import os
@@ -52,8 +52,9 @@ class Book:
 
     def start(self, language, *words, stdin=subprocess.PIPE):
         command = [*PROGRAMS[language], "--url", self.url, *map(str, words)]
-        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   errors="surrogateescape", preexec_fn=heed_ctrl_c)
+        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="surrogateescape",
+                                   preexec_fn=heed_ctrl_c)
         self.running.append(process)
         return process
 
@@ -110,7 +111,8 @@ def test_two_languages_have_one_calendar_and_one_feed(book):
     feeds = [book.watch(language) for language in PROGRAMS]
     commands = [
         ("python", ["add", "2026-11-21T10:00", 1.5, "Review", "--room", "B12", "--who", "Ann"]),
-        ("cpp", ["add", "2026-11-21T08:15", 0.25, "Käffchen ☕", "--who", "Zoë", "--notes", "n" * 5000]),
+        ("cpp",
+         ["add", "2026-11-21T08:15", 0.25, "Käffchen ☕", "--who", "Zoë", "--notes", "n" * 5000]),
         ("cpp", ["move", 1, "2026-11-20T23:59"]),
         ("python", ["move", 2, "2026-12-01T00:00"]),
         ("python", ["add", "2026-11-21T10:00", 2, "t" * 255, "--who", "p" * 15, "--room", "..."]),
@@ -131,25 +133,33 @@ def test_what_cannot_be_done_is_said_with_what_can(book, language):
     book.add(language, "2026-11-21T10:00", "Review", "--room", "B12")
     taken = book.run(language, "add", "2026-11-21T10:59", 1, "Lunch", "--room", "B12", status=1)
     assert "taken until 2026-11-21T11:00 by 1 'Review'; choose another time" in taken[0]
-    assert "`list` shows the numbers" in book.run(language, "move", 7, "2026-11-21T10:00", status=1)[0]
+    refused = book.run(language, "move", 7, "2026-11-21T10:00", status=1)[0]
+    assert "`list` shows the numbers" in refused
     assert "`list` shows the numbers" in book.run(language, "remove", 7, status=1)[0]
     book.run(language, "move", 1, "2026-11-21T10:30")  # its own place is not taken by itself
     assert book.list() == ["1 2026-11-21T10:30 1h B12 Ann: Review"]
-    for words in (["add", "tomorrow", 1, "x"], ["add", "2026-02-29T10:00", 1, "x"], ["add", "2026-11-21T10:00", 0, "x"],
-                  ["add", "2026-11-21T10:00", 1, "x" * 256], ["add", "2026-11-21T10:00", 1, "x", "--room", "B123"],
-                  ["add", "2026-11-21T10:00", 1, "two\nlines"], ["add", "2026-11-21T10:00", 1, "x", "--notes", "\x1b[2J"],
+    for words in (["add", "tomorrow", 1, "x"],
+                  ["add", "2026-02-29T10:00", 1, "x"],
+                  ["add", "2026-11-21T10:00", 0, "x"],
+                  ["add", "2026-11-21T10:00", 1, "x" * 256],
+                  ["add", "2026-11-21T10:00", 1, "x", "--room", "B123"],
+                  ["add", "2026-11-21T10:00", 1, "two\nlines"],
+                  ["add", "2026-11-21T10:00", 1, "x", "--notes", "\x1b[2J"],
                   ["move", "one", "2026-11-21T10:00"], ["dance"], []):
         process = book.start(language, *words)
         _, complaint = process.communicate(timeout=30)
         assert process.returncode in (1, 2) and complaint != "" and "Traceback" not in complaint
     assert "examples:" in "".join(book.run(language, "--help")).lower()
-    nowhere = subprocess.run([*PROGRAMS[language], "--url", "127.0.0.1:1/none", "list"], capture_output=True, text=True)
+    nowhere = subprocess.run([*PROGRAMS[language], "--url", "127.0.0.1:1/none", "list"],
+                             capture_output=True, text=True)
     assert nowhere.returncode == 1 and "interweave serve" in nowhere.stderr
 
 
 def test_a_room_is_given_to_one_of_many_who_want_it_at_once(book):
-    wanting = [book.start(language, "add", "2026-11-21T10:00", 1, f"{language} {i}", "--room", "B12", "--who", "Ann")
-               for i in range(3) for language in PROGRAMS]
+    wanting = [
+        book.start(language, "add", "2026-11-21T10:00", 1, f"{language} {i}", "--room", "B12",
+                   "--who", "Ann") for i in range(3) for language in PROGRAMS
+    ]
     ended = [(process.communicate(timeout=60), process.returncode) for process in wanting]
     assert sorted(status for _, status in ended) == [0, 1, 1, 1, 1, 1]
     assert len(book.list()) == 1
@@ -160,7 +170,9 @@ def test_a_room_is_given_to_one_of_many_who_want_it_at_once(book):
 def test_a_program_killed_in_its_writer_section_harms_nobody(book, victim, command):
     book.add("cpp", "2026-11-21T10:00", "Review")
     book.add("python", "2026-11-21T12:00", "Lunch", "--notes", "with cake")
-    words = {"add": ["2026-11-21T11:00", 1, "never"], "move": [1, "2027-01-01T00:00"], "remove": [2]}[command]
+    words = {
+        "add": ["2026-11-21T11:00", 1, "never"], "move": [1, "2027-01-01T00:00"], "remove": [2]
+    }[command]
     feeds = [book.watch(language) for language in PROGRAMS]
     for number, point in enumerate(["locked", "halfway", "done"], 3):
         before = book.run("cpp", "list")
@@ -168,7 +180,8 @@ def test_a_program_killed_in_its_writer_section_harms_nobody(book, victim, comma
         assert held.stdout.readline().startswith(f"held at {point}: kill -9 {held.pid}")
         kill(held)
         assert book.run("cpp", "list") == before, "readers do not wait and see nothing of it"
-        added = book.add(OTHER[victim], "2026-11-21T11:00", "Coffee")  # waits until the lock is taken away
+        # Waits until the lock is taken away.
+        added = book.add(OTHER[victim], "2026-11-21T11:00", "Coffee")
         assert added == f"+ {number} 2026-11-21T11:00 1h - Ann: Coffee"
         assert [feed.stdout.readline().rstrip("\n") for feed in feeds] == [added] * 2
         assert book.run("cpp", "list") == [*before[:-1], added[2:], before[-1]]
@@ -214,7 +227,8 @@ def test_appointments_at_the_end_of_time_are_those_of_any_day(book, language):
 
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_a_program_that_waits_for_the_lock_leaves_at_ctrl_c(book, language):
-    holder = book.start(OTHER[language], "--hold", "locked", "add", "2026-11-21T10:00", 1, "Review", "--who", "Ann")
+    holder = book.start(OTHER[language], "--hold", "locked", "add", "2026-11-21T10:00", 1, "Review",
+                        "--who", "Ann")
     assert holder.stdout.readline().startswith("held at locked")
     waiting = book.start(language, "add", "2026-11-21T11:00", 1, "Later")
     assert "waiting for another program" in waiting.stderr.readline()
@@ -227,12 +241,14 @@ def test_a_program_that_waits_for_the_lock_leaves_at_ctrl_c(book, language):
 
 @pytest.mark.parametrize("acknowledged", [1, 7, 30])
 @pytest.mark.parametrize("victim", PROGRAMS)
-def test_a_program_killed_anywhere_loses_nothing_that_it_said_it_did(book, tmp_path, victim, acknowledged):
+def test_a_program_killed_anywhere_loses_nothing_that_it_said_it_did(book, tmp_path, victim,
+                                                                     acknowledged):
     """Another program continues to write. A section is always under way when the kill arrives."""
     processes = []
     for language, title, count in ((victim, "victim", 20_000), (OTHER[victim], "other", 60)):
         lines = tmp_path / title
-        lines.write_text("".join(f"2026-11-{1 + i % 30:02}T{i % 24:02}:00 0.5 {title} {i}\n" for i in range(count)))
+        lines.write_text("".join(
+            f"2026-11-{1 + i % 30:02}T{i % 24:02}:00 0.5 {title} {i}\n" for i in range(count)))
         with lines.open() as stdin:
             processes.append(book.start(language, "add", "-", stdin=stdin))
     killed, other = processes

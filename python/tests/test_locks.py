@@ -88,9 +88,11 @@ def test_a_lock_that_another_process_holds_is_waited_for_as_long_as_asked(segmen
 def test_control_c_ends_a_wait(url, agent):
     agent.do("wl")
     # The signal comes when the request has been sent, that is, in the wait.
-    script = Script("""
+    script = Script(
+        """
         import os, signal, sys, threading, interweave
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell starts us with &
+        # A shell that starts this with & ignores the signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         segment = interweave.open(sys.argv[1], timeout=600)
         before = segment.stats.messages_sent
 
@@ -352,8 +354,8 @@ def test_a_task_takes_no_lock_inside_of_anothers_writer_section(segment):
 
 
 class Handover:
-    """A segment's core that, when a method has given the writer lock back, lets another thread begin a section and take
-    a view before it returns; the section lasts until end()."""
+    """A segment's core that, when a method has given the writer lock back, lets another thread
+    begin a section and take a view before it returns; the section lasts until end()."""
 
     def __init__(self, segment, ending):
         self._core, self._ending, self._segment = segment._core, ending, segment

@@ -10,18 +10,22 @@ import pytest
 import interweave
 from conftest import REPOSITORY
 
-PROGRAMS = Path(os.environ.get("IW_TEST_EXAMPLES") or REPOSITORY / "build/release/examples") / "mining"
+PROGRAMS = Path(os.environ.get("IW_TEST_EXAMPLES")
+                or REPOSITORY / "build/release/examples") / "mining"
 QUERY = [sys.executable, "-B", str(REPOSITORY / "examples/mining/query.py")]
 
 
 def build(url, *options):
     data = str(REPOSITORY / "examples/mining/data/online_retail_seq.txt")
-    subprocess.run([str(PROGRAMS / "mining-builder"), "--url", url, "--data", data, "--minimum", "4", "--quiet",
-                    *options], check=True)
+    subprocess.run([
+        str(PROGRAMS / "mining-builder"), "--url", url, "--data", data, "--minimum", "4", "--quiet",
+        *options
+    ], check=True)
 
 
 def output(command, url, *words):
-    return subprocess.run([*command, "--url", url, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run([*command, "--url", url, *words], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout
 
 
 @pytest.mark.parametrize("purchases", [[], ["1"], ["59,1"], ["1", "1"], ["1", "2", "3,4"]])
@@ -37,7 +41,8 @@ def test_a_query_follows_until_the_lattice_is_finished(url):
     with interweave.open(url) as segment:
         with segment.write():
             segment["lattice"].finished = False
-        follower = subprocess.Popen([*QUERY, "--url", url, "--follow", "1"], stdout=subprocess.PIPE, text=True)
+        follower = subprocess.Popen([*QUERY, "--url", url, "--follow", "1"], stdout=subprocess.PIPE,
+                                    text=True)
         assert follower.stdout.readline().startswith("version 2: ")
         with segment.write():
             segment["lattice"].finished = True
@@ -49,13 +54,15 @@ def test_a_query_follows_until_the_lattice_is_finished(url):
 @pytest.mark.parametrize("coherence", ["full", "strict", "delta:3", "temporal:0.05", "diff:1"])
 @pytest.mark.parametrize("query", [[str(PROGRAMS / "mining-query")], QUERY], ids=["cpp", "python"])
 def test_a_query_follows_under_each_model(url, query, coherence):
-    """What it last answers is the finished lattice, which every model demands after enough changes."""
+    """What it last answers is the finished lattice, which every model
+    demands after enough changes."""
     build(url, "--steps", "0")
     with interweave.open(url) as segment:
         with segment.write():
             segment["lattice"].finished = False
-        follower = subprocess.Popen([*query, "--url", url, "--follow", "--coherence", coherence, "1"],
-                                    stdout=subprocess.PIPE, text=True)
+        follower = subprocess.Popen(
+            [*query, "--url", url, "--follow", "--coherence", coherence, "1"],
+            stdout=subprocess.PIPE, text=True)
         assert follower.stdout.readline().startswith("version 2: ")
         for step in range(1, 5):
             with segment.write():
@@ -64,13 +71,18 @@ def test_a_query_follows_under_each_model(url, query, coherence):
                 lattice.support_gain[:] += 1
         rest, _ = follower.communicate(timeout=60)
     assert follower.returncode == 0
-    answered = [int(line.split()[1].rstrip(":")) for line in rest.splitlines() if line.startswith("version ")]
+    answered = [
+        int(line.split()[1].rstrip(":"))
+        for line in rest.splitlines()
+        if line.startswith("version ")
+    ]
     assert answered == sorted(set(answered)) and 3 <= answered[0] <= answered[-1] <= 6
 
 
-@pytest.mark.parametrize("words", [
-    ["--top", "0"], ["--top", "x"], ["--coherence", "delta"], ["--coherence", "delta:2.5"], ["--coherence", "diff:x"],
-    ["--coherence", "null"], ["1,,2"], ["x"], [","]])
+@pytest.mark.parametrize(
+    "words",
+    [["--top", "0"], ["--top", "x"], ["--coherence", "delta"], ["--coherence", "delta:2.5"],
+     ["--coherence", "diff:x"], ["--coherence", "null"], ["1,,2"], ["x"], [","]])
 def test_words_that_make_no_sense_are_refused(words):
     for query in ([str(PROGRAMS / "mining-query")], QUERY):
         refused = subprocess.run([*query, *words], stderr=subprocess.PIPE, text=True)

@@ -16,7 +16,10 @@ from conftest import REPOSITORY
 @pytest.fixture
 def simulation(url):
     folder = Path(os.environ.get("IW_TEST_EXAMPLES") or REPOSITORY / "build/release/examples")
-    command = [str(folder / "astroflow/astroflow-simulator"), "--url", url, "--problem", "kh", "--max-fps", "60"]
+    command = [
+        str(folder / "astroflow/astroflow-simulator"), "--url", url, "--problem", "kh", "--max-fps",
+        "60"
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline().startswith("simulating")
     while process.stdout.readline() == "":
@@ -33,7 +36,8 @@ def test_the_notebook_runs_beside_a_simulation(url, simulation, monkeypatch):
     monkeypatch.setenv("ASTROFLOW_FRAMES", "5")
     notebook = nbformat.read(REPOSITORY / "examples/notebook/astroflow.ipynb", as_version=4)
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-    outputs = [[output for output in cell.outputs] for cell in notebook.cells if cell.cell_type == "code"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    outputs = [[output for output in cell.outputs] for cell in code]
     printed = ["".join(one.get("text", "") for one in cell) for cell in outputs]
     assert "'density': 1 of field" in printed[1] and "'header': 1 of flow_header" in printed[1]
     pictures = [one for cell in outputs[2:4] for one in cell if "image/png" in one.get("data", {})]

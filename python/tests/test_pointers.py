@@ -23,7 +23,8 @@ def test_pointers_lead_into_other_segments(server, url):
         begin = first.new(Knot, name="begin", value={"number": 1, "next": end, "anything": end})
         begin.values = end.values
         end.next = begin
-    script = Script("""
+    script = Script(
+        """
         import sys, interweave
         first = interweave.open(sys.argv[1] + "/a", create=False)
         with first.read():
@@ -35,7 +36,8 @@ def test_pointers_lead_into_other_segments(server, url):
                 print("not locked")
             second = interweave.segment_of(end)
             with second.read():
-                print(end.number, end.values.tolist(), end.next == begin, end.next.number, begin.values.tolist())
+                print(end.number, end.values.tolist(), end.next == begin, end.next.number,
+                      begin.values.tolist())
                 print(begin.anything == end, second == first, second.url.endswith("/b"))
     """, url)
     assert script.end().split("\n")[:3] == [

@@ -1,7 +1,8 @@
-"""A Python process and a C++ process edit one segment in turn, at random; both must always see the same.
+"""A Python process and a C++ process edit one segment in turn, at random; both must
+always see the same.
 
-Each looks at what is newest for certain: by a fresh reader lock here, under the writer lock there. (A copy that is
-subscribed to may be a notification's way behind.)
+Each looks at what is newest for certain: by a fresh reader lock here, under the writer lock there.
+(A copy that is subscribed to may be a notification's way behind.)
 """
 
 import random
@@ -45,7 +46,8 @@ def test_arrays_edited_by_both(segment, agent):
                 elif action < 0.15:
                     del segment[name], known[name]
                 else:
-                    index, value = chance.randrange(known[name]["count"]), chance.randrange(1, 2**31)
+                    index = chance.randrange(known[name]["count"])
+                    value = chance.randrange(1, 2**31)
                     segment[name][index] = value
                     known[name][index] = value
 
@@ -93,7 +95,9 @@ def test_owned_fields_edited_here_and_read_there(segment, agent):
         return "".join(chance.choice("abc") for _ in range(chance.choice([0, 1, 20, 3000])))
 
     def kids(depth):
-        return [{"name": text(), "kids": kids(depth - 1)} for _ in range(chance.randrange(3))] if depth else []
+        if depth == 0:
+            return []
+        return [{"name": text(), "kids": kids(depth - 1)} for _ in range(chance.randrange(3))]
 
     with segment.write():
         segment.new(Pad, name="pad", value={"extra": {"case": 2}})
@@ -114,7 +118,8 @@ def test_owned_fields_edited_here_and_read_there(segment, agent):
             elif len(pad.kids):
                 pad.kids[0].name = text()
                 pad.kids[-1].kids = kids(1)
-            seen = pad.title + "".join(f",{mark}" for mark in pad.marks) + "/" + str(pad.extra.value)
+            marks = "".join(f",{mark}" for mark in pad.marks)
+            seen = pad.title + marks + "/" + str(pad.extra.value)
             seen += words(pad.kids)
         agent.do("wl")
         assert agent.tell("pad pad") == seen

@@ -1,4 +1,5 @@
-"""examples/rpc: a MIP through plain HTTP to a Python program, and through Sun RPC to a C++ program."""
+"""examples/rpc: a MIP through plain HTTP to a Python program, and through Sun RPC
+to a C++ program."""
 
 import json
 import os
@@ -51,7 +52,9 @@ def caller(url, request):
     callee = request.getfixturevalue(request.param)
 
     def run(*words, status=0):
-        command = [str(EXAMPLES / "rpc/rpc-caller"), "--url", url, "--callee", callee, *map(str, words)]
+        command = [
+            str(EXAMPLES / "rpc/rpc-caller"), "--url", url, "--callee", callee, *map(str, words)
+        ]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert ended.returncode == status, ended.stderr
         return (ended.stderr if status else ended.stdout).splitlines()
@@ -156,8 +159,10 @@ PART = {"number": 1, "in_stock": 1, "price": 1.5, "name": "x", "lower": None, "h
 
 @pytest.mark.parametrize("text", [
     "", "{", "[]", "{}", '{"below": 1, "up_to": 2}', '{"below": 1, "up_to": 2, "parts": 7}',
-    json.dumps({"below": "many", "up_to": 2, "parts": PART}), json.dumps({"below": 1, "up_to": 2, "parts": {}}),
-    '{"below": 1, "up_to": 2, "parts": ' + '{"lower":' * 100_000])
+    json.dumps({"below": "many", "up_to": 2, "parts": PART}),
+    json.dumps({"below": 1, "up_to": 2, "parts": {}}),
+    '{"below": 1, "up_to": 2, "parts": ' + '{"lower":' * 100_000
+])
 def test_json_that_is_no_stock_is_refused(web_server, text):
     with pytest.raises(HTTPError) as refused:
         urlopen(web_server + "/restock_copy", data=text.encode(), timeout=30)
@@ -165,7 +170,9 @@ def test_json_that_is_no_stock_is_refused(web_server, text):
     refused.value.close()
     good = json.dumps({"below": 2, "up_to": 4, "parts": PART}).encode()
     with urlopen(web_server + "/restock_copy", data=good, timeout=30) as answer:
-        assert json.load(answer) == {"visited": 1, "ordered": 1, "cost": 4.5, "parts": {**PART, "in_stock": 4}}
+        assert json.load(answer) == {
+            "visited": 1, "ordered": 1, "cost": 4.5, "parts": {**PART, "in_stock": 4}
+        }
 
 
 @pytest.mark.parametrize("path, form", [

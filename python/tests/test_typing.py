@@ -13,7 +13,10 @@ PACKAGE = Path(interweave.__file__).parent
 
 
 def mypy(*arguments, cwd):
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cwd / "cache"), *arguments]
+    command = [
+        sys.executable, "-m", "mypy", "--strict", "--cache-dir",
+        str(cwd / "cache"), *arguments
+    ]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     return done.stdout
 

@@ -63,8 +63,10 @@ def one(segment):
 
 def test_numbers_are_pythons_and_keep_to_their_type(one):
     one.tag, one.small, one.key, one.large, one.is_on = -3, 65535, -2**31, 2**64 - 1, True
-    assert (one.tag, one.small, one.key, one.large, one.is_on) == (-3, 65535, -2**31, 2**64 - 1, True)
-    for field, value in [("tag", 128), ("small", -1), ("key", 2**31), ("large", 2**64), ("large", -1)]:
+    assert (one.tag, one.small, one.key, one.large, one.is_on) == (-3, 65535, -2**31, 2**64 - 1,
+                                                                   True)
+    for field, value in [("tag", 128), ("small", -1), ("key", 2**31), ("large", 2**64),
+                         ("large", -1)]:
         with pytest.raises(OverflowError):
             one[field] = value
     with pytest.raises(TypeError):
@@ -241,13 +243,16 @@ def test_blocks_are_found_listed_renamed_never_and_deleted(segment):
 
 def test_what_another_program_declared_needs_no_declaration_here(segment, url):
     with segment.write():
-        segment.new(Everything, name="one", value={"key": 4, "colour": 5, "title": "t", "extra": {"text": "e"}})
+        segment.new(Everything, name="one",
+                    value={"key": 4, "colour": 5, "title": "t", "extra": {"text": "e"}})
     from conftest import Script
-    script = Script("""
+    script = Script(
+        """
         import sys, interweave
         with interweave.open(sys.argv[1], create=False) as segment, segment.read():
             one = segment["one"]
-            print(type(one).__name__, one.key, one.colour.name, one.title, one.extra.text, one.grid.shape)
+            print(type(one).__name__, one.key, one.colour.name, one.title, one.extra.text,
+                  one.grid.shape)
     """, url)
     assert script.end().split() == ["Everything", "4", "GREEN", "t", "e", "(2,", "3)"]
 
@@ -338,7 +343,8 @@ def test_a_float_keeps_every_bit_on_its_way_through_python(segment):
         for one, other in zip(given, taken):
             other.y = one.y
         assert taken["y"].copy().view("u4").tolist() == bits
-        taken[0].y = np.array(0x7ff0000000000001, "u8").view("f8")[()]  # a NaN by bits that a float does not have
+        # A NaN by bits that a float does not have.
+        taken[0].y = np.array(0x7ff0000000000001, "u8").view("f8")[()]
         assert np.isnan(taken[0].y)
 
 
@@ -346,16 +352,18 @@ def test_bytes_are_stored_in_lists_of_byte_arrays_too(segment):
     keys = interweave.Array[interweave.UChar, 2]
     with segment.write():
         rows = segment.new(keys, count=2, value=[b"ab", b"\xff\x00"])
-        lists = segment.new(interweave.Sequence[keys], count=2, value=[[b"ab", bytearray(b"cd"), [1, 2]], []])
+        lists = segment.new(interweave.Sequence[keys], count=2,
+                            value=[[b"ab", bytearray(b"cd"), [1, 2]], []])
         assert rows.tolist() == [[97, 98], [255, 0]]
         assert lists[0].tolist() == [[97, 98], [99, 100], [1, 2]] and len(lists[1]) == 0
 
 
 @pytest.mark.parametrize("field, value, failure", [
-    ("marks", [1.5], TypeError), ("marks", np.array([1.0]), TypeError), ("marks", ["1"], TypeError),
-    ("marks", [None], TypeError), ("marks", [2**31], OverflowError), ("marks", [2**70], OverflowError),
-    ("marks", [2**63, -1], OverflowError), ("marks", np.array([2**40]), OverflowError), ("marks", 5, TypeError),
-    ("grid", 5, TypeError), ("grid", [[1, 2, 3]], ValueError), ("grid", [["1", 2, 3], [4, 5, 6]], TypeError),
+    ("marks", [1.5], TypeError), ("marks", np.array([1.0]), TypeError),
+    ("marks", ["1"], TypeError), ("marks", [None], TypeError), ("marks", [2**31], OverflowError),
+    ("marks", [2**70], OverflowError), ("marks", [2**63, -1], OverflowError),
+    ("marks", np.array([2**40]), OverflowError), ("marks", 5, TypeError), ("grid", 5, TypeError),
+    ("grid", [[1, 2, 3]], ValueError), ("grid", [["1", 2, 3], [4, 5, 6]], TypeError),
     ("is_on", "x", TypeError), ("is_on", None, TypeError), ("is_on", 0.5, TypeError),
     ("key", None, TypeError), ("place", {"x": None}, TypeError)])
 def test_what_a_field_cannot_hold_is_refused_and_changes_nothing(one, field, value, failure):
@@ -394,7 +402,8 @@ def test_the_name_of_a_type_is_that_of_a_block_here_and_no_code_of_numpys(segmen
             segment.new("B")
         segment.new(B)
         assert segment.new("B", value={"x": 3}).x == 3
-        assert segment.new(np.float32, count=2).dtype == segment.new(np.dtype("f4"), count=2).dtype == np.float32
+        assert segment.new(np.float32, count=2).dtype == segment.new(np.dtype("f4"),
+                                                                     count=2).dtype == np.float32
         with pytest.raises(interweave.UnknownType):
             segment.new(np.dtype("M8[s]"))
 

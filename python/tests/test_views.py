@@ -1,5 +1,5 @@
-"""Arrays and objects that outlive their lock, their block, their segment: an error or something old, never a crash.
-Each in a process of its own."""
+"""Arrays and objects that outlive their lock, their block, their segment: an error or something
+old, never a crash. Each in a process of its own."""
 
 import pytest
 

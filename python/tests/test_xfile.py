@@ -14,7 +14,9 @@ union extra switch (colour kind) {
     case RED: string words<>;
     case GREEN: int numbers[WIDTH];
 };
-union choice switch (unsigned int which) { case 4294967295: float f; case 0: void; default: row r; };
+union choice switch (unsigned int which) {
+  case 4294967295: float f; case 0: void; default: row r;
+};
 struct node {
     serial number;
     bool flag;
@@ -46,7 +48,8 @@ def test_every_kind_of_type_is_taken_over(tmp_path, segment):
     assert types.colour.GREEN == -2**31
     with segment.write():
         node = segment.new(types.node, name="node")
-        node.number, node.flag, node.name, node.title = 2**64 - 1, True, "fifteen letters", "x" * 5000
+        node.number, node.flag = 2**64 - 1, True
+        node.name, node.title = "fifteen letters", "x" * 5000
         node.key[:] = [1, 2, 3, 255]
         node.blob = b"8 bytes!"
         node.grid[1, 2] = 4
@@ -55,8 +58,10 @@ def test_every_kind_of_type_is_taken_over(tmp_path, segment):
         node.e.numbers[:] = [7, 8, 9]
         node.ch.case = 2**32 - 1
         node.ch.f = 0.5
-        node.kids = [{"number": 1, "kids": [{"number": 2, "c": "RED", "e": {"words": "w"}}], "c": "RED",
-                      "e": {"case": "RED"}}]
+        node.kids = [{
+            "number": 1, "kids": [{"number": 2, "c": "RED", "e": {"words": "w"}}], "c": "RED",
+            "e": {"case": "RED"}
+        }]
         node.next = node.any = node
         assert node.q.shape == (16,) and node.grid.shape == (2, 3)
         with pytest.raises(interweave.BadValue):
