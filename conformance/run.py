@@ -3,11 +3,13 @@
 
   run.py cases [--only WORD]             all cases over ordered pairs (writer, reader)
   run.py random [--seed N] [--edits N]   random types and edits on all agents together
-  run.py restarts [--only WORD] [--short]     the server goes and comes back under each agent in each state
-  run.py self-test                       whether the runner notices what it should, with the first agent
+  run.py restarts [--only WORD] [--short]     the server goes and comes back under each agent in
+                                              each state
+  run.py self-test                       whether the runner notices what it should, with the first
+                                         agent
   run.py list                            the agents and the cases
---long: on more machines and in every pair. Ends with 0 if all holds, 1 if something does not, 2 if it could not
-be tried.
+--long: on more machines and in every pair. Ends with 0 if all holds, 1 if something does not, 2 if
+it could not be tried.
 """
 
 import argparse
@@ -28,23 +30,32 @@ from runner import restart_table, restarts, self_test  # noqa: E402
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["cases", "random", "restarts", "self-test", "list"])
     parser.add_argument("--server", default=str(HERE.parent / "target/release/interweave"),
                         help="the interweave program (default: %(default)s)")
     parser.add_argument("--build", default=os.environ.get("BUILD", str(HERE.parent / "build")),
                         help="what {build} in agents.json stands for (default: %(default)s)")
-    parser.add_argument("--table", default=str(HERE / "agents.json"), help="the agents (default: %(default)s)")
+    parser.add_argument("--table", default=str(HERE / "agents.json"),
+                        help="the agents (default: %(default)s)")
     parser.add_argument("--agents", metavar="NAME,NAME", help="only these agents of the table")
-    parser.add_argument("--only", metavar="WORD", default="", help="cases, restarts: those with WORD in their names")
-    parser.add_argument("--short", action="store_true", help="restarts: the ways and stores that differ most")
-    parser.add_argument("--long", action="store_true",
-                        help="also the agents of \"long\" in the table, and every pair, whatever its \"beside\" says")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(),
-                        help="cases: pairs at a time; restarts: four cells for each (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="random: the seed (default: another each time; it is printed)")
-    parser.add_argument("--edits", type=int, default=10000,
-                        help="random: edits that are checked on all machines (default: %(default)s)")
+    parser.add_argument("--only", metavar="WORD", default="",
+                        help="cases, restarts: those with WORD in their names")
+    parser.add_argument("--short", action="store_true",
+                        help="restarts: the ways and stores that differ most")
+    parser.add_argument(
+        "--long", action="store_true",
+        help="also the agents of \"long\" in the table, and every pair, "
+             "whatever its \"beside\" says")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(),
+        help="cases: pairs at a time; restarts: four cells for each (default: %(default)s)")
+    parser.add_argument("--seed", type=int,
+                        help="random: the seed (default: another each time; it is printed)")
+    parser.add_argument(
+        "--edits", type=int, default=10000,
+        help="random: edits that are checked on all machines (default: %(default)s)")
     parser.add_argument("--world", type=int, help="random: only this world of the seed")
     return parser.parse_args()
 
@@ -69,7 +80,8 @@ def run_cases(options, kinds):
         if gap["case"] not in names or not gap["reason"]:
             raise ValueError(f"gaps.json: {gap} names no case, or no reason")
     pairs = matrix.pairs_of(kinds, options.long)
-    print(f"conformance: {len(chosen)} cases, {len(pairs)} pairs of {', '.join(kind['name'] for kind in kinds)}",
+    print(f"conformance: {len(chosen)} cases, {len(pairs)} pairs of "
+          f"{', '.join(kind['name'] for kind in kinds)}",
           flush=True)
     report = matrix.run(pairs, chosen, gaps, options.server, options.build, options.jobs)
     skipped = f", {report.skipped} skipped for want of an ability" if report.skipped else ""
@@ -81,7 +93,8 @@ def run_cases(options, kinds):
 
 def run_random(options, kinds):
     seed = random.randrange(10**6) if options.seed is None else options.seed
-    print(f"random: seed {seed}, {options.edits} edits on {', '.join(kind['name'] for kind in kinds)}", flush=True)
+    print(f"random: seed {seed}, {options.edits} edits on "
+          f"{', '.join(kind['name'] for kind in kinds)}", flush=True)
     shown = [0.0]
 
     def progress(world, edits, seconds):
@@ -90,8 +103,8 @@ def run_random(options, kinds):
             print(f"  {edits} edits, {world} worlds, {seconds:.0f} s", flush=True)
 
     began = time.monotonic()
-    edits, worlds, failure = random_test.run(kinds, options.server, options.build, seed, options.edits, options.world,
-                                             progress)
+    edits, worlds, failure = random_test.run(kinds, options.server, options.build, seed,
+                                             options.edits, options.world, progress)
     if failure:
         print(f"random: FAILED with --seed {seed}\n  {failure}")
         return 1
@@ -110,8 +123,8 @@ def run_restarts(options, kinds):
                           CELLS_A_JOB * options.jobs)
     known = f", {report.known} known gaps" if report.known else ""
     seconds, slowest = report.slowest
-    print(f"restarts: {report.passed} passed, {report.failed} failed{known} ({time.monotonic() - began:.0f} s; "
-          f"the slowest, {seconds:.1f} s, was {slowest})")
+    print(f"restarts: {report.passed} passed, {report.failed} failed{known} "
+          f"({time.monotonic() - began:.0f} s; the slowest, {seconds:.1f} s, was {slowest})")
     return 1 if report.failed or not report.passed else 0
 
 
@@ -119,13 +132,15 @@ def run_self_test(options, kinds):
     failed = self_test.run(options.server, options.build, kinds[0])
     for name in failed:
         print(f"self-test: FAILED: {name}")
-    print(f"self-test: {'all holds' if not failed else 'the runner does not notice what it should'}")
+    print(
+        f"self-test: {'all holds' if not failed else 'the runner does not notice what it should'}")
     return 1 if failed else 0
 
 
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and agents are ended, too
+    # So that servers and agents are ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         kinds = chosen_agents(options)
         if options.what == "list":

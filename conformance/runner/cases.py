@@ -1,4 +1,5 @@
-"""Cases: what a writer and a reader are told, and what they must answer (conformance/cases/*.json)."""
+"""Cases: what a writer and a reader are told, and what
+they must answer (conformance/cases/*.json)."""
 
 import json
 import pathlib
@@ -148,7 +149,8 @@ class Run:
         else:
             holds = answer == expected
         if not holds:
-            raise Failed(f"{step}\n      answered  {answer[:1000]}\n      expected  {expected[:1000]}")
+            raise Failed(f"{step}\n      answered  {answer[:1000]}"
+                         f"\n      expected  {expected[:1000]}")
 
     def same(self, segment):
         """Every process reads the newest version; their dumps are the same text."""
@@ -158,4 +160,5 @@ class Run:
             texts[role] = agent.tell(f"dump {segment}")
             agent.tell(f"rl_release {segment}")
         if len(set(texts.values())) > 1:
-            raise Failed("dumps differ:\n" + "\n".join(f"      {role}: {text[:1500]}" for role, text in texts.items()))
+            raise Failed("dumps differ:\n" +
+                         "\n".join(f"      {role}: {text[:1500]}" for role, text in texts.items()))

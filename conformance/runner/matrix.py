@@ -42,7 +42,8 @@ class Report:
             elif failure:
                 self.fail(case, pair, failure)
             elif gap:
-                self.fail(case, pair, f"passes, but gaps.json says: {gap['reason']}. Remove the gap")
+                self.fail(case, pair,
+                          f"passes, but gaps.json says: {gap['reason']}. Remove the gap")
             else:
                 self.passed += 1
 
@@ -129,11 +130,14 @@ def say_at_once(text):
 
 
 def pairs_of(kinds, is_long):
-    """Ordered pairs of agents. An agent that says beside whom is enough meets the others in long runs only."""
+    """Ordered pairs of agents. An agent that says beside whom is enough meets the others
+    in long runs only."""
     def meet(one, other):
         return is_long or one is other or other["name"] in one.get("beside", [other["name"]])
 
-    return [(one, other) for one, other in itertools.product(kinds, repeat=2) if meet(one, other) and meet(other, one)]
+    return [(one, other)
+            for one, other in itertools.product(kinds, repeat=2)
+            if meet(one, other) and meet(other, one)]
 
 
 def run(chosen_pairs, cases, gaps, program, build, jobs, say=say_at_once):

@@ -1,4 +1,5 @@
-"""Servers and agents as processes. Nothing is waited for but an answer, and that until a deadline."""
+"""Servers and agents as processes. Nothing is waited for but an answer, and
+that until a deadline."""
 
 import atexit
 import os
@@ -31,8 +32,9 @@ class Lines:
     def __init__(self, name, command, environment=None):
         self.name = name
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        bufsize=0, env={**os.environ, **(environment or {})})
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, bufsize=0,
+                                        env={**os.environ, **(environment or {})})
         LIVING.add(self)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -126,7 +128,10 @@ class Agent(Lines):
 
     def __init__(self, kind, build):
         command = [word.replace("{build}", build) for word in kind["command"]]
-        environment = {name: value.replace("{build}", build) for name, value in kind.get("environment", {}).items()}
+        environment = {
+            name: value.replace("{build}", build)
+            for name, value in kind.get("environment", {}).items()
+        }
         super().__init__(kind["name"], command, environment)
         self.kind = kind
 

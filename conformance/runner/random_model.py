@@ -1,8 +1,8 @@
 """What the segments of the random test must hold, edit by edit, and the commands that make it so.
 
-Every edit is drawn here, done to the model, and told to the agent that writes; a dump by any agent must
-then be the model. No pointer is left to a block that is freed: what such a pointer is then is another
-matter (conformance/cases/pointers.json).
+Every edit is drawn here, done to the model, and told to the agent that writes; a dump by any agent
+must then be the model. No pointer is left to a block that is freed: what such a pointer is then is
+another matter (conformance/cases/pointers.json).
 """
 
 import copy
@@ -29,8 +29,10 @@ class Block:
                 yield index * self.kind.units + unit, item
 
     def dumped(self):
-        return {"serial": self.serial, "name": self.name, "type": self.kind.reference, "count": self.count,
-                "units": self.units}
+        return {
+            "serial": self.serial, "name": self.name, "type": self.kind.reference,
+            "count": self.count, "units": self.units
+        }
 
 
 class Model:
@@ -47,7 +49,8 @@ class Model:
 
     def keep(self):
         """Remembers everything, for an abort."""
-        self.kept = copy.deepcopy((self.blocks, self.name_count), {id(kind): kind for kind in self.all_kinds()})
+        self.kept = copy.deepcopy((self.blocks, self.name_count),
+                                  {id(kind): kind for kind in self.all_kinds()})
 
     def restore(self):
         self.blocks, self.name_count = self.kept[0], self.kept[1]
@@ -73,13 +76,16 @@ class Model:
         return f"{self.urls[segment]}#{serial}" + (f"#{unit}" if unit else "")
 
     def pick_target(self, wanted):
-        """The MIP of a unit where a value of the named type begins; None if a few draws find none."""
+        """The MIP of a unit where a value of the named type begins; None if a
+        few draws find none."""
         for _ in range(4):
             segment, block = self.any_block()
             if block is None:
                 continue
             first = self.random.randrange(block.count) * block.kind.units
-            fits = [unit for unit, kind in block.kind.places() if wanted is None or kind.name == wanted]
+            fits = [
+                unit for unit, kind in block.kind.places() if wanted is None or kind.name == wanted
+            ]
             if fits:
                 return self.mip(segment, block.serial, first + self.random.choice(fits))
         return None
@@ -89,7 +95,8 @@ class Model:
         kind = self.random.choice([*self.kinds, *self.kinds, *PRIMITIVES.values()])
         self.name_count += 1
         name = f"b{self.name_count}" if self.random.random() < 0.5 else ""
-        count = self.random.randint(20, 150) if self.random.random() < 0.1 else self.random.randint(1, 4)
+        is_large = self.random.random() < 0.1
+        count = self.random.randint(20, 150) if is_large else self.random.randint(1, 4)
         return self.random.choice(list(self.urls)), name, count, kind
 
     def add(self, segment, name, count, kind, serial):
@@ -130,7 +137,8 @@ class Model:
         return [put(segment, path, told)]
 
     def rewrite_largest(self, most_items):
-        """Every unit of the largest block that has at most so many items: releases of such are sent whole."""
+        """Every unit of the largest block that has at most so many items: releases of
+        such are sent whole."""
         fits = [(len(block.units), segment, serial) for segment, blocks in self.blocks.items()
                 for serial, block in blocks.items() if len(block.units) <= most_items]
         if not fits:
@@ -145,7 +153,8 @@ class Model:
         return commands
 
     def changed(self, kind, old, place):
-        """(the new value, where the change is put, what is put): the whole unit, or a part of what it holds."""
+        """(the new value, where the change is put, what is put): the whole unit, or a part
+        of what it holds."""
         random = self.random
         if kind.is_bytes():
             at = random.randrange(kind.count)

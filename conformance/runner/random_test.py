@@ -1,7 +1,8 @@
-"""The random test: in each round one machine edits, every machine reads, and all dumps must be the model.
+"""The random test: in each round one machine edits, every machine reads, and all dumps
+must be the model.
 
-A world is a few random types and two or three segments; world W of seed S is always the same, so that one that
-fails can be run alone.
+A world is a few random types and two or three segments; world W of seed S is always the same, so
+that one that fails can be run alone.
 """
 
 import json
@@ -53,7 +54,8 @@ class World:
             agent.tell("reset")
 
     def open(self, agent):
-        agent.tell_all([f"open {name} {url} create memory" for name, url in self.model.urls.items()])
+        agent.tell_all(
+            [f"open {name} {url} create memory" for name, url in self.model.urls.items()])
 
     def begin_anew(self, agent):
         """The next lock brings a complete copy."""
@@ -98,12 +100,15 @@ class World:
         self.tell(agent, [f"{word} {name}" for name in self.model.urls])
 
     def declare(self, agent):
-        self.tell(agent, ["types " + json.dumps([{"name": kind.name, **kind.body} for kind in self.kinds])])
+        self.tell(
+            agent,
+            ["types " + json.dumps([{"name": kind.name, **kind.body} for kind in self.kinds])])
         self.declared.add(agent)
 
     def make(self, agent):
         segment, name, count, kind = self.model.draw_block()
-        serial, = self.tell(agent, [f"make {segment} {name or '-'} {count} {json.dumps(kind.reference)}"])
+        serial, = self.tell(agent,
+                            [f"make {segment} {name or '-'} {count} {json.dumps(kind.reference)}"])
         self.model.add(segment, name, count, kind, int(serial))
         self.edits += 1
 
@@ -136,7 +141,8 @@ class World:
                 if command.startswith("dump "):
                     self.check_dump(agent, command[5:], answer[3:], texts)
                 elif command.startswith("mip ") and answer[3:] != place[2]:
-                    raise Differs(f"{agent.name}: the MIP of {place[1]} is {answer[3:]}, not {place[2]}")
+                    raise Differs(f"{agent.name}: the MIP of {place[1]} is {answer[3:]}, not "
+                                  f"{place[2]}")
 
     def reading(self, place):
         names = list(self.model.urls)
@@ -151,7 +157,8 @@ class World:
         if block is None:
             return None
         unit = self.random.randrange(block.count * block.kind.units)
-        return segment, f"{block.name or block.serial}#{unit}", self.model.mip(segment, block.serial, unit)
+        return (segment, f"{block.name or block.serial}#{unit}",
+                self.model.mip(segment, block.serial, unit))
 
     def check_dump(self, agent, segment, text, texts):
         """The first dump must have the model's values, all others be the same text."""
@@ -163,7 +170,8 @@ class World:
         if found != wanted:
             raise Differs(f"{agent.name}, segment {segment}: {first_difference(found, wanted)}")
         if text != first:
-            raise Differs(f"{agent.name}, segment {segment}: the same values, but another text:\n{text}\n{first}")
+            raise Differs(f"{agent.name}, segment {segment}: the same values, but another "
+                          f"text:\n{text}\n{first}")
 
 
 def first_difference(found, wanted, path="dump"):
@@ -193,8 +201,10 @@ def run(kinds, program, build, seed, cases, only_world, progress):
         try:
             world.run()
         except (Broken, Differs) as wrong:
-            failure = (f"{wrong}\n  world {number}; run it alone with --seed {seed} --world {number}. "
-                       f"The last section's commands:\n    " + "\n    ".join(line[:300] for line in world.told))
+            failure = (f"{wrong}\n  world {number}; run it alone with --seed {seed} "
+                       f"--world {number}. "
+                       f"The last section's commands:\n    " +
+                       "\n    ".join(line[:300] for line in world.told))
         edits += world.edits
         progress(number, edits, time.monotonic() - began)
         if only_world:

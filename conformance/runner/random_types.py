@@ -1,19 +1,22 @@
 """Random types of every kind, and random values of them, as the agent protocol writes both.
 
-A value is its list of units (README: Values); an array of uchar is one item of it. The random numbers
-come from the generator's caller, so that one seed gives the same types and values again.
+A value is its list of units (README: Values); an array of uchar is one item of it. The random
+numbers come from the generator's caller, so that one seed gives the same types and values again.
 """
 
 NUMBERS = {  # name: least, largest
     "char": (0, 255), "uchar": (0, 255), "short": (-2**15, 2**15 - 1), "ushort": (0, 2**16 - 1),
-    "int": (-2**31, 2**31 - 1), "uint": (0, 2**32 - 1), "hyper": (-2**63, 2**63 - 1), "uhyper": (0, 2**64 - 1),
+    "int": (-2**31, 2**31 - 1), "uint": (0, 2**32 - 1),
+    "hyper": (-2**63, 2**63 - 1), "uhyper": (0, 2**64 - 1),
     "bool": (0, 1),
 }
 FLOATS = {"float": 32, "double": 64}
 # Infinities, quiet and signalling NaN with a payload, negative zero, the least denormal.
 SPECIAL_BITS = {
     32: [0x7f800000, 0xff800000, 0x7fc00001, 0x7f800001, 0x80000000, 0x00000001],
-    64: [0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000001, 0x7ff0000000000001, 1 << 63, 1],
+    64: [
+        0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000001, 0x7ff0000000000001, 1 << 63, 1
+    ],
 }
 
 
@@ -26,7 +29,8 @@ def bits(value, width):
 
 
 class Type:
-    """`name` is "" or the declared one, `body` the description by parts; `parts` and `count` by kind."""
+    """`name` is "" or the declared one, `body` the description by parts; `parts`
+    and `count` by kind."""
 
     def __init__(self, kind, body, name="", parts=(), count=0):
         self.kind = kind
@@ -87,7 +91,8 @@ class TypeMaker:
 
     def make_all(self):
         for name in self.names:
-            maker = self.random.choice([self.record, self.record, self.record, self.union, self.enum])
+            maker = self.random.choice(
+                [self.record, self.record, self.record, self.union, self.enum])
             made = maker(2)
             made.name = name
             self.named.append(made)
@@ -97,10 +102,14 @@ class TypeMaker:
 
     def any(self, depth):
         random = self.random
-        simple = [self.primitive, self.primitive, self.string, self.pointer, self.text, self.earlier, self.octets]
+        simple = [
+            self.primitive, self.primitive, self.string, self.pointer, self.text, self.earlier,
+            self.octets
+        ]
         if depth == 0:
             return random.choice(simple)(0)
-        return random.choice([*simple, self.array, self.record, self.union, self.sequence])(depth - 1)
+        return random.choice([*simple, self.array, self.record, self.union,
+                              self.sequence])(depth - 1)
 
     def primitive(self, _depth):
         return self.random.choice(list(PRIMITIVES.values()))
@@ -140,7 +149,8 @@ class TypeMaker:
             self.unresolved.append((made, name))
             return made
         element = self.any(depth)
-        return Type("sequence", {"sequence": [element.reference, bound]}, parts=[element], count=bound)
+        return Type("sequence", {"sequence": [element.reference, bound]}, parts=[element],
+                    count=bound)
 
     def enum(self, _depth):
         values = self.random.sample(range(-5, 100), self.random.randint(1, 5))
@@ -150,13 +160,20 @@ class TypeMaker:
 
     def record(self, depth):
         parts = [self.any(depth) for _ in range(self.random.randint(1, 6))]
-        return Type("record", {"record": [[f"f{i}", part.reference] for i, part in enumerate(parts)]}, parts=parts)
+        return Type("record",
+                    {"record": [[f"f{i}", part.reference] for i, part in enumerate(parts)]},
+                    parts=parts)
 
     def union(self, depth):
         random = self.random
-        arms = [None if random.random() < 0.2 else self.any(depth) for _ in range(random.randint(1, 4))]
-        body = {"on": ["on", "int"],
-                "arms": [[f"a{i}", arm.reference, [i]] if arm else ["", None, [i]] for i, arm in enumerate(arms)]}
+        arms = [
+            None if random.random() < 0.2 else self.any(depth) for _ in range(random.randint(1, 4))
+        ]
+        body = {
+            "on": ["on", "int"],
+            "arms": [[f"a{i}", arm.reference, [i]] if arm else ["", None, [i]]
+                     for i, arm in enumerate(arms)]
+        }
         made = Type("union", {"union": body})
         made.cases = list(enumerate(arms))
         if random.random() < 0.4:
@@ -185,7 +202,8 @@ def zero(kind):
 class ValueMaker:
     """Random units. `pick_target(name)` gives the MIP of a place where a type begins, or None.
 
-    The deeper a sequence lies in others, the shorter it is: types may contain sequences of themselves.
+    The deeper a sequence lies in others, the shorter it is: types may
+    contain sequences of themselves.
     """
 
     def __init__(self, random, pick_target):
@@ -204,10 +222,12 @@ class ValueMaker:
         random = self.random
         if kind.name in FLOATS:
             width = FLOATS[kind.name]
-            chosen = random.choice(SPECIAL_BITS[width]) if random.random() < 0.3 else random.getrandbits(width)
+            is_special = random.random() < 0.3
+            chosen = random.choice(SPECIAL_BITS[width]) if is_special else random.getrandbits(width)
             return bits(chosen, width)
         least, largest = NUMBERS[kind.name]
-        return integer(random.choice([least, largest, random.randint(least, largest), random.randint(0, 1)]))
+        drawn = random.randint(least, largest)
+        return integer(random.choice([least, largest, drawn, random.randint(0, 1)]))
 
     def hexadecimal(self, count):
         return self.random.randbytes(count).hex()

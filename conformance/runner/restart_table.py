@@ -1,6 +1,8 @@
-"""What a client must be told when its server goes and comes back: the table of docs/operations.md as data.
+"""What a client must be told when its server goes and comes back: the table
+of docs/operations.md as data.
 
-A cell is a kind of client, the state that it is in, the store of its server, and the way in which the server goes.
+A cell is a kind of client, the state that it is in, the store of its server, and the way in which
+the server goes.
 """
 
 STATES = ["idle", "listening", "reading", "strict", "writing", "releasing", "answered", "waiting"]
@@ -54,9 +56,13 @@ def expected(state, store, way):
 
 
 def cells(clients, is_short):
-    """All cells, as (client, state, store, way). Where nothing goes but the connection the store does not matter."""
+    """All cells, as (client, state, store, way). Where nothing goes but the connection the store
+    does not matter."""
     pairs = [(store, way) for store in STORES for way in WAYS if way != "cut" or store == "synced"]
     if is_short:
         pairs = [("synced", "kill"), ("synced", "cut"), ("memory", "kill"), ("older", "stop")]
     return [(client, state, store, way)
-            for store, way in pairs for state in STATES for client in clients if state in client.get("states", STATES)]
+            for store, way in pairs
+            for state in STATES
+            for client in clients
+            if state in client.get("states", STATES)]

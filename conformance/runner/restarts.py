@@ -1,6 +1,6 @@
-"""The restart matrix: a server goes and comes back under every kind of client in every state, and the client is told
-what restart_table.py says, or goes on unharmed. Nothing hangs, and what was acknowledged is there or was said to be
-lost.
+"""The restart matrix: a server goes and comes back under every kind of client in every state, and
+the client is told what restart_table.py says, or goes on unharmed. Nothing hangs, and what was
+acknowledged is there or was said to be lost.
 """
 
 import pathlib
@@ -50,8 +50,9 @@ class Agents:
 
 
 class Cell:
-    """S is the client that is tried, in its state. O is another client, which makes versions and looks at the result.
-    Version 1 is what an older store has, version 2 what both know when the server goes."""
+    """S is the client that is tried, in its state. O is another client, which makes versions and
+    looks at the result. Version 1 is what an older store has, version 2 what both know
+    when the server goes."""
 
     def __init__(self, cell, other, agents, program):
         self.kind, self.state, self.store, self.way = cell
@@ -114,8 +115,8 @@ class Cell:
         self.s.tell(f"open s {address}/s create timeout={PLENTY}{DURABILITY.get(self.store, '')}")
 
     def copy_store(self, how, source, target):
-        done = subprocess.run([self.program, how, self.folder / source, self.folder / target], check=False,
-                              capture_output=True)
+        done = subprocess.run([self.program, how, self.folder / source, self.folder / target],
+                              check=False, capture_output=True)
         if done.returncode != 0:
             raise Broken(f"interweave {how}: {done.stderr.decode(errors='replace')}")
 
@@ -176,7 +177,7 @@ class Cell:
                 raise Told(f"{command}: {answer}, not {wanted}")
         self.s.tell("rl_release s")
 
-    # ---- states: what S does before, while the server is away (if it says anything), and after ----
+    # ---- states: what S does before, while the server is away (if S says anything), and after ---
 
     def begin_idle(self):
         pass
@@ -311,7 +312,8 @@ class WatchCell(Cell):
 
     def begin_subject(self):
         address = self.wire.address if self.is_wired else self.server.address
-        self.s = Lines("interweave watch", ["sh", "-c", 'exec "$0" watch "$1" 2>&1', self.program, f"{address}/s"])
+        self.s = Lines("interweave watch",
+                       ["sh", "-c", 'exec "$0" watch "$1" 2>&1', self.program, f"{address}/s"])
         self.processes.append(self.s)
         self.says("is at version 2")
 
@@ -380,14 +382,16 @@ class Report:
                 self.say(f"  known gap: {cell.name}: {gap['reason']}")
             else:
                 self.failed += 1
-                text = failure or f"passes, but restart_gaps.json says: {gap['reason']}. Remove the gap"
+                passes = f"passes, but restart_gaps.json says: {gap['reason']}. Remove the gap"
+                text = failure or passes
                 self.say(f"  FAILED {cell.name}\n    {text}")
 
 
 def is_in(cell, gap):
     """A gap names the client and the state; the stores and ways where it names some."""
     return (cell.kind["name"] == gap["client"] and cell.state == gap["state"]
-            and cell.store in gap.get("stores", table.STORES) and cell.way in gap.get("ways", table.WAYS))
+            and cell.store in gap.get("stores", table.STORES)
+            and cell.way in gap.get("ways", table.WAYS))
 
 
 def run(kinds, gaps, program, build, only, is_short, jobs, say=say_at_once):

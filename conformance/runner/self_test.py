@@ -6,17 +6,28 @@ import sys
 from runner import cases, matrix, random_test, restarts
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-NUMBERS = {"name": "one number", "rules": ["WIRE-1"], "steps": [
-    "W wl s", "W make s n 1 \"int\"", "W put s n 41", "W wl_release s", "R rl s", ["R get s n", "ok 41"], "R rl_release s"]}
-SAME = {"name": "equal dumps", "rules": ["WIRE-1"], "steps": ["W wl s", "W make s n 1 \"int\"", "W wl_release s", "same s"]}
+NUMBERS = {
+    "name": "one number", "rules": ["WIRE-1"], "steps": [
+        "W wl s", "W make s n 1 \"int\"", "W put s n 41", "W wl_release s", "R rl s",
+        ["R get s n", "ok 41"], "R rl_release s"
+    ]
+}
+SAME = {
+    "name": "equal dumps", "rules": ["WIRE-1"],
+    "steps": ["W wl s", "W make s n 1 \"int\"", "W wl_release s", "same s"]
+}
 
 
 def run(program, build, kind):
     """The names of the checks that the runner fails."""
-    liar = {"name": "liar", "command": [sys.executable, str(HERE / "agents/lying.py"), *kind["command"]]}
+    liar = {
+        "name": "liar",
+        "command": [sys.executable, str(HERE / "agents/lying.py"), *kind["command"]]
+    }
 
     def failures(kinds, gaps):
-        report = matrix.run(matrix.pairs_of(kinds, True), [NUMBERS, SAME], gaps, program, build, 1, say=lambda _: None)
+        report = matrix.run(matrix.pairs_of(kinds, True), [NUMBERS, SAME], gaps, program, build, 1,
+                            say=lambda _: None)
         return len(report.failures)
 
     def gap(agent, role):
@@ -25,7 +36,8 @@ def run(program, build, kind):
     def cells(name, gaps):
         """How many cells pass, fail and are known to fail."""
         only = f"{name} idle synced cut"
-        report = restarts.run([kind, liar], gaps, program, build, only, False, 1, say=lambda _: None)
+        report = restarts.run([kind, liar], gaps, program, build, only, False, 1,
+                              say=lambda _: None)
         return report.passed, report.failed, report.known
 
     def cell_gap(client):
@@ -33,7 +45,8 @@ def run(program, build, kind):
 
     def refused():
         try:
-            cases.check(pathlib.Path("none"), {**NUMBERS, "rules": ["WIRE-999"]}, cases.rules_of(HERE.parent / "spec"))
+            cases.check(pathlib.Path("none"), {**NUMBERS, "rules": ["WIRE-999"]},
+                        cases.rules_of(HERE.parent / "spec"))
         except ValueError:
             return True
         return False
@@ -49,9 +62,10 @@ def run(program, build, kind):
         "a liar is found as a reader, and by its dumps": failures([kind, liar], []) == 4,
         "a known gap is not a failure": failures([kind, liar], gap("liar", "R")) == 2,
         "a gap that passes is one": failures([kind], gap(honest, "R")) == 1,
-        "a liar is found among random edits": random_test.run([kind, liar], program, build, 1, 200, None,
-                                                              lambda *_: None)[2] is not None,
-        "two that are content with a third meet in long runs only": (pair_count(False), pair_count(True)) == (7, 9),
+        "a liar is found among random edits": random_test.run([kind, liar], program, build, 1, 200,
+                                                              None, lambda *_: None)[2] is not None,
+        "two that are content with a third meet in long runs only":
+            (pair_count(False), pair_count(True)) == (7, 9),
         "a rule that does not exist is refused": refused(),
         "a client that outlives a lost connection passes": cells(honest, []) == (1, 0, 0),
         "a liar is found after a lost connection": cells("liar", []) == (0, 1, 0),

@@ -1,4 +1,5 @@
-"""The way between a client and its server, as a connection that can be cut, and whose answers can be kept back."""
+"""The way between a client and its server, as a connection that can be cut, and whose answers can
+be kept back."""
 
 import socket
 import subprocess
@@ -11,7 +12,8 @@ CHUNK_BYTES = 1 << 16
 
 
 class Wire:
-    """Clients connect to `address`. The wire hands their bytes to the server, and the server's bytes to them."""
+    """Clients connect to `address`. The wire hands their bytes to the server, and the server's
+    bytes to them."""
 
     def __init__(self, server_address):
         host, port = server_address.rsplit(":", 1)
@@ -29,7 +31,8 @@ class Wire:
         return f"127.0.0.1:{self.port}"
 
     def mend(self, first_words=b""):
-        """Connections can be made (again). With `first_words` the first one is said these alone, and ends."""
+        """Connections can be made (again). With `first_words` the first one is said
+        these alone, and ends."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", self.port))

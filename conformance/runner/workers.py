@@ -5,8 +5,9 @@ import threading
 
 
 def work_off(waiting, jobs, attempt, is_enough=lambda: False):
-    """Calls attempt(item) for each item of the queue, `jobs` at a time, until it is empty or `is_enough()`. An
-    exception ends the work and is raised here, since it must not pass for a success."""
+    """Calls attempt(item) for each item of the queue, `jobs` at a time, until it is empty or
+    `is_enough()`. An exception ends the work and is raised here, since it must not
+    pass for a success."""
     broken = []
 
     def work():
