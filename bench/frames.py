@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""A frame of six 256 x 256 arrays of float64, every value new, from a writer process into the numpy arrays of a reader
-process, on one machine. From the first store into the writer's arrays until the reader has them; both clocks are the
-system's monotonic one. The writer begins a frame when the reader has had the one before. Medians.
+"""A frame of six 256 x 256 arrays of float64, every value new, from a writer process into the numpy
+arrays of a reader process, on one machine. From the first store into the writer's arrays until the
+reader has them; both clocks are the system's monotonic one. The writer begins a frame when the
+reader has had the one before. Medians.
 
-    frames.py INTERWEAVE RESULTS    runs all systems in turn, several times over; writes RESULTS/frames.csv
+    frames.py INTERWEAVE RESULTS    runs all systems in turn, several times over;
+                                    writes RESULTS/frames.csv
     frames.py read SYSTEM ADDRESS   the reader's side: a line for each frame
 
   interweave      the segment as a program on the server's machine opens it (a Unix socket)
   interweave-tcp  the same by TCP
-  raw-tcp         the bytes, written to a socket and read into the arrays: no server, no names, one reader
+  raw-tcp         the bytes, written to a socket and read into the arrays: no server, no names, one
+                  reader
   adios2-sst      ADIOS2's streaming engine, which connects writer and reader
   zenoh-tcp       Zenoh, writer and reader as peers; a frame is one message
 
-The two that connect writer and reader directly move a frame once; through the server it moves twice.
+The two that connect writer and reader directly move a frame once; through the
+server it moves twice.
 """
 
 import os
@@ -43,7 +47,8 @@ def have(arrays, round):
     """The reader has them: tells when, then looks whether it is true."""
     print(time.monotonic_ns(), flush=True)
     for array in arrays:
-        assert array[0, 0] == round * 1.25 and array[-1, -1] == BASE[-1, -1] + round * 1.25, f"frame {round} is wrong"
+        is_right = array[0, 0] == round * 1.25 and array[-1, -1] == BASE[-1, -1] + round * 1.25
+        assert is_right, f"frame {round} is wrong"
 
 
 class Reader:
@@ -211,7 +216,8 @@ def zenoh_session(zenoh, where, address):
     config = zenoh.Config()
     config.insert_json5("mode", '"peer"')
     config.insert_json5("scouting/multicast/enabled", "false")
-    config.insert_json5("transport/shared_memory/enabled", "false")  # by itself it takes that on one host
+    # By itself it takes that on one host.
+    config.insert_json5("transport/shared_memory/enabled", "false")
     config.insert_json5(f"{where}/endpoints", f'["tcp/{address}"]')
     if where == "connect":
         config.insert_json5("listen/endpoints", "[]")
@@ -225,7 +231,8 @@ def zenoh_write():
     reader = Reader("zenoh-tcp", address)
     reader.line()
     session = zenoh_session(zenoh, "connect", address)
-    publisher = session.declare_publisher("frames", congestion_control=zenoh.CongestionControl.BLOCK)
+    publisher = session.declare_publisher("frames",
+                                          congestion_control=zenoh.CongestionControl.BLOCK)
     while not publisher.matching_status.matching:
         time.sleep(0.01)
     arrays = np.empty((ARRAYS, *SHAPE))
@@ -250,12 +257,16 @@ def zenoh_read(address):
 
 SYSTEMS = {
     "interweave": lambda: interweave_write("127.0.0.1:0"),
-    "interweave-tcp": lambda: interweave_write("127.0.0.2:0"),  # another address than the Unix socket's
+    # Another address than the Unix socket's.
+    "interweave-tcp": lambda: interweave_write("127.0.0.2:0"),
     "raw-tcp": raw_write,
     "adios2-sst": sst_write,
     "zenoh-tcp": zenoh_write,
 }
-READERS = {"interweave": interweave_read, "raw-tcp": raw_read, "adios2-sst": sst_read, "zenoh-tcp": zenoh_read}
+READERS = {
+    "interweave": interweave_read, "raw-tcp": raw_read, "adios2-sst": sst_read,
+    "zenoh-tcp": zenoh_read
+}
 
 
 def main():
@@ -266,7 +277,8 @@ def main():
     for _ in range(TURNS):  # in turn, so that what else the machine does hits all of them
         for system, write in SYSTEMS.items():
             samples[system] += write()
-    print(f"a frame of six 256 x 256 float64 arrays (3 MiB) into a reader's numpy arrays; medians of {TURNS * ROUNDS}")
+    print("a frame of six 256 x 256 float64 arrays (3 MiB) into a reader's numpy arrays; medians "
+          f"of {TURNS * ROUNDS}")
     print(f"{'system':16s} {'ms':>8s} {'fastest':>8s}")
     with open(os.path.join(sys.argv[2], "frames.csv"), "w") as results:
         results.write("system,ms\n")

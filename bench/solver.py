@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""What sharing costs a running solver (the paper's Figure 10): the time of a step of astroflow in Fortran,
-every step being published.
+"""What sharing costs a running solver (the paper's Figure 10): the time of a step of astroflow in
+Fortran, every step being published.
 
-One source (examples/astroflow/fortran/shared.f90), linked with the stub (`off`) and with libinterweave, a
-viewer attached that fetches every version it can, with a server that keeps segments in memory (`shared`)
-or syncs each version to the disk before it acknowledges it (`shared-synced`); and plain.f90, which writes
-a file a step and does not wait for the disk (`files`). The modes take turns, several times.
+One source (examples/astroflow/fortran/shared.f90), linked with the stub (`off`) and with
+libinterweave, a viewer attached that fetches every version it can, with a server that keeps
+segments in memory (`shared`) or syncs each version to the disk before it acknowledges it
+(`shared-synced`); and plain.f90, which writes a file a step and does not wait for the disk
+(`files`). The modes take turns, several times.
 
-Writes results/solver.csv: mode,ms_per_step,ratio,cpu_ms_per_step,cpu_ratio. Medians over the turns; a
-ratio is to `off` of the same turn, so that what else the machine does weighs on both. The processor time
-is the solver's own, the system's on its behalf included: on a busy machine it is the one to look at, since
-there a program that sometimes sleeps is scheduled sooner than one that never does.
+Writes results/solver.csv: mode,ms_per_step,ratio,cpu_ms_per_step,cpu_ratio. Medians over the turns;
+a ratio is to `off` of the same turn, so that what else the machine does weighs on both. The
+processor time is the solver's own, the system's on its behalf included: on a busy machine it is the
+one to look at, since there a program that sometimes sleeps is scheduled sooner than
+one that never does.
 """
 
 import os
@@ -38,8 +40,9 @@ def run_solver(program, place):
 
 
 def start_server(interweave, store):
-    server = subprocess.Popen([interweave, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
-                               "--store", store], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    server = subprocess.Popen(
+        [interweave, "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--store", store],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     for line in server.stdout:
         if line.startswith("listening "):
             return server, line.split()[1]
@@ -48,8 +51,10 @@ def start_server(interweave, store):
 
 def shared(programs, address, name):
     url = f"{address}/{name}"
-    viewer = subprocess.Popen([programs / "astroflow-viewer", "--url", url, "--coherence", "full", "--headless",
-                               "--until-finished"], stdout=subprocess.DEVNULL)
+    viewer = subprocess.Popen([
+        programs / "astroflow-viewer", "--url", url, "--coherence", "full", "--headless",
+        "--until-finished"
+    ], stdout=subprocess.DEVNULL)
     result = run_solver(programs / "astroflow-shared", url)
     if viewer.wait() != 0:
         raise SystemExit("bench: the viewer failed")
@@ -99,7 +104,8 @@ def main():
         columns = [mode]
         for kind in (0, 1):
             ms = statistics.median(one[kind] for one in taken)
-            ratio = statistics.median(one[kind] / off[kind] for one, off in zip(taken, times["off"]))
+            ratio = statistics.median(one[kind] / off[kind]
+                                      for one, off in zip(taken, times["off"]))
             columns += [f"{ms:.3f}", f"{ratio:.3f}"]
         lines.append(",".join(columns))
     print("\n".join(lines))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """shared_calendar.py: the calendar of shared-calendar (C++) for the same commands, in Python.
 
-Each change is one writer section: it happens whole or, when the program is refused, interrupted or killed in it, not
-at all.
+Each change is one writer section: it happens whole or, when the program is refused, interrupted or
+killed in it, not at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ READ_WAIT_S = 2
 LOOK_S = 2  # the feed looks whether the server is still there
 INTERRUPTED = 130
 EPOCH = datetime(1970, 1, 1)
-POINTS = ("locked", "halfway", "done")  # where a writer section can be looked at, stopped and killed
+# Where a writer section can be looked at, stopped and killed.
+POINTS = ("locked", "halfway", "done")
 
 EXAMPLES = """\
 examples:
@@ -104,7 +105,8 @@ class Entry:
 
     def __str__(self) -> str:
         """As `list` and `watch` show it, in every language."""
-        line = f"{self.number} {moment_text(self.starts_min)} {self.hours:g}h {self.room or '-'} {self.who}: {self.title}"
+        line = (f"{self.number} {moment_text(self.starts_min)} {self.hours:g}h {self.room or '-'} "
+                f"{self.who}: {self.title}")
         return f"{line} ({self.notes})" if self.notes else line
 
 
@@ -140,9 +142,12 @@ class SharedCalendar:
                 shared = self.segment.new(calendar, name="calendar")
             self._check_room(shared, wanted)
             shared.last_number += 1
-            made = self.segment.new(appointment, value={
-                "number": shared.last_number, "starts_min": wanted.starts_min, "hours": wanted.hours,
-                "room": wanted.room, "title": wanted.title, "notes": wanted.notes})
+            made = self.segment.new(
+                appointment, value={
+                    "number": shared.last_number, "starts_min": wanted.starts_min,
+                    "hours": wanted.hours, "room": wanted.room, "title": wanted.title,
+                    "notes": wanted.notes
+                })
             made.who = self._person_named(shared, wanted.who)
             self._link_in(shared, made)
             self._at("halfway")  # it is in the list and not yet counted
@@ -190,7 +195,8 @@ class SharedCalendar:
         if "calendar" not in self.segment:
             return None
         if self.segment.block("calendar").type != "calendar":
-            raise Refused(f"{self.segment.url} holds something else than a calendar; choose another segment with --url")
+            raise Refused(f"{self.segment.url} holds something else than a calendar; choose "
+                          "another segment with --url")
         return self.segment["calendar"]
 
     def _find_appointment(self, number: int) -> Tuple[Any, Any, Any]:
@@ -237,9 +243,11 @@ class SharedCalendar:
         one = shared.first if wanted.room else None
         while one is not None:
             end = end_of(one.starts_min, one.hours)
-            if one.number != wanted.number and one.room == wanted.room and one.starts_min < end_of(
-                    wanted.starts_min, wanted.hours) and wanted.starts_min < end:
-                raise Refused(f"room {wanted.room} is taken until {moment_text(end)} by {one.number} '{one.title}'; "
+            wanted_end = end_of(wanted.starts_min, wanted.hours)
+            if (one.number != wanted.number and one.room == wanted.room
+                    and one.starts_min < wanted_end and wanted.starts_min < end):
+                raise Refused(f"room {wanted.room} is taken until {moment_text(end)} "
+                              f"by {one.number} '{one.title}'; "
                               "choose another time or another --room")
             one = one.next
 
@@ -300,11 +308,13 @@ def entry_to_add(start: str, hours: str, title: str, options: argparse.Namespace
         number = 0
     if not 0 < number <= HOURS_MAX:
         raise Refused(f"'{hours}' is not a number of hours from 0 to {HOURS_MAX}, like 1.5")
-    for what, text, size_max in (("--room", options.room, ROOM_MAX), ("--who", options.who, PERSON_NAME_MAX),
+    for what, text, size_max in (("--room", options.room, ROOM_MAX),
+                                 ("--who", options.who, PERSON_NAME_MAX),
                                  ("the title", title, TITLE_MAX), ("--notes", options.notes, None)):
         if size_max is not None and len(os.fsencode(text)) > size_max:
             raise Refused(f"{what} '{text}' is longer than {size_max} bytes")
-        if any(c < " " or c == "\x7f" for c in text):  # lists and feeds are lines, which go to terminals
+        # Lists and feeds are lines, which go to terminals.
+        if any(c < " " or c == "\x7f" for c in text):
             raise Refused(f"{what} has a control character; write it in one line")
     return Entry(0, minutes_of(start), number, options.room, options.who, title, options.notes)
 
@@ -327,11 +337,16 @@ def add_lines(shared: SharedCalendar, options: argparse.Namespace) -> int:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="A calendar that several programs write to, in C++ (shared-calendar, the same commands) and Python.",
+        description=
+        "A calendar that several programs write to, in C++ (shared-calendar, the same commands) "
+        "and Python.",
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default="127.0.0.1:7747/calendar", help="another segment than %(default)s")
-    parser.add_argument("--hold", choices=POINTS, help="add, move, remove: stops in the middle of the writer section, "
-                        "to be killed with kill -9: no program sees half of a change")
+    parser.add_argument("--url", default="127.0.0.1:7747/calendar",
+                        help="another segment than %(default)s")
+    parser.add_argument(
+        "--hold", choices=POINTS,
+        help="add, move, remove: stops in the middle of the writer section, "
+        "to be killed with kill -9: no program sees half of a change")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add = commands.add_parser("add", help="START HOURS TITLE, or - for one a line of the input")
     add.add_argument("start", help="like 2026-11-21T10:00, or -")
@@ -346,7 +361,8 @@ def arguments() -> argparse.Namespace:
     remove = commands.add_parser("remove", help="NUMBER")
     remove.add_argument("number", type=int)
     commands.add_parser("list", help="all appointments")
-    commands.add_parser("watch", help="what changes, as it changes: + added, ~ changed, - removed; until Ctrl-C")
+    commands.add_parser(
+        "watch", help="what changes, as it changes: + added, ~ changed, - removed; until Ctrl-C")
     options = parser.parse_args()
     if options.command == "add" and (options.title is None) != (options.start == "-"):
         parser.error("add wants START HOURS TITLE, or - alone")
@@ -356,12 +372,14 @@ def arguments() -> argparse.Namespace:
 
 
 def obey(options: argparse.Namespace) -> int:
-    shared = SharedCalendar(options.url, lambda point: hold(point) if point == options.hold else None)
+    shared = SharedCalendar(options.url,
+                            lambda point: hold(point) if point == options.hold else None)
     try:
         if options.command == "add" and options.start == "-":
             return add_lines(shared, options)
         if options.command == "add":
-            say(f"+ {shared.add(entry_to_add(options.start, options.hours, options.title, options))}")
+            wanted = entry_to_add(options.start, options.hours, options.title, options)
+            say(f"+ {shared.add(wanted)}")
         elif options.command == "move":
             say(f"~ {shared.move(options.number, minutes_of(options.start))}")
         elif options.command == "remove":
@@ -378,7 +396,8 @@ def obey(options: argparse.Namespace) -> int:
 
 def main() -> int:
     options = arguments()
-    for channel in (sys.stdin, sys.stdout, sys.stderr):  # strings may be no UTF-8; they pass as they are
+    # Strings need not be UTF-8; they pass unchanged.
+    for channel in (sys.stdin, sys.stdout, sys.stderr):
         channel.reconfigure(errors="surrogateescape")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """query.py: the questions and answers of mining-query, in Python.
 
-It needs no types of its own: the segment describes itself. The lattice is walked under a reader lock by following
-pointers, as in C++; supports are looked up in two numpy arrays.
+It needs no types of its own: the segment describes itself. The lattice is walked under a reader
+lock by following pointers, as in C++; supports are looked up in two numpy arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def coherence_named(text: str) -> interweave.Coherence:
             return {"full": interweave.FULL, "strict": interweave.STRICT}[text]
         return bounded[name](int(bound) if name == "delta" else float(bound))
     except (KeyError, ValueError):
-        raise refused(text, "one of full, strict, delta:VERSIONS, temporal:SECONDS, diff:PERCENT") from None
+        raise refused(
+            text, "one of full, strict, delta:VERSIONS, temporal:SECONDS, diff:PERCENT") from None
 
 
 def purchase(text: str) -> List[int]:
@@ -54,15 +55,22 @@ def refused(text: str, expected: str) -> argparse.ArgumentTypeError:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Tells what customers who made these purchases, one after another, buy next; from the lattice "
-        "that mining-builder keeps. A purchase is one item, or some that were bought together: ITEM,ITEM.",
+        description=
+        "Tells what customers who made these purchases, one after another, buy next; from the "
+        "lattice "
+        "that mining-builder keeps. A purchase is one item, or some that were bought together: "
+        "ITEM,ITEM.",
         epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("purchases", nargs="*", type=purchase, metavar="PURCHASE")
     parser.add_argument("--url", default="127.0.0.1:7747/mining")
-    parser.add_argument("--coherence", type=coherence_named, default=interweave.FULL,
-                        help="full, strict, delta:VERSIONS, temporal:SECONDS, or diff:PERCENT of the lattice (full)")
-    parser.add_argument("--follow", action="store_true", help="answers again until the lattice is finished")
-    parser.add_argument("--top", type=how_many, default=10, help="so many answers, the most frequent first (10)")
+    parser.add_argument(
+        "--coherence", type=coherence_named, default=interweave.FULL,
+        help="full, strict, delta:VERSIONS, temporal:SECONDS, or diff:PERCENT of the lattice (full)"
+    )
+    parser.add_argument("--follow", action="store_true",
+                        help="answers again until the lattice is finished")
+    parser.add_argument("--top", type=how_many, default=10,
+                        help="so many answers, the most frequent first (10)")
     return parser.parse_args()
 
 
@@ -128,7 +136,8 @@ def answer(version: int, lattice: Any, steps: List[int], top: int) -> None:
     if steps:
         print(f"{having} customers bought {spelled(steps)}; next they buy")
     for one in next_after(lattice, found)[:top]:
-        print(f"{one.customers:8} {one.customers / having * 100:5.1f} %  {how_bought(one.step, not steps)}")
+        print(f"{one.customers:8} {one.customers / having * 100:5.1f} %  "
+              f"{how_bought(one.step, not steps)}")
     sys.stdout.flush()
 
 
@@ -138,7 +147,8 @@ def main() -> int:
     answered = 0
     # One who follows may be there before the builder; others must not make a segment by a
     # slip of the pen.
-    with interweave.open(options.url, coherence=options.coherence, create=options.follow) as segment:
+    with interweave.open(options.url, coherence=options.coherence,
+                         create=options.follow) as segment:
         changed = threading.Event()
         if options.follow:
             segment.on_change(lambda version: changed.set())

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""callee.py: orders parts that are short, for rpc-caller: the callee of plain HTTP, in another language.
+"""callee.py: orders parts that are short, for rpc-caller: the callee of plain
+HTTP, in another language.
 
-A form is posted to /restock (root, below, up_to) or /introduce (root, number, price, name). `root` is the MIP of the
-caller's tree of parts: its segment is opened and the parts are changed where they are. No type is declared here,
-since segments describe themselves. By copy, JSON is posted to /restock_copy (below, up_to, parts), and the parts
-travel back.
+A form is posted to /restock (root, below, up_to) or /introduce (root, number, price, name). `root`
+is the MIP of the caller's tree of parts: its segment is opened and the parts are changed where they
+are. No type is declared here, since segments describe themselves. By copy, JSON is posted to
+/restock_copy (below, up_to, parts), and the parts travel back.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import interweave
 OPEN_MAX = 16  # segments: a caller can name any number of them
 FORM_BYTES_MAX = 8192
 COPY_BYTES_MAX = 64 << 20
-FORM, JSON, LINE = "application/x-www-form-urlencoded", "application/json", "text/plain; charset=utf-8"
+FORM = "application/x-www-form-urlencoded"
+JSON, LINE = "application/json", "text/plain; charset=utf-8"
 NO_TREE = "these parts are not a tree: one comes twice"
 
 EXAMPLES = """\
@@ -41,7 +43,8 @@ class Refused(Exception):
 
 
 class Stocks:
-    """Segments stay open between calls: the copy is what makes the next call on the same structure cheap."""
+    """Segments stay open between calls: the copy is what makes the next call on
+    the same structure cheap."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, interweave.Segment] = OrderedDict()
@@ -83,7 +86,8 @@ class Stocks:
             for _ in range(segment.stats.blocks):
                 above = below
                 if above.number == wanted:
-                    raise Refused(f"part {wanted} is there already ('{above.name}'); take another number")
+                    raise Refused(f"part {wanted} is there already ('{above.name}'); take another "
+                                  "number")
                 side = "lower" if wanted < above.number else "higher"
                 below = getattr(above, side)
                 if below is None:
@@ -185,10 +189,12 @@ class Server(ThreadingHTTPServer):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Orders parts that are short, for rpc-caller, asked by HTTP.",
-                                     epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, default=7791,
-                        help="another port than 7791; 0: any, printed as `listening 127.0.0.1:PORT`")
+    parser = argparse.ArgumentParser(
+        description="Orders parts that are short, for rpc-caller, asked by HTTP.", epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--port", type=int, default=7791,
+        help="another port than 7791; 0: any, printed as `listening 127.0.0.1:PORT`")
     port = parser.parse_args().port
     try:
         server = Server(port)
