@@ -1,4 +1,5 @@
-"""The results of single cases that the test runners leave in a stage's folder, each in its own form.
+"""The results of single cases that the test runners leave in a stage's folder, each
+in its own form.
 
   ctest*.xml  JUnit of ctest; what a program of GoogleTest printed tells its single cases
   *.xml       JUnit of pytest
@@ -31,7 +32,8 @@ def read(folder):
     return cases
 
 
-GOOGLETEST_LINE = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:, where .*)? \(([0-9]+) ms\)$", re.M)
+GOOGLETEST_LINE = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:, where .*)?"
+                             r" \(([0-9]+) ms\)$", re.M)
 GOOGLETEST_OUTCOME = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
@@ -80,7 +82,8 @@ def read_tap(stage, path):
     return cases
 
 
-CARGO_LINE = re.compile(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. (?P<outcome>ok|FAILED|ignored)"
+CARGO_LINE = re.compile(r"^test (?P<name>\S+)(?: - should panic)? \.\.\. "
+                        r"(?P<outcome>ok|FAILED|ignored)"
                         r"(?: <(?P<seconds>[0-9.]+)s>)?")
 
 
@@ -93,4 +96,5 @@ def read_cargo(stage, path):
     for line in text.splitlines():
         if found := CARGO_LINE.match(line):
             outcome = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}[found["outcome"]]
-            yield Case(stage, found["name"], float(found["seconds"] or 0), outcome, printed.get(found["name"], ""))
+            yield Case(stage, found["name"], float(found["seconds"] or 0), outcome,
+                       printed.get(found["name"], ""))

@@ -17,7 +17,9 @@ from house import allowance, citations, commits, edges, shape, words
 def tracked_files():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], check=True,
                             capture_output=True, text=True)
-    return [pathlib.Path(name) for name in listed.stdout.splitlines() if pathlib.Path(name).is_file()]
+    return [
+        pathlib.Path(name) for name in listed.stdout.splitlines() if pathlib.Path(name).is_file()
+    ]
 
 
 def is_made_by_a_program(path):
@@ -38,10 +40,12 @@ def lines_of(path):
 
 
 def breaches_of(path):
-    """Yields (line number, text) of what is never allowed, then the same with a rule of the list."""
+    """Yields (line number, text) of what is never allowed, then the same with a
+    rule of the list."""
     strict = list(shape.check_name(path))
     counted = []
-    if not is_made_by_a_program(path) and (path.suffix in shape.WIDE or path.name == "CMakeLists.txt"):
+    is_read = path.suffix in shape.WIDE or path.name == "CMakeLists.txt"
+    if is_read and not is_made_by_a_program(path):
         lines = lines_of(path)
         strict += shape.check_file(path, lines)
         if not edges.is_test(path):
@@ -60,7 +64,8 @@ def beyond_the_allowance(counted, allowed):
     for key, texts in groups.items():
         if len(texts) > allowed.get(key, 0):
             yield from texts
-            yield f"{key[1]}: {len(texts)} breaches of '{key[0]}', {allowed.get(key, 0)} are allowed"
+            yield (f"{key[1]}: {len(texts)} breaches of '{key[0]}', "
+                   f"{allowed.get(key, 0)} are allowed")
     for (rule, path), count in allowed.items():
         if len(groups.get((rule, path), [])) < count:
             yield (f"{path}: fewer breaches of '{rule}' than {allowance.LIST} allows; "

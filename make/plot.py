@@ -16,8 +16,10 @@ import sys
 
 
 # Dark and light by turns, so that two series of one system look alike.
-COLOURS = ["1f77b4", "aec7e8", "ff7f0e", "ffbb78", "2ca02c", "98df8a", "d62728", "ff9896", "9467bd", "c5b0d5",
-           "8c564b", "c49c94", "7f7f7f", "c7c7c7", "17becf", "9edae5"]
+COLOURS = [
+    "1f77b4", "aec7e8", "ff7f0e", "ffbb78", "2ca02c", "98df8a", "d62728", "ff9896", "9467bd",
+    "c5b0d5", "8c564b", "c49c94", "7f7f7f", "c7c7c7", "17becf", "9edae5"
+]
 
 
 def arguments():

@@ -1,7 +1,7 @@
 """Runs the stages of a test: side by side where they mostly wait, each with a log of its own.
 
-A stage is a command that ends with status 0 when everything that it tests holds. It may leave results of
-single cases behind (make/case_results.py); one that leaves none counts as one case.
+A stage is a command that ends with status 0 when everything that it tests holds. It may leave
+results of single cases behind (make/case_results.py); one that leaves none counts as one case.
 """
 
 import dataclasses
@@ -18,8 +18,8 @@ SHOWN_LINES = 150
 
 @dataclasses.dataclass
 class Stage:
-    """`after` names the stages that it needs. `behind` names those that it only has to wait for, because
-    both write the same files. `cores` is how many processors it keeps busy."""
+    """`after` names the stages that it needs. `behind` names those that it only has to wait for,
+    because both write the same files. `cores` is how many processors it keeps busy."""
     name: str
     command: list
     after: tuple = ()
@@ -49,7 +49,8 @@ class Runner:
         self.cases = []
 
     def run(self):
-        """All stages; those that need a failed one are left out. Returns whether everything held."""
+        """All stages; those that need a failed one are left out.
+        Returns whether everything held."""
         self.folder.mkdir(parents=True, exist_ok=True)
         heard = time.monotonic()
         try:
@@ -59,7 +60,8 @@ class Runner:
                     heard = time.monotonic()
                 elif time.monotonic() - heard > HEARTBEAT_S:
                     heard = time.monotonic()
-                    say(", ".join(f"{run.stage.name} ({heard - run.began:.0f} s)" for run in self.running), "...")
+                    say(", ".join(f"{run.stage.name} ({heard - run.began:.0f} s)"
+                                  for run in self.running), "...")
         finally:
             self.end_all()
         return not self.failed
@@ -91,7 +93,8 @@ class Runner:
         environment = os.environ | {"RESULTS": str(results)} | stage.environment
         with open(log, "wb") as output:
             process = subprocess.Popen(stage.command, stdin=subprocess.DEVNULL, stdout=output,
-                                       stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+                                       stderr=subprocess.STDOUT, env=environment,
+                                       start_new_session=True)
         return Run(stage, process, log, time.monotonic())
 
     def reap(self):
@@ -147,7 +150,8 @@ def show_failure(log, cases):
     for case in cases:
         if case.outcome == "failed" and case.text:
             print(f"-- {case.name}:", *last_lines(case.text), sep="\n")
-    print("-- the end of the log:", *last_lines(log.read_text(encoding="utf-8", errors="replace")), sep="\n", flush=True)
+    print("-- the end of the log:", *last_lines(log.read_text(encoding="utf-8", errors="replace")),
+          sep="\n", flush=True)
 
 
 def last_lines(text):

@@ -2,11 +2,13 @@
 """Everything that must hold, in stages; ends with one line 'N passed, N failed'.
 
   make/test.py             what `make test` runs: every room and language in the ordinary build
-  make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds, fuzz, lossy networks
-  make/test.py ROOM        one room: a room of native/, cluster/, server/ or examples/, idl, cli, or a stage
+  make/test.py deep        what `make test-deep` runs: sanitizers, other machines, random worlds,
+                           fuzz, lossy networks
+  make/test.py ROOM        one room: a room of native/, cluster/, server/ or examples/, idl, cli, or
+                           a stage
 
-Each stage has a log and its cases' results in $BUILD/tests/STAGE. IW_TALLY=FILE appends the numbers to FILE
-instead of ending with them (.ci/run adds up two runs).
+Each stage has a log and its cases' results in $BUILD/tests/STAGE. IW_TALLY=FILE appends the numbers
+to FILE instead of ending with them (.ci/run adds up two runs).
 """
 
 import os
@@ -55,7 +57,8 @@ CRATES = ("wire", "master", "store", "server", "cli", "idl")
 
 
 def chosen(word):
-    """The stages that a word asks for. A room needs the build; a whole stage also what it comes after."""
+    """The stages that a word asks for. A room needs the build; a whole stage also
+    what it comes after."""
     if word == "":
         return QUICK
     if word == "deep":
@@ -100,7 +103,10 @@ def report(runner, seconds):
 
 def close(runner):
     """The verdict. A stage that failed without a failed case counts as one (stages.py)."""
-    count = {word: sum(case.outcome == word for case in runner.cases) for word in ("passed", "failed", "skipped")}
+    count = {
+        word: sum(case.outcome == word for case in runner.cases)
+        for word in ("passed", "failed", "skipped")
+    }
     count["failed"] = max(count["failed"], len(runner.failed))
     tally = os.environ.get("IW_TALLY")
     if tally:

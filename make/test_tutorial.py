@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Runs docs/tutorial.md as its reader would: every command in order, each file saved, every output compared.
+"""Runs docs/tutorial.md as its reader would: every command in order, each file
+saved, every output compared.
 
   ```sh                a shell's commands; the shell lives as long as the page
   ```text              what the block before has printed, to the letter
-  ```sh NAME           a command in a terminal of its own, which stays; it has begun when it has printed a line
+  ```sh NAME           a command in a terminal of its own, which stays; it has begun when it has
+                       printed a line
   ```text NAME         what that terminal shows so far
   ```LANG file=NAME    a file to save in the shell's folder
 
-$HOME is a folder of its own, and 127.0.0.1/ the address of the server, which takes whatever port is free. The
-clone's own build is what is installed: `make build` has nothing left to do.
+$HOME is a folder of its own, and 127.0.0.1/ the address of the server, which takes whatever port is
+free. The clone's own build is what is installed: `make build` has nothing left to do.
 """
 
 import os
@@ -30,7 +32,8 @@ class Terminal:
 
     def __init__(self, command):
         self.process = subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+                                        stderr=subprocess.DEVNULL, text=True,
+                                        start_new_session=True)
         self.lines = [self.process.stdout.readline()]
 
     def first_lines(self, count):
@@ -47,8 +50,8 @@ class Shell:
     """Where the reader types, from the first block to the last."""
 
     def __init__(self):
-        self.process = subprocess.Popen(["bash", "-euo", "pipefail"], cwd=REPOSITORY, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(["bash", "-euo", "pipefail"], cwd=REPOSITORY,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, commands):
         self.process.stdin.write(f"{{\n{commands}}} </dev/null\necho '{END}'\n")
@@ -72,7 +75,9 @@ class Wrong(Exception):
 
 class Reader:
     def __init__(self, home):
-        self.replaced = {"$HOME": home, "build/python/": os.environ.get("BUILD", "build") + "/python/"}
+        self.replaced = {
+            "$HOME": home, "build/python/": os.environ.get("BUILD", "build") + "/python/"
+        }
         self.folder = pathlib.Path(home) / "todo"
         self.shell = Shell()
         self.terminals = {}
@@ -85,7 +90,9 @@ class Reader:
         if file:
             (self.folder / file).write_text(text, encoding="utf-8")
         elif language == "text":
-            printed = self.terminals[terminal].first_lines(text.count("\n")) if terminal else self.printed
+            printed = self.printed
+            if terminal:
+                printed = self.terminals[terminal].first_lines(text.count("\n"))
             if printed != text:
                 raise Wrong(f"what was printed is another text:\n{printed}")
         elif language == "sh" and terminal:

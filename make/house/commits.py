@@ -23,7 +23,8 @@ def check():
 
 def check_message(name, subject, body):
     if len(subject) > SUBJECT_COLUMNS_MAX:
-        yield f"commit {name}: a subject of {len(subject)} characters; at most {SUBJECT_COLUMNS_MAX}"
+        yield (f"commit {name}: a subject of {len(subject)} characters; "
+               f"at most {SUBJECT_COLUMNS_MAX}")
     if subject.endswith("."):
         yield f"commit {name}: a subject ends without a full stop"
     if not body.strip():

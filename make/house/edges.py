@@ -101,10 +101,13 @@ def check_native(path, lines):
     yield from check_mutexes(path, lines)
     yield from strangers(lines, INCLUDE, room, NATIVE_EDGES)
     if room != "platform":
-        yield from matches(lines, SYSTEM_TEST, "only native/platform tests the system or the processor")
-        yield from matches(lines, SYSTEM_HEADER, "only native/platform includes a header of one system")
+        yield from matches(lines, SYSTEM_TEST,
+                           "only native/platform tests the system or the processor")
+        yield from matches(lines, SYSTEM_HEADER,
+                           "only native/platform includes a header of one system")
     if room not in CLOCK_ROOMS_OF_NATIVE:
-        yield from matches(lines, CLOCK_IN_CPP, "time is an argument here; only platform and client read it")
+        yield from matches(lines, CLOCK_IN_CPP,
+                           "time is an argument here; only platform and client read it")
     if room not in SOCKET_ROOMS_OF_NATIVE:
         yield from matches(lines, SOCKET_HEADER, f"room {room} may not know sockets")
 
@@ -120,7 +123,8 @@ def check_cluster(path, lines):
         if included and included.group(1) in NATIVE_EDGES and "platform/mutex.h" not in line:
             yield number, "of native/, cluster includes only platform/mutex.h"
     if room != "fabric":
-        yield from matches(lines, TRANSPORT_HEADER, "only cluster/fabric includes the transport library")
+        yield from matches(lines, TRANSPORT_HEADER,
+                           "only cluster/fabric includes the transport library")
 
 
 def check_server(path, lines):
@@ -134,8 +138,10 @@ def check_server(path, lines):
             yield from strangers(lines, CRATE_USE, room, SERVER_EDGES)
     if not name.startswith(CLOCK_FOLDERS_OF_SERVER):
         product = product_of_rust(lines)
-        yield from matches(product, CLOCK_IN_RUST, "time is an argument here; only net and client read it")
-        yield from matches(product, SOCKET_IN_RUST, "only server/src/net and the client have sockets")
+        yield from matches(product, CLOCK_IN_RUST,
+                           "time is an argument here; only net and client read it")
+        yield from matches(product, SOCKET_IN_RUST,
+                           "only server/src/net and the client have sockets")
 
 
 def product_of_rust(lines):

@@ -17,14 +17,16 @@ class Edges(unittest.TestCase):
         self.assertFalse(texts(edges.check(pathlib.Path("native/diff/collect.cc"), lines)))
 
     def test_time_is_an_argument(self):
-        store, net = pathlib.Path("server/master/src/check.rs"), pathlib.Path("server/src/net/shell.rs")
+        store = pathlib.Path("server/master/src/check.rs")
+        net = pathlib.Path("server/src/net/shell.rs")
         lines = ["let now = Instant::now();"]
         self.assertTrue(texts(edges.check(store, lines)))
         self.assertFalse(texts(edges.check(net, lines)))
         self.assertFalse(texts(edges.check(store, ["#[cfg(test)]", *lines])))
 
     def test_the_transport_library_stays_in_fabric(self):
-        self.assertTrue(texts(edges.check(pathlib.Path("cluster/am/names.cc"), ["#include <ucp/api/ucp.h>"])))
+        self.assertTrue(
+            texts(edges.check(pathlib.Path("cluster/am/names.cc"), ["#include <ucp/api/ucp.h>"])))
 
     def test_mutexes_are_those_that_clang_follows(self):
         node = pathlib.Path("cluster/ddss/node.cc")
@@ -39,8 +41,10 @@ class Shape(unittest.TestCase):
 
     def test_a_function_of_71_lines_is_too_long(self):
         body = ["  step();"] * 68
-        self.assertFalse(self.functions("a.cc", "void walk(int a,", "          int b) {", *body[1:], "}"))
-        self.assertTrue(self.functions("a.cc", "void walk(int a,", "          int b) {", *body, "}"))
+        self.assertFalse(
+            self.functions("a.cc", "void walk(int a,", "          int b) {", *body[1:], "}"))
+        self.assertTrue(
+            self.functions("a.cc", "void walk(int a,", "          int b) {", *body, "}"))
         self.assertTrue(self.functions("a.rs", "pub fn walk() {", *body, "", "}"))
         self.assertTrue(self.functions("a.py", "def walk():", *["    step()"] * 70))
 
@@ -62,7 +66,8 @@ class Words(unittest.TestCase):
         self.assertTrue(texts(words.check(page, ["If there is " + "none, say so."])))
         self.assertFalse(texts(words.check(page, ["There is no segment of this name."])))
         self.assertFalse(texts(words.check(page, ["```", "Who ends first", "```"])))
-        self.assertFalse(texts(words.check(page, ["The writer is no longer alive.", "Who may include whom?"])))
+        self.assertFalse(
+            texts(words.check(page, ["The writer is no longer alive.", "Who may include whom?"])))
 
 
 class Commits(unittest.TestCase):

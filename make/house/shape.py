@@ -18,8 +18,9 @@ FUNCTION_HEAD = {
 }
 # Functions of C++ begin at the margin, methods in their class two columns in; a
 # lambda has a bracket.
-CPP_FUNCTION = re.compile(r"^(?:  )?(?! |namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|"
-                          r"return|case|using|template|#|\}|//)(?:\[\[nodiscard\]\] )?[^\[=]*\(")
+CPP_FUNCTION = re.compile(
+    r"^(?:  )?(?! |namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|"
+    r"return|case|using|template|#|\}|//)(?:\[\[nodiscard\]\] )?[^\[=]*\(")
 
 
 def check_name(path):

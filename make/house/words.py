@@ -4,13 +4,16 @@ import re
 
 READ = {".md", ".cc", ".h", ".hpp", ".c", ".rs", ".py", ".ts", ".f90", ".x", ".sh", ".cmake"}
 PHRASES = [
-    (re.compile(r"(?:^|[.:;] |// |//! |/// |# )Who (?!may )[a-z]+s?\b"), "name the person or thing that acts, not 'who'"),
+    (re.compile(r"(?:^|[.:;] |// |//! |/// |# )Who (?!may )[a-z]+s?\b"),
+     "name the person or thing that acts, not 'who'"),
     # "There is no connection" is plain English, unlike the same words without "there".
     (re.compile(r"\bis none\b|(?<![Tt]here )\bis no\b(?! longer| more| less)"),
      "write 'is not a', not 'is no'"),
     (re.compile(r"\b(?:goes|go|went|going) on\b"), "write 'continues', not 'goes on'"),
-    (re.compile(r"\bbeside (?:the|its|their) (?:paper|rival|others)"), "write 'compared with', not 'beside'"),
-    (re.compile(r"(?:^|\. |// |//! |/// |# )What [a-z]+ (?:[a-z]+ ){0,4}(?:is|are|was|were|has|have)\b(?!.*\?)"),
+    (re.compile(r"\bbeside (?:the|its|their) (?:paper|rival|others)"),
+     "write 'compared with', not 'beside'"),
+    (re.compile(r"(?:^|\. |// |//! |/// |# )What [a-z]+ (?:[a-z]+ ){0,4}"
+                r"(?:is|are|was|were|has|have)\b(?!.*\?)"),
      "begin with the thing, not with 'what'"),
 ]
 COMMENT = re.compile(r"^\s*(?://|#|!|\*|/\*)|//|\"\"\"")
