@@ -24,8 +24,8 @@ module agent_commands
   type(segment_t), target, save :: segments(32)
   type(segment_t), target, save :: nobody
 
-  character(len=8), parameter :: models(6) = (/ character(len=8) :: 'full', 'strict', 'null', 'delta', 'temporal', &
-    'diff' /)
+  character(len=8), parameter :: models(6) = (/ character(len=8) :: 'full', 'strict', 'null', &
+    'delta', 'temporal', 'diff' /)
 
   ! What is left of the command.
   character(len=:), allocatable :: rest
@@ -204,7 +204,8 @@ contains
       if (index(option, 'quota=') == 1) quota = integer_of(option(7:))
     end do
     if (is_refused()) return
-    handle = IW_open_segment_with(url, flags=flags, durability=durability, timeout=timeout, quota_bytes=quota)
+    handle = IW_open_segment_with(url, flags=flags, durability=durability, timeout=timeout, &
+      quota_bytes=quota)
     if (IW_is_open(handle)) then
       call remember(name, url, handle)
     else
@@ -249,7 +250,8 @@ contains
       if (len(seconds) == 0) then
         status = IW_rl_acquire(segment%handle)
       else
-        status = IW_rl_acquire_for(segment%handle, real_of(seconds), flags=merge(IW_FRESH, 0, rest == 'fresh'))
+        status = IW_rl_acquire_for(segment%handle, real_of(seconds), &
+          flags=merge(IW_FRESH, 0, rest == 'fresh'))
       end if
     case ('wl')
       if (len(seconds) == 0) then
@@ -353,7 +355,8 @@ contains
     what = word()
     seconds = 30
     if (len(rest) > 0) seconds = real_of(rest)
-    if (.not. is_refused() .and. .not. segment%is_listened_to) call refuse('BAD_ARGUMENT the segment has no listener')
+    if (.not. is_refused() .and. .not. segment%is_listened_to) &
+      call refuse('BAD_ARGUMENT the segment has no listener')
     if (is_refused()) return
     select case (what)
     case ('connected')

@@ -1,8 +1,8 @@
 ! Types that the runner declares: tables made at run time, without sizes and offsets, which the
 ! library fills in, and back to JSON. Tables live as long as the program. Fortran 2003.
 module agent_declarations
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_loc, c_null_char, c_null_ptr, &
-    c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_loc, c_null_char, &
+    c_null_ptr, c_ptr, c_size_t
   use agent_json
   use interweave
   use interweave_types
@@ -87,12 +87,12 @@ contains
     character(len=*), intent(in) :: name
     type(c_ptr) :: t
     integer :: i
-    character(len=6), parameter :: names(11) = (/ 'char  ', 'uchar ', 'short ', 'ushort', 'int   ', 'uint  ', &
-      'hyper ', 'uhyper', 'float ', 'double', 'bool  ' /)
+    character(len=6), parameter :: names(11) = (/ 'char  ', 'uchar ', 'short ', 'ushort', &
+      'int   ', 'uint  ', 'hyper ', 'uhyper', 'float ', 'double', 'bool  ' /)
     type(c_ptr) :: primitives(11)
 
-    primitives = (/ IW_char, IW_uchar, IW_short, IW_ushort, IW_int, IW_uint, IW_hyper, IW_uhyper, IW_float, &
-      IW_double, IW_bool /)
+    primitives = (/ IW_char, IW_uchar, IW_short, IW_ushort, IW_int, IW_uint, IW_hyper, &
+      IW_uhyper, IW_float, IW_double, IW_bool /)
     t = c_null_ptr
     do i = 1, size(names)
       if (name == trim(names(i))) t = primitives(i)
@@ -131,7 +131,8 @@ contains
       table%count = number(member(description, 'text'))
     else if (member(description, 'pointer') /= 0) then
       table%kind = IW_KIND_POINTER
-      if (.not. is_null(member(description, 'pointer'))) table%element = reference(member(description, 'pointer'))
+      if (.not. is_null(member(description, 'pointer'))) &
+        table%element = reference(member(description, 'pointer'))
     else if (member(description, 'array') /= 0) then
       table%kind = IW_KIND_ARRAY
       table%element = reference(item(member(description, 'array'), 1))

@@ -8,7 +8,8 @@ module agent_json
   public :: answer, begin_answer, add, add_quoted, decimal
   public :: refuse, is_refused, refusal
 
-  integer, parameter :: NULL_KIND = 1, NUMBER_KIND = 2, TEXT_KIND = 3, LIST_KIND = 4, OBJECT_KIND = 5
+  integer, parameter :: NULL_KIND = 1, NUMBER_KIND = 2, TEXT_KIND = 3, LIST_KIND = 4, &
+    OBJECT_KIND = 5
   integer, parameter :: most_nested = 200
   ! What the letters of escapes mean.
   character(len=*), parameter :: controls = 'nrbtf'
@@ -372,7 +373,8 @@ contains
       return
     end if
     read (source(at + 1:at + 4), '(z4)', iostat=status) code
-    if (status /= 0 .or. code > 255) call refuse('BAD_ARGUMENT JSON: only \u0000 to \u00ff are bytes')
+    if (status /= 0 .or. code > 255) &
+      call refuse('BAD_ARGUMENT JSON: only \u0000 to \u00ff are bytes')
     at = at + 4
     if (.not. is_refused()) c = char(code)
   end function escaped

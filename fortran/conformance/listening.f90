@@ -1,8 +1,8 @@
 ! What the library has called this program for, segment by segment: the commands `listen` and
 ! `told`. The callbacks run in IW_dispatch, as in a program with an event loop. Fortran 2003.
 module agent_listening
-  use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_funloc, c_int, c_int64_t, c_loc, &
-    c_ptr, c_short
+  use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_funloc, c_int, &
+    c_int64_t, c_loc, c_ptr, c_short
   use interweave
   implicit none
   private
@@ -39,7 +39,8 @@ contains
     hearing = hearing_t()
     status = min(IW_event_fd(), 0)
     if (status == IW_OK) status = IW_on_change(handle, c_funloc(changed), c_loc(hearing))
-    if (status == IW_OK) status = IW_on_connection(handle, c_funloc(connection_changed), c_loc(hearing))
+    if (status == IW_OK) &
+      status = IW_on_connection(handle, c_funloc(connection_changed), c_loc(hearing))
   end function begin_listening
 
   subroutine changed(h, version, arg) bind(C)

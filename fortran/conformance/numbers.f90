@@ -1,8 +1,8 @@
 ! Numbers in memory and as the agent protocol writes them, by their bits: Fortran has no unsigned
 ! integers, and a real would not keep every NaN. Fortran 2003.
 module agent_numbers
-  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t, c_int16_t, c_intptr_t, &
-    c_null_ptr, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t, c_int16_t, &
+    c_intptr_t, c_null_ptr, c_ptr, c_size_t
   use agent_json
   use interweave_types
   implicit none
@@ -10,7 +10,8 @@ module agent_numbers
   public :: behind, load_int, store_int, add_primitive, put_primitive, add_bytes, put_bytes
 
   character(len=*), parameter :: digits = '0123456789abcdef'
-  integer(c_int64_t), parameter :: exact_end = 9007199254740992_c_int64_t  ! 2**53: larger ones are written as texts
+  ! 2**53: larger ones are written as texts.
+  integer(c_int64_t), parameter :: exact_end = 9007199254740992_c_int64_t
   integer(c_int64_t), parameter :: low_half = 4294967295_c_int64_t
 
 contains
@@ -174,7 +175,8 @@ contains
       text = signed_text(bits)
     else
       tenth = ishft(bits, -1) / 5
-      text = signed_text(tenth) // signed_text((ishft(bits, -1) - tenth * 5) * 2 + iand(bits, 1_c_int64_t))
+      text = signed_text(tenth) // signed_text((ishft(bits, -1) - tenth * 5) * 2 &
+        + iand(bits, 1_c_int64_t))
     end if
   end function unsigned_text
 

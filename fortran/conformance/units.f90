@@ -1,7 +1,8 @@
 ! Units of blocks as the agent protocol names and writes them, walked by the table that a segment
 ! gives of its types. Fortran 2003.
 module agent_units
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int8_t, c_loc, c_null_ptr, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int8_t, &
+    c_loc, c_null_ptr, c_ptr
   use agent_json
   use agent_numbers
   use interweave
@@ -416,7 +417,8 @@ contains
     if (table%kind == IW_KIND_RECORD) then
       fields => IW_fields(table)
       do i = 1, size(fields)
-        call put_items(h, IW_type_table(fields(i)%type), behind(at, fields(i)%offset), items, status)
+        call put_items(h, IW_type_table(fields(i)%type), behind(at, fields(i)%offset), items, &
+          status)
       end do
       return
     end if

@@ -4,8 +4,8 @@
 ! c_int64_t. A null block makes a null pointer; so does an array that does not lie in the block, and
 ! IW_errno() then is IW_EBAD_ARGUMENT. Fortran 2003.
 module interweave_arrays
-  use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_float, c_int, c_int64_t, c_ptr, &
-    c_size_t
+  use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_float, c_int, &
+    c_int64_t, c_ptr, c_size_t
   implicit none
   private
   public :: IW_array
@@ -22,7 +22,8 @@ module interweave_arrays
   end interface IW_array
 
   interface
-    function c_check_extents(p, element_bytes, extents, rank) bind(C, name="IW_check_extents") result(answer)
+    function c_check_extents(p, element_bytes, extents, rank) bind(C, name="IW_check_extents") &
+      result(answer)
       import :: c_int, c_int64_t, c_ptr, c_size_t
       type(c_ptr), value :: p
       integer(c_size_t), value :: element_bytes
@@ -42,7 +43,8 @@ contains
     logical :: fits
 
     fits = c_associated(block)
-    if (fits) fits = c_check_extents(block, int(element_bytes, c_size_t), extents, size(extents)) == 0
+    if (fits) &
+      fits = c_check_extents(block, int(element_bytes, c_size_t), extents, size(extents)) == 0
   end function fits
 
   subroutine real64_1(block, array, extents)

@@ -1,7 +1,8 @@
 ! The plain types of interweave.h that are not generated (interface.f90), and what generated modules
 ! need to lay out unions. Fortran 2003.
 module interweave_constants
-  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_intptr_t, c_null_ptr, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_intptr_t, c_null_ptr, &
+    c_ptr, c_size_t
   implicit none
   private :: c_char, c_int, c_int64_t, c_intptr_t, c_null_ptr, c_ptr, c_size_t
 
@@ -34,7 +35,8 @@ module interweave_constants
     character(kind=c_char) :: before
     integer(c_int64_t) :: probed
   end type probe_t
-  integer, parameter, private :: alignment = size(transfer(probe_t(' ', 0_c_int64_t), (/ ' ' /))) - 8
+  integer, parameter, private :: &
+    alignment = size(transfer(probe_t(' ', 0_c_int64_t), (/ ' ' /))) - 8
 
   ! The integers of which a union's storage is made where it holds eight-byte numbers: as wide as
   ! these are aligned.
@@ -43,8 +45,10 @@ module interweave_constants
   ! One of these is 1: 64-bit machines, 32-bit ones, and those with such numbers
   ! at multiples of four.
   integer(c_int64_t), parameter :: IW_on_64 = merge(1, 0, bit_size(0_c_intptr_t) == 64)
-  integer(c_int64_t), parameter :: IW_on_32 = merge(1, 0, bit_size(0_c_intptr_t) == 32 .and. alignment == 8)
-  integer(c_int64_t), parameter :: IW_on_i386 = merge(1, 0, bit_size(0_c_intptr_t) == 32 .and. alignment == 4)
+  integer(c_int64_t), parameter :: &
+    IW_on_32 = merge(1, 0, bit_size(0_c_intptr_t) == 32 .and. alignment == 8)
+  integer(c_int64_t), parameter :: &
+    IW_on_i386 = merge(1, 0, bit_size(0_c_intptr_t) == 32 .and. alignment == 4)
 
   ! The descriptors of the primitive types: IW_malloc_array(h, IW_double, 1000).
   type(c_ptr), protected, bind(C, name="IW_char") :: IW_char

@@ -1,7 +1,8 @@
 ! Fortran's strings and C's: strings given to the library, strings it returns, and the fields
 ! `string s<N>`, which are arrays of characters with zeros behind the text. Fortran 2003.
 module interweave_text
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_null_char, c_ptr, c_size_t
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_null_char, c_ptr, &
+    c_size_t
   implicit none
   private
   public :: IW_text, IW_set_text, c_string

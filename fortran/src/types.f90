@@ -7,8 +7,8 @@
 ! is never changed after IW_register_types and never freed; IW_laid_out gives its twin with sizes
 ! and offsets. Fortran 2003.
 module interweave_types
-  use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int, c_int32_t, c_int64_t, c_null_ptr, c_ptr, &
-    c_size_t
+  use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int, c_int32_t, c_int64_t, &
+    c_null_ptr, c_ptr, c_size_t
   implicit none
   private
   public :: IW_type_table, IW_fields, IW_enum_members, IW_arms, IW_default_arm, IW_arm_values

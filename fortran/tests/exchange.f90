@@ -2,8 +2,8 @@
 !   fortran_exchange write|check URL
 ! Number and text are those of exchange.cc. C's grid[i][j] is grid(j + 1, i + 1).
 program exchange_program
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int64_t, c_loc, c_null_char, &
-    c_ptr, c_signed_char
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int64_t, c_loc, &
+    c_null_char, c_ptr, c_signed_char
   use checks, only: argument, check
   use exchange
   use interweave
@@ -93,7 +93,8 @@ contains
     call check(IW_text(first%notes) == 'from far away', 'owned text')
     call check(first%series%len == 3, 'length of the owned numbers')
     call IW_array(first%series%val, series, (/ 3 /))
-    call check(all(series == (/ -1_c_int64_t, 2_c_int64_t, 4294967296_c_int64_t /)), 'owned numbers')
+    call check(all(series == (/ -1_c_int64_t, 2_c_int64_t, 4294967296_c_int64_t /)), &
+      'owned numbers')
     call c_f_pointer(first%next, second)
     call check(second%key == 8 .and. .not. c_associated(second%next), 'the second')
     call check(second%outline%kind == GREEN, 'the second arm')

@@ -15,8 +15,8 @@ contains
 
   ! `fastest` and `lowest` go over all rows: the largest (|u| + c) + (|v| + c) of a column, and the
   ! lowest pressure, for which zero stands where a cell is not a gas.
-  pure subroutine primitives_of_row(n, gamma, density, mx, my, energy, tracer, rho, vx, vy, p, fraction, &
-    fastest, lowest)
+  pure subroutine primitives_of_row(n, gamma, density, mx, my, energy, tracer, rho, vx, vy, p, &
+    fraction, fastest, lowest)
     integer, intent(in) :: n
     real(dp), intent(in) :: gamma
     real(dp), intent(in) :: density(n), mx(n), my(n), energy(n), tracer(n)
@@ -49,7 +49,8 @@ contains
     integer :: i
 
     do i = 1, n
-      pressure(i) = (gamma - 1) * (energy(i) - 0.5_dp * (mx(i) * mx(i) + my(i) * my(i)) / density(i))
+      pressure(i) = (gamma - 1) &
+        * (energy(i) - 0.5_dp * (mx(i) * mx(i) + my(i) * my(i)) / density(i))
     end do
   end subroutine derive_pressure
 
@@ -89,13 +90,14 @@ contains
       flux(1, 1), flux(1, normal), flux(1, across), flux(1, 4), flux(1, 5))
   end subroutine hllc_row
 
-  pure subroutine hllc(n, gamma, rl, ul, tl, pl, cl, rr, ur, tr, pr, cr, mass, along, across, energy, &
-    tracer)
+  pure subroutine hllc(n, gamma, rl, ul, tl, pl, cl, rr, ur, tr, pr, cr, mass, along, across, &
+    energy, tracer)
     integer, intent(in) :: n
     real(dp), intent(in) :: gamma
     real(dp), intent(in) :: rl(n), ul(n), tl(n), pl(n), cl(n), rr(n), ur(n), tr(n), pr(n), cr(n)
     real(dp), intent(out) :: mass(n), along(n), across(n), energy(n), tracer(n)
-    real(dp) :: slowest, fastest, m_l, m_r, contact, rho, u, t, p, c, m, speed, e, inverse, p_star, e_star
+    real(dp) :: slowest, fastest, m_l, m_r, contact, rho, u, t, p, c, m, speed, e, inverse, &
+      p_star, e_star
     real(dp) :: rho_face, u_face, p_face, e_face, inverse_gamma_1
     logical :: from_left, inside
     integer :: i

@@ -68,7 +68,8 @@ contains
       if (status /= 0 .or. .not. (options%cfl >= 0.05_dp .and. options%cfl <= 0.8_dp)) &
         call refuse(name, value, 'a number from 0.05 to 0.8')
     case ('--frames')
-      if (verify(trim(value), '0123456789') == 0) read (value, '(i10)', iostat=status) options%frames
+      if (verify(trim(value), '0123456789') == 0) &
+        read (value, '(i10)', iostat=status) options%frames
       if (status /= 0 .or. options%frames < 1) &
         call refuse(name, value, 'a whole number from 1 to 1000000000')
     case ('--max-fps')

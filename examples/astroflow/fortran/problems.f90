@@ -109,7 +109,8 @@ contains
 
     band = 0.5_dp * (tanh((y - 0.25_dp) / EDGE) - tanh((y - 0.75_dp) / EDGE))
     push = NUDGE * sin(4 * PI * x)
-    state = (/ 1 + band, band - 0.5_dp, push * (bump(y - 0.25_dp) + bump(y - 0.75_dp)), 2.5_dp, band /)
+    state = (/ 1 + band, band - 0.5_dp, push * (bump(y - 0.25_dp) + bump(y - 0.75_dp)), 2.5_dp, &
+      band /)
   end function sliding_band
 
   pure function bump(d) result(height)

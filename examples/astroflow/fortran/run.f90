@@ -52,7 +52,8 @@ contains
     run%last_step = 0
     run%steps = 0
     run%frame_of_run = 0
-    run%solver = new_solver(size(run%gas%density, 1), size(run%gas%density, 2), GAMMA, p%wall_x, p%wall_y)
+    run%solver = new_solver(size(run%gas%density, 1), size(run%gas%density, 2), GAMMA, p%wall_x, &
+      p%wall_y)
     call set_initial_state(problem, run%gas)
   end subroutine start
 

@@ -247,14 +247,16 @@ contains
     now = seconds_now()
     if (options%quiet .or. now - last_progress < 1) return
     last_progress = now
-    print '(2a, i0, a, i0, a, f0.4, a, f0.1, a)', trim(problems(run%problem)%name), ' frame ', frames, &
-      ' version ', IW_version(segment%handle), ' t ', run%time, ' frame ', last_frame_ms, ' ms'
+    print '(2a, i0, a, i0, a, f0.4, a, f0.1, a)', trim(problems(run%problem)%name), &
+      ' frame ', frames, ' version ', IW_version(segment%handle), ' t ', run%time, &
+      ' frame ', last_frame_ms, ' ms'
     flush (output_unit)
   end subroutine show_progress
 
   subroutine fail()
     if (foreign) then
-      call complain(trim(options%url) // ': it holds other data than a simulation''s; choose another path')
+      call complain(trim(options%url) &
+        // ': it holds other data than a simulation''s; choose another path')
     else
       call complain(trim(options%url) // ': ' // IW_strerror())
     end if
@@ -287,9 +289,11 @@ contains
     frame_bytes = size(transfer(segment%header, (/ ' ' /))) + 6 * 8 * CELLS * CELLS
     line = '{' // text_entry('program', 'astroflow-simulator-fortran') // ', ' // &
       text_entry('problem', problems(run%problem)%name) // ', ' // &
-      whole_entry('frames', frames) // ', ' // whole_entry('versions_written', releases) // ', ' // &
+      whole_entry('frames', frames) // ', ' // &
+      whole_entry('versions_written', releases) // ', ' // &
       whole_entry('last_version', IW_version(segment%handle)) // ', ' // &
-      real_entry('time', run%time) // ', ' // whole_entry('bytes_sent', stats%bytes_sent) // ', ' // &
+      real_entry('time', run%time) // ', ' // &
+      whole_entry('bytes_sent', stats%bytes_sent) // ', ' // &
       whole_entry('bytes_received', stats%bytes_received) // ', ' // &
       whole_entry('frame_bytes', frame_bytes) // ', ' // &
       whole_entry('bytes_in_memory', releases * frame_bytes) // ', ' // &

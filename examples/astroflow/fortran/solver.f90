@@ -77,8 +77,8 @@ contains
     is_gas = minval(s%lowest_pressure) > 0
     if (.not. is_gas) return
     call sweep(s, u, dt, .false.)
-    call derive_pressure(size(u%pressure), s%gamma, u%density, u%momentum_x, u%momentum_y, u%energy, &
-      u%pressure)
+    call derive_pressure(size(u%pressure), s%gamma, u%density, u%momentum_x, u%momentum_y, &
+      u%energy, u%pressure)
   end subroutine time_step
 
   subroutine fill_from_gas(s, u)
@@ -88,8 +88,9 @@ contains
 
     call begin_fill(s)
     do j = 1, s%ny
-      call primitives_of_row(s%nx, s%gamma, u%density(:, j), u%momentum_x(:, j), u%momentum_y(:, j), &
-        u%energy(:, j), u%tracer(:, j), s%cells(1:s%nx, 1, j), s%cells(1:s%nx, 2, j), &
+      call primitives_of_row(s%nx, s%gamma, u%density(:, j), u%momentum_x(:, j), &
+        u%momentum_y(:, j), u%energy(:, j), u%tracer(:, j), &
+        s%cells(1:s%nx, 1, j), s%cells(1:s%nx, 2, j), &
         s%cells(1:s%nx, 3, j), s%cells(1:s%nx, 4, j), s%cells(1:s%nx, 5, j), s%fastest, &
         s%lowest_pressure)
     end do
@@ -104,8 +105,8 @@ contains
     do j = 1, s%ny
       call primitives_of_row(s%nx, s%gamma, s%predicted(:, 1, j), s%predicted(:, 2, j), &
         s%predicted(:, 3, j), s%predicted(:, 4, j), s%predicted(:, 5, j), s%cells(1:s%nx, 1, j), &
-        s%cells(1:s%nx, 2, j), s%cells(1:s%nx, 3, j), s%cells(1:s%nx, 4, j), s%cells(1:s%nx, 5, j), &
-        s%fastest, s%lowest_pressure)
+        s%cells(1:s%nx, 2, j), s%cells(1:s%nx, 3, j), s%cells(1:s%nx, 4, j), &
+        s%cells(1:s%nx, 5, j), s%fastest, s%lowest_pressure)
     end do
     call fill_ghosts(s)
   end subroutine fill_from_predicted
@@ -128,7 +129,8 @@ contains
       do depth = 1, 2
         do j = 1, s%ny
           s%cells(1 - depth, k, j) = sign_x * s%cells(source(s%wall_x, s%nx, depth, .true.), k, j)
-          s%cells(s%nx + depth, k, j) = sign_x * s%cells(source(s%wall_x, s%nx, depth, .false.), k, j)
+          s%cells(s%nx + depth, k, j) = sign_x * s%cells(source(s%wall_x, s%nx, depth, .false.), &
+            k, j)
         end do
         s%cells(1:s%nx, k, 1 - depth) = &
           sign_y * s%cells(1:s%nx, k, source(s%wall_y, s%ny, depth, .true.))
@@ -171,8 +173,8 @@ contains
       lower = upper
       upper = 3 - lower
       call reconstruct_for_columns(s, j, upper)
-      call hllc_row(s%nx, s%gamma, Y_VELOCITY, s%column_high(1, 1, lower), s%nx, s%column_low, s%nx, &
-        s%column_flux(1, 1, upper))
+      call hllc_row(s%nx, s%gamma, Y_VELOCITY, s%column_high(1, 1, lower), s%nx, s%column_low, &
+        s%nx, s%column_flux(1, 1, upper))
       if (j == 1) cycle
       call fluxes_along_row(s, j - 1)
       if (is_first) then
@@ -204,8 +206,8 @@ contains
       call reconstruct_row(s%nx + 2, s%cells(-1:s%nx, k, j), s%cells(0:s%nx + 1, k, j), &
         s%cells(1:s%nx + 2, k, j), s%row_low(:, k), s%row_high(:, k))
     end do
-    call hllc_row(s%nx + 1, s%gamma, X_VELOCITY, s%row_high(0, 1), s%nx + 2, s%row_low(1, 1), s%nx + 2, &
-      s%row_flux)
+    call hllc_row(s%nx + 1, s%gamma, X_VELOCITY, s%row_high(0, 1), s%nx + 2, s%row_low(1, 1), &
+      s%nx + 2, s%row_flux)
   end subroutine fluxes_along_row
 
   subroutine predict_row(s, u, j, dt_over_h, lower, upper)
@@ -250,8 +252,8 @@ contains
       integer, intent(in) :: k
       real(dp), intent(inout) :: state(s%nx)
 
-      call average_row(s%nx, state, s%predicted(:, k, j), s%row_flux(:, k), s%column_flux(:, k, lower), &
-        s%column_flux(:, k, upper), dt_over_h)
+      call average_row(s%nx, state, s%predicted(:, k, j), s%row_flux(:, k), &
+        s%column_flux(:, k, lower), s%column_flux(:, k, upper), dt_over_h)
     end subroutine correct
 
   end subroutine correct_row

@@ -13,8 +13,8 @@ contains
 
   ! The arrays are C's [ny][nx]. Returns the time reached, below 0 where the gas broke; the mass at
   ! the end is told.
-  function fortran_steps(problem, wall_x, wall_y, nx, ny, steps, density, momentum_x, momentum_y, energy, &
-    pressure, tracer, mass) bind(C) result(time)
+  function fortran_steps(problem, wall_x, wall_y, nx, ny, steps, density, momentum_x, &
+    momentum_y, energy, pressure, tracer, mass) bind(C) result(time)
     integer(c_int), value :: problem, wall_x, wall_y, nx, ny, steps
     real(c_double), intent(inout), target :: density(nx, ny), momentum_x(nx, ny), momentum_y(nx, ny)
     real(c_double), intent(inout), target :: energy(nx, ny), pressure(nx, ny), tracer(nx, ny)
