@@ -1,4 +1,7 @@
-/** Types as the conformance runner writes them (conformance/README.md): JSON to declarations and back. */
+/**
+ * Types as the conformance runner writes them (conformance/README.md): JSON to
+ * declarations and back.
+ */
 import { InterweaveError } from "../src/wire/error.js";
 import { Primitive, TypeKind, type UnionArm } from "../src/wire/protocol/descriptor.js";
 import { ErrorCode } from "../src/wire/protocol/error.js";

@@ -397,7 +397,10 @@ test("whatever a segment and its blocks are called, they can be opened from the 
   assert.deepEqual(complaints, []);
 });
 
-/** The segment "/many" with a wave, and what writes another one: as one version, as quickly as it can. */
+/**
+ * The segment "/many" with a wave, and what writes another one: as one version, as
+ * quickly as it can.
+ */
 async function waves() {
   const segment = await client.open("/many");
   await segment.write(() => void segment.allocate(t.double, { count: 1000, name: "wave" }));
@@ -426,7 +429,9 @@ function countPaints(page: Page): Promise<void> {
   });
 }
 
-/** Until the page paints that version: how many frames that took, and how many versions it painted. */
+/**
+ * Until the page paints that version: how many frames that took, and how many versions it painted.
+ */
 function painted(page: Page, version: number): Promise<{ frames: number; versions: number }> {
   return page.evaluate((wanted) => {
     const { counted } = window as unknown as {

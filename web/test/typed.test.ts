@@ -1,4 +1,7 @@
-/** The viewer takes the numbers that `interweave set` takes, as the same values, and refuses the others. */
+/**
+ * The viewer takes the numbers that `interweave set` takes, as the same values,
+ * and refuses the others.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";

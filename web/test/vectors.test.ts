@@ -183,7 +183,9 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
     return [shown(head), toBytes(protocol.checkpointHead, head)];
   },
 
-  /** Marks, checksums and padding are the server's business; the header is XDR that we have, too. */
+  /**
+   * Marks, checksums and padding are the server's business; the header is XDR that we have, too.
+   */
   "log-record"(vector) {
     const bytes = bytesOf(vector);
     const view = new DataView(bytes.buffer);

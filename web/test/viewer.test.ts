@@ -1,4 +1,6 @@
-/** What the viewer computes without a browser: addresses, sliders, and how numbers become pictures. */
+/**
+ * What the viewer computes without a browser: addresses, sliders, and how numbers become pictures.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressOf, parseAddress, pinLabel, segmentAddress } from "../viewer/address.js";

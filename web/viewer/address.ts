@@ -36,7 +36,9 @@ function unescaped(text: string): string {
   }
 }
 
-/** `field.sub[3]` of any names, and back: dots, brackets, and what stands between pins are escaped. */
+/**
+ * `field.sub[3]` of any names, and back: dots, brackets, and what stands between pins are escaped.
+ */
 function placeText(steps: readonly Step[]): string {
   const escape = (char: string) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
   const legible = (step: Step) =>

@@ -71,7 +71,9 @@ export function colourTable(name: string): Uint32Array {
 /** The colour of NaN. */
 const NOTHING = 0xff8080ff;
 
-/** Puts values into pixels, low to high over the table; what is beyond has the colour of its end. */
+/**
+ * Puts values into pixels, low to high over the table; what is beyond has the colour of its end.
+ */
 export function paint(
   values: ArrayLike<number>,
   pixels: Uint32Array,

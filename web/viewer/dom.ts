@@ -3,7 +3,9 @@
 type Child = Node | string | null;
 type Properties = Record<string, unknown>;
 
-/** `h("button", { class: "copy", onclick: copy }, "Copy")`; data-, aria- and role are attributes. */
+/**
+ * `h("button", { class: "copy", onclick: copy }, "Copy")`; data-, aria- and role are attributes.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: Properties = {},

@@ -78,7 +78,10 @@ async function share(
   }
 }
 
-/** Shares what is steered as it moves: one value at a time, then the newest; those between are left out. */
+/**
+ * Shares what is steered as it moves: one value at a time, then the newest; those
+ * between are left out.
+ */
 export class Sharing {
   isBusy = false;
   private next: string | null = null;
@@ -149,7 +152,10 @@ function sliderBeside(input: HTMLInputElement | HTMLSelectElement, edited: Edite
   return slider;
 }
 
-/** Takes the place of a value until it is shared or given up, or `pin` keeps it; `done` is called then. */
+/**
+ * Takes the place of a value until it is shared or given up, or `pin` keeps it;
+ * `done` is called then.
+ */
 export function editor(edited: Edited, pin: () => void, done: () => void): HTMLFormElement {
   const { segment, serial, steps, type, text } = edited;
   const input = control(type, text);

@@ -94,7 +94,9 @@ class Viewer {
     }
   }
 
-  /** A segment that is not there may come: a program that is about to make it says where to look. */
+  /**
+   * A segment that is not there may come: a program that is about to make it says where to look.
+   */
   private cannotShow(path: string, error: Error): void {
     const isAwaited = error instanceof InterweaveError && AWAITED.includes(error.code);
     const text = isAwaited

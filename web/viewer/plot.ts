@@ -1,4 +1,6 @@
-/** A 1-D array of numbers as a line; of more values than pixels the least and most of each column. */
+/**
+ * A 1-D array of numbers as a line; of more values than pixels the least and most of each column.
+ */
 import { h, numberText, setText } from "./dom.js";
 import { Controls, type Figure } from "./figure.js";
 import type { Frame } from "./history.js";

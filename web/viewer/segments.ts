@@ -1,4 +1,7 @@
-/** The server's segments, asked for once a second: what they are, how quickly they change, who reads. */
+/**
+ * The server's segments, asked for once a second: what they are, how quickly
+ * they change, who reads.
+ */
 import type { Client } from "../src/client/client.js";
 import { Durability, type SegmentInfo } from "../src/wire/protocol/segment.js";
 import { segmentAddress } from "./address.js";
@@ -100,7 +103,8 @@ export function segmentsPage(
   const empty = h(
     "p",
     { class: "empty", hidden: true },
-    'There is no segment yet. A program makes one by opening it: IW_open_segment("127.0.0.1/first").',
+    "There is no segment yet. A program makes one by opening it: " +
+      'IW_open_segment("127.0.0.1/first").',
   );
   let list: SegmentInfo[] = [];
   let rows = new Map<string, HTMLTableCellElement[]>();

@@ -217,7 +217,9 @@ export function recordTable(
   };
 }
 
-/** An array, a page at a time: a row an element; of nested arrays a column each, of records a field. */
+/**
+ * An array, a page at a time: a row an element; of nested arrays a column each, of records a field.
+ */
 export function arrayTable(
   segment: Segment,
   serial: number,

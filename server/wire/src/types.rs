@@ -258,8 +258,8 @@ impl<'a> Growing<'a> {
         if known.is_some_and(|hash| hash != descriptor.hash) {
             return Err(Rejection::new(
                 ErrorCode::TypeConflict,
-                "the segment has a type of this name with another structure; rename one of the two, \
-                 or compile both programs from the same .x file",
+                "the segment has a type of this name with another structure; rename one of the \
+                 two, or compile both programs from the same .x file",
             ));
         }
         self.hash_of_name.insert(name, descriptor.hash);

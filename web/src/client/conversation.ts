@@ -99,8 +99,8 @@ export class Conversation implements Listener {
     if (this.lostBecause === null) return null;
     return new InterweaveError(
       ErrorCode.SEGMENT_LOST,
-      `${this.path} was lost: ${this.lostBecause}; open the segment again (what this program had can ` +
-        "still be read from the old one, without a lock)",
+      `${this.path} was lost: ${this.lostBecause}; open the segment again (what this program had ` +
+        "can still be read from the old one, without a lock)",
     );
   }
 

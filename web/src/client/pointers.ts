@@ -78,7 +78,8 @@ export function point(place: Place, target: Place | null): void {
     const name = found === null ? "no value" : found.type.name || "a value of another type";
     throw new InterweaveError(
       ErrorCode.BAD_POINTER,
-      `a pointer to ${wanted?.name || "that type"} cannot lead to ${mipOfPlace(target)}: there is ${name}`,
+      `a pointer to ${wanted?.name || "that type"} cannot lead to ${mipOfPlace(target)}: ` +
+        `there is ${name}`,
     );
   }
   const slot = target.heap === heap ? 0 : changes.slotOf(target.heap.slotTextFor(heap));

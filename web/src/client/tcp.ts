@@ -22,7 +22,8 @@ function placesOf(url: string): NetConnectOpts[] {
   if (address === null || !("host" in address)) {
     throw new InterweaveError(
       ErrorCode.BAD_URL,
-      `\`${url}\` is not the address of a server; write [iw://]host[:port], unix:FILE, or ws://host:port`,
+      `\`${url}\` is not the address of a server; write [iw://]host[:port], unix:FILE, ` +
+        "or ws://host:port",
     );
   }
   const { host, port } = address;
@@ -62,8 +63,9 @@ function checkWebSocket(url: string, { webSocket }: DialOptions): void {
   const host = /^\w+:\/\/(.*?)(?::[0-9]*)?(?:\/|$)/.exec(url)?.[1] ?? "host";
   throw new InterweaveError(
     ErrorCode.BAD_URL,
-    `\`${url}\` is reached by WebSocket, which this Node does not have: use iw://${host}:PORT with ` +
-      `the port that \`interweave serve\` prints as listening (${DEFAULT_PORT} by default), or pass ` +
+    `\`${url}\` is reached by WebSocket, which this Node does not have: use iw://${host}:PORT ` +
+      "with the port that `interweave serve` prints as listening " +
+      `(${DEFAULT_PORT} by default), or pass ` +
       "a class as the option `webSocket`",
   );
 }

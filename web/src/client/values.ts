@@ -128,7 +128,9 @@ export function isNumeric(type: Type): boolean {
   return numerics[type.serial] !== undefined;
 }
 
-/** The least and the most that an integer of the type can be; null: it is not a type of integers. */
+/**
+ * The least and the most that an integer of the type can be; null: it is not a type of integers.
+ */
 export function integersOf({
   serial,
 }: Type): { low: number | bigint; high: number | bigint } | null {
@@ -213,7 +215,9 @@ export function read(place: Place): unknown {
   }
 }
 
-/** What a pointer leads to: a record or array itself; numbers and the like from there to the end. */
+/**
+ * What a pointer leads to: a record or array itself; numbers and the like from there to the end.
+ */
 function targetValue(target: Place & { count: number }): unknown {
   switch (kindOf(target.type)) {
     case TypeKind.RECORD:
@@ -393,7 +397,9 @@ export function activeArm({ block, type, at }: Place): Member | null {
   return (arm === undefined ? type.union?.otherwise : arm) ?? null;
 }
 
-/** The object has the discriminant, and the member of the arm that it selects unless that is void. */
+/**
+ * The object has the discriminant, and the member of the arm that it selects unless that is void.
+ */
 function writeUnion(place: Place, value: unknown): void {
   const members = objectOf(value);
   checkNames(place.type, members);

@@ -83,7 +83,9 @@ export class Writing {
     this.end();
   }
 
-  /** The version that the changes made; on any error but STORE_FULL and TIMED_OUT they are undone. */
+  /**
+   * The version that the changes made; on any error but STORE_FULL and TIMED_OUT they are undone.
+   */
   async release(deadline: number): Promise<number> {
     this.check();
     const { loss } = this.conversation;
@@ -92,8 +94,8 @@ export class Writing {
       return this.rollBack(
         new InterweaveError(
           ErrorCode.FENCED,
-          "the writer lock was lost before its release (its lease or hold time ended, or the server " +
-            "was restarted); the changes were undone",
+          "the writer lock was lost before its release (its lease or hold time ended, or the " +
+            "server was restarted); the changes were undone",
         ),
       );
     }
@@ -196,8 +198,8 @@ export class Writing {
     if (!resolved.committed) {
       throw new InterweaveError(
         ErrorCode.ROLLED_BACK,
-        "the connection was lost during the release, and the changes were not committed; they were " +
-          "undone: take the lock and make them again",
+        "the connection was lost during the release, and the changes were not committed; they " +
+          "were undone: take the lock and make them again",
       );
     }
     this.conversation.state.released(resolved.version, answer.sentAt);

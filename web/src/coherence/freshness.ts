@@ -87,7 +87,9 @@ export function isRecent(bound: Bound, known: Knowledge, began: number, now: num
   }
 }
 
-/** When time alone will make a copy that is recent enough too old [COH-5]; Infinity: it will not. */
+/**
+ * When time alone will make a copy that is recent enough too old [COH-5]; Infinity: it will not.
+ */
 export function recentUntil(bound: Bound, known: Knowledge): number {
   if (bound.model !== CoherenceModel.TEMPORAL) return Infinity;
   return confirmedAt(known) + bound.x * 1000;

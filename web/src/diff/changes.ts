@@ -61,7 +61,8 @@ export class Changes {
     if (name !== "" && !isBlockName(name)) {
       throw new InterweaveError(
         ErrorCode.BAD_NAME,
-        `\`${name}\` is not a name: at most 255 bytes, no digit first, no '#', no control characters`,
+        `\`${name}\` is not a name: at most 255 bytes, no digit first, no '#', ` +
+          "no control characters",
       );
     }
     if (this.copy.names.has(name)) {

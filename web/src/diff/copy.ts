@@ -137,7 +137,9 @@ export class Copy {
     }
     const freed = new Set<number>();
     for (const serial of diff.freed()) {
-      if (!this.blocks.has(serial)) throw malformed(`block ${serial} is freed, but the copy has no such block`);
+      if (!this.blocks.has(serial)) {
+        throw malformed(`block ${serial} is freed, but the copy has no such block`);
+      }
       if (freed.has(serial)) throw malformed(`block ${serial} is freed twice`);
       freed.add(serial);
     }
@@ -202,7 +204,9 @@ export class Copy {
       seen.add(serial);
       const old = freed.has(serial) ? undefined : this.blocks.get(serial);
       const block = created.get(serial) ?? old;
-      if (block === undefined) throw malformed(`block ${serial} is changed, but the copy has no such block`);
+      if (block === undefined) {
+        throw malformed(`block ${serial} is changed, but the copy has no such block`);
+      }
       const plan = repeat(block.type.plan, block.count, block.type.size);
       for (let position = 0; ;) {
         const run = nextRun(plan.units, position, runs);

@@ -139,7 +139,9 @@ function walkRepeated(
   }
 }
 
-/** The arm that the discriminant selects; null: none, as for a void arm; undefined: no such case. */
+/**
+ * The arm that the discriminant selects; null: none, as for a void arm; undefined: no such case.
+ */
 export function selectedArm(union: UnionPlan, discriminant: number): Plan | null | undefined {
   const arm = union.arms.get(discriminant);
   return arm === undefined ? union.otherwise : arm;

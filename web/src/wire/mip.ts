@@ -102,7 +102,9 @@ export function parseUrl(text: string): SegmentUrl {
     const slash = rest.indexOf("/");
     if (slash < 0) throw bad(text, "has no path");
     [server, path] = [parseAddress(rest.slice(0, slash)), rest.slice(slash)];
-    if (server === null) throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
+    if (server === null) {
+      throw bad(text, "has no host, or a port that is not a number from 1 to 65535");
+    }
   }
   if (!isPath(path)) {
     throw bad(text, "has a path with '#' or control characters, or longer than 1024 bytes");

@@ -1,4 +1,7 @@
-/** A program with generated types: reads a running simulation and steers it. Its server is the argument. */
+/**
+ * A program with generated types: reads a running simulation and steers it. Its
+ * server is the argument.
+ */
 import { connect, InterweaveError } from "interweave";
 import { field, flow_header, FLOW_CELLS, FLOW_RUNNING, FLOW_SOD } from "./astroflow.js";
 
