@@ -15,20 +15,23 @@ begin() {
   begun=$1
   echo "== $1"
 }
-for name in update frame read_lock memory readers blocks granularity translate swizzle optimisations mining; do
+for name in update frame read_lock memory readers blocks granularity translate swizzle \
+  optimisations mining; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   begin "$name"
   "$BUILD/release/bench/bench_$name"
   case $name in
     granularity)
-      make/plot.py bench/results/granularity.csv --x ratio --series operation --y us --log xy --unit us \
-        --title "One word in x of a 1 MiB int array changed (ICDCS'03, Figure 5)" ;;
+      make/plot.py bench/results/granularity.csv --x ratio --series operation --y us --log xy \
+        --unit us --title "One word in x of a 1 MiB int array changed (ICDCS'03, Figure 5)" ;;
     translate)
-      make/plot.py bench/results/translate.csv --x shape --series system,operation --y us --bars --log y \
-        --unit "us per MiB" --title "Translation of 1 MiB, all of it changed (ICDCS'03, Figure 4)" ;;
+      make/plot.py bench/results/translate.csv --x shape --series system,operation --y us --bars \
+        --log y --unit "us per MiB" \
+        --title "Translation of 1 MiB, all of it changed (ICDCS'03, Figure 4)" ;;
     swizzle)
-      make/plot.py bench/results/swizzle.csv --x case --series system,operation --y million_per_s --bars --log y \
-        --unit "million pointers a second" --title "Pointers on their way out and in (ICDCS'03, Figure 6)" ;;
+      make/plot.py bench/results/swizzle.csv --x case --series system,operation --y million_per_s \
+        --bars --log y --unit "million pointers a second" \
+        --title "Pointers on their way out and in (ICDCS'03, Figure 6)" ;;
     mining)
       make/plot.py bench/results/mining.csv --x mode --series dataset --y bytes --bars --log y \
         --title "Bytes to follow a lattice through 50 updates of 1 % (ICDCS'03, Figure 7)" ;;
@@ -38,15 +41,17 @@ done
 if [[ "$ONLY" =~ ^(am)?$ ]] && [ -x "$BUILD/release/bench/am/bench_am" ]; then
   begin am
   "$BUILD/release/bench/am/bench_am"
-  make/plot.py bench/results/am.csv --x bytes --series transport,mode,system --y us --log xy --unit us \
-    --title "Round trips of Active Messages and of the bare transport library"
+  make/plot.py bench/results/am.csv --x bytes --series transport,mode,system --y us --log xy \
+    --unit us --title "Round trips of Active Messages and of the bare transport library"
 fi
 # Function shipping: an update's way into readers' queues beside a plain Active Message's.
-if [[ "$ONLY" =~ ^(containers)?$ ]] && [ -x "$BUILD/release/bench/containers/bench_containers" ]; then
+if [[ "$ONLY" =~ ^(containers)?$ ]] &&
+  [ -x "$BUILD/release/bench/containers/bench_containers" ]; then
   begin containers
   "$BUILD/release/bench/containers/bench_containers"
-  make/plot.py bench/results/containers.csv --x readers --where operation=last --series transport,mode,system --y us \
-    --log xy --unit us --title "Until the last reader has an update in its queue, and Active Messages to as many processes"
+  make/plot.py bench/results/containers.csv --x readers --where operation=last \
+    --series transport,mode,system --y us --log xy --unit us --title \
+    "Until the last reader has an update in its queue, and Active Messages to as many processes"
   make/plot.py bench/results/containers_queue.csv --x queue_length --series read_every \
     --y bytes_an_update,kept,read_us --log xy --unit "bytes, updates, us" \
     --title "What a longer queue saves and keeps, 10,000 numbers read once in 64 updates"
@@ -55,22 +60,24 @@ fi
 if [[ "$ONLY" =~ ^(ddss)?$ ]] && [ -x "$BUILD/release/bench/ddss/bench_ddss" ]; then
   begin ddss
   "$BUILD/release/bench/ddss/bench_ddss"
-  make/plot.py bench/results/ddss.csv --x bytes --series transport,system,model --y us --log xy --unit us \
-    --where operation=put --where mode=polling --title "Put by model and size (DDSS, HiPC'06, Figure 4a)"
+  make/plot.py bench/results/ddss.csv --x bytes --series transport,system,model --y us --log xy \
+    --unit us --where operation=put --where mode=polling \
+    --title "Put by model and size (DDSS, HiPC'06, Figure 4a)"
   for figure in 4b 4c; do
     if [ $figure = 4b ]; then x=clients; else x=contention_percent; fi
-    make/plot.py bench/results/ddss_clients.csv --x $x --series model --y us,mean_us --log y --unit us \
-      --where figure=$figure --out bench/results/ddss_clients-$figure.svg \
+    make/plot.py bench/results/ddss_clients.csv --x $x --series model --y us,mean_us --log y \
+      --unit us --where figure=$figure --out bench/results/ddss_clients-$figure.svg \
       --title "Clients of one node (DDSS, HiPC'06, Figure $figure)"
   done
-  make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us,p99_us --log y --unit us \
-    --title "Version check of a loaded node (DDSS, HiPC'06, Figure 5b)"
+  make/plot.py bench/results/ddss_load.csv --x busy_threads --series system --y us,p99_us --log y \
+    --unit us --title "Version check of a loaded node (DDSS, HiPC'06, Figure 5b)"
 fi
 # The services over DDSS: Figures 5 and 6.
 if [[ "$ONLY" =~ ^(services)?$ ]] && [ -x "$BUILD/release/examples/services/select-records" ]; then
   begin services
   bench/services.py "$BUILD/release/examples/services" "$BENCH_RESULTS"
-  make/plot.py bench/results/services.csv --x x --series service,operation,system --y us --log xy --unit us \
+  make/plot.py bench/results/services.csv --x x --series service,operation,system --y us --log xy \
+    --unit us \
     --title "Services over DDSS, by busy threads, servers, records or processes (HiPC'06, Figures 5 and 6)"
 fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.
@@ -95,7 +102,8 @@ if [[ "$ONLY" =~ ^(rpc)?$ ]]; then
   make/python.sh agent
   IW_PYTHON="$BUILD/python/venv/bin/python" "$BUILD/release/bench/bench_rpc"
   for y in bytes us; do
-    make/plot.py bench/results/rpc.csv --x structure_nodes --series system --y $y --log xy --unit "$y a call" \
+    make/plot.py bench/results/rpc.csv --x structure_nodes --series system --y $y --log xy \
+      --unit "$y a call" \
       --out "bench/results/rpc-$y.svg" --title "A tree as an argument, 1 % changed before each call"
   done
 fi
@@ -104,4 +112,7 @@ if [[ "$ONLY" =~ ^(frames)?$ ]]; then
   begin frames
   make/python.sh bench
 fi
-[ -n "$begun" ] || { echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2; exit 1; }
+[ -n "$begun" ] || {
+  echo "bench: '$ONLY' is not a figure here; the first lines of make/bench.sh name them" >&2
+  exit 1
+}

@@ -48,7 +48,8 @@ save() {
   rm -rf "$kept"
   mv "$half_done" "$kept"
   # The last few sets of dependencies are enough.
-  find "$IW_CACHE" -maxdepth 1 -name 'cargo-*' -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d ' ' -f 2- | xargs -r rm -rf
+  find "$IW_CACHE" -maxdepth 1 -name 'cargo-*' -printf '%T@ %p\n' | sort -rn | tail -n +4 |
+    cut -d ' ' -f 2- | xargs -r rm -rf
 }
 
 case "${1:-}" in

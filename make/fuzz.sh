@@ -53,11 +53,15 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 build_server() {
   # With --target, so that build scripts are not instrumented.
   RUSTFLAGS="$RUSTFLAGS $coverage" CARGO_TARGET_DIR="$out/server" \
-    cargo build --quiet --release --locked --target "$host" --manifest-path fuzz/server/programs/Cargo.toml
+    cargo build --quiet --release --locked --target "$host" \
+    --manifest-path fuzz/server/programs/Cargo.toml
 }
 
 build_native() {
-  command -v clang++ >/dev/null || { echo "fuzz: clang++ is missing; make setup installs it" >&2; exit 1; }
+  command -v clang++ >/dev/null || {
+    echo "fuzz: clang++ is missing; make setup installs it" >&2
+    exit 1
+  }
   mkdir -p "$out"
   cmake -S . -B "$out/native" -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_FLAGS_FUZZ="-O2 -g1" \
@@ -98,12 +102,14 @@ run_target() {
   fi
   mkdir -p "$corpus"
   log="$out/logs/$name.log"
-  if TMPDIR="$scratch" "${run[@]}" "$corpus" "fuzz/corpora/$kind" "$out/seeds/$kind" >"$log" 2>&1; then
+  if TMPDIR="$scratch" "${run[@]}" "$corpus" "fuzz/corpora/$kind" "$out/seeds/$kind" \
+    >"$log" 2>&1; then
     printf 'fuzz: %-20s %s\n' "$target" "$(sed -n 's/^Done //p' "$log")"
     return
   fi
   printf 'fuzz: %-20s FAILED, see %s\n' "$target" "$log"
-  grep -m 5 -E 'panicked|does not hold|runtime error|ERROR|SUMMARY' -A 1 "$log" | sed 's/^/  /' | cut -c 1-160 || true
+  grep -m 5 -E 'panicked|does not hold|runtime error|ERROR|SUMMARY' -A 1 "$log" | sed 's/^/  /' |
+    cut -c 1-160 || true
   found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
   [ -z "$found" ] || echo "  again: $program $found"
   return 1
@@ -120,11 +126,15 @@ merge_kind() {
   shift
   for target in "$@"; do
     TMPDIR="$scratch" "$(program_of "$target")" "${limits[@]}" -merge=1 "$fresh" "$all" \
-      >"$out/logs/merge-${target/\//-}.log" 2>&1 || { echo "fuzz: merging $target failed, see $out/logs" >&2; return 1; }
+      >"$out/logs/merge-${target/\//-}.log" 2>&1 || {
+        echo "fuzz: merging $target failed, see $out/logs" >&2
+        return 1
+      }
   done
   find "fuzz/corpora/$kind" -type f -delete
   cp "$fresh"/* "fuzz/corpora/$kind/"
-  printf 'fuzz: %-12s %5d inputs, %7d bytes\n' "$kind" "$(ls "$fresh" | wc -l)" "$(cat "$fresh"/* | wc -c)"
+  printf 'fuzz: %-12s %5d inputs, %7d bytes\n' "$kind" "$(ls "$fresh" | wc -l)" \
+    "$(cat "$fresh"/* | wc -c)"
 }
 
 merge() {
@@ -140,7 +150,8 @@ speed() {
   local target folder median
   for target in "${targets[@]}"; do
     folder="fuzz/corpora/$(kind_of "$target")"
-    median=$(find "$folder" -type f -printf '%s %p\n' | sort -n | awk '{line[NR] = $2} END {print line[int((NR + 1) / 2)]}')
+    median=$(find "$folder" -type f -printf '%s %p\n' | sort -n |
+      awk '{line[NR] = $2} END {print line[int((NR + 1) / 2)]}')
     TMPDIR="$scratch" "$(program_of "$target")" -runs="${RUNS:-20000}" "$median" 2>&1 |
       awk -v target="$target" -v runs="${RUNS:-20000}" -v file="$median" '
         /^Executed/ { printf "fuzz: %-20s %8.0f executions a second, %s\n", target, runs * 1000 / ($(NF - 1) + 0.001), file }'
@@ -162,7 +173,9 @@ case $mode in
   speed) speed ;;
   *)
     for target in "${targets[@]}"; do run_target "$target" || failed=1; done
-    [ "$mode" = short ] || echo "fuzz: new inputs are in $out/corpus; make/fuzz.sh merge adds what they reach to fuzz/corpora"
+    [ "$mode" = short ] ||
+      echo "fuzz: new inputs are in $out/corpus; make/fuzz.sh merge adds the useful ones to" \
+        "fuzz/corpora"
     ;;
 esac
 exit "$failed"

@@ -11,21 +11,23 @@ cd "$(dirname "$0")/.."
 put() {
   cmake --install "$1" --prefix "$PREFIX" --strip >/dev/null
   while read -r file || [ -n "$file" ]; do
-    [[ $file != *.a || $file = *.dll.a ]] || "$2" --strip-debug --enable-deterministic-archives "$file"
+    [[ $file != *.a || $file = *.dll.a ]] ||
+      "$2" --strip-debug --enable-deterministic-archives "$file"
   done <"$1/install_manifest.txt"
 }
 
 if [ -n "${TARGET:-}" ]; then
   folder=$BUILD/cross/$TARGET
   mkdir -p "$folder"
-  cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$TARGET" \
-    -DCMAKE_BUILD_TYPE=Release >"$folder/configure.log" 2>&1 || {
+  cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" \
+    -DIW_TARGET="$TARGET" -DCMAKE_BUILD_TYPE=Release >"$folder/configure.log" 2>&1 || {
     # What is missing, by name; all of it only when that is not the reason.
     grep -A1 '^  The cross compiler' "$folder/configure.log" >&2 || cat "$folder/configure.log" >&2
     exit 1
   }
   phase "the client library for $TARGET"
-  cmake --build "$folder" --parallel "$JOBS" --target interweave interweave_shared -- "${quiet_ninja[@]}"
+  cmake --build "$folder" --parallel "$JOBS" --target interweave interweave_shared -- \
+    "${quiet_ninja[@]}"
   put "$folder" "$TARGET-strip"
   echo "installed in $PREFIX for $TARGET: include/, lib/ (pkg-config interweave, CMake package interweave)"
   exit 0

@@ -31,15 +31,18 @@ environment() {
 stage() {
   rm -rf "$out/stage"
   mkdir -p "$out/stage"
-  cp -r python/CMakeLists.txt python/README.md python/pyproject.toml python/interweave python/src LICENSE "$out/stage/"
-  git ls-files -co --exclude-standard native | grep -v /tests/ | tar -c -T - | tar -x -C "$out/stage"
+  cp -r python/CMakeLists.txt python/README.md python/pyproject.toml python/interweave python/src \
+    LICENSE "$out/stage/"
+  git ls-files -co --exclude-standard native | grep -v /tests/ | tar -c -T - |
+    tar -x -C "$out/stage"
   find "$out/stage" -name __pycache__ -prune -exec rm -rf {} +
 }
 
 dist() {
   stage
   rm -rf "$out/dist"
-  "$venv/bin/python" -m build --no-isolation --sdist --outdir "$out/dist" "$out/stage" >"$out/sdist.log" 2>&1 ||
+  "$venv/bin/python" -m build --no-isolation --sdist --outdir "$out/dist" "$out/stage" \
+    >"$out/sdist.log" 2>&1 ||
     { cat "$out/sdist.log"; return 1; }
   "$venv/bin/python" -m build --no-isolation --wheel --outdir "$out/dist" -Cbuild-dir="$out/cmake" \
     -Ccmake.define.INTERWEAVE_LIBRARY="$library" python >"$out/wheel.log" 2>&1 ||
@@ -47,14 +50,16 @@ dist() {
 }
 
 install_wheel() {
-  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$out"/dist/interweave-*.whl
+  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps \
+    --force-reinstall "$out"/dist/interweave-*.whl
   [ "$1" != "$venv" ] || touch "$venv/installed"
 }
 
 # Whether the environment has the package as its sources and the client library are now.
 is_installed() {
   local wheel
-  wheel=$(ls "$out"/dist/interweave-*.whl 2>/dev/null) && [ "$venv/installed" -nt "$wheel" ] || return 1
+  wheel=$(ls "$out"/dist/interweave-*.whl 2>/dev/null) && [ "$venv/installed" -nt "$wheel" ] ||
+    return 1
   [ -z "$(find python/CMakeLists.txt python/pyproject.toml python/interweave python/src "$library" \
     -name __pycache__ -prune -o -type f -newer "$wheel" -print)" ]
 }
@@ -63,8 +68,8 @@ run_tests() {
   IW_TEST_SERVER="${IW_TEST_SERVER:-$PWD/target/release/interweave}" \
   IW_TEST_AGENT="${IW_TEST_AGENT:-$build/release/native/abi/test_agent}" \
   IW_TEST_EXAMPLES="${IW_TEST_EXAMPLES:-$build/release/examples}" \
-    "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python --junitxml "$results/pytest.xml" \
-      python/tests "$@"
+    "$venv/bin/python" -B -m pytest -q -p no:cacheprovider --rootdir python \
+    --junitxml "$results/pytest.xml" python/tests "$@"
 }
 
 # By one at a time: `make test` fetches while it builds.
@@ -91,8 +96,8 @@ case "${1:-dist}" in
   sdist)
     dist
     rm "$out"/dist/*.whl
-    "$venv/bin/pip" wheel --quiet --no-deps --no-build-isolation -Ccmake.define.IW_RELEASE_FLAGS=-O1 \
-      --wheel-dir "$out/dist" "$out"/dist/interweave-*.tar.gz
+    "$venv/bin/pip" wheel --quiet --no-deps --no-build-isolation \
+      -Ccmake.define.IW_RELEASE_FLAGS=-O1 --wheel-dir "$out/dist" "$out"/dist/interweave-*.tar.gz
     install_wheel "$venv"
     run_tests -k 'values or locks'
     ;;
@@ -100,7 +105,8 @@ case "${1:-dist}" in
     dist
     environment "$out/bench" bench/frames-requirements.txt
     install_wheel "$out/bench"
-    "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" "${BENCH_RESULTS:-$PWD/bench/results}"
+    "$out/bench/bin/python" bench/frames.py "${IW_PROGRAM:-$PWD/target/release/interweave}" \
+      "${BENCH_RESULTS:-$PWD/bench/results}"
     ;;
   *)
     echo "python: '$1' is not one of fetch, dist, test, agent, sdist, bench" >&2

@@ -41,7 +41,8 @@ watch_over() {
     sleep "$1" </dev/null >/dev/null 2>&1
     for process in $(pgrep -f "^$2"); do
       echo "--- $process, $(tr '\0' ' ' <"/proc/$process/cmdline")" >&2
-      gdb -p "$process" -batch -ex 'thread apply all backtrace 12' 2>/dev/null >&2 || cat "/proc/$process"/task/*/stack >&2 || true
+      gdb -p "$process" -batch -ex 'thread apply all backtrace 12' 2>/dev/null >&2 ||
+        cat "/proc/$process"/task/*/stack >&2 || true
     done
     for log in "$work"/*.log; do
       echo "--- $log" >&2

@@ -24,7 +24,11 @@ rust_programs=()
 needs_node=
 
 cross_compiler() {
-  if [ "$1" = windows ]; then echo "g++-mingw-w64-x86-64-posix wine64"; else echo "g++-$1-linux-gnu"; fi
+  if [ "$1" = windows ]; then
+    echo "g++-mingw-w64-x86-64-posix wine64"
+  else
+    echo "g++-$1-linux-gnu"
+  fi
 }
 
 emulated() {
@@ -126,7 +130,9 @@ find_missing() {
     { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
   fi
   [ ${#rust_programs[@]} = 0 ] || rust_is_new_enough ||
-    for program in $(printf '%s\n' "${rust_programs[@]}" | sort -u); do missing+=("$(debian_package_of "$program")"); done
+    for program in $(printf '%s\n' "${rust_programs[@]}" | sort -u); do
+      missing+=("$(debian_package_of "$program")")
+    done
 }
 
 install_missing() {
@@ -136,22 +142,30 @@ install_missing() {
   fi
   echo "setup: installing ${missing[*]}"
   as_root apt-get -qq -o DPkg::Lock::Timeout=600 update
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 \
-    install --no-install-recommends "${missing[@]}" >/dev/null
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 \
+    -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 fetch_guest_kernel() {
   local folder package
   folder=${BUILD:-build}/rdma
   ls "$folder"/linux-image-*.deb >/dev/null 2>&1 && return
-  package=$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" { found = $2 } END { print found }')
-  [ -n "$package" ] || { echo "setup: no linux-image-amd64 among this distribution's packages" >&2; exit 1; }
+  package=$(apt-cache depends linux-image-amd64 |
+    awk '$1 == "Depends:" { found = $2 } END { print found }')
+  [ -n "$package" ] || {
+    echo "setup: no linux-image-amd64 among this distribution's packages" >&2
+    exit 1
+  }
   mkdir -p "$folder"
   echo "setup: fetching $package"
   (cd "$folder" && apt-get -qq -o APT::Sandbox::User=root download "$package")
 }
 
-[ $# -gt 0 ] || { echo "setup: name a set: demo, build, python, tidy, test, fuzz, test-deep, test-machines, bench, rdma" >&2; exit 2; }
+[ $# -gt 0 ] || {
+  echo "setup: name a set: demo, build, python, tidy, test, fuzz, test-deep, test-machines," \
+    "bench, rdma" >&2
+  exit 2
+}
 for name in "$@"; do
   declare -F "set_$name" >/dev/null || { echo "setup: '$name' is not a set" >&2; exit 2; }
   "set_$name"

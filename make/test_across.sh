@@ -17,7 +17,8 @@ build_list() {
   local flags
   flags=$(PKG_CONFIG_LIBDIR="$work/$1/lib/pkgconfig" pkg-config --static --cflags --libs interweave)
   # shellcheck disable=SC2086
-  "$2-gcc" -static -o "$work/list-$1" -std=c99 -I"$work" "$root"/examples/list/*.c "$work/list.c" $flags 2>"$work/list-$1.log" ||
+  "$2-gcc" -static -o "$work/list-$1" -std=c99 -I"$work" "$root"/examples/list/*.c \
+    "$work/list.c" $flags 2>"$work/list-$1.log" ||
     fail "Figure 1's list does not build for $1"
 }
 
@@ -31,27 +32,34 @@ lists_are_shared() {
   qemu-ppc-static "$work/list-powerpc" --url "$address/list" insert 7 11 -2147483648
   "$here" --url "$address/list" search 11 || fail "what powerpc inserted is not found here"
   "$here" --url "$address/list" insert 2147483647
-  qemu-s390x-static "$work/list-s390x" --url "$address/list" search 2147483647 || fail "what was inserted here is not found on s390x"
+  qemu-s390x-static "$work/list-s390x" --url "$address/list" search 2147483647 ||
+    fail "what was inserted here is not found on s390x"
   local keys
   keys=$(show "$here")
-  [ "$keys" = "$(show qemu-ppc-static "$work/list-powerpc")" ] || fail "powerpc shows another list than '$keys'"
-  [ "$keys" = "$(show qemu-s390x-static "$work/list-s390x")" ] || fail "s390x shows another list than '$keys'"
+  [ "$keys" = "$(show qemu-ppc-static "$work/list-powerpc")" ] ||
+    fail "powerpc shows another list than '$keys'"
+  [ "$keys" = "$(show qemu-s390x-static "$work/list-s390x")" ] ||
+    fail "s390x shows another list than '$keys'"
   echo "across: one list from powerpc, s390x and here: $keys"
 }
 
 viewer_sees_the_simulators_bits() {
-  cmake -S examples -B "$build/machines/s390x-examples" -G Ninja --toolchain "$root/native/cmake/cross.cmake" \
+  cmake -S examples -B "$build/machines/s390x-examples" -G Ninja \
+    --toolchain "$root/native/cmake/cross.cmake" \
     -DIW_TARGET=s390x-linux-gnu -DIW_TESTS=OFF -DIW_PROGRAM="$root/target/release/interweave" \
-    -DIW_IDL="$root/target/release/interweave;compile" -DINTERWEAVE_LIBRARY=interweave::interweave_static \
+    -DIW_IDL="$root/target/release/interweave;compile" \
+    -DINTERWEAVE_LIBRARY=interweave::interweave_static \
     -Dinterweave_DIR="$work/s390x/lib/cmake/interweave" \
     >"$work/examples.log" 2>&1 || fail "configuring the examples for s390x"
-  cmake --build "$build/machines/s390x-examples" --target astroflow-viewer --parallel "$JOBS" >"$work/examples.log" 2>&1 ||
+  cmake --build "$build/machines/s390x-examples" --target astroflow-viewer --parallel "$JOBS" \
+    >"$work/examples.log" 2>&1 ||
     fail "building Astroflow's viewer for s390x"
-  qemu-s390x-static "$build/machines/s390x-examples/astroflow/astroflow-viewer" --url "$address/sod" --headless \
+  qemu-s390x-static "$build/machines/s390x-examples/astroflow/astroflow-viewer" \
+    --url "$address/sod" --headless \
     --until-finished --summary "$work/viewer.json" >"$work/viewer.log" 2>&1 &
   local viewer=$!
-  "$build/release/examples/astroflow/astroflow-simulator" --url "$address/sod" --problem sod --frames 40 --quiet \
-    --summary "$work/simulator.json" >"$work/simulator.log" 2>&1 &
+  "$build/release/examples/astroflow/astroflow-simulator" --url "$address/sod" --problem sod \
+    --frames 40 --quiet --summary "$work/simulator.json" >"$work/simulator.log" 2>&1 &
   others=$!
   wait "$others" || fail "the simulator"
   others=

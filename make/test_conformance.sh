@@ -49,7 +49,8 @@ library() {
   local folder=$1 triplet=$2
   mkdir -p "$folder"
   [ -f "$folder/build.ninja" ] || quietly "$folder/configure.log" \
-    cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet" \
+    cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" \
+      -DIW_TARGET="$triplet" \
     -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
     -DIW_RELEASE_FLAGS="-O1 -DNDEBUG"
   quietly "$folder/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave
@@ -60,7 +61,8 @@ for machine in $machines; do
     folder=$BUILD/release
     archive=$folder/native/abi/libinterweave.a
     cross=()
-    quietly "$BUILD/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave fortran_agent
+    quietly "$BUILD/library.log" cmake --build "$folder" --parallel "$jobs" \
+      --target interweave fortran_agent
   else
     folder=$BUILD/machines/$machine
     archive=$folder/abi/libinterweave.a
@@ -70,7 +72,8 @@ for machine in $machines; do
   fi
   mkdir -p "$folder/conformance"
   quietly "$folder/conformance/configure.log" \
-    cmake -S conformance/agents/cpp -B "$folder/conformance" -G Ninja "${cross[@]}" -DIW_LIBRARY="$archive"
+    cmake -S conformance/agents/cpp -B "$folder/conformance" -G Ninja "${cross[@]}" \
+    -DIW_LIBRARY="$archive"
   quietly "$folder/conformance/build.log" cmake --build "$folder/conformance" --parallel "$jobs"
 done
 
@@ -84,6 +87,7 @@ conformance/run.py self-test "${server[@]}"
 conformance/run.py cases "${server[@]}" --jobs "$jobs" "${chosen[@]}"
 if [ -z "${MACHINES:-}" ]; then
   # News of a client do not depend on its machine, so clients of one machine are enough.
-  conformance/run.py restarts "${server[@]}" --jobs "$jobs" --agents native,fortran,python,typescript $cells
+  conformance/run.py restarts "${server[@]}" --jobs "$jobs" \
+    --agents native,fortran,python,typescript $cells
 fi
 conformance/run.py random "${server[@]}" --edits "$edits" "${chosen[@]}" ${SEED:+--seed "$SEED"}

@@ -14,7 +14,8 @@ found=$(grep -rlF "$root" "$prefix" || true)
 for file in "$prefix"/bin/* "$prefix"/lib/*.so "$prefix"/lib/*.a; do
   ! readelf -SW "$file" | grep -qF .debug_info || fail "$file is not stripped"
 done
-cp examples/list/list.x examples/list/*.c examples/list/*.h "$work/" 2>/dev/null || cp examples/list/* "$work/"
+cp examples/list/list.x examples/list/*.c examples/list/*.h "$work/" 2>/dev/null ||
+  cp examples/list/* "$work/"
 cd "$work"
 
 "$prefix/bin/interweave" compile list.x --lang c --out generated
@@ -25,7 +26,10 @@ gcc -std=c99 -Igenerated $(pkg-config --cflags interweave) ./*.c generated/list.
 
 # The cluster's library: its names, and the programs of its guides.
 flags=$(pkg-config --cflags --libs interweave-cluster)
-block_of() { awk -v begin="\`\`\`$2" '$0 == begin { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/$1.md"; }
+block_of() {
+  awk -v begin="\`\`\`$2" '$0 == begin { inside = 1; next } /^```$/ { inside = 0 } inside' \
+    "$root/docs/$1.md"
+}
 mkdir cluster
 block_of am c >cluster/messages.c
 block_of ddss c >cluster/visits.c
@@ -37,22 +41,28 @@ gcc -std=c99 "$root/make/outside/cluster_names.c" $flags -o cluster/names
 # shellcheck disable=SC2086
 g++ -std=c++20 cluster/tally.cc $flags -o cluster/tally
 # shellcheck disable=SC2086
-g++ -std=c++20 -I"$root/cluster/containers" "$root/make/outside/paper_string.cc" $flags -o cluster/paper_string
+g++ -std=c++20 -I"$root/cluster/containers" "$root/make/outside/paper_string.cc" $flags \
+  -o cluster/paper_string
 [ "$(cluster/names)" = "all there" ] || fail "the cluster's library does not have all of its names"
 [ "$(timeout 60 cluster/messages)" = 5 ] || fail "the program of docs/am.md does not print 5"
-timeout 60 "$root/cluster/ddss/guide_test.sh" cluster/visits "$prefix/bin/interweave-ddss" || fail "docs/ddss.md"
-with_names() { timeout 60 "$root/cluster/containers/guide_test.sh" "$1" "$prefix/bin/interweave-amns" "$2"; }
+timeout 60 "$root/cluster/ddss/guide_test.sh" cluster/visits "$prefix/bin/interweave-ddss" ||
+  fail "docs/ddss.md"
+with_names() {
+  timeout 60 "$root/cluster/containers/guide_test.sh" "$1" "$prefix/bin/interweave-amns" "$2"
+}
 with_names cluster/tally "shipped 3 times" || fail "docs/containers.md"
 with_names cluster/paper_string "as printed" || fail "the paper's aString"
 
 # with_cmake SOURCE BUILD [OPTION]...
 with_cmake() {
-  { cmake -S "$1" -B "$2" -DCMAKE_PREFIX_PATH="$prefix" "${@:3}" && cmake --build "$2"; } >project.log 2>&1 ||
+  { cmake -S "$1" -B "$2" -DCMAKE_PREFIX_PATH="$prefix" "${@:3}" &&
+    cmake --build "$2"; } >project.log 2>&1 ||
     fail "$1 does not build with CMake"
 }
 with_cmake "$root/make/outside" project -DLIST="$work" -DGENERATED="$work/generated"
 with_cmake "$root/make/outside/cluster" project-c
-[ "$(project-c/names)" = "all there" ] || fail "a CMake project in C lacks names of the cluster's library"
+[ "$(project-c/names)" = "all there" ] ||
+  fail "a CMake project in C lacks names of the cluster's library"
 {
   printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(guide LANGUAGES CXX)'
   block_of containers cmake

@@ -8,17 +8,20 @@ cd "$(dirname "$0")/.."
 echo "== 200 kills of the server under a writer"
 IW_KILLS=200 cargo test --release --locked --quiet -p interweave-cli -- killed_under_a_writer
 echo "== blocks of up to 1 GiB, 1.5 GiB in all"
-IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" "$BUILD/release/native/abi/abi_test" --gtest_filter='Sizes.AB*'
+IW_LARGEST_BLOCK_MIB=1024 IW_TEST_AGENT="$BUILD/release/native/abi/test_agent" \
+  "$BUILD/release/native/abi/abi_test" --gtest_filter='Sizes.AB*'
 echo "== containers of many processes, with faults, ten times"
 "$BUILD/release/cluster/containers/cluster_containers_processes_test" --gtest_repeat=10
 echo "== the cluster under the thread sanitizer"
 cmake -S . -B "$BUILD/thread" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_CLUSTER=ON -DIW_TESTS=ON \
   -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_SANITIZE=thread >/dev/null
 rooms="fabric rendezvous am containers_streams containers_processes ddss ddss_names ddss_locks ddss_models ddss_daemon"
-cmake --build "$BUILD/thread" --parallel "$JOBS" --target $(printf 'cluster_%s_test ' $rooms) services_test -- --quiet
+cmake --build "$BUILD/thread" --parallel "$JOBS" \
+  --target $(printf 'cluster_%s_test ' $rooms) services_test -- --quiet
 # The sanitizer sees UCX give mutexes back, but not take them. That is not an error.
 TSAN_OPTIONS="suppressions=$PWD/cluster/testing/thread.supp report_mutex_bugs=0" \
-  ctest --test-dir "$BUILD/thread" --output-on-failure --no-tests=error -R "^(cluster\.(${rooms// /|})|examples\.services(_tcp)?)\$"
+  ctest --test-dir "$BUILD/thread" --output-on-failure --no-tests=error \
+  -R "^(cluster\.(${rooms// /|})|examples\.services(_tcp)?)\$"
 echo "== every client and machine against every other"
 make/test_conformance.sh --long
 echo "== the source distribution of the Python package"

@@ -33,14 +33,19 @@ for machine in $machines; do
   folder=$BUILD/machines/$name
   begin=$SECONDS
   mkdir -p "$folder"
-  cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" -DIW_TARGET="$triplet" \
-    -DIW_PAGE_BYTES="$page_bytes" -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
-    -DIW_RELEASE_FLAGS="-O1 -DNDEBUG" >"$folder/configure.log" 2>&1 ||
+  cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" \
+    -DIW_TARGET="$triplet" \
+    -DIW_PAGE_BYTES="$page_bytes" -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_TESTS=ON \
+    -DCMAKE_BUILD_TYPE=Release -DIW_RELEASE_FLAGS="-O1 -DNDEBUG" >"$folder/configure.log" 2>&1 ||
     { cat "$folder/configure.log"; exit 1; }
   cmake --build "$folder" --parallel "$jobs" --target all tests -- --quiet
   built=$SECONDS
-  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" --timeout 900 --quiet \
-    -O "$folder/tests.log" || { cat "$folder/tests.log"; echo "test-machines: FAILED on $name"; exit 1; }
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$jobs" --timeout 900 \
+    --quiet -O "$folder/tests.log" || {
+      cat "$folder/tests.log"
+      echo "test-machines: FAILED on $name"
+      exit 1
+    }
   echo "$name: $(grep -c ' Passed ' "$folder/tests.log") test programs passed (built in $((built - begin)) s, run in $((SECONDS - built)) s)"
   [ "$name" != windows ] || make/test_windows.sh
 done

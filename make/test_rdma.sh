@@ -19,14 +19,19 @@ modules="crc32_generic ib_uverbs rdma_ucm rdma_rxe dummy"
 unpack_kernel() {
   local package
   package=$(ls "$rdma"/linux-image-*.deb 2>/dev/null | tail -1)
-  [ -n "$package" ] || { echo "test-rdma: the guest's kernel is missing: make setup-rdma" >&2; exit 1; }
+  [ -n "$package" ] || {
+    echo "test-rdma: the guest's kernel is missing: make setup-rdma" >&2
+    exit 1
+  }
   [ "$rdma/kernel" -nt "$package" ] && return
   rm -rf "$rdma/kernel" "$rdma/unpacking"
   mkdir "$rdma/unpacking"
   # Of its 400 MB: the kernel, and what these modules may need.
   dpkg-deb --fsys-tarfile "$package" | tar -x -C "$rdma/unpacking" --wildcards './boot/vmlinuz-*' \
-    './lib/modules/*/modules.*' './lib/modules/*/kernel/drivers/infiniband/*' './lib/modules/*/kernel/drivers/net/dummy.ko' \
-    './lib/modules/*/kernel/*crc32*' './lib/modules/*/kernel/net/*udp_tunnel.ko' './lib/modules/*/kernel/fs/configfs/*'
+    './lib/modules/*/modules.*' './lib/modules/*/kernel/drivers/infiniband/*' \
+    './lib/modules/*/kernel/drivers/net/dummy.ko' \
+    './lib/modules/*/kernel/*crc32*' './lib/modules/*/kernel/net/*udp_tunnel.ko' \
+    './lib/modules/*/kernel/fs/configfs/*'
   touch "$rdma/unpacking"
   mv "$rdma/unpacking" "$rdma/kernel"
 }
@@ -41,7 +46,8 @@ put_closure() {
 
 put_programs() {
   local program path
-  for program in "${programs[@]}" interweave-ddss libiw_few_threads.so; do  # the last are a child of a test, and for children
+  # The last are a child of a test, and for children.
+  for program in "${programs[@]}" interweave-ddss libiw_few_threads.so; do
     path=$(find "$built" -name "$program" -type f)
     mkdir -p "$root$(dirname "$(realpath "$path")")"
     strip -o "$root$(realpath "$path")" "$path"
@@ -52,9 +58,11 @@ put_programs() {
 put_modules() {
   local release=$1
   mkdir -p "$root/lib/modules/$release"
-  cp "$rdma/kernel/lib/modules/$release"/modules.{builtin,builtin.modinfo,order} "$root/lib/modules/$release"
+  cp "$rdma/kernel/lib/modules/$release"/modules.{builtin,builtin.modinfo,order} \
+    "$root/lib/modules/$release"
   cp -r "$rdma/kernel/lib/modules/$release/kernel" "$root/lib/modules/$release"
-  find "$root/lib/modules" -path '*infiniband*' ! -path '*/core/*' ! -path '*/rxe/*' -name '*.ko' -delete
+  find "$root/lib/modules" -path '*infiniband*' ! -path '*/core/*' ! -path '*/rxe/*' -name '*.ko' \
+    -delete
   depmod -b "$root" "$release"
 }
 
@@ -101,7 +109,9 @@ ln -s /bin/busybox "$root/sbin/modprobe"
 cp /etc/libibverbs.d/rxe.driver "$root/etc/libibverbs.d"
 for tool in ip rdma; do put_closure "$(command -v $tool)"; done
 libraries=$(dirname "$(ldconfig -p | awk '/libibverbs.so.1 .*x86-64/ { found = $NF } END { print found }')")
-for plugin in "$libraries"/libibverbs/librxe-*.so "$libraries"/ucx/libuct_{ib,rdmacm,cma}.so.0; do put_closure "$plugin"; done
+for plugin in "$libraries"/libibverbs/librxe-*.so "$libraries"/ucx/libuct_{ib,rdmacm,cma}.so.0; do
+  put_closure "$plugin"
+done
 put_programs
 put_modules "${kernel##*vmlinuz-}"
 write_init
@@ -110,10 +120,12 @@ write_init
 # Its clock counts its instructions, a nanosecond each, and time in which it only waits is skipped:
 # to its programs it is the same machine of 1000 MIPS, and their deadlines are long enough, however
 # slow or busy the one around it is.
-timeout --foreground --kill-after=5 "$deadline_s" qemu-system-x86_64 -machine q35 -accel tcg,thread=single \
-  -icount shift=0,sleep=off -cpu max -smp 1 -m 4096 -nodefaults -no-reboot -display none -serial stdio \
-  -kernel "$kernel" -initrd "$work/initrd" \
-  -append "console=ttyS0 quiet panic=-1 nokaslr tsc=unstable" </dev/null | sed -u 's/\r$//' | tee "$work/log" ||
+timeout --foreground --kill-after=5 "$deadline_s" qemu-system-x86_64 -machine q35 \
+  -accel tcg,thread=single \
+  -icount shift=0,sleep=off -cpu max -smp 1 -m 4096 -nodefaults -no-reboot -display none \
+  -serial stdio -kernel "$kernel" -initrd "$work/initrd" \
+  -append "console=ttyS0 quiet panic=-1 nokaslr tsc=unstable" </dev/null | sed -u 's/\r$//' |
+  tee "$work/log" ||
   { echo "test-rdma: the guest did not end within $deadline_s s" >&2; exit 1; }
 grep -q '^test-rdma: verdict 0$' "$work/log" || { echo "test-rdma: FAILED" >&2; exit 1; }
 echo "test-rdma: everything holds"

@@ -15,5 +15,5 @@ make/cargo_dependencies.sh save
 # Each case's time: the test programs, and they alone, are told that they may print it.
 machine=$(rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
 export "CARGO_TARGET_${machine}_RUNNER=env RUSTC_BOOTSTRAP=1"
-cargo test --release --locked "${package[@]}" --no-fail-fast --all-targets -- -Z unstable-options --report-time \
-  2>&1 | tee "$results/tests.cargo"
+cargo test --release --locked "${package[@]}" --no-fail-fast --all-targets -- -Z unstable-options \
+  --report-time 2>&1 | tee "$results/tests.cargo"

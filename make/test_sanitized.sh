@@ -8,9 +8,10 @@ cd "$(dirname "$0")/.."
 folder=$BUILD/sanitized
 results=$(realpath -m "${RESULTS:-$BUILD/tests/sanitizers}")
 mkdir -p "$folder" "$results"
-cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_EXAMPLES=OFF -DIW_CLUSTER=ON -DIW_TESTS=ON \
-  -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_READ_HEADERS_ONCE=OFF \
-  -DIW_SANITIZE=address,undefined -DIW_RELEASE_FLAGS="-O1 -DNDEBUG -g1" >"$folder/configure.log" 2>&1 ||
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DIW_EXAMPLES=OFF -DIW_CLUSTER=ON \
+  -DIW_TESTS=ON -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_READ_HEADERS_ONCE=OFF \
+  -DIW_SANITIZE=address,undefined -DIW_RELEASE_FLAGS="-O1 -DNDEBUG -g1" \
+  >"$folder/configure.log" 2>&1 ||
   { cat "$folder/configure.log"; exit 1; }
 cmake --build "$folder" --parallel "$JOBS" --target all tests -- --quiet
 ctest --test-dir "$folder" --label-exclude deep --output-on-failure --no-tests=error --timeout 900 \

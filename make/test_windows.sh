@@ -11,23 +11,29 @@ triplet=x86_64-w64-mingw32
 BUILD=$(realpath -m "$BUILD")
 export BUILD
 export PATH=$PATH:/usr/lib/wine  # where Debian has wine64
-export WINEPREFIX=$BUILD/machines/windows/wine WINEDEBUG=-all WINEDLLOVERRIDES="winedbg.exe,mscoree,mshtml=d"
+export WINEPREFIX=$BUILD/machines/windows/wine WINEDEBUG=-all \
+  WINEDLLOVERRIDES="winedbg.exe,mscoree,mshtml=d"
 . make/real_server.sh
 prefix=$work/prefix
 
 # by_pkg_config PROGRAM [--static], which both gcc and pkg-config know.
 by_pkg_config() {
   # shellcheck disable=SC2046
-  "$triplet-gcc-posix" -std=c99 -I"$work" "$root"/examples/list/*.c "$work/list.c" "${@:2}" -o "$work/$1.exe" \
-    $(PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig" pkg-config "${@:2}" --cflags --libs interweave) 2>"$work/$1.log" ||
+  "$triplet-gcc-posix" -std=c99 -I"$work" "$root"/examples/list/*.c "$work/list.c" "${@:2}" \
+    -o "$work/$1.exe" \
+    $(PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig" pkg-config "${@:2}" --cflags --libs interweave) \
+    2>"$work/$1.log" ||
     fail "Figure 1's list does not build for Windows by pkg-config ${*:2}"
 }
 
 by_cmake() {
-  cmake -S make/outside -B "$work" -G Ninja --toolchain "$root/native/cmake/cross.cmake" -DIW_TARGET=$triplet \
-    -DLIST="$root/examples/list" -DGENERATED="$work" -Dinterweave_DIR="$prefix/lib/cmake/interweave" >"$work/cmake.log" 2>&1 ||
+  cmake -S make/outside -B "$work" -G Ninja --toolchain "$root/native/cmake/cross.cmake" \
+    -DIW_TARGET=$triplet \
+    -DLIST="$root/examples/list" -DGENERATED="$work" \
+    -Dinterweave_DIR="$prefix/lib/cmake/interweave" >"$work/cmake.log" 2>&1 ||
     fail "the installed package is not found by CMake"
-  cmake --build "$work" >"$work/cmake.log" 2>&1 || fail "Figure 1's list does not build for Windows by CMake"
+  cmake --build "$work" >"$work/cmake.log" 2>&1 ||
+    fail "Figure 1's list does not build for Windows by CMake"
 }
 
 # A program of Windows, its lines without the carriage returns.

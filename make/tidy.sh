@@ -11,9 +11,13 @@ echo "tidy: formatting"
 cargo fmt --all --check
 git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format --dry-run --Werror
 echo "tidy: lints"
-cargo clippy --release --quiet --locked --workspace --all-targets -- -D clippy::correctness -D clippy::suspicious
+cargo clippy --release --quiet --locked --workspace --all-targets -- -D clippy::correctness \
+  -D clippy::suspicious
 echo "tidy: generated code"
 before=$(make/generate.sh files | git hash-object --stdin-paths)
 make/generate.sh
 after=$(make/generate.sh files | git hash-object --stdin-paths)
-[ "$before" = "$after" ] || { echo "tidy: generated files were stale; they are regenerated now: commit them" >&2; exit 1; }
+[ "$before" = "$after" ] || {
+  echo "tidy: generated files were stale; they are regenerated now: commit them" >&2
+  exit 1
+}

@@ -13,7 +13,8 @@ if [ "$IW_CACHE" != none ] && command -v ccache >/dev/null; then
   export CCACHE_DIR="${CCACHE_DIR:-$IW_CACHE/ccache}" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
   # Clones of other places share what they compile; precompiled headers can be cached only so.
   # In depend mode a miss costs no run of the preprocessor.
-  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros \
+    CCACHE_DEPEND=1
 fi
 
 # The program must not hold the builder's paths, and must be the same from every clone: the

@@ -11,7 +11,8 @@ cd "$(dirname "$0")/../web"
 fetch() {
   (
     flock 9
-    [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-progress --no-audit --no-fund
+    [ node_modules/.package-lock.json -nt package-lock.json ] ||
+      npm ci --silent --no-progress --no-audit --no-fund
   ) 9>.fetching
 }
 fetch
@@ -26,8 +27,10 @@ before=$(built_hash)
 npm run --silent build
 [ "${1:-build}" = test ] || exit 0
 npm run --silent check
-[ "$before" = "$(built_hash)" ] ||
-  { echo "web: viewer/built was stale; it is built now: build the server anew and commit it" >&2; exit 1; }
+[ "$before" = "$(built_hash)" ] || {
+  echo "web: viewer/built was stale; it is built now: build the server anew and commit it" >&2
+  exit 1
+}
 BUILD=$(realpath -m "../${BUILD:-build}")
 results=$(realpath -m "${RESULTS:-$BUILD/tests/web}")
 mkdir -p "$results"
