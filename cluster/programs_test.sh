@@ -39,7 +39,8 @@ done
 
 # A name server's file stays its own.
 begin "$name_server" --file "$work/names"
-test ! -s "$work/begun.log" || fail "it complains of a file that it is to write: $(cat "$work/begun.log")"
+test ! -s "$work/begun.log" ||
+  fail "it complains of a file that it is to write: $(cat "$work/begun.log")"
 first=$begun
 refused 1 'names a server that is there' "$name_server" --file "$work/names"
 kill -9 "$first"

@@ -18,7 +18,8 @@ all_have_the_same() {
 
 storms_leave_the_same_on_two_four_and_eight_processes() {
   for processes in 2 4 8; do
-    "$grid" --plain --processes "$processes" --rate 0 --updates 1500 >"$work/$processes.log" 2>&1 </dev/null ||
+    "$grid" --plain --processes "$processes" --rate 0 --updates 1500 \
+      >"$work/$processes.log" 2>&1 </dev/null ||
       fail "$processes processes"
     all_have_the_same "$work/$processes.log" "$processes"
   done
@@ -31,9 +32,11 @@ storms_leave_the_same_on_two_four_and_eight_processes() {
 begin_endless_storm() {
   rm -f "$work/lines" "$work/keys" "$work/life"
   mkfifo "$work/lines" "$work/keys" "$work/life"
-  "$grid" --plain --rate 0 --updates 0 "$@" >"$work/lines" 2>"$work/life" <"$work/keys" & launcher=$!
+  "$grid" --plain --rate 0 --updates 0 "$@" >"$work/lines" \
+    2>"$work/life" <"$work/keys" & launcher=$!
   others=$launcher
-  exec 3<"$work/lines" 5<"$work/life" 4>"$work/keys"  # in the order in which the other side opens them
+  # In the order in which the other side opens them.
+  exec 3<"$work/lines" 5<"$work/life" 4>"$work/keys"
   pids=
   : >"$work/storm.log"
   wait_for_line "the storm begins"
@@ -114,7 +117,9 @@ a_killed_launcher_takes_all_with_it() {
 
 # is_no_name_server PROGRAM TEXT: it is refused with an error that contains TEXT.
 is_no_name_server() {
-  if "$grid" --plain --patience 1 --name-server "$1" >"$work/refused.log" 2>&1 </dev/null; then fail "$1"; fi
+  if "$grid" --plain --patience 1 --name-server "$1" >"$work/refused.log" 2>&1 </dev/null; then
+    fail "$1"
+  fi
   grep -q "$1 is not a name server: it said $2" "$work/refused.log" || fail "why $1 is refused"
 }
 

@@ -25,11 +25,14 @@ start_callee() {
 the_callee_changes_the_callers_parts_in_place() {
   url="$address/in-place"
   caller --url "$url" plant 6 >"$work/plant.log" || fail "plant"
-  test "$(caller --url "$url" restock 11 20)" = "6 parts visited, 6 ordered for 540.00" || fail "restock"
+  test "$(caller --url "$url" restock 11 20)" = "6 parts visited, 6 ordered for 540.00" ||
+    fail "restock"
   caller --url "$url" show >"$work/in-place.txt"
-  test "$(awk '$2 == 20' "$work/in-place.txt" | wc -l)" = 6 || fail "the caller does not see the order"
+  test "$(awk '$2 == 20' "$work/in-place.txt" | wc -l)" = 6 ||
+    fail "the caller does not see the order"
   # A MIP of any part is a tree.
-  test "$(caller --url "$url" restock 21 30 --root "$url#2")" = "3 parts visited, 3 ordered for 157.50" ||
+  test "$(caller --url "$url" restock 21 30 --root "$url#2")" = \
+    "3 parts visited, 3 ordered for 157.50" ||
     fail "restock of a subtree"
 }
 
@@ -37,7 +40,8 @@ the_callee_links_a_part_into_the_callers_tree() {
   url="$address/linked"
   caller --url "$url" plant 5 >"$work/plant.log" || fail "plant"
   caller --url "$url" introduce 42 9.5 sprocket >"$work/introduce.log" || fail "introduce"
-  test "$(caller --url "$url" show | sed -n 5p)" = "42 0 9.50 sprocket" || fail "the part is not in its place"
+  test "$(caller --url "$url" show | sed -n 5p)" = "42 0 9.50 sprocket" ||
+    fail "the part is not in its place"
   refused 1 "42 is there already" caller --url "$url" introduce 42 1 again
 }
 
@@ -45,7 +49,8 @@ a_call_by_copy_ends_with_the_same_parts() {
   for way in "" --copy; do
     caller --url "$address/way$way" plant 300 >"$work/plant.log" || fail "plant"
     # shellcheck disable=SC2086
-    caller --url "$address/way$way" restock 11 25 $way >"$work/answer$way.log" || fail "restock $way"
+    caller --url "$address/way$way" restock 11 25 $way >"$work/answer$way.log" ||
+      fail "restock $way"
     caller --url "$address/way$way" show >"$work/parts$way.txt"
   done
   cmp "$work/answer.log" "$work/answer--copy.log" || fail "the answers differ"

@@ -32,4 +32,5 @@ gcc -c $flags "$3/exchange.c" -o types.o
 # shellcheck disable=SC2046,SC2086
 gfortran -std=f2003 $flags "$3/exchange.f90" "$tests/checks.f90" "$tests/exchange.f90" types.o \
   $(pkg-config --libs interweave_fortran) "-Wl,-rpath,$work/prefix/lib" -o exchange
-"$tests/exchange_test.sh" "$4" "$work/build/exchange" "$work/exchange" "$work/build/calls" "$work/build/changes"
+"$tests/exchange_test.sh" "$4" "$work/build/exchange" "$work/exchange" "$work/build/calls" \
+  "$work/build/changes"

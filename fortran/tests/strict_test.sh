@@ -20,9 +20,10 @@ strict_in "$root/fortran/conformance" json numbers declarations units listening 
 strict_in "$2" exchange
 strict_in "$root/fortran/tests" checks alone calls changes constants exchange
 strict_in "$3" astroflow
-strict_in "$root/examples/astroflow/fortran" kernels solver problems run arguments plain steps process options \
-  segment shared summary simulator
-for file in "$root"/fortran/src/*.f90 "$root"/fortran/conformance/*.f90 "$root"/fortran/tests/*.f90 "$root"/examples/*/fortran/*.f90; do
+strict_in "$root/examples/astroflow/fortran" kernels solver problems run arguments plain steps \
+  process options segment shared summary simulator
+for file in "$root"/fortran/src/*.f90 "$root"/fortran/conformance/*.f90 \
+  "$root"/fortran/tests/*.f90 "$root"/examples/*/fortran/*.f90; do
   test "$(wc -l <"$file")" -le 800 || { echo "$file is too long"; exit 1; }
   awk -v file="$file" 'length > 120 { print file ":" NR ": more than 120 columns"; bad = 1 } END { exit bad }' "$file"
 done

@@ -16,12 +16,13 @@ all_simulators_compute_the_same_bits() {
     --summary "$work/cpp.json" >"$work/cpp.log" 2>&1 || fail "the C++ simulator"
   wanted=$(field "$work/cpp.json" checksum)
   test -n "$wanted" || fail "no checksum"
-  "$astroflow/astroflow-simulator-fortran" --url "$address/fortran" --problem sod --frames 3 --quiet \
-    --summary "$work/fortran.json" >"$work/fortran.log" 2>&1 || fail "the Fortran simulator"
+  "$astroflow/astroflow-simulator-fortran" --url "$address/fortran" --problem sod --frames 3 \
+    --quiet --summary "$work/fortran.json" >"$work/fortran.log" 2>&1 || fail "the Fortran simulator"
   test "$(field "$work/fortran.json" checksum)" = "$wanted" || fail "the simulators differ"
   "$astroflow/astroflow-plain" sod 3 "$work/frames" >"$work/plain.log" || fail "plain"
   "$astroflow/astroflow-shared" sod 3 "$address/shared" >"$work/shared.log" || fail "shared"
-  "$astroflow/astroflow-shared-alone" sod 3 nowhere >"$work/alone.log" || fail "shared without sharing"
+  "$astroflow/astroflow-shared-alone" sod 3 nowhere >"$work/alone.log" ||
+    fail "shared without sharing"
   for program in plain shared alone; do
     grep -q "checksum $wanted" "$work/$program.log" || fail "$program computes other bits"
   done
@@ -41,7 +42,8 @@ viewers_end_with_the_bits_of_the_fortran_simulators() {
   awk "BEGIN { exit !($error > 0 && $error < 1.5 * 0.0034) }" || fail "mean density error $error"
   "$astroflow/astroflow-viewer" --url "$address/shared" --headless --until-finished \
     --summary "$work/viewer.json" >"$work/viewer.log" 2>&1 || fail "the viewer of shared"
-  grep -q "checksum $(field "$work/viewer.json" checksum)" "$work/shared.log" || fail "shared's bits"
+  grep -q "checksum $(field "$work/viewer.json" checksum)" "$work/shared.log" ||
+    fail "shared's bits"
 }
 
 # Steered from the shell: the program that sets a want_ field sees it obeyed.
@@ -51,16 +53,25 @@ the_simulator_obeys_and_stops() {
     >"$work/steered.log" 2>&1 &
   simulator=$!
   others=$simulator
-  until "$interweave" get "$header#time" >/dev/null 2>&1; do kill -0 "$simulator" || fail "it ended"; done
+  until "$interweave" get "$header#time" >/dev/null 2>&1; do
+    kill -0 "$simulator" || fail "it ended"
+  done
   "$interweave" set "$header#want_cfl" 0.3 >/dev/null || fail "set want_cfl"
-  until "$interweave" get "$header#cfl" | grep -q '^0\.3'; do kill -0 "$simulator" || fail "it ended"; done
+  until "$interweave" get "$header#cfl" | grep -q '^0\.3'; do
+    kill -0 "$simulator" || fail "it ended"
+  done
   "$interweave" set "$header#want_pause" true >/dev/null || fail "set want_pause"
-  until "$interweave" get "$header#status" | grep -q PAUSED; do kill -0 "$simulator" || fail "it ended"; done
+  until "$interweave" get "$header#status" | grep -q PAUSED; do
+    kill -0 "$simulator" || fail "it ended"
+  done
   "$interweave" set "$header#want_problem" FLOW_LAX >/dev/null || fail "set want_problem"
-  until "$interweave" get "$header#problem" | grep -q LAX; do kill -0 "$simulator" || fail "it ended"; done
+  until "$interweave" get "$header#problem" | grep -q LAX; do
+    kill -0 "$simulator" || fail "it ended"
+  done
   kill -TERM "$simulator"
   wait "$simulator" || fail "the simulator did not stop cleanly"
-  "$interweave" get "$header#status" | grep -q FINISHED || fail "the last version does not say the end"
+  "$interweave" get "$header#status" | grep -q FINISHED ||
+    fail "the last version does not say the end"
 }
 
 wrong_calls_and_dead_servers_are_errors() {
