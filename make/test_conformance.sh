@@ -50,7 +50,7 @@ library() {
   mkdir -p "$folder"
   [ -f "$folder/build.ninja" ] || quietly "$folder/configure.log" \
     cmake -S native -B "$folder" -G Ninja --toolchain "$PWD/native/cmake/cross.cmake" \
-      -DIW_TARGET="$triplet" \
+    -DIW_TARGET="$triplet" \
     -DIW_PROGRAM="$PWD/target/release/interweave" -DIW_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
     -DIW_RELEASE_FLAGS="-O1 -DNDEBUG"
   quietly "$folder/library.log" cmake --build "$folder" --parallel "$jobs" --target interweave
