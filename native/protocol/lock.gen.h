@@ -153,11 +153,11 @@ struct release_part {
 void encode(xdr::Writer& w, const release_part& v);
 [[nodiscard]] bool decode(xdr::Reader& r, release_part& v);
 
-// Gives the locks back with the changes. [LOCK-7] All parts are committed or none. `sequence` counts
-// the session's releases from 1; [LOCK-8] a release with a sequence that was committed before is
-// answered as it was then and not applied again. On any error the lock is given back and the
-// segment stays as it was, except STORE_FULL and TIMED_OUT, after which the lock is still held and the
-// release may be tried again with the same sequence.
+// Gives the locks back with the changes. [LOCK-7] All parts are committed or none. `sequence`
+// counts the session's releases from 1; [LOCK-8] a release with a sequence that was committed
+// before is answered as it was then and not applied again. On any error the lock is given back and
+// the segment stays as it was, except STORE_FULL and TIMED_OUT, after which the lock is still held
+// and the release may be tried again with the same sequence.
 struct release_writer {
   std::uint64_t sequence{};
   std::vector<release_part> parts{};

@@ -70,9 +70,9 @@ struct log_body {
 void encode(xdr::Writer& w, const log_body& v);
 [[nodiscard]] bool decode(xdr::Reader& r, log_body& v);
 
-// `owner` is the epoch of the server process that wrote the record: it grows with every start, and a
-// record of an older epoch after one of a newer is damage. `parent` is the crc of the previous record
-// of the same segment (0: none), so that a hole or a fork is seen.
+// `owner` is the epoch of the server process that wrote the record: it grows with every start, and
+// a record of an older epoch after one of a newer is damage. `parent` is the crc of the previous
+// record of the same segment (0: none), so that a hole or a fork is seen.
 struct log_header {
   std::uint64_t owner{};
   std::uint64_t segment_id{};

@@ -17,7 +17,7 @@ namespace iw::protocol {
 struct subscribe {
   std::uint32_t segment{};
   version_stamp have{};
-  // FULL, DELTA, DIFF or TEMPORAL; STRICT and NULL_COHERENCE: BAD_VALUE
+  // FULL, DELTA, DIFF or TEMPORAL; all others are BAD_VALUE
   coherence_model model = coherence_model::FULL;
   double x{};
   bool push{};
@@ -28,7 +28,8 @@ struct subscribe {
 void encode(xdr::Writer& w, const subscribe& v);
 [[nodiscard]] bool decode(xdr::Reader& r, subscribe& v);
 
-// `now` is the newest version; if `have` was already too old, NOT_RECENT or PUSH follows at once.
+// `now` is the newest version. If `have` was already too old, NOT_RECENT or PUSH follows at
+// once.
 struct subscribed {
   version_stamp now{};
 

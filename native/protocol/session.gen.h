@@ -58,7 +58,8 @@ enum class message_type : std::int32_t {
   ABORT_WRITER = 59,
   RESOLVE_RELEASE = 60,
   RELEASE_RESOLVED = 61,
-  // notify.x: SUBSCRIBE is a request, the others are notifications of the server, CREDIT of the client
+  // notify.x: SUBSCRIBE is a request, CREDIT a notification of the client, the others notifications
+  // of the server
   SUBSCRIBE = 80,
   SUBSCRIBED = 81,
   UNSUBSCRIBE = 82,
@@ -130,8 +131,8 @@ struct welcome {
 void encode(xdr::Writer& w, const welcome& v);
 [[nodiscard]] bool decode(xdr::Reader& r, welcome& v);
 
-// Gives up a waiting request (ACQUIRE_READER, ACQUIRE_WRITER): that request is answered CANCELLED, or
-// normally if it was granted before. CANCEL itself has no reply.
+// Gives up a waiting request (ACQUIRE_READER, ACQUIRE_WRITER): that request is answered CANCELLED,
+// or normally if it was granted before. CANCEL itself has no reply.
 struct cancel {
   std::uint32_t stream{};
 

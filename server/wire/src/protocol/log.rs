@@ -167,9 +167,9 @@ impl Xdr for LogBody {
     }
 }
 
-/// `owner` is the epoch of the server process that wrote the record: it grows with every start, and a
-/// record of an older epoch after one of a newer is damage. `parent` is the crc of the previous record
-/// of the same segment (0: none), so that a hole or a fork is seen.
+/// `owner` is the epoch of the server process that wrote the record: it grows with every start, and
+/// a record of an older epoch after one of a newer is damage. `parent` is the crc of the previous
+/// record of the same segment (0: none), so that a hole or a fork is seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogHeader {
     pub owner: u64,

@@ -13,7 +13,7 @@ use super::xdr::{self, Reader, Xdr, XdrError};
 pub struct Subscribe {
     pub segment: u32,
     pub have: VersionStamp,
-    /// FULL, DELTA, DIFF or TEMPORAL; STRICT and NULL_COHERENCE: BAD_VALUE
+    /// FULL, DELTA, DIFF or TEMPORAL; all others are BAD_VALUE
     pub model: CoherenceModel,
     pub x: f64,
     pub push: bool,
@@ -42,7 +42,8 @@ impl Xdr for Subscribe {
     }
 }
 
-/// `now` is the newest version; if `have` was already too old, NOT_RECENT or PUSH follows at once.
+/// `now` is the newest version. If `have` was already too old, NOT_RECENT or PUSH follows at
+/// once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscribed {
     pub now: VersionStamp,

@@ -52,7 +52,8 @@ pub enum MessageType {
     AbortWriter = 59,
     ResolveRelease = 60,
     ReleaseResolved = 61,
-    /// notify.x: SUBSCRIBE is a request, the others are notifications of the server, CREDIT of the client
+    /// notify.x: SUBSCRIBE is a request, CREDIT a notification of the client, the others notifications
+    /// of the server
     Subscribe = 80,
     Subscribed = 81,
     Unsubscribe = 82,
@@ -283,8 +284,8 @@ impl Xdr for Welcome {
     }
 }
 
-/// Gives up a waiting request (ACQUIRE_READER, ACQUIRE_WRITER): that request is answered CANCELLED, or
-/// normally if it was granted before. CANCEL itself has no reply.
+/// Gives up a waiting request (ACQUIRE_READER, ACQUIRE_WRITER): that request is answered CANCELLED,
+/// or normally if it was granted before. CANCEL itself has no reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cancel {
     pub stream: u32,

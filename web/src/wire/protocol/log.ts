@@ -64,9 +64,9 @@ export const logBody: xdr.Codec<LogBody> = xdr.union<LogBody>(
   ], [[]],
 );
 
-/* `owner` is the epoch of the server process that wrote the record: it grows with every start, and a
- * record of an older epoch after one of a newer is damage. `parent` is the crc of the previous record
- * of the same segment (0: none), so that a hole or a fork is seen. */
+/* `owner` is the epoch of the server process that wrote the record: it grows with every start, and
+ * a record of an older epoch after one of a newer is damage. `parent` is the crc of the previous
+ * record of the same segment (0: none), so that a hole or a fork is seen. */
 export interface LogHeader {
   owner: bigint;
   segment_id: bigint;

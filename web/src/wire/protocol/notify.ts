@@ -6,7 +6,7 @@ import * as xdr from "./xdr.js";
 export interface Subscribe {
   segment: number;
   have: VersionStamp;
-  /* FULL, DELTA, DIFF or TEMPORAL; STRICT and NULL_COHERENCE: BAD_VALUE */
+  /* FULL, DELTA, DIFF or TEMPORAL; all others are BAD_VALUE */
   model: CoherenceModel;
   x: number;
   push: boolean;
@@ -21,7 +21,8 @@ export const subscribe: xdr.Codec<Subscribe> = xdr.struct<Subscribe>({
   push_bytes: xdr.u64,
 });
 
-/* `now` is the newest version; if `have` was already too old, NOT_RECENT or PUSH follows at once. */
+/* `now` is the newest version. If `have` was already too old, NOT_RECENT or PUSH follows at
+ * once. */
 export interface Subscribed {
   now: VersionStamp;
 }

@@ -46,7 +46,8 @@ export const MessageType = {
   ABORT_WRITER: 59,
   RESOLVE_RELEASE: 60,
   RELEASE_RESOLVED: 61,
-  /* notify.x: SUBSCRIBE is a request, the others are notifications of the server, CREDIT of the client */
+  /* notify.x: SUBSCRIBE is a request, CREDIT a notification of the client, the others notifications
+   * of the server */
   SUBSCRIBE: 80,
   SUBSCRIBED: 81,
   UNSUBSCRIBE: 82,
@@ -127,8 +128,8 @@ export const welcome: xdr.Codec<Welcome> = xdr.struct<Welcome>({
   server: xdr.string(255),
 });
 
-/* Gives up a waiting request (ACQUIRE_READER, ACQUIRE_WRITER): that request is answered CANCELLED, or
- * normally if it was granted before. CANCEL itself has no reply. */
+/* Gives up a waiting request (ACQUIRE_READER, ACQUIRE_WRITER): that request is answered CANCELLED,
+ * or normally if it was granted before. CANCEL itself has no reply. */
 export interface Cancel {
   stream: number;
 }
