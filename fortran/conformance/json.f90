@@ -1,6 +1,6 @@
 ! JSON as far as the agent protocol needs it (conformance/README.md), and answers: ASCII on one
 ! line; a string's characters are bytes. The nodes of a text stay until the next text is parsed.
-! They are named by numbers; 0 is no node. Fortran 2003.
+! They are named by numbers, from 1 on. Fortran 2003.
 module agent_json
   implicit none
   private

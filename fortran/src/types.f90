@@ -3,9 +3,9 @@
 ! generated modules do not need it, so module `interweave` does not contain it.
 !
 ! A descriptor is the address of an IW_type_def: IW_block_t has one, IW_type_table makes a pointer
-! of it. What a kind does not use is zero. A table that a program makes leaves sizes and offsets 0,
-! is never changed after IW_register_types and never freed; IW_laid_out gives its twin with sizes
-! and offsets. Fortran 2003.
+! of it. Members that a kind does not use are zero. A table that a program makes leaves sizes and
+! offsets 0, is never changed after IW_register_types and never freed; IW_laid_out gives its twin
+! with sizes and offsets. Fortran 2003.
 module interweave_types
   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int, c_int32_t, c_int64_t, &
     c_null_ptr, c_ptr, c_size_t

@@ -1,8 +1,8 @@
 //! A small blocking client, for the command line and for tests of the server.
 //!
 //! One connection, one thread, one request at a time; notifications that arrive meanwhile are kept
-//! for [`Client::next_notification`]. [`Copy`] is a cached copy of one segment in wire format. It
-//! is no engine: nothing is polled or renewed by itself.
+//! for [`Client::next_notification`]. [`Copy`] is a cached copy of one segment in wire format. The
+//! client polls and renews nothing by itself.
 
 mod copy;
 mod error;

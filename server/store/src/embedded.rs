@@ -298,8 +298,8 @@ fn remove_unneeded(dir: &Path, found: &Found) -> Result<(), StoreError> {
     files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))
 }
 
-/// Writes the catalogue as it should be. If that fails the store opens all the same: an older one
-/// is no harm, and the next change writes all of it.
+/// Writes the catalogue as it should be. If that fails the store opens all the same: an older
+/// catalogue does no harm, and the next change writes all of it.
 fn begin_catalogue(
     dir: &Path,
     owner: &Arc<Owner>,
