@@ -3,7 +3,8 @@
 # Tests run under qemu's user emulation (package qemu-user-static), wine64 for Windows, or natively
 # where the processor can. IW_PAGE_BYTES makes the emulated machine's pages larger than the host's.
 set(IW_TARGET "" CACHE STRING "Triplet of the machine to build for, e.g. s390x-linux-gnu")
-set(IW_PAGE_BYTES "" CACHE STRING "Page size that the emulator shows to the tests (aarch64, ppc64, mips64)")
+set(IW_PAGE_BYTES "" CACHE STRING
+  "Page size that the emulator shows to the tests (aarch64, ppc64, mips64)")
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES IW_TARGET IW_PAGE_BYTES)
 
 string(REGEX REPLACE "-.*" "" CMAKE_SYSTEM_PROCESSOR "${IW_TARGET}")
@@ -48,8 +49,8 @@ if(IW_TARGET MATCHES "mingw")
   # Debian keeps wine64 off the path. Its debugger would take a crash for a success.
   find_program(_iw_wine wine64 PATHS /usr/lib/wine)
   if(_iw_wine)
-    set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env "WINEPREFIX=${CMAKE_BINARY_DIR}/wine" WINEDEBUG=-all
-      WINEDLLOVERRIDES=winedbg.exe,mscoree,mshtml=d "${_iw_wine}")
+    set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/env "WINEPREFIX=${CMAKE_BINARY_DIR}/wine"
+      WINEDEBUG=-all WINEDLLOVERRIDES=winedbg.exe,mscoree,mshtml=d "${_iw_wine}")
   endif()
 elseif(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^i.86$")
   set(_iw_qemu "${CMAKE_SYSTEM_PROCESSOR}")

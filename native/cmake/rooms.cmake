@@ -14,7 +14,8 @@ set(c_warnings
   -Werror=return-type -Werror=uninitialized $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>
   -Werror=format -Werror=unused-result -Werror=implicit-fallthrough -Werror=switch)
 target_compile_options(iw_build_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:${c_warnings}> $<$<COMPILE_LANGUAGE:CXX>:-Werror=delete-non-virtual-dtor>)
+  $<$<COMPILE_LANGUAGE:C,CXX>:${c_warnings}>
+  $<$<COMPILE_LANGUAGE:CXX>:-Werror=delete-non-virtual-dtor>)
 target_link_libraries(iw_build_flags INTERFACE Threads::Threads)
 
 # Some 32-bit machines have 64-bit atomics only in a library of their own.
@@ -40,19 +41,21 @@ include(cmake/emulated.cmake)
 # compiled once for all rooms, and a room's files are compiled a few at a time. With
 # IW_READ_HEADERS_ONCE=OFF each file is compiled alone, and one that lacks an include fails; the
 # build with sanitizers is such a build.
-option(IW_READ_HEADERS_ONCE "Precompile the standard library's headers; compile a room's files together" ON)
+option(IW_READ_HEADERS_ONCE
+  "Precompile the standard library's headers; compile a room's files together" ON)
 if(IW_READ_HEADERS_ONCE)
-  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc CONTENT "int main() { return 0; }\n")
+  set(standard_headers ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc)
+  file(CONFIGURE OUTPUT ${standard_headers} CONTENT "int main() { return 0; }\n")
   # Libraries are compiled with -fPIC and programs with -fPIE; a precompiled header
   # serves one of them.
-  add_library(iw_library_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc)
-  add_executable(iw_program_headers EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cc)
+  add_library(iw_library_headers OBJECT EXCLUDE_FROM_ALL ${standard_headers})
+  add_executable(iw_program_headers EXCLUDE_FROM_ALL ${standard_headers})
   foreach(target iw_library_headers iw_program_headers)
     target_link_libraries(${target} PRIVATE iw_build_flags)
     target_precompile_headers(${target} PRIVATE
-      <algorithm> <array> <atomic> <bit> <charconv> <chrono> <condition_variable> <cstddef> <cstdint>
-      <cstdlib> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
-      <string> <string_view> <thread> <unordered_map> <utility> <vector>)
+      <algorithm> <array> <atomic> <bit> <charconv> <chrono> <condition_variable> <cstddef>
+      <cstdint> <cstdlib> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <optional>
+      <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <vector>)
   endforeach()
 endif()
 

@@ -12,9 +12,9 @@ add_executable(iw_googletest_header ${CMAKE_CURRENT_BINARY_DIR}/googletest_heade
 target_link_libraries(iw_googletest_header PRIVATE iw_test_flags)
 iw_test_programs(iw_googletest_header)
 target_precompile_headers(iw_googletest_header PRIVATE
-  <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <filesystem>
-  <fstream> <functional> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream> <string>
-  <string_view> <thread> <unordered_map> <vector>)
+  <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
+  <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <random> <set> <span>
+  <sstream> <string> <string_view> <thread> <unordered_map> <vector>)
 
 function(iw_compile_tests target)
   iw_test_programs(${target})
