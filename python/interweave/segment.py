@@ -355,7 +355,8 @@ class Segment:
         layout = self._layout_named(type) if isinstance(type, str) else type
         table = layout.table if isinstance(layout, Layout) else table_of(layout)
         if not 0 <= index(count) < 2**64:
-            raise BadArgument(f"{count} is not a number of values for a block [BAD_ARGUMENT]")
+            raise BadArgument(f"a block of {count} values: their number is from 0 to 2^64 - 1 "
+                              "[BAD_ARGUMENT]")
         address = _core.allocate(self._core, table, count, name)
         block = self._block_at(address)
         if value is not None:
