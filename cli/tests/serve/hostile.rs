@@ -35,9 +35,9 @@ fn hello() -> Vec<u8> {
 }
 
 fn frames(message: Message) -> Vec<u8> {
-    let mut outgoing = message.into_outgoing();
+    let mut encoder = message.into_frames();
     let mut all = Vec::new();
-    while let Some((head, bulk)) = outgoing.next_frame() {
+    while let Some((head, bulk)) = encoder.next_frame() {
         all.extend_from_slice(&head);
         all.extend_from_slice(&bulk);
     }

@@ -177,7 +177,7 @@ impl WebSocket {
     }
 
     fn send_message(&mut self, message: Message) {
-        let (head, bulk) = message.into_outgoing().next_frame().unwrap();
+        let (head, bulk) = message.into_frames().next_frame().unwrap();
         self.send(&[&head[..], &bulk[..]].concat());
     }
 
@@ -270,7 +270,7 @@ fn a_web_socket_carries_the_same_frames() {
 fn a_web_socket_message_must_be_one_frame() {
     let server = Server::in_memory(&[]);
     let mut web = WebSocket::open(&server);
-    let (head, _) = hello().into_outgoing().next_frame().unwrap();
+    let (head, _) = hello().into_frames().next_frame().unwrap();
     web.send(&head[..head.len() - 1]);
     let error: ErrorReply = web.receive_message().unwrap().decode().unwrap();
     assert_eq!(error.code, ErrorCode::Malformed);

@@ -63,9 +63,9 @@ impl Transport {
     }
 
     pub fn send(&mut self, message: Message) -> Result<(), ClientError> {
-        let mut outgoing = message.into_outgoing();
+        let mut encoder = message.into_frames();
         let mut frames = Vec::new();
-        while let Some((head, bulk)) = outgoing.next_frame() {
+        while let Some((head, bulk)) = encoder.next_frame() {
             frames.put(head);
             frames.put(bulk);
         }

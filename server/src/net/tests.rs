@@ -26,8 +26,8 @@ fn release(stream: u32, bulk: Bytes) -> Message {
 }
 
 fn frames(message: Message) -> Vec<Vec<u8>> {
-    let mut outgoing = message.into_outgoing();
-    std::iter::from_fn(|| outgoing.next_frame())
+    let mut encoder = message.into_frames();
+    std::iter::from_fn(|| encoder.next_frame())
         .map(|(head, bulk)| [&head[..], &bulk[..]].concat())
         .collect()
 }

@@ -19,7 +19,7 @@ pub mod varint;
 
 pub use build::DiffBuilder;
 pub use diff::Diff;
-pub use frame::{FrameDecoder, Message, Outgoing};
+pub use frame::{FrameDecoder, FrameEncoder, Message};
 pub use json::Json;
 pub use mip::{BlockRef, Mip, Url};
 pub use pointer::Pointer;

@@ -1,7 +1,7 @@
 //! Frames: messages come out as they went in however the bytes are cut, and what breaks
 //! [FRAME-1..4] is refused without memory being spent on it.
 
-use bytes::{BufMut, Bytes};
+use bytes::Bytes;
 use interweave_wire::frame::HEAD_BYTES;
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
@@ -20,8 +20,8 @@ fn message(stream: u32, bytes: usize) -> Message {
 }
 
 fn frames(message: Message) -> Vec<Bytes> {
-    let mut outgoing = message.into_outgoing();
-    let frames = std::iter::from_fn(|| outgoing.next_frame());
+    let mut encoder = message.into_frames();
+    let frames = std::iter::from_fn(|| encoder.next_frame());
     frames
         .map(|(head, bulk)| [head, bulk].concat().into())
         .collect()
@@ -39,11 +39,17 @@ fn decoded(bytes: &[u8], piece: usize) -> Vec<Message> {
         if rest.is_empty() {
             return messages;
         }
-        let mut space = decoder.space();
-        let count = piece.min(rest.len()).min(space.remaining_mut());
-        assert!(count > 0, "there is always room for more");
-        space.put_slice(&rest[..count]);
-        rest = &rest[count..];
+        let mut here = piece.min(rest.len());
+        if let Some(target) = decoder.bulk_target() {
+            here = here.min(target.room);
+            assert!(here > 0, "there is always room for more");
+            target.bulk.extend_from_slice(&rest[..here]);
+            decoder.bulk_read(here);
+        } else {
+            here = here.min(decoder.wanted_bytes());
+            decoder.push(&rest[..here]);
+        }
+        rest = &rest[here..];
         let read = bytes.len() - rest.len();
         assert!(
             decoder.held_bytes() <= 2 * read + 32 * 1024,
