@@ -1,15 +1,15 @@
 //! One connection of the stream kind (TCP, Unix socket): what it has to send, and its tasks.
 //!
 //! Whoever makes the engine send something writes it to the socket at once, without waking the
-//! connection's own task; the task writes only what the socket would not take. Small messages are
-//! read into a buffer shared by all connections, large bulk straight into its place. Memory is
-//! bounded: a connection that has not taken its replies is not read from until it has taken some.
+//! connection's own task; the task writes only what the socket would not take. Memory is bounded: a
+//! connection that has not taken its replies is not read from until it has taken some.
 
-use super::inbound::{Gate, Inbound, Lost};
+use super::inbound::{Admission, Inbound};
 use super::outbound::Outbound;
 use super::shell::{Serving, Shell};
 use super::socket::Socket;
 use crate::session::{Backlog, Request};
+use interweave_wire::Rejection;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
@@ -21,8 +21,6 @@ use tokio::time::timeout;
 
 /// While more than that of replies waits, no further request of the connection is taken [NET-2].
 const FULL_BYTES: usize = 64 << 10;
-/// How long a closed connection may take to read what it was sent last.
-pub const LINGER: Duration = Duration::from_secs(1);
 
 /// Where a connection's frames go.
 #[derive(Debug)]
@@ -118,13 +116,16 @@ impl Connection {
     }
 }
 
-/// Asks the engine which bulk to keep.
-pub struct EngineGate<'a> {
-    pub shell: &'a Shell,
+/// How long a closed connection may take to read what it was sent last.
+pub const LINGER: Duration = Duration::from_secs(1);
+
+/// Asks the engine which bulk of a connection to keep.
+pub struct AskEngine {
+    pub shell: Rc<Shell>,
     pub connection: u64,
 }
 
-impl Gate for EngineGate<'_> {
+impl Admission for AskEngine {
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         self.shell.admits(self.connection, request, bulk_bytes)
     }
@@ -181,17 +182,16 @@ async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &So
 }
 
 async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
-    let mut inbound = Inbound::default();
-    let gate = EngineGate {
-        shell,
+    let mut inbound = Inbound::new(AskEngine {
+        shell: shell.clone(),
         connection: connection.id,
-    };
+    });
     loop {
         connection.has_room().await;
         let lost = if inbound.has_unparsed() {
-            inbound.parse_on(&gate).err()
+            inbound.parse_on().err()
         } else {
-            match read_some(shell, connection.id, socket, &mut inbound).await {
+            match read_some(shell, socket, &mut inbound).await {
                 Ok(0) | Err(ReadError::Io) => return,
                 Ok(bytes) => {
                     shell.heard(connection.id, bytes);
@@ -207,8 +207,8 @@ async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &
             }
             shell.request(connection.id, incoming);
         }
-        if let Some(Lost(text)) = lost {
-            shell.malformed(connection.id, text);
+        if let Some(lost) = lost {
+            shell.malformed(connection.id, lost.text);
             return;
         }
     }
@@ -216,33 +216,30 @@ async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &
 
 enum ReadError {
     Io,
-    Lost(Lost),
+    /// The framing is lost.
+    Lost(Rejection),
 }
 
 /// One read from the socket, and what it means.
 async fn read_some(
-    shell: &Rc<Shell>,
-    connection: u64,
+    shell: &Shell,
     socket: &Socket,
-    inbound: &mut Inbound,
+    inbound: &mut Inbound<AskEngine>,
 ) -> Result<usize, ReadError> {
-    let gate = EngineGate { shell, connection };
     poll_fn(|cx| {
-        if let Some(target) = inbound.bulk_target() {
+        let (bytes, parsed) = if let Some(target) = inbound.bulk_target() {
             let mut behind = shell.behind.borrow_mut();
             behind.clear();
             let read = ready!(socket.poll_read_bulk(cx, target, &mut behind));
             let bytes = read.map_err(|_| ReadError::Io)?;
-            inbound.bulk_read(bytes - behind.len());
-            let parsed = inbound.parse(&behind, &gate);
-            return Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost));
-        }
-        let mut buffer = shell.buffer.borrow_mut();
-        let kept = inbound.restore(&mut buffer);
-        let end = buffer.len().min(kept + inbound.wanted_bytes());
-        let read = ready!(socket.poll_read(cx, &mut buffer[kept..end]));
-        let bytes = read.map_err(|_| ReadError::Io)?;
-        let parsed = inbound.parse(&buffer[..kept + bytes], &gate);
+            (bytes, inbound.bulk_read(bytes - behind.len(), &behind))
+        } else {
+            let mut buffer = shell.buffer.borrow_mut();
+            let wanted = inbound.wanted_bytes().min(buffer.len());
+            let read = ready!(socket.poll_read(cx, &mut buffer[..wanted]));
+            let bytes = read.map_err(|_| ReadError::Io)?;
+            (bytes, inbound.parse(&buffer[..bytes]))
+        };
         Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost))
     })
     .await

@@ -3,13 +3,12 @@
 //! Messages begin in the order in which the engine sent them, so that a notification is on the wire
 //! before what it caused [NOT-6]; chunks of begun messages take turns; two messages of one segment
 //! are never under way at once, so that versions arrive in order [FRAME-5]. Bulk is never copied.
-//! Not built on `interweave_wire::Outgoing`, which knows one message and no segments.
-//! Implements the sender's side of [FRAME-1] and [FRAME-3] of spec/protocol/session.x.
+//! Which frame is next is decided here; `interweave_wire::FrameEncoder` makes it.
 
 use crate::session::message::{Backlog, Kind, Outgoing, MESSAGE_BYTES};
 use bytes::{Buf, Bytes};
-use interweave_wire::protocol::xdr::Xdr;
-use interweave_wire::protocol::{Envelope, MessageType, MAX_CHUNK_BYTES, MAX_OPEN_STREAMS};
+use interweave_wire::protocol::MAX_OPEN_STREAMS;
+use interweave_wire::FrameEncoder;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -22,15 +21,14 @@ const FEW_MESSAGES: usize = 8;
 #[derive(Debug)]
 struct Begun {
     segment: u32,
-    stream: u32,
     kinds: (Kind, Kind),
-    bulk: Bytes,
+    frames: FrameEncoder,
 }
 
 /// One frame: lengths and control, then bulk.
 #[derive(Debug)]
 pub struct Frame {
-    pub head: Vec<u8>,
+    pub head: Bytes,
     pub bulk: Bytes,
     kinds: (Kind, Kind),
 }
@@ -106,40 +104,27 @@ impl Outbound {
         let kinds = message.kinds();
         let control_bytes = MESSAGE_BYTES + message.control.len();
         self.backlog.take(kinds.0, control_bytes);
-        let mut bulk = message.bulk;
-        let chunk = self.take_chunk(&mut bulk, kinds.1);
-        if !bulk.is_empty() {
-            self.begun.push_back(Begun {
-                segment: message.segment,
-                stream: message.stream,
-                kinds,
-                bulk,
-            });
-        }
-        Some(frame(&message.control, chunk, kinds))
+        self.next_of(Begun {
+            segment: message.segment,
+            kinds,
+            frames: FrameEncoder::new(message.stream, message.control, message.bulk),
+        })
     }
 
     fn go_on(&mut self) -> Option<Frame> {
-        let mut begun = self.begun.pop_front()?;
-        let kinds = begun.kinds;
-        let chunk = self.take_chunk(&mut begun.bulk, kinds.1);
-        let envelope = Envelope {
-            type_: MessageType::Continue as i32,
-            stream: begun.stream,
-            bulk_bytes: 0,
-        };
-        if !begun.bulk.is_empty() {
-            self.begun.push_back(begun);
-        }
-        let mut control = Vec::new();
-        envelope.encode(&mut control);
-        Some(frame(&control, chunk, kinds))
+        let begun = self.begun.pop_front()?;
+        self.next_of(begun)
     }
 
-    fn take_chunk(&mut self, bulk: &mut Bytes, kind: Kind) -> Bytes {
-        let chunk = bulk.split_to(bulk.len().min(MAX_CHUNK_BYTES as usize));
-        self.backlog.take(kind, chunk.len());
-        chunk
+    /// The message's next frame; the message waits for its next turn.
+    fn next_of(&mut self, mut begun: Begun) -> Option<Frame> {
+        let (head, bulk) = begun.frames.next_frame()?;
+        let kinds = begun.kinds;
+        self.backlog.take(kinds.1, bulk.len());
+        if !begun.frames.is_done() {
+            self.begun.push_back(begun);
+        }
+        Some(Frame { head, bulk, kinds })
     }
 
     /// Lays out frames and calls `write` with them until all are written or it takes no more.
@@ -171,7 +156,7 @@ impl Outbound {
             let Some(frame) = self.next_frame() else {
                 return;
             };
-            self.lay_out_one(frame.kinds.0, Bytes::from(frame.head));
+            self.lay_out_one(frame.kinds.0, frame.head);
             if !frame.bulk.is_empty() {
                 self.lay_out_one(frame.kinds.1, frame.bulk);
             }
@@ -197,12 +182,4 @@ impl Outbound {
             self.pieces.pop_front();
         }
     }
-}
-
-fn frame(control: &[u8], bulk: Bytes, kinds: (Kind, Kind)) -> Frame {
-    let mut head = Vec::with_capacity(8 + control.len());
-    head.extend_from_slice(&(control.len() as u32).to_be_bytes());
-    head.extend_from_slice(&(bulk.len() as u32).to_be_bytes());
-    head.extend_from_slice(control);
-    Frame { head, bulk, kinds }
 }

@@ -6,9 +6,9 @@
 use super::allocator::Ebb;
 use super::clock::{self, Punctuality};
 use super::connection::Connection;
-use super::inbound::READ_BUFFER_BYTES;
 use crate::session::{Effect, Engine, Health, Incoming, Request, Statistics};
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
+use interweave_wire::frame::READ_BYTES;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -76,7 +76,7 @@ impl Shell {
             connections: RefCell::default(),
             store: RefCell::new(Some(store)),
             stored,
-            buffer: RefCell::new(vec![0; READ_BUFFER_BYTES]),
+            buffer: RefCell::new(vec![0; READ_BYTES]),
             behind: RefCell::default(),
             traffic: Traffic::default(),
             listening: RefCell::default(),

@@ -4,7 +4,7 @@
 //! server to say that there is room to write. Room is watched for only while it lacks. A read that
 //! did not fill its space is taken to have emptied the socket, which spares a second call.
 
-use super::inbound::BulkTarget;
+use interweave_wire::frame::BulkTarget;
 use rustix::net::Shutdown;
 use socket2::{MaybeUninitSlice, SockRef};
 use std::io::{self, IoSlice, Write};

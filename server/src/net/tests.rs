@@ -1,9 +1,10 @@
 //! Frames in and out, without sockets.
 
-use super::inbound::{BulkTarget, Gate, Inbound, READ_BUFFER_BYTES};
+use super::inbound::{Admission, Inbound};
 use super::outbound::Outbound;
 use crate::session::{Backlog, Incoming, Outgoing, Request};
 use bytes::Bytes;
+use interweave_wire::frame::{BulkTarget, READ_BYTES};
 use interweave_wire::json::{self, Json};
 use interweave_wire::protocol::*;
 use interweave_wire::{FrameDecoder, Message};
@@ -11,7 +12,7 @@ use interweave_wire::{FrameDecoder, Message};
 /// Admits every bulk of a release up to that size.
 struct UpTo(u64);
 
-impl Gate for UpTo {
+impl Admission for UpTo {
     fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
         request.takes_bulk() && bulk_bytes <= self.0
     }
@@ -46,8 +47,7 @@ struct Fed {
 }
 
 /// Feeds the bytes as a socket would that brings at most `step` at a time.
-fn feed_counting(inbound: &mut Inbound, mut bytes: &[u8], step: usize, gate: &UpTo) -> Fed {
-    let mut buffer = vec![0; READ_BUFFER_BYTES];
+fn feed_counting(inbound: &mut Inbound<UpTo>, mut bytes: &[u8], step: usize) -> Fed {
     let mut fed = Fed::default();
     while !bytes.is_empty() {
         fed.reads += 1;
@@ -56,19 +56,15 @@ fn feed_counting(inbound: &mut Inbound, mut bytes: &[u8], step: usize, gate: &Up
             let (now, later) = bytes.split_at((room + ahead).min(step).min(bytes.len()));
             let (now, behind) = now.split_at(room.min(now.len()));
             bulk.extend_from_slice(now);
-            inbound.bulk_read(now.len());
-            inbound.parse(behind, gate).expect("good frames");
+            inbound.bulk_read(now.len(), behind).expect("good frames");
             fed.shared += behind.len();
             bytes = later;
             continue;
         }
-        let kept = inbound.restore(&mut buffer);
-        let space = inbound.wanted_bytes().min(buffer.len() - kept);
+        let space = inbound.wanted_bytes();
+        assert!(space <= READ_BYTES);
         let (now, later) = bytes.split_at(step.min(bytes.len()).min(space));
-        buffer[kept..kept + now.len()].copy_from_slice(now);
-        inbound
-            .parse(&buffer[..kept + now.len()], gate)
-            .expect("good frames");
+        inbound.parse(now).expect("good frames");
         fed.shared += now.len();
         bytes = later;
     }
@@ -76,8 +72,8 @@ fn feed_counting(inbound: &mut Inbound, mut bytes: &[u8], step: usize, gate: &Up
     fed
 }
 
-fn feed(inbound: &mut Inbound, bytes: &[u8], step: usize, gate: &UpTo) -> Vec<Incoming> {
-    feed_counting(inbound, bytes, step, gate).messages
+fn feed(inbound: &mut Inbound<UpTo>, bytes: &[u8], step: usize) -> Vec<Incoming> {
+    feed_counting(inbound, bytes, step).messages
 }
 
 #[test]
@@ -85,7 +81,7 @@ fn a_chunk_of_a_large_message_costs_one_read_and_next_to_no_copying() {
     let chunks = 12;
     let bulk = pattern(chunks * MAX_CHUNK_BYTES as usize);
     let bytes = frames(release(2, bulk.clone())).concat();
-    let fed = feed_counting(&mut Inbound::default(), &bytes, usize::MAX, &UpTo(u64::MAX));
+    let fed = feed_counting(&mut Inbound::new(UpTo(u64::MAX)), &bytes, usize::MAX);
     assert_eq!(fed.messages[0].bulk, bulk);
     // the first chunk comes in as many as its memory takes to grow
     assert!(fed.reads <= chunks + 3, "{} reads", fed.reads);
@@ -97,7 +93,7 @@ fn a_chunk_of_a_large_message_costs_one_read_and_next_to_no_copying() {
 #[test]
 fn bulk_that_is_dropped_costs_no_more_reads_than_other_bulk() {
     let bytes = frames(release(2, pattern(4 << 20))).concat();
-    let fed = feed_counting(&mut Inbound::default(), &bytes, usize::MAX, &UpTo(100));
+    let fed = feed_counting(&mut Inbound::new(UpTo(100)), &bytes, usize::MAX);
     assert!(fed.messages[0].bulk.is_empty());
     assert!(fed.reads <= 70, "{} reads", fed.reads);
 }
@@ -109,8 +105,8 @@ fn messages_come_whole_however_their_bytes_arrive() {
     bytes.extend(frames(release(2, bulk.clone())).concat());
     bytes.extend(frames(release(3, pattern(10))).concat());
     for step in [1 << 20, 300_000, 65_537, 8_191] {
-        let mut inbound = Inbound::default();
-        let messages = feed(&mut inbound, &bytes, step, &UpTo(u64::MAX));
+        let mut inbound = Inbound::new(UpTo(u64::MAX));
+        let messages = feed(&mut inbound, &bytes, step);
         let streams: Vec<u32> = messages.iter().map(|m| m.stream).collect();
         assert_eq!(streams, [1, 2, 3], "step {step}");
         assert_eq!(messages[1].bulk, bulk, "step {step}");
@@ -118,7 +114,7 @@ fn messages_come_whole_however_their_bytes_arrive() {
         assert!(inbound.is_between_frames());
     }
     let small = frames(release(9, pattern(3))).concat();
-    let messages = feed(&mut Inbound::default(), &small, 1, &UpTo(u64::MAX));
+    let messages = feed(&mut Inbound::new(UpTo(u64::MAX)), &small, 1);
     assert_eq!(messages[0].bulk, pattern(3));
 }
 
@@ -131,7 +127,7 @@ fn frame_3_chunks_of_several_messages_interleave() {
         frames(release(2, short.clone())),
     );
     let mixed = [&a[0], &b[0], &a[1], &b[1], &a[2]].map(|f| &f[..]).concat();
-    let messages = feed(&mut Inbound::default(), &mixed, 100_000, &UpTo(u64::MAX));
+    let messages = feed(&mut Inbound::new(UpTo(u64::MAX)), &mixed, 100_000);
     let found: Vec<(u32, &Bytes)> = messages.iter().map(|m| (m.stream, &m.bulk)).collect();
     assert_eq!(found, [(2, &short), (1, &long)]);
 }
@@ -139,8 +135,8 @@ fn frame_3_chunks_of_several_messages_interleave() {
 #[test]
 fn bulk_that_is_not_admitted_is_counted_and_dropped() {
     let bytes = frames(release(4, pattern(600_000))).concat();
-    let mut inbound = Inbound::default();
-    let messages = feed(&mut inbound, &bytes, 50_000, &UpTo(100));
+    let mut inbound = Inbound::new(UpTo(100));
+    let messages = feed(&mut inbound, &bytes, 50_000);
     assert_eq!(messages.len(), 1);
     assert!(messages[0].bulk.is_empty());
     assert_eq!(messages[0].announced_bytes, 600_000);
@@ -153,13 +149,8 @@ fn frame_2_memory_grows_with_what_has_come() {
     let mut lying = first.clone();
     // The envelope's bulk_bytes are the second half of its 16 bytes, behind the frame's head.
     lying[16..24].copy_from_slice(&u64::to_be_bytes(announced));
-    let mut inbound = Inbound::default();
-    feed(
-        &mut inbound,
-        &lying[..lying.len() - 1],
-        1 << 20,
-        &UpTo(u64::MAX),
-    );
+    let mut inbound = Inbound::new(UpTo(u64::MAX));
+    feed(&mut inbound, &lying[..lying.len() - 1], 1 << 20);
     let target = inbound.bulk_target().expect("the bulk goes on");
     assert!(target.bulk.capacity() <= 2 * MAX_CHUNK_BYTES as usize);
 }
@@ -200,7 +191,7 @@ fn malformed_frames_of_the_specification_lose_the_framing() {
             continue;
         };
         let bytes = vector_bytes(bytes);
-        let lost = Inbound::default().parse(&bytes, &UpTo(u64::MAX));
+        let lost = Inbound::new(UpTo(u64::MAX)).parse(&bytes);
         assert!(lost.is_err(), "{name} is taken for good");
         walked += 1;
     }

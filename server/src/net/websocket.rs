@@ -4,11 +4,12 @@
 //! peer has taken the answer. So what waits in the library is one message, which counts as the
 //! connection's backlog.
 
-use super::connection::{Connection, EngineGate, Sink, LINGER};
-use super::inbound::{Inbound, MAX_FRAME_BYTES};
+use super::connection::{AskEngine, Connection, Sink, LINGER};
+use super::inbound::Inbound;
 use super::shell::Shell;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use interweave_wire::frame::MAX_FRAME_BYTES;
 use std::rc::Rc;
 use tokio::time::{sleep, timeout};
 
@@ -31,7 +32,10 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     let Some((connection, _serving)) = shell.connect(|id| Connection::new(id, Sink::Web)) else {
         return;
     };
-    let mut inbound = Inbound::default();
+    let mut inbound = Inbound::new(AskEngine {
+        shell: shell.clone(),
+        connection: connection.id,
+    });
     loop {
         if send_all(&shell, &connection, &mut socket).await.is_err() || connection.is_closed() {
             break;
@@ -63,18 +67,19 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
 }
 
 /// One frame.
-fn take(shell: &Rc<Shell>, connection: &Connection, inbound: &mut Inbound, frame: &[u8]) {
-    let gate = EngineGate {
-        shell,
-        connection: connection.id,
-    };
+fn take(
+    shell: &Rc<Shell>,
+    connection: &Connection,
+    inbound: &mut Inbound<AskEngine>,
+    frame: &[u8],
+) {
     shell.heard(connection.id, frame.len());
-    let parsed = inbound.parse(frame, &gate);
+    let parsed = inbound.parse(frame);
     for incoming in inbound.take_complete() {
         shell.request(connection.id, incoming);
     }
     if let Err(lost) = parsed {
-        shell.malformed(connection.id, lost.0);
+        shell.malformed(connection.id, lost.text);
     } else if !inbound.is_between_frames() {
         let text = "a WebSocket message must be exactly one frame";
         shell.malformed(connection.id, text.to_string());
@@ -92,8 +97,7 @@ async fn send_all(
         let Some(frame) = next else {
             return Ok(());
         };
-        let mut bytes = frame.head;
-        bytes.extend_from_slice(&frame.bulk);
+        let bytes = [&frame.head[..], &frame.bulk[..]].concat();
         let length = bytes.len();
         connection.outbound.borrow_mut().hold(length);
         let message = Message::Binary(Bytes::from(bytes));
