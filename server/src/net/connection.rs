@@ -1,23 +1,16 @@
-//! One connection of the stream kind (TCP, Unix socket): what it has to send, and its tasks.
+//! One connection: what it has to send, and who waits for it. Its tasks are in serving.rs.
 //!
 //! Whoever makes the engine send something writes it to the socket at once, without waking the
 //! connection's own task; the task writes only what the socket would not take. Memory is bounded: a
 //! connection that has not taken its replies is not read from until it has taken some.
 
-use super::inbound::{Admission, Inbound};
 use super::outbound::Outbound;
-use super::shell::{Serving, Shell};
 use super::socket::Socket;
-use crate::session::{Backlog, Request};
-use interweave_wire::Rejection;
+use crate::session::Backlog;
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::task::{ready, Poll};
-use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 /// While more than that of replies waits, no further request of the connection is taken [NET-2].
 const FULL_BYTES: usize = 64 << 10;
@@ -36,7 +29,7 @@ pub struct Connection {
     pub outbound: RefCell<Outbound>,
     /// The present event has sent something on it.
     pub touched: Cell<bool>,
-    sink: Sink,
+    pub sink: Sink,
     /// The engine has ended it.
     closed: Cell<bool>,
     close: Notify,
@@ -114,133 +107,4 @@ impl Connection {
             self.room.notified().await;
         }
     }
-}
-
-/// How long a closed connection may take to read what it was sent last.
-pub const LINGER: Duration = Duration::from_secs(1);
-
-/// Asks the engine which bulk of a connection to keep.
-pub struct AskEngine {
-    pub shell: Rc<Shell>,
-    pub connection: u64,
-}
-
-impl Admission for AskEngine {
-    fn admits(&self, request: &Request, bulk_bytes: u64) -> bool {
-        self.shell.admits(self.connection, request, bulk_bytes)
-    }
-}
-
-/// Serves the connection until it ends.
-pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Serving) {
-    let Sink::Stream(socket) = &connection.sink else {
-        return;
-    };
-    tokio::select! {
-        _ = read_messages(&shell, &connection, socket) => {}
-        _ = write_stuck(&shell, &connection, socket) => {}
-        _ = connection.ended() => {}
-    }
-    shell.disconnected(&connection);
-    let _ = timeout(LINGER, linger(&connection, socket)).await;
-}
-
-/// Ends a connection that was refused; what was said goes out.
-pub async fn part(connection: Rc<Connection>, _serving: Serving) {
-    if let Sink::Stream(socket) = &connection.sink {
-        let _ = timeout(LINGER, linger(&connection, socket)).await;
-    }
-}
-
-/// What was sent last goes out; then the peer is given the time to read it.
-async fn linger(connection: &Connection, socket: &Socket) {
-    while !connection.outbound.borrow().is_empty() {
-        if socket.writable().await.is_err() {
-            return;
-        }
-        connection.flush();
-    }
-    socket.shut_down();
-    let mut dropped = [0; 4096];
-    while matches!(
-        poll_fn(|cx| socket.poll_read(cx, &mut dropped)).await,
-        Ok(1..)
-    ) {}
-}
-
-/// Writes what could not be written at once.
-async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
-    loop {
-        connection.stuck().await;
-        while !connection.outbound.borrow().is_empty() {
-            if socket.writable().await.is_err() {
-                return;
-            }
-            shell.flush_later(connection);
-        }
-    }
-}
-
-async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
-    let mut inbound = Inbound::new(AskEngine {
-        shell: shell.clone(),
-        connection: connection.id,
-    });
-    loop {
-        connection.has_room().await;
-        let lost = if inbound.has_unparsed() {
-            inbound.parse_on().err()
-        } else {
-            match read_some(shell, socket, &mut inbound).await {
-                Ok(0) | Err(ReadError::Io) => return,
-                Ok(bytes) => {
-                    shell.heard(connection.id, bytes);
-                    None
-                }
-                Err(ReadError::Lost(lost)) => Some(lost),
-            }
-        };
-        for incoming in inbound.take_complete() {
-            connection.has_room().await;
-            if connection.is_closed() {
-                return;
-            }
-            shell.request(connection.id, incoming);
-        }
-        if let Some(lost) = lost {
-            shell.malformed(connection.id, lost.text);
-            return;
-        }
-    }
-}
-
-enum ReadError {
-    Io,
-    /// The framing is lost.
-    Lost(Rejection),
-}
-
-/// One read from the socket, and what it means.
-async fn read_some(
-    shell: &Shell,
-    socket: &Socket,
-    inbound: &mut Inbound<AskEngine>,
-) -> Result<usize, ReadError> {
-    poll_fn(|cx| {
-        let (bytes, parsed) = if let Some(target) = inbound.bulk_target() {
-            let mut behind = shell.behind.borrow_mut();
-            behind.clear();
-            let read = ready!(socket.poll_read_bulk(cx, target, &mut behind));
-            let bytes = read.map_err(|_| ReadError::Io)?;
-            (bytes, inbound.bulk_read(bytes - behind.len(), &behind))
-        } else {
-            let mut buffer = shell.buffer.borrow_mut();
-            let wanted = inbound.wanted_bytes().min(buffer.len());
-            let read = ready!(socket.poll_read(cx, &mut buffer[..wanted]));
-            let bytes = read.map_err(|_| ReadError::Io)?;
-            (bytes, inbound.parse(&buffer[..bytes]))
-        };
-        Poll::Ready(parsed.map(|()| bytes).map_err(ReadError::Lost))
-    })
-    .await
 }

@@ -1,7 +1,8 @@
 //! Listeners of TCP and Unix sockets.
 
 use super::address::{abstract_name, ListenAddress};
-use super::connection::{self, Connection, Sink};
+use super::connection::{Connection, Sink};
+use super::serving;
 use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
@@ -207,7 +208,7 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     let connection = shell.connect(|id| Connection::new(id, sink.take().unwrap_or(Sink::Web)));
     match (connection, sink) {
         (Some((connection, serving)), _) => {
-            let task = connection::serve(shell.clone(), connection, serving);
+            let task = serving::serve(shell.clone(), connection, serving);
             tasks::spawn(shell, "a connection", task);
         }
         (None, Some(sink)) => {
@@ -231,7 +232,7 @@ fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
         tasks::spawn(
             shell,
             "a refused connection",
-            connection::part(connection, place),
+            serving::part(connection, place),
         );
     }
 }

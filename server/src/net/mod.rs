@@ -16,6 +16,7 @@ mod memory;
 mod metrics;
 mod outbound;
 mod serve;
+mod serving;
 mod shell;
 mod socket;
 mod tasks;

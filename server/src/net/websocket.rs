@@ -4,8 +4,9 @@
 //! peer has taken the answer. So what waits in the library is one message, which counts as the
 //! connection's backlog.
 
-use super::connection::{AskEngine, Connection, Sink, LINGER};
+use super::connection::{Connection, Sink};
 use super::inbound::Inbound;
+use super::serving::{AskEngine, LINGER};
 use super::shell::Shell;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
