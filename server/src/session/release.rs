@@ -336,6 +336,13 @@ impl Engine {
 
     fn answer_resolved(&mut self, at: At, r: &ResolveRelease) {
         let Some(s) = self.segments.get(r.segment) else {
+            let text = format!(
+                "segment number {} was removed while release {} was on its way to the log: if the \
+                 release was committed, what it changed is removed, too",
+                r.segment, r.sequence
+            );
+            let removed = Rejection::new(ErrorCode::Removed, text);
+            self.wire.refuse(at.connection, at.stream, &removed);
             return;
         };
         let lives = self.wire.find_session(&r.session).is_some();

@@ -113,6 +113,38 @@ fn lock_9_a_release_on_its_way_to_the_log_is_resolved_when_it_is_there() {
 
 /// Counted, since the time of a look at all that waits would show only where thousands do.
 #[test]
+fn lock_9_a_release_whose_segment_is_removed_on_the_way_is_resolved_as_removed() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Synced);
+    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let grant = world.lock(1, segment);
+    let releasing = world.release(1, segment, &grant, 1);
+    let resolving = world.send(
+        2,
+        Request::ResolveRelease(ResolveRelease {
+            segment,
+            session,
+            sequence: 1,
+        }),
+    );
+    let path = "/list".to_string();
+    let removing = world.send(2, Request::RemoveSegment(RemoveSegment { path }));
+    let [release, removal] = &std::mem::take(&mut world.asked)[..] else {
+        panic!("two appends: {:?}", world.asked);
+    };
+    // A store may have a record that need not be synced before an older one that must.
+    world.stored(removal, Ok(()));
+    assert_eq!(world.answer(removing).type_, MessageType::Done);
+    assert!(
+        world.try_answer(resolving).is_none(),
+        "the log has not said"
+    );
+    world.stored(release, Ok(()));
+    assert_eq!(world.answer(resolving).error(), ErrorCode::Removed);
+    assert_eq!(world.answer(releasing).type_, MessageType::WriterReleased);
+}
+
+#[test]
 fn releases_on_their_way_to_the_log_are_not_looked_at_for_every_other() {
     const WRITERS: u64 = 200;
     let mut world = World::new(true);
