@@ -8,14 +8,14 @@
 //! | owner | has | does not see |
 //! |---|---|---|
 //! | `wire` | connections, sessions, what is sent to them, their timers | segments |
-//! | `segments`, `segment` | master copies, locks, subscribers; the rules are a segment's methods |
-//! other segments |
-//! | `serials` | one segment's block serials: given out, known to the log, awaited | |
-//! | `journal` | what waits for the store, what it has answered, what is left to settle | segments,
-//! connections |
+//! | `segments` | the segments by number and by path | connections |
+//! | `segment` | its master copy, locks, subscribers; the rules are its methods | other segments |
+//! | `serials` | one segment's block serials: given out, known to the log, awaited | its segment |
+//! | `journal` | what waits for the store, what is left to settle | segments, connections |
 //!
-//! `engine` takes each event to its owner. A release is durable, then answered, then told
-//! (tests/order.rs).
+//! `engine` takes each event to its owner. Nobody is told of a release before it is durable. Few
+//! readers are told before its writer, many after; the master copies follow when all are told
+//! (settling.rs, tests/order.rs).
 
 mod absence;
 mod admission;
