@@ -1,5 +1,6 @@
-//! Segments by path: opening, creating, closing, removing, listing, describing.
-//! Implements [SEG-1..4] of spec/protocol/segment.x as far as they are the server's.
+//! Opening segments, making those that are not there, and who has which open.
+//! Implements [SEG-1..4] of spec/protocol/segment.x, with removing.rs and listing.rs, as far as they
+//! are the server's.
 
 use super::chain::Chains;
 use super::commits::Commits;
@@ -17,7 +18,6 @@ use interweave_master::Segment;
 use interweave_store::StoreError;
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
-use std::ops::Bound;
 
 impl Engine {
     pub(super) fn open_segment(&mut self, at: At, r: &OpenSegment) -> Result<(), Rejection> {
@@ -60,7 +60,7 @@ impl Engine {
         if self.stopping {
             return Err(stopping());
         }
-        self.check_bounds(r)?;
+        self.segments.check_bounds(r, &self.config)?;
         self.segments.check_nameless(&r.path)?;
         let durable = match self.config.stored {
             true => r.durable,
@@ -98,28 +98,6 @@ impl Engine {
         Ok(number)
     }
 
-    /// Whether there may be another segment, and as large.
-    fn check_bounds(&self, r: &OpenSegment) -> Result<(), Rejection> {
-        let (most, most_bytes) = (self.config.max_segments, self.config.max_quota_bytes);
-        let text = if self.segments.len() >= most {
-            format!(
-                "segment {} was to be created; this server has {} and creates no more than {most}: \
-                 remove some, or start it with a larger --max-segments",
-                r.path,
-                self.segments.len()
-            )
-        } else if r.quota_bytes > most_bytes {
-            format!(
-                "segment {} was to be created with a quota of {} bytes; this server gives at most \
-                 {most_bytes}: ask for less, or start it with a larger --max-quota",
-                r.path, r.quota_bytes
-            )
-        } else {
-            return Ok(());
-        };
-        Err(Rejection::new(ErrorCode::TooLarge, text))
-    }
-
     pub(super) fn add_segment(&mut self, beginning: Beginning) -> u32 {
         let mut state = SegmentState::from(beginning);
         state.saved_ns = self.wire.now_ns();
@@ -146,133 +124,6 @@ impl Engine {
             // A MEMORY segment is served all the same; the log is asked again later.
             Err(_) => s.unlogged = true,
         }
-    }
-
-    pub(super) fn close_segment(&mut self, at: At, r: &CloseSegment) -> Result<(), Rejection> {
-        self.check_open(at.connection, r.segment)?;
-        self.cancel_waits(at.connection, r.segment);
-        if let Some(s) = self.segments.if_still_there(r.segment) {
-            s.lock.end_session(at.session);
-            s.forget_client(at.connection);
-        }
-        self.wire.close_segment(at.connection, r.segment);
-        self.answer(at, MessageType::Done)?;
-        self.grant_waiting(r.segment);
-        Ok(())
-    }
-
-    pub(super) fn remove_segment(&mut self, at: At, r: &RemoveSegment) -> Result<(), Rejection> {
-        if self.stopping {
-            return Err(stopping());
-        }
-        let Some(number) = self.segments.number_at(&r.path) else {
-            let text = format!(
-                "segment {} was to be removed; this server has no such segment",
-                r.path
-            );
-            return Err(Rejection::new(ErrorCode::NoSegment, text));
-        };
-        let segment = self.segments.found(number);
-        match segment.life {
-            Life::Removing | Life::Creating => return Err(removed(&r.path)),
-            Life::Open | Life::Damaged(_) => {}
-        }
-        if !self.config.stored {
-            self.answer(at, MessageType::Done)?;
-            self.remove_state(number);
-            return Ok(());
-        }
-        self.wire.await_answer(at, Unanswered::Store)?;
-        let before = std::mem::replace(&mut segment.life, Life::Removing);
-        let record = storing::record(segment.id, LogBody::Other(LogKind::Remove as i32));
-        let entry = Entry::Removal {
-            segment: number,
-            before,
-            connection: at.connection,
-            stream: at.stream,
-        };
-        self.journal.append(entry, vec![record], segment.durable);
-        Ok(())
-    }
-
-    pub(super) fn removal_stored(
-        &mut self,
-        number: u32,
-        before: Life,
-        (connection, stream): (u64, u32),
-        result: Result<(), StoreError>,
-    ) {
-        self.wire.answered(connection, stream);
-        let reply = match result {
-            Ok(()) => {
-                self.remove_state(number);
-                Outgoing::new(MessageType::Done, stream, &())
-            }
-            Err(error) => {
-                if let Some(s) = self.segments.if_still_there(number) {
-                    s.life = before;
-                }
-                let rejection = storing::rejection(&error);
-                Outgoing::error(stream, rejection.code, rejection.text)
-            }
-        };
-        self.wire.send(connection, reply);
-    }
-
-    /// The segment exists no more: whoever waits for it or has it open is told.
-    fn remove_state(&mut self, number: u32) {
-        let Some(mut segment) = self.segments.remove(number) else {
-            return;
-        };
-        let rejection = removed(&segment.path);
-        for (at, _) in segment.serials.take_awaiting() {
-            self.wire
-                .refuse_awaiting(at.connection, at.stream, &rejection);
-        }
-        for connection in segment.clients {
-            self.wire.segment_gone(connection, number, &rejection);
-        }
-    }
-
-    pub(super) fn list_segments(&mut self, at: At, r: &ListSegments) -> Result<(), Rejection> {
-        let from = match r.after < r.prefix {
-            true => Bound::Included(r.prefix.as_str()),
-            false => Bound::Excluded(r.after.as_str()),
-        };
-        let mut paths = self
-            .segments
-            .starting_at(from)
-            .take_while(|s| s.path.starts_with(&r.prefix));
-        let segments = paths.by_ref().take(MAX_LISTED as usize).map(info).collect();
-        let list = SegmentList {
-            segments,
-            more: paths.next().is_some(),
-        };
-        // Paths are bounded, but 128 of the longest do not fit in one control part.
-        let list = fitted(list);
-        self.wire.send(
-            at.connection,
-            Outgoing::new(MessageType::SegmentList, at.stream, &list),
-        );
-        Ok(())
-    }
-
-    pub(super) fn describe_blocks(&mut self, at: At, r: &DescribeBlocks) -> Result<(), Rejection> {
-        let (segment, _) = self.open_segment_of(at.connection, r.segment)?;
-        let most = MAX_DESCRIBED as usize;
-        let described = segment
-            .master
-            .describe(&r.serials, &r.names, r.after_serial, most);
-        let body = BlocksDescribed {
-            newest: segment.stamp().into(),
-            more: described.more,
-        };
-        let type_ = MessageType::BlocksDescribed;
-        let mut reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
-        // However large, it is this connection's alone.
-        reply.lent = false;
-        self.wire.send(at.connection, reply);
-        Ok(())
     }
 
     /// The segment, if the connection has it open and it may be used, and the wire.
@@ -352,38 +203,6 @@ impl SegmentState {
         wire.send(connection, reply);
         Ok(())
     }
-}
-
-fn info(s: &SegmentState) -> SegmentInfo {
-    SegmentInfo {
-        path: s.path.clone(),
-        newest: s.stamp().into(),
-        durable: s.durable,
-        block_count: s.master.block_count(),
-        wire_bytes: s.master.wire_bytes(),
-        quota_bytes: s.quota_bytes,
-        clients: s.clients.len() as u32,
-        subscribers: s.subscribers.len() as u32,
-        writer_locked: s.lock.is_write_locked(),
-        writers_waiting: s.lock.waiting_writers() as u32,
-    }
-}
-
-/// As much of the list as one control part holds.
-fn fitted(mut list: SegmentList) -> SegmentList {
-    const FIXED_BYTES: usize = 80;
-    let mut room = MAX_CONTROL_BYTES as usize - 64;
-    let fits = list.segments.iter().position(|s| {
-        let bytes = FIXED_BYTES + s.path.len();
-        let full = bytes > room;
-        room = room.saturating_sub(bytes);
-        full
-    });
-    if let Some(fits) = fits {
-        list.segments.truncate(fits);
-        list.more = true;
-    }
-    list
 }
 
 fn check_path(path: &str) -> Result<(), Rejection> {

@@ -6,10 +6,11 @@
 //! number that the present event took from here is of a segment that is there
 //! ([`Segments::found`]).
 
+use super::config::Config;
 use super::segment::{Life, SegmentState};
 use super::timers::Timers;
 use super::wire::Closed;
-use interweave_wire::protocol::ErrorCode;
+use interweave_wire::protocol::{ErrorCode, OpenSegment};
 use interweave_wire::Rejection;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -119,6 +120,28 @@ impl Segments {
     /// The segment's own path is lost.
     pub fn note_nameless(&mut self, number: u32) {
         self.nameless.push(number);
+    }
+
+    /// Whether there may be another segment, and as large.
+    pub fn check_bounds(&self, r: &OpenSegment, config: &Config) -> Result<(), Rejection> {
+        let (most, most_bytes) = (config.max_segments, config.max_quota_bytes);
+        let text = if self.len() >= most {
+            format!(
+                "segment {} was to be created; this server has {} and creates no more than {most}: \
+                 remove some, or start it with a larger --max-segments",
+                r.path,
+                self.len()
+            )
+        } else if r.quota_bytes > most_bytes {
+            format!(
+                "segment {} was to be created with a quota of {} bytes; this server gives at most \
+                 {most_bytes}: ask for less, or start it with a larger --max-quota",
+                r.path, r.quota_bytes
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Rejection::new(ErrorCode::TooLarge, text))
     }
 
     /// Nothing is made anew that may be there, damaged, under a name that is lost [LOG-12].

@@ -1,0 +1,102 @@
+//! What became of a release whose answer was lost [LOCK-9].
+
+use super::engine::Engine;
+use super::message::Outgoing;
+use super::remembered::Fate;
+use super::wire::{At, Unanswered};
+use interweave_wire::protocol::*;
+use interweave_wire::Rejection;
+
+impl Engine {
+    /// What became of a release whose answer was lost [LOCK-9].
+    pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
+        self.open_segment_of(at.connection, r.segment)?;
+        if self.journal.find_release(r.session, r.sequence).is_none() {
+            self.answer_resolved(at, r);
+            return Ok(());
+        }
+        self.wire.await_answer(at, Unanswered::Store)?;
+        if let Some(release) = self.journal.find_release(r.session, r.sequence) {
+            release.resolvers.push((at, r.clone()));
+        }
+        Ok(())
+    }
+
+    /// The log has answered about the release that these requests ask about.
+    pub(super) fn answer_resolvers(&mut self, resolvers: Vec<(At, ResolveRelease)>) {
+        for (resolver, request) in resolvers {
+            self.wire.answered(resolver.connection, resolver.stream);
+            self.answer_resolved(resolver, &request);
+        }
+    }
+
+    fn answer_resolved(&mut self, at: At, r: &ResolveRelease) {
+        match self.resolved(at, r) {
+            Ok(body) => {
+                let type_ = MessageType::ReleaseResolved;
+                let reply = Outgoing::about(r.segment, type_, at.stream, &body);
+                self.wire.send(at.connection, reply);
+            }
+            Err(rejection) => self.wire.refuse(at.connection, at.stream, &rejection),
+        }
+    }
+
+    /// What became of the release, which is not on its way any more.
+    fn resolved(&mut self, at: At, r: &ResolveRelease) -> Result<ReleaseResolved, Rejection> {
+        let Some(s) = self.segments.get(r.segment) else {
+            return Err(removed_meanwhile(r));
+        };
+        let lives = self.wire.find_session(&r.session).is_some();
+        let incarnation = s.incarnation;
+        let (committed, number, chain) = match s.remembered.fate(&r.session, r.sequence, lives) {
+            Fate::Committed(version, chain) => (true, version, chain),
+            Fate::NotCommitted => {
+                self.never_commit(at, r);
+                (false, 0, 0)
+            }
+            Fate::Unknown => return Err(not_remembered(r)),
+        };
+        Ok(ReleaseResolved {
+            committed,
+            version: VersionStamp {
+                incarnation,
+                number,
+                chain,
+            },
+        })
+    }
+
+    /// Once told to be rolled back, the release stays so: the connection that might still carry it
+    /// is closed, and the session may not send it again.
+    fn never_commit(&mut self, at: At, r: &ResolveRelease) {
+        let Some(number) = self.wire.find_session(&r.session) else {
+            return;
+        };
+        let Some(session) = self.wire.session_mut(number) else {
+            return;
+        };
+        let through = session.rolled_back_through.entry(r.segment).or_insert(0);
+        *through = r.sequence.max(*through);
+        if let Some(older) = session.connection.filter(|c| *c != at.connection) {
+            self.wire.close(older);
+        }
+    }
+}
+
+fn removed_meanwhile(r: &ResolveRelease) -> Rejection {
+    let text = format!(
+        "segment number {} was removed while release {} was on its way to the log: if the release \
+         was committed, what it changed is removed, too",
+        r.segment, r.sequence
+    );
+    Rejection::new(ErrorCode::Removed, text)
+}
+
+fn not_remembered(r: &ResolveRelease) -> Rejection {
+    let text = format!(
+        "what became of release {} is not remembered: its session ended, or sent others, too long \
+         ago; look at the data before the change is made again",
+        r.sequence
+    );
+    Rejection::new(ErrorCode::Unreachable, text)
+}

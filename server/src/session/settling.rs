@@ -1,0 +1,177 @@
+//! What follows when the log has, or has not, taken a release: it is told, then committed.
+//!
+//! Telling comes before committing, because the check is final and the bytes to be told are the
+//! ones received: readers and writer have their messages while the master copy is brought up to
+//! date ([`Engine::settle`]). Nothing else is looked at between.
+//! Implements [LOCK-7] and [NOT-6] as far as they are the engine's.
+
+use super::engine::Engine;
+use super::in_flight::{InFlight, Part};
+use super::journal::{DurableRelease, Settling};
+use super::message::Outgoing;
+use super::segment::{Life, SegmentState};
+use super::storing;
+use super::wire::{At, Wire};
+use interweave_store::StoreError;
+use interweave_wire::protocol::*;
+
+/// So many readers are told of a release after its writer, not before.
+const MANY_READERS: usize = 3;
+
+impl Engine {
+    /// The log has the release.
+    pub(super) fn release_stored(&mut self, release: DurableRelease) {
+        self.log_answered(release.release());
+        self.tell(release);
+    }
+
+    fn log_answered(&mut self, release: &InFlight) {
+        self.wire.answered(release.at.connection, release.at.stream);
+        for part in &release.parts {
+            if let Some(s) = self.segments.if_still_there(part.segment) {
+                s.committing = false;
+            }
+        }
+    }
+
+    /// The log did not take the release.
+    pub(super) fn release_failed(&mut self, release: InFlight, error: &StoreError) {
+        let at = release.at;
+        self.log_answered(&release);
+        let again = matches!(error, StoreError::Full(_) | StoreError::Io(_));
+        let keeps_lock = again && self.wire.session(at.session).is_some();
+        let rejection = storing::rejection(error);
+        let now_ns = self.wire.now_ns();
+        for part in &release.parts {
+            let Some(s) = self.segments.if_still_there(part.segment) else {
+                continue;
+            };
+            s.release_failed(at.session, part.fence, error, keeps_lock.then_some(now_ns));
+            self.grant_waiting(part.segment);
+        }
+        self.wire.counters.releases_refused += 1;
+        self.wire.refuse(at.connection, at.stream, &rejection);
+        self.answer_resolvers(release.resolvers);
+    }
+
+    /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after
+    /// it, in [`Engine::settle`], so that a release takes no longer the more readers there are; the
+    /// master copies follow there, too.
+    pub(super) fn tell(&mut self, durable: DurableRelease) {
+        let release = durable.release();
+        let readers = release.parts.iter();
+        let readers = readers.map(|p| self.others_subscribed(p.segment, release.at.connection));
+        let readers: Vec<_> = readers.collect();
+        let many = readers.iter().map(Vec::len).sum::<usize>() >= MANY_READERS;
+        if !many {
+            self.forward_to(release, &readers);
+        }
+        self.send_released(release.at, release.versions());
+        self.journal.settle_later(match many {
+            true => Settling::Tell(durable, readers),
+            false => Settling::Commit(durable),
+        });
+    }
+
+    fn others_subscribed(&self, number: u32, writer: u64) -> Vec<u64> {
+        let segment = self.segments.get(number);
+        segment.map_or(Vec::new(), |s| s.others_subscribed(writer))
+    }
+
+    /// `readers`: of each part, those who are subscribed to its segment.
+    fn forward_to(&mut self, release: &InFlight, readers: &[Vec<u64>]) {
+        for (part, readers) in release.parts.iter().zip(readers) {
+            if part.checked.is_some() {
+                if let Some(s) = self.segments.if_still_there(part.segment) {
+                    s.forward(&mut self.wire, readers, &part.diff, &part.after);
+                }
+            }
+        }
+    }
+
+    pub(super) fn send_released(&mut self, at: At, versions: Vec<VersionStamp>) {
+        let body = WriterReleased { versions };
+        let reply = Outgoing::new(MessageType::WriterReleased, at.stream, &body);
+        self.wire.send(at.connection, reply);
+    }
+
+    /// Whether many readers are yet to be told of a release whose writer has been answered: the
+    /// shell lets the writer run before they wake.
+    pub fn is_about_to_tell(&self) -> bool {
+        self.journal.is_about_to_tell()
+    }
+
+    /// Tells the readers who are left, or brings the master copies up to what was told. The shell
+    /// calls it, until it is false, when what was told is on the wire; every other event does it
+    /// first. False: there was nothing.
+    pub fn settle(&mut self) -> bool {
+        let steps = self.journal.take_settling();
+        let some = !steps.is_empty();
+        for step in steps {
+            match step {
+                Settling::Tell(release, readers) => {
+                    self.forward_to(release.release(), &readers);
+                    self.journal.settle_later(Settling::Commit(release));
+                }
+                Settling::Commit(release) => self.commit(release),
+            }
+        }
+        self.forget_closed();
+        some
+    }
+
+    fn commit(&mut self, release: DurableRelease) {
+        let mut release = release.into_release();
+        let lives = self.wire.find_session(&release.session_id).is_some();
+        for part in std::mem::take(&mut release.parts) {
+            let number = part.segment;
+            if let Some(s) = self.segments.if_still_there(number) {
+                let committed = release.committed(&part);
+                s.remembered.add(committed, lives, self.wire.now_ns());
+                s.lock.release(release.at.session, part.fence);
+                s.commit_part(&mut self.wire, release.at.connection, part);
+                self.grant_waiting(number);
+            }
+        }
+        self.answer_resolvers(release.resolvers);
+    }
+}
+
+impl SegmentState {
+    /// The log did not take the release under that fence. `kept_ns`: the time, if the holder keeps
+    /// the lock to try again.
+    fn release_failed(
+        &mut self,
+        session: u64,
+        fence: u64,
+        error: &StoreError,
+        kept_ns: Option<u64>,
+    ) {
+        if matches!(error, StoreError::Damaged { .. }) {
+            self.life = Life::Damaged(error.to_string());
+        }
+        match kept_ns {
+            Some(now_ns) => self.lock.commit_failed(fence, now_ns),
+            None => drop(self.lock.release(session, fence)),
+        }
+    }
+
+    /// Brings the master copy up to what was told, and tells those who watch it otherwise.
+    fn commit_part(&mut self, wire: &mut Wire, writer: u64, part: Part) {
+        let changed = part.checked.is_some();
+        if let Some(checked) = part.checked {
+            let version = self.master.commit(checked);
+            debug_assert_eq!(version, part.after.stamp.number);
+            self.chains.add(part.after.stamp.chain);
+            self.commits.add(version, wire.now_ns());
+            self.units_changed = part.after.units_changed;
+            self.unsaved = true;
+            wire.counters.releases += 1;
+            wire.counters.release_bytes += part.diff.len() as u64;
+        }
+        wire.now_newest(writer, self.number, &self.newest());
+        if changed {
+            self.notify_subscribers(wire);
+        }
+    }
+}
