@@ -166,9 +166,12 @@ impl SegmentState {
         journal.append(Entry::Creation { segment }, group, self.durable);
     }
 
-    /// The log knows of the segment: it is open for those who asked.
+    /// The log knows of the segment: it is open for those who asked. One that was served before
+    /// may be on its way out again.
     fn created(&mut self, wire: &mut Wire) {
-        self.life = Life::Open;
+        if self.life == Life::Creating {
+            self.life = Life::Open;
+        }
         self.unlogged = false;
         let creators = std::mem::take(&mut self.creators);
         for (index, asker) in creators.into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::engine::{stopping, Engine};
 use super::journal::Entry;
 use super::message::Outgoing;
-use super::segment::Life;
+use super::segment::{Life, SegmentState};
 use super::segments::removed;
 use super::storing;
 use super::wire::{At, Unanswered};
@@ -73,7 +73,9 @@ impl Engine {
                 Outgoing::new(MessageType::Done, stream, &())
             }
             Err(error) => {
-                if let Some(s) = self.segments.if_still_there(number) {
+                // The store may have found damage meanwhile.
+                let removing = |s: &&mut SegmentState| s.life == Life::Removing;
+                if let Some(s) = self.segments.if_still_there(number).filter(removing) {
                     s.life = before;
                 }
                 let rejection = storing::rejection(&error);

@@ -216,3 +216,19 @@ fn a_creator_gets_no_larger_quota_than_the_server_gives() {
         }
     }
 }
+
+#[test]
+fn a_creation_that_is_logged_late_does_not_bring_back_a_segment_that_is_going() {
+    let mut world = World::new(true);
+    world.hello(1);
+    let made = world.send(1, open("/list", Durability::Memory));
+    assert_eq!(world.answer(made).type_, MessageType::SegmentOpened);
+    let path = "/list".to_string();
+    let removing = world.send(1, Request::RemoveSegment(RemoveSegment { path }));
+    let creation = world.asked.remove(0);
+    world.stored(&creation, Ok(()));
+    let again = world.ask(1, open("/list", Durability::Memory));
+    assert_eq!(again.error(), ErrorCode::Removed);
+    world.store_all();
+    assert_eq!(world.answer(removing).type_, MessageType::Done);
+}
