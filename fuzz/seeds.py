@@ -45,22 +45,54 @@ def web_socket_frame(opcode, payload):
     return bytes([0x80 | opcode]) + length + bytes(4) + payload
 
 
-# events of the engine: somebody connects, opens, locks and releases; the store completes
-CONNECT = bytes([0, 0, 0])
-OPEN = bytes([7, 0, 0, 0, 0, 0, 0])
-OPEN_STORED = bytes([7, 0, 1, 0, 0, 0, 0])
-LOCK = bytes([7, 0, 0, 0, 0, 0, 3])
-RELEASE = bytes([6, 0, 1])
-COMPLETE = bytes([2, 0, 1])
-OTHER = bytes([7, 1])
+# events of the engine: what, which client, and the numbers that it wants (fuzz/server/src/engine.rs)
+def connect(client, how=0):
+    return bytes([0, client, how])
+
+
+def ask(client, kind, which, *rest):
+    return bytes([16, client, kind, which, *rest])
+
+
+def lock(client, which=0):
+    return ask(client, 3, which, 1, 100)
+
+
+def release(client, how=8):
+    return bytes([8, client, how])
+
+
+def resolve(client, whose):
+    return bytes([14, client, whose, 0])
+
+
+MEMORY, STORED = b"\0", b"\1"
+IN_MEMORY, SYNCED, WRITTEN = 0, 9, 6  # "/a" of that durability
+COMPLETE, LAST, FULL = bytes([2, 0, 0, 0]), bytes([2, 0, 1, 0]), bytes([2, 0, 0, 0x80])
+LEAVE, AGAIN, LATER = bytes([0, 0]), bytes([13, 0]), bytes([1, 0, 255, 255])
+KILL, RESTART, LOOK = bytes([15, 0, 6, 1]), bytes([15, 0, 6, 0]), bytes([15, 0, 1, 255, 1])
+SUBSCRIBE, READ, REMOVE = (7, 0, 1, 0, 255), (6, 0, 1, 0, 0), (9, 0)
+WRITE = lock(0) + release(0) + COMPLETE
+OPENED = ask(0, 0, SYNCED)
+ONE = STORED + connect(0) + OPENED + COMPLETE
+TWO = ONE + connect(1) + ask(1, 0, SYNCED)
 ENGINE = {
-    "release": b"\0" + CONNECT + OPEN + (LOCK + RELEASE) * 3,
-    "stored": b"\1" + CONNECT + OPEN_STORED + COMPLETE + (LOCK + RELEASE + COMPLETE) * 2,
-    "subscriber": b"\0" + CONNECT + OPEN + bytes([0, 1, 0]) + OTHER + OPEN[2:] + OTHER +
-                  bytes([0, 0, 0, 0, 8]) + LOCK + RELEASE,
-    "resumed": b"\1" + CONNECT + OPEN_STORED + COMPLETE + LOCK + RELEASE + bytes([0, 0]) +
-               bytes([0, 0, 1]) + OPEN_STORED + COMPLETE,
-    "lease": b"\0" + CONNECT + OPEN + LOCK + bytes([1, 0, 255, 255]) + RELEASE,
+    "release": MEMORY + connect(0) + ask(0, 0, IN_MEMORY) + (lock(0) + release(0)) * 3,
+    "stored": ONE + WRITE * 3,
+    "subscriber": TWO + ask(1, *SUBSCRIBE) + WRITE + ask(1, *READ) + WRITE,
+    "resumed": ONE + lock(0) + release(0) + LEAVE + connect(0, 1) + OPENED + AGAIN + COMPLETE,
+    "resolved": TWO + lock(0) + release(0) + resolve(1, 0) + ask(1, *REMOVE) + LAST + COMPLETE,
+    "refused": ONE + lock(0) + release(0) + FULL + AGAIN + COMPLETE,
+    "killed": ONE + WRITE * 2 + lock(0) + release(0) + KILL + connect(0, 1) + COMPLETE * 3
+    + OPENED + resolve(0, 0) + WRITE,
+    "restarted": ONE + WRITE + LOOK + COMPLETE + WRITE + RESTART + connect(0) + COMPLETE * 3
+    + OPENED + WRITE,
+    "written": STORED + connect(0) + ask(0, 0, WRITTEN) + COMPLETE + WRITE + KILL + connect(0)
+    + COMPLETE * 3 + ask(0, 0, WRITTEN) + WRITE,
+    "both": ONE + ask(0, 0, 4) + lock(0) + lock(0, 1) + release(0, 0x48) + COMPLETE * 2,
+    "arriving": ONE + lock(0) + bytes([11, 0, 8]) + bytes([12, 0]) + COMPLETE,
+    "lease": MEMORY + connect(0) + ask(0, 0, IN_MEMORY) + lock(0) + LATER + release(0),
+    "waiting": TWO + lock(0) + lock(1) + release(0) + COMPLETE + release(1),
 }
 
 

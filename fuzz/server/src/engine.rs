@@ -1,21 +1,33 @@
 //! The engine of the server under sequences of events: several clients that connect, ask anything,
-//! go and come back, a store that completes or refuses, time that passes.
+//! go and come back with their sessions; a store that answers in any order, or refuses; time that
+//! passes; a server that stops, or is killed, and starts again with what the store has.
 //!
 //! Most requests are of the kinds that lead somewhere, with numbers that the engine gave before, so
 //! that locks are taken and releases committed; others are any bytes. Whatever comes, it holds
-//! that: a request is answered once at most, nothing is sent on a connection that is closed, fences
-//! only grow, and no version of an incarnation is given to two releases.
+//! that:
+//! - a request is answered once: not twice, and at the end not never;
+//! - nothing is sent on a connection that is closed;
+//! - fences only grow, and no version of an incarnation is given to two releases;
+//! - nobody is told of a version before the store has it;
+//! - nobody is granted or told less than a version that was acknowledged, also after a start;
+//! - what the store has is a whole segment to the next engine.
+
+mod client;
+mod disk;
 
 use bytes::Bytes;
-use interweave_server::session::{Backlog, Config, Effect, Engine, Incoming, Outgoing, Request};
+use client::{About, Arriving, Client};
+use disk::{Asked, Disk};
+use interweave_server::session::message::Kind;
+use interweave_server::session::{
+    Absence, Backlog, Config, Effect, Engine, Incoming, Outgoing, Request,
+};
 use interweave_store::StoreError;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
-use interweave_wire::{varint, DiffBuilder};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-const PATHS: [&str; 3] = ["/a", "/a/b", "/c"];
-const CLIENTS: u8 = 4;
+const CLIENTS: u8 = 5;
 /// The top bit of the streams of notifications.
 const NOTIFICATION: u32 = 1 << 31;
 
@@ -41,85 +53,75 @@ impl<'a> Script<'a> {
     }
 }
 
-/// What a client knows.
-#[derive(Default)]
-struct Client {
-    connection: u64,
-    session: SessionId,
-    segments: Vec<u32>,
-    granted: HashMap<u32, WriterAcquired>,
-    /// Its requests that are not answered, and what they ask about.
-    asked: HashMap<u32, About>,
-    sequence: u64,
-}
-
-/// The parts of a request that its answer must match: a segment, and a release's sequence.
-#[derive(Clone, Copy, Default)]
-struct About {
-    segment: u32,
-    sequence: u64,
-    /// A release without a diff makes no version.
-    changes: bool,
-}
-
-impl About {
-    fn of(request: &Request) -> About {
-        match request {
-            Request::AcquireWriter(r) => About {
-                segment: r.segment,
-                ..About::default()
-            },
-            Request::ReleaseWriter(r) => About {
-                segment: r.parts.first().map_or(0, |part| part.segment),
-                sequence: r.sequence,
-                changes: r.parts.iter().all(|part| part.diff_bytes > 0),
-            },
-            _ => About::default(),
-        }
-    }
-}
-
 struct World {
     engine: Engine,
+    stored: bool,
+    starts: u64,
     now_ns: u64,
     clients: Vec<Client>,
-    tickets: VecDeque<u64>,
+    /// What the store was asked and has not answered.
+    waiting: Vec<(u64, Asked)>,
+    disk: Disk,
     last_connection: u64,
+    /// The connection that was lost last. What was sent on it before the engine heard of that is
+    /// lost, too.
+    lost: u64,
     last_stream: u32,
+    /// By segment, since the start.
     fences: HashMap<u32, u64>,
-    /// By incarnation and number, whose release made the version.
+    /// By incarnation and number: whose release made the version.
     released: HashMap<(u64, u64), (SessionId, u64)>,
+    /// By incarnation: the newest version that was acknowledged.
+    acknowledged: HashMap<u64, u64>,
+    /// By the store's number of a segment.
+    incarnations: HashMap<u64, u64>,
+    /// By incarnation and number: the ticket that the version waits for.
+    unlogged: HashMap<(u64, u64), u64>,
 }
 
 pub fn run(data: &[u8]) {
     let mut script = Script(data);
-    let config = Config {
-        stored: script.byte() % 2 == 1,
-        lease_ms: 2_000,
-        max_hold_ms: 5_000,
-        quota_bytes: 1 << 16,
-        max_quota_bytes: 1 << 18,
-        max_segments: 2,
-        sending_bytes: 1 << 18,
-        waiting_bytes: 1 << 14,
-        slow_bytes: 1 << 10,
-        ..Config::default()
-    };
+    let stored = !script.byte().is_multiple_of(4);
     let mut world = World {
-        engine: Engine::new(config),
+        engine: engine(stored, 0),
+        stored,
+        starts: 0,
         now_ns: 1_000_000_000,
         clients: (0..CLIENTS).map(|_| Client::default()).collect(),
-        tickets: VecDeque::new(),
+        waiting: Vec::new(),
+        disk: Disk::default(),
         last_connection: 0,
+        lost: 0,
         last_stream: 0,
         fences: HashMap::new(),
         released: HashMap::new(),
+        acknowledged: HashMap::new(),
+        incarnations: HashMap::new(),
+        unlogged: HashMap::new(),
     };
     while !script.0.is_empty() {
         world.step(&mut script);
         world.carry_out();
     }
-    world.end();
+    world.stop();
+}
+
+fn engine(stored: bool, starts: u64) -> Engine {
+    Engine::new(Config {
+        stored,
+        first_fence: starts << 32,
+        lease_ms: 2_000,
+        max_hold_ms: 5_000,
+        quota_bytes: 1 << 16,
+        max_quota_bytes: 1 << 18,
+        max_segments: 3,
+        max_diff_bytes: 1 << 19,
+        receiving_bytes: 1 << 19,
+        sending_bytes: 1 << 18,
+        waiting_bytes: 1 << 14,
+        slow_bytes: 1 << 10,
+        ..Config::default()
+    })
 }
 
 impl World {
@@ -127,207 +129,243 @@ impl World {
         let what = script.byte();
         let client = usize::from(script.byte() % CLIENTS);
         if self.clients[client].connection == 0 {
-            return self.connect(client, script.byte() % 2 == 1);
+            return self.connect(client, script.byte());
         }
-        match what % 12 {
+        match what % 24 {
             0 => self.disconnect(client),
             1 => {
                 self.now_ns += script.number() * 100_000;
                 self.engine.advance(self.now_ns);
             }
-            2 | 3 => self.store(script.byte()),
-            4 => {
-                let connection = self.clients[client].connection;
-                let bytes = usize::from(script.byte()) << 6;
-                let mut backlog = Backlog::default();
-                let kind = interweave_server::session::message::Kind::Reply;
-                backlog.add(kind, bytes);
-                self.engine.backlog(self.now_ns, connection, backlog);
+            2..=5 => self.answer_store(script),
+            6 => self.backlog(client, script),
+            7 => self.any_request(client, script),
+            8..=10 => {
+                if let Some((request, bulk)) = self.clients[client].release(script) {
+                    self.ask(client, request, bulk);
+                }
             }
-            5 => {
-                let request = Request::decode(script.byte().into(), script.bytes());
-                let bulk = Bytes::copy_from_slice(script.bytes());
-                self.ask(client, request, bulk);
+            11 => self.begin_release(client, script),
+            12 => self.finish_release(client),
+            13 => {
+                if let Some((request, bulk)) = self.clients[client].released.clone() {
+                    self.ask(client, request, bulk);
+                }
             }
-            6 => self.release(client, script),
+            14 => {
+                let whose = usize::from(script.byte() % CLIENTS);
+                let session = self.clients[whose].session;
+                let request = self.clients[client].resolve(session, script);
+                self.ask(client, request, Bytes::new());
+            }
+            15 => self.event(client, script),
             _ => {
-                let request = self.request(client, script);
+                let request = self.clients[client].request(script, self.last_stream);
                 self.ask(client, request, Bytes::new());
             }
         }
     }
 
-    fn connect(&mut self, client: usize, again: bool) {
+    /// What happens to a server besides requests and answers.
+    fn event(&mut self, client: usize, script: &mut Script<'_>) {
+        let connection = self.clients[client].connection;
+        match script.byte() % 8 {
+            0 => {
+                let from_ns = self.now_ns;
+                self.now_ns += script.number() * 100_000;
+                let to_ns = self.now_ns;
+                self.engine.was_absent(Absence { from_ns, to_ns });
+            }
+            1 | 2 => {
+                let log_bytes = u64::from(script.byte()) << 20;
+                let overdue = [1, 2, u64::from(script.byte())];
+                let log_bytes = |_| log_bytes;
+                self.engine
+                    .store_looked_at(self.now_ns, &log_bytes, &overdue);
+            }
+            3 => {
+                let text = "not a frame".to_string();
+                self.engine.malformed(self.now_ns, connection, text);
+            }
+            4 => self.engine.heard(self.now_ns, connection),
+            5 => {
+                self.engine.statistics(self.now_ns);
+                self.engine.health();
+            }
+            6 => {
+                let clean = script.byte().is_multiple_of(2) && self.stop();
+                self.start(clean);
+            }
+            _ => self.engine.stop(self.now_ns),
+        }
+    }
+
+    /// `how`: odd numbers resume the client's session.
+    fn connect(&mut self, client: usize, how: u8) {
         self.last_connection += 1;
         let mut entropy = [7; 16];
         entropy[..8].copy_from_slice(&self.last_connection.to_be_bytes());
-        let session = match again {
-            true => self.clients[client].session,
-            false => [0; 16],
-        };
-        let sequence = self.clients[client].sequence;
-        self.clients[client] = Client {
-            connection: self.last_connection,
-            session,
-            sequence,
-            ..Client::default()
-        };
-        self.engine
-            .connected(self.now_ns, self.last_connection, entropy);
+        let known = &mut self.clients[client];
+        known.connection = self.last_connection;
+        if how.is_multiple_of(2) {
+            known.session = [0; 16];
+            known.granted.clear();
+        }
         let hello = Hello {
             magic: *b"IWV1",
-            version_min: 1,
-            version_max: 1,
-            session,
+            version_min: PROTOCOL_VERSION_MIN,
+            version_max: PROTOCOL_VERSION_MAX,
+            session: known.session,
             token: String::new(),
             client: "fuzz".to_string(),
         };
-        self.ask(client, Request::Hello(hello), Bytes::new());
+        self.engine
+            .connected(self.now_ns, self.last_connection, entropy);
+        // Somebody who never says hello.
+        if how < 250 {
+            self.ask(client, Request::Hello(hello), Bytes::new());
+        }
     }
 
     fn disconnect(&mut self, client: usize) {
-        let connection = std::mem::take(&mut self.clients[client].connection);
-        self.clients[client].asked.clear();
-        self.engine.disconnected(self.now_ns, connection);
+        self.lost = self.clients[client].connection;
+        self.closed(client);
+        self.engine.disconnected(self.now_ns, self.lost);
     }
 
-    fn store(&mut self, how: u8) {
-        if let Some(ticket) = self.tickets.pop_front() {
-            let result = match how % 8 {
-                0 => Err(StoreError::Closed),
-                _ => Ok(()),
-            };
-            self.engine.stored(self.now_ns, ticket, result);
+    fn closed(&mut self, client: usize) {
+        let client = &mut self.clients[client];
+        client.connection = 0;
+        client.asked.clear();
+        client.arriving = None;
+    }
+
+    fn backlog(&mut self, client: usize, script: &mut Script<'_>) {
+        let kinds = [Kind::Reply, Kind::Notification, Kind::Lent];
+        let kind = kinds[usize::from(script.byte()) % 3];
+        let mut backlog = Backlog::default();
+        backlog.add(kind, usize::from(script.byte()) << 6);
+        let connection = self.clients[client].connection;
+        self.engine.backlog(self.now_ns, connection, backlog);
+    }
+
+    /// Of any type, with any body and bulk, at times on no stream.
+    fn any_request(&mut self, client: usize, script: &mut Script<'_>) {
+        let type_ = script.byte();
+        let request = Request::decode(type_.into(), script.bytes());
+        let bulk = Bytes::copy_from_slice(script.bytes());
+        if type_ >= 0x80 {
+            let connection = self.clients[client].connection;
+            let incoming = incoming(0, request, bulk, true);
+            return self.engine.request(self.now_ns, connection, incoming);
         }
+        self.ask(client, request, bulk);
     }
 
-    /// A request that may lead somewhere.
-    fn request(&mut self, client: usize, script: &mut Script<'_>) -> Request {
-        let which = script.byte();
-        let opened = &self.clients[client].segments;
-        let segment = match opened.is_empty() {
-            true => u32::from(which),
-            false => opened[usize::from(which) % opened.len()],
-        };
-        let have = VersionStamp {
-            incarnation: u64::from(script.byte()),
-            number: u64::from(script.byte() % 4),
-            chain: u64::from(script.byte() % 2),
-        };
-        let path = PATHS[usize::from(which) % PATHS.len()].to_string();
-        let deadline_ms = u32::from(script.byte()) * 10;
-        let fence = self.clients[client]
-            .granted
-            .get(&segment)
-            .map_or(0, |g| g.fence);
-        let model = [
-            CoherenceModel::Full,
-            CoherenceModel::Delta,
-            CoherenceModel::Strict,
-            CoherenceModel::Temporal,
-        ][usize::from(which) % 4];
-        let kind = script.byte() % 16;
-        match kind {
-            0..=2 => Request::OpenSegment(OpenSegment {
-                path,
-                create: true,
-                read_only: which % 8 == 7,
-                durable: [Durability::Memory, Durability::Synced][usize::from(which) % 2],
-                quota_bytes: 0,
-            }),
-            3..=6 => Request::AcquireWriter(AcquireWriter {
-                segment,
-                have,
-                deadline_ms,
-            }),
-            7 => Request::AcquireReader(AcquireReader {
-                segment,
-                have,
-                model,
-                x: f64::from(which) / 7.0,
-                fresh: which.is_multiple_of(2),
-                deadline_ms,
-            }),
-            8 => Request::Subscribe(Subscribe {
-                segment,
-                have,
-                model,
-                x: f64::from(which) / 7.0,
-                push: which.is_multiple_of(2),
-                push_bytes: u64::from(which),
-            }),
-            9 => Request::RenewWriter(RenewWriter { segment, fence }),
-            10 => Request::AbortWriter(AbortWriter { segment, fence }),
-            11 => Request::RemoveSegment(RemoveSegment { path }),
-            12 => Request::CloseSegment(CloseSegment { segment }),
-            13 => Request::ListSegments(ListSegments {
-                prefix: "/".to_string(),
-                after: path,
-            }),
-            14 => Request::Cancel(Cancel {
-                stream: self.last_stream,
-            }),
-            _ => Request::Ping,
+    /// The first bytes of a release came in; the last ones may never come.
+    fn begin_release(&mut self, client: usize, script: &mut Script<'_>) {
+        if self.clients[client].arriving.is_some() {
+            return;
         }
-    }
-
-    /// A release under a lock that the client has: mostly a new int, else any bytes.
-    fn release(&mut self, client: usize, script: &mut Script<'_>) {
-        let how = script.byte();
-        let client_of = &mut self.clients[client];
-        let Some((&segment, grant)) = client_of
-            .granted
-            .iter()
-            .min_by_key(|(segment, _)| **segment)
-        else {
+        let Some((request, bulk)) = self.clients[client].release(script) else {
             return;
         };
-        let base = grant.now.number;
-        let diff = match how % 4 {
-            0 => Bytes::copy_from_slice(script.bytes()),
-            _ => {
-                let mut diff = DiffBuilder::new(base, base + 1);
-                diff.add_block(grant.first_serial, Primitive::Int as u32, 1, "");
-                let mut runs = Vec::new();
-                varint::put(0, &mut runs);
-                varint::put(1, &mut runs);
-                runs.extend_from_slice(&[how; 4]);
-                diff.change(grant.first_serial, &runs);
-                diff.finish()
-            }
-        };
-        let part = ReleasePart {
-            segment,
-            fence: grant.fence,
-            base: grant.now.clone(),
-            diff_bytes: diff.len() as u64,
-        };
-        // The same again now and then, as after a lost answer.
-        if how % 16 != 15 {
-            client_of.sequence += 1;
+        let connection = self.clients[client].connection;
+        let admitted = self.admits(connection, &request, &bulk);
+        // Room may have been made by closing this very connection.
+        if self.clients[client].connection != 0 {
+            self.clients[client].arriving = Some(Arriving {
+                request,
+                bulk,
+                admitted,
+            });
         }
-        let request = Request::ReleaseWriter(ReleaseWriter {
-            sequence: client_of.sequence,
-            parts: vec![part],
-        });
-        self.ask(client, request, diff);
+    }
+
+    fn finish_release(&mut self, client: usize) {
+        if let Some(arriving) = self.clients[client].arriving.take() {
+            self.send(client, arriving);
+        }
     }
 
     fn ask(&mut self, client: usize, request: Request, bulk: Bytes) {
-        self.last_stream += 1;
         let connection = self.clients[client].connection;
-        let admitted =
-            bulk.is_empty() || self.engine.admits(connection, &request, bulk.len() as u64);
-        let announced_bytes = bulk.len() as u64;
-        let about = About::of(&request);
-        let incoming = Incoming {
-            stream: self.last_stream,
+        let admitted = self.admits(connection, &request, &bulk);
+        let arriving = Arriving {
             request,
-            announced_bytes,
-            bulk: if admitted { bulk } else { Bytes::new() },
+            bulk,
+            admitted,
         };
-        self.clients[client].asked.insert(self.last_stream, about);
+        if self.clients[client].connection != 0 {
+            self.send(client, arriving);
+        }
+    }
+
+    fn admits(&mut self, connection: u64, request: &Request, bulk: &Bytes) -> bool {
+        let bytes = bulk.len() as u64;
+        let admitted = bytes > 0 && self.engine.admits(connection, request, bytes);
+        self.carry_out();
+        admitted
+    }
+
+    fn send(&mut self, client: usize, arriving: Arriving) {
+        self.last_stream += 1;
+        let Arriving {
+            request,
+            bulk,
+            admitted,
+        } = arriving;
+        let asks = !matches!(
+            request,
+            Request::Cancel(_) | Request::Credit(_) | Request::Goodbye
+        );
+        if asks {
+            let about = self.clients[client].about(&request);
+            self.clients[client].asked.insert(self.last_stream, about);
+        }
+        let connection = self.clients[client].connection;
+        let incoming = incoming(self.last_stream, request, bulk, admitted);
         self.engine.request(self.now_ns, connection, incoming);
+    }
+
+    /// The store answers one of the tickets, mostly the oldest, mostly well.
+    fn answer_store(&mut self, script: &mut Script<'_>) {
+        let (which, how) = (script.byte(), script.byte());
+        if self.waiting.is_empty() {
+            return;
+        }
+        let at = usize::from(which) % self.waiting.len();
+        let text = || "fuzz".to_string();
+        let result = match how {
+            0x80..=0x87 => Err(StoreError::Full(text())),
+            0x88..=0x8f => Err(StoreError::Io(text())),
+            0x90..=0x97 => Err(StoreError::TooLarge { bytes: 9, limit: 8 }),
+            0x98..=0x9f => Err(StoreError::Damaged {
+                file: text(),
+                offset: 0,
+                what: text(),
+            }),
+            0xa0..=0xa3 => Err(StoreError::Fenced(text())),
+            0xa4..=0xa7 => Err(StoreError::Ended(text())),
+            0xa8..=0xaf => Err(StoreError::Closed),
+            _ => Ok(()),
+        };
+        let again = how >= 0xf0;
+        let ticket = self.waiting[at].0;
+        self.answer(at, result);
+        if again {
+            self.carry_out();
+            self.engine.stored(self.now_ns, ticket, Ok(()));
+        }
+    }
+
+    fn answer(&mut self, at: usize, result: Result<(), StoreError>) {
+        let (ticket, asked) = self.waiting.remove(at);
+        self.unlogged.retain(|_, waits_for| *waits_for != ticket);
+        if result.is_ok() {
+            self.disk.keep(&asked);
+        }
+        self.engine.stored(self.now_ns, ticket, result);
     }
 
     fn carry_out(&mut self) {
@@ -338,23 +376,53 @@ impl World {
                 return;
             }
             for effect in effects.drain(..) {
-                match effect {
-                    Effect::Send {
-                        connection,
-                        message,
-                    } => self.sent(connection, &message),
-                    Effect::Close { connection } => {
-                        if let Some(client) = self.client_of(connection) {
-                            self.clients[client].connection = 0;
-                            self.clients[client].asked.clear();
-                        }
-                    }
-                    Effect::Append { ticket, .. } | Effect::Checkpoint { ticket, .. } => {
-                        self.tickets.push_back(ticket);
-                    }
-                    Effect::LookAfterStore => {}
+                self.carry_out_one(effect);
+            }
+        }
+    }
+
+    fn carry_out_one(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send {
+                connection,
+                message,
+            } => self.sent(connection, &message),
+            Effect::Close { connection } => {
+                if let Some(client) = self.client_of(connection) {
+                    self.closed(client);
                 }
             }
+            Effect::Append { ticket, group, .. } => {
+                for record in &group {
+                    self.note(ticket, record.segment_id, &record.body);
+                }
+                self.waiting.push((ticket, Asked::Group(group)));
+            }
+            Effect::Checkpoint { ticket, checkpoint } => {
+                self.waiting.push((ticket, Asked::Save(checkpoint)));
+            }
+            Effect::LookAfterStore => {
+                self.engine.store_looked_at(self.now_ns, &|_| 0, &[]);
+            }
+        }
+    }
+
+    /// What a record says that waits for the store.
+    fn note(&mut self, ticket: u64, segment_id: u64, body: &LogBody) {
+        match body {
+            LogBody::Create(create) => {
+                self.incarnations.insert(segment_id, create.incarnation);
+            }
+            LogBody::Incarnation(stamp) => {
+                self.incarnations.insert(segment_id, stamp.incarnation);
+            }
+            LogBody::Release(release) => {
+                let incarnation = self.incarnations[&segment_id];
+                let version = (incarnation, release.version);
+                let other = self.unlogged.insert(version, ticket);
+                assert!(other.is_none(), "version {version:?} is logged twice");
+            }
+            LogBody::Serials(_) | LogBody::Other(_) => {}
         }
     }
 
@@ -363,66 +431,170 @@ impl World {
     }
 
     fn sent(&mut self, connection: u64, message: &Outgoing) {
-        let client = self
-            .client_of(connection)
-            .expect("nothing is sent on a closed connection");
+        let Some(client) = self.client_of(connection) else {
+            let lost = self.lost;
+            assert_eq!(connection, lost, "something is sent on a closed connection");
+            return;
+        };
         let mut reader = Reader::new(&message.control);
         let envelope = Envelope::decode(&mut reader).expect("an envelope");
         let body = &message.control[message.control.len() - reader.remaining()..];
         let type_ = MessageType::try_from(envelope.type_).expect("a known type");
-        if envelope.stream == 0 || envelope.stream & NOTIFICATION != 0 {
+        assert_eq!(envelope.bulk_bytes, message.bulk.len() as u64);
+        if envelope.stream & NOTIFICATION != 0 {
+            return self.notified(client, type_, body);
+        }
+        if envelope.stream == 0 {
             return;
         }
         let asked = self.clients[client].asked.remove(&envelope.stream);
         let about = asked.expect("a request is answered once at most");
-        self.answered(client, about, type_, body);
+        self.answered(client, &about, type_, body);
     }
 
-    fn answered(&mut self, client: usize, about: About, type_: MessageType, body: &[u8]) {
-        let client = &mut self.clients[client];
+    /// Somebody is told of that version.
+    fn told(&mut self, client: usize, segment: u32, now: VersionStamp) {
+        self.check_logged(&now);
+        let acknowledged = self.acknowledged.get(&now.incarnation);
+        assert!(
+            acknowledged.is_none_or(|number| now.number >= *number),
+            "version {} is told, {acknowledged:?} was acknowledged",
+            now.number
+        );
+        self.clients[client].told.insert(segment, now);
+    }
+
+    fn check_logged(&self, now: &VersionStamp) {
+        let waits_for = self.unlogged.get(&(now.incarnation, now.number));
+        assert_eq!(waits_for, None, "{now:?} is told before the store has it");
+    }
+
+    fn notified(&mut self, client: usize, type_: MessageType, body: &[u8]) {
+        match type_ {
+            MessageType::Push => {
+                let push = from_bytes::<Push>(body).expect("a body");
+                self.check_logged(&push.now);
+                self.clients[client].told.insert(push.segment, push.now);
+            }
+            MessageType::NotRecent => {
+                let not_recent = from_bytes::<NotRecent>(body).expect("a body");
+                self.check_logged(&not_recent.now);
+            }
+            MessageType::SegmentGone => {
+                let gone = from_bytes::<SegmentGone>(body).expect("a body");
+                let client = &mut self.clients[client];
+                client.segments.retain(|segment| *segment != gone.segment);
+                client.granted.remove(&gone.segment);
+            }
+            // The client asks on as if it had the lock: the fence must refuse it.
+            MessageType::WriterLost | MessageType::Goodbye | MessageType::Heartbeat => {}
+            other => panic!("{other:?} is no notification"),
+        }
+    }
+
+    fn answered(&mut self, client: usize, about: &About, type_: MessageType, body: &[u8]) {
         match type_ {
             MessageType::Welcome => {
-                client.session = from_bytes::<Welcome>(body).expect("a body").session;
+                let welcome = from_bytes::<Welcome>(body).expect("a body");
+                self.clients[client].session = welcome.session;
             }
             MessageType::SegmentOpened => {
                 let opened = from_bytes::<SegmentOpened>(body).expect("a body");
-                client.segments.push(opened.segment);
+                self.clients[client].segments.push(opened.segment);
+                self.told(client, opened.segment, opened.newest);
+            }
+            MessageType::ReaderAcquired => {
+                let acquired = from_bytes::<ReaderAcquired>(body).expect("a body");
+                self.told(client, about.segment, acquired.now);
             }
             MessageType::WriterAcquired => {
                 let granted = from_bytes::<WriterAcquired>(body).expect("a body");
                 let before = self.fences.insert(about.segment, granted.fence);
                 assert!(before < Some(granted.fence), "fences only grow");
-                client.granted.insert(about.segment, granted);
+                self.told(client, about.segment, granted.now.clone());
+                self.clients[client].granted.insert(about.segment, granted);
             }
             MessageType::WriterReleased => {
                 let released = from_bytes::<WriterReleased>(body).expect("a body");
-                client.granted.remove(&about.segment);
-                for version in released.versions.into_iter().filter(|_| about.changes) {
-                    let version = (version.incarnation, version.number);
-                    let release = (client.session, about.sequence);
-                    let first = *self.released.entry(version).or_insert(release);
-                    assert_eq!(first, release, "version {version:?} is given twice");
-                }
+                self.acknowledge(client, about, released.versions);
+            }
+            MessageType::ReleaseResolved => {
+                let resolved = from_bytes::<ReleaseResolved>(body).expect("a body");
+                self.check_logged(&resolved.version);
             }
             _ => {}
         }
     }
 
-    /// The server stops: everything on its way completes.
-    fn end(&mut self) {
+    fn acknowledge(&mut self, client: usize, about: &About, versions: Vec<VersionStamp>) {
+        let client = &mut self.clients[client];
+        let release = (client.session, about.sequence);
+        client.granted.retain(|_, grant| {
+            let now = |v: &VersionStamp| v.incarnation == grant.now.incarnation;
+            !versions.iter().any(now)
+        });
+        for (version, changes) in versions.iter().zip(&about.changes) {
+            self.check_logged(version);
+            let newest = self.acknowledged.entry(version.incarnation).or_insert(0);
+            *newest = version.number.max(*newest);
+            if *changes {
+                let version = (version.incarnation, version.number);
+                let first = *self.released.entry(version).or_insert(release);
+                assert_eq!(first, release, "version {version:?} is given twice");
+            }
+        }
+    }
+
+    /// The server stops in order: everything on its way completes. Whether all was saved.
+    fn stop(&mut self) -> bool {
         self.engine.stop(self.now_ns);
         self.carry_out();
         self.complete_all();
+        for client in self.clients.iter().filter(|c| c.connection != 0) {
+            let asked = client.asked.keys().min();
+            assert_eq!(asked, None, "a request that is never answered");
+        }
         self.engine.save_and_part(self.now_ns);
         self.carry_out();
         self.complete_all();
         assert!(self.engine.is_idle(), "it stops");
+        self.engine.is_saved()
     }
 
     fn complete_all(&mut self) {
-        while let Some(ticket) = self.tickets.pop_front() {
-            self.engine.stored(self.now_ns, ticket, Ok(()));
+        while !self.waiting.is_empty() {
+            self.answer(0, Ok(()));
             self.carry_out();
         }
+    }
+
+    /// Another server begins with what the store has.
+    fn start(&mut self, clean: bool) {
+        self.starts += 1;
+        self.waiting.clear();
+        self.unlogged.clear();
+        self.fences.clear();
+        for client in 0..self.clients.len() {
+            self.closed(client);
+            let client = &mut self.clients[client];
+            client.segments.clear();
+            client.granted.clear();
+            client.told.clear();
+        }
+        self.engine = engine(self.stored, self.starts);
+        if self.stored {
+            let found = self.disk.found(clean);
+            let remarks = self.engine.recover(self.now_ns, found);
+            assert!(remarks.is_empty(), "{remarks:?}");
+        }
+    }
+}
+
+fn incoming(stream: u32, request: Request, bulk: Bytes, admitted: bool) -> Incoming {
+    Incoming {
+        stream,
+        request,
+        announced_bytes: bulk.len() as u64,
+        bulk: if admitted { bulk } else { Bytes::new() },
     }
 }
