@@ -20,8 +20,9 @@ const MODELS: [CoherenceModel; 5] = [
 static LARGE: [u8; 300 << 10] = [0; 300 << 10];
 
 /// The parts of a request that its answer must match.
-#[derive(Clone, Default)]
+#[derive(Debug, Default)]
 pub struct About {
+    pub is_answered: bool,
     pub segment: u32,
     pub sequence: u64,
     /// Of a release: whether each part changes something.
@@ -30,22 +31,24 @@ pub struct About {
 
 impl About {
     fn of(request: &Request) -> About {
+        let mut about = About {
+            // These are answered only if they are refused.
+            is_answered: !matches!(
+                request,
+                Request::Cancel(_) | Request::Credit(_) | Request::Goodbye
+            ),
+            ..About::default()
+        };
         match request {
-            Request::AcquireWriter(r) => About {
-                segment: r.segment,
-                ..About::default()
-            },
-            Request::AcquireReader(r) => About {
-                segment: r.segment,
-                ..About::default()
-            },
-            Request::ReleaseWriter(r) => About {
-                sequence: r.sequence,
-                changes: r.parts.iter().map(|part| part.diff_bytes > 0).collect(),
-                ..About::default()
-            },
-            _ => About::default(),
+            Request::AcquireWriter(r) => about.segment = r.segment,
+            Request::AcquireReader(r) => about.segment = r.segment,
+            Request::ReleaseWriter(r) => {
+                about.sequence = r.sequence;
+                about.changes = r.parts.iter().map(|part| part.diff_bytes > 0).collect();
+            }
+            _ => {}
         }
+        about
     }
 }
 
