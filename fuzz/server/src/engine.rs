@@ -31,7 +31,7 @@ const CLIENTS: u8 = 5;
 /// The top bit of the streams of notifications.
 const NOTIFICATION: u32 = 1 << 31;
 
-/// What the input says, byte for byte; zeros when it has ended.
+/// The input, byte for byte; zeros when it has ended.
 struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
@@ -59,7 +59,7 @@ struct World {
     starts: u64,
     now_ns: u64,
     clients: Vec<Client>,
-    /// What the store was asked and has not answered.
+    /// The questions that the store has not answered.
     waiting: Vec<(u64, Asked)>,
     disk: Disk,
     last_connection: u64,
@@ -482,7 +482,7 @@ impl World {
             }
             // The client asks on as if it had the lock: the fence must refuse it.
             MessageType::WriterLost | MessageType::Goodbye | MessageType::Heartbeat => {}
-            other => panic!("{other:?} is no notification"),
+            other => panic!("{other:?} was sent as a notification"),
         }
     }
 

@@ -4,8 +4,8 @@
 //!
 //! Anybody on this host may connect, so connections are few, short and small: there are so many at
 //! a time, a request's head must come soon, nothing has a body, and none stays for long. Where all
-//! places are taken, the oldest connection without a request that came whole leaves its place to the
-//! next, whatever it has said before (visits.rs).
+//! places are taken, the oldest connection without a whole request leaves its place to the next,
+//! whatever it has said before (visits.rs).
 
 use super::door::{Door, Origin};
 use super::listen::Patience;

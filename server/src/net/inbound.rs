@@ -1,9 +1,9 @@
-//! Messages coming in: what one connection has received, by way of the protocol's decoder.
+//! Messages coming in on one connection, by way of the protocol's decoder.
 //!
 //! Small messages are taken from a read buffer that all connections share; the bulk of a large one
 //! is read straight into its own memory, together with the head of the frame behind it: a chunk
 //! costs one read and next to no copying. Bulk that the engine does not admit is counted and
-//! dropped. What is whole is taken apart a few messages at a time; the rest waits as bytes.
+//! dropped. A few messages are taken apart at a time; the others wait as bytes.
 
 use crate::session::{Incoming, Request};
 use interweave_wire::frame::{Begun, BulkTarget, Gate};
@@ -35,7 +35,7 @@ impl<A: Admission> Gate for Requests<A> {
     }
 }
 
-/// What one connection has received and not yet understood.
+/// The messages of one connection, and the bytes that are not understood yet.
 #[derive(Debug)]
 pub struct Inbound<A: Admission> {
     decoder: FrameDecoder<Requests<A>>,

@@ -1,4 +1,4 @@
-//! The tasks of a connection of the stream kind (TCP, Unix socket): read, write what was stuck, end.
+//! The tasks of a connection of the stream kind (TCP, Unix socket): reading, writing, ending.
 //!
 //! Small messages are read into a buffer shared by all connections, large bulk straight into its
 //! place.

@@ -1,6 +1,6 @@
 //! Opening segments, making those that are not there, and who has which open.
-//! Implements [SEG-1..4] of spec/protocol/segment.x, with removing.rs and listing.rs, as far as they
-//! are the server's.
+//! Implements [SEG-1..4] of spec/protocol/segment.x, with removing.rs and listing.rs, as far as
+//! they are the server's.
 
 use super::chain::Chains;
 use super::commits::Commits;

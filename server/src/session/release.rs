@@ -1,7 +1,7 @@
 //! Releases: asked for, checked whole, on their way to the log.
 //!
 //! A release that must be durable goes to the log after its check; nothing shows before the log has
-//! it. What follows then is in settling.rs, what a client asks about it in resolving.rs.
+//! it. The steps after that are in settling.rs; a client that lost the answer asks resolving.rs.
 //! Implements [LOCK-4], [LOCK-7], [LOCK-8] and [DIFF-5..6] as far as they are the engine's.
 
 use super::chain;

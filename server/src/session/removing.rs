@@ -31,7 +31,7 @@ impl Engine {
         }
         let Some(number) = self.segments.number_at(&r.path) else {
             let text = format!(
-                "segment {} was to be removed; there is none of that name here",
+                "segment {} was to be removed; no segment here has that name",
                 r.path
             );
             return Err(Rejection::new(ErrorCode::NoSegment, text));

@@ -1,4 +1,4 @@
-//! What follows when the log has, or has not, taken a release: it is told, then committed.
+//! Releases that the log has, or has not, taken: they are told, then committed.
 //!
 //! Telling comes before committing, because the check is final and the bytes to be told are the
 //! ones received: readers and writer have their messages while the master copy is brought up to

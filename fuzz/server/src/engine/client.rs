@@ -73,7 +73,7 @@ pub struct Client {
     pub arriving: Option<Arriving>,
     pub released: Option<(Request, Bytes)>,
     pub sequence: u64,
-    /// What each sequence was first used for.
+    /// By sequence: the first request that used it.
     pub first: HashMap<u64, Request>,
 }
 

@@ -1,11 +1,11 @@
-//! What a store would have kept: the groups and checkpoints that were answered well, from which an
-//! engine that starts again recovers.
+//! A store as far as an engine sees it: the groups and checkpoints that were answered well. An engine
+//! that starts again recovers from them.
 
 use interweave_store::{Checkpoint, Record, RecoveredSegment};
 use interweave_wire::protocol::{LogBody, LogKind};
 use std::collections::BTreeMap;
 
-/// What the engine has asked of the store.
+/// A question of the engine to the store.
 pub enum Asked {
     Group(Vec<Record>),
     Save(Checkpoint),
@@ -73,7 +73,7 @@ impl Disk {
         segment.checkpoint = Some((head.clone(), checkpoint.diff.clone()));
     }
 
-    /// What an engine finds that starts now. `clean`: the last one had stopped in order.
+    /// The segments for an engine that starts now. `clean`: the last one had stopped in order.
     pub fn found(&self, clean: bool) -> Vec<RecoveredSegment> {
         let found = self.segments.values().cloned();
         found

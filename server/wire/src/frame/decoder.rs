@@ -205,7 +205,8 @@ impl<G: Gate> FrameDecoder<G> {
     }
 
     /// Returns the place for the next bytes of a large bulk, if the bulk is what comes next.
-    /// [`FrameDecoder::bulk_read`] must follow. REQUIRES: all bytes that were pushed were looked at.
+    /// [`FrameDecoder::bulk_read`] must follow.
+    /// REQUIRES: all bytes that were pushed were looked at.
     pub fn bulk_target(&mut self) -> Option<BulkTarget<'_>> {
         let Arriving {
             message,
@@ -223,7 +224,7 @@ impl<G: Gate> FrameDecoder<G> {
         })
     }
 
-    /// So many bytes were appended to the bulk target. What was read behind them is for
+    /// So many bytes were appended to the bulk target. The bytes that were read behind them are for
     /// [`FrameDecoder::next_of`].
     pub fn bulk_read(&mut self, bytes: usize) {
         if let Some(arriving) = self.arriving.as_mut() {
