@@ -52,9 +52,10 @@ impl Flood {
 pub fn flood(server: &Server, floods: &mut [Flood], metric: &str) -> u64 {
     let mut before = None;
     loop {
-        let took = floods.iter_mut().fold(false, |took, f| f.go_on() || took);
+        let took = floods.iter_mut().map(|f| f.go_on());
+        let took = took.filter(|took| *took).count();
         let now = server.metric(metric);
-        if !took && before == Some(now) {
+        if took == 0 && before == Some(now) {
             return now;
         }
         before = Some(now);

@@ -88,12 +88,10 @@ impl Engine {
                 self.wire.watch_connection(connection);
                 self.forget_closed();
             }
-            Some(wire::Timer::Session(session)) => {
-                if self.wire.is_session_over(session) {
-                    self.end_session(session);
-                }
+            Some(wire::Timer::Session(session)) if self.wire.is_session_over(session) => {
+                self.end_session(session);
             }
-            None => {}
+            Some(wire::Timer::Session(_)) | None => {}
         }
     }
 

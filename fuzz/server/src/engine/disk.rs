@@ -1,5 +1,5 @@
-//! A store as far as an engine sees it: the groups and checkpoints that were answered well. An engine
-//! that starts again recovers from them.
+//! A store as far as an engine sees it: the groups and checkpoints that were answered well. An
+//! engine that starts again recovers from them.
 
 use interweave_store::{Checkpoint, Record, RecoveredSegment};
 use interweave_wire::protocol::{LogBody, LogKind};
