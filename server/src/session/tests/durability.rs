@@ -132,7 +132,7 @@ fn lock_9_a_release_whose_segment_is_removed_on_the_way_is_resolved_as_removed()
     let [release, removal] = &std::mem::take(&mut world.asked)[..] else {
         panic!("two appends: {:?}", world.asked);
     };
-    // A store may have a record that need not be synced before an older one that must.
+    // Stores answer in the order of the calls today; the engine does not rest on that.
     world.stored(removal, Ok(()));
     assert_eq!(world.answer(removing).type_, MessageType::Done);
     assert!(
