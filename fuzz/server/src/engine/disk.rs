@@ -2,6 +2,7 @@
 //! engine that starts again recovers from them.
 
 use interweave_store::{Checkpoint, Record, RecoveredSegment};
+use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Xdr};
 use interweave_wire::protocol::{LogBody, LogKind};
 use std::collections::BTreeMap;
 
@@ -48,7 +49,7 @@ impl Disk {
         match &record.body {
             LogBody::Create(_) => {}
             LogBody::Release(release) => {
-                let release = (release.clone(), record.diff.clone());
+                let release = (written(release), record.diff.clone());
                 segment.releases.push(release);
             }
             LogBody::Serials(below) => segment.serials_below = segment.serials_below.max(*below),
@@ -70,7 +71,7 @@ impl Disk {
             .retain(|(release, _)| release.version > head.at.number);
         segment.incarnation = head.at.incarnation;
         segment.serials_below = segment.serials_below.max(head.next_serial);
-        segment.checkpoint = Some((head.clone(), checkpoint.diff.clone()));
+        segment.checkpoint = Some((written(head), checkpoint.diff.clone()));
     }
 
     /// The segments for an engine that starts now. `clean`: the last one had stopped in order.
@@ -80,4 +81,9 @@ impl Disk {
             .map(|segment| RecoveredSegment { clean, ..segment })
             .collect()
     }
+}
+
+/// The value as it is read again. XDR panics where a value is longer than its type allows.
+fn written<T: Xdr>(value: &T) -> T {
+    from_bytes(&to_bytes(value)).expect("its own bytes")
 }

@@ -524,3 +524,25 @@ fn log_12_while_a_damaged_segment_has_no_name_nothing_is_made_in_its_place() {
     assert_eq!(world.engine.health().damaged, 0);
     world.open(1, "/list", Durability::Synced);
 }
+
+#[test]
+fn damage_that_is_found_while_a_segment_is_removed_outlasts_the_failed_removal() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    let grant = world.lock(1, segment);
+    world.release(1, segment, &grant, 1);
+    let path = "/list".to_string();
+    let removing = world.send(1, Request::RemoveSegment(RemoveSegment { path }));
+    let damage = StoreError::Damaged {
+        file: "log-1.iwl".to_string(),
+        offset: 99,
+        what: "a bad checksum".to_string(),
+    };
+    let release = world.asked.remove(0);
+    world.stored(&release, Err(damage));
+    let removal = world.asked.remove(0);
+    world.stored(&removal, full());
+    assert_eq!(world.answer(removing).error(), ErrorCode::StoreFull);
+    let again = world.ask(1, open("/list", Durability::Synced));
+    assert_eq!(again.error(), ErrorCode::Damaged);
+}
