@@ -145,7 +145,8 @@ fn a_log_that_fills_the_disk_is_cut_while_writers_go_on() {
     let Some(disk) = SmallDisk::mount("64m") else {
         return;
     };
-    let server = Server::start(&disk.store(), &[]);
+    // The idle client says nothing while the other writes, however long that takes.
+    let server = Server::start(&disk.store(), &["--lease", "300"]);
     // an idle segment holds the oldest log file
     let mut idle = Writer::of(&server, "/idle");
     idle.write().expect("there is space");
