@@ -45,7 +45,8 @@ def web_socket_frame(opcode, payload):
     return bytes([0x80 | opcode]) + length + bytes(4) + payload
 
 
-# events of the engine: what, which client, and the numbers that it wants (fuzz/server/src/engine.rs)
+# Events of the engine: what, which client, and the numbers that it wants
+# (fuzz/server/src/engine.rs).
 def connect(client, how=0):
     return bytes([0, client, how])
 
