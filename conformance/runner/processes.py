@@ -5,6 +5,7 @@ import atexit
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -90,9 +91,21 @@ class Lines:
         self.errors.close()
 
 
+def held_port():
+    """A socket that is bound to a port of its own and does not listen. While it is open, a server
+    that is told the port can listen there, and the system gives the port to nobody else while the
+    server is started again."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
 class Server(Lines):
-    def __init__(self, program, options, store="memory", listen="127.0.0.1:0"):
-        self.again = (program, options, store)
+    def __init__(self, program, options, store="memory", held=None):
+        self.held = held or held_port()
+        self.again = (program, options, store, self.held)
+        listen = "127.0.0.1:%d" % self.held.getsockname()[1]
         super().__init__("the server", [program, "serve", "--listen", listen, "--http", "none", "--store", store,
                                         *options])
         self.address = self.read().removeprefix("listening ")
@@ -103,7 +116,7 @@ class Server(Lines):
         return self.started_again()
 
     def started_again(self):
-        return Server(*self.again, self.address)
+        return Server(*self.again)
 
     def ask_to_stop(self):
         self.process.terminate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -26,9 +27,18 @@ def program(variable: str, default: str) -> str:
 
 
 class Server:
-    """`interweave serve`."""
+    """`interweave serve`. `instead_of`: a server that was killed, whose address this one takes."""
 
-    def __init__(self, address: str = "127.0.0.1:0", *options: str, store: str = "memory") -> None:
+    def __init__(
+        self, *options: str, store: str = "memory", instead_of: Optional[Server] = None
+    ) -> None:
+        # Bound, and not listening: the system gives the port to no other process between two
+        # servers.
+        self.held_port = instead_of.held_port if instead_of else socket.socket()
+        if instead_of is None:
+            self.held_port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.held_port.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % self.held_port.getsockname()[1]
         command = [
             program("IW_TEST_SERVER", "target/release/interweave"), "serve", "--listen", address,
             "--http", "none", "--store", store, *options

@@ -26,7 +26,7 @@ OTHER = {"cpp": "python", "python": "cpp"}
 @pytest.fixture(scope="module")
 def quick_server():
     """A server with a short lease, so that a dead program soon loses its lock."""
-    server = Server("127.0.0.1:0", "--lease", "1")
+    server = Server("--lease", "1")
     yield server
     server.kill()
 
@@ -291,7 +291,7 @@ def test_a_title_that_is_no_text_passes_as_it_is(book):
 
 
 def test_a_killed_server_comes_back_with_all_that_was_said(tmp_path):
-    server = Server("127.0.0.1:0", store=str(tmp_path / "store"))
+    server = Server(store=str(tmp_path / "store"))
     book = Book(f"{server.address}/calendar")
     try:
         book.add("cpp", "2026-11-21T10:00", "Review")
@@ -299,7 +299,7 @@ def test_a_killed_server_comes_back_with_all_that_was_said(tmp_path):
         server.kill()
         for feed in feeds:
             assert "still trying" in feed.stderr.readline()
-        server = Server(server.address, store=str(tmp_path / "store"))
+        server = Server(store=str(tmp_path / "store"), instead_of=server)
         for language, start in (("python", "2026-11-21T11:00"), ("cpp", "2026-11-21T12:00")):
             added = book.add(language, start, "Lunch")
             assert [feed.stdout.readline().rstrip("\n") for feed in feeds] == [added] * 2

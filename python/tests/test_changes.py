@@ -177,7 +177,7 @@ def restarted(tmp_path, agent):
 
         def restart(self):
             self.server.kill()
-            self.server = Server(self.server.address, store=self.store)
+            self.server = Server(store=self.store, instead_of=self.server)
 
     one = Restarted()
     yield one

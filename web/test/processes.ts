@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { root } from "./vectors.js";
@@ -57,7 +58,7 @@ export class Server {
 
   static async start(...options: string[]): Promise<Server> {
     const all = options.length === 0 ? ["--store", "memory"] : options;
-    const { child, address, web } = await begin("127.0.0.1:0", "127.0.0.1:0", all);
+    const { child, address, web } = await begin(await freeAddress(), await freeAddress(), all);
     return new Server(child, address, web, all);
   }
 
@@ -86,6 +87,25 @@ export class Server {
   /** On the same addresses. */
   async restart(): Promise<void> {
     this.child = (await begin(this.address, this.web, this.options)).child;
+  }
+}
+
+/**
+ * An address to listen on that the system gives to no other process while a server is started
+ * again. Its port is below those that Linux gives to a program that asks for any.
+ */
+async function freeAddress(): Promise<string> {
+  for (;;) {
+    const port = 20000 + Math.floor(Math.random() * 12000);
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      probe.once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (!isFree) continue;
+    probe.close();
+    await once(probe, "close");
+    return `127.0.0.1:${port}`;
   }
 }
 

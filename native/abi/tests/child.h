@@ -47,6 +47,22 @@ class EnvironmentVariable {
   std::string before_;
 };
 
+// A port of this machine, as an address to listen on. While it lives, the system gives the port to
+// no other process, also not between two servers that a test starts one after the other. Where the
+// system has no such thing (Windows), the address says that any port will do.
+class HeldPort {
+ public:
+  HeldPort();
+  ~HeldPort();
+  HeldPort(const HeldPort&) = delete;
+  HeldPort& operator=(const HeldPort&) = delete;
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  int socket_ = -1;
+  std::string address_;
+};
+
 // A directory that is removed at the end. Its path is good for servers, too.
 class TemporaryDirectory {
  public:

@@ -1,6 +1,9 @@
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +104,24 @@ EnvironmentVariable::~EnvironmentVariable() {
     unsetenv(name_.c_str());
   }
 }
+
+// The socket is bound and does not listen, so a server with SO_REUSEADDR can listen on its port.
+HeldPort::HeldPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const int yes = 1;
+  sockaddr_in bound{};
+  bound.sin_family = AF_INET;
+  bound.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof bound;
+  auto* const address = reinterpret_cast<sockaddr*>(&bound);
+  if (::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(socket_, address, size) != 0 || ::getsockname(socket_, address, &size) != 0) {
+    std::perror("a port for a test's server");
+    std::abort();
+  }
+  address_ = "127.0.0.1:" + std::to_string(ntohs(bound.sin_port));
+}
+
+HeldPort::~HeldPort() { ::close(socket_); }
 
 TemporaryDirectory::TemporaryDirectory() {
   std::string pattern = std::filesystem::temp_directory_path() / "iw-test-XXXXXX";

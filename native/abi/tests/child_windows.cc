@@ -206,6 +206,10 @@ EnvironmentVariable::EnvironmentVariable(const std::string& name, const std::str
 
 EnvironmentVariable::~EnvironmentVariable() { _putenv_s(name_.c_str(), before_.c_str()); }
 
+HeldPort::HeldPort() : address_("127.0.0.1:0") {}
+
+HeldPort::~HeldPort() = default;
+
 // A path that wine and its host understand.
 TemporaryDirectory::TemporaryDirectory() {
   static int made = 0;

@@ -20,7 +20,7 @@ void Server::start() {
                      "--release), or set IW_TEST_SERVER to one";
     return;
   }
-  const std::string listen = address_.empty() ? "127.0.0.1:0" : address_;
+  const std::string listen = address_.empty() ? port_.address() : address_;
   std::vector<std::string> command{program, "serve", "--listen", listen, "--http", "none"};
   command.insert(command.end(), options_.begin(), options_.end());
   child_ = Child(command);

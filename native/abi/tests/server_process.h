@@ -12,7 +12,7 @@ namespace iw::test {
 // `interweave serve`, of which IW_TEST_SERVER is the path.
 class Server {
  public:
-  // Options are added to --listen 127.0.0.1:0 --http none. Fails the test (and is not good()) if
+  // Options are added to --listen ADDRESS --http none. Fails the test (and is not good()) if
   // the program is missing or does not start.
   explicit Server(std::vector<std::string> options = {"--store", "memory"});
 
@@ -27,6 +27,7 @@ class Server {
 
  private:
   std::vector<std::string> options_;
+  HeldPort port_;
   std::string address_;
   Child child_;
 };
