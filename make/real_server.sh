@@ -7,7 +7,12 @@ work=$(mktemp -d)
 server=
 others=
 watchdog=
-trap 'for process in $server $others $watchdog; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+holder=
+clean_up() {
+  for process in $server $others $watchdog $holder; do kill "$process" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap clean_up EXIT
 
 fail() {
   echo "FAILED: $*" >&2
@@ -54,11 +59,28 @@ watch_over() {
   watchdog=$!
 }
 
+# hold_port: gives $port, which the system gives to no other process until the test ends, also not
+# while a server is started again there. It is bound, and nobody listens on it.
+hold_port() {
+  mkfifo "$work/port"
+  python3 -c '
+import signal, socket
+held = socket.socket()
+held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+held.bind(("127.0.0.1", 0))
+print(held.getsockname()[1], flush=True)
+signal.pause()' >"$work/port" &
+  holder=$!
+  read -r port <"$work/port"
+}
+
 start_server() {
   program=$1
   shift
+  hold_port
   mkfifo "$work/ready"
-  "$program" serve --listen 127.0.0.1:0 --http 127.0.0.1:0 --store memory "$@" >"$work/ready" 2>"$work/server.log" &
+  "$program" serve --listen "127.0.0.1:$port" --http 127.0.0.1:0 --store memory "$@" \
+    >"$work/ready" 2>"$work/server.log" &
   server=$!
   exec 3<"$work/ready"
   address=

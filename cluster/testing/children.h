@@ -13,7 +13,7 @@
 
 namespace iw::testing {
 
-inline constexpr std::chrono::seconds patience{60};
+inline constexpr std::chrono::seconds patience{180};
 
 // One end of the socket. Both ends end their process if the other says nothing for too long.
 class Line {
