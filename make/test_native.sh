@@ -14,7 +14,9 @@ results=$(realpath -m "${RESULTS:-$BUILD/tests/native}")
 mkdir -p "$results"
 room=${1:-}
 case $room in
-  copy | client) room=abi ;;  # their tests run the C functions against a real server
+  # Their tests run the C functions against a real server.
+  copy) room=abi ;;
+  client) room='(abi|client)' ;;
 esac
 case $room in
   '') chosen=(--label-exclude deep) ;;

@@ -97,25 +97,25 @@ bool Segment::wait(const Wish& wish) {
 }
 
 Result Segment::enter_exclusive(const Wish& wish) {
-  ++waiting_exclusive_;
-  while (exclusive_ || readers_ > 0) {
+  threads_.begin_waiting();
+  while (!threads_.may_enter(Role::exclusive)) {
     if (wait(wish)) continue;
-    --waiting_exclusive_;
+    threads_.end_waiting();
     changed_.notify_all();
     return {error_code::TIMED_OUT,
             "other threads of this process did not release the segment before the deadline"};
   }
-  --waiting_exclusive_;
+  threads_.end_waiting();
   if (copy_ == nullptr) {
     changed_.notify_all();
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
-  exclusive_ = true;
+  threads_.enter(Role::exclusive);
   return {};
 }
 
 void Segment::leave_exclusive() {
-  exclusive_ = false;
+  threads_.leave(Role::exclusive);
   changed_.notify_all();
 }
 

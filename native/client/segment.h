@@ -2,11 +2,10 @@
 // conversation with the server. Runtime makes one for a URL and forgets it when nobody has it open
 // and nothing can come for it any more; the URL's handle stays (handle.h).
 //
-// The lock among threads (spec/coherence.md, PROC-*): `readers_` threads are inside, or one is
-// exclusive (the writer, or a thread that applies an update); who waits to be exclusive holds back
-// newcomers. Nearly everything is guarded by mutex_, which is held for moments only: never while
-// talking to the server, never while bytes are translated. What requires it and talks gives it up
-// meanwhile (MutexUnlock) and says so. The copy itself belongs to whoever is inside.
+// The lock among threads (spec/coherence.md, PROC-*) is threads_ (thread_lock.h). Nearly everything
+// is guarded by mutex_, which is held for moments only: never while talking to the server, never
+// while bytes are translated. What requires it and talks gives it up meanwhile (MutexUnlock) and
+// says so. The copy itself belongs to whoever is inside.
 //
 //   segment.cc           the lock among threads, requests
 //   segment_opening.cc   opening, closing, lost connections, loss of the segment
@@ -27,6 +26,7 @@
 #include "client/handle.h"
 #include "client/holds.h"
 #include "client/link.h"
+#include "client/thread_lock.h"
 #include "client/waiting.h"
 #include "coherence/freshness.h"
 #include "copy/copy.h"
@@ -145,6 +145,8 @@ class Segment : public Listener {
   void connection_lost(session::ConnectionNumber gone) noexcept override;
 
  private:
+  using Role = ThreadLock::Role;
+
   // A request's body, once the segment's number on the connection is known.
   using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
 
@@ -205,7 +207,7 @@ class Segment : public Listener {
   Result apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
                bool& damaged) IW_EXCLUDES(mutex_);
   void tell_credit() IW_REQUIRES(mutex_);
-  void enter_reader(bool is_strict) IW_REQUIRES(mutex_);
+  void enter_reader(Role role, bool is_strict) IW_REQUIRES(mutex_);
   void strict_unused() IW_REQUIRES(mutex_);
   void give_back_strict() IW_REQUIRES(mutex_);
   void look_for_strays() IW_REQUIRES(mutex_);
@@ -272,15 +274,8 @@ class Segment : public Listener {
   const unsigned fork_count_;
 
   mutable platform::Mutex mutex_;
-  platform::Condition changed_;  // of what follows, down to is_giving_back_
-  std::uint32_t readers_ IW_GUARDED_BY(mutex_) = 0;
-  std::uint32_t strict_readers_ IW_GUARDED_BY(mutex_) = 0;
-  bool exclusive_ IW_GUARDED_BY(mutex_) = false;
-  std::uint32_t waiting_exclusive_ IW_GUARDED_BY(mutex_) = 0;
-  bool asking_ IW_GUARDED_BY(mutex_) = false;       // one thread asks the server at a time
-  bool writer_slot_ IW_GUARDED_BY(mutex_) = false;  // one thread has or wants the writer lock
-  // The library's thread gives a late grant back; the slot is free.
-  bool is_giving_back_ IW_GUARDED_BY(mutex_) = false;
+  platform::Condition changed_;  // of threads_, and of life_
+  ThreadLock threads_ IW_GUARDED_BY(mutex_);
 
   std::atomic<bool> is_usable_{false};
   std::atomic<bool> is_lost_{false};  // as life_ says

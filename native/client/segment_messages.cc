@@ -337,10 +337,10 @@ std::int64_t Segment::run_timers(std::int64_t now) {
   if (!life_.is_open() || live_->is_lost()) {
     return is_opened_late_ ? after_pause_ns : platform::never_ns;
   }
-  if (late_fence_ != 0 && !writer_slot_) {
-    is_giving_back_ = true;
+  if (late_fence_ != 0 && threads_.may_enter(Role::returner)) {
+    threads_.enter(Role::returner);
     (void)give_back_late();
-    is_giving_back_ = false;
+    threads_.leave(Role::returner);
     changed_.notify_all();
   }
   give_back_strict();
@@ -366,8 +366,8 @@ void Segment::renew_grant() {
 
 // Of what the library's thread has just tried to say.
 bool Segment::has_unsaid() const {
-  const bool is_late_kept = late_fence_ != 0 && !writer_slot_;
-  const bool is_strict_kept = has_unused_strict_ && !asking_;
+  const bool is_late_kept = late_fence_ != 0 && !threads_.has(Role::writer);
+  const bool is_strict_kept = has_unused_strict_ && !threads_.has(Role::asker);
   return is_late_kept || is_strict_kept || (change_fn_ != nullptr && lacks_subscription());
 }
 

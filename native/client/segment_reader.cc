@@ -65,10 +65,10 @@ Result Segment::acquire_reader(const Wish& wish) {
   const MutexLock lock(mutex_);
   if (life_.is_lost()) return lost();
   const bool is_free =
-      !exclusive_ && waiting_exclusive_ == 0 && began_ns < strays_due_ns_ && !may_heal(began_ns);
+      threads_.may_enter(Role::reader) && began_ns < strays_due_ns_ && !may_heal(began_ns);
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
     ++stats_.local_reader_locks;
-    enter_reader(false);
+    enter_reader(Role::reader, false);
     return {};
   }
   return acquire_reader_slowly(wish, began_ns);
@@ -76,9 +76,9 @@ Result Segment::acquire_reader(const Wish& wish) {
 
 // With a hold prepared; nobody is exclusive. `is_strict`: the server keeps a lock for it, whatever
 // the model is by now.
-void Segment::enter_reader(bool is_strict) {
-  if (readers_++ == 0) show_access(track::Access::read);
-  if (is_strict) ++strict_readers_;
+void Segment::enter_reader(Role role, bool is_strict) {
+  if (!threads_.has_readers()) show_access(track::Access::read);
+  threads_.enter_reader(role, is_strict);
   ++stats_.reader_locks;
   state_.adaptation.acquired();
   add_hold({this, 1, 0, is_strict, opening_});
@@ -90,7 +90,7 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
   bool is_strict = false;
   bool has_healed = false;
   while (true) {
-    if (exclusive_ || waiting_exclusive_ > 0 || asking_) {
+    if (!threads_.may_enter(Role::asker)) {
       if (wait(wish)) continue;
       if (is_strict) strict_unused();
       return {error_code::TIMED_OUT,
@@ -101,26 +101,26 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
       if (is_strict) strict_unused();
       return lost();
     }
-    if (now_ns() >= strays_due_ns_ && readers_ == 0) {
+    if (now_ns() >= strays_due_ns_ && !threads_.has_readers()) {
       look_for_strays();
       continue;
     }
     const bool heals = may_heal(now_ns()) || (has_unreachable_ && wish.fresh && !has_healed);
-    if (heals && readers_ == 0) {
+    if (heals && !threads_.has_readers()) {
       has_healed = true;
-      exclusive_ = true;
+      threads_.enter(Role::exclusive);
       heal_stubs();
       leave_exclusive();
       continue;
     }
     const bool must_ask = wish.fresh && !is_updated;
     if (!must_ask && is_recent(knowledge(), began_ns, now_ns())) break;
-    asking_ = true;
+    threads_.enter(Role::asker);
     const Result updated = types::or_no_memory([&] {
       mutex_.assert_held();
       return update(wish, began_ns, is_strict);
     });
-    asking_ = false;
+    threads_.leave(Role::asker);
     changed_.notify_all();
     if (!updated) {
       if (is_strict) strict_unused();
@@ -128,14 +128,14 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
     }
     is_updated = true;
     // A writer of this process that came in meanwhile has a newer version.
-    if (!exclusive_) break;
+    if (threads_.may_enter(Role::updated_reader)) break;
   }
   if (life_.is_lost()) return lost();
   if (copy_ == nullptr) {
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
   if (!is_updated) ++stats_.local_reader_locks;
-  enter_reader(is_strict);
+  enter_reader(Role::updated_reader, is_strict);
   return {};
 }
 
@@ -198,7 +198,7 @@ Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
         reached == acquired.now ||
         (reached.incarnation == acquired.now.incarnation && reached.number > acquired.now.number);
     // A diff that fits nothing: another thread's answer came between. Ask from where we are now.
-    if (!acquired.updated || has_it || exclusive_) return {};
+    if (!acquired.updated || has_it || threads_.has(Role::exclusive)) return {};
   }
 }
 
@@ -270,7 +270,7 @@ void Segment::tell_credit() {
 
 // At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.
 void Segment::look_for_strays() {
-  exclusive_ = true;
+  threads_.enter(Role::exclusive);
   std::int64_t began_ns = 0;
   std::int64_t ended_ns = 0;
   {
@@ -346,11 +346,10 @@ Result Segment::release_reader() {
   const bool is_strict = hold->is_strict;
   drop_hold(this);
   const MutexLock lock(mutex_);
-  if (--readers_ == 0) {
-    show_access(track::Access::none);
-    if (waiting_exclusive_ > 0) changed_.notify_all();
-  }
-  if (is_strict && --strict_readers_ == 0) {
+  const ThreadLock::Left left = threads_.leave_reader(is_strict);
+  if (left.was_last) show_access(track::Access::none);
+  if (left.wakes_others) changed_.notify_all();
+  if (left.was_last_strict) {
     has_unused_strict_ = true;
     give_back_strict();
     if (has_unused_strict_) runtime_.wake();
@@ -367,10 +366,10 @@ void Segment::strict_unused() {
 // The server keeps one Strict reader's lock for the whole process. It is given back when no thread
 // reads and none asks for it: one that asks takes it over, or the library's thread looks again.
 void Segment::give_back_strict() {
-  if (!has_unused_strict_ || asking_) return;
+  if (!has_unused_strict_ || !threads_.may_enter(Role::strict_returner)) return;
   has_unused_strict_ = false;
-  if (strict_readers_ > 0) return;
-  asking_ = true;
+  if (threads_.has_strict_readers()) return;
+  threads_.enter(Role::strict_returner);
   Result posted;
   {
     const MutexUnlock talking(mutex_);
@@ -378,7 +377,7 @@ void Segment::give_back_strict() {
       return session::encoded(protocol::release_reader{number});
     });
   }
-  asking_ = false;
+  threads_.leave(Role::strict_returner);
   // For lack of memory it is given back later, by the library's thread.
   if (posted.code == error_code::NO_MEMORY) has_unused_strict_ = true;
   changed_.notify_all();

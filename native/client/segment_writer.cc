@@ -5,8 +5,8 @@
 // heard so; that grant (late_fence_) is given back. Until then the server answers the process's
 // next request with WOULD_DEADLOCK. The invariant: only the owner of the writer slot asks for the
 // lock, and a late grant is given back only by that owner or, while the slot is free (and kept so
-// by is_giving_back_), by the library's thread. Hence no ABORT_WRITER is sent behind a request that
-// it had to precede without the request's sender knowing:
+// by the role returner), by the library's thread. Hence no ABORT_WRITER is sent behind a request
+// that it had to precede without the request's sender knowing:
 //   - The grant is read before the next request is sent: its sender gives it back first, or has
 //     waited until the library's thread had done so.
 //   - It is read later: then it comes before the answer to that request, WOULD_DEADLOCK, so that
@@ -41,14 +41,14 @@ Result Segment::acquire_writer(const Wish& wish) {
   if (wish_.read_only) {
     return {error_code::READ_ONLY, "the segment was opened read-only; open it for writing"};
   }
-  while ((writer_slot_ || is_giving_back_) && !life_.is_lost()) {
+  while (!threads_.may_enter(Role::writer) && !life_.is_lost()) {
     // The library's thread is done in a moment, so it is waited for even by who would not wait.
-    if (wait({wish.deadline_ns, wish.may_wait || is_giving_back_})) continue;
+    if (wait({wish.deadline_ns, wish.may_wait || threads_.has(Role::returner)})) continue;
     return {error_code::TIMED_OUT,
             "another thread of this process kept the writer lock beyond the deadline"};
   }
   if (life_.is_lost()) return lost();
-  writer_slot_ = true;
+  threads_.enter(Role::writer);
   Result result;
   {
     const MutexUnlock asking(mutex_);
@@ -56,7 +56,7 @@ Result Segment::acquire_writer(const Wish& wish) {
   }
   if (result) result = begin_writing(wish);
   if (!result) {
-    writer_slot_ = false;
+    threads_.leave(Role::writer);
     changed_.notify_all();
     if (late_fence_ != 0) runtime_.wake();
   }
@@ -87,7 +87,7 @@ Result Segment::ask_for_writer(const Wish& wish) {
   }
 }
 
-// By the slot's owner, or the library's thread with is_giving_back_. The mutex is given up
+// By the slot's owner, or the library's thread as returner. The mutex is given up
 // meanwhile. NO_MEMORY: it is still to be given back.
 Result Segment::give_back_late() {
   const std::uint64_t fence = std::exchange(late_fence_, 0);
@@ -418,11 +418,15 @@ void Segment::leave_writing() {
   if (!goes_on_reading) drop_hold(this);
   const MutexLock lock(mutex_);
   grant_.given_back();
-  if (goes_on_reading) ++readers_;
   show_access(goes_on_reading ? track::Access::read : track::Access::none);
-  writer_slot_ = false;
+  threads_.leave(Role::writer);
   if (late_fence_ != 0) runtime_.wake();
-  leave_exclusive();
+  if (goes_on_reading) {
+    threads_.become_reader();
+  } else {
+    threads_.leave(Role::exclusive);
+  }
+  changed_.notify_all();
 }
 
 Result Segment::abort_writer() {
