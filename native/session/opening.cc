@@ -42,11 +42,14 @@ Opening::Step Opening::use(ConnectionNumber live) {
 }
 
 void Opening::opened(ConnectionNumber live) {
+  if (is_lost()) return;
   stage_ = Stage::open;
   connection_ = live;
 }
 
-void Opening::refused() { stage_ = is_wanted() ? Stage::away : Stage::shut; }
+void Opening::refused() {
+  if (!is_lost()) stage_ = is_wanted() ? Stage::away : Stage::shut;
+}
 
 void Opening::vanished() {
   stage_ = Stage::lost;

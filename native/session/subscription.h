@@ -36,6 +36,7 @@ class Subscription {
   // happen because the connection is another.
   void settled() { is_changing_ = false; }
 
+  [[nodiscard]] bool is_changing() const { return is_changing_; }
   [[nodiscard]] const Watch& asked() const { return asked_; }
 
  private:

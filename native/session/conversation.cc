@@ -1,0 +1,484 @@
+#include "session/conversation.h"
+
+#include <algorithm>
+
+#include "session/frame_writer.h"
+
+namespace iw::session {
+
+using coherence::Model;
+using Kind = Effect::Kind;
+
+namespace {
+
+constexpr std::uint32_t most_serials_asked = 65536;
+// Pushed bytes are credited back when this many have been used: one message for many diffs.
+constexpr std::uint64_t least_credit_bytes = 1 << 20;
+
+template <typename Body>
+bool body_of(const Incoming& incoming, message_type type, Body& body) {
+  return incoming.type() == type && decoded(incoming.message.body, body);
+}
+
+}  // namespace
+
+Effect Conversation::message(Kind kind, std::uint64_t value) const {
+  return {.kind = kind, .on = life_.connection(), .segment = number_, .value = value};
+}
+
+// ---- opening and closing ----
+
+Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t now_ns,
+                                          Effects& effects) {
+  if (life_.is_lost()) return Opened::lost;
+  const bool is_ok = answer.code == error_code::OK;
+  const bool is_gone = answer.code == error_code::NO_SEGMENT && has_content();
+  const bool is_older =
+      is_ok && has_content() && answer.opened.newest.number < state_.have().number;
+  if (is_gone || is_older) {
+    vanish(now_ns, effects);
+    return is_gone ? Opened::gone : Opened::older;
+  }
+  if (!is_ok) {
+    life_.refused();
+    return Opened::refused;
+  }
+  number_ = answer.opened.segment;
+  life_.opened(answer.on);
+  if (!answer.is_resumed) {
+    lose_lock();
+    late_fence_ = 0;
+    has_unused_strict_ = false;
+  }
+  state_.newest_is(answer.opened.newest, answer.sent_ns);
+  effects.add(Kind::wake);
+  return Opened::open;
+}
+
+void Conversation::opened_in_vain(ConnectionNumber on, std::uint32_t number, Effects& effects) {
+  const bool is_to_be_closed = life_.opened_late(on);
+  if (life_.connection() == on) number_ = number;
+  if (!is_to_be_closed) return;
+  must_close_ = true;
+  effects.add(Kind::wake);
+}
+
+void Conversation::vanish(std::int64_t now_ns, Effects& effects) {
+  if (life_.is_lost()) return;
+  life_.vanished();
+  lose_lock();
+  state_.drop_staged();
+  state_.unsubscribed();
+  if (wants_.listens) change_due_ns_ = now_ns;
+  effects.add(Kind::look_again);
+  effects.add(Kind::wake);
+}
+
+void Conversation::close(Effects& effects) {
+  must_close_ = false;
+  if (life_.must_tell()) {
+    effects.add(message(Kind::close_segment));
+    return;
+  }
+  life_.ended();
+  effects.add(Kind::look_again);
+}
+
+// For lack of memory others wait until a tick has sent it [OPEN-2].
+void Conversation::close_said(const Effect& effect, Said outcome, Effects& effects) {
+  if (outcome == Said::no_memory) {
+    must_close_ = true;
+    effects.add(Kind::wake);
+    return;
+  }
+  life_.told(effect.on);
+  close(effects);
+}
+
+void Conversation::connection_lost(ConnectionNumber gone, Effects& effects) {
+  if (!life_.connection_lost(gone)) return;
+  state_.connection_lost();
+  grant_.connection_lost();
+  subscription_.settled();
+  effects.add(Kind::look_again);
+  effects.add(Kind::wake);
+}
+
+void Conversation::clear() {
+  wants_ = {};
+  state_.clear();
+  subscription_ = {};
+  change_due_ns_ = never_due_ns;
+}
+
+void Conversation::lose_lock() {
+  if (grant_.is_held()) grant_.lost(grant_.fence());
+}
+
+// ---- messages ----
+
+Conversation::Brought Conversation::heard(Incoming& incoming, bool is_late, const Moment& moment,
+                                          Effects& effects) {
+  Brought brought;
+  if (incoming.tag == 0) {
+    heard_notification(incoming, moment, effects, brought);
+    if (is_subscription_unwanted()) effects.add(Kind::wake);
+  } else {
+    heard_answer(incoming, is_late, moment, effects, brought);
+  }
+  return brought;
+}
+
+void Conversation::heard_answer(Incoming& incoming, bool is_late, const Moment& moment,
+                                Effects& effects, Brought& brought) {
+  switch (incoming.asked) {
+    case message_type::ACQUIRE_READER: {
+      protocol::reader_acquired acquired;
+      if (!body_of(incoming, message_type::READER_ACQUIRED, acquired)) return;
+      stage_answer(incoming, acquired.now, acquired.updated, brought);
+      if (is_late && asked_strict_) strict_unused(effects);
+      return;
+    }
+    case message_type::ACQUIRE_WRITER:
+      heard_grant(incoming, is_late, moment, effects, brought);
+      return;
+    case message_type::RENEW_WRITER:
+      heard_renewal(incoming);
+      return;
+    case message_type::RELEASE_WRITER: {
+      protocol::writer_released released;
+      if (!body_of(incoming, message_type::WRITER_RELEASED, released)) return;
+      if (released.versions.empty()) return;
+      state_.released(released.versions.front(), incoming.sent_ns);
+      return;
+    }
+    case message_type::SUBSCRIBE:
+      heard_subscribed(incoming, effects);
+      return;
+    case message_type::OPEN_SEGMENT: {
+      protocol::segment_opened opened;
+      if (!is_late || !body_of(incoming, message_type::SEGMENT_OPENED, opened)) return;
+      opened_in_vain(incoming.connection, opened.segment, effects);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Conversation::heard_grant(Incoming& incoming, bool is_late, const Moment& moment,
+                               Effects& effects, Brought& brought) {
+  protocol::writer_acquired granted;
+  if (!body_of(incoming, message_type::WRITER_ACQUIRED, granted)) return;
+  stage_answer(incoming, granted.now, granted.updated, brought);
+  if (is_late) {
+    late_fence_ = granted.fence;
+    effects.add(Kind::wake);
+    return;
+  }
+  late_fence_ = 0;  // there is one holder at a time: an earlier grant has ended
+  granted_ = granted;
+  grant_.granted(granted, incoming.sent_ns, moment.now_ns);
+}
+
+void Conversation::heard_renewal(const Incoming& incoming) {
+  protocol::writer_renewed renewed;
+  if (body_of(incoming, message_type::WRITER_RENEWED, renewed)) {
+    grant_.renewed(renewed.lease_ms, incoming.sent_ns);
+  } else {
+    grant_.lost(grant_.fence());
+  }
+}
+
+// An answer of a connection that is lost, or of an opening that was closed, promises nothing.
+void Conversation::heard_subscribed(const Incoming& incoming, Effects& effects) {
+  if (incoming.connection != life_.connection() || !subscription_.is_changing()) return;
+  subscription_.settled();
+  protocol::subscribed subscribed;
+  if (!body_of(incoming, message_type::SUBSCRIBED, subscribed)) return;
+  state_.subscribed(subscription_.asked().promise);
+  state_.newest_is(subscribed.now, incoming.sent_ns);
+  // The model may have changed meanwhile.
+  if (is_subscription_unwanted() || lacks_subscription()) effects.add(Kind::wake);
+}
+
+void Conversation::stage_answer(Incoming& incoming, const version_stamp& now, bool updated,
+                                Brought& brought) {
+  if (!updated) {
+    state_.up_to_date(now, incoming.sent_ns);
+    return;
+  }
+  std::uint64_t from = 0;
+  if (!beginning_(incoming.message.bulk.bytes(), from)) return;
+  StagedDiff diff;
+  diff.from = state_.base_of_update(from, now.incarnation);
+  diff.now = now;
+  diff.bytes = std::move(incoming.message.bulk);
+  diff.as_of_ns = incoming.sent_ns;
+  brought = {true, from == 0, diff.bytes.size_bytes()};
+  (void)state_.stage(std::move(diff));
+}
+
+void Conversation::heard_notification(Incoming& incoming, const Moment& moment, Effects& effects,
+                                      Brought& brought) {
+  switch (incoming.type()) {
+    case message_type::PUSH:
+      heard_push(incoming, moment, effects, brought);
+      return;
+    case message_type::NOT_RECENT: {
+      protocol::not_recent told;
+      if (!body_of(incoming, message_type::NOT_RECENT, told)) return;
+      state_.adaptation.notified();
+      state_.not_recent(told.now, moment.now_ns);
+      if (told.now != called_for_) note_change(moment, effects);  // [CONN-2]
+      return;
+    }
+    case message_type::WRITER_LOST: {
+      protocol::writer_lost lost;
+      if (body_of(incoming, message_type::WRITER_LOST, lost)) grant_.lost(lost.fence);
+      return;
+    }
+    case message_type::SEGMENT_GONE:
+      is_removed_ = true;
+      lose_lock();
+      return;
+    default:
+      return;
+  }
+}
+
+void Conversation::heard_push(Incoming& incoming, const Moment& moment, Effects& effects,
+                              Brought& brought) {
+  protocol::push push;
+  if (!body_of(incoming, message_type::PUSH, push)) return;
+  StagedDiff diff;
+  diff.from = push.from;
+  diff.now = push.now;
+  diff.bytes = std::move(incoming.message.bulk);
+  diff.was_pushed = incoming.connection == life_.connection();
+  diff.as_of_ns = moment.now_ns;
+  brought = {true, false, diff.bytes.size_bytes()};
+  state_.adaptation.notified();
+  (void)state_.stage(std::move(diff));
+  if (push.now != called_for_) note_change(moment, effects);
+}
+
+void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
+  const bool is_current = effect.on == life_.connection();
+  switch (effect.kind) {
+    case Kind::subscribe:
+      if (outcome != Said::sent && is_current) subscription_.settled();
+      return;
+    case Kind::unsubscribe:
+      if (is_current) subscription_.settled();
+      if (lacks_subscription()) effects.add(Kind::wake);
+      return;
+    case Kind::renew_writer:
+      if (outcome == Said::no_memory) grant_.renewal_unsent();
+      return;
+    case Kind::abort_writer:
+      if (outcome == Said::no_memory) late_fence_ = effect.value;
+      return;
+    case Kind::release_reader:
+      if (outcome == Said::no_memory) has_unused_strict_ = true;
+      return;
+    case Kind::credit:
+      if (outcome == Said::no_memory && is_current) state_.keep_credit(effect.value);
+      return;
+    case Kind::close_segment:
+      return close_said(effect, outcome, effects);
+    case Kind::wake:
+    case Kind::look_again:
+      return;
+  }
+}
+
+void Conversation::tick(const Moment& moment, Effects& effects) {
+  if (!life_.is_open()) return;
+  if (grant_.renewal_due_ns() <= moment.now_ns) {
+    grant_.renewal_sent();
+    effects.add(message(Kind::renew_writer, grant_.fence()));
+  }
+  if (wants_.listens) watch(effects);
+  follow_bound(effects);
+}
+
+// ---- wishes ----
+
+void Conversation::set_bound(const coherence::Bound& bound, bool decides_itself,
+                             const Moment& moment, Effects& effects) {
+  wants_.bound = bound;
+  wants_.decides_itself = decides_itself;
+  // Whether and when the copy stops being recent enough depends on the bound.
+  if (change_due_ns_ != never_due_ns) {
+    change_due_ns_ = never_due_ns;
+    note_change(moment, effects);
+  }
+  follow_bound(effects);
+}
+
+void Conversation::listen(bool listens) {
+  wants_.listens = listens;
+  change_due_ns_ = never_due_ns;
+  called_for_ = {};
+}
+
+// When the copy stops being recent enough: at once, or, for Temporal, when its time is over.
+void Conversation::note_change(const Moment& moment, Effects& effects) {
+  if (!wants_.listens || change_due_ns_ != never_due_ns) return;
+  change_due_ns_ = moment.now_ns;
+  if (wants_.bound.model == Model::TEMPORAL && !wants_.decides_itself && state_.has_copy()) {
+    const std::int64_t confirmed = coherence::confirmed_ns(knowledge(moment));
+    if (confirmed != coherence::never_ns) {
+      const auto patience_ns = static_cast<std::int64_t>(wants_.bound.x * 1e9);
+      change_due_ns_ = std::max(moment.now_ns, confirmed + patience_ns);
+    }
+  }
+  effects.add(Kind::wake);
+}
+
+std::uint64_t Conversation::take_change() {
+  change_due_ns_ = never_due_ns;
+  called_for_ = state_.newest();
+  return called_for_.number;
+}
+
+// ---- subscriptions [POLL-1] ----
+
+// Readers that are content with old copies would be sent diffs that they never use. And where there
+// is no copy yet, the first acquire asks for it: pushed, too, it would come twice.
+Watch Conversation::wanted_watch() const {
+  const bool has_some = state_.reach() != version_stamp{};
+  const Model model = wants_.bound.model;
+  const bool uses_all = !wants_.decides_itself && (model == Model::FULL || model == Model::DELTA);
+  return {coherence::promise_for(wants_.bound), has_some && uses_all};
+}
+
+bool Conversation::lacks_subscription() const {
+  if (life_.is_lost()) return false;
+  const bool is_wanted = wants_.listens || (state_.adaptation.wants_subscription() &&
+                                            coherence::can_subscribe(wants_.bound.model));
+  return is_wanted && subscription_.lacks(wanted_watch(), state_.subscription());
+}
+
+bool Conversation::is_subscription_unwanted() const {
+  if (wants_.listens || !state_.subscription().has_value()) return false;
+  return !state_.adaptation.wants_subscription() || !coherence::can_subscribe(wants_.bound.model);
+}
+
+// Under a stricter promise than is needed the server would send every change; where there was no
+// copy, it does not yet push.
+void Conversation::follow_bound(Effects& effects) {
+  if (is_subscription_unwanted()) {
+    unwatch(effects);
+  } else if (state_.subscription().has_value() && lacks_subscription()) {
+    subscribe(effects);
+  }
+}
+
+void Conversation::watch(Effects& effects) {
+  if (lacks_subscription()) subscribe(effects);
+}
+
+void Conversation::subscribe(Effects& effects) {
+  Effect asked = message(Kind::subscribe);
+  asked.watch = wanted_watch();
+  asked.have = state_.reach();
+  subscription_.subscribing(asked.watch);
+  // The server may act on the new promise before we hear so: the old one does not count any more.
+  state_.unsubscribed();
+  effects.add(asked);
+}
+
+void Conversation::unwatch(Effects& effects) {
+  if (!state_.subscription().has_value()) return;
+  // Another thread may want a subscription again before this is on the wire.
+  subscription_.unsubscribing();
+  state_.unsubscribed();
+  effects.add(message(Kind::unsubscribe));
+}
+
+// ---- readers ----
+
+protocol::acquire_reader Conversation::question(const coherence::Bound& bound, bool fresh,
+                                                std::uint32_t deadline_ms) const {
+  return {number_, state_.reach(), bound.model, bound.x, fresh, deadline_ms};
+}
+
+bool Conversation::must_ask_again(const protocol::reader_acquired& answer) const {
+  const version_stamp reached = state_.reach();
+  const bool has_it = reached == answer.now || (reached.incarnation == answer.now.incarnation &&
+                                                reached.number > answer.now.number);
+  return answer.updated && !has_it;
+}
+
+// A reader that is content with an old copy under Temporal: the server has said all that it will,
+// but the copy's time ends [COH-5].
+void Conversation::entered(const Moment& moment, Effects& effects) {
+  if (!wants_.listens || wants_.bound.model != Model::TEMPORAL || wants_.decides_itself) return;
+  if (state_.newest() != state_.have()) note_change(moment, effects);
+}
+
+void Conversation::strict_unused(Effects& effects) {
+  has_unused_strict_ = true;
+  effects.add(Kind::wake);
+}
+
+void Conversation::return_strict(bool has_strict_readers, Effects& effects) {
+  if (!std::exchange(has_unused_strict_, false) || has_strict_readers) return;
+  effects.add(message(Kind::release_reader));
+}
+
+void Conversation::give_credit(Effects& effects) {
+  const std::uint64_t bytes = state_.take_credit(least_credit_bytes);
+  if (bytes > 0) effects.add(message(Kind::credit, bytes));
+}
+
+// ---- the writer ----
+
+protocol::acquire_writer Conversation::writer_question(std::uint32_t deadline_ms) const {
+  return {number_, state_.reach(), deadline_ms};
+}
+
+void Conversation::return_late(Effects& effects) {
+  const std::uint64_t fence = std::exchange(late_fence_, 0);
+  if (fence != 0) effects.add(message(Kind::abort_writer, fence));
+}
+
+bool Conversation::is_on_newest(std::int64_t now_ns) {
+  if (!state_.has_copy() && granted_.now.number == 0) state_.up_to_date(granted_.now, now_ns);
+  return state_.have() == granted_.now;
+}
+
+void Conversation::begin_writing() {
+  serials_asked_ = granted_.serial_count;
+  release_.begin();
+}
+
+void Conversation::abort(Effects& effects) {
+  effects.add(message(Kind::abort_writer, grant_.fence()));
+}
+
+void Conversation::end_writing(Effects& effects) {
+  grant_.given_back();
+  if (late_fence_ != 0) effects.add(Kind::wake);
+}
+
+void Conversation::want_serials() {
+  serials_asked_ = std::min(serials_asked_ * 2, most_serials_asked);
+}
+
+protocol::more_serials Conversation::serials_question() const {
+  return {number_, grant_.fence(), serials_asked_};
+}
+
+protocol::release_writer Conversation::release_message(std::uint64_t diff_bytes) const {
+  const protocol::release_part part{number_, grant_.fence(), state_.have(), diff_bytes};
+  return {release_.sequence(), {part}};
+}
+
+protocol::resolve_release Conversation::resolve_question() const {
+  return {number_, release_.session(), release_.sequence()};
+}
+
+}  // namespace iw::session

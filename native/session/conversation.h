@@ -1,0 +1,254 @@
+// The whole conversation of this process with the server about one segment.
+//
+// Pure: messages, ticks and the program's wishes go in; messages and other effects come out, into a
+// buffer that the caller owns (effects.h). Time is an argument. The driver guards the object by a
+// mutex, carries effects out without it, and answers each message with said(). Some questions have
+// a thread that waits for the answer (OPEN_SEGMENT, ACQUIRE_READER, ACQUIRE_WRITER, RELEASE_WRITER,
+// RESOLVE_RELEASE): the driver sends those itself. It gives every answer to heard() first, in the
+// order of arrival, then to the thread. "Given up" means that no thread waits for the answer.
+//
+// THE TABLE. Opening and closing have their table in opening.h, a release in release.h, and the
+// threads of the process in client/thread_lock.h. `-> x` is a state, CAPITALS are messages.
+//
+//  Writer lock: free, held, taken (the server took it away). Beside it: perhaps a late fence.
+//    a thread wants it         late fence     ABORT_WRITER of it, then ACQUIRE_WRITER
+//                              none           ACQUIRE_WRITER
+//    WRITER_ACQUIRED           awaited        -> held; a late fence has ended, and is forgotten
+//                              given up       -> late fence; wake
+//    WOULD_DEADLOCK            late fence     as wanted anew: the late grant had crossed the
+//    request
+//                              none           the thread is told
+//    tick                      late fence     ABORT_WRITER of it, if the writer slot is free
+//                              held, is due   RENEW_WRITER; not again before its answer
+//    WRITER_RENEWED            held           the lease counts from the sending of RENEW_WRITER
+//      or an error instead     held           -> taken
+//    WRITER_LOST, its fence    held           -> taken
+//    SEGMENT_GONE, SEGMENT_LOST               held -> taken
+//    a new session             held           -> taken; a late fence is forgotten
+//    the thread is done, aborts, or cannot begin   -> free; ABORT_WRITER unless it was released
+//    ABORT_WRITER not sent                    -> late fence: the next owner or a tick sends it
+//  Strict lock: none, used (by readers), unused.
+//    READER_ACQUIRED           given up       -> unused; wake
+//    the last reader leaves, or could not use it    -> unused
+//    tick, or a reader leaves  unused         RELEASE_READER, if no thread asks and none uses it
+//    RELEASE_READER not sent                  -> unused
+//    a new session                            -> none
+//  Watch (subscription): none, changing, watched.
+//    it is wanted              none, or by another bound    -> changing; SUBSCRIBE
+//    it is not wanted          watched        -> changing; UNSUBSCRIBE
+//    SUBSCRIBED                changing       -> watched; wake if it is wanted otherwise by now
+//      or an error instead     changing       -> none
+//    UNSUBSCRIBE sent          changing       -> none; wake if it is wanted again by now
+//    SUBSCRIBE not sent        changing       -> none
+//    PUSH, READER_ACQUIRED, WRITER_ACQUIRED with a diff     it is staged (copy_state.h)
+//    PUSH, NOT_RECENT          listens        a change is due, perhaps later (Temporal); wake
+//    a pushed diff was used    1 MiB of them  CREDIT; if not sent, with the next one
+//  What may come between a message and its answer:
+//    the connection is lost    changing, watched -> none; a renewal counts as unsent; no credit is
+//    due an answer of another connection          changes neither watch nor credit the segment is
+//    closed     everything is as at the beginning; a late SUBSCRIBED is ignored the thread gives up
+//    as "given up" above a callback calls back in  as any thread: each call here ends before its
+//    effects begin fork                      the child has no thread here: its calls end before
+//    they come here
+//
+// conversation_orders_test.cc tries the orders; many_clients_test.cc hosts many conversations.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "coherence/freshness.h"
+#include "protocol/lock.gen.h"
+#include "protocol/segment.gen.h"
+#include "session/connection.h"
+#include "session/copy_state.h"
+#include "session/effects.h"
+#include "session/opening.h"
+#include "session/release.h"
+#include "session/subscription.h"
+#include "session/writer_grant.h"
+
+namespace iw::session {
+
+using protocol::error_code;
+
+class Conversation {
+ public:
+  static constexpr std::int64_t never_due_ns = std::numeric_limits<std::int64_t>::max();
+
+  // Now, and what is known of the connection on which the segment is open.
+  struct Moment {
+    std::int64_t now_ns = 0;
+    std::int64_t heard_ns = coherence::never_ns;
+    std::int64_t heartbeat_ns = 0;
+  };
+  struct Wants {
+    coherence::Bound bound;
+    bool decides_itself = false;  // a function of the program's says what is recent enough
+    bool listens = false;         // for changes
+  };
+  // What a message brought, for statistics.
+  struct Brought {
+    bool has_diff = false;
+    bool is_complete = false;  // an answer's diff from nothing
+    std::uint64_t diff_bytes = 0;
+  };
+  // The version at which a diff begins, from its head; false: it is not a diff.
+  using Beginning = bool (*)(std::span<const std::byte> diff, std::uint64_t& from);
+
+  explicit Conversation(Beginning beginning) : beginning_(beginning) {}
+
+  // ---- opening and closing (opening.h) ----
+  [[nodiscard]] Opening& life() { return life_; }
+  [[nodiscard]] const Opening& life() const { return life_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }  // on life().connection()
+  // The copy says something that a server could lack.
+  [[nodiscard]] bool has_content() const { return state_.has_copy() && state_.have().number > 0; }
+
+  enum class Opened : std::uint8_t { open, refused, gone, older, lost };
+  struct OpenAnswer {
+    ConnectionNumber on = 0;
+    error_code code = error_code::OK;
+    protocol::segment_opened opened;
+    std::int64_t sent_ns = 0;
+    bool is_resumed = false;  // the connection resumed the session
+  };
+  // By the thread that sent OPEN_SEGMENT. Gone, older: the copy is lost by this answer [LOST-1].
+  // Lost: another thread found it lost meanwhile.
+  Opened opened(const OpenAnswer& answer, std::int64_t now_ns, Effects& effects);
+  // Granted, and nobody wants it any more: close() is called by a tick.
+  void opened_in_vain(ConnectionNumber on, std::uint32_t number, Effects& effects);
+  void vanish(std::int64_t now_ns, Effects& effects);
+  // CLOSE_SEGMENT as long as life() must tell; then it is shut. By the thread that closes it.
+  void close(Effects& effects);
+  // A tick has to call close().
+  [[nodiscard]] bool must_close() const { return must_close_; }
+  void connection_lost(ConnectionNumber gone, Effects& effects);
+  // An opening says how it wants the segment: one that was removed may be there again.
+  void wanted_anew() { is_removed_ = false; }
+  [[nodiscard]] bool is_removed() const { return is_removed_; }
+  // The copy is new, or was given up. Takes no memory.
+  void clear();
+
+  // ---- the program's wishes ----
+  [[nodiscard]] const Wants& wants() const { return wants_; }
+  void set_bound(const coherence::Bound& bound, bool decides_itself, const Moment& moment,
+                 Effects& effects);
+  void listen(bool listens);
+
+  // ---- what comes by itself ----
+  // A message about the segment, with its diff moved out. Effects are wake and look_again only,
+  // because the thread that reads may not send. Throws std::bad_alloc: the message is lost.
+  Brought heard(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects);
+  // Renewals and subscriptions.
+  void tick(const Moment& moment, Effects& effects);
+  [[nodiscard]] std::int64_t renewal_due_ns() const { return grant_.renewal_due_ns(); }
+  // There is a subscription to ask for that a tick has not asked for.
+  [[nodiscard]] bool has_unsaid() const { return wants_.listens && lacks_subscription(); }
+
+  enum class Said : std::uint8_t { sent, no_memory, no_connection };
+  // What came of sending a message.
+  void said(const Effect& effect, Said outcome, Effects& effects);
+
+  // ---- readers ----
+  [[nodiscard]] coherence::Knowledge knowledge(const Moment& moment) const {
+    return state_.knowledge(moment.heard_ns, moment.heartbeat_ns);
+  }
+  [[nodiscard]] protocol::acquire_reader question(const coherence::Bound& bound, bool fresh,
+                                                  std::uint32_t deadline_ms) const;
+  // After the answer: its diff fits nothing, because another thread's answer came between.
+  [[nodiscard]] bool must_ask_again(const protocol::reader_acquired& answer) const;
+  // A subscription is asked for if there should be one.
+  void watch(Effects& effects);
+  void unwatch(Effects& effects);
+  // A reader went in.
+  void entered(const Moment& moment, Effects& effects);
+  void asks_strict() { asked_strict_ = true; }
+  void strict_unused(Effects& effects);
+  [[nodiscard]] bool has_unused_strict() const { return has_unused_strict_; }
+  // By a thread with the role strict_returner.
+  void return_strict(bool has_strict_readers, Effects& effects);
+  // Pushed diffs were used [NOT-4].
+  void give_credit(Effects& effects);
+  [[nodiscard]] CopyState& state() { return state_; }
+  [[nodiscard]] const CopyState& state() const { return state_; }
+
+  // ---- the writer ----
+  [[nodiscard]] const WriterGrant& grant() const { return grant_; }
+  [[nodiscard]] const protocol::writer_acquired& granted() const { return granted_; }
+  [[nodiscard]] bool has_late_grant() const { return late_fence_ != 0; }
+  // By the owner of the writer slot, or by a thread with the role returner.
+  void return_late(Effects& effects);
+  [[nodiscard]] protocol::acquire_writer writer_question(std::uint32_t deadline_ms) const;
+  [[nodiscard]] bool must_ask_again(error_code answer) const {
+    return answer == error_code::WOULD_DEADLOCK && late_fence_ != 0;
+  }
+  // Whether the copy is the version that was granted [COH-9].
+  [[nodiscard]] bool is_on_newest(std::int64_t now_ns);
+  void begin_writing();
+  // The lock is given back unused, or with its changes undone.
+  void abort(Effects& effects);
+  void end_writing(Effects& effects);
+  // A further range of serials is to be asked for, twice as large as the last [LOCK-6].
+  void want_serials();
+  [[nodiscard]] protocol::more_serials serials_question() const;
+
+  [[nodiscard]] Release& release() { return release_; }
+  [[nodiscard]] const Release& release() const { return release_; }
+  [[nodiscard]] protocol::release_writer release_message(std::uint64_t diff_bytes) const;
+  [[nodiscard]] protocol::resolve_release resolve_question() const;
+  // RESOLVE_RELEASE was answered: committed.
+  void resolved(const protocol::version_stamp& version, std::int64_t sent_ns) {
+    state_.released(version, sent_ns);
+  }
+
+  // ---- the program's callback for changes ----
+  [[nodiscard]] std::int64_t change_due_ns() const { return change_due_ns_; }
+  // It is called now, for the version that is returned.
+  std::uint64_t take_change();
+
+ private:
+  void heard_answer(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects,
+                    Brought& brought);
+  void heard_grant(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects,
+                   Brought& brought);
+  void heard_renewal(const Incoming& incoming);
+  void heard_subscribed(const Incoming& incoming, Effects& effects);
+  void heard_notification(Incoming& incoming, const Moment& moment, Effects& effects,
+                          Brought& brought);
+  void heard_push(Incoming& incoming, const Moment& moment, Effects& effects, Brought& brought);
+  void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
+  void lose_lock();
+  void note_change(const Moment& moment, Effects& effects);
+  [[nodiscard]] Effect message(Effect::Kind kind, std::uint64_t value = 0) const;
+  void close_said(const Effect& effect, Said outcome, Effects& effects);
+  [[nodiscard]] Watch wanted_watch() const;
+  [[nodiscard]] bool lacks_subscription() const;
+  [[nodiscard]] bool is_subscription_unwanted() const;
+  void follow_bound(Effects& effects);
+  void subscribe(Effects& effects);
+
+  Beginning beginning_;
+  Opening life_;
+  std::uint32_t number_ = 0;
+  bool must_close_ = false;
+  bool is_removed_ = false;
+
+  CopyState state_;
+  Wants wants_;
+  Subscription subscription_;
+  std::int64_t change_due_ns_ = never_due_ns;
+  version_stamp called_for_;  // the newest version that the program was called for
+
+  WriterGrant grant_;
+  protocol::writer_acquired granted_;
+  std::uint64_t late_fence_ = 0;     // of a grant that was given up; 0: none
+  std::uint32_t serials_asked_ = 0;  // the last range's, in this writer section
+  Release release_;
+
+  bool has_unused_strict_ = false;
+  bool asked_strict_ = false;  // a given-up answer may bring the Strict lock
+};
+
+}  // namespace iw::session
