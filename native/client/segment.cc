@@ -6,6 +6,8 @@
 #include "client/log.h"
 #include "client/runtime.h"
 #include "client/waiting.h"
+#include "diff/format.h"
+#include "diff/varint.h"
 #include "platform/process.h"
 #include "session/frame_writer.h"
 
@@ -13,13 +15,27 @@ namespace iw::client {
 
 using platform::now_ns;
 using protocol::error_code;
+using Kind = session::Effect::Kind;
+using Said = session::Conversation::Said;
+
+namespace {
+
+// The version that a diff begins at, from its head; false: it is not a diff.
+bool begins_at(std::span<const std::byte> bytes, std::uint64_t& from) {
+  diff::Reader reader(bytes);
+  const std::byte* magic_and_flags = nullptr;
+  return reader.take(diff::kMagic.size() + 1, magic_and_flags) && reader.varint(from);
+}
+
+}  // namespace
 
 Segment::Segment(Runtime& runtime, types::Url url, Link& link)
     : runtime_(runtime),
       url_(std::move(url)),
       name_(url_.text()),
       link_(link),
-      fork_count_(platform::fork_count()) {}
+      fork_count_(platform::fork_count()),
+      talk_(begins_at) {}
 
 Result Segment::check_usable() const {
   if (fork_count_ != platform::fork_count()) {
@@ -51,8 +67,8 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
     if (Result result = live_and_open(deadline_ns, keep_trying, live); !result) return result;
     {
       const MutexLock lock(mutex_);
-      if (is_removed_) return {error_code::REMOVED, "the segment was removed"};
-      request.body = body(number_);
+      if (talk_.is_removed()) return {error_code::REMOVED, "the segment was removed"};
+      request.body = body();
       ++stats_.messages_sent;
     }
     const Result called = link_.call(live, request, deadline_ns);
@@ -66,25 +82,51 @@ Result Segment::converse(Request& request, const Body& body, std::int64_t deadli
   }
 }
 
-Result Segment::post(message_type type, const Body& body) {
-  return types::or_no_memory([&]() -> Result {
-    const std::shared_ptr<Live> live = link_.current();
-    Request request;
-    {
-      const MutexLock lock(mutex_);
-      if (live == nullptr || live != live_) {
-        return {error_code::UNREACHABLE, "this process is not connected to the server now"};
+session::Conversation::Moment Segment::moment() const {
+  if (live_ == nullptr) return {.now_ns = now_ns()};
+  return {now_ns(), live_->heard_ns(), live_->heartbeat_ns()};
+}
+
+void Segment::carry_out(session::Effects& effects) {
+  session::Effect effect;
+  while (effects.take(effect)) {
+    if (effect.kind == Kind::wake) {
+      runtime_.wake();
+    } else if (effect.kind == Kind::look_again) {
+      changed_.notify_all();
+    } else {
+      Said outcome = Said::no_connection;
+      {
+        const MutexUnlock talking(mutex_);
+        outcome = say(effect);
       }
-      request.body = body(number_);
+      talk_.said(effect, outcome, effects);
     }
-    request.segment = this;
-    request.type = type;
-    Result posted = link_.post(live, request);
-    const MutexLock lock(mutex_);
-    stats_.bytes_sent += request.frame_bytes;
-    ++stats_.messages_sent;
-    return posted;
-  });
+  }
+}
+
+session::Conversation::Said Segment::say(const session::Effect& effect) {
+  const std::shared_ptr<Live> live = link_.current();
+  if (live == nullptr || live->number() != effect.on) return Said::no_connection;
+  if (effect.kind == Kind::close_segment) link_.unlisten(live, effect.segment, *this);
+  const Result posted = types::or_no_memory([&] { return post(live, effect); });
+  if (posted) return Said::sent;
+  return posted.code == error_code::NO_MEMORY ? Said::no_memory : Said::no_connection;
+}
+
+Result Segment::post(const std::shared_ptr<Live>& live, const session::Effect& effect) {
+  const message_type type = session::type_of(effect.kind);
+  if (effect.kind == Kind::credit) return link_.tell(live, type, session::body_of(effect));
+  Request request;
+  request.type = type;
+  request.body = session::body_of(effect);
+  if (effect.kind == Kind::close_segment) return link_.post(live, request);
+  request.segment = this;
+  Result posted = link_.post(live, request);
+  const MutexLock lock(mutex_);
+  stats_.bytes_sent += request.frame_bytes;
+  ++stats_.messages_sent;
+  return posted;
 }
 
 // ---- the lock among threads ----

@@ -33,10 +33,7 @@
 #include "interweave.h"
 #include "platform/clock.h"
 #include "platform/mutex.h"
-#include "session/copy_state.h"
-#include "session/opening.h"
-#include "session/subscription.h"
-#include "session/writer_grant.h"
+#include "session/conversation.h"
 #include "types/mip.h"
 
 namespace iw::client {
@@ -147,8 +144,8 @@ class Segment : public Listener {
  private:
   using Role = ThreadLock::Role;
 
-  // A request's body, once the segment's number on the connection is known.
-  using Body = std::function<std::vector<std::uint8_t>(std::uint32_t number)>;
+  // A request's body, made with the mutex held, once the segment is open on a connection.
+  using Body = std::function<std::vector<std::uint8_t>()>;
 
   enum class Purpose { open, pointers, use };
   struct Caller {
@@ -170,15 +167,12 @@ class Segment : public Listener {
   Result make_copy() IW_REQUIRES(mutex_);
   Result open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns)
       IW_REQUIRES(mutex_);
-  void opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
-                 std::int64_t sent_ns) IW_REQUIRES(mutex_);
-  void opened_unwanted(session::ConnectionNumber on, std::uint32_t number) IW_REQUIRES(mutex_);
+  Result opened_on(const std::shared_ptr<Live>& live,
+                   const session::Conversation::OpenAnswer& answer) IW_REQUIRES(mutex_);
   void look_for_lost_connection() IW_REQUIRES(mutex_);
-  void leave_connection(session::ConnectionNumber gone) IW_REQUIRES(mutex_);
-  [[nodiscard]] bool has_content() const IW_REQUIRES(mutex_);
-  [[nodiscard]] bool lacks_content(const protocol::version_stamp& newest) const IW_REQUIRES(mutex_);
+  template <typename MakeText>
+  void note_loss(MakeText&& make_text) IW_REQUIRES(mutex_);
   [[nodiscard]] Result lost() const IW_REQUIRES(mutex_);
-  void vanish(std::string why) IW_REQUIRES(mutex_);
   void give_up_lost(std::string why) IW_REQUIRES(mutex_);
   static Result why_not_closed(const Result& alone);
   void give_up_holds() IW_REQUIRES(mutex_);
@@ -189,8 +183,12 @@ class Segment : public Listener {
   // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying)
       IW_EXCLUDES(mutex_);
+  // What the conversation wants done, in its order. The mutex is given up while a message is sent.
   // Throws nothing.
-  Result post(message_type type, const Body& body) IW_EXCLUDES(mutex_);
+  void carry_out(session::Effects& effects) IW_REQUIRES(mutex_);
+  session::Conversation::Said say(const session::Effect& effect) IW_EXCLUDES(mutex_);
+  Result post(const std::shared_ptr<Live>& live, const session::Effect& effect) IW_EXCLUDES(mutex_);
+  [[nodiscard]] session::Conversation::Moment moment() const IW_REQUIRES(mutex_);
   bool wait(const Wish& wish) IW_REQUIRES(mutex_);
   Result enter_exclusive(const Wish& wish) IW_REQUIRES(mutex_);
   void leave_exclusive() IW_REQUIRES(mutex_);
@@ -206,7 +204,6 @@ class Segment : public Listener {
   Result apply_staged(std::int64_t deadline_ns) IW_REQUIRES(mutex_);
   Result apply(session::StagedDiff& diff, bool must_hold_blocks, std::int64_t deadline_ns,
                bool& damaged) IW_EXCLUDES(mutex_);
-  void tell_credit() IW_REQUIRES(mutex_);
   void enter_reader(Role role, bool is_strict) IW_REQUIRES(mutex_);
   void strict_unused() IW_REQUIRES(mutex_);
   void give_back_strict() IW_REQUIRES(mutex_);
@@ -218,52 +215,32 @@ class Segment : public Listener {
 
   // segment_writer.cc
   Result ask_for_writer(const Wish& wish) IW_EXCLUDES(mutex_);
-  Result give_back_late() IW_REQUIRES(mutex_);
+  void give_back_late() IW_REQUIRES(mutex_);
   Result begin_writing(const Wish& wish) IW_REQUIRES(mutex_);
   Result write_on_newest(const Wish& wish) IW_REQUIRES(mutex_);
   Result become_newest(const Wish& wish) IW_REQUIRES(mutex_);
   Result collect_release(CollectedDiff& diff);
   Result keep_lock(Result why);
-  Result send_release(const CollectedDiff& diff, bool& is_settled);
+  Result send_release(const CollectedDiff& diff, session::Release::Next& next);
   Result try_release(std::span<const platform::Slice> slices, std::int64_t deadline_ns,
-                     bool& is_settled);
-  static bool is_outcome(protocol::error_code code);
-  [[nodiscard]] Result release_unanswered(Result why) const;
+                     session::Release::Attempt& attempt);
+  void number_release();
+  Result send_release_on(const std::shared_ptr<Live>& live, std::span<const platform::Slice> slices,
+                         session::Release::Attempt& attempt);
   Result resolve_release(std::int64_t deadline_ns);
   Result ask_for_serials();
-  Result release_without_memory(Result why);
   Result release_unknown(Result why);
   void forget_copy();
-  Result release_answered(Result answer, CollectedDiff& diff);
+  Result end_release(Result answer, session::Release::Next next, CollectedDiff& diff);
   Result roll_back(Result why);
   void leave_writing();
-  Result abort_on_server(std::uint64_t fence) IW_EXCLUDES(mutex_);
 
   // segment_messages.cc
-  void absorb_answer(session::Incoming& incoming, bool is_late) IW_REQUIRES(mutex_);
-  void absorb_notification(session::Incoming& incoming) IW_REQUIRES(mutex_);
-  void take_notification(session::Incoming& incoming) IW_REQUIRES(mutex_);
-  void absorb_diff(session::Incoming& incoming, const protocol::version_stamp& now, bool updated)
-      IW_REQUIRES(mutex_);
-  void absorb_grant(session::Incoming& incoming, bool is_late) IW_REQUIRES(mutex_);
-  void absorb_push(session::Incoming& incoming) IW_REQUIRES(mutex_);
-  void absorb_late_opening(const session::Incoming& incoming) IW_REQUIRES(mutex_);
-  void count_received(const session::Incoming& incoming) IW_REQUIRES(mutex_);
-  void note_change() IW_REQUIRES(mutex_);
-  void watch_time() IW_REQUIRES(mutex_);
   [[nodiscard]] IW_connection_t connection_state() const IW_REQUIRES(mutex_);
   [[nodiscard]] bool is_connection_news() const IW_REQUIRES(mutex_);
   template <typename Callback>
   void call(const Callback& callback) IW_REQUIRES(mutex_);
-  void bound_changed() IW_REQUIRES(mutex_);
   void wait_for_callback() IW_REQUIRES(mutex_);
-  [[nodiscard]] session::Watch wanted_watch() const IW_REQUIRES(mutex_);
-  [[nodiscard]] bool lacks_subscription() const IW_REQUIRES(mutex_);
-  [[nodiscard]] bool is_subscription_unwanted() const IW_REQUIRES(mutex_);
-  void follow_bound() IW_REQUIRES(mutex_);
-  void subscribe() IW_REQUIRES(mutex_);
-  void unsubscribe() IW_REQUIRES(mutex_);
-  void renew_grant() IW_REQUIRES(mutex_);
   [[nodiscard]] bool has_unsaid() const IW_REQUIRES(mutex_);
 
   Runtime& runtime_;
@@ -274,55 +251,32 @@ class Segment : public Listener {
   const unsigned fork_count_;
 
   mutable platform::Mutex mutex_;
-  platform::Condition changed_;  // of threads_, and of life_
+  platform::Condition changed_;  // of threads_, and of whether it is open
   ThreadLock threads_ IW_GUARDED_BY(mutex_);
 
   std::atomic<bool> is_usable_{false};
-  std::atomic<bool> is_lost_{false};  // as life_ says
-  session::Opening life_ IW_GUARDED_BY(mutex_);
+  std::atomic<bool> is_lost_{false};  // as talk_ says
+  session::Conversation talk_ IW_GUARDED_BY(mutex_);
   std::string lost_why_ IW_GUARDED_BY(mutex_);
-  bool is_opened_late_ IW_GUARDED_BY(mutex_) = false;  // the library's thread says CLOSE_SEGMENT
-  std::uint64_t opening_ IW_GUARDED_BY(mutex_) = 0;    // counts first openings
+  std::uint64_t opening_ IW_GUARDED_BY(mutex_) = 0;  // counts first openings
   OpenWish wish_ IW_GUARDED_BY(mutex_);
   std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says, for who has no mutex
-  bool is_removed_ IW_GUARDED_BY(mutex_) = false;
   // The connection on which it is open, perhaps lost.
   std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
-  std::uint32_t number_ IW_GUARDED_BY(mutex_) = 0;  // on that connection
   // As the server said when it was opened; read without the mutex by the writer.
   std::atomic<std::uint64_t> quota_bytes_{0};
 
   // Replaced with the mutex by the thread that is exclusive; used by whoever is inside.
   std::shared_ptr<Copy> copy_;
-  session::CopyState state_ IW_GUARDED_BY(mutex_);
-  session::WriterGrant grant_ IW_GUARDED_BY(mutex_);
-  protocol::writer_acquired granted_ IW_GUARDED_BY(mutex_);
-  // The writer's own, as long as it has the slot:
-  std::uint32_t serials_asked_ = 0;     // the last range's, in this section
-  std::uint64_t release_sequence_ = 0;  // of the release that is tried; 0: none
-  bool release_was_sent_ = false;       // whole, on some connection
-  protocol::session_id release_session_{};
 
-  // Of a grant that nobody waited for; see segment_writer.cc.
-  std::uint64_t late_fence_ IW_GUARDED_BY(mutex_) = 0;
-  // The server keeps a Strict reader's lock that nobody took.
-  bool has_unused_strict_ IW_GUARDED_BY(mutex_) = false;
-  // An answer that nobody waits for may bring one.
-  bool asked_strict_ IW_GUARDED_BY(mutex_) = false;
-
-  coherence::Bound bound_ IW_GUARDED_BY(mutex_);
   IW_recent_fn recent_fn_ IW_GUARDED_BY(mutex_) = nullptr;
   void* recent_arg_ IW_GUARDED_BY(mutex_) = nullptr;
-  session::Subscription subscription_ IW_GUARDED_BY(mutex_);
 
   IW_change_fn change_fn_ IW_GUARDED_BY(mutex_) = nullptr;
   void* change_arg_ IW_GUARDED_BY(mutex_) = nullptr;
-  std::int64_t change_due_ns_ IW_GUARDED_BY(mutex_) = platform::never_ns;
   IW_connection_fn connection_fn_ IW_GUARDED_BY(mutex_) = nullptr;
   void* connection_arg_ IW_GUARDED_BY(mutex_) = nullptr;
   IW_connection_t connection_told_ IW_GUARDED_BY(mutex_) = IW_CONNECTED;
-  // The newest version that change_fn_ was called for.
-  protocol::version_stamp called_for_ IW_GUARDED_BY(mutex_);
   std::thread::id calling_ IW_GUARDED_BY(mutex_);  // a callback runs there now
 
   std::int64_t strays_due_ns_ IW_GUARDED_BY(mutex_) = 0;  // when an acquire looks for them again

@@ -13,8 +13,6 @@ using protocol::error_code;
 
 namespace {
 
-constexpr std::uint32_t most_serials_asked = 65536;
-
 bool holds_writer_lock(const Segment* segment) {
   const Hold* const hold = find_hold(segment);
   return hold != nullptr && hold->writes > 0;
@@ -43,12 +41,15 @@ Result Segment::allocate(IW_type_t type, std::size_t count, const char* name, vo
 
 // The grant's serials are used up: a further range, twice as large as the last [LOCK-6].
 Result Segment::ask_for_serials() {
-  serials_asked_ = std::min(serials_asked_ * 2, most_serials_asked);
+  {
+    const MutexLock lock(mutex_);
+    talk_.want_serials();
+  }
   Request request;
   request.type = message_type::MORE_SERIALS;
-  const auto body = [this](std::uint32_t number) {
+  const auto body = [this] {
     mutex_.assert_held();
-    return session::encoded(protocol::more_serials{number, grant_.fence(), serials_asked_});
+    return session::encoded(talk_.serials_question());
   };
   const std::int64_t deadline_ns = wish_for(-1).deadline_ns;
   if (Result called = converse(request, body, deadline_ns, true); !called) return called;
@@ -178,8 +179,9 @@ Result Segment::describe(std::vector<std::uint64_t> serials, std::vector<std::st
     at = end;
     Request request;
     request.type = message_type::DESCRIBE_BLOCKS;
-    const auto body = [&wanted](std::uint32_t number) {
-      wanted.segment = number;
+    const auto body = [this, &wanted] {
+      mutex_.assert_held();
+      wanted.segment = talk_.number();
       return session::encoded(wanted);
     };
     if (Result called = converse(request, body, deadline_ns, false); !called) return called;

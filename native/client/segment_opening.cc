@@ -26,7 +26,7 @@ Result Segment::open(const OpenWish& wish) {
 Result Segment::open_for_pointers(std::int64_t deadline_ns) {
   {
     const MutexLock lock(mutex_);
-    if (life_.users() > 0) return {};
+    if (talk_.life().users() > 0) return {};
   }
   OpenWish wish;
   wish.create = false;
@@ -59,8 +59,8 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
   const MutexLock lock(mutex_);
   while (true) {
     look_for_lost_connection();
-    switch (caller.purpose == Purpose::use ? life_.use(live->number())
-                                           : life_.open(live->number())) {
+    Opening& life = talk_.life();
+    switch (caller.purpose == Purpose::use ? life.use(live->number()) : life.open(live->number())) {
       case Opening::Step::ready:
         return take_part(caller);
       case Opening::Step::wait:
@@ -74,7 +74,7 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
           mutex_.assert_held();
           return open_on_server(live, deadline_ns);
         });
-        if (life_.stage() == Opening::Stage::opening) life_.refused();  // memory ended in it
+        if (life.stage() == Opening::Stage::opening) life.refused();  // memory ended in it
         changed_.notify_all();
         if (!opened) return opened;
         continue;
@@ -92,25 +92,29 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
 bool Segment::is_first_to_say_how(const Caller& caller) const {
   switch (caller.purpose) {
     case Purpose::open:
-      return life_.users() == 0;
+      return talk_.life().users() == 0;
     case Purpose::pointers:
-      return !life_.is_wanted();
+      return !talk_.life().is_wanted();
     default:
       return false;
   }
 }
 
 void Segment::adopt(const OpenWish& wish) {
-  if (copy_ != nullptr && copy_->heap().is_read_only() != wish.read_only) copy_.reset();
+  if (copy_ != nullptr && copy_->heap().is_read_only() != wish.read_only) {
+    copy_.reset();
+    talk_.state().clear();
+  }
   wish_ = wish;
   timeout_s_.store(wish.timeout_s, std::memory_order_relaxed);
-  is_removed_ = false;
+  talk_.wanted_anew();
 }
 
 // It is open at the server, and stays so for this caller.
 Result Segment::take_part(const Caller& caller) {
   if (caller.purpose == Purpose::use) return {};
-  const bool is_first = life_.users() == 0;
+  Opening& life = talk_.life();
+  const bool is_first = life.users() == 0;
   if (caller.purpose == Purpose::open) {
     if (is_first) adopt(caller.wish);
     if (!is_first && wish_.read_only && !caller.wish.read_only) {
@@ -122,15 +126,14 @@ Result Segment::take_part(const Caller& caller) {
     return make_copy();
   });
   if (!made) {
-    if (life_.end_unwanted()) tell_closed();
-    if (is_opened_late_) runtime_.wake();
+    if (life.end_unwanted()) tell_closed();
     return made;
   }
   if (caller.purpose == Purpose::pointers) {
-    life_.pointed_at();
+    life.pointed_at();
     return {};
   }
-  life_.joined();
+  life.joined();
   // From now on a lost segment is made anew only if this program would have made it.
   if (is_first) ++opening_;
   is_usable_ = true;
@@ -139,7 +142,7 @@ Result Segment::take_part(const Caller& caller) {
 
 Result Segment::make_copy() {
   if (copy_ != nullptr) return {};
-  state_.clear();
+  talk_.state().clear();
   Result made = Copy::create(url_, wish_.read_only, copy_);
   if (made) show_access(track::Access::none);
   return made;
@@ -150,7 +153,7 @@ Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t d
   protocol::open_segment wanted;
   wanted.path = url_.path;
   // What the copy has would be missing in a segment that is made now [LOST-1].
-  wanted.create = wish_.create && !has_content();
+  wanted.create = wish_.create && !talk_.has_content();
   wanted.read_only = wish_.read_only;
   wanted.durable = wish_.durable;
   wanted.quota_bytes = wish_.quota_bytes;
@@ -178,74 +181,68 @@ Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t d
   stats_.bytes_sent += request.frame_bytes;
   ++stats_.messages_sent;
   if (!heard) {
-    life_.refused();
-    opened_unwanted(live->number(), opened.segment);
+    talk_.life().refused();
+    session::Effects effects;
+    talk_.opened_in_vain(live->number(), opened.segment, effects);
+    carry_out(effects);
     return heard;
   }
-  const bool is_gone = answered.code == error_code::NO_SEGMENT && has_content();
-  if (is_gone || (answered && lacks_content(opened.newest))) {
-    if (answered) {
-      const MutexUnlock talking(mutex_);
-      link_.unlisten(live, opened.segment, *this);
-    }
-    vanish(is_gone ? "the server has no such segment any more"
-                   : "the server came back with version " + std::to_string(opened.newest.number) +
-                         ", and this process has version " + std::to_string(state_.have().number));
-    return lost();
-  }
-  if (!answered) {
-    life_.refused();
-    return answered;
-  }
-  opened_on(live, opened, request.answer.sent_ns);
-  return {};
+  Result outcome = opened_on(
+      live, {live->number(), answered.code, opened, request.answer.sent_ns, live->is_resumed()});
+  return outcome.ok() ? answered : outcome;
 }
 
-// The server has it open on that connection, and nobody here knows of it.
-void Segment::opened_unwanted(session::ConnectionNumber on, std::uint32_t number) {
-  const bool is_to_be_closed = life_.opened_late(on);
-  if (life_.connection() == on) number_ = number;
-  if (!is_to_be_closed) return;
-  is_opened_late_ = true;
-  runtime_.wake();
-}
-
-void Segment::opened_on(const std::shared_ptr<Live>& live, const protocol::segment_opened& opened,
-                        std::int64_t sent_ns) {
-  live_ = live;
-  number_ = opened.segment;
-  quota_bytes_ = opened.quota_bytes;
-  life_.opened(live->number());
-  if (!live->is_resumed() && grant_.is_held()) grant_.lost(grant_.fence());
-  state_.newest_is(opened.newest, sent_ns);
-  look_for_lost_connection();  // who lost it may have looked for its segments before
-  runtime_.wake();
+// SEGMENT_LOST if the server lacks what the copy has, or another thread found this meanwhile.
+Result Segment::opened_on(const std::shared_ptr<Live>& live,
+                          const session::Conversation::OpenAnswer& answer) {
+  using Opened = session::Conversation::Opened;
+  session::Effects effects;
+  const Opened opened = talk_.opened(answer, now_ns(), effects);
+  if (opened == Opened::open) {
+    live_ = live;
+    quota_bytes_ = answer.opened.quota_bytes;
+  }
+  if (opened == Opened::gone) {
+    note_loss([] { return "the server has no such segment any more"; });
+  }
+  if (opened == Opened::older) {
+    note_loss([this, &answer] {
+      mutex_.assert_held();
+      return "the server came back with version " + std::to_string(answer.opened.newest.number) +
+             ", and this process has version " + std::to_string(talk_.state().have().number);
+    });
+  }
+  carry_out(effects);
+  look_for_lost_connection();  // whoever lost it may have told its segments before
+  if (!talk_.life().is_lost()) return {};
+  if (answer.code == error_code::OK) {
+    const MutexUnlock talking(mutex_);
+    link_.unlisten(live, answer.opened.segment, *this);
+  }
+  return lost();
 }
 
 // ---- lost connections ----
 
 void Segment::look_for_lost_connection() {
-  if (live_ != nullptr && live_->is_lost()) leave_connection(live_->number());
-}
-
-void Segment::leave_connection(session::ConnectionNumber gone) {
-  if (!life_.connection_lost(gone)) return;
-  state_.connection_lost();
-  grant_.connection_lost();
-  subscription_.settled();
-  runtime_.wake();
+  if (live_ == nullptr || !live_->is_lost()) return;
+  session::Effects effects;
+  talk_.connection_lost(live_->number(), effects);
+  carry_out(effects);
 }
 
 void Segment::connection_lost(session::ConnectionNumber gone) noexcept {
   const MutexLock lock(mutex_);
-  leave_connection(gone);
+  session::Effects effects;
+  talk_.connection_lost(gone, effects);
+  carry_out(effects);
   changed_.notify_all();
 }
 
 bool Segment::wants_connection() {
   const MutexLock lock(mutex_);
   const bool is_heard = change_fn_ != nullptr || connection_fn_ != nullptr;
-  return is_heard && life_.stage() == Opening::Stage::away && !is_removed_;
+  return is_heard && talk_.life().stage() == Opening::Stage::away && !talk_.is_removed();
 }
 
 Result Segment::reconnect(std::int64_t deadline_ns) {
@@ -254,15 +251,6 @@ Result Segment::reconnect(std::int64_t deadline_ns) {
 }
 
 // ---- loss ----
-
-bool Segment::has_content() const {
-  return copy_ != nullptr && state_.has_copy() && state_.have().number > 0;
-}
-
-// [LOST-1]
-bool Segment::lacks_content(const protocol::version_stamp& newest) const {
-  return has_content() && newest.number < state_.have().number;
-}
 
 Result Segment::lost() const {
   return Result::of(error_code::SEGMENT_LOST, [this] {
@@ -273,26 +261,24 @@ Result Segment::lost() const {
   });
 }
 
-void Segment::vanish(std::string why) {
-  if (life_.is_lost()) return;
-  lost_why_ = std::move(why);
-  life_.vanished();
+// The reason is lost if there is no memory for it.
+template <typename MakeText>
+void Segment::note_loss(MakeText&& make_text) {
   is_lost_ = true;
-  if (grant_.is_held()) grant_.lost(grant_.fence());
-  state_.drop_staged();
-  state_.unsubscribed();
-  if (change_fn_ != nullptr) change_due_ns_ = now_ns();
-  changed_.notify_all();
-  runtime_.wake();
+  lost_why_ = Result::of(error_code::SEGMENT_LOST, std::forward<MakeText>(make_text)).text;
 }
 
 // By the thread that applied an update. The mutex is given up meanwhile. The server still counts
 // the segment as open on this connection.
 void Segment::give_up_lost(std::string why) {
-  if (state_.subscription().has_value()) unsubscribe();
-  vanish(std::move(why));
+  session::Effects effects;
+  talk_.unwatch(effects);
+  carry_out(effects);
+  if (!talk_.life().is_lost()) note_loss([&why] { return std::move(why); });
+  talk_.vanish(now_ns(), effects);
+  carry_out(effects);
   const std::shared_ptr<Live> live = live_;
-  const std::uint32_t number = number_;
+  const std::uint32_t number = talk_.number();
   const MutexUnlock talking(mutex_);
   if (live != nullptr) link_.unlisten(live, number, *this);
 }
@@ -303,11 +289,11 @@ Result Segment::close() {
   const Wish wish = wish_for(-1);
   const MutexLock lock(mutex_);
   while (true) {
-    Opening::Close closed = life_.close();
+    Opening::Close closed = talk_.life().close();
     if (closed == Opening::Close::last) {
       give_up_holds();
       if (Result alone = enter_exclusive(wish); !alone) return why_not_closed(alone);
-      closed = life_.end();
+      closed = talk_.life().end();
       if (closed == Opening::Close::last) break;
       leave_exclusive();
     }
@@ -326,7 +312,6 @@ Result Segment::close() {
   }
   drop_copy();
   tell_closed();
-  if (is_opened_late_) runtime_.wake();
   leave_exclusive();
   wait_for_callback();
   return {};
@@ -335,9 +320,10 @@ Result Segment::close() {
 Segment::Need Segment::need() const {
   if (!mutex_.try_lock()) return Need::unknown;
   const MutexLock lock(mutex_, std::adopt_lock);
-  if (life_.is_wanted() || life_.stage() == Opening::Stage::opening) return Need::some;
-  const bool is_over = life_.stage() == Opening::Stage::shut || life_.is_lost();
-  return is_over && !life_.must_tell() ? Need::none : Need::unknown;
+  const Opening& life = talk_.life();
+  if (life.is_wanted() || life.stage() == Opening::Stage::opening) return Need::some;
+  const bool is_over = life.stage() == Opening::Stage::shut || life.is_lost();
+  return is_over && !life.must_tell() ? Need::none : Need::unknown;
 }
 
 Result Segment::why_not_closed(const Result& alone) {
@@ -367,12 +353,9 @@ void Segment::drop_copy() {
   }
   copy_.reset();
   change_fn_ = nullptr;
-  change_due_ns_ = platform::never_ns;
   connection_fn_ = nullptr;
   recent_fn_ = nullptr;
-  bound_ = {};
-  state_.clear();
-  subscription_ = session::Subscription{};
+  talk_.clear();
   has_unreachable_ = false;
   stats_ = {};
 }
@@ -381,32 +364,10 @@ void Segment::drop_copy() {
 // or, for lack of memory, others wait until the library's thread has sent it. The mutex is given up
 // meanwhile.
 void Segment::tell_closed() {
-  while (life_.must_tell()) {
-    const session::ConnectionNumber on = life_.connection();
-    const std::uint32_t number = number_;
-    Result posted;
-    {
-      const MutexUnlock talking(mutex_);
-      const std::shared_ptr<Live> live = link_.current();
-      if (live != nullptr && live->number() == on) {
-        link_.unlisten(live, number, *this);
-        posted = types::or_no_memory([&] {
-          Request request;
-          request.type = message_type::CLOSE_SEGMENT;
-          request.body = session::encoded(protocol::close_segment{number});
-          return link_.post(live, request);
-        });
-      }
-    }
-    if (posted.code == error_code::NO_MEMORY) {
-      is_opened_late_ = true;
-      return;
-    }
-    life_.told(on);
-  }
-  live_ = nullptr;
-  life_.ended();
-  changed_.notify_all();
+  session::Effects effects;
+  talk_.close(effects);
+  carry_out(effects);
+  if (!talk_.must_close()) live_ = nullptr;
 }
 
 }  // namespace iw::client

@@ -17,8 +17,6 @@ using protocol::error_code;
 
 namespace {
 
-// Pushed bytes are credited back when this many have been used: one message for many diffs.
-constexpr std::uint64_t least_credit_bytes = 1 << 20;
 // Between two looks for stray stores.
 constexpr std::int64_t least_stray_pause_ns = 100'000;
 // Between two attempts to reach the targets of stubs, and how long one may take.
@@ -34,8 +32,8 @@ std::string hexadecimal(const void* address) {
 }  // namespace
 
 coherence::Knowledge Segment::knowledge() const {
-  return live_ == nullptr ? state_.knowledge(coherence::never_ns, 0)
-                          : state_.knowledge(live_->heard_ns(), live_->heartbeat_ns());
+  return live_ == nullptr ? talk_.state().knowledge(coherence::never_ns, 0)
+                          : talk_.state().knowledge(live_->heard_ns(), live_->heartbeat_ns());
 }
 
 bool Segment::is_recent(const coherence::Knowledge& known, std::int64_t began_ns,
@@ -52,7 +50,7 @@ bool Segment::is_recent(const coherence::Knowledge& known, std::int64_t began_ns
     state.subscribed = known.promised && known.promise.model == Model::FULL ? 1 : 0;
     return recent_fn_(&state, recent_arg_) != 0;
   }
-  return coherence::is_recent(bound_, known, began_ns, now_ns);
+  return coherence::is_recent(talk_.wants().bound, known, began_ns, now_ns);
 }
 
 Result Segment::acquire_reader(const Wish& wish) {
@@ -63,7 +61,7 @@ Result Segment::acquire_reader(const Wish& wish) {
   prepare_hold();
   const std::int64_t began_ns = now_ns();
   const MutexLock lock(mutex_);
-  if (life_.is_lost()) return lost();
+  if (talk_.life().is_lost()) return lost();
   const bool is_free =
       threads_.may_enter(Role::reader) && began_ns < strays_due_ns_ && !may_heal(began_ns);
   if (is_free && !wish.fresh && is_recent(knowledge(), began_ns, began_ns)) {
@@ -80,9 +78,12 @@ void Segment::enter_reader(Role role, bool is_strict) {
   if (!threads_.has_readers()) show_access(track::Access::read);
   threads_.enter_reader(role, is_strict);
   ++stats_.reader_locks;
-  state_.adaptation.acquired();
+  talk_.state().adaptation.acquired();
   add_hold({this, 1, 0, is_strict, opening_});
-  if (change_fn_ != nullptr) watch_time();
+  if (change_fn_ == nullptr) return;
+  session::Effects effects;
+  talk_.entered(moment(), effects);
+  carry_out(effects);
 }
 
 Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
@@ -97,7 +98,7 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
               "another thread of this process did not finish writing or updating the segment "
               "before the deadline"};
     }
-    if (life_.is_lost()) {
+    if (talk_.life().is_lost()) {
       if (is_strict) strict_unused();
       return lost();
     }
@@ -130,7 +131,7 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
     // A writer of this process that came in meanwhile has a newer version.
     if (threads_.may_enter(Role::updated_reader)) break;
   }
-  if (life_.is_lost()) return lost();
+  if (talk_.life().is_lost()) return lost();
   if (copy_ == nullptr) {
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
@@ -141,15 +142,21 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
 
 // By the one thread that asks. What the server has sent by itself may be enough.
 Result Segment::update(const Wish& wish, std::int64_t began_ns, bool& is_strict) {
-  const bool is_staged_enough = !wish.fresh && state_.has_staged() &&
-                                is_recent(state_.with_staged(knowledge()), began_ns, now_ns());
+  session::CopyState& state = talk_.state();
+  const bool is_staged_enough = !wish.fresh && state.has_staged() &&
+                                is_recent(state.with_staged(knowledge()), began_ns, now_ns());
   if (!is_staged_enough) {
-    const coherence::Bound bound = recent_fn_ == nullptr ? bound_ : coherence::Bound{};
-    if (bound.model == Model::STRICT) is_strict = asked_strict_ = true;
+    const coherence::Bound bound = recent_fn_ == nullptr ? talk_.wants().bound : coherence::Bound{};
+    if (bound.model == Model::STRICT) {
+      is_strict = true;
+      talk_.asks_strict();
+    }
     if (Result asked = ask(wish, bound, wish.fresh); !asked) return asked;
-    if (lacks_subscription()) subscribe();
+    session::Effects effects;
+    talk_.watch(effects);
+    carry_out(effects);
   }
-  if (!state_.has_staged()) return {};
+  if (!state.has_staged()) return {};
   if (Result alone = enter_exclusive(wish); !alone) return alone;
   Result applied = types::or_no_memory([&] {
     mutex_.assert_held();
@@ -167,24 +174,19 @@ Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
     fresh = true;
   }
   while (true) {
-    protocol::acquire_reader wanted;
-    wanted.have = state_.reach();
-    wanted.model = bound.model;
-    wanted.x = bound.x;
-    wanted.fresh = fresh;
-    wanted.deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
+    const std::uint32_t deadline_ms = wish.may_wait ? milliseconds_until(wish.deadline_ns) : 0;
     protocol::reader_acquired acquired;
     Result answered;
     {
       const MutexUnlock talking(mutex_);
       Request request;
       request.type = message_type::ACQUIRE_READER;
-      request.waits_for_others = wanted.model == Model::STRICT;
+      request.waits_for_others = bound.model == Model::STRICT;
       answered = converse(
           request,
-          [&wanted](std::uint32_t number) {
-            wanted.segment = number;
-            return session::encoded(wanted);
+          [this, &bound, fresh, deadline_ms] {
+            mutex_.assert_held();
+            return session::encoded(talk_.question(bound, fresh, deadline_ms));
           },
           wish.deadline_ns, wish.may_wait);
       if (answered) {
@@ -192,13 +194,8 @@ Result Segment::ask(const Wish& wish, coherence::Bound bound, bool fresh) {
       }
     }
     if (!answered) return answered;
-    state_.adaptation.asked(!acquired.updated);
-    const protocol::version_stamp reached = state_.reach();
-    const bool has_it =
-        reached == acquired.now ||
-        (reached.incarnation == acquired.now.incarnation && reached.number > acquired.now.number);
-    // A diff that fits nothing: another thread's answer came between. Ask from where we are now.
-    if (!acquired.updated || has_it || threads_.has(Role::exclusive)) return {};
+    talk_.state().adaptation.asked(!acquired.updated);
+    if (!talk_.must_ask_again(acquired) || threads_.has(Role::exclusive)) return {};
   }
 }
 
@@ -209,12 +206,13 @@ Result Segment::apply_staged(std::int64_t deadline_ns) {
     undo_strays();
   }
   Result result;
+  session::CopyState& state = talk_.state();
   while (result.ok()) {
-    std::optional<session::StagedDiff> diff = state_.take_staged();
+    std::optional<session::StagedDiff> diff = state.take_staged();
     if (!diff) break;
     // [LOST-2]
     const bool must_hold_blocks =
-        has_content() && diff->now.incarnation != state_.have().incarnation;
+        talk_.has_content() && diff->now.incarnation != state.have().incarnation;
     bool damaged = false;
     {
       const MutexUnlock applying(mutex_);
@@ -222,14 +220,14 @@ Result Segment::apply_staged(std::int64_t deadline_ns) {
           types::or_no_memory([&] { return apply(*diff, must_hold_blocks, deadline_ns, damaged); });
     }
     if (result.ok()) {
-      state_.applied(*diff);
+      state.applied(*diff);
       continue;
     }
     if (damaged) {
-      state_.forget();
+      state.forget();
     } else {
-      state_.dropped(*diff);
-      state_.drop_staged();
+      state.dropped(*diff);
+      state.drop_staged();
     }
     if (result.code == error_code::SEGMENT_LOST) {
       give_up_lost(std::move(result.text));
@@ -238,7 +236,9 @@ Result Segment::apply_staged(std::int64_t deadline_ns) {
   }
   has_unreachable_ = copy_->has_unreachable();
   if (result.ok() && may_heal(now_ns())) heal_stubs();
-  tell_credit();
+  session::Effects effects;
+  talk_.give_credit(effects);
+  carry_out(effects);
   return result;
 }
 
@@ -250,22 +250,6 @@ Result Segment::apply(session::StagedDiff& diff, bool must_hold_blocks, std::int
     resolver.asked(url, runtime_.describe(url, std::move(serials), deadline_ns));
   };
   return copy_->apply(diff.bytes.bytes(), must_hold_blocks, describe, resolver, damaged);
-}
-
-// [NOT-4]
-void Segment::tell_credit() {
-  const std::uint64_t credit_bytes = state_.take_credit(least_credit_bytes);
-  if (credit_bytes == 0 || live_ == nullptr) return;
-  const protocol::credit credit{number_, credit_bytes};
-  const std::shared_ptr<Live> live = live_;
-  Result told;
-  {
-    const MutexUnlock talking(mutex_);
-    told = types::or_no_memory(
-        [&] { return link_.tell(live, message_type::CREDIT, session::encoded(credit)); });
-  }
-  const bool is_kept = told.code == error_code::NO_MEMORY && live == live_ && !live->is_lost();
-  if (is_kept) state_.keep_credit(credit_bytes);
 }
 
 // At an acquire, so often that it costs at most a hundredth of the time [COPY-1]. Nobody reads.
@@ -350,36 +334,31 @@ Result Segment::release_reader() {
   if (left.was_last) show_access(track::Access::none);
   if (left.wakes_others) changed_.notify_all();
   if (left.was_last_strict) {
-    has_unused_strict_ = true;
+    session::Effects effects;
+    talk_.strict_unused(effects);
     give_back_strict();
-    if (has_unused_strict_) runtime_.wake();
+    if (talk_.has_unused_strict()) carry_out(effects);
   }
   return {};
 }
 
 // The library's thread gives it back, unless a reader takes it first.
 void Segment::strict_unused() {
-  has_unused_strict_ = true;
-  runtime_.wake();
+  session::Effects effects;
+  talk_.strict_unused(effects);
+  carry_out(effects);
 }
 
 // The server keeps one Strict reader's lock for the whole process. It is given back when no thread
 // reads and none asks for it: one that asks takes it over, or the library's thread looks again.
 void Segment::give_back_strict() {
-  if (!has_unused_strict_ || !threads_.may_enter(Role::strict_returner)) return;
-  has_unused_strict_ = false;
-  if (threads_.has_strict_readers()) return;
+  if (!talk_.has_unused_strict() || !threads_.may_enter(Role::strict_returner)) return;
+  session::Effects effects;
+  talk_.return_strict(threads_.has_strict_readers(), effects);
+  if (effects.is_empty()) return;
   threads_.enter(Role::strict_returner);
-  Result posted;
-  {
-    const MutexUnlock talking(mutex_);
-    posted = post(message_type::RELEASE_READER, [](std::uint32_t number) {
-      return session::encoded(protocol::release_reader{number});
-    });
-  }
+  carry_out(effects);
   threads_.leave(Role::strict_returner);
-  // For lack of memory it is given back later, by the library's thread.
-  if (posted.code == error_code::NO_MEMORY) has_unused_strict_ = true;
   changed_.notify_all();
 }
 
@@ -393,7 +372,7 @@ Result Segment::refresh() {
 Result Segment::staleness(double& seconds) {
   const MutexLock lock(mutex_);
   const std::int64_t confirmed = coherence::confirmed_ns(knowledge());
-  seconds = !state_.has_copy() || confirmed == coherence::never_ns
+  seconds = !talk_.state().has_copy() || confirmed == coherence::never_ns
                 ? -1
                 : std::max(0.0, static_cast<double>(now_ns() - confirmed) / 1e9);
   return {};
@@ -401,22 +380,24 @@ Result Segment::staleness(double& seconds) {
 
 std::uint64_t Segment::version() {
   const MutexLock lock(mutex_);
-  return state_.have().number;
+  return talk_.state().have().number;
 }
 
 void Segment::set_bound(const coherence::Bound& bound) {
   const MutexLock lock(mutex_);
-  bound_ = bound;
   recent_fn_ = nullptr;
-  bound_changed();
+  session::Effects effects;
+  talk_.set_bound(bound, false, moment(), effects);
+  carry_out(effects);
 }
 
 void Segment::set_recent_fn(IW_recent_fn function, void* arg) {
   const MutexLock lock(mutex_);
-  bound_ = {};
   recent_fn_ = function;
   recent_arg_ = arg;
-  bound_changed();
+  session::Effects effects;
+  talk_.set_bound({}, function != nullptr, moment(), effects);
+  carry_out(effects);
 }
 
 }  // namespace iw::client
