@@ -261,7 +261,7 @@ Result Segment::lost() const {
   });
 }
 
-// The reason is lost if there is no memory for it.
+// Without memory for the reason only the reason is lost.
 template <typename MakeText>
 void Segment::note_loss(MakeText&& make_text) {
   is_lost_ = true;

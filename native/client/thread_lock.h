@@ -23,6 +23,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "platform/invariant.h"
+
 namespace iw::client {
 
 class ThreadLock {
@@ -37,34 +39,60 @@ class ThreadLock {
     returner,
   };
 
-  [[nodiscard]] bool may_enter(Role role) const {
-    return (present_ & table[static_cast<std::size_t>(role)].waits_for) == 0;
-  }
+  [[nodiscard]] bool may_enter(Role role) const { return (present_ & row(role).waits_for) == 0; }
   // REQUIRES: may_enter(role).
-  void enter(Role role);
+  void enter(Role role) {
+    IW_INVARIANT(may_enter(role), "a thread took a role that another thread's role excludes");
+    present_ |= row(role).becomes;
+  }
   // Leaves a role other than reader and updated_reader. A thread may be waiting for that.
-  void leave(Role role);
+  void leave(Role role) {
+    const std::uint8_t bit = row(role).becomes;
+    IW_INVARIANT(bit != reads && (present_ & bit) != 0,
+                 "a thread left a role that it did not have");
+    present_ &= static_cast<std::uint8_t>(~bit);
+  }
 
   // A reader for whom the server keeps a Strict lock is counted among the strict readers, too.
-  void enter_reader(Role role, bool is_strict);
+  void enter_reader(Role role, bool is_strict) {
+    enter(role);
+    ++readers_;
+    if (is_strict) ++strict_readers_;
+  }
   struct Left {
     bool wakes_others = false;     // a thread waits to be exclusive, and nobody reads any more
     bool was_last = false;         // nobody reads any more
     bool was_last_strict = false;  // no strict reader is left
   };
-  [[nodiscard]] Left leave_reader(bool is_strict);
+  [[nodiscard]] Left leave_reader(bool is_strict) {
+    IW_INVARIANT(readers_ > 0, "a thread left a role that it did not have");
+    Left left;
+    left.was_last_strict = is_strict && --strict_readers_ == 0;
+    left.was_last = --readers_ == 0;
+    if (!left.was_last) return left;
+    present_ &= static_cast<std::uint8_t>(~reads);
+    left.wakes_others = waiting_ > 0;
+    return left;
+  }
   // The exclusive thread becomes a reader; no other thread gets in between.
-  void become_reader();
+  void become_reader() {
+    leave(Role::exclusive);
+    enter_reader(Role::updated_reader, false);
+  }
 
   // Between these, the thread is one of those that wait to be exclusive.
-  void begin_waiting();
-  void end_waiting();
+  void begin_waiting() {
+    ++waiting_;
+    present_ |= waiting;
+  }
+  void end_waiting() {
+    IW_INVARIANT(waiting_ > 0, "a thread ended a wait that it had not begun");
+    if (--waiting_ == 0) present_ &= static_cast<std::uint8_t>(~waiting);
+  }
 
   [[nodiscard]] bool has_readers() const { return readers_ > 0; }
   [[nodiscard]] bool has_strict_readers() const { return strict_readers_ > 0; }
-  [[nodiscard]] bool has(Role role) const {
-    return (present_ & table[static_cast<std::size_t>(role)].becomes) != 0;
-  }
+  [[nodiscard]] bool has(Role role) const { return (present_ & row(role).becomes) != 0; }
 
   friend auto operator<=>(const ThreadLock&, const ThreadLock&) = default;
 
@@ -91,6 +119,8 @@ class ThreadLock {
       {slot, slot | returns},          // writer
       {returns, slot | returns},       // returner
   };
+
+  static const Row& row(Role role) { return table[static_cast<std::size_t>(role)]; }
 
   std::uint8_t present_ = 0;
   std::uint32_t readers_ = 0;
