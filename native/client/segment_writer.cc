@@ -136,6 +136,11 @@ Result Segment::write_on_newest(const Wish& wish) {
 Result Segment::become_newest(const Wish& wish) {
   if (Result applied = apply_staged(wish.deadline_ns); !applied) return applied;
   while (!talk_.is_on_newest(now_ns())) {
+    if (talk_.grant().is_lost()) {
+      return {error_code::FENCED,
+              "the writer lock was lost before the copy was up to date (its lease ended, or the "
+              "server was restarted); ask for it again"};
+    }
     // Whatever another thread asks at the same time: it may be waiting for us to be done. Not
     // Strict: that would wait for ourselves.
     if (Result asked = ask(wish, {}, true); !asked) return asked;

@@ -24,6 +24,12 @@ class Adaptation {
 
   [[nodiscard]] bool wants_subscription() const { return wants_; }
 
+  // Calls `see` with every field, for simulations.
+  template <typename See>
+  void describe(See&& see) const {
+    see(up_to_date_, notified_, wants_);
+  }
+
   static constexpr int patience = 3;
 
  private:

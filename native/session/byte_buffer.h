@@ -2,9 +2,11 @@
 // them. A large buffer grows by moving pages instead of copying.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <span>
 
 namespace iw::session {
@@ -22,6 +24,15 @@ class ByteBuffer {
   }
   // So many bytes of the room are filled.
   void filled(std::size_t bytes) { size_bytes_ += bytes; }
+  // The same bytes once more. Throws std::bad_alloc.
+  [[nodiscard]] ByteBuffer copy() const {
+    ByteBuffer out;
+    const std::span<std::byte> place = out.room(size_bytes_);
+    if (place.size() < size_bytes_) throw std::bad_alloc();
+    std::copy_n(memory_.get(), size_bytes_, place.begin());
+    out.filled(size_bytes_);
+    return out;
+  }
 
  private:
   struct Free {

@@ -12,8 +12,6 @@ using Kind = Effect::Kind;
 namespace {
 
 constexpr std::uint32_t most_serials_asked = 65536;
-// Pushed bytes are credited back when this many have been used: one message for many diffs.
-constexpr std::uint64_t least_credit_bytes = 1 << 20;
 
 template <typename Body>
 bool body_of(const Incoming& incoming, message_type type, Body& body) {
@@ -100,6 +98,8 @@ void Conversation::connection_lost(ConnectionNumber gone, Effects& effects) {
   state_.connection_lost();
   grant_.connection_lost();
   subscription_.settled();
+  // A RELEASE_READER, or the answer that brought the lock, may have been lost with the connection.
+  if (asked_strict_) has_unused_strict_ = true;
   effects.add(Kind::look_again);
   effects.add(Kind::wake);
 }
@@ -172,7 +172,7 @@ void Conversation::heard_grant(Incoming& incoming, bool is_late, const Moment& m
   if (!body_of(incoming, message_type::WRITER_ACQUIRED, granted)) return;
   stage_answer(incoming, granted.now, granted.updated, brought);
   if (is_late) {
-    late_fence_ = granted.fence;
+    late_fence_ = std::max(late_fence_, granted.fence);  // the earlier one has ended
     effects.add(Kind::wake);
     return;
   }
@@ -182,11 +182,12 @@ void Conversation::heard_grant(Incoming& incoming, bool is_late, const Moment& m
 }
 
 void Conversation::heard_renewal(const Incoming& incoming) {
+  if (incoming.connection != life_.connection()) return;
   protocol::writer_renewed renewed;
   if (body_of(incoming, message_type::WRITER_RENEWED, renewed)) {
     grant_.renewed(renewed.lease_ms, incoming.sent_ns);
   } else {
-    grant_.lost(grant_.fence());
+    grant_.renewal_refused();
   }
 }
 
@@ -280,7 +281,7 @@ void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
       if (outcome == Said::no_memory) late_fence_ = effect.value;
       return;
     case Kind::release_reader:
-      if (outcome == Said::no_memory) has_unused_strict_ = true;
+      if (outcome != Said::sent) has_unused_strict_ = true;
       return;
     case Kind::credit:
       if (outcome == Said::no_memory && is_current) state_.keep_credit(effect.value);
@@ -345,8 +346,8 @@ std::uint64_t Conversation::take_change() {
 
 // ---- subscriptions [POLL-1] ----
 
-// Readers that are content with old copies would be sent diffs that they never use. And where there
-// is no copy yet, the first acquire asks for it: pushed, too, it would come twice.
+// Readers that are content with old copies would be sent diffs that they never use. And the first
+// acquire asks for the first copy: pushed, too, it would come twice.
 Watch Conversation::wanted_watch() const {
   const bool has_some = state_.reach() != version_stamp{};
   const Model model = wants_.bound.model;
@@ -430,7 +431,7 @@ void Conversation::return_strict(bool has_strict_readers, Effects& effects) {
 }
 
 void Conversation::give_credit(Effects& effects) {
-  const std::uint64_t bytes = state_.take_credit(least_credit_bytes);
+  const std::uint64_t bytes = state_.take_credit(least_credit_bytes_);
   if (bytes > 0) effects.add(message(Kind::credit, bytes));
 }
 

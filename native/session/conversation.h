@@ -14,7 +14,7 @@
 //    a thread wants it         late fence     ABORT_WRITER of it, then ACQUIRE_WRITER
 //                              none           ACQUIRE_WRITER
 //    WRITER_ACQUIRED           awaited        -> held; a late fence has ended, and is forgotten
-//                              given up       -> late fence; wake
+//                              given up       -> late fence, the larger of two; wake
 //    WOULD_DEADLOCK            late fence     as wanted anew: the late grant had crossed the
 //    request
 //                              none           the thread is told
@@ -22,6 +22,7 @@
 //                              held, is due   RENEW_WRITER; not again before its answer
 //    WRITER_RENEWED            held           the lease counts from the sending of RENEW_WRITER
 //      or an error instead     held           -> taken
+//      for an earlier fence    held           nothing
 //    WRITER_LOST, its fence    held           -> taken
 //    SEGMENT_GONE, SEGMENT_LOST               held -> taken
 //    a new session             held           -> taken; a late fence is forgotten
@@ -32,6 +33,7 @@
 //    the last reader leaves, or could not use it    -> unused
 //    tick, or a reader leaves  unused         RELEASE_READER, if no thread asks and none uses it
 //    RELEASE_READER not sent                  -> unused
+//    the connection is lost    -> unused: RELEASE_READER or a given-up answer may be lost with it
 //    a new session                            -> none
 //  Watch (subscription): none, changing, watched.
 //    it is wanted              none, or by another bound    -> changing; SUBSCRIBE
@@ -97,7 +99,17 @@ class Conversation {
   // The version at which a diff begins, from its head; false: it is not a diff.
   using Beginning = bool (*)(std::span<const std::byte> diff, std::uint64_t& from);
 
-  explicit Conversation(Beginning beginning) : beginning_(beginning) {}
+  // `least_credit_bytes`: pushed bytes are credited back when so many have been used, because one
+  // message then serves many diffs.
+  explicit Conversation(Beginning beginning, std::uint64_t least_credit_bytes = 1 << 20)
+      : beginning_(beginning), least_credit_bytes_(least_credit_bytes) {}
+  Conversation(Conversation&&) = default;
+  Conversation& operator=(Conversation&&) = default;
+  // For simulations, which continue from one state in several ways.
+  explicit Conversation(const Conversation&) = default;
+  // Calls `see` with every field that makes a difference. For simulations, which know states again.
+  template <typename See>
+  void describe(See&& see) const;
 
   // ---- opening and closing (opening.h) ----
   [[nodiscard]] Opening& life() { return life_; }
@@ -230,6 +242,7 @@ class Conversation {
   void subscribe(Effects& effects);
 
   Beginning beginning_;
+  std::uint64_t least_credit_bytes_;
   Opening life_;
   std::uint32_t number_ = 0;
   bool must_close_ = false;
@@ -250,5 +263,18 @@ class Conversation {
   bool has_unused_strict_ = false;
   bool asked_strict_ = false;  // a given-up answer may bring the Strict lock
 };
+
+template <typename See>
+void Conversation::describe(See&& see) const {
+  see(life_.stage(), life_.connection(), life_.users(), life_.is_wanted(), number_, must_close_,
+      is_removed_);
+  state_.describe(see);
+  see(wants_.bound.model, wants_.bound.x, wants_.decides_itself, wants_.listens, change_due_ns_,
+      called_for_);
+  subscription_.describe(see);
+  grant_.describe(see);
+  see(granted_.now, granted_.fence, late_fence_, serials_asked_, has_unused_strict_, asked_strict_);
+  see(release_.sequence(), release_.session(), release_.was_sent());
+}
 
 }  // namespace iw::session

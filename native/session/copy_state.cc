@@ -15,6 +15,18 @@ bool is_after(const version_stamp& a, const version_stamp& b) {
 
 }  // namespace
 
+CopyState::CopyState(const CopyState& other)
+    : adaptation(other.adaptation),
+      known_(other.known_),
+      subscription_(other.subscription_),
+      is_told_(other.is_told_),
+      reach_as_of_ns_(other.reach_as_of_ns_),
+      credit_bytes_(other.credit_bytes_) {
+  for (const StagedDiff& diff : other.staged_) {
+    staged_.push_back({diff.from, diff.now, diff.bytes.copy(), diff.was_pushed, diff.as_of_ns});
+  }
+}
+
 coherence::Knowledge CopyState::knowledge(std::int64_t heard_ns, std::int64_t heartbeat_ns) const {
   coherence::Knowledge known = known_;
   known.heard_ns = heard_ns;

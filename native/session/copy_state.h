@@ -29,6 +29,12 @@ struct StagedDiff {
 
 class CopyState {
  public:
+  CopyState() = default;
+  CopyState(CopyState&&) = default;
+  CopyState& operator=(CopyState&&) = default;
+  // With the diffs that wait. For simulations, which continue from one state in several ways.
+  explicit CopyState(const CopyState& other);
+
   // ---- what is known ----
   [[nodiscard]] coherence::Knowledge knowledge(std::int64_t heard_ns,
                                                std::int64_t heartbeat_ns) const;
@@ -90,6 +96,18 @@ class CopyState {
   void keep_credit(std::uint64_t bytes);
 
   coherence::Adaptation adaptation;
+
+  // Calls `see` with every field that makes a difference. For simulations, which know states again.
+  template <typename See>
+  void describe(See&& see) const {
+    adaptation.describe(see);
+    see(known_.has_copy, known_.copy, known_.newest, known_.newest_as_of_ns, known_.confirmed_ns);
+    see(subscription_.has_value(), is_told_, reach_as_of_ns_, credit_bytes_);
+    if (subscription_) see(subscription_->model, subscription_->x);
+    for (const StagedDiff& diff : staged_) {
+      see(diff.from, diff.now, diff.bytes.size_bytes(), diff.was_pushed, diff.as_of_ns);
+    }
+  }
 
  private:
   void give_credit(const StagedDiff& diff);

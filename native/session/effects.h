@@ -51,6 +51,15 @@ class Effects {
   bool take(Effect& out);
   [[nodiscard]] bool is_empty() const { return next_ == end_; }
 
+  // Calls `see` with every field that makes a difference, for simulations.
+  template <typename See>
+  void describe(See&& see) const {
+    for (std::size_t i = next_; i < end_; ++i) {
+      const Effect& one = all_[i];
+      see(one.kind, one.on, one.segment, one.value, one.watch.push, one.have);
+    }
+  }
+
  private:
   // No call of a conversation has more; the orders test tries them all.
   static constexpr std::size_t most = 8;

@@ -39,6 +39,12 @@ class Subscription {
   [[nodiscard]] bool is_changing() const { return is_changing_; }
   [[nodiscard]] const Watch& asked() const { return asked_; }
 
+  // Calls `see` with every field, for simulations.
+  template <typename See>
+  void describe(See&& see) const {
+    see(asked_.promise.model, asked_.promise.x, asked_.push, is_changing_);
+  }
+
  private:
   Watch asked_;
   bool is_changing_ = false;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "protocol/lock.gen.h"
 
@@ -22,21 +23,23 @@ class WriterGrant {
     lease_ns_ = grant.lease_ms * ns_per_ms;
     hold_ends_ns_ = now_ns + grant.max_hold_ms * ns_per_ms;
     counted_from_ns_ = sent_ns;
-    renewing_ = false;
   }
-  void renewal_sent() { renewing_ = true; }
-  void renewal_unsent() { renewing_ = false; }
+  // One renewal at a time, also if the lock is given back and granted anew before its answer.
+  void renewal_sent() { renewing_fence_ = fence_; }
+  void renewal_unsent() { renewing_fence_ = 0; }
   void renewed(std::uint32_t lease_ms, std::int64_t sent_ns) {
+    const std::uint64_t fence = std::exchange(renewing_fence_, 0);
+    if (fence != 0 && fence != fence_) return;  // of an earlier grant
     lease_ns_ = lease_ms * ns_per_ms;
     counted_from_ns_ = sent_ns;
-    renewing_ = false;
   }
+  void renewal_refused() { lost(std::exchange(renewing_fence_, 0)); }
   // The server took the lock away.
   void lost(std::uint64_t fence) {
     if (held_ && fence == fence_) lost_ = true;
   }
   // The connection is gone, and with it the answer to a renewal.
-  void connection_lost() { renewing_ = false; }
+  void connection_lost() { renewing_fence_ = 0; }
   void given_back() { held_ = false; }
 
   [[nodiscard]] bool is_held() const { return held_; }
@@ -44,9 +47,15 @@ class WriterGrant {
   [[nodiscard]] std::uint64_t fence() const { return fence_; }
   // A third of the lease after it was last counted from; never after the longest hold [LOCK-3].
   [[nodiscard]] std::int64_t renewal_due_ns() const {
-    if (!held_ || lost_ || renewing_) return never_due_ns;
+    if (!held_ || lost_ || renewing_fence_ != 0) return never_due_ns;
     const std::int64_t due_ns = counted_from_ns_ + lease_ns_ / 3;
     return due_ns < hold_ends_ns_ ? due_ns : never_due_ns;
+  }
+
+  // Calls `see` with every field, for simulations.
+  template <typename See>
+  void describe(See&& see) const {
+    see(held_, lost_, renewing_fence_, fence_, lease_ns_, counted_from_ns_, hold_ends_ns_);
   }
 
  private:
@@ -54,8 +63,8 @@ class WriterGrant {
 
   bool held_ = false;
   bool lost_ = false;
-  bool renewing_ = false;
   std::uint64_t fence_ = 0;
+  std::uint64_t renewing_fence_ = 0;  // of the renewal that is unanswered; 0: none
   std::int64_t lease_ns_ = 0;
   std::int64_t counted_from_ns_ = 0;
   std::int64_t hold_ends_ns_ = 0;
