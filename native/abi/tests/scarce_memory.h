@@ -19,6 +19,8 @@ class Scarcity {
   Scarcity(const Scarcity&) = delete;
   Scarcity& operator=(const Scarcity&) = delete;
 
+  // How many allocations are left before the n-th.
+  [[nodiscard]] static long left();
   // Memory is back. Whether an allocation failed.
   bool stop();
 };

@@ -66,6 +66,8 @@ Scarcity::Scarcity(Whose whose, Failing failing, long n) {
   plan.is_on = true;
 }
 
+long Scarcity::left() { return plan.left; }
+
 bool Scarcity::stop() {
   plan.is_on = false;
   return plan.has_failed;
