@@ -100,6 +100,7 @@ class Walk {
   void reach(World world) {
     std::size_t in_flight = 0;
     for (std::size_t i = 0; i < world.clients.size(); ++i) {
+      world.clients[i].check_promise(world.server);
       note(world, world.clients[i].failure());
       in_flight += world.server.peer(i).in.size() + world.server.peer(i).out.size();
     }

@@ -55,6 +55,8 @@ class Client {
   // From now on the next message is not sent for lack of memory.
   void lack_memory() { lacks_memory_ = true; }
   [[nodiscard]] bool has_effects() const { return !mine_.is_empty() || !library_.is_empty(); }
+  // The client counts on a promise only while the server watches its copy [NOT-5].
+  void check_promise(const Server& server);
   // Everything is over. Pushed bytes were credited or wait to be.
   void check_end(const Server& server);
 
@@ -627,6 +629,11 @@ inline bool Client::tick(Server& server, std::int64_t now_ns) {
   }
   talk_.tick({.now_ns = now_ns}, library_);
   return !library_.is_empty();
+}
+
+inline void Client::check_promise(const Server& server) {
+  if (!talk_.state().subscription().has_value() || is_loss_untold_) return;
+  if (!is_connected_ || !server.peer(index_).watches) fail("it counts on a promise of nobody");
 }
 
 inline void Client::check_end(const Server& server) {

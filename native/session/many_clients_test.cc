@@ -44,6 +44,7 @@ class Simulation {
       } else {
         (void)happen(i, below(6));
       }
+      clients_[i].check_promise(server_);
       if (!clients_[i].failure().empty()) return clients_[i].failure();
     }
     if (!are_done()) return "some clients are never done";
