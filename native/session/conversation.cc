@@ -109,6 +109,10 @@ void Conversation::clear() {
   state_.clear();
   subscription_ = {};
   change_due_ns_ = never_due_ns;
+  // CLOSE_SEGMENT ends the locks at the server.
+  late_fence_ = 0;
+  has_unused_strict_ = false;
+  asked_strict_ = false;
 }
 
 void Conversation::lose_lock() {

@@ -11,47 +11,50 @@
 // threads of the process in client/thread_lock.h. `-> x` is a state, CAPITALS are messages.
 //
 //  Writer lock: free, held, taken (the server took it away). Beside it: perhaps a late fence.
-//    a thread wants it         late fence     ABORT_WRITER of it, then ACQUIRE_WRITER
-//                              none           ACQUIRE_WRITER
-//    WRITER_ACQUIRED           awaited        -> held; a late fence has ended, and is forgotten
-//                              given up       -> late fence, the larger of two; wake
-//    WOULD_DEADLOCK            late fence     as wanted anew: the late grant had crossed the
-//    request
-//                              none           the thread is told
-//    tick                      late fence     ABORT_WRITER of it, if the writer slot is free
-//                              held, is due   RENEW_WRITER; not again before its answer
-//    WRITER_RENEWED            held           the lease counts from the sending of RENEW_WRITER
-//      or an error instead     held           -> taken
-//      for an earlier fence    held           nothing
-//    WRITER_LOST, its fence    held           -> taken
-//    SEGMENT_GONE, SEGMENT_LOST               held -> taken
-//    a new session             held           -> taken; a late fence is forgotten
-//    the thread is done, aborts, or cannot begin   -> free; ABORT_WRITER unless it was released
-//    ABORT_WRITER not sent                    -> late fence: the next owner or a tick sends it
+//    a thread wants it        late fence    ABORT_WRITER of it, then ACQUIRE_WRITER
+//                             none          ACQUIRE_WRITER
+//    WRITER_ACQUIRED          awaited       -> held; a late fence has ended and is forgotten
+//                             given up      -> late fence, the larger of two; wake
+//    WOULD_DEADLOCK           late fence    as wanted anew: the grant has crossed the request
+//                             none          the thread is told
+//    tick                     late fence    ABORT_WRITER of it, if the writer slot is free
+//                             held, due     RENEW_WRITER; not again before its answer
+//    WRITER_RENEWED           its fence     the lease counts from the sending of RENEW_WRITER
+//      or an error instead    its fence     -> taken
+//      of an earlier fence    held          nothing
+//    WRITER_LOST              its fence     -> taken
+//    SEGMENT_GONE, lost       held          -> taken
+//    a new session            held          -> taken; a late fence is forgotten
+//    the thread is done       held, taken   -> free; ABORT_WRITER unless it was released
+//    ABORT_WRITER not sent    no memory     -> late fence: the next owner or a tick sends it
+//
 //  Strict lock: none, used (by readers), unused.
-//    READER_ACQUIRED           given up       -> unused; wake
-//    the last reader leaves, or could not use it    -> unused
-//    tick, or a reader leaves  unused         RELEASE_READER, if no thread asks and none uses it
-//    RELEASE_READER not sent                  -> unused
-//    the connection is lost    -> unused: RELEASE_READER or a given-up answer may be lost with it
-//    a new session                            -> none
+//    READER_ACQUIRED          given up      -> unused; wake
+//    the last reader leaves   used          -> unused
+//    the reader gives up      -             -> unused; wake
+//    tick, a reader leaves    unused        RELEASE_READER, if no thread asks, and none uses it
+//    RELEASE_READER not sent  -             -> unused
+//    the connection is lost   any           -> unused: an answer or RELEASE_READER may be lost
+//    a new session            any           -> none
+//
 //  Watch (subscription): none, changing, watched.
-//    it is wanted              none, or by another bound    -> changing; SUBSCRIBE
-//    it is not wanted          watched        -> changing; UNSUBSCRIBE
-//    SUBSCRIBED                changing       -> watched; wake if it is wanted otherwise by now
-//      or an error instead     changing       -> none
-//    UNSUBSCRIBE sent          changing       -> none; wake if it is wanted again by now
-//    SUBSCRIBE not sent        changing       -> none
-//    PUSH, READER_ACQUIRED, WRITER_ACQUIRED with a diff     it is staged (copy_state.h)
-//    PUSH, NOT_RECENT          listens        a change is due, perhaps later (Temporal); wake
-//    a pushed diff was used    1 MiB of them  CREDIT; if not sent, with the next one
+//    it is wanted             none, other   -> changing; SUBSCRIBE
+//    it is not wanted         watched       -> changing; UNSUBSCRIBE
+//    SUBSCRIBED               changing      -> watched; wake if it is wanted otherwise by now
+//      or an error instead    changing      -> none
+//    SUBSCRIBE not sent       changing      -> none
+//    UNSUBSCRIBE was said     changing      -> none; wake if it is wanted again by now
+//    a diff                   any           it is staged (copy_state.h)
+//    PUSH, NOT_RECENT         listens       a change is due, perhaps later (Temporal); wake
+//    pushed diffs were used   1 MiB         CREDIT; if there is no memory, with the next one
+//
 //  What may come between a message and its answer:
-//    the connection is lost    changing, watched -> none; a renewal counts as unsent; no credit is
-//    due an answer of another connection          changes neither watch nor credit the segment is
-//    closed     everything is as at the beginning; a late SUBSCRIBED is ignored the thread gives up
-//    as "given up" above a callback calls back in  as any thread: each call here ends before its
-//    effects begin fork                      the child has no thread here: its calls end before
-//    they come here
+//    the connection is lost   changing, watched -> none; a renewal is forgotten, and credit, too
+//    an answer of another connection    changes neither watch nor lease, and earns no credit
+//    the segment is closed    all as at the beginning; a SUBSCRIBED that comes later is ignored
+//    the thread gives up      the answer counts as given up
+//    a callback calls back    like any thread: each call here ends before its effects begin
+//    fork                     the child's calls end (FORKED) before they come here
 //
 // conversation_orders_test.cc tries the orders; many_clients_test.cc hosts many conversations.
 #pragma once

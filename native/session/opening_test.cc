@@ -395,5 +395,24 @@ TEST(Opening, WhatNobodyJoinedIsClosedAgain) {
   EXPECT_EQ(machine.open(1), Step::send);
 }
 
+TEST(Opening, Lost4ALossThatIsFoundWhileItIsReopenedStays) {
+  for (const bool is_granted : {false, true}) {
+    Opening machine;
+    ASSERT_EQ(machine.open(1), Step::send);
+    machine.opened(1);
+    machine.joined();
+    EXPECT_TRUE(machine.connection_lost(1));
+    ASSERT_EQ(machine.use(2), Step::send);
+    machine.vanished();  // by a thread that applied an update
+    if (is_granted) {
+      machine.opened(2);
+    } else {
+      machine.refused();
+    }
+    EXPECT_TRUE(machine.is_lost());
+    EXPECT_EQ(machine.use(2), Step::lost);
+  }
+}
+
 }  // namespace
 }  // namespace iw::session
