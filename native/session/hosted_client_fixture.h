@@ -587,6 +587,7 @@ inline bool Client::wait_for_reader() {
     end_job();
     return true;
   }
+  talk_.watch(mine_);
   apply();
   talk_.give_credit(mine_);
   lock_.enter_reader(Role::updated_reader, is_strict);
