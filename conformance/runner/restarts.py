@@ -382,8 +382,9 @@ class Report:
                 self.say(f"  known gap: {cell.name}: {gap['reason']}")
             else:
                 self.failed += 1
-                passes = f"passes, but restart_gaps.json says: {gap['reason']}. Remove the gap"
-                text = failure or passes
+                text = failure
+                if text is None:
+                    text = f"passes, but restart_gaps.json says: {gap['reason']}. Remove the gap"
                 self.say(f"  FAILED {cell.name}\n    {text}")
 
 
