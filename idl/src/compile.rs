@@ -34,6 +34,8 @@ pub enum CodecLanguage {
     Rust,
     Cpp,
     TypeScript,
+    /// C++ structs that the cluster's processes read in place, little-endian.
+    Cluster,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +70,9 @@ impl FromStr for CodecLanguage {
             "rust" => Ok(CodecLanguage::Rust),
             "cpp" => Ok(CodecLanguage::Cpp),
             "typescript" => Ok(CodecLanguage::TypeScript),
+            "cluster" => Ok(CodecLanguage::Cluster),
             _ => Err(format!(
-                "unknown language `{text}`; codecs are made for rust, cpp and typescript"
+                "unknown language `{text}`; codecs are made for rust, cpp, typescript and cluster"
             )),
         }
     }

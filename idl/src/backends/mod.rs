@@ -17,8 +17,9 @@ mod typescript;
 pub use limits::descriptor_limits;
 
 use crate::compile::{CodecLanguage, DataLanguage, GeneratedFile, Output, Unit, GENERATED_MARK};
-use crate::diagnostics::Report;
+use crate::diagnostics::{Diagnostic, Report};
 use crate::frontend::Include;
+use crate::ir::Schema;
 use crate::layout;
 use crate::source::FileId;
 use std::collections::BTreeSet;
@@ -38,18 +39,31 @@ pub(crate) fn generate(
         Output::Codec(_) => codec::check(unit.schema, report),
         Output::Interface(_) => {}
     }
+    if output != Output::Codec(CodecLanguage::Cluster) {
+        refuse_held_enums(unit.schema, report);
+    }
     if !report.is_empty() {
         return Vec::new();
     }
     match output {
         Output::Codec(CodecLanguage::Rust) => codec::rust::generate(unit, report),
         Output::Codec(CodecLanguage::Cpp) => codec::cpp::generate(unit, report),
+        Output::Codec(CodecLanguage::Cluster) => codec::cluster::generate(unit, report),
         Output::Codec(CodecLanguage::TypeScript) => codec::typescript::generate(unit, report),
         Output::Data(DataLanguage::C) => c::generate(unit, report),
         Output::Data(DataLanguage::Cpp) => cpp::generate(unit, report),
         Output::Data(DataLanguage::Fortran) => fortran::generate(unit, report),
         Output::Data(DataLanguage::TypeScript) => typescript::generate(unit, report),
         Output::Interface(language) => interface::generate(unit, language, report),
+    }
+}
+
+/// An enum takes four bytes in XDR, whatever integer is to hold it.
+fn refuse_held_enums(schema: &Schema, report: &mut Report) {
+    for def in schema.defs.iter().filter(|def| def.held_in.is_some()) {
+        let message = format!("`{}` says what integer holds it", def.name);
+        let hint = "only the cluster's messages have such enums; leave out the `:` and the type";
+        report.error(Diagnostic::new(def.span, message).hint(hint));
     }
 }
 

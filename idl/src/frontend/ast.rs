@@ -29,6 +29,8 @@ pub struct Definition {
     pub namespace: Vec<String>,
     pub doc: Option<String>,
     pub file: FileId,
+    /// `enum NAME : TYPE`, which C23 has, too: the integer that holds the enum's members.
+    pub held_in: Option<Primitive>,
     pub body: Body,
 }
 

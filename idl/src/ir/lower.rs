@@ -107,6 +107,7 @@ impl Lowering<'_, '_> {
             doc: definition.doc.clone(),
             file: definition.file,
             span: definition.name.span,
+            held_in: definition.held_in,
             body,
         }
     }
@@ -456,6 +457,7 @@ impl Lowering<'_, '_> {
             doc: None,
             file: place.file,
             span,
+            held_in: None,
             body,
         });
         Type::Named(id)

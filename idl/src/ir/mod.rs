@@ -31,6 +31,9 @@ pub struct Def {
     pub doc: Option<String>,
     pub file: FileId,
     pub span: Span,
+    /// The integer that holds an enum's members, if the file says one. Only the cluster's dialect
+    /// has it.
+    pub held_in: Option<Primitive>,
     pub body: DefBody,
 }
 

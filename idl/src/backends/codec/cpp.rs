@@ -594,7 +594,7 @@ fn union_fields(union: &Union) -> Vec<&Field> {
         .collect()
 }
 
-fn primitive_name(primitive: Primitive) -> &'static str {
+pub(super) fn primitive_name(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::Char => "std::int8_t",
         Primitive::UChar => "std::uint8_t",
@@ -637,7 +637,7 @@ fn number(value: i32) -> String {
     }
 }
 
-fn constant(value: i128) -> (&'static str, String) {
+pub(super) fn constant(value: i128) -> (&'static str, String) {
     match value {
         0..=0xffff_ffff => ("std::uint32_t", format!("{value}U")),
         0x1_0000_0000.. => ("std::uint64_t", format!("{value}ULL")),

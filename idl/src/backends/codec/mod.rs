@@ -4,7 +4,10 @@
 //! `native/protocol/xdr.h` and `web/src/wire/protocol/xdr.ts`. Generated code holds no rule of its
 //! own beyond the order of fields: bounds, padding, UTF-8, recursion depth and "never allocate more
 //! than the bytes at hand can fill" are the runtimes' business.
+//!
+//! The cluster's messages are not in XDR: [`cluster`] says how they lie.
 
+pub mod cluster;
 pub mod cpp;
 pub mod rust;
 pub mod typescript;

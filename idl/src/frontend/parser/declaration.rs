@@ -168,6 +168,18 @@ impl Parser<'_> {
         }
     }
 
+    /// `: TYPE` behind an enum's name.
+    pub(super) fn held_in(&mut self) -> Parsed<Option<Primitive>> {
+        if !self.accept(":") {
+            return Ok(None);
+        }
+        let place = self.peek().span;
+        match self.base()? {
+            Base::Primitive(primitive) => Ok(Some(primitive)),
+            _ => Err(Diagnostic::new(place, "an enum is held in an integer")),
+        }
+    }
+
     /// `{ NAME = value, ... }`; the comma after the last member is the dialects' freedom.
     pub(super) fn enum_body(&mut self) -> Parsed<Vec<Member>> {
         let open = self.expect("{", "before the enum's members")?;

@@ -138,10 +138,15 @@ impl<'a> Parser<'a> {
             Tok::Word(word) => word.as_str(),
             _ => return Err(not_a_definition(first)),
         };
+        let mut held_in = None;
         let (name, body) = match word {
             "const" => self.constant()?,
             "typedef" => self.typedef()?,
-            "enum" => (self.name("the enum's name")?, Body::Enum(self.enum_body()?)),
+            "enum" => {
+                let name = self.name("the enum's name")?;
+                held_in = self.held_in()?;
+                (name, Body::Enum(self.enum_body()?))
+            }
             "struct" => (
                 self.name("the struct's name")?,
                 Body::Struct(self.struct_body()?),
@@ -169,6 +174,7 @@ impl<'a> Parser<'a> {
             namespace: outer.to_vec(),
             doc: first.doc.clone(),
             file: first.span.file,
+            held_in,
             body,
         }))
     }

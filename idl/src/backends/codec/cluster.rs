@@ -1,0 +1,601 @@
+//! C++ structs of the messages that a cluster's processes read in place: little-endian, each number
+//! at a multiple of its size, no byte that no field names.
+//!
+//! A file's name begins each of its names (`am_head`, `AM_WORDS_MAX`) and is the namespace in C++
+//! (`iw::am::Head`, `iw::am::words_max`). An enum's name begins each of its members. A constant
+//! STRUCT_FIELD_MAX bounds that field. A struct whose last field is of variable size is a message
+//! of known fields and then bytes up to its end.
+//!
+//! The runtime that generated code leans on is `cluster/fabric/codec.h`.
+
+use crate::backends::names::{c_name, rust_type};
+use crate::backends::text::Text;
+use crate::backends::{first_line, order, stem};
+use crate::compile::{GeneratedFile, Unit};
+use crate::diagnostics::{Diagnostic, Report};
+use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type};
+use crate::source::{FileId, Span};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, GeneratedFile)> {
+    let mut files = Vec::new();
+    for &file in unit.roots {
+        let stem = stem(unit, file);
+        let mut generator = Generator {
+            unit,
+            schema: unit.schema,
+            file,
+            text: Text::new("  "),
+            report,
+        };
+        generator.header(&stem);
+        let text = generator.text.finish();
+        let path = PathBuf::from(format!("{stem}/{stem}.gen.h"));
+        files.push((
+            unit.sources.path(file).to_path_buf(),
+            GeneratedFile { path, text },
+        ));
+    }
+    files
+}
+
+/// Where a value lies: how many bytes it takes, and at multiples of how many.
+#[derive(Clone, Copy)]
+struct Shape {
+    bytes: u64,
+    grain: u64,
+}
+
+/// A field of fixed size, and where it begins.
+struct Placed<'a> {
+    field: &'a Field,
+    at: u64,
+}
+
+/// The fields of a struct; `rest` is the last one if its size varies.
+struct Fields<'a> {
+    fixed: Vec<Placed<'a>>,
+    rest: Option<(&'a Field, u32)>,
+    bytes: u64,
+}
+
+struct Generator<'a, 'r> {
+    unit: &'a Unit<'a>,
+    schema: &'a Schema,
+    file: FileId,
+    text: Text,
+    report: &'r mut Report,
+}
+
+impl<'a> Generator<'a, '_> {
+    fn header(&mut self, stem: &str) {
+        self.text
+            .line(format!("// {}", first_line(self.unit, self.file)));
+        self.text.line("// clang-format off");
+        self.text.line("#pragma once");
+        self.text.blank();
+        let standard = [
+            "array",
+            "cstddef",
+            "cstdint",
+            "cstring",
+            "span",
+            "string_view",
+            "vector",
+        ];
+        self.text
+            .lines(standard.map(|name| format!("#include <{name}>")));
+        self.text.blank();
+        let includes = self.unit.includes.iter();
+        let mut included: BTreeSet<String> = includes
+            .filter(|include| include.from == self.file && include.to != self.file)
+            .map(|include| crate::backends::stem(self.unit, include.to))
+            .map(|stem| format!("#include \"{stem}/{stem}.gen.h\""))
+            .collect();
+        included.insert("#include \"fabric/codec.h\"".into());
+        self.text.lines(included);
+        self.text.blank();
+        self.text.line(format!("namespace iw::{stem} {{"));
+        let cycles = order::Cycles::of(self.schema);
+        let mut after_constant = false;
+        for id in order::definition_order(self.schema, self.file, &cycles) {
+            let constant = matches!(self.schema.def(id).body, DefBody::Const(_));
+            if !(constant && after_constant) {
+                self.text.blank();
+            }
+            after_constant = constant;
+            self.define(self.schema.def(id));
+        }
+        self.text.blank();
+        self.text.line(format!("}}  // namespace iw::{stem}"));
+    }
+
+    fn define(&mut self, def: &'a Def) {
+        self.text.comment("//", &def.doc);
+        let name = self.own_name(def);
+        match &def.body {
+            DefBody::Const(Constant::Number(value)) => {
+                self.check_bound(def);
+                let (ty, value) = constant(*value);
+                self.text
+                    .line(format!("inline constexpr {ty} {name} = {value};"));
+            }
+            DefBody::Const(Constant::Text(_)) => {
+                self.refuse(def.span, "only numbers are constants here")
+            }
+            DefBody::Alias(ty) => match self.shape(ty, def.span) {
+                Some(_) => {
+                    let target = self.type_name(ty);
+                    self.text.line(format!("using {name} = {target};"));
+                }
+                None => self.refuse(def.span, "another name is for a type of fixed size"),
+            },
+            DefBody::Enum(members) => self.define_enum(def, &name, members),
+            DefBody::Struct(fields) => self.define_struct(def, &name, fields),
+            DefBody::Union(_) => self.refuse(def.span, "a union cannot be read in place"),
+        }
+    }
+
+    fn refuse(&mut self, span: Span, message: impl Into<String>) {
+        self.report.error(Diagnostic::new(span, message.into()));
+    }
+
+    /// The name in C++, without the file's.
+    fn own_name(&mut self, def: &Def) -> String {
+        let stem = stem(self.unit, def.file);
+        let constant = matches!(def.body, DefBody::Const(_));
+        let prefix = match constant {
+            true => format!("{}_", stem.to_uppercase()),
+            false => format!("{stem}_"),
+        };
+        let Some(rest) = def.name.strip_prefix(&prefix) else {
+            self.refuse(
+                def.span,
+                format!("`{}` does not begin with `{prefix}`", def.name),
+            );
+            return def.name.clone();
+        };
+        match constant {
+            true => c_name(&rest.to_lowercase()),
+            false => rust_type(rest),
+        }
+    }
+
+    /// A name as another file's structs see it.
+    fn name_of(&mut self, id: DefId) -> String {
+        let def = self.schema.def(id);
+        let name = self.own_name(def);
+        match def.file == self.file {
+            true => name,
+            false => format!("{}::{name}", stem(self.unit, def.file)),
+        }
+    }
+
+    /// A constant that seems to bound a field names one.
+    fn check_bound(&mut self, def: &Def) {
+        let structs = self
+            .schema
+            .defs
+            .iter()
+            .filter_map(|other| match &other.body {
+                DefBody::Struct(fields) => Some((other.name.to_uppercase() + "_", fields)),
+                _ => None,
+            });
+        let Some(bounded) = def.name.strip_suffix("_MAX") else {
+            return;
+        };
+        for (prefix, fields) in structs {
+            let Some(field) = bounded.strip_prefix(&prefix) else {
+                continue;
+            };
+            if !fields.iter().any(|own| own.name.to_uppercase() == field) {
+                let message = format!("`{}` bounds no field of its struct", def.name);
+                self.report.error(Diagnostic::new(def.span, message));
+            }
+        }
+    }
+
+    /// The constant that bounds a field, as a number of C++.
+    fn bound_of(&mut self, owner: &Def, field: &Field) -> Option<String> {
+        let wanted = format!("{}_{}_MAX", owner.name, field.name).to_uppercase();
+        let bound = self.schema.defs.iter().find_map(|def| match &def.body {
+            DefBody::Const(Constant::Number(value)) if def.name == wanted => Some(*value),
+            _ => None,
+        })?;
+        let is_unsigned = match self.schema.resolve(&field.ty) {
+            Type::Primitive(primitive) => range(*primitive).is_some_and(|(least, _)| least == 0),
+            _ => false,
+        };
+        if !is_unsigned {
+            self.refuse(field.span, "only an unsigned integer has a bound");
+        }
+        Some(constant(bound).1)
+    }
+
+    fn define_enum(&mut self, def: &Def, name: &str, members: &[Member]) {
+        let held_in = def.held_in.unwrap_or(Primitive::Int);
+        let Some((least, most)) = range(held_in) else {
+            return self.refuse(def.span, "an enum is held in an integer");
+        };
+        self.text.open(format!(
+            "enum class {name} : {} {{",
+            primitive_name(held_in)
+        ));
+        let prefix = format!("{}_", def.name.to_uppercase());
+        for member in members {
+            let Some(rest) = member.name.strip_prefix(&prefix) else {
+                let message = format!("`{}` does not begin with `{prefix}`", member.name);
+                self.refuse(member.span, message);
+                continue;
+            };
+            if !(least..=most).contains(&member.value.into()) {
+                let message = format!(
+                    "`{}` does not fit into the integer that holds its enum",
+                    member.name
+                );
+                self.refuse(member.span, message);
+            }
+            self.text.comment("//", &member.doc);
+            let member_name = c_name(&rest.to_lowercase());
+            self.text.line(format!("{member_name} = {},", member.value));
+        }
+        self.text.close("};");
+        let values: BTreeSet<i32> = members.iter().map(|member| member.value).collect();
+        self.define_is_known(name, held_in, least, &values);
+    }
+
+    /// Whether a number that was read is a member.
+    fn define_is_known(
+        &mut self,
+        name: &str,
+        held_in: Primitive,
+        least: i64,
+        values: &BTreeSet<i32>,
+    ) {
+        self.text.open(format!(
+            "[[nodiscard]] constexpr bool is_known({name} v) {{"
+        ));
+        self.text.line(format!(
+            "const auto n = static_cast<{}>(v);",
+            primitive_name(held_in)
+        ));
+        let (first, last) = (values.first().unwrap(), values.last().unwrap());
+        let is_row = i64::from(*last) - i64::from(*first) + 1 == values.len() as i64;
+        let terms: Vec<String> = match is_row {
+            true if i64::from(*first) == least => vec![format!("n <= {last}")],
+            true => vec![format!("n >= {first} && n <= {last}")],
+            false => values.iter().map(|value| format!("n == {value}")).collect(),
+        };
+        self.text
+            .broken_line(format!("return {};", terms.join(" || ")), "|| ");
+        self.text.close("}");
+    }
+
+    fn define_struct(&mut self, def: &'a Def, name: &str, fields: &'a [Field]) {
+        let placed = self.place(def, fields);
+        self.text.open(format!("struct {name} {{"));
+        for field in fields {
+            self.text.comment("//", &field.doc);
+            let ty = self.type_name(&field.ty);
+            let initial = match self.schema.resolve(&field.ty) {
+                Type::Primitive(_) => " = 0",
+                _ => "{}",
+            };
+            self.text
+                .line(format!("{ty} {}{initial};", c_name(&field.name)));
+        }
+        self.text.blank();
+        let compared = placed.rest.is_none();
+        if compared {
+            self.text.line(format!(
+                "bool operator==(const {name}& other) const = default;"
+            ));
+        }
+        self.text.close("};");
+        match placed.rest {
+            None => self.define_fixed(def, name, &placed),
+            Some((rest, bound)) => self.define_message(def, name, &placed, rest, bound),
+        }
+    }
+
+    /// Where the fields lie. A field that would leave a gap is refused.
+    fn place(&mut self, def: &Def, fields: &'a [Field]) -> Fields<'a> {
+        let mut placed = Fields {
+            fixed: Vec::new(),
+            rest: None,
+            bytes: 0,
+        };
+        let mut grain = 1;
+        for field in fields {
+            if placed.rest.is_some() {
+                self.refuse(field.span, "nothing follows a field of variable size");
+            }
+            let bound = match self.schema.resolve(&field.ty) {
+                Type::OpaqueVar(bound) | Type::String(bound) => Some(*bound),
+                _ => None,
+            };
+            if let Some(bound) = bound {
+                if bound.is_none() {
+                    self.refuse(field.span, "the bytes at a message's end need a bound");
+                }
+                placed.rest = Some((field, bound.unwrap_or(0)));
+                continue;
+            }
+            let Some(shape) = self.shape(&field.ty, field.span) else {
+                continue;
+            };
+            if !placed.bytes.is_multiple_of(shape.grain) {
+                let message = format!(
+                    "`{}` would lie at {}, which is not a multiple of {}",
+                    field.name, placed.bytes, shape.grain
+                );
+                let error = Diagnostic::new(field.span, message);
+                self.report.error(error.hint("name the bytes before it"));
+            }
+            grain = grain.max(shape.grain);
+            placed.fixed.push(Placed {
+                field,
+                at: placed.bytes,
+            });
+            placed.bytes += shape.bytes;
+        }
+        if placed.rest.is_none() && !placed.bytes.is_multiple_of(grain) {
+            let message = format!(
+                "`{}` has {} bytes, which is not a multiple of {grain}",
+                def.name, placed.bytes
+            );
+            let error = Diagnostic::new(def.span, message);
+            self.report.error(error.hint("name the bytes at its end"));
+        }
+        placed
+    }
+
+    fn shape(&mut self, ty: &Type, span: Span) -> Option<Shape> {
+        let row = |bytes: u64| Shape {
+            bytes,
+            grain: bytes,
+        };
+        match self.schema.resolve(ty) {
+            Type::Primitive(primitive) => match range(*primitive) {
+                Some(_) => Some(row(bytes_of(*primitive))),
+                None => {
+                    self.refuse(span, "only integers are read in place");
+                    None
+                }
+            },
+            Type::Opaque(size) => Some(Shape {
+                bytes: (*size).into(),
+                grain: 1,
+            }),
+            Type::Array(element, count) => {
+                let of = self.shape(element, span)?;
+                let bytes = of.bytes * u64::from(*count);
+                Some(Shape { bytes, ..of })
+            }
+            Type::Named(id) => self.shape_of(*id, span),
+            _ => {
+                self.refuse(span, "what varies in size stands at a message's end");
+                None
+            }
+        }
+    }
+
+    fn shape_of(&mut self, id: DefId, span: Span) -> Option<Shape> {
+        let def = self.schema.def(id);
+        match &def.body {
+            DefBody::Enum(_) => {
+                let bytes = bytes_of(def.held_in.unwrap_or(Primitive::Int));
+                Some(Shape {
+                    bytes,
+                    grain: bytes,
+                })
+            }
+            DefBody::Struct(fields) => {
+                let mut whole = Shape { bytes: 0, grain: 1 };
+                for field in fields {
+                    let shape = self.shape(&field.ty, field.span)?;
+                    whole.bytes += shape.bytes;
+                    whole.grain = whole.grain.max(shape.grain);
+                }
+                Some(whole)
+            }
+            _ => {
+                self.refuse(span, "no such type is read in place");
+                None
+            }
+        }
+    }
+
+    /// What a compiler must agree with, and what a receiver checks.
+    fn define_fixed(&mut self, def: &'a Def, name: &str, placed: &Fields<'a>) {
+        self.text.line(format!(
+            "static_assert(sizeof({name}) == {});",
+            placed.bytes
+        ));
+        for each in &placed.fixed {
+            let field = c_name(&each.field.name);
+            self.text.line(format!(
+                "static_assert(offsetof({name}, {field}) == {});",
+                each.at
+            ));
+        }
+        let mut terms = Vec::new();
+        for each in &placed.fixed {
+            let place = format!("v.{}", c_name(&each.field.name));
+            terms.extend(self.checks(def, each.field, &place));
+        }
+        let argument = if terms.is_empty() { "" } else { " v" };
+        self.text
+            .line("// Whether each number is one that the specification has.");
+        self.text.open(format!(
+            "[[nodiscard]] constexpr bool check(const {name}&{argument}) {{"
+        ));
+        match terms.is_empty() {
+            true => self.text.line("return true;"),
+            false => self
+                .text
+                .broken_line(format!("return {};", terms.join(" && ")), "&& "),
+        }
+        self.text.close("}");
+    }
+
+    /// The conditions on one field.
+    fn checks(&mut self, owner: &Def, field: &Field, place: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        if let Some(bound) = self.bound_of(owner, field) {
+            terms.push(format!("{place} <= {bound}"));
+        }
+        match self.schema.resolve(&field.ty) {
+            Type::Named(id) if self.has_checks(*id) => {
+                let is_enum = matches!(self.schema.def(*id).body, DefBody::Enum(_));
+                let call = if is_enum { "is_known" } else { "check" };
+                terms.push(format!("{call}({place})"));
+            }
+            Type::Array(element, _) => {
+                if let Type::Named(id) = self.schema.resolve(element) {
+                    if self.has_checks(*id) {
+                        self.refuse(field.span, "the elements of an array are not checked");
+                    }
+                }
+            }
+            _ => {}
+        }
+        terms
+    }
+
+    /// Whether some bytes are no value of the type.
+    fn has_checks(&mut self, id: DefId) -> bool {
+        let def = self.schema.def(id);
+        match &def.body {
+            DefBody::Enum(_) => true,
+            DefBody::Struct(fields) => fields.iter().any(|field| {
+                let named = match self.schema.resolve(&field.ty) {
+                    Type::Named(id) => self.has_checks(*id),
+                    _ => false,
+                };
+                named || self.bound_of(def, field).is_some()
+            }),
+            _ => false,
+        }
+    }
+
+    /// A message's decoder and encoder: the fixed fields, then the rest, which stays where it is.
+    fn define_message(
+        &mut self,
+        def: &'a Def,
+        name: &str,
+        placed: &Fields<'a>,
+        rest: &Field,
+        bound: u32,
+    ) {
+        let fixed = placed.bytes;
+        let rest_name = c_name(&rest.name);
+        self.text.line(format!(
+            "// At most {bound} bytes at the end are `{rest_name}`, which are not copied."
+        ));
+        self.text.open(format!(
+            "[[nodiscard]] inline bool decode(std::span<const std::byte> bytes, {name}* v) {{"
+        ));
+        self.text.line(format!(
+            "if (bytes.size() < {fixed} || bytes.size() - {fixed} > {bound}) return false;"
+        ));
+        for each in &placed.fixed {
+            let field = c_name(&each.field.name);
+            self.text.line(format!(
+                "std::memcpy(&v->{field}, bytes.data() + {}, sizeof v->{field});",
+                each.at
+            ));
+        }
+        let from_rest = match self.schema.resolve(&rest.ty) {
+            Type::String(_) => format!("fabric::text_of(bytes.subspan({fixed}))"),
+            _ => format!("bytes.subspan({fixed})"),
+        };
+        self.text.line(format!("v->{rest_name} = {from_rest};"));
+        let mut terms = Vec::new();
+        for each in &placed.fixed {
+            let place = format!("v->{}", c_name(&each.field.name));
+            terms.extend(self.checks(def, each.field, &place));
+        }
+        let checked = match terms.is_empty() {
+            true => "true".into(),
+            false => terms.join(" && "),
+        };
+        self.text.broken_line(format!("return {checked};"), "&& ");
+        self.text.close("}");
+        self.text.open(format!(
+            "[[nodiscard]] inline std::vector<std::byte> encode(const {name}& v) {{"
+        ));
+        self.text.line(format!(
+            "std::vector<std::byte> bytes({fixed} + v.{rest_name}.size());"
+        ));
+        for each in &placed.fixed {
+            let field = c_name(&each.field.name);
+            self.text.line(format!(
+                "std::memcpy(bytes.data() + {}, &v.{field}, sizeof v.{field});",
+                each.at
+            ));
+        }
+        let (to, from) = (format!("bytes.data() + {fixed}"), format!("v.{rest_name}"));
+        self.text.line(format!(
+            "if (!{from}.empty()) std::memcpy({to}, {from}.data(), {from}.size());"
+        ));
+        self.text.line("return bytes;");
+        self.text.close("}");
+    }
+
+    fn type_name(&mut self, ty: &Type) -> String {
+        match ty {
+            Type::Primitive(primitive) => primitive_name(*primitive).into(),
+            Type::Named(id) => self.name_of(*id),
+            Type::Opaque(size) => format!("std::array<std::byte, {size}>"),
+            Type::OpaqueVar(_) => "std::span<const std::byte>".into(),
+            Type::String(_) => "std::string_view".into(),
+            Type::Array(element, count) => {
+                format!("std::array<{}, {count}>", self.type_name(element))
+            }
+            // Refused by place().
+            Type::Sequence(..) | Type::Pointer(_) | Type::AnyPointer => "void".into(),
+        }
+    }
+}
+
+/// An `int` where it can be: such a constant is compared with signed and unsigned numbers alike.
+fn constant(value: i128) -> (&'static str, String) {
+    match i32::try_from(value) {
+        Ok(small) => ("int", small.to_string()),
+        Err(_) => super::cpp::constant(value),
+    }
+}
+
+fn primitive_name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Char => "char",
+        other => super::cpp::primitive_name(other),
+    }
+}
+
+/// The least and the most that an integer holds, as far as an enum's members may go.
+fn range(primitive: Primitive) -> Option<(i64, i64)> {
+    match primitive {
+        Primitive::Char => Some((-128, 127)),
+        Primitive::UChar => Some((0, 255)),
+        Primitive::Short => Some((-32768, 32767)),
+        Primitive::UShort => Some((0, 65535)),
+        Primitive::Int => Some((i32::MIN.into(), i32::MAX.into())),
+        Primitive::UInt => Some((0, u32::MAX.into())),
+        Primitive::Hyper => Some((i64::MIN, i64::MAX)),
+        Primitive::UHyper => Some((0, i64::MAX)),
+        _ => None,
+    }
+}
+
+/// Of an integer.
+fn bytes_of(primitive: Primitive) -> u64 {
+    match primitive {
+        Primitive::Char | Primitive::UChar => 1,
+        Primitive::Short | Primitive::UShort => 2,
+        Primitive::Hyper | Primitive::UHyper => 8,
+        _ => 4,
+    }
+}
