@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates the protocol's codecs from spec/protocol, and the numbers of the C interface in each
-# language from spec/interface. The files are committed, and `make tidy` checks
+# Regenerates the codecs from spec/protocol and spec/cluster, and the numbers of the C interface in
+# each language from spec/interface. The files are committed, and `make tidy` checks
 # that this changes nothing.
 #
 #   make/generate.sh         writes them
@@ -16,6 +16,7 @@ idl() { cargo run --release --quiet --locked -p interweave-idl -- "$@"; }
 idl codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
 idl codec --lang cpp --out native/protocol spec/protocol/*.x
 idl codec --lang typescript --out web/src/wire/protocol spec/protocol/*.x
+idl codec --lang cluster --out cluster spec/cluster/*.x
 idl interface --lang c --out native/include/interweave spec/interface/interface.x
 idl interface --lang cpp --out native/include/interweave spec/interface/interface.x
 idl interface --lang fortran --out fortran/src spec/interface/interface.x

@@ -81,6 +81,7 @@ TEST(Connections, WithOneWhoDiesMeanwhileAreRefusedAtOnce) {
   EXPECT_LT(Clock::now(), deadline) << "it waited for an answer of the dead";
 }
 
+// [AM-3]
 TEST(Connections, OfFiveProcessesAreOneAPairAndThoseOfTheDeadAreClosed) {
   setenv("IW_FABRIC", "shm", 1);
   std::deque<Child> all;

@@ -1,6 +1,5 @@
-// What each call returns when it is misused, and what becomes of messages that no call sends.
+// What each call returns when it is misused.
 #include "am/am_processes.h"
-#include "am/bundle.h"
 
 using namespace iw::am_test;
 
@@ -163,66 +162,4 @@ TEST(Errors, AMappedEndpointDoesNotMove) {
   EXPECT_NE(std::memcmp(before.bytes, after.bytes, sizeof before.bytes), 0);
   ASSERT_EQ(AM_Map(ep, 0, here.name, 1), AM_OK);
   EXPECT_EQ(AM_MoveEndpoint(ep, there.bundle, here.bundle), AM_ERR_IN_USE);
-}
-
-// ---- what only a program without this library would send
-
-namespace {
-
-int handled, came_back;
-
-struct Forger {
-  Forger() {
-    endpoint.set(1, handler(+[](void*, void*, std::size_t) { handled++; }));
-    endpoint.set(0, handler(+[](int, op_t, const am_returned_t*) { came_back++; }));
-    connection = endpoint.ep->translations[to_itself].connection;
-  }
-  void send(iw::am::Head head) {
-    head.connection = connection->id_there;
-    head.tag = right_tag;
-    const auto bytes = std::as_bytes(std::span(&head, 1));
-    endpoint.bundle->worker().send(connection->peer, 0, bytes, {}, nullptr);
-  }
-  // Until so many messages more have come.
-  bool take(std::uint64_t count) {
-    const std::uint64_t enough = endpoint.bundle->messages_received + count;
-    return endpoint.poll_until([&] { return endpoint.bundle->messages_received >= enough; });
-  }
-  const Library library;
-  const Endpoint endpoint;
-  const int to_itself = endpoint.map(endpoint.name);
-  iw::am::Connection* connection = nullptr;
-};
-
-}  // namespace
-
-TEST(Forged, RequestsForHandlersOrOfKindsThatAreNoneAreRefused) {
-  using iw::am::Category, iw::am::Head, iw::am::Kind;
-  Forger forger;
-  handled = 0;
-  for (const int category : {0, 1, 2, 3, 5, 255}) {
-    Head head{};
-    head.kind = Kind::request;
-    head.category = static_cast<Category>(category);
-    head.handler = iw::am::no_handler;
-    forger.send(head);
-    head.handler = 1;
-    if (category == 0 || category > 4) forger.send(head);
-  }
-  EXPECT_TRUE(forger.take(9 * 2)) << "each is refused by a message";
-  EXPECT_EQ(handled, 0);
-}
-
-TEST(Forged, AReplyThatAsksForBytesIsRefused) {
-  using iw::am::Category, iw::am::Head, iw::am::Kind;
-  Forger forger;
-  handled = came_back = 0;
-  ASSERT_EQ(AM_RequestI0(forger.endpoint.ep, forger.to_itself, 1, nullptr, 0), AM_OK);
-  Head head{};
-  head.kind = Kind::reply;
-  head.category = Category::get;
-  head.handler = 1;
-  forger.send(head);  // to the request that is under way
-  EXPECT_TRUE(forger.endpoint.poll_until([] { return handled + came_back >= 2; }));
-  EXPECT_EQ(handled, 1) << "the request itself";
 }

@@ -98,6 +98,7 @@ class Faults : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Over, Faults, ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
+// [AM-1] [AM-7] [AM-16]
 TEST_P(Faults, EveryRequestIsAnsweredOrComesBackOnce) {
   setenv("IW_FABRIC", GetParam(), 1);
   std::mt19937 random = iw::testing::seeded_random();

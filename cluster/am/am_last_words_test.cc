@@ -73,6 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Over, LastMessages,
                          [](const auto& each) { return std::string(each.param); });
 
 // This process does not poll before the other has ended.
+// [AM-16]
 TEST_P(LastMessages, AreHandledThoughTheirSenderHasEnded) {
   Child child("asks_and_ends");
   child.line().say_value(here_->name);
@@ -90,6 +91,7 @@ TEST_P(LastMessages, AreAnswersThoughTheirSenderHasEnded) {
 }
 
 // The reply is handled only when this process polls.
+// [AM-9] [AM-10]
 TEST_P(LastMessages, OfRepliesAreFlushedWhenTheyAreHandled) {
   Child child("answers_and_flushes");
   const int to = here_->map(child.line().hear_value<en_t>());

@@ -89,6 +89,7 @@ TEST(Names, AreComputerProcessBundleAndEndpointInFixedWidth) {
   EXPECT_EQ(AM_NameText(en_t{}, small, sizeof small), AM_ERR_BAD_ARG);
 }
 
+// [AM-17]
 TEST(Names, ArriveAsTextWhatTheyWere) {
   const Library library;
   const Endpoint here;
@@ -180,6 +181,7 @@ TEST_F(NameServer, TwoProcessesMeetByAString) {
   EXPECT_TRUE(here.poll_until([] { return has_echoed; }));
 }
 
+// [AM-NAME-3] [AM-NAME-5]
 TEST_F(NameServer, AStringIsItsRegistrarsUntilThatEnds) {
   const Endpoint here;
   Child registrar("registrar");
@@ -227,6 +229,7 @@ TEST_F(NameServer, WhatIsNoNameIsNotRegistered) {
   EXPECT_EQ(AMNS_Lookup("nobody", &name), AM_ERR_RESOURCE);
 }
 
+// [AM-NAME-2]
 TEST_F(NameServer, StringsOutOfRangeAreRefused) {
   en_t name;
   EXPECT_EQ(AMNS_Lookup("", &name), AM_ERR_BAD_ARG);
@@ -299,6 +302,7 @@ TEST_F(NameServer, AnAnswerThatComesTooLateIsNobodys) {
 }
 
 // What was registered before stays, though its registrar has given up saying so again.
+// [AM-NAME-4]
 TEST_F(NameServer, OnlyTheRegistrationThatWasGivenUpIsUndone) {
   setenv("IW_AMNS_TIMEOUT_MS", "100", 1);
   EXPECT_EQ(AMNS_Init(nullptr), AM_OK);
@@ -318,6 +322,7 @@ TEST_F(NameServer, OnlyTheRegistrationThatWasGivenUpIsUndone) {
   EXPECT_EQ(until_answered([&] { return AMNS_Lookup("mine", &name); }), AM_OK);
 }
 
+// [AM-NAME-1]
 TEST_F(NameServer, AStringIsOneEndpointsAlsoWithinAProcess) {
   const Endpoint one, other;
   ASSERT_EQ(AMNS_Register("mine", one.name), AM_OK);

@@ -146,6 +146,7 @@ TEST_P(Messages, WordsGoThereAndBack) {
   EXPECT_EQ(end_of_echo(), 0);
 }
 
+// [AM-1]
 TEST_P(Messages, BlocksGoThereAndBack) {
   int count = 0;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1024},
@@ -158,6 +159,7 @@ TEST_P(Messages, BlocksGoThereAndBack) {
   EXPECT_EQ(end_of_echo(), 0);
 }
 
+// [AM-15]
 TEST_P(Messages, XferBlocksLieInTheSegments) {
   const auto block = pattern(static_cast<std::size_t>(AM_MaxLong()), 9);
   ASSERT_EQ(AM_RequestXfer1(here_->ep, to_, 4096, echo_xfer, block.data(), block.size(), 7), AM_OK);
@@ -187,6 +189,7 @@ TEST_P(Messages, ARoundTripIsTwoMessages) {
   EXPECT_EQ(received - received_before, 50u);
 }
 
+// [AM-6]
 TEST_P(Messages, TheRequestThatDoesNotFitIsRefusedAndRepliesNeverAre) {
   there_->stop();
   for (int i = 0; i < 8; i++) {
@@ -209,6 +212,7 @@ TEST_P(Messages, TheRequestThatDoesNotFitIsRefusedAndRepliesNeverAre) {
   EXPECT_EQ(end_of_echo(), 0) << "replies were refused";
 }
 
+// [AM-7]
 TEST_P(Messages, ARequestWithoutAReplyLeavesItsRoom) {
   for (int i = 0; i < 100; i++) ASSERT_EQ(AM_Request1(here_->ep, to_, answer_nothing, i), AM_OK);
   EXPECT_EQ(arrived.replies, 0);
@@ -222,6 +226,7 @@ TEST_P(Messages, OnlyTheFirstReplyIsSent) {
   EXPECT_EQ(end_of_echo(), 0);
 }
 
+// [AM-11] [AM-13] [AM-14]
 TEST_P(Messages, WhatIsRefusedThereComesBackAsItWasSent) {
   const int wrongly = here_->map(there_name_, right_tag + 1);
   auto block = pattern(100, 1);
@@ -273,6 +278,7 @@ ROLE(wrong_replier) {
   return endpoint.poll_until([] { return reply_returned_status != 0; }) ? reply_returned_status : 0;
 }
 
+// [AM-13]
 TEST_P(Messages, AReplyThatIsRefusedComesBackToItsSender) {
   Child other("wrong_replier");
   const int to = here_->map(other.line().hear_value<en_t>());
@@ -286,6 +292,7 @@ TEST_P(Messages, AReplyThatIsRefusedComesBackToItsSender) {
   EXPECT_EQ(other.wait_for_end(), EBADHANDLER);
 }
 
+// [AM-16]
 TEST_P(Messages, AKilledPeersMessagesComeBackOnce) {
   there_->stop();
   for (int i = 0; i < 8; i++) ASSERT_EQ(AM_Request4(here_->ep, to_, echo_words, i, 0, 0, 0), AM_OK);
@@ -363,6 +370,7 @@ TEST_P(Messages, AnEndpointTalksToItself) {
   ASSERT_TRUE(poll_for_replies(20));
 }
 
+// [AM-5]
 TEST_P(Messages, AFreedEndpointsMessagesComeBack) {
   const Endpoint second;
   ep_t freed = nullptr;

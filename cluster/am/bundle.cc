@@ -2,29 +2,19 @@
 #include "am/bundle.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 namespace iw::am {
-namespace {
 
-constexpr std::uint32_t name_magic = 0x314d4157;  // "WAM1"
-
-}  // namespace
-
-// An endpoint's name: a mark, its number, its worker's address.
 en_t name_of(const fabric::Address& address, std::uint32_t endpoint) {
-  en_t name{};
-  std::memcpy(name.bytes, &name_magic, 4);
-  std::memcpy(name.bytes + 4, &endpoint, 4);
-  std::memcpy(name.bytes + 8, address.bytes.data(), address.bytes.size());
-  static_assert(8 + sizeof address.bytes <= sizeof name.bytes);
-  return name;
+  return std::bit_cast<en_t>(Name{name_mark, endpoint, address, {}});
 }
 
 bool parse(const en_t& name, fabric::Address* address, std::uint32_t* endpoint) {
-  std::memcpy(endpoint, name.bytes + 4, 4);
-  std::memcpy(address->bytes.data(), name.bytes + 8, address->bytes.size());
-  return std::memcmp(name.bytes, &name_magic, 4) == 0;
+  const auto parts = std::bit_cast<Name>(name);
+  *address = parts.address;
+  *endpoint = parts.endpoint;
+  return parts.mark == name_mark;  // [AM-17]
 }
 
 Bundle::Bundle(std::unique_ptr<fabric::Worker> worker, int type)

@@ -34,12 +34,7 @@ namespace iw::am {
 class Bundle;
 struct Connection;
 
-inline constexpr int words_max = AM_MAX_ARGS;
-inline constexpr std::size_t medium_bytes_max = 16 << 10;
-inline constexpr std::size_t long_bytes_max = 256 << 10;
-inline constexpr int handlers_max = 4096;
 inline constexpr int translations_max = 65536;
-inline constexpr int outstanding_max = 1024;
 // At a time, of a bundle. A connection's id is its place and, above, the place's generation.
 inline constexpr int place_bits = 16;
 inline constexpr std::size_t connections_max = 1 << place_bits;

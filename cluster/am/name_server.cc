@@ -1,5 +1,7 @@
 #include "am/name_server.h"
 
+#include <cstring>
+
 #include "am/bundle.h"
 
 namespace iw::am {
@@ -11,17 +13,13 @@ bool is_same(const en_t& one, const en_t& other) {
   return std::memcmp(one.bytes, other.bytes, sizeof one.bytes) == 0;
 }
 
-std::string text_of(const void* block, std::size_t nbytes) {
-  return {static_cast<const char*>(block), nbytes};
+fabric::Bytes bytes_of(const void* block, std::size_t nbytes) {
+  return {static_cast<const std::byte*>(block), nbytes};
 }
 
-// A claim and the string after it.
-bool read(const void* block, std::size_t nbytes, Claim* claim, std::string* string) {
-  const bool is_sound = nbytes > sizeof *claim && nbytes - sizeof *claim <= string_bytes_max;
-  if (!is_sound) return false;
-  std::memcpy(claim, block, sizeof *claim);
-  *string = text_of(static_cast<const std::byte*>(block) + sizeof *claim, nbytes - sizeof *claim);
-  return true;
+// [AM-NAME-2]
+bool read(const void* block, std::size_t nbytes, Claim* claim) {
+  return decode(bytes_of(block, nbytes), claim) && !claim->text.empty();
 }
 
 void answer(void* token, int result) { AM_ReplyI1(token, take_answer, nullptr, 0, result); }
@@ -67,15 +65,15 @@ NameServer& NameServer::of_token(void* token, en_t* asking) {
 }
 
 // Whose it is may say so again.
-int NameServer::enter(const std::string& string, const Claim& claim, const en_t& asking) {
-  const auto found = registered_.find(string);
+int NameServer::enter(const Claim& claim, const en_t& asking) {
+  const auto found = registered_.find(claim.text);
   if (found != registered_.end()) {
     const Registration& there = found->second;
-    const bool is_the_same = is_same(there.owner, asking) && is_same(there.claim.name, claim.name);
+    const bool is_the_same = is_same(there.owner, asking) && there.name == claim.name;
     return is_the_same ? AM_OK : AM_ERR_IN_USE;
   }
   if (registered_.size() >= registrations_max) return AM_ERR_RESOURCE;
-  registered_[string] = {claim, asking};
+  registered_[std::string(claim.text)] = {claim.name, claim.number, asking};
   return AM_OK;
 }
 
@@ -83,9 +81,8 @@ void NameServer::on_register(void* token, void* block, std::size_t nbytes) {
   en_t asking;
   NameServer& self = of_token(token, &asking);
   Claim claim;
-  std::string string;
-  if (!read(block, nbytes, &claim, &string)) return answer(token, AM_ERR_BAD_ARG);
-  answer(token, self.enter(string, claim, asking));
+  if (!read(block, nbytes, &claim)) return answer(token, AM_ERR_BAD_ARG);
+  answer(token, self.enter(claim, asking));
 }
 
 // Who asked for it has given it up before it was answered.
@@ -93,11 +90,10 @@ void NameServer::on_undo(void* token, void* block, std::size_t nbytes) {
   en_t asking;
   NameServer& self = of_token(token, &asking);
   Claim claim;
-  std::string string;
-  if (!read(block, nbytes, &claim, &string)) return answer(token, AM_ERR_BAD_ARG);
-  const auto found = self.registered_.find(string);
+  if (!read(block, nbytes, &claim)) return answer(token, AM_ERR_BAD_ARG);
+  const auto found = self.registered_.find(claim.text);
   const bool is_it = found != self.registered_.end() && is_same(found->second.owner, asking) &&
-                     found->second.claim.number == claim.number;
+                     found->second.number == claim.number;
   if (is_it) self.registered_.erase(found);
   answer(token, AM_OK);
 }
@@ -105,18 +101,18 @@ void NameServer::on_undo(void* token, void* block, std::size_t nbytes) {
 void NameServer::on_look_up(void* token, void* block, std::size_t nbytes) {
   en_t asking;
   NameServer& self = of_token(token, &asking);
-  const auto found = self.registered_.find(text_of(block, nbytes));
+  const auto found = self.registered_.find(fabric::text_of(bytes_of(block, nbytes)));
   if (found == self.registered_.end()) {
     answer(token, AM_ERR_RESOURCE);
   } else {
-    AM_ReplyI1(token, take_answer, &found->second.claim.name, sizeof(en_t), AM_OK);
+    AM_ReplyI1(token, take_answer, &found->second.name, sizeof(Name), AM_OK);
   }
 }
 
 void NameServer::on_unregister(void* token, void* block, std::size_t nbytes) {
   en_t asking;
   NameServer& self = of_token(token, &asking);
-  const auto found = self.registered_.find(text_of(block, nbytes));
+  const auto found = self.registered_.find(fabric::text_of(bytes_of(block, nbytes)));
   const bool may = found != self.registered_.end() && is_same(found->second.owner, asking);
   if (may) self.registered_.erase(found);
   answer(token, may ? AM_OK : AM_ERR_RESOURCE);

@@ -2,11 +2,12 @@
 // it and gone with it.
 #pragma once
 
-#include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 
-#include "am/name_messages.h"
+#include "am/am.gen.h"
+#include "interweave/am.h"
 
 namespace iw::am {
 
@@ -24,10 +25,11 @@ class NameServer {
 
  private:
   struct Registration {
-    Claim claim;
+    Name name;
+    std::uint64_t number;  // the claim's
     en_t owner;
   };
-  int enter(const std::string& string, const Claim& claim, const en_t& asking);
+  int enter(const Claim& claim, const en_t& asking);
   static NameServer& of_token(void* token, en_t* asking);
   static void on_register(void* token, void* block, std::size_t nbytes);
   static void on_look_up(void* token, void* block, std::size_t nbytes);
@@ -37,7 +39,7 @@ class NameServer {
 
   eb_t bundle_ = nullptr;
   ep_t endpoint_ = nullptr;
-  std::map<std::string, Registration> registered_;
+  std::map<std::string, Registration, std::less<>> registered_;
 };
 
 }  // namespace iw::am

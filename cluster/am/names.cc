@@ -2,6 +2,7 @@
 // in the order of the questions, one to each, also to those that nobody waits for any more. A
 // registration that is not waited for any more is undone by a second question, for which there is
 // room: nobody has a name without knowing it.
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,9 +12,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "am/am.gen.h"
 #include "am/bundle.h"
 #include "am/library.h"
-#include "am/name_messages.h"
 #include "platform/mutex.h"
 
 using namespace iw::am;
@@ -173,9 +174,8 @@ int AMNS_Register(const char* string, en_t name) {
   if (!is_string(string) || AM_NameToCarried(name, carried) != AM_OK) return AM_ERR_BAD_ARG;
   Client& self = client();
   const iw::platform::MutexLock held(self.mutex);
-  const Claim claim{name, ++self.claims};
-  const std::string block(reinterpret_cast<const char*>(&claim), sizeof claim);
-  return ask(self, register_name, block + string, nullptr);
+  const auto block = encode(Claim{std::bit_cast<Name>(name), ++self.claims, string});
+  return ask(self, register_name, std::string(iw::fabric::text_of(block)), nullptr);
 }
 
 int AMNS_Lookup(const char* string, en_t* name) {

@@ -18,20 +18,6 @@ struct InHandler {
   ~InHandler() { handlers_running--; }
 };
 
-bool read(const fabric::Message& message, HeadAndWords* got) {
-  if (message.header.size() < sizeof(Head)) return false;
-  std::memcpy(&got->head, message.header.data(), sizeof(Head));
-  got->words = message.header.data() + sizeof(Head);
-  return got->head.n_args <= words_max && message.header.size() == header_bytes(got->head.n_args);
-}
-
-template <typename T>
-bool read(std::span<const std::byte> block, T* value) {
-  if (block.size() != sizeof *value) return false;
-  std::memcpy(value, block.data(), sizeof *value);
-  return true;
-}
-
 bool is_own(Kind kind) {
   return kind == Kind::acknowledge || kind == Kind::map || kind == Kind::mapped;
 }
@@ -66,7 +52,7 @@ void call(am_handler_fn fn, const HeadAndWords& got, Before... before) {
 
 op_t opcode(const Head& head) {
   const bool is_reply = head.kind == Kind::reply || head.kind == Kind::returned_reply;
-  switch (head.category) {
+  switch (category_of(head)) {
     case Category::words:
       return is_reply ? AM_REPLY_M : AM_REQUEST_M;
     case Category::block:
@@ -122,7 +108,7 @@ void Bundle::run_arrivals() {
 void Bundle::on_message(void* bundle, const fabric::Message& message) {
   auto& self = *static_cast<Bundle*>(bundle);
   HeadAndWords got;
-  if (!read(message, &got)) return;
+  if (!read(message.header, &got)) return;
   self.messages_received++;
   // Whether all is handled is said behind what waits, and else at once.
   const bool must_queue = got.head.kind == Kind::ask_handled ? self.has_arrivals()
@@ -145,7 +131,7 @@ void Bundle::queue_message(const fabric::Message& message, const Head& head) {
   queue([this, connection, header = copy(message.header), payload = copy(message.payload)] {
     HeadAndWords got;
     const bool is_open = connection->link == Link::open;
-    if (is_open && read({no_peer, header, payload, false}, &got)) take(*connection, got, payload);
+    if (is_open && read(header, &got)) take(*connection, got, payload);
     unpin(*connection);
   });
 }
@@ -154,7 +140,7 @@ void Bundle::take(fabric::PeerId from, const HeadAndWords& got, std::span<const 
   const Head& head = got.head;
   if (head.kind == Kind::map || head.kind == Kind::mapped) {
     Mapping mapping;
-    if (!read(block, &mapping)) return;
+    if (!fabric::read_whole(block, &mapping)) return;
     return head.kind == Kind::map ? take_map(from, mapping) : take_mapped(from, head, mapping);
   }
   Connection* connection = connection_of(from, head);
@@ -198,15 +184,14 @@ int Bundle::refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t
   const bool is_tag_right =
       endpoint.tag != AM_NONE && (endpoint.tag == AM_ALL || endpoint.tag == head.tag);
   if (is_request && !is_tag_right) return EBADTAG;
-  const bool is_get = is_request && head.category == Category::get;  // its handler is the reply's
-  if (!is_get && (head.category < Category::words || head.category > Category::xfer)) {
-    return EBADARGS;
-  }
+  const Category category = category_of(head);
+  const bool is_get = is_request && category == Category::get;  // its handler is the reply's
+  if (!is_known(category) || (category == Category::get && !is_get)) return EBADARGS;
   if (!is_get && (head.handler == 0 || head.handler >= endpoint.handlers.size() ||
                   endpoint.handlers[head.handler] == nullptr)) {
     return EBADHANDLER;
   }
-  if (head.category != Category::xfer && !is_get) return 0;
+  if (category != Category::xfer && !is_get) return 0;
   if (endpoint.segment == nullptr || head.offset > endpoint.segment_bytes) return EBADSEGOFF;
   return nbytes > endpoint.segment_bytes - head.offset ? EBADLENGTH : 0;
 }
@@ -215,9 +200,10 @@ void Bundle::run_handler(Token& token, const HeadAndWords& got, std::span<const 
   const iw_am_endpoint& endpoint = *token.endpoint;
   const am_handler_fn fn = endpoint.handlers[got.head.handler];
   void* const as_token = &token;
-  if (got.head.category == Category::words) return call(fn, got, as_token);
+  const Category category = category_of(got.head);
+  if (category == Category::words) return call(fn, got, as_token);
   void* where = const_cast<std::byte*>(block.data());
-  if (got.head.category == Category::xfer) {
+  if (category == Category::xfer) {
     where = endpoint.segment + got.head.offset;
     if (!block.empty()) std::memcpy(where, block.data(), block.size());
   }
@@ -226,7 +212,7 @@ void Bundle::run_handler(Token& token, const HeadAndWords& got, std::span<const 
 
 void Bundle::take_request(Connection& connection, const HeadAndWords& got,
                           std::span<const std::byte> block) {
-  if (got.head.category == Category::get) return take_get(connection, got, block);
+  if (category_of(got.head) == Category::get) return take_get(connection, got, block);
   const int status = refuse(*connection.endpoint, got.head, block.size());
   if (status != 0) {
     Head back{};
@@ -243,7 +229,7 @@ void Bundle::take_request(Connection& connection, const HeadAndWords& got,
 void Bundle::take_get(Connection& connection, const HeadAndWords& got,
                       std::span<const std::byte> block) {
   GetBody body{};
-  const bool is_sound = read(block, &body) && body.nbytes <= long_bytes_max;
+  const bool is_sound = fabric::read_whole(block, &body);
   const iw_am_endpoint& endpoint = *connection.endpoint;
   const int status =
       is_sound ? refuse(endpoint, got.head, static_cast<std::size_t>(body.nbytes)) : EBADARGS;

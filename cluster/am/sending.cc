@@ -52,7 +52,7 @@ fabric::Status Bundle::post(fabric::PeerId to, Record* record) {
 
 Head& Bundle::write(Record* record, const Outgoing& message) {
   Head& head = record->write(message.words, message.block);
-  head.category = message.category;
+  head.category = static_cast<std::uint8_t>(message.category);
   head.n_args = static_cast<std::uint8_t>(message.words.size());
   head.status = 0;
   head.handler = static_cast<std::uint16_t>(message.handler);
@@ -116,7 +116,7 @@ void Bundle::send_control(Connection& to, Kind kind, const Head& like, std::span
 void Bundle::send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
                           const Mapping& mapping) {
   Record* record = take_record();
-  Head& head = record->write({}, std::as_bytes(std::span(&mapping, 1)));
+  Head& head = record->write({}, fabric::bytes_of(mapping));
   head = {};
   head.kind = kind;
   head.connection = connection;

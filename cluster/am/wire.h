@@ -1,44 +1,20 @@
-// What travels: a Head, its words (one more if they are odd), and the block as the fabric's
-// payload; little-endian.
+// A message's header: a Head, its words, and one more if they are odd [AM-2]. The numbers and
+// structs are those of spec/cluster/am.x.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <cstring>
 
+#include "am/am.gen.h"
 #include "interweave/am.h"
 
 namespace iw::am {
 
-enum class Kind : std::uint8_t {
-  request = 1,
-  reply,
-  returned_request,  // to the sender: `slot` came back because of `status`
-  returned_reply,    // the same of a reply, with its head and words
-  acknowledge,       // only `replies_handled`
-  map,               // these three carry a Mapping
-  mapped,
-  gone,         // the endpoint was freed
-  ask_handled,  // to be answered by `acknowledge`, behind all that was sent before
-};
+static_assert(words_max == AM_MAX_ARGS);
 
-enum class Category : std::uint8_t { words = 1, block, xfer, get };  // of requests and replies
-
-inline constexpr std::uint16_t no_handler = 0xffff;  // the library's own reply
-
-struct Head {
-  Kind kind;
-  Category category;
-  std::uint8_t n_args;
-  std::uint8_t status;
-  std::uint16_t handler;
-  std::uint16_t slot;             // of the requester's window
-  std::uint32_t connection;       // as its receiver calls it
-  std::uint32_t replies_handled;  // by the sender, on this connection, since it began
-  std::uint64_t tag;
-  std::uint64_t offset;
-};
-static_assert(sizeof(Head) == 32);
+// Of a message whose category was checked [AM-12].
+inline Category category_of(const Head& head) { return static_cast<Category>(head.category); }
 
 constexpr std::size_t header_bytes(std::size_t n_args) {
   return sizeof(Head) + (n_args + 1) / 2 * 2 * sizeof(std::int32_t);
@@ -60,17 +36,12 @@ struct HeadAndWords {
   }
 };
 
-// The block of a get; `offset` says where from.
-struct GetBody {
-  std::uint64_t own_offset;
-  std::uint64_t nbytes;
-};
-
-struct Mapping {
-  std::uint32_t asking_endpoint;
-  std::uint32_t asked_endpoint;
-  std::uint32_t asking_connection;
-  std::uint32_t asked_connection;  // in the answer
-};
+// False: the bytes are not a header [AM-2].
+[[nodiscard]] inline bool read(std::span<const std::byte> header, HeadAndWords* got) {
+  std::span<const std::byte> words;
+  if (!fabric::read_first(header, &got->head, &words)) return false;
+  got->words = words.data();
+  return header.size() == header_bytes(got->head.n_args);
+}
 
 }  // namespace iw::am

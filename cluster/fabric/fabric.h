@@ -28,6 +28,8 @@
 #include <string>
 #include <vector>
 
+#include "fabric/fabric.gen.h"
+
 namespace iw::fabric {
 
 using Clock = std::chrono::steady_clock;
@@ -65,11 +67,7 @@ struct Completion {
   void (*done)(Completion& self, Status status) = nullptr;
 };
 
-// Of a worker: to be handed to others, who connect with it. Opaque, of fixed size, unique for ever.
-struct Address {
-  std::array<std::byte, 80> bytes{};
-  bool operator==(const Address&) const = default;
-};
+// An Address is of a worker: to be handed to others, who connect with it. Opaque, unique for ever.
 // computer:pid:worker, numbers in hexadecimal.
 std::string to_string(const Address& address);
 

@@ -1,6 +1,6 @@
-//! The codecs and the interface's numbers in the tree are what the compiler makes of spec/protocol
-//! and spec/interface, in all languages alike. The limits that the compiler checks are those of the
-//! specification.
+//! The codecs and the interface's numbers in the tree are what the compiler makes of spec/protocol,
+//! spec/cluster and spec/interface, in all languages alike. The limits that the compiler checks are
+//! those of the specification.
 
 mod golden;
 
@@ -59,6 +59,13 @@ fn the_committed_codecs_are_up_to_date() {
     .into_iter()
     .flat_map(|(language, dir)| differing(generate(language), dir))
     .collect();
+    assert!(stale.is_empty(), "{stale:?} differ; {HOW}");
+}
+
+#[test]
+fn the_committed_codecs_of_the_cluster_are_up_to_date() {
+    let files = generate_from("spec/cluster", Output::Codec(CodecLanguage::Cluster));
+    let stale = differing(files, "cluster");
     assert!(stale.is_empty(), "{stale:?} differ; {HOW}");
 }
 

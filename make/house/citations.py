@@ -1,8 +1,11 @@
-"""Every rule of spec/ is cited by a test, as [COH-1], coh_1_... or Coh1... ."""
+"""Every rule of spec/ is cited by a test, as [COH-1], coh_1_... or Coh1... .
+
+A rule of spec/cluster may have two words: [AM-NAME-1], am_name_1_... or AmName1... .
+"""
 
 import re
 
-RULE = re.compile(r"\[([A-Z]+)-([0-9]+)\]")
+RULE = re.compile(r"\[([A-Z]+(?:-[A-Z]+)?)-([0-9]+)\]")
 
 
 def check(paths):
@@ -19,7 +22,8 @@ def check(paths):
             cited.append(path.read_text(encoding="utf-8"))
     text = "\n".join(cited)
     for (letters, digits), (path, number) in sorted(rules.items()):
-        names = (rf"\[{letters}-{digits}\]|\b{letters.lower()}_{digits}_|"
-                 rf"{letters.capitalize()}{digits}[A-Z]")
+        words = letters.split("-")
+        names = (rf"\[{letters}-{digits}\]|\b{'_'.join(words).lower()}_{digits}_|"
+                 rf"{''.join(word.capitalize() for word in words)}{digits}[A-Z]")
         if not re.search(names, text):
             yield path, number, f"no test cites the rule [{letters}-{digits}]"
