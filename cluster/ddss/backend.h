@@ -13,11 +13,6 @@
 
 namespace iw::ddss {
 
-enum class Hold : std::uint32_t { exclusive, shared };
-
-// What a get asks for.
-enum class Which : std::uint32_t { current, if_newer, exactly };
-
 // An atomic change of a word: `value` is added, or replaces `expected`.
 struct Atomic {
   bool is_swap = false;

@@ -93,26 +93,24 @@ void Calls::end() {
 
 void Calls::answer_bytes(Caller caller, fabric::Bytes answer) {
   Header header;
-  if (header.add(bytes_of(caller.call)) && header.add(answer)) {
+  if (header.add(bytes_of(AnswerHeader{caller.call})) && header.add(answer)) {
     post(worker_, caller.peer, answer_id, header.bytes(), {});
   }
 }
 
 void Calls::take_question(const fabric::Message& message) {
   QuestionHeader first;
-  if (message.header.size() < sizeof first) return;
-  std::memcpy(&first, message.header.data(), sizeof first);
-  serve_(first.question, message.header.subspan(sizeof first), message.payload,
-         Caller{message.from, first.call});
+  fabric::Bytes asked;
+  if (!fabric::read_first(message.header, &first, &asked)) return;
+  serve_(first.question, asked, message.payload, Caller{message.from, first.call});
 }
 
 void Calls::take_answer(const fabric::Message& message) {
-  std::uint64_t call;
-  if (message.header.size() < sizeof call) return;
-  std::memcpy(&call, message.header.data(), sizeof call);
-  const auto answer = message.header.subspan(sizeof call);
+  AnswerHeader first;
+  fabric::Bytes answer;
+  if (!fabric::read_first(message.header, &first, &answer)) return;
   const platform::MutexLock held(mutex_);
-  const auto found = waiting_.find(call);
+  const auto found = waiting_.find(first.call);
   if (found == waiting_.end() || found->second->peer != message.from) return;
   std::memcpy(found->second->answer.data(), answer.data(), answer.size());
   found->second->size = answer.size();

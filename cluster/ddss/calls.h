@@ -1,6 +1,5 @@
-// Questions to other nodes and their answers, over the fabric's messages. An answer may come later
-// than its handler returns. Both are small structs; what comes in is of their size or dropped, as
-// is an answer from anyone but whom was asked.
+// Questions to other nodes and their answers, over the fabric's messages [DDSS-1] [DDSS-2]. An
+// answer may come later than its handler returns.
 #pragma once
 
 #include <array>
@@ -9,23 +8,11 @@
 #include <functional>
 #include <map>
 
+#include "ddss/ddss.gen.h"
 #include "fabric/fabric.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
-
-enum class Question : std::uint32_t {
-  join,
-  create,
-  reserve,
-  describe,
-  release,
-  claim,
-  settle,
-  survey,
-  store,
-  renounce
-};
 
 // Where an answer goes.
 struct Caller {
@@ -33,16 +20,7 @@ struct Caller {
   std::uint64_t call = 0;
 };
 
-template <typename T>
-fabric::Bytes bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-template <typename T>
-bool read(fabric::Bytes bytes, T* value) {
-  if (bytes.size() != sizeof *value) return false;
-  std::memcpy(value, bytes.data(), sizeof *value);
-  return true;
-}
+using fabric::bytes_of, fabric::read_whole;
 
 class Calls {
  public:
@@ -70,8 +48,9 @@ class Calls {
   fabric::Status finish(Asking* asking, Answer* answer, fabric::Deadline deadline) {
     const auto status = await(asking, deadline);
     if (status != fabric::Status::ok) return status;
-    return read(fabric::Bytes(asking->answer).first(asking->size), answer) ? status
-                                                                           : fabric::Status::failed;
+    return read_whole(fabric::Bytes(asking->answer).first(asking->size), answer)
+               ? status
+               : fabric::Status::failed;
   }
   void drop(Asking* asking);
 
@@ -98,12 +77,6 @@ class Calls {
                              fabric::Bytes header, fabric::Bytes payload);
 
  private:
-  static constexpr fabric::MessageId question_id = 0, answer_id = 1;
-  struct QuestionHeader {
-    std::uint64_t call;
-    Question question;
-    std::uint32_t unused;
-  };
   void begin_bytes(Asking* asking, fabric::PeerId peer, Question question, fabric::Bytes asked,
                    fabric::Bytes payload);
   fabric::Status await(Asking* asking, fabric::Deadline deadline);
@@ -120,7 +93,5 @@ class Calls {
   std::map<std::uint64_t, Asking*> waiting_ IW_GUARDED_BY(mutex_);
   std::atomic<bool> is_over_{false};
 };
-
-inline constexpr fabric::MessageId first_free_message_id = 2;
 
 }  // namespace iw::ddss

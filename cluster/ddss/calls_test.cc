@@ -48,7 +48,7 @@ ROLE(asked) {
   const Caller caller = asking.get_future().get();
   parent.say_value(caller.call);
   parent.hear();
-  self.calls().answer(caller, 1);
+  self.calls().answer(caller, NameAnswer{1});
   parent.hear();
   return 0;
 }
@@ -57,8 +57,8 @@ ROLE(asked) {
 ROLE(intruder) {
   Speaker self([](Question, fabric::Bytes, fabric::Bytes, Caller) {});
   const fabric::PeerId asker = self.meet(parent.hear_value<fabric::Address>());
-  self.calls().answer(Caller{asker, parent.hear_value<std::uint64_t>()}, 2);
-  self.calls().tell(asker, Question::survey, 2);
+  self.calls().answer(Caller{asker, parent.hear_value<std::uint64_t>()}, NameAnswer{2});
+  self.calls().tell(asker, Question::survey, KeyAsked{2});
   parent.hear();
   return 0;
 }
@@ -69,22 +69,46 @@ class Answers : public ::testing::TestWithParam<const char*> {
 };
 OVER_ALL_TRANSPORTS(Answers);
 
+// [DDSS-2]
 TEST_P(Answers, CountOnlyFromWhomWasAsked) {
   std::atomic<bool> has_intruded{false};
   Speaker self([&](Question, fabric::Bytes, fabric::Bytes, Caller) { has_intruded = true; });
   const Child asked("asked"), intruder("intruder");
   const fabric::PeerId peer = self.meet(asked.line().hear_value<fabric::Address>());
   Calls::Asking asking;
-  self.calls().begin(&asking, peer, Question::survey, 0);
+  self.calls().begin(&asking, peer, Question::survey, KeyAsked{0});
   const auto call = asked.line().hear_value<std::uint64_t>();
   intruder.line().say_value(self.worker().address());
   intruder.line().say_value(call);
   ASSERT_EQ(self.worker().wait([&] { return has_intruded.load(); }, in_good_time()),
             fabric::Status::ok);
   asked.line().say("answer");
-  int answer = 0;
+  NameAnswer answer;
   EXPECT_EQ(self.calls().finish(&asking, &answer, in_good_time()), fabric::Status::ok);
-  EXPECT_EQ(answer, 1);
+  EXPECT_EQ(answer.key, 1u);
+}
+
+// [DDSS-1] [FAB-1]
+TEST_P(Answers, AndQuestionsOfAnotherSizeOrKindAreDropped) {
+  int served = 0;
+  Speaker self([&](Question, fabric::Bytes, fabric::Bytes, Caller) { served++; });
+  const fabric::PeerId peer = self.meet(self.worker().address());
+  QuestionHeader header{1, Question::renounce, 0};
+  const auto send = [&](fabric::MessageId id, fabric::Bytes bytes) {
+    ASSERT_EQ(Calls::post(self.worker(), peer, id, bytes, {}), fabric::Status::ok);
+  };
+  for (const std::size_t bytes : {0u, 1u, 8u, 15u}) {
+    send(question_id, bytes_of(header).first(bytes));
+  }
+  for (const unsigned question : {10u, 256u, ~0u}) {
+    header.question = static_cast<Question>(question);
+    send(question_id, bytes_of(header));
+  }
+  for (const std::size_t bytes : {0u, 7u}) send(answer_id, bytes_of(header).first(bytes));
+  header.question = Question::renounce;
+  send(question_id, bytes_of(header));
+  ASSERT_EQ(self.worker().wait([&] { return served > 0; }, in_good_time()), fabric::Status::ok);
+  EXPECT_EQ(served, 1) << "the last one alone";
 }
 
 }  // namespace iw::ddss

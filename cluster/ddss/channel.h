@@ -1,7 +1,7 @@
 // Between a thread of an application and the daemon of its machine: a ring of slots in memory that
-// both have mapped. The thread fills slots and counts `submitted` up; the daemon's thread that
-// serves it takes them in turn and counts `answered` up. Both poll for a while, then sleep on the
-// count (a futex), and are woken only if they say that they sleep.
+// both have mapped [DDSS-CHANNEL-1]. The thread fills slots and counts `submitted` up; the daemon's
+// thread that serves it takes them in turn and counts `answered` up. Both poll for a while, then
+// sleep on the count (a futex), and are woken only if they say that they sleep.
 //
 // Who waited in vain gives the call up: what it comes to is undone where that can be (Daemon), and
 // its answer dropped. Its slot stays the daemon's until it is counted.
@@ -20,58 +20,11 @@
 
 namespace iw::ddss {
 
-enum class Call : std::uint32_t {
-  hello,
-  nodes,
-  await_nodes,
-  allocate,
-  release,
-  describe,
-  is_onesided,
-  get,
-  put,
-  fetch_add,
-  compare_swap,
-  barrier,
-  version,
-  lock,
-  unlock,
-  lock_word,
-};
-
-// What a call is about; which members count is for the call to say. With the slot's state it is one
-// cache line, for each that one processor wrote and another reads costs as much as a get.
-struct Request {
-  Call call = Call::hello;
-  Which which = Which::current;
-  Key key = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t nbytes = 0;   // of the slot's data, or of what is allocated; compare_swap: expected
-  std::uint64_t version = 0;  // fetch_add, compare_swap: the value
-  Hold hold = Hold::exclusive;
-  std::int32_t may_wait = 0;
-  std::int32_t count = 0;
-  ddss_model_t model = DDSS_NULL;
-};
-
 // The data that go with Call::allocate; Call::describe is answered with a ddss_description_t.
 struct AllocationText {
   ddss_allocation_t how{};  // without its pointers
   NameText name{};          // empty: none
 };
-
-struct Answer {
-  std::int32_t result = 0;
-  std::int32_t was_created = 0;
-  std::int32_t node = 0;
-  Key key = 0;
-  std::uint64_t word = 0;  // a version, the lock's, or what a word was before
-};
-
-enum class SlotState : std::uint32_t { asked, answered, given_up };
-
-inline constexpr std::uint32_t slots_in_channel = 8;
-inline constexpr std::size_t slot_data_bytes = 4 << 20;  // committed when touched
 
 struct alignas(64) Channel {
   alignas(64) std::atomic<std::uint32_t> submitted{0};

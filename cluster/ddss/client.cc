@@ -223,7 +223,7 @@ int Client::allocate(std::size_t size, ddss_model_t model, const ddss_allocation
   text.how.name = nullptr;
   text.how.was_created = nullptr;
   Answer answer;
-  const int error = mine->call(request, bytes_of(text), {}, &answer);
+  const int error = mine->call(request, std::as_bytes(std::span(&text, 1)), {}, &answer);
   *key = answer.key;
   if (error == 0 && how.was_created != nullptr) *how.was_created = answer.was_created;
   return error;

@@ -125,7 +125,12 @@ void Daemon::answer(Channel& channel, std::uint32_t number) {
   Channel::Slot& slot = channel.slot(number);
   const Request request = slot.request;
   if (slot.state == SlotState::given_up) return;
-  const Answer given = call(request, channel.data(number));
+  Answer given;
+  if (check(request)) {
+    given = call(request, channel.data(number));
+  } else {
+    given.result = DDSS_EARGUMENT;  // [DDSS-CHANNEL-2]
+  }
   slot.answer = given;
   auto asked = SlotState::asked;
   if (!slot.state.compare_exchange_strong(asked, SlotState::answered)) {
@@ -215,7 +220,8 @@ int Daemon::allocate(const Request& request, const std::byte* data, Answer* answ
   ddss_allocation_t how = text.how;
   how.name = name.empty() ? nullptr : name.c_str();
   how.was_created = &answer->was_created;
-  return node_.allocate(request.nbytes, request.model, how, &answer->key);
+  return node_.allocate(request.nbytes, static_cast<ddss_model_t>(request.model), how,
+                        &answer->key);
 }
 
 int Daemon::describe(Key key, std::byte* data) {

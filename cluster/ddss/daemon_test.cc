@@ -18,6 +18,7 @@
 #include <mutex>
 #include <thread>
 
+#include "ddss/daemon_socket.h"
 #include "ddss/ddss_fixture.h"
 
 using namespace iw::ddss;
@@ -157,6 +158,7 @@ class Daemons : public ::testing::Test {
   DaemonProcess daemon_;
 };
 
+// [DDSS-CHANNEL-1]
 TEST_F(Daemons, ServeTwoProgramsOfEightThreads) {
   ASSERT_EQ(init_through(daemon_.path()), 0) << ddss_error_text(ddss_errno());
   EXPECT_EQ(ddss_node(), 0);
@@ -175,6 +177,34 @@ TEST_F(Daemons, ServeTwoProgramsOfEightThreads) {
   std::uint64_t value = 0;
   ASSERT_EQ(ddss_get(counter, &value, 8), 0);
   EXPECT_EQ(value, 2u * 8 * 25);
+}
+
+// [DDSS-CHANNEL-2] [FAB-1]
+TEST_F(Daemons, RefuseRequestsWithNumbersThatMeanNothing) {
+  const auto end = ChannelEnd::offer(connect_to_daemon(daemon_.path()));
+  ASSERT_NE(end, nullptr);
+  Channel& channel = end->channel();
+  std::uint32_t number = 0;
+  const auto result_of = [&](const Request& request) {
+    Channel::Slot& slot = channel.slot(number);
+    slot.request = request;
+    slot.state = SlotState::asked;
+    count_up(channel.submitted, channel.daemon_sleeps);
+    while (!await_change(channel.answered, number, channel.client_sleeps, {})) {
+    }
+    number++;
+    return slot.answer.result;
+  };
+  const Request sound{.call = Call::nodes};
+  EXPECT_EQ(result_of(sound), 1);
+  std::vector<Request> wrong(5, sound);
+  wrong[0].call = static_cast<Call>(16);
+  wrong[1].call = static_cast<Call>(~0u);
+  wrong[2].which = static_cast<Which>(3);
+  wrong[3].hold = static_cast<Hold>(2);
+  wrong[4].model = DDSS_TEMPORAL + 1;
+  for (const Request& each : wrong) EXPECT_EQ(result_of(each), DDSS_EARGUMENT);
+  EXPECT_EQ(result_of(sound), 1);
 }
 
 TEST_F(Daemons, DoAllThatANodeDoes) {
@@ -255,6 +285,7 @@ TEST_F(Daemons, TakeMoreAtOnceThanTheRingHolds) {
   EXPECT_EQ(ddss_put(keys[0], too_much.data(), too_much.size()), DDSS_EARGUMENT);
 }
 
+// [DDSS-CHANNEL-4]
 TEST_F(Daemons, LetGoOfTheLocksOfAProcessThatIsKilled) {
   ASSERT_EQ(init_through(daemon_.path()), 0);
   const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
@@ -427,6 +458,7 @@ TEST_F(DaemonsOfTheImpatient, StoppedForLongerThanTheRingHoldsSayThatTheTimeIsOv
   EXPECT_EQ(tell("w", key), 0) << "all are done";
 }
 
+// [DDSS-CHANNEL-3]
 TEST_F(DaemonsOfTheImpatient, LetGoOfALockThatComesTooLate) {
   const ddss_key_t late = allocate_on(0, 8, DDSS_NULL), kept = allocate_on(0, 8, DDSS_NULL);
   ASSERT_EQ(ddss_acquire_lock(late), 0);

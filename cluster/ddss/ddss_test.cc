@@ -56,6 +56,7 @@ TEST_P(Segments, WhatOneNodePutsAnotherGetsByTheKeyAsText) {
   }
 }
 
+// [DDSS-KEY-3]
 TEST_P(Segments, AreZeroAtFirstAlsoWhereAnotherLayBefore) {
   add("node");
   const auto bytes = pattern(1000, 1);
@@ -73,6 +74,7 @@ TEST_P(Segments, AreZeroAtFirstAlsoWhereAnotherLayBefore) {
   EXPECT_EQ(got, std::vector<std::uint8_t>(1000));
 }
 
+// [DDSS-KEY-1] [DDSS-KEY-2]
 TEST_P(Segments, AReleasedKeyIsRefusedByAllThreadsAndNodes) {
   Child& other = add("user_of_a_released_key");
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
@@ -126,6 +128,7 @@ TEST_P(Segments, LieWhereTheyAreWanted) {
   EXPECT_EQ(ddss_errno(), DDSS_ENODE);
 }
 
+// [DDSS-KEY-4]
 TEST_P(Segments, DataLockAndHomeMayLieOnThreeNodes) {
   for (int i = 0; i < 3; i++) add("node");
   ddss_allocation_t how{};
@@ -219,6 +222,7 @@ TEST_P(Segments, OfAStoppedNodeAreReachedExactlyWhereAccessIsOnesided) {
   other.go_on();
 }
 
+// [DDSS-MEMBER-5]
 TEST_P(Segments, OfADeadNodeSaySo) {
   Child& other = add("node");
   const ddss_key_t key = allocate_on(1, 8, DDSS_NULL), mine = allocate_on(0, 8, DDSS_NULL);
@@ -241,6 +245,7 @@ ROLE(counter_of_nodes) {
   return 0;
 }
 
+// [DDSS-MEMBER-1] [DDSS-MEMBER-2]
 TEST_P(Segments, NodesJoinLateAndLeaveAndAllHearOfIt) {
   Child& witness = add("counter_of_nodes");
   const ddss_key_t early = allocate_on(1, 8, DDSS_NULL);
@@ -289,6 +294,7 @@ ROLE(creators) {
   return 0;
 }
 
+// [DDSS-NAME-1]
 TEST_P(Segments, OfAHundredWhoCreateANameOneDoes) {
   for (int i = 0; i < 5; i++) add("creators");
   for (const Child& each : children_) each.line().say("the name");
@@ -311,6 +317,7 @@ TEST_P(Segments, OfAHundredWhoCreateANameOneDoes) {
   EXPECT_EQ(was_created, 1) << "the name was free again";
 }
 
+// [DDSS-NAME-3]
 TEST_P(Segments, ANameWhoseNodeDiedIsCreatedAnew) {
   Child& other = add("node");
   ddss_allocation_t how{};

@@ -130,6 +130,7 @@ TEST_P(Founders, WhoDieLeaveTheirLocksToTheOthersAndTakeTheirSegmentsAlong) {
 }
 
 // Node 2 is here. The survivors know each other by the founder only.
+// [DDSS-MEMBER-4]
 TEST_P(Founders, WhoDieAreFollowedByOneWhoTellsOfLaterDeaths) {
   Child& next = add_survivor();
   join_here();

@@ -24,15 +24,8 @@
 
 namespace iw::ddss {
 
-// What one node, or all, know about a segment.
-struct Survey {
-  std::uint32_t is_busy = 0;  // ask again
-  std::uint32_t sharers = 0;
-  std::uint32_t puts = 0;            // under DDSS_VERSION, begun and not done
-  std::uint32_t exclusive_node = 0;  // its number + 1; 0: nobody
-  std::uint32_t newest = 0;          // the highest number of a node that is known there
-  void add(const Survey& other);
-};
+// Into what is known from other nodes.
+void add(Survey* all, const Survey& one);
 
 // The other nodes, as a segment sees them.
 class Neighbours {

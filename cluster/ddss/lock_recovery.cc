@@ -13,12 +13,12 @@ constexpr int superseded = 1;
 
 }  // namespace
 
-void Survey::add(const Survey& other) {
-  is_busy |= other.is_busy;
-  sharers += other.sharers;
-  puts += other.puts;
-  newest = std::max(newest, other.newest);
-  if (other.exclusive_node != 0) exclusive_node = other.exclusive_node;
+void add(Survey* all, const Survey& one) {
+  all->is_busy |= one.is_busy;
+  all->sharers += one.sharers;
+  all->puts += one.puts;
+  all->newest = std::max(all->newest, one.newest);
+  if (one.exclusive_node != 0) all->exclusive_node = one.exclusive_node;
 }
 
 Survey Lock::survey() {

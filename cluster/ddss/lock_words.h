@@ -1,11 +1,5 @@
-// The words of a lock (LockWords in layout.h), as others see them.
-//
-// queue, after N-CoSED: who asked last for the exclusive lock (16 bits: node + 1, 0 nobody), how
-// many asked for it (16 bits), and how many asked to share it since (32 bits). Who asks for the
-// exclusive lock swaps itself in and learns its ticket and how many share before it; who asks to
-// share adds 1 and learns the ticket that it follows. turn: how many exclusive locks are over (low
-// 48 bits); a ticket's turn comes when they are equal, and when sharers_gone has come to those who
-// share before it. The high 16 bits of turn are the epoch, which changes at each recovery.
+// The words of a lock, taken apart. [DDSS-LOCK-1..3] say how a node asks and gives back; the queue
+// is that of N-CoSED.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +15,7 @@ inline constexpr std::size_t gone_at = offsetof(LockWords, sharers_gone);
 inline constexpr std::size_t deaths_at = offsetof(LockWords, deaths_known);
 
 struct Queue {
-  std::uint16_t tail = 0;
+  std::uint16_t tail = 0;    // `frozen`: being recovered, by the node that `ticket` is
   std::uint16_t ticket = 0;  // of the next who asks
   std::uint32_t sharers = 0;
 };
@@ -32,9 +26,6 @@ inline Queue unpack_queue(std::uint64_t word) {
 inline std::uint64_t pack(const Queue& queue) {
   return std::uint64_t{queue.tail} << 48 | std::uint64_t{queue.ticket} << 32 | queue.sharers;
 }
-
-// A lock that is being recovered: `ticket` is the node that does.
-inline constexpr std::uint16_t frozen = 0xffff;
 
 struct Turn {
   std::uint16_t epoch = 0;

@@ -112,6 +112,7 @@ void Locks::count_together(ddss_key_t key) {
   EXPECT_EQ(value, children_.size() * 2 * static_cast<unsigned>(times));
 }
 
+// [DDSS-LOCK-1] [DDSS-LOCK-3]
 TEST_P(Locks, ExcludeThreadsAndProcesses) {
   for (int i = 0; i < 3; i++) add("counter");
   count_together(allocate_on(1, 8, DDSS_NULL));
@@ -127,6 +128,7 @@ TEST_P(Locks, HeldByTheThreadTakeThePlaceOfImplicitOnes) {
   count_together(allocate_on(0, 8, DDSS_STRICT));
 }
 
+// [DDSS-LOCK-4]
 TEST_P(Locks, AreTriedWithoutWaiting) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
   const Child& other = add_locker(key);
@@ -155,6 +157,7 @@ TEST_P(Locks, AreTheThreadsThatTookThem) {
   EXPECT_EQ(ddss_release_lock(key), 0);
 }
 
+// [DDSS-LOCK-2]
 TEST_P(Locks, WaitersComeInOrderAndSharersTogether) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
   std::vector<Child*> all;
@@ -229,6 +232,7 @@ TEST_P(Locks, AreTakenMoreOftenThanTheirWordCounts) {
   EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
 }
 
+// [DDSS-LOCK-5]
 TEST_P(Locks, OfADeadHolderAreRecovered) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_STRICT);
   for (const char* order : {"e", "s"}) {
@@ -254,6 +258,7 @@ TEST_P(Locks, OfADeadWaiterGoOn) {
   EXPECT_EQ(ddss_release_lock(key), 0);
 }
 
+// [DDSS-LOCK-7]
 TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
   const Child& holder = add_locker(key);
@@ -277,6 +282,7 @@ TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
 }
 
 // The recovery has to wait for a node that is stopped; whoever tries does not.
+// [DDSS-LOCK-4]
 TEST_P(Locks, OfADeadHolderAreTriedWithoutWaitingForTheirRecovery) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
   Child& holder = add_locker(key);
@@ -393,6 +399,7 @@ ROLE(worker) {
   return 0;
 }
 
+// [DDSS-LOCK-5] [DDSS-LOCK-6] [DDSS-LOCK-7]
 TEST_P(Locks, SurviveWorkersThatAreKilledAndStoppedAtRandom) {
   std::mt19937 random = iw::testing::seeded_random();
   const ddss_key_t key = allocate_on(0, 16, DDSS_NULL);

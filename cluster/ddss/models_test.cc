@@ -39,6 +39,7 @@ class Models : public Space {
 OVER_ALL_TRANSPORTS(Models);
 
 // The word counts how often the lock was taken.
+// [DDSS-MODEL-1] [DDSS-MODEL-2] [DDSS-MODEL-3] [DDSS-MODEL-4]
 TEST_P(Models, TakeTheLockForWhatTheyExclude) {
   struct Expected {
     ddss_model_t model;
@@ -65,6 +66,7 @@ TEST_P(Models, TakeTheLockForWhatTheyExclude) {
   }
 }
 
+// [DDSS-MODEL-1] [DDSS-MODEL-2] [DDSS-MODEL-3] [DDSS-MODEL-4]
 TEST_P(Models, WaitForAHolderOnlyWithWhatTheyExclude) {
   for (const ddss_model_t model : {DDSS_NULL, DDSS_READ, DDSS_WRITE, DDSS_STRICT}) {
     const ddss_key_t key = allocate_on(0, 8, model);
@@ -102,6 +104,7 @@ ROLE(putter) {
   return 0;
 }
 
+// [DDSS-MODEL-5] [DDSS-MODEL-6]
 TEST_P(Models, StrictVersionAndDeltaNeverShowPartOfAPut) {
   for (const ddss_model_t model : {DDSS_STRICT, DDSS_VERSION, DDSS_DELTA}) {
     const ddss_key_t key = allocate_on(0, 20000, model);
@@ -122,6 +125,7 @@ TEST_P(Models, StrictVersionAndDeltaNeverShowPartOfAPut) {
   }
 }
 
+// [DDSS-MODEL-5]
 TEST_P(Models, AVersionIsMovedOnce) {
   for (const ddss_model_t model : {DDSS_VERSION, DDSS_DELTA}) {
     const ddss_key_t key = allocate_on(0, 8, model);
@@ -185,6 +189,7 @@ TEST_P(Models, AnUnchangedVersionIsOfTheSegmentThatWasAskedFor) {
   }
 }
 
+// [DDSS-MODEL-6]
 TEST_P(Models, DeltaKeepsSoManyOldVersions) {
   add("locker").line().say("0");
   ddss_allocation_t how{};
@@ -211,6 +216,7 @@ TEST_P(Models, DeltaKeepsSoManyOldVersions) {
   EXPECT_EQ(ddss_put_at(key, 8, &value, 8), DDSS_EMODEL);
 }
 
+// [DDSS-MODEL-7]
 TEST_P(Models, TemporalGivesWhatIsYoungEnough) {
   add("locker").line().say("0");
   ddss_allocation_t how{};
@@ -235,6 +241,7 @@ TEST_P(Models, TemporalGivesWhatIsYoungEnough) {
 }
 
 // Whatever a get gives was the newest at most so long before it began.
+// [DDSS-MODEL-7]
 TEST_P(Models, TemporalGivesNothingThatIsOlderThanItsBound) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds bound(50);
@@ -275,6 +282,7 @@ ROLE(endless_putter) {
 }
 
 // Whoever is held up by a put that never ends makes the lock anew, which its word shows.
+// [DDSS-MODEL-8]
 TEST_P(Models, APutWhoseNodeDiedDoesNotHoldGetsUp) {
   constexpr std::uint16_t tickets_a_recovery = 0x4000;
   constexpr int attempts = 50;

@@ -6,9 +6,8 @@
 namespace iw::ddss {
 
 bool Names::is_over(const Finding& found) const {
-  if (found.what == Finding::What::released) return true;
-  return found.what == Finding::What::unreachable &&
-         !std::ranges::all_of(found.lies_on, is_present_);
+  if (found.loss == Loss::released) return true;
+  return found.loss == Loss::unreachable && !std::ranges::all_of(found.lies_on, is_present_);
 }
 
 void Names::claim(const std::string& name, std::uint64_t number, const Finding& found,

@@ -6,7 +6,6 @@
 // one of them is gone, and waits for that news. Not reaching a node is no proof of its end.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -18,14 +17,6 @@
 #include "platform/mutex.h"
 
 namespace iw::ddss {
-
-// What a claimer has found out about the segment that the name stood for.
-struct Finding {
-  enum class What : std::uint64_t { nothing, released, unreachable };
-  Key key = 0;
-  What what = What::nothing;
-  std::array<NodeNumber, 4> lies_on{};  // its home and those of its data and lock; the home again
-};
 
 class Names {
  public:

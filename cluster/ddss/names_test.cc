@@ -30,11 +30,12 @@ class Founder {
 
 using Answers = std::vector<std::pair<fabric::PeerId, Key>>;
 constexpr Key first = Key{5} << 48 | 1, second = Key{6} << 48 | 1;
-constexpr Finding unreachable{first, Finding::What::unreachable, {5, 7, 5, 5}};
-constexpr Finding released{first, Finding::What::released, {}};
+constexpr Finding unreachable{first, Loss::unreachable, {5, 7, 5, 5}};
+constexpr Finding released{first, Loss::released, {}};
 
 }  // namespace
 
+// [DDSS-NAME-2]
 TEST(Names, ACreatorThatGivesUpMakesRoomForTheNext) {
   Founder founder;
   founder.claim(ann);
@@ -47,6 +48,7 @@ TEST(Names, ACreatorThatGivesUpMakesRoomForTheNext) {
   EXPECT_EQ(founder.answers(), (Answers{{eve, first}}));
 }
 
+// [DDSS-NAME-4]
 TEST(Names, AClaimerThatGaveUpIsNotTheNextCreator) {
   Founder founder;
   founder.claim(ann);
@@ -60,6 +62,7 @@ TEST(Names, AClaimerThatGaveUpIsNotTheNextCreator) {
   EXPECT_EQ(founder.answers(), Answers{});
 }
 
+// [DDSS-NAME-3]
 TEST(Names, NobodyCreatesASecondSegmentForNotReachingTheFirst) {
   Founder founder;
   founder.claim(ann);
@@ -86,7 +89,7 @@ TEST(Names, WhoDoubtsHearsOfTheReleaseAndOfTheNextSegment) {
   EXPECT_EQ(founder.answers(), (Answers{{ann, 0}, {ann, 0}}));
   founder.names.settle("name", second);
   EXPECT_EQ(founder.answers(), (Answers{{bob, second}, {eve, second}}));
-  const Finding unreachable_too{second, Finding::What::unreachable, {6, 6, 6, 6}};
+  const Finding unreachable_too{second, Loss::unreachable, {6, 6, 6, 6}};
   founder.claim(bob, unreachable_too);
   founder.claim(eve, unreachable_too);
   founder.names.note_death(bob);
@@ -116,6 +119,7 @@ class Claims : public ::testing::TestWithParam<const char*> {};
 OVER_ALL_TRANSPORTS(Claims);
 
 // The founder makes it the creator when it does not listen any longer.
+// [DDSS-NAME-4]
 TEST_P(Claims, ThatTimeOutHoldNoName) {
   setenv("IW_FABRIC", GetParam(), 1);
   Child founder("founder");

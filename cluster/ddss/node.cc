@@ -109,7 +109,7 @@ int Node::meet(std::string* why) {
     return error_of(status);
   }
   if (rendezvous_->rank() != 0) {
-    const int error = read(everybodys.at(0), &founder_) ? join(why) : DDSS_EUNREACHABLE;
+    const int error = read_whole(everybodys.at(0), &founder_) ? join(why) : DDSS_EUNREACHABLE;
     if (error != 0) return error;
   }
   const auto all = static_cast<int>(rendezvous_->size());
@@ -172,31 +172,31 @@ void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, 
     serve_claims(question, asked, caller);
   } else if (question == Question::settle) {
     serve_names(asked, caller);
-  } else if (question == Question::create && read(asked, &create)) {
+  } else if (question == Question::create && read_whole(asked, &create)) {
     answer.error =
         directory_->create(static_cast<NodeNumber>(create.home), create.wanted, &answer.descriptor);
     calls_->answer(caller, answer);
-  } else if (question == Question::describe && read(asked, &describe)) {
+  } else if (question == Question::describe && read_whole(asked, &describe)) {
     answer.error = directory_->describe(describe.made);
     calls_->answer(caller, answer);
-  } else if (question == Question::reserve && read(asked, &reserve)) {
+  } else if (question == Question::reserve && read_whole(asked, &reserve)) {
     ReserveAnswer reserved{};
     reserved.error = directory_->reserve(reserve.key, reserve.bytes, &reserved.offset);
     calls_->answer(caller, reserved);
-  } else if (question == Question::release && read(asked, &key)) {
+  } else if (question == Question::release && read_whole(asked, &key)) {
     answer.error = directory_->release(key.key, &answer.descriptor);
     calls_->answer(caller, answer);
-  } else if (question == Question::survey && read(asked, &key)) {
+  } else if (question == Question::survey && read_whole(asked, &key)) {
     calls_->answer(caller, survey_here(key.key));
-  } else if (question == Question::store && read(asked, &store)) {
+  } else if (question == Question::store && read_whole(asked, &store)) {
     calls_->answer(caller, StoreAnswer{directory_->store(store.what, store.offset, payload)});
   }
 }
 
 void Node::serve_claims(Question question, fabric::Bytes asked, Caller caller) {
   ClaimAsked claim;
-  if (number_ != 0 || !read(asked, &claim)) return;
-  const std::string text = name_of(claim.name);
+  if (number_ != 0 || !read_whole(asked, &claim)) return;
+  const std::string text = name_of(claim.text);
   if (question == Question::claim) {
     names_->claim(text, claim.claim, claim.found, caller);
   } else {
@@ -206,8 +206,8 @@ void Node::serve_claims(Question question, fabric::Bytes asked, Caller caller) {
 
 void Node::serve_names(fabric::Bytes asked, Caller caller) {
   NameAsked name;
-  if (number_ != 0 || !read(asked, &name)) return;
-  const std::string text = name_of(name.name);
+  if (number_ != 0 || !read_whole(asked, &name)) return;
+  const std::string text = name_of(name.text);
   if (text.empty()) {
     names_->drop(name.key);
   } else {

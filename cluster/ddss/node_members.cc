@@ -10,8 +10,6 @@
 namespace iw::ddss {
 namespace {
 
-constexpr fabric::MessageId member_id = first_free_message_id, gone_id = member_id + 1,
-                            report_id = gone_id + 1;
 // One that does not answer may be stopped, or gone: it is asked again.
 constexpr std::chrono::seconds meeting_attempt{1};
 
@@ -38,7 +36,7 @@ void Node::hear_of_members() {
 // The founder's: the newcomer hears of all before it has its answer.
 void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
   JoinAsked join;
-  const bool is_fit = number_ == 0 && read(asked, &join) &&
+  const bool is_fit = number_ == 0 && read_whole(asked, &join) &&
                       join.address == worker_->peer_address(caller.peer) &&
                       payload.size() <= fabric::key_bytes_max && next_number_ < nodes_max &&
                       !members_->number_of(join.address);
@@ -72,15 +70,14 @@ bool Node::is_from_member(const fabric::Message& message) const {
 
 void Node::take_member(const fabric::Message& message) {
   MemberNews news;
-  const bool is_fit = is_from_member(message) && read(message.header, &news) &&
-                      news.number < nodes_max && message.payload.size() <= fabric::key_bytes_max;
+  const bool is_fit = is_from_member(message) && read_whole(message.header, &news) &&
+                      message.payload.size() <= fabric::key_bytes_max;
   if (is_fit) members_->add(static_cast<NodeNumber>(news.number), news.address, message.payload);
 }
 
 void Node::take_gone(const fabric::Message& message) {
   GoneNews news;
-  const bool is_fit =
-      is_from_member(message) && read(message.header, &news) && news.number < nodes_max;
+  const bool is_fit = is_from_member(message) && read_whole(message.header, &news);
   if (is_fit) note_gone(static_cast<NodeNumber>(news.number));
 }
 
@@ -123,7 +120,7 @@ void Node::greet(NodeNumber whom, fabric::PeerId peer) {
 // that of others from him.
 void Node::take_report(const fabric::Message& message) {
   ReportNews news;
-  const bool is_sound = read(message.header, &news) && news.number < nodes_max &&
+  const bool is_sound = read_whole(message.header, &news) &&
                         news.address == worker_->peer_address(message.from) &&
                         message.payload.size() <= fabric::key_bytes_max;
   if (!is_sound) return;

@@ -9,8 +9,6 @@
 namespace iw::ddss {
 namespace {
 
-constexpr unsigned keep_max = 1 << 16;
-
 // A segment that was released, or whose node died.
 bool is_dead(int error) { return error == DDSS_ENOKEY || error == DDSS_ENODE; }
 
@@ -51,7 +49,7 @@ int Node::allocate(std::size_t size, ddss_model_t model, const ddss_allocation_t
   const std::string name = how.name == nullptr ? "" : how.name;
   const bool is_fit = size > 0 && model >= DDSS_NULL && model <= DDSS_TEMPORAL &&
                       name.size() <= name_bytes_max && (how.name == nullptr || !name.empty()) &&
-                      how.keep <= keep_max;
+                      how.keep <= descriptor_keep_max;
   if (!is_fit) return DDSS_EARGUMENT;
   Descriptor wanted;
   wanted.size = size;
@@ -148,9 +146,9 @@ int Node::examine(Key key, Finding* found) {
   std::shared_ptr<Segment> segment;
   int error = find(key, &segment);
   if (error == 0) error = segment->check_key();
-  *found = {key, Finding::What::released, {}};
+  *found = {key, Loss::released, {}};
   if (error != DDSS_ENODE) return error;
-  found->what = Finding::What::unreachable;
+  found->loss = Loss::unreachable;
   found->lies_on.fill(home_of(key));
   Descriptor is;
   const bool is_known = segment != nullptr;
@@ -197,7 +195,7 @@ int Node::read_descriptor(Key key, Descriptor* found) {
   int error = members_->link(home_of(key), &home);
   if (error == 0) error = home.get(descriptor_offset(key), found);
   if (error != 0) return error;
-  return key == 0 || found->key != key ? DDSS_ENOKEY : 0;
+  return key == 0 || found->key != key || !check(*found) ? DDSS_ENOKEY : 0;  // [DDSS-KEY-5]
 }
 
 int Node::open(Key key, std::shared_ptr<Segment>* segment) {
@@ -212,9 +210,8 @@ int Node::open(Key key, std::shared_ptr<Segment>* segment) {
     return offset % Heap::grain == 0 && offset <= size && sizeof(BlockHeader) <= size - offset &&
            bytes <= size - offset - sizeof(BlockHeader);
   };
-  const bool is_sound = found.model <= DDSS_TEMPORAL && found.keep <= keep_max &&
-                        fits(found.data_offset, data_bytes(found), data) &&
-                        fits(found.lock_offset, 0, lock);
+  const bool is_sound =
+      fits(found.data_offset, data_bytes(found), data) && fits(found.lock_offset, 0, lock);
   if (!is_sound) return DDSS_ENOKEY;
   Neighbours& neighbours = *this;
   auto opened = std::make_shared<Segment>(neighbours, found, data, lock);
@@ -352,7 +349,7 @@ int Node::survey(Key key, Survey* found) {
     if (members_->is_gone(whom)) continue;
     Survey one;
     const int error = survey_one(whom, key, deadline, &one);
-    if (error == 0) found->add(one);
+    if (error == 0) add(found, one);
     if (error != 0 && error != DDSS_ENODE) return error;
   }
   return 0;

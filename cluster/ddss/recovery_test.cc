@@ -59,7 +59,7 @@ class PlayedNode final : public Neighbours {
       do {
         one = const_cast<PlayedNode&>(each).lock.survey();
       } while (one.is_busy != 0);
-      found->add(one);
+      add(found, one);
     }
     if (after_survey) after_survey();
     return survey_result;
@@ -126,6 +126,7 @@ class Recovery : public fabric_tests::OverTransports {
 OVER_TRANSPORTS(Recovery, "shm", "tcp");
 
 // The second has looked before the first has frozen the lock.
+// [DDSS-LOCK-6]
 TEST_P(Recovery, IsDoneByOneOfTwoThatFoundItDue) {
   PlayedNode &first = nodes_[0], &second = nodes_[1], &other = nodes_[2];
   Pause has_looked, first_has_asked, second_has_asked;
@@ -180,6 +181,7 @@ class RecoveryTakenOver : public Recovery {
 };
 OVER_TRANSPORTS(RecoveryTakenOver, "shm", "tcp");
 
+// [DDSS-LOCK-6]
 TEST_P(RecoveryTakenOver, ChangesNothingMore) {
   begin(&nodes_[0].after_survey);
   take(nodes_[2]);
@@ -189,6 +191,7 @@ TEST_P(RecoveryTakenOver, ChangesNothingMore) {
   everybody_takes_it_in_turn();
 }
 
+// [DDSS-LOCK-8]
 TEST_P(RecoveryTakenOver, UndoesNothingWhenItFails) {
   nodes_[0].survey_result = DDSS_ETIMEDOUT;
   begin(&nodes_[0].after_survey);
@@ -216,6 +219,7 @@ TEST_P(RecoveryTakenOver, LeavesNoPlaceInTheQueueThatNobodyTakes) {
   everybody_takes_it_in_turn();
 }
 
+// [DDSS-LOCK-8]
 TEST_P(Recovery, IsDoneAgainByANodeThatCouldNotUndoIt) {
   std::uint64_t before = 0;
   ASSERT_EQ(link_.swap(queue_at, 0, pack(Queue{frozen, 1, 0}), &before), 0);

@@ -66,6 +66,7 @@ class Words : public Space {
 };
 OVER_ALL_TRANSPORTS(Words);
 
+// [DDSS-WORD-1]
 TEST_P(Words, AreChangedByAllAtOnce) {
   for (const ddss_model_t model : {DDSS_NULL, DDSS_STRICT}) {
     const ddss_key_t key = allocate_on(0, 8, model);
@@ -106,6 +107,7 @@ TEST_P(Words, AreWithinTheSegmentAtMultiplesOfEight) {
   }
 }
 
+// [DDSS-WORD-2]
 TEST_P(Words, OfABarrierLetAllGoWhenTheLastHasCome) {
   const ddss_key_t barrier = allocate_on(0, 8, DDSS_NULL), counter = allocate_on(0, 8, DDSS_NULL);
   const int count = 4, times = is_shared_memory() ? 200 : 30;
@@ -120,6 +122,7 @@ TEST_P(Words, OfABarrierLetAllGoWhenTheLastHasCome) {
   end_all();
 }
 
+// [DDSS-WORD-2]
 TEST_P(Words, OfABarrierDoNotCountWhoWaitedInVain) {
   ddss_finish();
   ddss_options_t options{};
