@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Containers,
                          ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
+// [CONT-1]
 TEST_P(Containers, ReadersInOtherProcessesHaveWhatTheWriterCalled) {
   auto writer = make_numbers(*factory);
   std::list<Child> readers;
@@ -218,6 +219,7 @@ TEST_P(Containers, ALongerQueueKeepsMoreUpdatesAndSavesTheWholeObject) {
   }
 }
 
+// [CONT-9]
 TEST_P(Containers, AFullQueueCostsOneWholeObjectWhenItIsRead) {
   Options options = quick();
   options.queue_length = 1000;  // so that the writer's own patience is not what ends
@@ -232,6 +234,7 @@ TEST_P(Containers, AFullQueueCostsOneWholeObjectWhenItIsRead) {
 }
 
 // By the whole object, and by arguments, of just so many full buffers and a byte more or less.
+// [CONT-5]
 TEST_P(Containers, WhatEndsWithABufferTravelsWhole) {
   constexpr std::size_t count_bytes = 4;  // before the text
   constexpr auto full = MarshalStream::buffer_bytes;

@@ -1,5 +1,7 @@
 #include "containers/endpoint.h"
 
+#include <array>
+#include <bit>
 #include <map>
 
 #include "am/bundle.h"
@@ -9,9 +11,12 @@
 namespace iw::containers {
 namespace {
 
-constexpr tag_t containers_tag = 0x4143;
-constexpr handler_t take_request = 1, take_answer = 2;
-constexpr int window = 64;
+static_assert(insert_number.number == call_insert && delete_number.number == call_delete &&
+              clear_number.number == call_clear);
+static_assert(MarshalStream::buffer_bytes == part_bytes);
+
+// A head as the words of an Active Message, and back [CONT-1].
+using Words = std::array<int, sizeof(Head) / sizeof(int)>;
 
 // Who notes what comes to an endpoint. Handlers hold the Receiver, so that it outlives them.
 struct Receivers {
@@ -49,14 +54,8 @@ std::shared_ptr<Receiver> receiver_of(void* token) {
 
 void on_request(void* token, void* block, std::size_t nbytes, int sender, int link, int kind,
                 int sequence, int part, int signature, int checksum, int life_ms) {
-  const Head head{sender,
-                  link,
-                  kind,
-                  static_cast<std::uint32_t>(sequence),
-                  static_cast<std::uint32_t>(part),
-                  static_cast<std::uint32_t>(signature),
-                  static_cast<std::uint32_t>(checksum),
-                  life_ms};
+  const auto head =
+      std::bit_cast<Head>(Words{sender, link, kind, sequence, part, signature, checksum, life_ms});
   Answer answer = Answer::gone;
   if (const auto receiver = receiver_of(token)) {
     if (kind == join) {
@@ -72,8 +71,9 @@ void on_request(void* token, void* block, std::size_t nbytes, int sender, int li
 
 void on_answer(void* token, int link, int answer, int sequence) {
   const auto receiver = receiver_of(token);
-  if (receiver == nullptr || answer < 0 || answer > static_cast<int>(Answer::refused)) return;
-  receiver->answered(link, static_cast<Answer>(answer), static_cast<std::uint32_t>(sequence));
+  const auto said = std::bit_cast<AnswerWords>(std::array{link, answer, sequence});
+  if (receiver == nullptr || !check(said)) return;  // [CONT-2]
+  receiver->answered(said.link, said.answer, said.sequence);
 }
 
 void on_returned(int, op_t operation, const am_returned_t* message) {
@@ -106,7 +106,7 @@ Endpoint::Endpoint(std::shared_ptr<Receiver> receiver, double request_wait_secon
   AM_SetHandler(endpoint_, take_answer, handler(&on_answer));
   AM_SetExpectedResources(endpoint_, 1, window);
   AM_SetRequestWait(bundle_, request_wait_seconds);
-  AM_SetTag(endpoint_, containers_tag);
+  AM_SetTag(endpoint_, tag);
 }
 
 Endpoint::~Endpoint() {
@@ -119,23 +119,22 @@ Endpoint::~Endpoint() {
 int Endpoint::map(const en_t& other, std::chrono::steady_clock::time_point deadline) {
   int index = -1;
   am::Bundle& bundle = *endpoint_->bundle;
-  const int result = bundle.map_any(endpoint_, &index, other, containers_tag, deadline);
+  const int result = bundle.map_any(endpoint_, &index, other, tag, deadline);
   return result == AM_OK ? index : -1;
 }
 
 int Endpoint::map(const en_t& other) {
   int index = -1;
-  return AM_MapAny(endpoint_, &index, other, containers_tag) == AM_OK ? index : -1;
+  return AM_MapAny(endpoint_, &index, other, tag) == AM_OK ? index : -1;
 }
 
 void Endpoint::unmap(int index) { AM_UnMap(endpoint_, index); }
 
 bool Endpoint::send(int index, Head head, std::span<const std::byte> block) {
   head.sender = number_;
-  const int result = AM_RequestI8(
-      endpoint_, index, take_request, block.data(), block.size(), head.sender, head.link, head.kind,
-      static_cast<int>(head.sequence), static_cast<int>(head.part),
-      static_cast<int>(head.signature), static_cast<int>(head.checksum), head.life_ms);
+  const auto words = std::bit_cast<Words>(head);
+  const int result = AM_RequestIArgs(endpoint_, index, take_request, block.data(), block.size(),
+                                     static_cast<int>(words.size()), words.data());
   return result == AM_OK;
 }
 

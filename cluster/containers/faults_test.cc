@@ -83,6 +83,7 @@ TEST_P(Containers, OnlyARefusalWithNothingUnderWayCutsALinkOff) {
   }
 }
 
+// [CONT-9]
 TEST(ReaderLinks, KeepAsManyUpdatesAsTheyMayAndThenWantTheObjectInstead) {
   constexpr std::size_t outbox_max = 4;
   ReaderLink link(1, 0, 1000);
@@ -119,6 +120,7 @@ TEST_P(Containers, AWritersEndDoesNotWaitForAReaderThatWasKilled) {
   EXPECT_EQ(ask(writer, "delete"), "deleted");  // and not after that hour
 }
 
+// [CONT-11]
 TEST_P(Containers, BothSidesAgreeThatAStoppedReaderIsGone) {
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), mortal());
   const Child reader("numbers_reader");
@@ -131,6 +133,7 @@ TEST_P(Containers, BothSidesAgreeThatAStoppedReaderIsGone) {
   EXPECT_EQ(ask(reader, "broken"), "so");
 }
 
+// [CONT-11]
 TEST_P(Containers, BothSidesAgreeThatAStoppedWriterIsGone) {
   const Child writer("numbers_writer", {{"MORTAL", "1"}});
   ASSERT_EQ(writer.line().hear_text(), "ready");
@@ -189,6 +192,7 @@ TEST_P(Containers, AReaderWhoseFunctionsTakeLongNoticesItsWritersDeath) {
   may_end.notify_all();
 }
 
+// [CONT-10]
 TEST_P(Containers, ADamagedQueueIsMendedByTheWholeObject) {
   auto writer = factory->make_writer<Numbers>("numbers", std::make_shared<Numbers>(), quick());
   const auto copy = std::make_shared<Numbers>();
@@ -202,6 +206,7 @@ TEST_P(Containers, ADamagedQueueIsMendedByTheWholeObject) {
   EXPECT_EQ(writer->statistics().objects_sent, 2u);
 }
 
+// [CONT-10]
 TEST_P(Containers, AFunctionThatAReaderDoesNotKnowCostsTheWholeObject) {
   if (table().find(&identity_of<&Counter::add>) == nullptr) {
     Functions<Counter>::all().add<&Counter::add>(1).add<&Counter::add_twice>(2);

@@ -4,6 +4,7 @@
 
 using namespace iw::containers_test;
 
+// [CONT-12]
 TEST_P(Containers, ADeletedWriterLeavesItsLastStateAndNoName) {
   auto writer = make_numbers(*factory);
   const Child behind("numbers_reader", {{"QUEUE", "4"}});
@@ -18,6 +19,7 @@ TEST_P(Containers, ADeletedWriterLeavesItsLastStateAndNoName) {
   writer = make_numbers(*factory);
 }
 
+// [CONT-12]
 TEST_P(Containers, ADeletedReaderIsSentNothingMore) {
   auto writer = make_numbers(*factory);
   Child reader("numbers_reader");

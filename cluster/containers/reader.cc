@@ -113,7 +113,7 @@ bool Reader::try_join(const en_t& writer, Clock::time_point deadline) {
   return is_joined;
 }
 
-bool Reader::ask(Kind kind, Clock::time_point deadline, Answer* answer) {
+bool Reader::ask(int kind, Clock::time_point deadline, Answer* answer) {
   const platform::MutexLock held(asking_);
   Head head;
   head.link = inbox_->link();

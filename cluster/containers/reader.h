@@ -35,7 +35,7 @@ class Reader final : public ActiveReader {
   bool run(const ReaderInbox::Batch& batch) IW_REQUIRES(mutex_);
   bool run_object(const Item& item) IW_REQUIRES(mutex_);
   bool run_update(const Item& item) IW_REQUIRES(mutex_);
-  bool ask(Kind kind, Clock::time_point deadline, Answer* answer);
+  bool ask(int kind, Clock::time_point deadline, Answer* answer);
   void evaluate_in_background();
   void end_threads();
   void watch();

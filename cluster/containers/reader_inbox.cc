@@ -4,14 +4,6 @@
 #include <utility>
 
 namespace iw::containers {
-namespace {
-
-// An update of more bytes is not kept; an object of more is none.
-constexpr std::size_t update_bytes_max = 16 << 20;
-constexpr std::size_t object_bytes_max = std::size_t{1} << 30;
-constexpr int life_ms_max = 3'600'000;
-
-}  // namespace
 
 bool Item::is_undamaged() const {
   for (std::size_t part = 0; part < buffers.size(); part++) {
@@ -65,16 +57,16 @@ Answer ReaderInbox::take_part(const Head& head, std::span<const std::byte> block
     incoming_bytes_ = 0;
   }
   if (!incoming_) return Answer::ok;  // the rest of what is dropped
+  const std::size_t bytes_max = is_object ? object_bytes_max : update_bytes_max;
   incoming_bytes_ += block.size();
   if (head.sequence != incoming_->head.sequence || head.kind != incoming_->head.kind ||
-      head.part != incoming_->buffers.size() ||
-      incoming_bytes_ > (is_object ? object_bytes_max : update_bytes_max)) {
+      head.part != incoming_->buffers.size() || incoming_bytes_ > bytes_max) {
     lose_incoming();
     return Answer::queue_full;
   }
   incoming_->buffers.emplace_back(block.begin(), block.end());
   incoming_->checksums.push_back(head.checksum);
-  if (block.size() == MarshalStream::buffer_bytes) return Answer::ok;
+  if (block.size() == part_bytes) return Answer::ok;
   return take_whole(*std::exchange(incoming_, std::nullopt));
 }
 

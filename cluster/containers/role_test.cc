@@ -24,6 +24,7 @@ bool is_silence_noticed(WriterContainer<Numbers>& writer) {
 
 }  // namespace
 
+// [CONT-13]
 TEST_P(Containers, OneNameHasOneWriter) {
   auto writer = make_numbers(*factory);
   EXPECT_THROW(make_numbers(*factory), ContainerError);  // nor in the same process
@@ -34,6 +35,7 @@ TEST_P(Containers, OneNameHasOneWriter) {
   EXPECT_THROW(make_numbers(*factory), ContainerError);
 }
 
+// [CONT-14]
 TEST_P(Containers, TheWritersRoleGoesToAReadersProcessAndTheOthersFollow) {
   auto writer = make_numbers(*factory);
   const Child next("numbers_reader"), follower("numbers_reader");
@@ -71,6 +73,7 @@ TEST_P(Containers, AWriterThatGivesItsRoleIsReadAndPingsWhileTheNameServerIsSile
   EXPECT_EQ(ask(next, "push 1"), "2:8");
 }
 
+// [CONT-14]
 TEST_P(Containers, ARoleThatIsNotGivenStays) {
   Options options = quick();
   options.gives_role = false;
@@ -82,6 +85,7 @@ TEST_P(Containers, ARoleThatIsNotGivenStays) {
   EXPECT_EQ(ask(reader, "until 1"), "1:1");
 }
 
+// [CONT-14]
 TEST_P(Containers, ATakerThatDiesOnTheWayLeavesTheRoleWhereItWas) {
   auto writer = make_numbers(*factory, mortal());
   Child taker("numbers_reader");

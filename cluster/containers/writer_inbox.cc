@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace iw::containers {
-namespace {
-
-constexpr std::size_t joiners_max = 1024;
-
-}  // namespace
-
 Answer WriterInbox::take_join(int link, const en_t& reader) {
   const platform::MutexLock held(mutex_);
   const bool is_known =
