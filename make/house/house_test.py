@@ -1,9 +1,11 @@
 """Each rule finds the breach that it is for, and leaves what is right alone."""
 
+import contextlib
 import pathlib
+import tempfile
 import unittest
 
-from . import commits, edges, shape, words
+from . import citations, commits, edges, shape, words
 
 
 def texts(breaches):
@@ -68,6 +70,24 @@ class Words(unittest.TestCase):
         self.assertFalse(texts(words.check(page, ["```", "Who ends first", "```"])))
         self.assertFalse(
             texts(words.check(page, ["The writer is no longer alive.", "Who may include whom?"])))
+
+
+class Citations(unittest.TestCase):
+    def uncited(self, rules, test):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            paths = [pathlib.Path("spec/cluster/am.x"), pathlib.Path("cluster/am/am_test.cc")]
+            for path, text in zip(paths, [rules, test]):
+                path.parent.mkdir(parents=True)
+                path.write_text(text, encoding="utf-8")
+            return [text for _, _, text in citations.check(paths)]
+
+    def test_a_rule_that_no_test_cites_is_found(self):
+        self.assertEqual(self.uncited("[AM-1] [AM-NAME-2]", "// [AM-1]"),
+                         ["no test cites the rule [AM-NAME-2]"])
+        self.assertFalse(self.uncited("[AM-1] [AM-NAME-2]", "am_1_x() // [AM-NAME-2]"))
+
+    def test_a_rule_of_two_words_is_not_the_rule_of_its_second(self):
+        self.assertTrue(self.uncited("[DDSS-NAME-1]", "// [NAME-1]"))
 
 
 class Commits(unittest.TestCase):
