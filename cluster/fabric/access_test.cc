@@ -95,6 +95,7 @@ ROLE(holder) {
 class AskedFor : public OverTransports {};
 OVER_TRANSPORTS(AskedFor, "shm", "tcp");
 
+// [FAB-6]
 TEST_P(AskedFor, MoreThanMayBeUnderWayIsAllDone) {
   const Child holder("holder");
   const Process here;
@@ -126,6 +127,7 @@ TEST_P(AskedFor, MoreThanMayBeUnderWayIsAllDone) {
   for (std::size_t i = 1; i < before.size(); i++) EXPECT_EQ(before[i], before[i - 1] + 1);
 }
 
+// [FAB-4]
 TEST_P(AskedFor, AFlushIsOfPutsByAskingAndOfOthers) {
   const Child holder("holder");
   const Process here;
@@ -225,6 +227,7 @@ TEST_P(AskedFor, AStoppedTargetDoesAllWhenItGoesOn) {
   EXPECT_EQ(forgotten, std::vector(2 * mebibyte, std::byte{7}));
 }
 
+// [FAB-3]
 TEST_P(AskedFor, ADeadTargetEndsEachOperationOnce) {
   Child holder("holder");
   const Process here;
@@ -276,6 +279,7 @@ TEST_P(AskedFor, WhatAWorkerHasNotHeardOfEndsWithIt) {
   EXPECT_EQ(posted.results(), std::vector{Status::peer_dead});
 }
 
+// [FAB-7]
 TEST_P(AskedFor, FreedMemoryIsReachedNoMore) {
   const Child holder("holder");
   const Process here;
@@ -367,6 +371,7 @@ void expect_refused(const Process& here, Window& window, std::size_t offset) {
 
 }  // namespace
 
+// [FAB-5]
 TEST_P(AskedFor, AForgedKeyIsRefusedByWhoIsAsked) {
   const Child holder("holder");
   const Process here;
@@ -393,6 +398,7 @@ TEST_P(AskedFor, AForgedKeyIsRefusedByWhoIsAsked) {
 class Mapped : public OverTransports {};
 OVER_TRANSPORTS(Mapped, "shm");
 
+// [FAB-9]
 TEST_P(Mapped, AKeyThatLiesIsRefused) {
   const Child holder("holder");
   const Process here;
@@ -455,6 +461,7 @@ ROLE(askew) {
   return 0;
 }
 
+// [FAB-5]
 TEST_P(AskedFor, AWordThatLiesAskewIsNotChangedAtomically) {
   const Child askew("askew");
   const Process here;

@@ -14,7 +14,17 @@
 
 namespace iw::fabric {
 
-// A worker's address as everybody but the fabric sees it: the bytes of a fabric_address_parts.
+// Ids of the programs' own messages are below.
+inline constexpr int message_ids = 24;
+inline constexpr int request_id = 27;
+inline constexpr int answer_id = 28;
+inline constexpr int header_bytes_max = 240;
+inline constexpr int payload_bytes_max = 1048576;
+inline constexpr int key_bytes_max = 1024;
+// So that a piece and what is before it are one segment of the transport's.
+inline constexpr int piece_bytes = 61440;
+
+// A worker's address as everybody but the fabric sees it: the bytes of a fabric_address_fields.
 struct Address {
   std::array<std::byte, 80> bytes{};
 
@@ -24,6 +34,180 @@ static_assert(sizeof(Address) == 80);
 static_assert(offsetof(Address, bytes) == 0);
 // Whether each number is one that the specification has.
 [[nodiscard]] constexpr bool check(const Address&) {
+  return true;
+}
+
+inline constexpr int address_mark = 826693449;
+
+struct AddressFields {
+  std::uint32_t mark = 0;
+  std::uint32_t pid = 0;
+  // ends with a zero, cut off if need be
+  std::array<char, 32> computer{};
+  // of this boot of the machine: equal where memory can be shared
+  std::uint64_t host = 0;
+  // the process's, random
+  std::array<std::uint64_t, 2> nonce{};
+  std::uint32_t worker = 0;
+  // where the process's door is
+  std::array<std::byte, 4> ip4{};
+  // both with the highest byte first
+  std::array<std::byte, 2> port{};
+  std::array<std::byte, 6> unused{};
+
+  bool operator==(const AddressFields& other) const = default;
+};
+static_assert(sizeof(AddressFields) == 80);
+static_assert(offsetof(AddressFields, mark) == 0);
+static_assert(offsetof(AddressFields, pid) == 4);
+static_assert(offsetof(AddressFields, computer) == 8);
+static_assert(offsetof(AddressFields, host) == 40);
+static_assert(offsetof(AddressFields, nonce) == 48);
+static_assert(offsetof(AddressFields, worker) == 64);
+static_assert(offsetof(AddressFields, ip4) == 68);
+static_assert(offsetof(AddressFields, port) == 72);
+static_assert(offsetof(AddressFields, unused) == 74);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const AddressFields&) {
+  return true;
+}
+
+// By what others name a memory. A process that was not told it cannot guess it.
+struct RegionName {
+  std::uint64_t number = 0;
+  std::uint64_t secret = 0;
+
+  bool operator==(const RegionName& other) const = default;
+};
+static_assert(sizeof(RegionName) == 16);
+static_assert(offsetof(RegionName, number) == 0);
+static_assert(offsetof(RegionName, secret) == 8);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const RegionName&) {
+  return true;
+}
+
+struct MemoryKey {
+  // in its process
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::array<std::uint64_t, 2> process_nonce{};
+  RegionName region{};
+
+  bool operator==(const MemoryKey& other) const = default;
+};
+static_assert(sizeof(MemoryKey) == 48);
+static_assert(offsetof(MemoryKey, address) == 0);
+static_assert(offsetof(MemoryKey, size) == 8);
+static_assert(offsetof(MemoryKey, process_nonce) == 16);
+static_assert(offsetof(MemoryKey, region) == 32);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const MemoryKey&) {
+  return true;
+}
+
+// A memory's key as it is handed to others.
+struct PackedMemoryKey {
+  MemoryKey key{};
+  // the number of the shared segment, or the adapter's key
+  std::span<const std::byte> own_key{};
+
+};
+// At most 976 bytes at the end are `own_key`, which are not copied.
+[[nodiscard]] inline bool decode(std::span<const std::byte> bytes, PackedMemoryKey* v) {
+  if (bytes.size() < 48 || bytes.size() - 48 > 976) return false;
+  std::memcpy(&v->key, bytes.data() + 0, sizeof v->key);
+  v->own_key = bytes.subspan(48);
+  return true;
+}
+[[nodiscard]] inline std::vector<std::byte> encode(const PackedMemoryKey& v) {
+  std::vector<std::byte> bytes(48 + v.own_key.size());
+  std::memcpy(bytes.data() + 0, &v.key, sizeof v.key);
+  if (!v.own_key.empty()) std::memcpy(bytes.data() + 48, v.own_key.data(), v.own_key.size());
+  return bytes;
+}
+
+enum class Access : std::uint32_t {
+  put = 0,
+  put_and_tell = 1,
+  get = 2,
+  fetch_add = 3,
+  compare_swap = 4,
+  flush = 5,
+};
+[[nodiscard]] constexpr bool is_known(Access v) {
+  const auto n = static_cast<std::uint32_t>(v);
+  return n <= 5;
+}
+
+// The asker's name for what it asks. Only the asked process knows the secret.
+struct Token {
+  std::uint64_t place = 0;
+  std::uint64_t secret = 0;
+
+  bool operator==(const Token& other) const = default;
+};
+static_assert(sizeof(Token) == 16);
+static_assert(offsetof(Token, place) == 0);
+static_assert(offsetof(Token, secret) == 8);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const Token&) {
+  return true;
+}
+
+struct Request {
+  // as its receiver knows the asker
+  std::uint32_t from = 0;
+  Access access{};
+  Token token{};
+  RegionName region{};
+  std::uint64_t offset = 0;
+  // Of a get the bytes, of an addition the summand; else the expected word.
+  std::uint64_t operand = 0;
+  std::uint64_t desired = 0;
+
+  bool operator==(const Request& other) const = default;
+};
+static_assert(sizeof(Request) == 64);
+static_assert(offsetof(Request, from) == 0);
+static_assert(offsetof(Request, access) == 4);
+static_assert(offsetof(Request, token) == 8);
+static_assert(offsetof(Request, region) == 24);
+static_assert(offsetof(Request, offset) == 40);
+static_assert(offsetof(Request, operand) == 48);
+static_assert(offsetof(Request, desired) == 56);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const Request& v) {
+  return is_known(v.access);
+}
+
+// Any other status says that the access failed.
+enum class Outcome : std::uint32_t {
+  ok = 0,
+  bad_argument = 6,
+};
+[[nodiscard]] constexpr bool is_known(Outcome v) {
+  const auto n = static_cast<std::uint32_t>(v);
+  return n == 0 || n == 6;
+}
+
+struct Answer {
+  std::uint32_t from = 0;
+  // a fabric_outcome, or another number of the fabric's
+  std::uint32_t status = 0;
+  Token token{};
+  // of an atomic
+  std::uint64_t before = 0;
+
+  bool operator==(const Answer& other) const = default;
+};
+static_assert(sizeof(Answer) == 32);
+static_assert(offsetof(Answer, from) == 0);
+static_assert(offsetof(Answer, status) == 4);
+static_assert(offsetof(Answer, token) == 8);
+static_assert(offsetof(Answer, before) == 24);
+// Whether each number is one that the specification has.
+[[nodiscard]] constexpr bool check(const Answer&) {
   return true;
 }
 

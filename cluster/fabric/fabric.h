@@ -83,9 +83,6 @@ struct Message {
 };
 using Handler = void (*)(void* context, const Message& message);
 using MessageId = std::uint8_t;
-inline constexpr MessageId message_ids = 24;
-inline constexpr std::size_t header_bytes_max = 240;
-inline constexpr std::size_t payload_bytes_max = 1 << 20;
 // What a message that is sent in place begins with, for the fabric's own words.
 inline constexpr std::size_t message_room_bytes = 8;
 
@@ -101,7 +98,6 @@ class Memory {
   std::span<std::byte> bytes_;
   std::vector<std::byte> key_;
 };
-inline constexpr std::size_t key_bytes_max = 1024;
 
 // Another process's Memory, seen from one worker. To be closed before its worker.
 class Window {

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-std::string text_of(Bytes bytes) {
+std::string text_in(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -48,7 +48,7 @@ struct Heard {
   std::vector<std::vector<std::byte>> payloads;
   static void handler(void* heard, const Message& message) {
     auto& self = *static_cast<Heard*>(heard);
-    self.headers.push_back(text_of(message.header));
+    self.headers.push_back(text_in(message.header));
     self.payloads.emplace_back(message.payload.begin(), message.payload.end());
   }
 };
@@ -74,6 +74,7 @@ class Fabrics : public OverTransports {
 };
 OVER_TRANSPORTS(Fabrics, "shm", "tcp", "auto");
 
+// [FAB-2]
 TEST_P(Fabrics, MessagesGoThereAndBackInOrder) {
   const Child target("target");
   const Process here;
@@ -98,6 +99,22 @@ TEST_P(Fabrics, MessagesGoThereAndBackInOrder) {
     EXPECT_EQ(heard.headers.back(), header);
     EXPECT_EQ(heard.payloads.back(), payload);
   }
+}
+
+// [FAB-2]
+TEST_P(Fabrics, MessagesThatAreTooLargeAreRefused) {
+  const Process here;
+  const PeerId itself = here.connect(here.worker->address());
+  const std::vector<std::byte> bytes(payload_bytes_max + 1);
+  const auto send = [&](int id, std::size_t header, std::size_t payload) {
+    return here.worker->send(itself, static_cast<MessageId>(id), Bytes(bytes).first(header),
+                             Bytes(bytes).first(payload), nullptr);
+  };
+  EXPECT_EQ(send(message_ids, 0, 0), Status::bad_argument);
+  EXPECT_EQ(send(request_id, 0, 0), Status::bad_argument);
+  EXPECT_EQ(send(0, header_bytes_max + 1, 0), Status::bad_argument);
+  EXPECT_EQ(send(0, 0, payload_bytes_max + 1), Status::bad_argument);
+  EXPECT_EQ(send(0, header_bytes_max, 0), Status::ok);
 }
 
 TEST_P(Fabrics, WhatWasPutIsGot) {
@@ -225,6 +242,7 @@ void expect_a_dead_peer_is_named() {
 
 }  // namespace
 
+// [FAB-3]
 TEST_P(Fabrics, ADeadPeerIsNamedAndItsOperationsEnd) { expect_a_dead_peer_is_named(); }
 
 // By TCP the death may be heard of by receiving or by sending; now and then it is the latter.
@@ -495,7 +513,7 @@ TEST_P(Fabrics, WhatAHandlerSendsToItsOwnWorkerIsHandledAfterIt) {
       [](void* context, const Message& message) {
         auto& self = *static_cast<Seen*>(context);
         EXPECT_FALSE(self.is_inside);
-        self.heard.push_back(text_of(message.header));
+        self.heard.push_back(text_in(message.header));
       },
       &seen);
   PeerId peer = 0;
@@ -505,10 +523,11 @@ TEST_P(Fabrics, WhatAHandlerSendsToItsOwnWorkerIsHandledAfterIt) {
   EXPECT_EQ(seen.heard, (std::vector<std::string>{"first", "second"}));
 }
 
+// [FAB-1]
 TEST(Address, IsLittleEndianAndNamesComputerProcessAndWorker) {
   const Process here;
   const Address address = here.worker->address();
-  EXPECT_EQ(text_of(Bytes(address.bytes).first(4)), "IWF1");
+  EXPECT_EQ(text_in(Bytes(address.bytes).first(4)), "IWF1");
   char text[16];
   std::snprintf(text, sizeof text, ":%08x:", static_cast<unsigned>(getpid()));
   EXPECT_NE(to_string(address).find(text), std::string::npos) << to_string(address);
@@ -516,6 +535,7 @@ TEST(Address, IsLittleEndianAndNamesComputerProcessAndWorker) {
   EXPECT_EQ(to_string(Address{}), "?");
 }
 
+// [FAB-8]
 TEST(Address, ThatIsNoneIsRefused) {
   const Process here;
   PeerId peer;

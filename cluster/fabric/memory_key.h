@@ -3,36 +3,25 @@
 // segment, or the adapter's key.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
 #include <optional>
+#include <vector>
 
 #include "fabric/process_name.h"
 #include "fabric/regions.h"
 
 namespace iw::fabric {
 
-struct MemoryKey {
-  std::uint64_t address = 0;
-  std::uint64_t size = 0;
-  std::array<std::uint64_t, 2> process_nonce{};
-  RegionName region;
-};
-
 inline std::vector<std::byte> encode(const MemoryKey& key, Bytes own_key) {
-  std::vector<std::byte> bytes(sizeof key + own_key.size());
-  std::memcpy(bytes.data(), &key, sizeof key);
-  std::copy(own_key.begin(), own_key.end(), bytes.begin() + sizeof key);
-  return bytes;
+  return encode(PackedMemoryKey{key, own_key});
 }
 
+// [FAB-9]
 inline std::optional<MemoryKey> decode(Bytes bytes, Bytes* own_key) {
-  MemoryKey key;
-  if (bytes.size() < sizeof key || bytes.size() > key_bytes_max) return std::nullopt;
-  std::memcpy(&key, bytes.data(), sizeof key);
-  if (key.address + key.size < key.address) return std::nullopt;
-  *own_key = bytes.subspan(sizeof key);
-  return key;
+  PackedMemoryKey packed;
+  if (!decode(bytes, &packed)) return std::nullopt;
+  if (packed.key.address + packed.key.size < packed.key.address) return std::nullopt;
+  *own_key = packed.own_key;
+  return packed.key;
 }
 
 }  // namespace iw::fabric

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -11,21 +12,6 @@
 
 namespace iw::fabric {
 namespace {
-
-constexpr std::uint32_t address_magic = 0x31465749;  // "IWF1"
-
-// Machines that this library runs on are little-endian; a test of the address' bytes holds this.
-template <typename T>
-void store(std::byte*& at, const T& value) {
-  std::memcpy(at, &value, sizeof value);
-  at += sizeof value;
-}
-
-template <typename T>
-void load(const std::byte*& at, T& value) {
-  std::memcpy(&value, at, sizeof value);
-  at += sizeof value;
-}
 
 // Shared memory needs the same kernel and the same name space of it.
 std::uint64_t host_of_this_process() {
@@ -51,32 +37,30 @@ ProcessName name_of_this_process() {
 }
 
 Address encode(const AddressParts& parts) {
-  Address address;
-  std::byte* at = address.bytes.data();
-  store(at, address_magic);
-  store(at, parts.process.pid);
-  store(at, parts.process.computer);
-  store(at, parts.process.host);
-  store(at, parts.process.nonce);
-  store(at, parts.worker);
-  store(at, parts.place.ip4);
-  store(at, parts.place.port);
-  return address;
+  AddressFields fields;
+  fields.mark = address_mark;
+  fields.pid = parts.process.pid;
+  fields.computer = parts.process.computer;
+  fields.host = parts.process.host;
+  fields.nonce = parts.process.nonce;
+  fields.worker = parts.worker;
+  fields.ip4 = std::bit_cast<decltype(fields.ip4)>(parts.place.ip4);
+  fields.port = std::bit_cast<decltype(fields.port)>(parts.place.port);
+  return std::bit_cast<Address>(fields);
 }
 
 std::optional<AddressParts> decode(const Address& address) {
+  const auto fields = std::bit_cast<AddressFields>(address);
+  if (fields.mark != address_mark || fields.computer.back() != '\0')
+    return std::nullopt;  // [FAB-8]
   AddressParts parts;
-  std::uint32_t magic = 0;
-  const std::byte* at = address.bytes.data();
-  load(at, magic);
-  load(at, parts.process.pid);
-  load(at, parts.process.computer);
-  load(at, parts.process.host);
-  load(at, parts.process.nonce);
-  load(at, parts.worker);
-  load(at, parts.place.ip4);
-  load(at, parts.place.port);
-  if (magic != address_magic || parts.process.computer.back() != '\0') return std::nullopt;
+  parts.process.pid = fields.pid;
+  parts.process.computer = fields.computer;
+  parts.process.host = fields.host;
+  parts.process.nonce = fields.nonce;
+  parts.worker = fields.worker;
+  parts.place.ip4 = std::bit_cast<std::uint32_t>(fields.ip4);
+  parts.place.port = std::bit_cast<std::uint16_t>(fields.port);
   return parts;
 }
 

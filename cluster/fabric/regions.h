@@ -17,11 +17,6 @@
 
 namespace iw::fabric {
 
-struct RegionName {
-  std::uint64_t number = 0;
-  std::uint64_t secret = 0;
-};
-
 class Regions {
  public:
   // Nothing when there are too many.
