@@ -90,8 +90,6 @@ am_handler_fn handler(Function* function) {
 
 }  // namespace
 
-Answer Receiver::take_join(int, const en_t&) { return Answer::refused; }
-
 Endpoint::Endpoint(std::shared_ptr<Receiver> receiver, double request_wait_seconds) {
   if (AM_AllocateBundle(AM_PAR, &bundle_) != AM_OK) throw ContainerError("no bundle");
   AM_AllocateEndpoint(bundle_, &endpoint_, &name_);

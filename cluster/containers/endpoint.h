@@ -18,7 +18,9 @@ class Receiver {
   // All in handlers: they lock for a short time, and send nothing.
   virtual Answer take(const Head& head, std::span<const std::byte> block) = 0;
   // From there; an endpoint that has sent something is mapped without asking it anything.
-  virtual Answer take_join(int link, const en_t& reader);
+  virtual Answer take_join([[maybe_unused]] int link, [[maybe_unused]] const en_t& reader) {
+    return Answer::refused;
+  }
   virtual void answered(int link, Answer answer, std::uint32_t sequence) = 0;
   // A message came back: nobody is there any more.
   virtual void came_back(int link) = 0;

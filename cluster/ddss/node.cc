@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ddss/questions.h"
+#include "ddss/serving.h"
 
 namespace iw::ddss {
 namespace {
@@ -160,60 +160,21 @@ int Node::await_nodes(int count) {
 }
 
 void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
-  CreateAsked create;
-  DescribeAsked describe;
-  ReserveAsked reserve;
   KeyAsked key;
-  StoreAsked store;
-  DescriptorAnswer answer;
-  if (question == Question::join) {
-    serve_join(asked, payload, caller);
-  } else if (question == Question::claim || question == Question::renounce) {
-    serve_claims(question, asked, caller);
-  } else if (question == Question::settle) {
-    serve_names(asked, caller);
-  } else if (question == Question::create && read_whole(asked, &create)) {
-    answer.error =
-        directory_->create(static_cast<NodeNumber>(create.home), create.wanted, &answer.descriptor);
-    calls_->answer(caller, answer);
-  } else if (question == Question::describe && read_whole(asked, &describe)) {
-    answer.error = directory_->describe(describe.made);
-    calls_->answer(caller, answer);
-  } else if (question == Question::reserve && read_whole(asked, &reserve)) {
-    ReserveAnswer reserved{};
-    reserved.error = directory_->reserve(reserve.key, reserve.bytes, &reserved.offset);
-    calls_->answer(caller, reserved);
-  } else if (question == Question::release && read_whole(asked, &key)) {
-    answer.error = directory_->release(key.key, &answer.descriptor);
-    calls_->answer(caller, answer);
-  } else if (question == Question::survey && read_whole(asked, &key)) {
-    calls_->answer(caller, survey_here(key.key));
-  } else if (question == Question::store && read_whole(asked, &store)) {
-    calls_->answer(caller, StoreAnswer{directory_->store(store.what, store.offset, payload)});
+  switch (question) {
+    case Question::join:
+      return serve_join(asked, payload, caller);
+    case Question::claim:
+    case Question::renounce:
+    case Question::settle:
+      if (number_ == 0) serve_names(*names_, *calls_, question, asked, caller);
+      return;
+    case Question::survey:
+      if (read_whole(asked, &key)) calls_->answer(caller, survey_here(key.key));
+      return;
+    default:
+      return serve_directory(*directory_, *calls_, question, asked, payload, caller);
   }
-}
-
-void Node::serve_claims(Question question, fabric::Bytes asked, Caller caller) {
-  ClaimAsked claim;
-  if (number_ != 0 || !read_whole(asked, &claim)) return;
-  const std::string text = name_of(claim.text);
-  if (question == Question::claim) {
-    names_->claim(text, claim.claim, claim.found, caller);
-  } else {
-    names_->renounce(text, claim.claim, caller.peer);
-  }
-}
-
-void Node::serve_names(fabric::Bytes asked, Caller caller) {
-  NameAsked name;
-  if (number_ != 0 || !read_whole(asked, &name)) return;
-  const std::string text = name_of(name.text);
-  if (text.empty()) {
-    names_->drop(name.key);
-  } else {
-    names_->settle(text, name.key);
-  }
-  calls_->answer(caller, NameAnswer{name.key});
 }
 
 Survey Node::survey_here(Key key) {

@@ -80,8 +80,6 @@ class Node final : public Backend, private Neighbours {
   // Answers.
   void serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller);
   void serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller);
-  void serve_claims(Question question, fabric::Bytes asked, Caller caller);
-  void serve_names(fabric::Bytes asked, Caller caller);
   Survey survey_here(Key key);
   int survey_one(NodeNumber whom, Key key, fabric::Deadline deadline, Survey* found);
 
