@@ -8,6 +8,8 @@ import json
 import pathlib
 import sys
 
+import cluster_seeds
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # kind of vector -> target, and what stands before the vector's bytes in the target's input
 TARGETS = {
@@ -116,6 +118,9 @@ def main():
         write("http", name, head)
     for name, events in ENGINE.items():
         write("engine", name, events)
+    for kind, inputs in cluster_seeds.SEEDS.items():
+        for name, data in inputs.items():
+            write(kind, name, data)
     write("websocket", "ping", web_socket_frame(9, b"ping") + web_socket_frame(8, b""))
     for folder in ("good", "malformed"):
         for file in sorted((ROOT / "spec/vectors" / folder).glob("*.json")):
@@ -132,7 +137,7 @@ def main():
         history = bytes((step * (at + 1) + at) % 256 for at in range(24))
         changes = bytes((number, 0, 0, number, 0, 0, 9, number))
         write("stores", f"history-{number}", b"\x17" + history + changes)
-    for file in sorted(ROOT.glob("spec/protocol/*.x")) + sorted(ROOT.glob("idl/tests/**/*.x")):
+    for file in sorted(ROOT.glob("spec/[cp]*/*.x")) + sorted(ROOT.glob("idl/tests/**/*.x")):
         write("xdr_files", "-".join(file.relative_to(ROOT).parts), file.read_bytes())
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes every decoder: the server's and the compiler's with libFuzzer under stable Rust, the
-# client's with clang's libFuzzer, address and undefined-behaviour sanitizers.
+# client's and the cluster's with clang's libFuzzer, address and undefined-behaviour sanitizers.
 #
 #   make/fuzz.sh                  SECONDS_EACH seconds each (default 60); inputs that reach new code
 #                                 are kept in $BUILD/fuzz/corpus
@@ -37,6 +37,7 @@ targets=(
   server/stores server/engine server/http server/websocket
   server/xdr_files
   native/frames native/control native/descriptors native/diffs native/mips
+  cluster/am cluster/ddss cluster/containers cluster/access
 )
 [ $# -eq 0 ] || targets=("$@")
 
@@ -76,7 +77,7 @@ kind_of() { echo "${1#*/}"; }
 program_of() {  # server/diffs
   case $1 in
     server/*) echo "$out/server/$host/release/${1#*/}" ;;
-    native/*) echo "$out/native/fuzz/native/fuzz_${1#*/}" ;;
+    native/* | cluster/*) echo "$out/native/fuzz/${1%%/*}/fuzz_${1#*/}" ;;
     *) echo "fuzz: $1 is not a target; the targets are: ${targets[*]}" >&2; exit 1 ;;
   esac
 }
@@ -84,7 +85,7 @@ program_of() {  # server/diffs
 # The folders with all inputs of a kind.
 inputs_of() {
   local folder
-  for folder in "fuzz/corpora/$1" "$out/seeds/$1" "$out/corpus"/{server,native}"-$1"; do
+  for folder in "fuzz/corpora/$1" "$out/seeds/$1" "$out/corpus"/{server,native,cluster}"-$1"; do
     [ ! -d "$folder" ] || echo "$folder"
   done
 }
@@ -142,7 +143,7 @@ merge() {
   for kind in $(printf '%s\n' "${targets[@]}" | sed 's|.*/||' | sort -u); do
     # Of one kind all targets: the corpus is everybody's.
     # shellcheck disable=SC2046
-    merge_kind "$kind" $(for target in {server,native}/"$kind"; do [ ! -x "$(program_of "$target")" ] || echo "$target"; done)
+    merge_kind "$kind" $(for target in {server,native,cluster}/"$kind"; do [ ! -x "$(program_of "$target")" ] || echo "$target"; done)
   done
 }
 

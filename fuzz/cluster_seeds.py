@@ -1,0 +1,80 @@
+"""Inputs that the targets of fuzz/cluster begin with: messages of spec/cluster, which has no
+vectors."""
+
+import struct
+
+
+def am_head(kind, category=2, handler=1, slot=0, replies=0, offset=0):
+    return struct.pack("<4B2H2I2Q", kind, category, 0, 0, handler, slot, 0, replies, 7, offset)
+
+
+def am_event(what, header=b"", block=b""):
+    """An event of peer 0, with a message if `what` is 4."""
+    if what != 4:
+        return bytes([3 * what])
+    return bytes([3 * what, len(header)]) + header + bytes([len(block)]) + block
+
+
+AM_MAP = am_event(4, am_head(6), struct.pack("<4I", 0, 0, 5, 0))
+AM_REQUEST = am_event(0) + bytes([1, 0])
+AM = {
+    "request": b"\0" + AM_MAP + am_event(4, am_head(1), b"block"),
+    "reply": b"\0" + AM_MAP + AM_REQUEST + am_event(4, am_head(2)) + am_event(1) + am_event(3),
+    "returned": b"\1" + AM_MAP + AM_REQUEST + am_event(4, am_head(3)) + am_event(1),
+    "death": b"\0" + AM_MAP + AM_REQUEST + am_event(2),
+    "get": b"\0" + AM_MAP + am_event(4, am_head(1, 4), struct.pack("<2Q", 0, 8)),
+    "xfer": b"\1" + AM_MAP + am_event(4, am_head(1, 3, offset=60), b"four") + am_event(1),
+    "gone": b"\0" + AM_MAP + am_event(4, am_head(9)) + am_event(4, am_head(5, replies=1))
+    + am_event(4, am_head(8)),
+}
+
+
+def ddss_question(question, asked, payload=b""):
+    header = struct.pack("<Q2I", 1, question, 0) + asked
+    return bytes([len(payload) or 32, len(header)]) + header + payload
+
+
+def ddss_descriptor(key=0, size=8, offset=0, model=0, keep=0):
+    return struct.pack("<4Q2H3I2Q", key, size, offset, offset, 0, 0, model, keep, 0, 0, 0)
+
+
+HEAP = 65536 * 64
+NAME = b"name".ljust(128, b"\0")
+DDSS = {
+    "create": ddss_question(1, ddss_descriptor() + bytes(8)) * 3
+    + ddss_question(4, struct.pack("<Q", 1)),
+    "delta": ddss_question(1, ddss_descriptor(model=5, keep=2) + bytes(8))
+    + ddss_question(8, ddss_descriptor(1, 8, HEAP, 5, 2) + bytes(8), b"12345678"),
+    "reserve": ddss_question(2, struct.pack("<2Q", 9, 64)) + ddss_question(4, struct.pack("<Q", 9)),
+    "names": ddss_question(5, NAME + struct.pack("<3Q4H", 1, 0, 0, 0, 0, 0, 0)) * 2
+    + ddss_question(6, NAME + struct.pack("<Q", 77)) + bytes([250]),
+}
+
+
+def container_head(kind, sequence=0, part=0, link=1):
+    return struct.pack("<3i4Ii", 0, link, kind, sequence, part, 0, 0, 1000)
+
+
+CONTAINERS = {
+    "updates": b"\4" + container_head(-4) + b"four" + b"\4" + container_head(1, 1) + b"four"
+    + b"\0" + container_head(-5),
+    "parts": b"\x84" + container_head(-4) + b"\4" + container_head(-4, 0, 1) + bytes(4),
+    "roles": b"\3" + container_head(-23) + b"\3" + container_head(-24)
+    + b"\2" + container_head(-20, link=2),
+    "answer": b"\1" + struct.pack("<2iI", 1, 1, 0) + bytes(20),
+}
+
+
+def access_request(access, offset=0, operand=8):
+    return struct.pack("<2I7Q", 0, access, 0, 0, 1, 0, offset, operand, 5)
+
+
+ACCESS = {
+    "key": b"\0" + struct.pack("<6Q", 4096, 64, 1, 2, 1, 2) + b"\1\0\0\0",
+    "packed": b"\0" + struct.pack("<QB", 3, 0) + b"\2ab\1c",
+    "address": b"\1" + struct.pack("<2I32s3QI4s2s6x", 0x31465749, 7, b"computer", 1, 2, 3, 4,
+                                   b"\x7f\0\0\1", b"\1\2"),
+    "claim": b"\3" + struct.pack("<2I80s8xQ", 0x314D4157, 1, b"address", 5) + b"string",
+    "access": b"\2" + b"".join(access_request(access) + b"\4four" for access in range(6)),
+}
+SEEDS = {"am": AM, "ddss": DDSS, "containers": CONTAINERS, "access": ACCESS}
