@@ -2,6 +2,7 @@
 // clang-format off
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -200,10 +201,11 @@ struct Claim {
   return true;
 }
 [[nodiscard]] inline std::vector<std::byte> encode(const Claim& v) {
-  std::vector<std::byte> bytes(104 + v.text.size());
+  const auto rest = std::as_bytes(std::span(v.text));
+  std::vector<std::byte> bytes(104 + rest.size());
   std::memcpy(bytes.data() + 0, &v.name, sizeof v.name);
   std::memcpy(bytes.data() + 96, &v.number, sizeof v.number);
-  if (!v.text.empty()) std::memcpy(bytes.data() + 104, v.text.data(), v.text.size());
+  std::copy(rest.begin(), rest.end(), bytes.begin() + 104);
   return bytes;
 }
 

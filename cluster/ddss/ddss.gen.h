@@ -2,6 +2,7 @@
 // clang-format off
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,7 @@
 // clang-format off
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -121,9 +122,10 @@ struct PackedMemoryKey {
   return true;
 }
 [[nodiscard]] inline std::vector<std::byte> encode(const PackedMemoryKey& v) {
-  std::vector<std::byte> bytes(48 + v.own_key.size());
+  const auto rest = std::as_bytes(std::span(v.own_key));
+  std::vector<std::byte> bytes(48 + rest.size());
   std::memcpy(bytes.data() + 0, &v.key, sizeof v.key);
-  if (!v.own_key.empty()) std::memcpy(bytes.data() + 48, v.own_key.data(), v.own_key.size());
+  std::copy(rest.begin(), rest.end(), bytes.begin() + 48);
   return bytes;
 }
 

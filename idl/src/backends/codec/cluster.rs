@@ -76,6 +76,7 @@ impl<'a> Generator<'a, '_> {
         self.text.line("#pragma once");
         self.text.blank();
         let standard = [
+            "algorithm",
             "array",
             "cstddef",
             "cstdint",
@@ -527,7 +528,10 @@ impl<'a> Generator<'a, '_> {
             "[[nodiscard]] inline std::vector<std::byte> encode(const {name}& v) {{"
         ));
         self.text.line(format!(
-            "std::vector<std::byte> bytes({fixed} + v.{rest_name}.size());"
+            "const auto rest = std::as_bytes(std::span(v.{rest_name}));"
+        ));
+        self.text.line(format!(
+            "std::vector<std::byte> bytes({fixed} + rest.size());"
         ));
         for each in &placed.fixed {
             let field = c_name(&each.field.name);
@@ -536,9 +540,8 @@ impl<'a> Generator<'a, '_> {
                 each.at
             ));
         }
-        let (to, from) = (format!("bytes.data() + {fixed}"), format!("v.{rest_name}"));
         self.text.line(format!(
-            "if (!{from}.empty()) std::memcpy({to}, {from}.data(), {from}.size());"
+            "std::copy(rest.begin(), rest.end(), bytes.begin() + {fixed});"
         ));
         self.text.line("return bytes;");
         self.text.close("}");
