@@ -25,14 +25,19 @@ int Library::init() {
 }
 
 int Library::terminate() {
-  const platform::MutexLock held(mutex_);
-  if (opened_ == 0) return AM_ERR_NOT_INIT;
-  if (in_any_handler()) return AM_ERR_RESOURCE;
-  if (--opened_ > 0) return AM_OK;
-  forget_name_client();
-  for (const eb_t bundle : bundles_) delete bundle;
-  bundles_.clear();
-  fabric_.reset();
+  std::unique_ptr<fabric::Fabric> ended_fabric;
+  std::set<eb_t> ended;
+  {
+    const platform::MutexLock held(mutex_);
+    if (opened_ == 0) return AM_ERR_NOT_INIT;
+    if (in_any_handler()) return AM_ERR_RESOURCE;
+    if (--opened_ > 0) return AM_OK;
+    ended_fabric.swap(fabric_);
+    ended.swap(bundles_);
+  }
+  // Without the library's mutex: a client of the name server that holds its own may want it.
+  forget_name_client(ended);
+  for (const eb_t bundle : ended) delete bundle;
   return AM_OK;
 }
 

@@ -10,8 +10,9 @@
 
 namespace iw::am {
 
-// The name server's client, whose bundle goes with the library (names.cc).
-void forget_name_client();
+// The name server's client has no bundle from here on, if its bundle is one of these (names.cc).
+// Waits for a call of the client that is under way.
+void forget_name_client(const std::set<eb_t>& ended);
 // AMNS_Init, which says on stderr what this leaves in *why, if anything.
 int find_name_server(const char* server, std::string* why);
 

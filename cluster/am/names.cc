@@ -23,11 +23,11 @@ namespace {
 
 // One for the process, which a thread may use while another calls exit().
 struct Client {
-  iw::platform::Mutex mutex;  // of calls
-  eb_t bundle = nullptr;
-  ep_t endpoint = nullptr;
-  std::chrono::milliseconds patience{};
-  std::uint64_t asked = 0, claims IW_GUARDED_BY(mutex) = 0;
+  iw::platform::Mutex mutex;  // of calls; taken before the library's
+  eb_t bundle IW_GUARDED_BY(mutex) = nullptr;
+  ep_t endpoint IW_GUARDED_BY(mutex) = nullptr;
+  std::chrono::milliseconds patience IW_GUARDED_BY(mutex){};
+  std::uint64_t asked IW_GUARDED_BY(mutex) = 0, claims IW_GUARDED_BY(mutex) = 0;
   // Of the bundle's Exclusion.
   std::uint64_t answered = 0;
   int result = AM_OK;
@@ -52,20 +52,21 @@ void on_returned(int, op_t, const am_returned_t*) {
   client().result = AM_ERR_NOT_SENT;
 }
 
-// These with the mutex held.
-bool wait_for_answers(Client& self) {
-  const auto status = self.bundle->worker().wait([&] { return self.answered == self.asked; },
+bool wait_for_answers(Client& self) IW_REQUIRES(self.mutex) {
+  const std::uint64_t asked = self.asked;
+  const auto status = self.bundle->worker().wait([&] { return self.answered == asked; },
                                                  iw::fabric::Clock::now() + self.patience);
   return status == iw::fabric::Status::ok;
 }
 
-int send(Client& self, handler_t what, const std::string& block) {
+int send(Client& self, handler_t what, const std::string& block) IW_REQUIRES(self.mutex) {
   const int sent = AM_RequestI0(self.endpoint, 0, what, block.data(), block.size());
   if (sent == AM_OK) self.asked++;
   return sent;
 }
 
-int ask(Client& self, handler_t what, const std::string& block, en_t* name) {
+int ask(Client& self, handler_t what, const std::string& block, en_t* name)
+    IW_REQUIRES(self.mutex) {
   if (self.bundle == nullptr) return AM_ERR_NOT_INIT;
   // Those to earlier questions, which were given up.
   if (!wait_for_answers(self)) return AM_ERR_NOT_SENT;
@@ -111,7 +112,7 @@ int parse_server(const char* server, en_t* name, std::string* why) {
   return AM_ERR_BAD_ARG;
 }
 
-int make_endpoint(Client& self, const en_t& server) {
+int make_endpoint(Client& self, const en_t& server) IW_REQUIRES(self.mutex) {
   self.asked = self.answered = 0;
   self.patience = patience_by_environment();
   int result = AM_AllocateBundle(AM_PAR, &self.bundle);
@@ -143,7 +144,11 @@ bool is_string(const char* string) {
 
 }  // namespace
 
-void iw::am::forget_name_client() { client().bundle = nullptr; }
+void iw::am::forget_name_client(const std::set<eb_t>& ended) {
+  Client& self = client();
+  const iw::platform::MutexLock held(self.mutex);
+  if (ended.contains(self.bundle)) self.bundle = nullptr;
+}
 
 int iw::am::find_name_server(const char* server, std::string* why) {
   en_t name;
