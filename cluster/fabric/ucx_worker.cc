@@ -2,8 +2,6 @@
 // in onesided.cc.
 #include "fabric/ucx_worker.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +34,7 @@ class Attendance {
 };
 
 UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worker)
-    : fabric_(fabric), number_(number), worker_(worker), spin_(fabric.spin()) {
+    : fabric_(fabric), number_(number), worker_(worker), sleeper_(worker), spin_(fabric.spin()) {
   address_ = encode({fabric.name(), fabric.place(), number});
 }
 
@@ -55,7 +53,7 @@ Status UcxWorker::start() {
     ucp_worker_release_address(worker_, attributes.address);
   }
   if (transport_address_.size() > transport_address_bytes_max) return Status::failed;
-  ucs_status_t status = ucp_worker_get_efd(worker_, &event_fd_);
+  ucs_status_t status = sleeper_.open();
   if (status == UCS_OK) status = set_internal_handlers();
   return to_status(status);
 }
@@ -287,7 +285,7 @@ unsigned UcxWorker::progress() {
   unsigned handled = 0;
   for (int look = 0; look < looks_a_poll && handled == 0; look++) handled = progress_held();
   lock_.unlock();
-  if (handled > 0) tell_sleepers();
+  if (handled > 0) sleeper_.tell();
   lock_.let_others_in();
   return handled;
 }
@@ -304,7 +302,7 @@ Status UcxWorker::wait(const std::function<bool()>& is_done, Deadline deadline) 
     const bool is_over = was_done || (handled > 0 && is_done());
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     lock_.unlock();
-    if (handled > 0) tell_sleepers();
+    if (handled > 0) sleeper_.tell();
     if (is_over) return Status::ok;
     lock_.let_others_in();
     const bool is_polling = spin > spin.zero();  // else it sleeps at once
@@ -312,45 +310,21 @@ Status UcxWorker::wait(const std::function<bool()>& is_done, Deadline deadline) 
     const auto now = Clock::now();
     if (now >= deadline) return Status::timed_out;
     if (now < spin_until) continue;
-    bool is_over_after_block = false;
-    block(is_done, deadline, &is_over_after_block);
-    if (is_over_after_block) return Status::ok;
+    if (block(is_done, deadline)) return Status::ok;
     spin_until = Clock::now() + spin;
   }
 }
 
-// Sleeps until something arrives. One thread sleeps on the transport's descriptor, the others on
-// it.
-void UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over) {
-  const Deadline until = std::min(deadline, Clock::now() + sleep_max);
-  sleepers_.fetch_add(1);
-  const platform::MutexLock sleeping(sleep_mutex_);
-  if (has_leader_) {
-    const std::uint64_t wakes = wakes_;
-    {
-      const platform::MutexUnlock looking(sleep_mutex_);
-      *is_over = is_done_held(is_done);
-    }
-    while (!*is_over && wakes_ == wakes && someone_woke_.wait_until(sleep_mutex_, until)) {
-    }
-    sleepers_.fetch_sub(1);
-    return;
-  }
-  has_leader_ = true;
-  {
-    const platform::MutexUnlock leading(sleep_mutex_);
-    if (arm_as_leader(is_done, is_over)) sleep_on_transport(until);
-  }
-  has_leader_ = false;
-  sleepers_.fetch_sub(1);
-  wake_sleepers();
-}
-
-// What a thread waits for may have been handled by another since it looked, when it was not counted
-// as a sleeper yet; from here on it is told.
-bool UcxWorker::is_done_held(const std::function<bool()>& is_done) {
-  const Held held(lock_);
-  return is_done();
+// True if what the thread waits for is done; else it has slept.
+bool UcxWorker::block(const std::function<bool()>& is_done, Deadline deadline) {
+  bool is_over = false;
+  const auto look = [&] {
+    const Held held(lock_);
+    return is_over = is_done();
+  };
+  const auto arm = [&] { return arm_as_leader(is_done, &is_over); };
+  sleeper_.sleep(std::min(deadline, Clock::now() + sleep_max), look, arm);
+  return is_over;
 }
 
 // False: it need not sleep.
@@ -364,37 +338,8 @@ bool UcxWorker::arm_as_leader(const std::function<bool()>& is_done, bool* is_ove
   }
   const bool is_armed = !*is_over && arm_to_sleep();
   lock_.unlock();
-  if (all_handled > 0 && sleepers_.load() > 1) {
-    const platform::MutexLock held(sleep_mutex_);
-    wake_sleepers();
-  }
+  if (all_handled > 0) sleeper_.tell_followers();
   return is_armed;
-}
-
-void UcxWorker::sleep_on_transport(Deadline until) {
-  const auto left = std::max(Clock::duration::zero(), until - Clock::now());
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
-  const timespec timeout{
-      seconds.count(),
-      std::chrono::duration_cast<std::chrono::nanoseconds>(left - seconds).count()};
-  pollfd one{event_fd_, POLLIN, 0};
-  ppoll(&one, 1, &timeout, nullptr);
-}
-
-// Others handled something that may be what the sleepers wait for.
-void UcxWorker::tell_sleepers() {
-  if (sleepers_.load() > 0) wake();
-}
-
-void UcxWorker::wake() {
-  ucp_worker_signal(worker_);
-  const platform::MutexLock held(sleep_mutex_);
-  wake_sleepers();
-}
-
-void UcxWorker::wake_sleepers() {
-  wakes_++;
-  someone_woke_.notify_all();
 }
 
 bool UcxWorker::arm() {
@@ -414,7 +359,7 @@ UcxWorker::Served UcxWorker::serve() {
   const bool is_armed = arm_to_sleep();
   is_service_ = false;
   lock_.unlock();
-  if (handled > 0 || !is_armed) tell_sleepers();
+  if (handled > 0 || !is_armed) sleeper_.tell();
   return is_armed ? Served::armed : Served::busy;
 }
 

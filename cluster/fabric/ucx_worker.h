@@ -22,6 +22,7 @@
 #include "fabric/memory_key.h"
 #include "fabric/process_name.h"
 #include "fabric/shared_segment.h"
+#include "fabric/sleeper.h"
 #include "fabric/worker_lock.h"
 #include "platform/mutex.h"
 
@@ -135,8 +136,8 @@ class UcxWorker final : public Worker {
 
   unsigned progress() override;
   Status wait(const std::function<bool()>& is_done, Deadline deadline) override;
-  void wake() override;
-  int event_fd() const override { return event_fd_; }
+  void wake() override { sleeper_.wake(); }
+  int event_fd() const override { return sleeper_.event_fd(); }
   bool arm() override;
   // Not analysed: its caller is to call both.
   void enter() override IW_NO_THREAD_SAFETY_ANALYSIS { lock_.lock(); }
@@ -260,17 +261,13 @@ class UcxWorker final : public Worker {
   unsigned run_after_progress() IW_REQUIRES(lock_);
   bool arm_held() IW_REQUIRES(lock_);
   bool arm_to_sleep() IW_REQUIRES(lock_);
-  void block(const std::function<bool()>& is_done, Deadline deadline, bool* is_over);
-  bool is_done_held(const std::function<bool()>& is_done);
+  bool block(const std::function<bool()>& is_done, Deadline deadline);
   bool arm_as_leader(const std::function<bool()>& is_done, bool* is_over);
-  void sleep_on_transport(Deadline until);
-  void tell_sleepers();
-  void wake_sleepers() IW_REQUIRES(sleep_mutex_);
 
   UcxFabric& fabric_;
   const std::uint32_t number_;
   ucp_worker_h worker_;
-  int event_fd_ = -1;
+  Sleeper sleeper_;
   Address address_;
   std::vector<std::byte> transport_address_;
   mutable WorkerLock lock_;
@@ -307,12 +304,6 @@ class UcxWorker final : public Worker {
 
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<int> attending_{0};
-  std::atomic<int> sleepers_{0};
-  platform::Mutex sleep_mutex_;
-  platform::Condition someone_woke_;
-  bool has_leader_ IW_GUARDED_BY(sleep_mutex_) = false;
-  // Counts, so that none is missed by who is about to sleep.
-  std::uint64_t wakes_ IW_GUARDED_BY(sleep_mutex_) = 0;
 };
 
 }  // namespace iw::fabric
