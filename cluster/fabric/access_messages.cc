@@ -22,12 +22,6 @@ bool take_apart(Bytes header, Bytes data, Head* head, Bytes* rest) {
 
 }  // namespace
 
-Status UcxWorker::tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done) {
-  Op* op = take_op(done);
-  std::memcpy(op->header.data(), head.data(), head.size());
-  return send_begun(endpoint, id, op, head.size(), data);
-}
-
 // What is not taken while the worker progresses comes from itself, which asks itself nothing.
 ucs_status_t UcxWorker::on_request(void* worker, const void* header, std::size_t header_length,
                                    void* data, std::size_t length,
@@ -37,7 +31,7 @@ ucs_status_t UcxWorker::on_request(void* worker, const void* header, std::size_t
   Request request;
   Bytes rest;
   const bool is_sound =
-      self.is_progressing_ && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 &&
+      self.messenger_.is_polling() && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 &&
       take_apart(Bytes(static_cast<const std::byte*>(header), header_length),
                  Bytes(static_cast<const std::byte*>(data), length), &request, &rest);
   if (is_sound) self.answerer_.take(request, rest);
@@ -52,7 +46,7 @@ ucs_status_t UcxWorker::on_answer(void* worker, const void* header, std::size_t 
   Answer answer;
   Bytes rest;
   const bool is_sound =
-      self.is_progressing_ && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 &&
+      self.messenger_.is_polling() && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0 &&
       take_apart(Bytes(static_cast<const std::byte*>(header), header_length),
                  Bytes(static_cast<const std::byte*>(data), length), &answer, &rest);
   if (is_sound) self.asker_.take(answer, rest);

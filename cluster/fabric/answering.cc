@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "fabric/ucx_fabric.h"
-#include "fabric/ucx_worker.h"
+#include "fabric/messenger.h"
+#include "fabric/peer_table.h"
 
 namespace iw::fabric {
 namespace {
@@ -15,20 +15,18 @@ constexpr std::size_t pieces_kept_max = 16;
 }  // namespace
 
 void Answerer::take(const Request& request, Bytes data) {
-  worker_.lock_.assert_held();
-  Peer* peer = worker_.find(request.from);
+  Peer* peer = table_.find(request.from);
   if (peer == nullptr || peer->state != PeerState::connected) return;
   if (peer->answered.bytes_on_the_way > on_the_way_bytes_max) return;
-  Regions& regions = worker_.fabric_.regions();
   std::uint64_t before = 0;
   Status status = Status::bad_argument;
   switch (request.access) {
     case Access::put:
-      status = regions.put(request.region, request.offset, data);
+      status = regions_.put(request.region, request.offset, data);
       if (status != Status::ok) peer->answered.refused = status;
       return;
     case Access::put_and_tell:
-      status = regions.put(request.region, request.offset, data);
+      status = regions_.put(request.region, request.offset, data);
       if (status == Status::ok) status = std::exchange(peer->answered.refused, Status::ok);
       break;
     case Access::flush:
@@ -37,11 +35,11 @@ void Answerer::take(const Request& request, Bytes data) {
     case Access::get:
       return answer_get(*peer, request);
     case Access::fetch_add:
-      status = regions.fetch_add(request.region, request.offset, request.operand, &before);
+      status = regions_.fetch_add(request.region, request.offset, request.operand, &before);
       break;
     case Access::compare_swap:
-      status = regions.compare_swap(request.region, request.offset, request.operand,
-                                    request.desired, &before);
+      status = regions_.compare_swap(request.region, request.offset, request.operand,
+                                     request.desired, &before);
       break;
   }
   send(*peer, request, status, before, {}, take_reply());
@@ -53,20 +51,19 @@ void Answerer::answer_get(Peer& peer, const Request& request) {
   if (bytes > piece_bytes_max) return send(peer, request, Status::bad_argument, 0, {}, reply);
   if (!reply->piece) reply->piece = std::make_unique_for_overwrite<std::byte[]>(piece_bytes_max);
   const std::span<std::byte> to(reply->piece.get(), bytes);
-  const Status status = worker_.fabric_.regions().get(request.region, request.offset, to);
+  const Status status = regions_.get(request.region, request.offset, to);
   send(peer, request, status, 0, status == Status::ok ? to : Bytes{}, reply);
 }
 
 // Whoever asked may be dead: then nobody misses the answer.
 void Answerer::send(Peer& peer, const Request& request, Status status, std::uint64_t before,
                     Bytes data, Reply* reply) {
-  worker_.lock_.assert_held();
   const Answer answer{peer.own_index_there, static_cast<std::uint32_t>(status), request.token,
                       before};
   reply->to = request.from;
   reply->bytes = answer_bytes + data.size();
   const Status sent =
-      worker_.tell(peer.endpoint, answer_id, std::as_bytes(std::span(&answer, 1)), data, reply);
+      messenger_.tell(peer.endpoint, answer_id, std::as_bytes(std::span(&answer, 1)), data, reply);
   if (sent != Status::pending) return give_back(reply);
   peer.answered.bytes_on_the_way += reply->bytes;
 }
@@ -90,9 +87,7 @@ void Answerer::give_back(Reply* reply) {
 
 void Answerer::on_sent(Completion& self, Status) {
   auto& reply = static_cast<Reply&>(self);
-  UcxWorker& worker = reply.answerer->worker_;
-  worker.lock_.assert_held();
-  Peer* peer = worker.find(reply.to);
+  Peer* peer = reply.answerer->table_.find(reply.to);
   if (peer != nullptr) peer->answered.bytes_on_the_way -= reply.bytes;
   reply.answerer->give_back(&reply);
 }

@@ -13,7 +13,8 @@
 
 namespace iw::fabric {
 
-class UcxWorker;
+class Messenger;
+class PeerTable;
 struct Peer;
 
 // Of a peer that asks.
@@ -22,10 +23,11 @@ struct Answered {
   Status refused = Status::ok;       // a put, of which it has not been told yet
 };
 
-// With the worker's lock held.
+// The worker's lock guards an answerer: its owner declares it so.
 class Answerer {
  public:
-  explicit Answerer(UcxWorker& worker) : worker_(worker) {}
+  Answerer(PeerTable& table, Messenger& messenger, Regions& regions)
+      : table_(table), messenger_(messenger), regions_(regions) {}
   void take(const Request& request, Bytes data);
 
  private:
@@ -43,7 +45,9 @@ class Answerer {
   void give_back(Reply* reply);
   static void on_sent(Completion& self, Status status);
 
-  UcxWorker& worker_;
+  PeerTable& table_;
+  Messenger& messenger_;
+  Regions& regions_;
   std::vector<std::unique_ptr<Reply>> replies_;
   std::vector<Reply*> free_replies_;
 };

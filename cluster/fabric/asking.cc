@@ -4,7 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "fabric/ucx_worker.h"
+#include "fabric/messenger.h"
+#include "fabric/peers.h"
+#include "fabric/ucx_window.h"
 
 namespace iw::fabric {
 namespace {
@@ -22,7 +24,6 @@ Status status_in(const Answer& answer) {
 }  // namespace
 
 Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
-  worker_.lock_.assert_held();
   if (free_.empty()) {
     Question& made = questions_.emplace_back();
     made.done = &Asker::on_sent;
@@ -35,7 +36,7 @@ Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
   const Token token{question->request.token.place, secrets_.next()};
   question->request = request;
   question->request.token = token;
-  question->request.from = worker_.find(peer)->own_index_there;
+  question->request.from = table_.find(peer)->own_index_there;
   question->peer = peer;
   question->whose = done;
   question->to = nullptr;
@@ -111,8 +112,7 @@ Status Asker::compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_
 }
 
 Status Asker::flush(PeerId peer, Completion* done) {
-  worker_.lock_.assert_held();
-  const Asked& asked = worker_.find(peer)->asked;
+  const Asked& asked = table_.find(peer)->asked;
   if (asked.puts == asked.puts_settled) return Status::ok;
   Question* question = add(peer, {.access = Access::flush}, done);
   question->puts = asked.puts;
@@ -121,8 +121,7 @@ Status Asker::flush(PeerId peer, Completion* done) {
 }
 
 Status Asker::ask(Question* question) {
-  worker_.lock_.assert_held();
-  Peer& peer = *worker_.find(question->peer);
+  Peer& peer = *table_.find(question->peer);
   const bool is_first = peer.asked.waiting.empty();
   if (!is_first || !ask_pieces(peer, question)) peer.asked.waiting.push_back(question);
   return Status::pending;
@@ -154,12 +153,11 @@ bool Asker::ask_pieces(Peer& peer, Question* question) {
 // What cannot be sent will not be: the peer is given up, and with it all that it was asked.
 bool Asker::send(PeerId peer, const Request& request, Bytes data, Completion* sent,
                  unsigned* pending) {
-  worker_.lock_.assert_held();
-  const Status status = worker_.tell(worker_.find(peer)->endpoint, request_id,
-                                     std::as_bytes(std::span(&request, 1)), data, sent);
+  const Status status = messenger_.tell(table_.find(peer)->endpoint, request_id,
+                                        std::as_bytes(std::span(&request, 1)), data, sent);
   if (status == Status::pending && pending != nullptr) ++*pending;
   if (status == Status::ok || status == Status::pending) return true;
-  worker_.fail_soon(peer, status == Status::unreachable ? status : Status::peer_dead);
+  peers_.fail_soon(peer, status == Status::unreachable ? status : Status::peer_dead);
   return false;
 }
 
@@ -185,10 +183,9 @@ Question* Asker::find(const Token& token) {
 }
 
 void Asker::take(const Answer& answer, Bytes data) {
-  worker_.lock_.assert_held();
   Question* question = find(answer.token);
   if (question == nullptr || question->peer != answer.from || question->expected == 0) return;
-  Peer& peer = *worker_.find(answer.from);
+  Peer& peer = *table_.find(answer.from);
   const std::size_t bytes = std::min(question->expected_bytes, piece_bytes_max);
   Status status = status_in(answer);
   if (status == Status::ok && data.size() != bytes) status = Status::failed;
@@ -210,8 +207,7 @@ void Asker::take(const Answer& answer, Bytes data) {
 }
 
 void Asker::drop_unasked(Question* question) {
-  worker_.lock_.assert_held();
-  if (question->unasked > 0) worker_.find(question->peer)->asked.waiting.remove(question);
+  if (question->unasked > 0) table_.find(question->peer)->asked.waiting.remove(question);
   question->unasked = 0;
   question->unasked_bytes = 0;
 }
@@ -230,8 +226,7 @@ bool Asker::forget(const Completion* done) {
 }
 
 void Asker::end_all(PeerId peer, Status why) {
-  worker_.lock_.assert_held();
-  worker_.find(peer)->asked = {};
+  table_.find(peer)->asked = {};
   for (std::size_t place = 0; place < questions_.size(); place++) {
     Question& question = questions_[place];
     if (question.peer != peer || is_over(question)) continue;

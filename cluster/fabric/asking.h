@@ -18,7 +18,9 @@
 namespace iw::fabric {
 
 class Asker;
-class UcxWorker;
+class Messenger;
+class Peers;
+class PeerTable;
 class UcxWindow;
 struct Peer;
 
@@ -45,11 +47,12 @@ struct Asked {
   std::uint64_t puts = 0, puts_settled = 0;
 };
 
-// All with the worker's lock held, of windows whose peer is connected. The results are those of the
-// worker's operations.
+// The worker's lock guards an asker: its owner declares it so. All calls are of windows whose peer
+// is connected. The results are those of the worker's operations.
 class Asker {
  public:
-  explicit Asker(UcxWorker& worker) : worker_(worker) {}
+  Asker(PeerTable& table, Messenger& messenger, Peers& peers)
+      : table_(table), messenger_(messenger), peers_(peers) {}
 
   // is_told: done only when the put, and all before it, are visible.
   Status put(const UcxWindow& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
@@ -76,7 +79,9 @@ class Asker {
   static void on_sent(Completion& self, Status status);
   void end_if_over(Question* question);
 
-  UcxWorker& worker_;
+  PeerTable& table_;
+  Messenger& messenger_;
+  Peers& peers_;
   Secrets secrets_;
   std::deque<Question> questions_;
   std::vector<Question*> free_;

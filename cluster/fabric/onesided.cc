@@ -18,18 +18,10 @@ const UcxWindow& of_this_room(const Window& window) {
   return static_cast<const UcxWindow&>(window);
 }
 
-ucp_request_param_t callback_param(Op* op, ucp_send_nbx_callback_t call) {
-  ucp_request_param_t param;
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = call;
-  param.user_data = op;
-  return param;
-}
-
 }  // namespace
 
 UcxWindow::~UcxWindow() {
-  const Held held(worker_.lock_);
+  const Held held(lock_);
   peer_state->windows--;
   if (rkey != nullptr) ucp_rkey_destroy(rkey);
 }
@@ -38,12 +30,12 @@ std::unique_ptr<Window> UcxWorker::open(PeerId peer, Bytes key, Status* status) 
   const Held held(lock_);
   Bytes own_key;
   const auto parts = decode(key, &own_key);
-  Peer* owner = find(peer);
-  *status = owner == nullptr ? why_unknown(peer) : Status::bad_argument;
+  Peer* owner = table_.find(peer);
+  *status = owner == nullptr ? table_.why_unknown(peer) : Status::bad_argument;
   if (!parts || owner == nullptr || owner->parts.process.nonce != parts->process_nonce) return {};
   *status = owner->why;
   if (owner->state == PeerState::dead) return {};
-  auto window = std::make_unique<UcxWindow>(*this, owner, *parts);
+  auto window = std::make_unique<UcxWindow>(lock_, owner, *parts);
   if (owner->parts.process == fabric_.name()) window->own_regions = &fabric_.regions();
   *status = reach_without_asking(own_key, window.get());
   if (*status != Status::ok) return {};
@@ -107,11 +99,11 @@ Status UcxWorker::post_put(const Window& to, std::size_t offset, Bytes from, boo
   if (is_reached_by_messages(to, Operation::put)) {
     return asker_.put(window, offset, from, is_told, done);
   }
-  Op* op = take_op(done);
-  const auto param = callback_param(op, &on_done);
-  return settle(ucp_put_nbx(window.peer_state->endpoint, from.data(), from.size(),
-                            window.remote_address + offset, window.rkey, &param),
-                op);
+  Op* op = messenger_.take_op(done);
+  const auto param = Messenger::param_for(op);
+  return messenger_.settle(ucp_put_nbx(window.peer_state->endpoint, from.data(), from.size(),
+                                       window.remote_address + offset, window.rkey, &param),
+                           op);
 }
 
 Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to, Completion* done) {
@@ -125,11 +117,11 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
   if (const Status reached = reach(from); reached != Status::ok) return reached;
   const auto& window = of_this_room(from);
   if (is_reached_by_messages(from, Operation::get)) return asker_.get(window, offset, to, done);
-  Op* op = take_op(done);
-  const auto param = callback_param(op, &on_done);
-  return settle(ucp_get_nbx(window.peer_state->endpoint, to.data(), to.size(),
-                            window.remote_address + offset, window.rkey, &param),
-                op);
+  Op* op = messenger_.take_op(done);
+  const auto param = Messenger::param_for(op);
+  return messenger_.settle(ucp_get_nbx(window.peer_state->endpoint, to.data(), to.size(),
+                                       window.remote_address + offset, window.rkey, &param),
+                           op);
 }
 
 Status UcxWorker::fetch_add(Window& at, std::size_t offset, std::uint64_t add,
@@ -162,15 +154,15 @@ Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t exp
 Status UcxWorker::flush(PeerId peer, Completion* done) {
   const Held held(lock_);
   Status why;
-  const Peer* found = find_connected(peer, &why);
+  const Peer* found = table_.find_connected(peer, &why);
   if (found == nullptr) return why;
   if (fabric_.transport() != Transport::verbs) return asker_.flush(peer, done);
   const bool is_asked_for = found->asked.puts != found->asked.puts_settled;
-  return is_asked_for ? flush_both_ways(peer, done) : flush_endpoint(*found, done);
+  return is_asked_for ? flush_both_ways(peer, done) : messenger_.flush(found->endpoint, done);
 }
 
 // What the adapter puts, then what was asked for: not at once, since the transport may be
-// dispatching what waits for this endpoint (see introduce() in peers.cc).
+// dispatching what waits for this endpoint (see Peers::introduce()).
 Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
   struct First : Completion {
     UcxWorker* worker;
@@ -181,13 +173,13 @@ Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
   first->done = [](Completion& self, Status status) {
     const std::unique_ptr<First> its(static_cast<First*>(&self));
     its->worker->lock_.assert_held();
-    its->worker->after_progress_.emplace_back(
+    its->worker->messenger_.after_poll(
         [worker = its->worker, peer = its->peer, whose = its->whose, status] {
           worker->lock_.assert_held();
           worker->flush_what_was_asked(peer, status, whose);
         });
   };
-  const Status flushed = flush_endpoint(*find(peer), first);
+  const Status flushed = messenger_.flush(table_.find(peer)->endpoint, first);
   if (flushed != Status::pending) delete first;
   return flushed == Status::ok ? asker_.flush(peer, done) : flushed;
 }
@@ -195,15 +187,9 @@ Status UcxWorker::flush_both_ways(PeerId peer, Completion* done) {
 // `status` is the adapter's.
 void UcxWorker::flush_what_was_asked(PeerId peer, Status status, Completion* done) {
   Status why;
-  if (find_connected(peer, &why) == nullptr) status = Status::peer_dead;
+  if (table_.find_connected(peer, &why) == nullptr) status = Status::peer_dead;
   if (status == Status::ok) status = asker_.flush(peer, done);
   if (status != Status::pending && done != nullptr) done->done(*done, status);
-}
-
-Status UcxWorker::flush_endpoint(const Peer& peer, Completion* done) {
-  Op* op = take_op(done);
-  const auto param = callback_param(op, &on_done);
-  return settle(ucp_ep_flush_nbx(peer.endpoint, &param), op);
 }
 
 bool UcxWorker::is_onesided(Operation operation, const Window& window) const {
@@ -216,7 +202,7 @@ bool UcxWorker::is_onesided(Operation operation, const Window& window) const {
 
 bool UcxWorker::is_onesided(Operation operation, PeerId peer) const {
   const Held held(lock_);
-  const Peer* found = find(peer);
+  const Peer* found = table_.find(peer);
   if (found == nullptr || operation == Operation::message) return false;
   const auto transport = fabric_.transport();
   if (transport == Transport::verbs)

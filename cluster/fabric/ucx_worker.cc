@@ -1,9 +1,10 @@
-// A worker's birth and end, messages, progress and waiting. Peers are in peers.cc, one-sided access
-// in onesided.cc.
+// A worker's birth and end, its peers, messages, progress and waiting. One-sided access is in
+// onesided.cc.
 #include "fabric/ucx_worker.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
@@ -16,12 +17,11 @@ constexpr int polls_a_clock = 8;                     // reading the clock costs 
 constexpr int messages_a_turn = 256;                 // then deadlines are looked at
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
-static_assert(one_piece_bytes_max <= sizeof(Op::header));
 
 }  // namespace
 
 // A thread that waits: the service leaves the worker to it.
-class Attendance {
+class UcxWorker::Attendance {
  public:
   explicit Attendance(UcxWorker& worker) : worker_(worker) { worker_.attending_.fetch_add(1); }
   ~Attendance() {
@@ -34,67 +34,123 @@ class Attendance {
 };
 
 UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worker)
-    : fabric_(fabric), number_(number), worker_(worker), sleeper_(worker), spin_(fabric.spin()) {
-  address_ = encode({fabric.name(), fabric.place(), number});
+    : fabric_(fabric),
+      number_(number),
+      address_(encode({fabric.name(), fabric.place(), number})),
+      sleeper_(worker),
+      spin_(fabric.spin()),
+      messenger_(fabric.service(), worker),
+      peers_(address_, fabric, messenger_, table_, calls_of_peers()),
+      asker_(table_, messenger_, peers_),
+      answerer_(table_, messenger_, fabric.regions()) {}
+
+Peers::Calls UcxWorker::calls_of_peers() {
+  Peers::Calls calls;
+  calls.connected = [this](PeerId peer) {
+    if (on_connect_) on_connect_(peer);
+  };
+  calls.lost = [this](PeerId peer, Status why) {
+    lock_.assert_held();
+    asker_.end_all(peer, why);
+    if (on_death_) on_death_(peer);
+  };
+  return calls;
 }
 
 Status UcxWorker::start() {
-  if (fabric_.transport() == Transport::verbs) {
-    const Held held(lock_);
-    const Status listening = listen();
-    if (listening != Status::ok) return listening;
-  } else {
-    ucp_worker_attr_t attributes{};
-    attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
-    const ucs_status_t status = ucp_worker_query(worker_, &attributes);
-    if (status != UCS_OK) return to_status(status);
-    const auto* begin = reinterpret_cast<const std::byte*>(attributes.address);
-    transport_address_.assign(begin, begin + attributes.address_length);
-    ucp_worker_release_address(worker_, attributes.address);
-  }
-  if (transport_address_.size() > transport_address_bytes_max) return Status::failed;
+  const Held held(lock_);
+  const Status started = peers_.start();
+  if (started != Status::ok) return started;
+  transport_address_ = peers_.transport_address();
   ucs_status_t status = sleeper_.open();
-  if (status == UCS_OK) status = set_internal_handlers();
+  if (status == UCS_OK) status = messenger_.set_handler(request_id, &on_request, this);
+  if (status == UCS_OK) status = messenger_.set_handler(answer_id, &on_answer, this);
   return to_status(status);
 }
 
 UcxWorker::~UcxWorker() {
   fabric_.service().remove(this);
-  {
-    const Held held(lock_);
-    say_goodbye_to_all();
-    progress_until_closed();
-    close_listener();
-    for (Peer& peer : peers_) close_endpoint(peer, true);
-    progress_until_closed();
-    for (const Peer& peer : peers_) asker_.end_all(peer.id, Status::peer_dead);
-  }
+  const Held held(lock_);
+  peers_.say_goodbye_to_all();
+  progress_until_closed();
+  peers_.close_all();
+  progress_until_closed();
+  for (const Peer& peer : table_.all()) asker_.end_all(peer.id, Status::peer_dead);
   // A worker with an endpoint that is still closing cannot be destroyed [UCX-11]. Endpoints within
   // this process close only when their messages are through, which a network that loses packets can
   // delay for longer than a program should wait.
-  if (closing_ > 0) {
+  if (peers_.is_closing()) {
     fabric_.keep_context();
   } else {
-    ucp_worker_destroy(worker_);
+    ucp_worker_destroy(messenger_.transport());
   }
 }
 
 void UcxWorker::progress_until_closed() {
   const Deadline deadline = Clock::now() + farewell_max;
-  while (closing_ > 0 && Clock::now() < deadline) progress_held();
+  while (peers_.is_closing() && Clock::now() < deadline) progress_held();
+}
+
+const Address& UcxWorker::peer_address(PeerId peer) const {
+  const Held held(lock_);
+  static const Address none;
+  const Peer* found = table_.find(peer);
+  return found == nullptr ? none : found->address;
+}
+
+bool UcxWorker::is_alive(PeerId peer) const {
+  const Held held(lock_);
+  const Peer* found = table_.find(peer);
+  return found != nullptr && found->state != PeerState::dead;
+}
+
+Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* peer) {
+  if (lock_.is_mine()) return Status::in_handler;
+  const auto parts = decode(address);
+  if (!parts) return Status::bad_argument;
+  const PeerKey key = key_of(*parts);
+  bool must_ask = false;
+  const auto is_asked_for = [&] {
+    lock_.assert_held();
+    must_ask = table_.begin_to_ask_for(key);
+    return must_ask || table_.find(key) != nullptr;
+  };
+  Status status = wait(is_asked_for, deadline);
+  if (status == Status::ok && must_ask) status = ask_for(*parts, deadline);
+  if (status != Status::ok) return status;
+  Status result = Status::peer_dead;
+  const auto is_settled = [&] {
+    lock_.assert_held();
+    const Peer* found = table_.find(key);
+    if (found == nullptr) return true;  // it died, and was forgotten
+    *peer = found->id;
+    result = found->state == PeerState::connected ? Status::ok : found->why;
+    return found->state != PeerState::connecting;
+  };
+  status = wait(is_settled, deadline);
+  return status == Status::ok ? result : status;
+}
+
+// Leaves the peer in the table, connecting, or fails.
+Status UcxWorker::ask_for(const AddressParts& parts, Deadline deadline) {
+  std::vector<std::byte> transport_address;
+  Status status = fabric_.door().ask(parts, deadline, &transport_address);
+  {
+    const Held held(lock_);
+    table_.end_to_ask_for(key_of(parts));
+    if (status == Status::ok && table_.find(key_of(parts)) == nullptr) {
+      status = peers_.introduce(parts, transport_address);  // else it has said hello meanwhile
+    }
+  }
+  wake();
+  return status;
 }
 
 void UcxWorker::set_handler(MessageId id, Handler handler, void* context) {
   if (id >= message_ids) return;
   const Held held(lock_);
   handlers_[id] = {this, handler, context};
-  ucp_am_handler_param_t param{};
-  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                     UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  param.id = id;
-  param.cb = &UcxWorker::on_message;
-  param.arg = &handlers_[id];
-  ucp_worker_set_am_recv_handler(worker_, &param);
+  messenger_.set_handler(id, &UcxWorker::on_message, &handlers_[id]);
 }
 
 ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
@@ -116,7 +172,8 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   UcxWorker& self = *slot.worker;
   self.lock_.assert_held();
   // What it sends to itself the library delivers inside the call that sends it.
-  const bool must_wait = !self.is_progressing_ || self.is_handling_ || self.late_messages_ > 0;
+  const bool must_wait =
+      !self.messenger_.is_polling() || self.is_handling_ || self.late_messages_ > 0;
   if (must_wait) {
     self.deliver_later(slot, {prefix.from, begin, payload, false});
   } else {
@@ -128,51 +185,20 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
 void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
   const auto copy = [](Bytes bytes) { return std::vector(bytes.begin(), bytes.end()); };
   late_messages_++;
-  after_progress_.emplace_back([this, &slot, from = message.from, header = copy(message.header),
-                                payload = copy(message.payload)] {
+  messenger_.later([this, &slot, from = message.from, header = copy(message.header),
+                    payload = copy(message.payload)] {
     lock_.assert_held();
     late_messages_--;
     deliver(slot, {from, header, payload, is_service_});
   });
-  fabric_.service().nudge_if_asleep();
 }
 
 void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) {
-  const Peer* peer = find(message.from);
+  const Peer* peer = table_.find(message.from);
   if (peer == nullptr || peer->state == PeerState::dead) return;
   is_handling_ = true;
   slot.handler(slot.context, message);
   is_handling_ = false;
-}
-
-Op* UcxWorker::take_op(Completion* done) {
-  if (free_ops_.empty()) {
-    free_ops_.push_back(&ops_.emplace_back());
-    free_ops_.back()->worker = this;
-  }
-  Op* op = free_ops_.back();
-  free_ops_.pop_back();
-  op->done = done;
-  return op;
-}
-
-// What the library answered to the posting of an operation.
-Status UcxWorker::settle(ucs_status_ptr_t posted, Op* op) {
-  if (UCS_PTR_IS_PTR(posted)) {
-    fabric_.service().nudge_if_asleep();
-    return Status::pending;
-  }
-  free_ops_.push_back(op);
-  return to_status(UCS_PTR_STATUS(posted));
-}
-
-void UcxWorker::on_done(void* request, ucs_status_t status, void* op_pointer) {
-  auto* op = static_cast<Op*>(op_pointer);
-  ucp_request_free(request);
-  Completion* done = op->done;
-  op->worker->lock_.assert_held();
-  op->worker->free_ops_.push_back(op);
-  if (done != nullptr) done->done(*done, to_status(status));
 }
 
 Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Completion* done) {
@@ -181,44 +207,15 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
   }
   const Held held(lock_);
   Status why;
-  const Peer* peer = find_connected(to, &why);
+  const Peer* peer = table_.find_connected(to, &why);
   if (peer == nullptr) return why;
-  Op* op = take_op(done);
+  Op* op = messenger_.take_op(done);
   const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header.size())};
   std::byte* at = op->header.data();
   std::memcpy(at, &prefix, sizeof prefix);
   at += sizeof prefix;
   if (!header.empty()) std::memcpy(at, header.data(), header.size());
-  return send_begun(peer->endpoint, id, op, sizeof prefix + header.size(), payload);
-}
-
-// With the payload after what the op's header begins with: in one piece if it is small.
-Status UcxWorker::send_begun(ucp_ep_h endpoint, MessageId id, Op* op, std::size_t begin_bytes,
-                             Bytes payload) {
-  const Bytes all(op->header);
-  const std::size_t bytes = begin_bytes + payload.size();
-  if (bytes > one_piece_bytes_max) {
-    return send_on(endpoint, id, all.first(begin_bytes), payload, op);
-  }
-  if (!payload.empty()) {
-    std::memcpy(op->header.data() + begin_bytes, payload.data(), payload.size());
-  }
-  return send_on(endpoint, id, {}, all.first(bytes), op);
-}
-
-Peer* UcxWorker::find_connected(PeerId id, Status* why) const {
-  Peer* peer = find(id);
-  if (peer != nullptr && peer->state == PeerState::connected) return peer;
-  *why = peer == nullptr                  ? why_unknown(id)
-         : peer->state == PeerState::dead ? peer->why
-                                          : Status::bad_argument;
-  return nullptr;
-}
-
-void UcxWorker::on_sent(void* request, ucs_status_t status, void* completion) {
-  ucp_request_free(request);
-  auto* done = static_cast<Completion*>(completion);
-  done->done(*done, to_status(status));
+  return messenger_.send_begun(peer->endpoint, id, op, sizeof prefix + header.size(), payload);
 }
 
 Status UcxWorker::send_in_place(PeerId to, MessageId id, std::span<std::byte> piece,
@@ -230,47 +227,16 @@ Status UcxWorker::send_in_place(PeerId to, MessageId id, std::span<std::byte> pi
   if (!is_sound) return Status::bad_argument;
   const Held held(lock_);
   Status why;
-  const Peer* peer = find_connected(to, &why);
+  const Peer* peer = table_.find_connected(to, &why);
   if (peer == nullptr) return why;
   const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header_bytes)};
   std::memcpy(piece.data(), &prefix, sizeof prefix);
-  ucp_request_param_t param;
-  param.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_AM_SEND_FLAG_EAGER;
-  param.cb.send = &UcxWorker::on_sent;
-  param.user_data = done;
-  const auto posted =
-      ucp_am_send_nbx(peer->endpoint, id, nullptr, 0, piece.data(), piece.size(), &param);
-  if (posted == nullptr) return Status::ok;
-  if (!UCS_PTR_IS_PTR(posted)) return to_status(UCS_PTR_STATUS(posted));
-  fabric_.service().nudge_if_asleep();
-  return Status::pending;
-}
-
-// Never by rendezvous: an eager message cannot overtake another.
-Status UcxWorker::send_on(ucp_ep_h endpoint, MessageId id, Bytes header, Bytes payload, Op* op,
-                          unsigned flags) {
-  ucp_request_param_t param;
-  param.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_AM_SEND_FLAG_EAGER | flags;
-  param.cb.send = &UcxWorker::on_done;
-  param.user_data = op;
-  return settle(ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(),
-                                payload.size(), &param),
-                op);
-}
-
-unsigned UcxWorker::run_after_progress() {
-  const auto calls = std::move(after_progress_);
-  after_progress_.clear();
-  for (const auto& call : calls) call();
-  return static_cast<unsigned>(calls.size());
+  return messenger_.send_piece(peer->endpoint, id, piece, done);
 }
 
 bool UcxWorker::arm_held() {
-  return after_progress_.empty() && !has_dead_ && ucp_worker_arm(worker_) == UCS_OK;
+  return !messenger_.has_later() && !deaths_.is_any() &&
+         ucp_worker_arm(messenger_.transport()) == UCS_OK;
 }
 
 // For a thread that is about to sleep. UCX's adapters tell of what arrived before the arming as
