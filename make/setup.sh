@@ -47,7 +47,7 @@ set_demo() {
 
 set_build() {
   set_demo
-  packages+=(pkg-config gfortran libpng-dev libucx-dev libpmix-dev)
+  packages+=(pkg-config gfortran libpng-dev libucx-dev libpmix-dev libssl-dev)
   packages+=(libtirpc-dev rpcsvc-proto libcurl4-gnutls-dev nlohmann-json3-dev)  # examples/rpc
 }
 
