@@ -1,0 +1,252 @@
+// Strangers that found the transport's socket and pass the door over: what they say by UCX counts
+// only with a pass and a proof.
+#include <gtest/gtest.h>
+#include <ucp/api/ucp.h>
+
+#include "fabric/door.h"
+#include "fabric/fabric_fixture.h"
+#include "fabric/hello_messages.h"
+#include "fabric/messenger.h"
+#include "fabric/packed.h"
+#include "fabric/process_name.h"
+
+using namespace iw::fabric_tests;
+
+namespace {
+
+constexpr const char* our_key = "00112233445566778899aabbccddeeff";
+constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
+                   goodbye_id = message_ids + 2;
+
+// The bare transport, as anybody has it who has UCX.
+class BareTransport {
+ public:
+  BareTransport() {
+    ucp_config_t* config = nullptr;
+    EXPECT_EQ(ucp_config_read(nullptr, nullptr, &config), UCS_OK);
+    ucp_config_modify(config, "TLS", "self,tcp");
+    ucp_config_modify(config, "NET_DEVICES", "lo");
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_AM;
+    EXPECT_EQ(ucp_init(&params, config, &context_), UCS_OK);
+    ucp_config_release(config);
+    ucp_worker_params_t worker_params{};
+    EXPECT_EQ(ucp_worker_create(context_, &worker_params, &worker_), UCS_OK);
+    drop(welcome_id);
+    drop(goodbye_id);
+  }
+  ~BareTransport() {
+    ucp_worker_destroy(worker_);
+    ucp_cleanup(context_);
+  }
+  BareTransport(const BareTransport&) = delete;
+  BareTransport& operator=(const BareTransport&) = delete;
+
+  void connect(Bytes transport_address) {
+    const auto framed = framed_address(transport_address);
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;  // as the host's
+    params.address = reinterpret_cast<const ucp_address_t*>(framed.data());
+    EXPECT_EQ(ucp_ep_create(worker_, &params, &endpoint_), UCS_OK);
+  }
+  std::vector<std::byte> transport_address() {
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    EXPECT_EQ(ucp_worker_get_address(worker_, &address, &length), UCS_OK);
+    const auto* begin = reinterpret_cast<const std::byte*>(address);
+    std::vector<std::byte> copy(begin, begin + length);
+    ucp_worker_release_address(worker_, address);
+    return copy;
+  }
+  // And waits until it is out.
+  void say(unsigned id, Bytes header, Bytes data) {
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+    finish(ucp_am_send_nbx(endpoint_, id, header.data(), header.size(), data.data(), data.size(),
+                           &param));
+    const ucp_request_param_t plain{};
+    finish(ucp_ep_flush_nbx(endpoint_, &plain));
+  }
+  void progress() { ucp_worker_progress(worker_); }
+
+ private:
+  // UCX 1.13 does not survive a message without a handler.
+  void drop(unsigned id) {
+    ucp_am_handler_param_t param{};
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
+    param.id = id;
+    param.cb = [](void*, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*) {
+      return UCS_OK;
+    };
+    ucp_worker_set_am_recv_handler(worker_, &param);
+  }
+  void finish(ucs_status_ptr_t posted) {
+    if (!UCS_PTR_IS_PTR(posted)) return;
+    while (ucp_request_check_status(posted) == UCS_INPROGRESS) progress();
+    ucp_request_free(posted);
+  }
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+};
+
+// A member of the job whose hellos a test can spoil. It has asked at the door.
+class Guest {
+ public:
+  explicit Guest(const Address& host) : door_(name_, key(), strangers_, true, calls_) {
+    EXPECT_EQ(door_.ask(decode(host).value(), 0, soon(), &admission_), Status::ok);
+    transport_.connect(admission_.transport_address);
+  }
+  Hello hello() {
+    Hello hello;
+    hello.from = encode({name_, door_.place(), 0});
+    hello.of_asked = admission_.pass.of_asked;
+    hello.tag = 1;
+    const std::vector<std::byte> own = transport_.transport_address();
+    hello.proof = key().prove(hello_label,
+                              {bytes_of_message(admission_.pass), proven_bytes(hello), Bytes(own)});
+    return hello;
+  }
+  void say(const Hello& hello) {
+    transport_.say(hello_id, bytes_of_message(hello), transport_.transport_address());
+  }
+  BareTransport& transport() { return transport_; }
+  static JobKey key() {
+    JobKey key;
+    EXPECT_TRUE(JobKey::from_text(our_key, &key));
+    return key;
+  }
+
+ private:
+  const ProcessName name_ = name_of_this_process();
+  Strangers strangers_;
+  const Door::Calls calls_{[](std::uint32_t, const Caller&) { return std::vector<std::byte>(); },
+                           [](const ProcessName&) {}};
+  Door door_;
+  Admission admission_;
+  BareTransport transport_;
+};
+
+class ByTransport : public ::testing::Test {
+ protected:
+  ByTransport() {
+    setenv("IW_CLUSTER_KEY", our_key, 1);
+    host_ = std::make_unique<Process>(Transport::tcp);
+    host_->worker->on_connect([this](PeerId) { connected_++; });
+    host_->worker->set_handler(
+        0, [](void* context, const Message&) { ++*static_cast<std::atomic<unsigned>*>(context); },
+        &heard_);
+  }
+  ~ByTransport() override {
+    unsetenv("IW_CLUSTER_KEY");
+    iw::fabric::close_worker(&host_->worker);
+  }
+  const Address& address() const { return host_->worker->address(); }
+  // The guest progresses, too: what was said may be under way.
+  bool comes_true(Guest& guest, const std::function<bool()>& what) const {
+    const Deadline deadline = soon();
+    while (!what() && Clock::now() < deadline) {
+      guest.transport().progress();
+      host_->worker->progress();
+    }
+    return what();
+  }
+  bool is_refused(Guest& guest, std::uint64_t times) const {
+    return comes_true(guest, [&] { return host_->fabric->strangers_refused() == times; });
+  }
+
+  std::unique_ptr<Process> host_;
+  std::atomic<unsigned> connected_{0}, heard_{0};
+};
+
+}  // namespace
+
+// [HELLO-7]
+TEST_F(ByTransport, APassIsGoodForOneHello) {
+  Guest guest(address());
+  const Hello hello = guest.hello();
+  guest.say(hello);
+  EXPECT_TRUE(comes_true(guest, [&] { return connected_ == 1; }));
+  EXPECT_EQ(host_->fabric->strangers_refused(), 0u);
+  guest.say(hello);  // as somebody would who has recorded it
+  EXPECT_TRUE(is_refused(guest, 1));
+  EXPECT_EQ(connected_, 1u);
+}
+
+// [HELLO-7]
+TEST_F(ByTransport, AHelloWithAWrongProofUsesItsPassUp) {
+  Guest guest(address());
+  Hello wrong = guest.hello();
+  wrong.tag++;
+  guest.say(wrong);
+  EXPECT_TRUE(is_refused(guest, 1));
+  guest.say(guest.hello());
+  EXPECT_TRUE(is_refused(guest, 2));
+  EXPECT_EQ(connected_, 0u);
+}
+
+// [HELLO-7]
+TEST_F(ByTransport, AHelloWithoutAPassOrWithAnothersIsRefused) {
+  Guest guest(address()), other(address());
+  Hello without = guest.hello();
+  without.of_asked = draw_nonce();
+  guest.say(without);
+  EXPECT_TRUE(is_refused(guest, 1));
+  Hello with_anothers = guest.hello();
+  with_anothers.of_asked = other.hello().of_asked;
+  guest.say(with_anothers);
+  EXPECT_TRUE(is_refused(guest, 2));
+  other.say(other.hello());
+  EXPECT_TRUE(comes_true(other, [&] { return connected_ == 1; })) << "the pass is still its own's";
+}
+
+// [HELLO-5]
+TEST_F(ByTransport, AHelloOfAnotherVersionIsNamed) {
+  Guest guest(address());
+  Hello other = guest.hello();
+  other.head.version = 7;
+  ::testing::internal::CaptureStderr();
+  guest.say(other);
+  EXPECT_TRUE(is_refused(guest, 1));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("version 7"), std::string::npos) << log;
+  EXPECT_NE(log.find("version " + std::to_string(hello_version)), std::string::npos) << log;
+}
+
+// [HELLO-8] A peer of the host is at place 0. What comes in its name without its tag is dropped,
+// and so is its goodbye. Messages on one way arrive in order, so the hello at the end is the last.
+TEST_F(ByTransport, AGuessedTagReachesNobody) {
+  const Process peer(Transport::tcp);
+  const PeerId host_there = peer.connect(address());
+  const Child stranger("says_with_guessed_tags");
+  stranger.line().say_value(address());
+  EXPECT_EQ(stranger.line().hear_text(), "said");
+  EXPECT_TRUE(host_->worker->wait([&] { return host_->fabric->strangers_refused() == 1; },
+                                  soon()) == Status::ok);
+  EXPECT_EQ(heard_, 0u);
+  EXPECT_TRUE(host_->worker->is_alive(0));
+  EXPECT_EQ(peer.worker->send(host_there, 0, {}, {}, nullptr), Status::ok);
+  EXPECT_EQ(host_->worker->wait([&] { return heard_ == 1; }, soon()), Status::ok);
+  stranger.line().say("that is all");
+}
+
+ROLE(says_with_guessed_tags) {
+  const auto address = parent.hear_value<Address>();
+  setenv("IW_CLUSTER_KEY", our_key, 1);
+  Guest guest(address);
+  for (std::uint64_t tag : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 24}) {
+    const Prefix prefix{tag};
+    guest.transport().say(0, {}, std::as_bytes(std::span(&prefix, 1)));
+    guest.transport().say(goodbye_id, std::as_bytes(std::span(&tag, 1)), {});
+  }
+  // Nor does a message without a handler end the host.
+  for (const unsigned id : {message_ids - 1u, 200u}) guest.transport().say(id, {}, {});
+  Hello without = guest.hello();
+  without.of_asked = draw_nonce();
+  guest.say(without);
+  parent.say("said");
+  return parent.hear_text() == "that is all" ? 0 : 1;
+}
