@@ -51,6 +51,11 @@ int Node::start(std::string* why) {
     *why = "a pool has at most 1 TiB";
     return DDSS_EARGUMENT;
   }
+  // First, because a fabric takes the key of the job that has met.
+  if (options_.join.empty()) {
+    rendezvous_ = fabric::Rendezvous::open(fabric::Clock::now() + options_.timeout, why);
+    if (rendezvous_ == nullptr) return DDSS_EUNREACHABLE;
+  }
   fabric::Options wanted;
   wanted.spin = options_.spin;
   fabric_ = fabric::Fabric::open(wanted, why);
@@ -98,8 +103,6 @@ int Node::meet(std::string* why) {
     return DDSS_EARGUMENT;
   }
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
-  rendezvous_ = fabric::Rendezvous::open(deadline, why);
-  if (rendezvous_ == nullptr) return DDSS_EUNREACHABLE;
   if (rendezvous_->rank() == 0) found();
   if (rendezvous_->size() == 1) return 0;
   std::vector<std::vector<std::byte>> everybodys;

@@ -17,18 +17,24 @@
 namespace iw::fabric {
 namespace {
 
-constexpr std::uint32_t question_magic = 0x31445749;  // "IWD1"
 constexpr std::size_t strangers_max = 64;
 
-// What is asked. The answer is a length of four bytes and the transport address.
-struct DoorQuestion {
-  std::uint32_t magic = question_magic;
-  std::uint32_t worker = 0;
-  std::array<std::uint64_t, 2> asked_nonce{};
-  ProcessName asking;
-  std::uint32_t is_lifeline = 0;
-};
-static_assert(std::is_trivially_copyable_v<DoorQuestion>);
+ProcessName name_in(const DoorQuestion& question) {
+  ProcessName name;
+  name.computer = question.asking_computer;
+  name.computer.back() = '\0';
+  name.host = question.asking_host;
+  name.nonce = question.asking_process;
+  name.pid = question.asking_pid;
+  return name;
+}
+
+// All of it, at once: the answers are smaller than a socket's buffer.
+bool say(int fd, Bytes bytes) {
+  return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+bool is_loopback(std::uint32_t ip4) { return ntohl(ip4) >> 24 == IN_LOOPBACKNET; }
 
 void keep_alive(int fd) {
   const int on = 1, idle_s = 5, interval_s = 2, probes = 5;
@@ -41,9 +47,10 @@ void keep_alive(int fd) {
 
 }  // namespace
 
-Door::Door(const ProcessName& me, bool this_machine_only, Calls calls,
-           std::chrono::milliseconds patience)
-    : me_(me), calls_(std::move(calls)), patience_(patience) {
+Door::Door(const ProcessName& me, const JobKey& key, Strangers& strangers, bool this_machine_only,
+           Calls calls, std::chrono::milliseconds patience)
+    : me_(me), key_(key), refusals_(strangers), calls_(std::move(calls)), patience_(patience) {
+  this_machine_only = this_machine_only || !key.is_secret();
   place_.ip4 = this_machine_only ? htonl(INADDR_LOOPBACK) : own_ip4s().front();
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -62,7 +69,7 @@ Door::Door(const ProcessName& me, bool this_machine_only, Calls calls,
 }
 
 Door::~Door() {
-  for (const auto& [fd, caller] : callers_) close(fd);
+  for (const auto& [fd, visitor] : visitors_) close(fd);
   if (listener_ >= 0) close(listener_);
   if (epoll_ >= 0) close(epoll_);
 }
@@ -83,42 +90,78 @@ void Door::watch_listener(bool is_watched) const {
 
 bool Door::wants_lifeline(const ProcessName& process) {
   const platform::MutexLock held(mutex_);
-  return std::none_of(callers_.begin(), callers_.end(), [&](const auto& each) {
+  return std::none_of(visitors_.begin(), visitors_.end(), [&](const auto& each) {
     return each.second.is_lifeline && each.second.name == process;
   });
 }
 
-void Door::watch(int fd, Caller caller) {
+void Door::watch(int fd, Visitor visitor) {
   const platform::MutexLock held(mutex_);
-  callers_.insert_or_assign(fd, std::move(caller));
+  visitors_.insert_or_assign(fd, std::move(visitor));
   watch_fd(fd);
 }
 
-Status Door::ask(const AddressParts& whom, Deadline deadline,
-                 std::vector<std::byte>* transport_address) {
+// "": it may be asked.
+std::string Door::why_unreachable(const AddressParts& whom) const {
+  const bool is_here = whom.process.host == me_.host;
+  if (is_here || (key_.is_secret() && !is_loopback(whom.place.ip4))) return "";
+  const std::string computer = whom.process.computer.data();
+  const std::string why = key_.is_secret() ? "can be reached there only, as without a job key: "
+                                           : "this process has no job key: ";
+  return "it is on " + computer + ", and " + why + how_to_set_a_key;
+}
+
+Status Door::ask(const AddressParts& whom, std::uint32_t asking_worker, Deadline deadline,
+                 Admission* admission) {
+  if (const std::string why = why_unreachable(whom); !why.empty()) {
+    refusals_.refuse("on another machine", why);
+    return Status::refused;
+  }
   DoorQuestion question;
+  question.of_asking = draw_nonce();
+  question.asked_process = whom.process.nonce;
+  question.asking_process = me_.nonce;
+  question.asking_host = me_.host;
+  question.asking_pid = me_.pid;
+  question.asking_worker = asking_worker;
   question.worker = whom.worker;
-  question.asked_nonce = whom.process.nonce;
-  question.asking = me_;
+  question.asking_computer = me_.computer;
   question.is_lifeline = wants_lifeline(whom.process) && !(whom.process == me_) ? 1 : 0;
   const bool is_here = whom.process.host == me_.host;
   int fd = -1;
   Status status =
       connect_to(is_here ? htonl(INADDR_LOOPBACK) : whom.place.ip4, whom.place.port, deadline, &fd);
+  if (status == Status::ok) status = prove_each_other(fd, question, deadline, &admission->pass);
   if (status == Status::ok) {
-    status = send_all(fd, std::as_bytes(std::span(&question, 1)), deadline);
+    status =
+        receive_piece(fd, transport_address_bytes_max, &admission->transport_address, deadline);
   }
-  if (status == Status::ok) {
-    status = receive_piece(fd, transport_address_bytes_max, transport_address, deadline);
-  }
-  if (status == Status::ok && transport_address->empty()) status = Status::peer_dead;
+  if (status == Status::ok && admission->transport_address.empty()) status = Status::peer_dead;
   if (status == Status::ok && question.is_lifeline != 0) {
     keep_alive(fd);
-    watch(fd, Caller{.name = whom.process, .is_lifeline = true});
+    watch(fd, Visitor{.name = whom.process, .is_lifeline = true});
   } else if (fd >= 0) {
     close(fd);
   }
   return status;
+}
+
+// The side that asks.
+Status Door::prove_each_other(int fd, const DoorQuestion& question, Deadline deadline, Pass* pass) {
+  const Bytes asked = bytes_of_message(question);
+  Challenge answer;
+  const auto answered = std::as_writable_bytes(std::span(&answer, 1));
+  Status status = send_all(fd, asked, deadline);
+  if (status == Status::ok) status = receive_all(fd, answered, deadline);
+  if (status != Status::ok) return status;
+  const std::string why = why_not_proven(key_, door_label, asked, answer);
+  // Also to a door that has another key, so that its log tells of this process.
+  const Proof proof = key_.prove(caller_label, {asked, bytes_of_message(answer.of_asked)});
+  if (answer.head.is_ours()) status = send_all(fd, proof, deadline);
+  *pass = {question.of_asking, answer.of_asked};
+  if (why.empty()) return status;
+  refusals_.refuse("at its door", why);
+  return Status::refused;
 }
 
 void Door::handle() {
@@ -148,7 +191,7 @@ void Door::accept_all() {
       const platform::MutexLock held(mutex_);
       strangers_++;
     }
-    watch(fd, Caller{.speaks_until = Clock::now() + patience_});
+    watch(fd, Visitor{.speaks_until = Clock::now() + patience_});
   }
 }
 
@@ -164,68 +207,108 @@ void Door::put_out_the_silent() {
   {
     const platform::MutexLock held(mutex_);
     const auto now = Clock::now();
-    for (const auto& [fd, caller] : callers_) {
-      if (!caller.is_lifeline && caller.speaks_until <= now) silent.push_back(fd);
+    for (const auto& [fd, visitor] : visitors_) {
+      if (!visitor.is_lifeline && visitor.speaks_until <= now) silent.push_back(fd);
     }
   }
   for (const int fd : silent) hang_up(fd);
 }
 
 void Door::read(int fd) {
-  Caller* caller;
+  Visitor* visitor;
   {
     const platform::MutexLock held(mutex_);
-    const auto found = callers_.find(fd);
-    if (found == callers_.end()) return;
-    caller = &found->second;  // only this thread removes callers
+    const auto found = visitors_.find(fd);
+    if (found == visitors_.end()) return;
+    visitor = &found->second;  // only this thread removes visitors
   }
-  if (caller->is_lifeline) {  // nothing is ever said on it
+  if (visitor->is_lifeline) {  // nothing is ever said on it
     std::byte end;
     const ssize_t count = recv(fd, &end, 1, 0);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) hang_up(fd);
     return;
   }
+  const std::size_t wanted = visitor->is_challenged ? sizeof(Proof) : sizeof(DoorQuestion);
   std::byte buffer[sizeof(DoorQuestion)];
-  const ssize_t count = recv(fd, buffer, sizeof buffer - caller->received.size(), 0);
+  const ssize_t count = recv(fd, buffer, wanted - visitor->received.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return hang_up(fd);
-  caller->received.insert(caller->received.end(), buffer, buffer + count);
-  if (caller->received.size() == sizeof(DoorQuestion) && !answer(fd, *caller)) hang_up(fd);
+  visitor->received.insert(visitor->received.end(), buffer, buffer + count);
+  if (!hear(fd, *visitor)) hang_up(fd);
 }
 
-bool Door::answer(int fd, Caller& caller) {
-  DoorQuestion question;
-  std::memcpy(&question, caller.received.data(), sizeof question);
-  if (question.magic != question_magic || question.asked_nonce != me_.nonce) return false;
-  const std::vector<std::byte> address = calls_.transport_address(question.worker);
+// False: the visitor has to go.
+bool Door::hear(int fd, Visitor& visitor) {
+  if (visitor.is_challenged) {
+    return visitor.received.size() < sizeof(Proof) || answer_proof(fd, visitor);
+  }
+  HelloHead head;
+  if (visitor.received.size() < sizeof head) return true;
+  std::memcpy(&head, visitor.received.data(), sizeof head);
+  if (head.is_ours()) {
+    return visitor.received.size() < sizeof(DoorQuestion) || answer_question(fd, visitor);
+  }
+  if (head.magic != hello_magic) {
+    refusals_.refuse("at the door", "it does not speak the hello");
+    return false;
+  }
+  Challenge other_version;
+  other_version.status = ChallengeStatus::other_version;
+  say(fd, bytes_of_message(other_version));
+  refusals_.refuse("at the door", name_versions(head));
+  return false;
+}
+
+bool Door::answer_question(int fd, Visitor& visitor) {
+  std::memcpy(&visitor.question, visitor.received.data(), sizeof visitor.question);
+  if (visitor.question.asked_process != me_.nonce) return false;
+  const Challenge made = challenge(key_, door_label, bytes_of_message(visitor.question));
+  visitor.received = {};
+  visitor.of_asked = made.of_asked;
+  visitor.is_challenged = true;
+  return say(fd, bytes_of_message(made));
+}
+
+bool Door::answer_proof(int fd, Visitor& visitor) {
+  Proof proof;
+  std::memcpy(proof.data(), visitor.received.data(), sizeof proof);
+  const auto parts = {bytes_of_message(visitor.question), bytes_of_message(visitor.of_asked)};
+  if (key_.is_proven(proof, caller_label, parts)) return admit(fd, visitor);
+  refusals_.refuse("at the door",
+                   std::string("it has not proven this job's key; ") + how_to_set_a_key);
+  return false;
+}
+
+bool Door::admit(int fd, Visitor& visitor) {
+  const DoorQuestion& question = visitor.question;
+  const Caller caller{
+      name_in(question), question.asking_worker, {question.of_asking, visitor.of_asked}};
+  const std::vector<std::byte> address = calls_.admit(question.worker, caller);
   const auto length = static_cast<std::uint32_t>(address.size());
   std::vector<std::byte> text(sizeof length + length);
   std::memcpy(text.data(), &length, sizeof length);
   std::copy(address.begin(), address.end(), text.begin() + sizeof length);
-  if (send(fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) {
-    return false;
-  }
-  if (question.is_lifeline == 0 || address.empty()) return false;
+  if (!say(fd, text) || question.is_lifeline == 0 || address.empty()) return false;
   keep_alive(fd);
   const platform::MutexLock held(mutex_);
-  caller.received = {};
-  caller.name = question.asking;
-  caller.is_lifeline = true;
+  visitor.received = {};
+  visitor.name = caller.process;
+  visitor.is_lifeline = true;
   strangers_--;
   return true;
 }
 
 void Door::hang_up(int fd) {
-  Caller caller;
+  Visitor visitor;
   {
     const platform::MutexLock held(mutex_);
-    const auto found = callers_.find(fd);
-    caller = std::move(found->second);
-    callers_.erase(found);
-    if (!caller.is_lifeline) strangers_--;
+    const auto found = visitors_.find(fd);
+    visitor = std::move(found->second);
+    visitors_.erase(found);
+    if (!visitor.is_lifeline) strangers_--;
   }
   close(fd);
-  if (caller.is_lifeline) calls_.died(caller.name);
+  if (visitor.is_lifeline) calls_.died(visitor.name);
 }
 
 }  // namespace iw::fabric

@@ -4,7 +4,8 @@
 // machine that did.
 //
 // Invariants: what comes from strangers is of fixed size, kept for few at a time, and answered only
-// if it names this process by its nonce; only who did so has a lifeline. When there are too many
+// if it names this process by its nonce. Nobody is told an address or has a lifeline before both
+// sides have proven the job key (spec/cluster/hello.x). When there are too many
 // strangers, the next wait outside (in the listener's backlog): one that is turned away would take
 // this process for dead. Meanwhile those that say nothing are put out.
 #pragma once
@@ -15,32 +16,49 @@
 #include <map>
 #include <vector>
 
+#include "fabric/hello_messages.h"
+#include "fabric/passes.h"
 #include "fabric/process_name.h"
+#include "fabric/strangers.h"
 #include "platform/mutex.h"
 
 namespace iw::fabric {
 
-inline constexpr std::size_t transport_address_bytes_max = 4096;
+// Which worker asks, and what it may say afterwards.
+struct Caller {
+  ProcessName process{};
+  std::uint32_t worker = 0;
+  Pass pass{};
+};
+
+// The answer of a door.
+struct Admission {
+  std::vector<std::byte> transport_address;
+  Pass pass{};
+};
 
 class Door {
  public:
-  // Both are called by handle(). An empty answer: there is no such worker.
+  // Both are called by handle(). An empty answer: there is no such worker. Else the caller's pass
+  // is good from then on.
   struct Calls {
-    std::function<std::vector<std::byte>(std::uint32_t worker)> transport_address;
+    std::function<std::vector<std::byte>(std::uint32_t worker, const Caller& caller)> admit;
     std::function<void(const ProcessName& process)> died;
   };
   // patience: for how long a stranger may say nothing while others wait outside.
-  Door(const ProcessName& me, bool this_machine_only, Calls calls,
-       std::chrono::milliseconds patience = std::chrono::seconds(5));
+  // A door without a secret key opens to this machine only, and asks at no other machine's.
+  Door(const ProcessName& me, const JobKey& key, Strangers& strangers, bool this_machine_only,
+       Calls calls, std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~Door();
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
 
   bool is_open() const { return listener_ >= 0; }
   const Place& place() const { return place_; }
-  // Asks at another's door; peer_dead if nobody is there any more, or the worker is not.
-  Status ask(const AddressParts& whom, Deadline deadline,
-             std::vector<std::byte>* transport_address);
+  // Asks at another's door, for this process's worker of that number. peer_dead if nobody is there
+  // any more, or the worker is not; refused if the two do not prove the same key to each other.
+  Status ask(const AddressParts& whom, std::uint32_t asking_worker, Deadline deadline,
+             Admission* admission);
 
   // Of the service thread: readable when there is something to handle().
   int event_fd() const { return epoll_; }
@@ -48,9 +66,13 @@ class Door {
   void handle();
 
  private:
-  struct Caller {
+  struct Visitor {
     Deadline speaks_until{};  // of a stranger
     std::vector<std::byte> received{};
+    // From the question on, until the proof has come.
+    bool is_challenged = false;
+    DoorQuestion question{};
+    Nonce of_asked{};
     ProcessName name{};
     bool is_lifeline = false;
   };
@@ -58,14 +80,21 @@ class Door {
   void listen_again();
   void put_out_the_silent();
   void read(int fd);
-  bool answer(int fd, Caller& caller);
+  bool hear(int fd, Visitor& visitor);
+  bool answer_question(int fd, Visitor& visitor);
+  bool answer_proof(int fd, Visitor& visitor);
+  bool admit(int fd, Visitor& visitor);
+  std::string why_unreachable(const AddressParts& whom) const;
+  Status prove_each_other(int fd, const DoorQuestion& question, Deadline deadline, Pass* pass);
   void hang_up(int fd);
   bool wants_lifeline(const ProcessName& process);
-  void watch(int fd, Caller caller);
+  void watch(int fd, Visitor visitor);
   bool watch_fd(int fd) const;
   void watch_listener(bool is_watched) const;
 
-  ProcessName me_;
+  const ProcessName me_;
+  const JobKey key_;
+  Strangers& refusals_;
   Calls calls_;
   const std::chrono::milliseconds patience_;
   Place place_;
@@ -73,7 +102,7 @@ class Door {
   int epoll_ = -1;
   bool is_full_ = false;  // the listener is not watched; of the service thread
   platform::Mutex mutex_;
-  std::map<int, Caller> callers_ IW_GUARDED_BY(mutex_);
+  std::map<int, Visitor> visitors_ IW_GUARDED_BY(mutex_);
   std::size_t strangers_ IW_GUARDED_BY(mutex_) = 0;
 };
 

@@ -20,7 +20,7 @@ constexpr std::size_t let_in_max = 64;
 
 Deadline soon() { return Clock::now() + 30s; }
 
-std::vector<std::byte> transport_address(std::uint32_t worker) {
+std::vector<std::byte> admit(std::uint32_t worker, const Caller&) {
   return std::vector<std::byte>(40, static_cast<std::byte>(worker));
 }
 
@@ -41,7 +41,7 @@ class Silent {
 class Doors : public ::testing::Test {
  protected:
   void open(std::chrono::milliseconds patience) {
-    door_ = std::make_unique<Door>(host_, true, calls_, patience);
+    door_ = std::make_unique<Door>(host_, key_, strangers_, true, calls_, patience);
     ASSERT_TRUE(door_->is_open());
   }
   void let_come_silent(std::size_t count) {
@@ -49,9 +49,9 @@ class Doors : public ::testing::Test {
   }
   std::future<Status> ask() {
     return std::async(std::launch::async, [this] {
-      std::vector<std::byte> answer;
-      const Status status = guest_.ask({host_, door_->place(), 7}, soon(), &answer);
-      EXPECT_EQ(answer == transport_address(7), status == Status::ok);
+      Admission answer;
+      const Status status = guest_.ask({host_, door_->place(), 7}, 1, soon(), &answer);
+      EXPECT_EQ(answer.transport_address == admit(7, {}), status == Status::ok);
       return status;
     });
   }
@@ -64,9 +64,11 @@ class Doors : public ::testing::Test {
     return asked.get();
   }
 
-  const Door::Calls calls_{&transport_address, [](const ProcessName&) {}};
+  const JobKey key_ = JobKey::draw();
+  Strangers strangers_;
+  const Door::Calls calls_{&admit, [](const ProcessName&) {}};
   const ProcessName host_ = name_of_this_process();  // two names of one process: nonces differ
-  Door guest_{name_of_this_process(), true, calls_};
+  Door guest_{name_of_this_process(), key_, strangers_, true, calls_};
   std::unique_ptr<Door> door_;
   std::vector<std::unique_ptr<Silent>> silent_;
 };

@@ -46,6 +46,7 @@ enum class Status : std::uint8_t {
   bad_argument,
   in_handler,  // a handler may not wait
   failed,
+  refused,  // the two processes did not prove the same job key; stderr says more
 };
 const char* to_string(Status status);
 
@@ -208,7 +209,8 @@ class Exclusion {
 
 class Fabric {
  public:
-  // nullptr, and why in *error.
+  // nullptr, and why in *error. Takes the job key of the environment, or of the rendezvous that the
+  // process opened before. Without one it speaks with processes of this machine only.
   static std::unique_ptr<Fabric> open(const Options& options, std::string* error);
   // Workers, windows and memory are to be closed before.
   virtual ~Fabric() = default;
@@ -220,6 +222,8 @@ class Fabric {
   // shared memory or TCP.
   virtual std::unique_ptr<Memory> attach(std::span<std::byte> bytes, Status* status) = 0;
   virtual Transport transport() const = 0;  // never by_environment
+  // How many did not prove the job key to this process since it was opened.
+  virtual std::uint64_t strangers_refused() const = 0;
 };
 
 }  // namespace iw::fabric

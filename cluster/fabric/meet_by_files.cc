@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "fabric/hash.h"
+#include "fabric/job_key.h"
 #include "fabric/rendezvous_means.h"
 #include "fabric/secrets.h"
 
@@ -141,6 +142,15 @@ std::unique_ptr<Rendezvous> meet_by_files(const std::string& folder, unsigned ra
   if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0) {
     *error = "IW_RENDEZVOUS: the folder " + folder + ": " + std::strerror(errno);
     return nullptr;
+  }
+  JobKey key;
+  if (!read_key_of_environment(&key, error)) return nullptr;
+  if (!key.is_secret()) {
+    if (!share_key_by_folder(folder, &key, error)) {
+      *error = "IW_RENDEZVOUS: " + *error;
+      return nullptr;
+    }
+    remember_job_key(key);
   }
   return std::make_unique<Files>(folder, rank, size);
 }

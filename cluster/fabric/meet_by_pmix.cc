@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "fabric/job_key.h"
 #include "fabric/rendezvous_means.h"
 
 namespace iw::fabric {
@@ -58,14 +59,7 @@ class Pmix final : public Rendezvous {
                   std::vector<std::vector<std::byte>>* everybodys) override {
     if (mine.size() > exchange_bytes_max) return Status::bad_argument;
     const std::string key = "iw.fabric." + std::to_string(round_++);
-    pmix_value_t value{};
-    value.type = PMIX_BYTE_OBJECT;
-    value.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(mine.data()));
-    value.data.bo.size = mine.size();
-    if (PMIx_Put(PMIX_GLOBAL, key.c_str(), &value) != PMIX_SUCCESS ||
-        PMIx_Commit() != PMIX_SUCCESS) {
-      return Status::failed;
-    }
+    if (!put(key, mine)) return Status::failed;
     const Status fenced = fence(deadline);
     if (fenced != Status::ok) return fenced;
     everybodys->resize(size_);
@@ -75,7 +69,26 @@ class Pmix final : public Rendezvous {
     return Status::ok;
   }
 
+  // Rank 0 draws it. All call it.
+  bool share_job_key(Deadline deadline, JobKey* key) const {
+    const std::string name = "iw.fabric.job_key";
+    const JobKey drawn = JobKey::draw();
+    if (rank_ == 0 && !put(name, drawn.bytes())) return false;
+    std::vector<std::byte> bytes;
+    return fence(deadline) == Status::ok && read(name, 0, deadline, &bytes) &&
+           JobKey::from_bytes(bytes, key);
+  }
+
  private:
+  static bool put(const std::string& key, Bytes bytes) {
+    pmix_value_t value{};
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+    value.data.bo.size = bytes.size();
+    return PMIx_Put(PMIX_GLOBAL, key.c_str(), &value) == PMIX_SUCCESS &&
+           PMIx_Commit() == PMIX_SUCCESS;
+  }
+
   static Status fence(Deadline deadline) {
     bool collect = true;
     int timeout_s = seconds_until(deadline);
@@ -127,6 +140,15 @@ std::unique_ptr<Rendezvous> meet_by_pmix(Deadline deadline, std::string* error) 
   }
   auto met = std::make_unique<Pmix>(introduced.me, size->data.uint32);
   PMIX_VALUE_RELEASE(size);
+  JobKey key;
+  if (!read_key_of_environment(&key, error)) return nullptr;
+  if (key.is_secret()) return met;
+  if (!met->share_job_key(deadline, &key)) {
+    *error =
+        "PMIx: rank 0 of this job gave no job key; is IW_CLUSTER_KEY set for some processes only?";
+    return nullptr;
+  }
+  remember_job_key(key);
   return met;
 }
 

@@ -9,10 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
+#include "fabric/hello_messages.h"
+#include "fabric/job_key.h"
 #include "fabric/rendezvous_means.h"
+#include "fabric/strangers.h"
 #include "fabric/stream.h"
 
 namespace iw::fabric {
@@ -81,13 +85,15 @@ bool find_place(const std::string& place, sockaddr_in* found) {
   return true;
 }
 
-// Each of the others says its rank first. Whoever says nothing, or something else, is none of them
-// and holds up nobody: all are listened to at once, and when there are too many the one that has
-// been silent for longest goes. While this process has no descriptor for another, those go who have
-// been silent for two seconds.
+// Each of the others says a MeetingQuestion first, and then proves the job key
+// (spec/cluster/hello.x). Whoever says nothing, or something else, is none of them and holds up
+// nobody: all are listened to at once, and when there are too many the one that has been silent for
+// longest goes. While this process has no descriptor for another, those go who have been silent for
+// two seconds.
 class Entrance {
  public:
-  Entrance(int listener, unsigned size) : listener_(listener), others_(size, -1) {}
+  Entrance(int listener, const JobKey& key, unsigned size)
+      : listener_(listener), key_(key), others_(size, -1) {}
   ~Entrance() {
     for (const Caller& each : callers_) close(each.fd);
     for (const int fd : others_) {
@@ -110,8 +116,17 @@ class Entrance {
   struct Caller {
     int fd;
     Deadline speaks_until;
-    std::array<std::byte, sizeof(std::uint32_t)> said{};
-    std::size_t said_bytes = 0;
+    MeetingQuestion question{};
+    Nonce of_asked{};
+    Proof proof{};
+    bool is_challenged = false;
+    std::size_t heard_bytes = 0;  // of the question, then of the proof
+
+    std::span<std::byte> unheard() {
+      const auto all = is_challenged ? std::span<std::byte>(proof)
+                                     : std::as_writable_bytes(std::span(&question, 1));
+      return all.subspan(heard_bytes);
+    }
   };
   static constexpr std::size_t callers_max = 512;
   static constexpr std::chrono::seconds patience{2};
@@ -154,23 +169,78 @@ class Entrance {
 
   // False: it is let in, or gone.
   bool hear(Caller* caller) {
-    const auto rest = std::span(caller->said).subspan(caller->said_bytes);
+    const auto rest = caller->unheard();
     const ssize_t count = recv(caller->fd, rest.data(), rest.size(), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (count > 0) caller->said_bytes += static_cast<std::size_t>(count);
-    if (count > 0 && caller->said_bytes < caller->said.size()) return true;
-    std::uint32_t rank = 0;
-    if (count > 0) std::memcpy(&rank, caller->said.data(), sizeof rank);
-    if (rank == 0 || rank >= others_.size() || others_[rank] >= 0) {
-      close(caller->fd);
+    bool stays = count > 0;
+    if (stays) {
+      caller->heard_bytes += static_cast<std::size_t>(count);
+      const bool is_all = static_cast<std::size_t>(count) == rest.size();
+      if (!is_all && !is_foreign(*caller)) return true;
+      if (caller->is_challenged) return let_in(*caller);
+      stays = answer(caller);
+    }
+    if (!stays) close(caller->fd);
+    return stays;
+  }
+
+  // What begins otherwise may be of another length.
+  static bool is_foreign(const Caller& caller) {
+    return !caller.is_challenged && caller.heard_bytes >= sizeof(HelloHead) &&
+           !caller.question.head.is_ours();
+  }
+
+  // False: the caller has to go.
+  bool answer(Caller* caller) {
+    const MeetingQuestion& question = caller->question;
+    if (!question.head.is_ours()) {
+      const bool is_hello = question.head.magic == hello_magic;
+      strangers_.refuse("where the job meets",
+                        is_hello ? name_versions(question.head) : "it does not speak the hello");
+      Challenge other_version;
+      other_version.status = ChallengeStatus::other_version;
+      if (is_hello) say(caller->fd, bytes_of_message(other_version));
+      return false;
+    }
+    if (!is_awaited(question)) return false;
+    const Challenge made = challenge(key_, first_label, bytes_of_message(question));
+    caller->of_asked = made.of_asked;
+    caller->is_challenged = true;
+    caller->heard_bytes = 0;
+    return say(caller->fd, bytes_of_message(made));
+  }
+
+  // False, because it is let in or closed.
+  bool let_in(const Caller& caller) {
+    const MeetingQuestion& question = caller.question;
+    const auto parts = {bytes_of_message(question), bytes_of_message(caller.of_asked)};
+    const bool is_proven = key_.is_proven(caller.proof, other_label, parts);
+    if (!is_proven) {
+      strangers_.refuse("where the job meets",
+                        std::string("it has not proven this job's key; ") + how_to_set_a_key);
+    }
+    if (!is_proven || !is_awaited(question)) {
+      close(caller.fd);
     } else {
-      others_[rank] = caller->fd;
+      others_[question.rank] = caller.fd;
       there_++;
     }
     return false;
   }
 
+  bool is_awaited(const MeetingQuestion& question) const {
+    return question.rank != 0 && question.rank < others_.size() && others_[question.rank] < 0 &&
+           question.size == others_.size();
+  }
+
+  // All of it, at once: it is smaller than a socket's buffer.
+  static bool say(int fd, Bytes bytes) {
+    return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+
   const int listener_;
+  const JobKey& key_;
+  Strangers strangers_;
   std::vector<int> others_;  // by rank
   std::size_t there_ = 0;
   std::vector<Caller> callers_;  // in the order of their coming
@@ -183,7 +253,7 @@ std::string what_to_do_about_descriptors(unsigned size) {
 }
 
 // *why: what a status cannot say.
-Status listen_for_others(const sockaddr_in& at, unsigned size, Deadline deadline,
+Status listen_for_others(const sockaddr_in& at, const JobKey& key, unsigned size, Deadline deadline,
                          std::vector<int>* others, std::string* why) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
@@ -191,7 +261,7 @@ Status listen_for_others(const sockaddr_in& at, unsigned size, Deadline deadline
   Status status = Status::failed;
   if (bind(listener, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
       listen(listener, 1024) == 0) {
-    Entrance entrance(listener, size);
+    Entrance entrance(listener, key, size);
     status = entrance.let_in(deadline, others);
     if (entrance.lacks_descriptors()) *why = what_to_do_about_descriptors(size);
   } else {
@@ -201,14 +271,32 @@ Status listen_for_others(const sockaddr_in& at, unsigned size, Deadline deadline
   return status;
 }
 
+// The side that asks. refused: rank 0 has not proven the job key, and *why says more.
+Status prove_each_other(int fd, const JobKey& key, const MeetingQuestion& question,
+                        Deadline deadline, std::string* why) {
+  const Bytes asked = bytes_of_message(question);
+  Challenge answer;
+  const auto answered = std::as_writable_bytes(std::span(&answer, 1));
+  Status status = send_all(fd, asked, deadline);
+  if (status == Status::ok) status = receive_all(fd, answered, deadline);
+  if (status != Status::ok) return status;
+  *why = why_not_proven(key, first_label, asked, answer);
+  // Also to a rank 0 that has another key, so that its log tells of this process.
+  const Proof proof = key.prove(other_label, {asked, bytes_of_message(answer.of_asked)});
+  if (answer.head.is_ours()) status = send_all(fd, proof, deadline);
+  if (why->empty()) return status;
+  *why = "rank 0 was refused: " + *why + "; " + how_to_set_a_key;
+  return Status::refused;
+}
+
 // Rank 0 may not be there yet.
-Status go_to_first(const sockaddr_in& at, unsigned rank, Deadline deadline,
-                   std::vector<int>* others) {
+Status go_to_first(const sockaddr_in& at, const JobKey& key, MeetingQuestion question,
+                   Deadline deadline, std::vector<int>* others, std::string* why) {
   for (;;) {
     int fd = -1;
     Status status = connect_to(at.sin_addr.s_addr, at.sin_port, deadline, &fd);
-    const std::uint32_t said = rank;
-    if (status == Status::ok) status = send_all(fd, std::as_bytes(std::span(&said, 1)), deadline);
+    question.of_asking = draw_nonce();
+    if (status == Status::ok) status = prove_each_other(fd, key, question, deadline, why);
     others->assign(1, fd);
     if (status != Status::peer_dead) return status;
     close(fd);
@@ -216,6 +304,24 @@ Status go_to_first(const sockaddr_in& at, unsigned rank, Deadline deadline,
     if (Clock::now() >= deadline) return Status::timed_out;
     std::this_thread::sleep_for(try_again);
   }
+}
+
+// False, and why: without a key the processes meet on this machine only.
+bool may_meet(const sockaddr_in& at, const JobKey& key, const std::string& place, unsigned rank,
+              std::string* error) {
+  if (key.is_secret()) return true;
+  if (ntohl(at.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET) {
+    *error = "IW_RENDEZVOUS=tcp:" + place +
+             ": without a job key processes meet at a loopback address only; " + how_to_set_a_key;
+    return false;
+  }
+  if (rank == 0) {
+    std::fprintf(stderr,
+                 "interweave: the processes of this job meet at %s without a job key; any user of "
+                 "this machine may take part\n",
+                 place.c_str());
+  }
+  return true;
 }
 
 }  // namespace
@@ -227,10 +333,16 @@ std::unique_ptr<Rendezvous> meet_by_tcp(const std::string& place, unsigned rank,
     *error = "IW_RENDEZVOUS=tcp:HOST:PORT: " + place + " is not HOST:PORT of this network";
     return nullptr;
   }
+  JobKey key;
+  if (!read_key_of_environment(&key, error) || !may_meet(at, key, place, rank, error))
+    return nullptr;
+  MeetingQuestion question;
+  question.rank = rank;
+  question.size = size;
   std::vector<int> others;
   std::string why;
-  const Status status = rank == 0 ? listen_for_others(at, size, deadline, &others, &why)
-                                  : go_to_first(at, rank, deadline, &others);
+  const Status status = rank == 0 ? listen_for_others(at, key, size, deadline, &others, &why)
+                                  : go_to_first(at, key, question, deadline, &others, &why);
   auto met = std::make_unique<Tcp>(rank, size, std::move(others));
   if (status == Status::ok) return met;
   if (why.empty()) why = to_string(status);

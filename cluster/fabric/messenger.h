@@ -29,10 +29,10 @@ inline constexpr std::size_t one_piece_bytes_max = 128;
 // Before a message's header. A message that is small, or was sent in place, travels in one piece,
 // another as header and payload.
 struct Prefix {
-  PeerId from;  // as its receiver knows the sender
-  std::uint32_t header_bytes;
+  // As its receiver knows the sender (peer_table.h), with the header's length in the tag's gap.
+  std::uint64_t tag_and_header_bytes;
 };
-static_assert(sizeof(Prefix) == message_room_bytes);
+static_assert(sizeof(Prefix) == message_room_bytes && header_bytes_max <= 0xff);
 
 // An operation that the transport is at: kept until it calls back.
 struct Op {

@@ -28,6 +28,8 @@ Status PeerTable::why_unknown(PeerId id) const {
 Peer& PeerTable::add(const AddressParts& parts, ucp_ep_h endpoint) {
   Peer& peer = place_for_peer();
   peer.endpoint = endpoint;
+  peer.tag =
+      (secrets_.next() & ~tag_gap_mask & ~std::uint64_t{place_mask}) | (peer.id & place_mask);
   peer.parts = parts;
   peer.address = encode(parts);
   peer_of_[key_of(parts)] = peer.id;

@@ -20,13 +20,18 @@
 #include "fabric/answering.h"
 #include "fabric/asking.h"
 #include "fabric/fabric.h"
+#include "fabric/passes.h"
 #include "fabric/process_name.h"
+#include "fabric/secrets.h"
 
 namespace iw::fabric {
 
 inline constexpr unsigned place_bits = 16;
 inline constexpr std::size_t peers_max = 1 << place_bits;
 inline constexpr PeerId place_mask = peers_max - 1;
+// A tag leaves these bits to the length of a message's header (Prefix).
+inline constexpr unsigned tag_gap_shift = place_bits;
+inline constexpr std::uint64_t tag_gap_mask = std::uint64_t{0xff} << tag_gap_shift;
 // So many dead are remembered; then the places of those that nobody has a window on are used again.
 inline constexpr std::size_t dead_kept_max = 128;
 
@@ -37,7 +42,12 @@ struct Peer {
   ucp_ep_h endpoint = nullptr;
   Address address;
   AddressParts parts;
-  PeerId own_index_there = 0;  // once connected
+  // A message names its receiver's entry of its sender by a tag [HELLO-8]: the place, and bits that
+  // nobody can guess. Of this entry here, and of the entry of this worker there.
+  std::uint64_t tag = 0;
+  std::uint64_t tag_there = 0;  // once connected, as the next
+  PeerId own_index_there = 0;
+  Pass pass{};  // of the hello that this worker says
   std::atomic<PeerState> state{PeerState::connecting};
   Status why = Status::peer_dead;  // of one that is dead
   Asked asked;
@@ -55,6 +65,12 @@ class PeerTable {
     const PeerId place = id & place_mask;
     Peer* const peer = place < peer_at_.size() ? peer_at_[place] : nullptr;
     return peer != nullptr && peer->id == id ? peer : nullptr;
+  }
+  // nullptr: no peer was told this tag.
+  Peer* find_by_tag(std::uint64_t tag) const {
+    const std::uint64_t place = tag & place_mask;
+    Peer* const peer = place < peer_at_.size() ? peer_at_[place] : nullptr;
+    return peer != nullptr && peer->tag == (tag & ~tag_gap_mask) ? peer : nullptr;
   }
   // nullptr: unknown, or forgotten.
   Peer* find(const PeerKey& key) const;
@@ -81,6 +97,7 @@ class PeerTable {
   Peer* peer_to_forget() const;
   Peer& place_for_peer();
 
+  Secrets secrets_;
   std::deque<Peer> peers_;
   // Where they are, which a deque is slow to find.
   std::vector<Peer*> peer_at_;

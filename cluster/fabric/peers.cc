@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "fabric/door.h"
+#include "fabric/ucx_fabric.h"
 #include "fabric/ucx_status.h"
 
 namespace iw::fabric {
@@ -24,10 +24,13 @@ bool read_header(const void* header, std::size_t length, T* value) {
 }  // namespace
 
 Peers::Peers(const Address& own, UcxFabric& fabric, Messenger& messenger, PeerTable& table,
-             Calls calls)
+             Passes& passes, Calls calls)
     : own_(own),
+      key_(fabric.key()),
+      strangers_(fabric.strangers()),
       messenger_(messenger),
       table_(table),
+      passes_(passes),
       calls_(std::move(calls)),
       endpoints_(fabric, messenger, table, [this](ucp_ep_h endpoint, ucs_status_t status) {
         fail_endpoint(endpoint, status);
@@ -45,10 +48,13 @@ Status Peers::start() {
   return Status::ok;
 }
 
-Status Peers::introduce(const AddressParts& parts, Bytes transport_address) {
+Status Peers::introduce(const AddressParts& parts, const Admission& admission) {
   ucp_ep_h endpoint = nullptr;
-  const Status status = endpoints_.open(parts, transport_address, &endpoint);
-  return status == Status::ok ? introduce(table_.add(parts, endpoint).id) : status;
+  const Status status = endpoints_.open(parts, admission.transport_address, &endpoint);
+  if (status != Status::ok) return status;
+  Peer& peer = table_.add(parts, endpoint);
+  peer.pass = admission.pass;
+  return introduce(peer.id);
 }
 
 // Says hello once there is a connection: a flush is done then. A hello that is sent before could
@@ -76,27 +82,46 @@ Status Peers::introduce(PeerId peer) {
   return said == Status::pending ? Status::ok : said;
 }
 
-Status Peers::say_hello(PeerId peer) {
-  const Hello hello{own_, peer, 0};
+Hello Peers::hello_to(const Peer& peer) const {
+  Hello hello;
+  hello.from = own_;
+  hello.tag = peer.tag;
+  hello.index = peer.id;
+  return hello;
+}
+
+Status Peers::say_hello(PeerId id) {
+  const Peer& peer = *table_.find(id);
+  Hello hello = hello_to(peer);
+  hello.of_asked = peer.pass.of_asked;
+  hello.proof = key_.prove(
+      hello_label, {bytes_of_message(peer.pass), proven_bytes(hello), Bytes(transport_address())});
   Op* op = messenger_.take_op(nullptr);
   std::memcpy(op->header.data(), &hello, sizeof hello);
   // On verbs the other end speaks on the way that the hello came by.
   const unsigned flags = endpoints_.is_listening() ? UCP_AM_SEND_FLAG_REPLY : 0;
-  return messenger_.send_on(table_.find(peer)->endpoint, hello_id,
-                            Bytes(op->header).first(sizeof hello), transport_address(), op, flags);
+  return messenger_.send_on(peer.endpoint, hello_id, Bytes(op->header).first(sizeof hello),
+                            transport_address(), op, flags);
 }
 
 ucs_status_t Peers::on_hello(void* peers, const void* header, std::size_t header_length, void* data,
                              std::size_t length, const ucp_am_recv_param_t* param) {
   auto& self = *static_cast<Peers*>(peers);
-  const bool is_sound = header_length == sizeof(Hello) && length <= transport_address_bytes_max &&
+  HelloHead head;
+  if (header_length >= sizeof head) std::memcpy(&head, header, sizeof head);
+  if (!head.is_ours()) {
+    self.strangers_.refuse("by the transport", name_versions(head));
+    return UCS_OK;
+  }
+  Hello hello;
+  const bool is_sound = read_header(header, header_length, &hello) &&
+                        length <= transport_address_bytes_max &&
                         (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
   if (!is_sound) return UCS_OK;
-  const auto* from = static_cast<const std::byte*>(header);
   const auto* address = static_cast<const std::byte*>(data);
   const bool is_called = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0 &&
                          self.endpoints_.is_called_by(param->reply_ep);
-  self.messenger_.after_poll([&self, hello = std::vector<std::byte>(from, from + header_length),
+  self.messenger_.after_poll([&self, hello,
                               transport_address = std::vector<std::byte>(address, address + length),
                               came_by = is_called ? param->reply_ep : nullptr] {
     self.take_hello(hello, transport_address, came_by);
@@ -104,11 +129,27 @@ ucs_status_t Peers::on_hello(void* peers, const void* header, std::size_t header
   return UCS_OK;
 }
 
-void Peers::take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by) {
-  Hello hello;
-  std::memcpy(&hello, header.data(), sizeof hello);
-  const auto parts = decode(hello.address);
-  if (!parts) return;
+// False, and the stranger is counted.
+bool Peers::has_pass(const Hello& hello, Bytes transport_address, Pass* pass) {
+  const auto parts = decode(hello.from);
+  const bool is_given =
+      parts && passes_.take(hello.of_asked, parts->process.nonce, parts->worker, pass);
+  const std::string why = is_given ? why_not_taken(hello, hello_label, *pass, transport_address)
+                                   : "its hello has no pass, or one that another hello had";
+  if (!why.empty()) strangers_.refuse("by the transport", why);
+  return why.empty();
+}
+
+std::string Peers::why_not_taken(const Hello& hello, const char* label, const Pass& pass,
+                                 Bytes transport_address) const {
+  const auto parts = {bytes_of_message(pass), proven_bytes(hello), transport_address};
+  return key_.is_proven(hello.proof, label, parts) ? "" : "its proof of the job key is wrong";
+}
+
+void Peers::take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h came_by) {
+  Pass pass;
+  if (!has_pass(hello, transport_address, &pass)) return;
+  const auto parts = decode(hello.from);
   Peer* peer = table_.find(key_of(*parts));
   if (peer != nullptr) {
     // Both called. What the hello came by is connected, the other is not yet [UCX-5].
@@ -123,38 +164,53 @@ void Peers::take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by) 
     if (must_open && endpoints_.open(*parts, transport_address, &endpoint) != Status::ok) return;
     peer = &table_.add(*parts, endpoint);
   }
-  if (peer->state == PeerState::dead) return;
-  peer->own_index_there = hello.index_of_receiver;
-  const Hello welcome{own_, peer->id, hello.index_of_receiver};
+  if (peer->state != PeerState::dead) answer_hello(*peer, hello, pass);
+}
+
+void Peers::answer_hello(Peer& peer, const Hello& hello, const Pass& pass) {
+  peer.tag_there = hello.tag;
+  peer.own_index_there = hello.index;
+  Hello welcome = hello_to(peer);
+  welcome.of_asked = pass.of_asked;
+  welcome.index_of_sender = hello.index;
+  welcome.proof = key_.prove(welcome_label, {bytes_of_message(pass), proven_bytes(welcome)});
   Op* op = messenger_.take_op(nullptr);
   std::memcpy(op->header.data(), &welcome, sizeof welcome);
-  messenger_.send_on(peer->endpoint, welcome_id, Bytes(op->header).first(sizeof welcome), {}, op);
-  if (peer->state == PeerState::connected) return;
-  peer->state = PeerState::connected;
-  calls_.connected(peer->id);
+  messenger_.send_on(peer.endpoint, welcome_id, Bytes(op->header).first(sizeof welcome), {}, op);
+  if (peer.state == PeerState::connected) return;
+  peer.state = PeerState::connected;
+  calls_.connected(peer.id);
 }
 
 ucs_status_t Peers::on_welcome(void* peers, const void* header, std::size_t header_length, void*,
                                std::size_t, const ucp_am_recv_param_t*) {
-  auto& self = *static_cast<Peers*>(peers);
   Hello welcome;
-  if (!read_header(header, header_length, &welcome)) return UCS_OK;
-  Peer* peer = self.table_.find(welcome.index_here);
-  // Only who was asked may answer.
-  if (peer == nullptr || peer->address != welcome.address) return UCS_OK;
-  if (peer->state != PeerState::connecting) return UCS_OK;
-  peer->own_index_there = welcome.index_of_receiver;
-  peer->state = PeerState::connected;
-  self.calls_.connected(welcome.index_here);
+  if (read_header(header, header_length, &welcome) && welcome.head.is_ours()) {
+    static_cast<Peers*>(peers)->take_welcome(welcome);
+  }
   return UCS_OK;
+}
+
+void Peers::take_welcome(const Hello& welcome) {
+  Peer* peer = table_.find(welcome.index_of_sender);
+  // Only who was asked may answer.
+  if (peer == nullptr || peer->address != welcome.from) return;
+  if (peer->state != PeerState::connecting) return;
+  const std::string why = why_not_taken(welcome, welcome_label, peer->pass, {});
+  if (!why.empty()) return strangers_.refuse("by the transport", why);
+  peer->tag_there = welcome.tag;
+  peer->own_index_there = welcome.index;
+  peer->state = PeerState::connected;
+  calls_.connected(peer->id);
 }
 
 ucs_status_t Peers::on_goodbye(void* peers, const void* header, std::size_t header_length, void*,
                                std::size_t, const ucp_am_recv_param_t*) {
-  PeerId from;
-  if (read_header(header, header_length, &from)) {
-    static_cast<Peers*>(peers)->fail_soon(from, Status::peer_dead);
-  }
+  auto& self = *static_cast<Peers*>(peers);
+  std::uint64_t tag = 0;
+  if (!read_header(header, header_length, &tag)) return UCS_OK;
+  const Peer* from = self.table_.find_by_tag(tag);
+  if (from != nullptr) self.fail_soon(from->id, Status::peer_dead);
   return UCS_OK;
 }
 
@@ -200,8 +256,9 @@ void Peers::say_goodbye_to_all() {
   for (Peer& peer : table_.all()) {
     if (peer.state != PeerState::connected || peer.address == own_) continue;
     Op* op = messenger_.take_op(nullptr);
-    std::memcpy(op->header.data(), &peer.own_index_there, sizeof(PeerId));
-    messenger_.send_on(peer.endpoint, goodbye_id, Bytes(op->header).first(sizeof(PeerId)), {}, op);
+    std::memcpy(op->header.data(), &peer.tag_there, sizeof peer.tag_there);
+    messenger_.send_on(peer.endpoint, goodbye_id, Bytes(op->header).first(sizeof peer.tag_there),
+                       {}, op);
     peer.state = PeerState::dead;
     endpoints_.let_out(peer.endpoint);
   }

@@ -1,9 +1,13 @@
 // A worker's peers: how two workers come to know each other, and how they lose each other.
 //
-// The worker that connects asks at the other process's door for the transport's address, then says
-// hello: its own addresses, and the index at which it keeps the other. That one answers with a
-// welcome that says its index. From then on each message begins with the index that its receiver
-// knows. Two that connect to each other at once use the same pair of entries.
+// The worker that connects asks at the other process's door for the transport's address, and gets a
+// pass. Then it says hello: its own addresses, and the tag of its entry of the other. That one
+// answers with a welcome that says its tag. From then on each message begins with the tag that its
+// receiver knows. Both prove the job key (spec/cluster/hello.x). Two that connect to each other at
+// once use the same pair of entries.
+//
+// Invariant: nothing of a hello or a welcome is used before its proof has been checked, but to find
+// what the proof covers [HELLO-7].
 //
 //   a peer is    from                                until
 //   connecting   it answered at its door             its welcome, its own hello, or its death
@@ -14,11 +18,16 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "fabric/door.h"
 #include "fabric/endpoints.h"
+#include "fabric/hello_messages.h"
 #include "fabric/messenger.h"
+#include "fabric/passes.h"
 #include "fabric/peer_table.h"
+#include "fabric/strangers.h"
 
 namespace iw::fabric {
 
@@ -28,13 +37,14 @@ class Peers {
     std::function<void(PeerId)> connected;
     std::function<void(PeerId, Status why)> lost;
   };
-  Peers(const Address& own, UcxFabric& fabric, Messenger& messenger, PeerTable& table, Calls calls);
+  Peers(const Address& own, UcxFabric& fabric, Messenger& messenger, PeerTable& table,
+        Passes& passes, Calls calls);
 
   Status start();  // afterwards hellos are taken
   const std::vector<std::byte>& transport_address() const { return endpoints_.transport_address(); }
-  // Opens a way to a worker whose door gave this address. The peer is in the table then,
+  // Opens a way to a worker whose door gave this admission. The peer is in the table then,
   // connecting.
-  Status introduce(const AddressParts& parts, Bytes transport_address);
+  Status introduce(const AddressParts& parts, const Admission& admission);
   // After the transport has returned, because an endpoint may not be closed within it.
   void fail_soon(PeerId peer, Status why);
   // Handles first what the dead sent last.
@@ -46,16 +56,17 @@ class Peers {
   bool is_closing() const { return endpoints_.is_closing(); }
 
  private:
-  struct Hello {
-    Address address;
-    PeerId index_of_receiver;
-    PeerId index_here;  // welcome only
-  };
   void fail(PeerId peer, Status why);
   void fail_endpoint(ucp_ep_h endpoint, ucs_status_t status);
   Status introduce(PeerId peer);
   Status say_hello(PeerId peer);
-  void take_hello(Bytes header, Bytes transport_address, ucp_ep_h came_by);
+  Hello hello_to(const Peer& peer) const;
+  void take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h came_by);
+  void take_welcome(const Hello& welcome);
+  void answer_hello(Peer& peer, const Hello& hello, const Pass& pass);
+  std::string why_not_taken(const Hello& hello, const char* label, const Pass& pass,
+                            Bytes transport_address) const;
+  bool has_pass(const Hello& hello, Bytes transport_address, Pass* pass);
   static ucs_status_t on_hello(void*, const void*, std::size_t, void*, std::size_t,
                                const ucp_am_recv_param_t*);
   static ucs_status_t on_welcome(void*, const void*, std::size_t, void*, std::size_t,
@@ -64,8 +75,11 @@ class Peers {
                                  const ucp_am_recv_param_t*);
 
   const Address& own_;
+  const JobKey& key_;
+  Strangers& strangers_;
   Messenger& messenger_;
   PeerTable& table_;
+  Passes& passes_;
   const Calls calls_;
   Endpoints endpoints_;
 };

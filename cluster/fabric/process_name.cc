@@ -93,6 +93,8 @@ const char* to_string(Status status) {
       return "a handler may not wait";
     case Status::failed:
       return "the transport failed";
+    case Status::refused:
+      return "the two processes did not prove the same job key (IW_CLUSTER_KEY) to each other";
   }
   return "?";
 }

@@ -3,6 +3,10 @@
 //
 //   IW_RENDEZVOUS=tcp:HOST:PORT or file:DIRECTORY (of one job at a time), IW_RANK=n, IW_SIZE=n
 //
+// On the way the processes share the job key, unless the environment says one (job_key.h): Fabrics
+// that are opened afterwards have it. By TCP they prove the key of the environment to each other
+// (spec/cluster/hello.x); without one they meet on this machine only.
+//
 // A process without either is alone, rank 0 of 1. Processes that are no job need none of this: an
 // Address can be handed over in any way.
 #pragma once

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fabric/hello_messages.h"
+#include "fabric/job_key.h"
 #include "fabric/stream.h"
 #include "testing/children.h"
 
@@ -318,4 +320,109 @@ TEST(Rendezvous, WhatTheEnvironmentLacksIsSaid) {
   std::vector<std::vector<std::byte>> all;
   EXPECT_EQ(met->exchange({}, Clock::now() + 20ms, &all), Status::timed_out);
   for (const char* name : {"IW_RENDEZVOUS", "IW_RANK", "IW_SIZE"}) unsetenv(name);
+}
+
+// Proves the job key to the others, who can tell only if theirs is the same.
+ROLE(member_with_a_key) {
+  std::string error;
+  const auto met = Rendezvous::open(soon(), &error);
+  JobKey key;
+  if (!met || !find_job_key(&key, &error) || !key.is_secret()) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 1;
+  }
+  std::vector<std::vector<std::byte>> all;
+  const Proof proof = key.prove("test", {});
+  if (met->exchange(proof, soon(), &all) != Status::ok) return 2;
+  const auto is_same = [&](const auto& each) { return std::ranges::equal(each, proof); };
+  return std::ranges::all_of(all, is_same) ? 0 : 3;
+}
+
+TEST(Rendezvous, TheProcessesOfAFolderHaveOneKey) {
+  const Folder folder;
+  std::vector<std::unique_ptr<Child>> job;
+  for (const char* rank : {"0", "1", "2"}) {
+    const std::map<std::string, std::string> as{
+        {"IW_RENDEZVOUS", folder.means()}, {"IW_RANK", rank}, {"IW_SIZE", "3"}};
+    job.push_back(std::make_unique<Child>("member_with_a_key", as));
+  }
+  for (const auto& each : job) EXPECT_EQ(each->wait_for_end(), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.file("job.key")));
+}
+
+TEST(Rendezvous, TheProcessesUnderMpirunHaveOneKey) {
+  EXPECT_EQ(run_under_mpirun("member_with_a_key", 3), 0);
+}
+
+// Says why it did not meet the others.
+ROLE(stranger_to_the_job) {
+  std::string error = "it met them";
+  Rendezvous::open(soon(), &error);
+  parent.say(error);
+  return 0;
+}
+
+// [HELLO-3]
+TEST(Rendezvous, ByTcpAProcessWithAnotherKeyOrWithNoneIsRefusedAndTheRestMeet) {
+  const std::string means = "tcp:127.0.0.1:" + std::to_string(free_port());
+  const auto as = [&](const std::string& rank, const std::string& key) {
+    return std::map<std::string, std::string>{
+        {"IW_RENDEZVOUS", means}, {"IW_RANK", rank}, {"IW_SIZE", "2"}, {"IW_CLUSTER_KEY", key}};
+  };
+  const std::string ours(32, '1'), anothers(32, '2');
+  Child first("member", as("0", ours));
+  for (const std::string& key : {anothers, std::string()}) {
+    const Child stranger("stranger_to_the_job", as("1", key));
+    const std::string error = stranger.line().hear_text();
+    EXPECT_NE(error.find("IW_CLUSTER_KEY"), std::string::npos) << error;
+    EXPECT_EQ(error.find(ours), std::string::npos) << error;
+  }
+  Child second("member", as("1", ours));
+  for (Child* each : {&first, &second}) EXPECT_EQ(each->wait_for_end(), 0);
+}
+
+// [HELLO-2] [HELLO-5]
+TEST(Rendezvous, ByTcpAnotherVersionAndARecordedProofAreRefused) {
+  const unsigned port = free_port();
+  const std::string ours(32, '1');
+  const std::map<std::string, std::string> as{
+      {"IW_RENDEZVOUS", "tcp:127.0.0.1:" + std::to_string(port)},
+      {"IW_RANK", "0"},
+      {"IW_SIZE", "2"},
+      {"IW_CLUSTER_KEY", ours}};
+  Child first("member", as);
+  Challenge answer;
+  const auto answered = std::as_writable_bytes(std::span(&answer, 1));
+  MeetingQuestion question;
+  question.head.version = 7;
+  const int other_version = call(port);
+  EXPECT_EQ(send_all(other_version, bytes_of_message(question), soon()), Status::ok);
+  EXPECT_EQ(receive_all(other_version, answered, soon()), Status::ok);
+  EXPECT_EQ(answer.status, ChallengeStatus::other_version);
+  EXPECT_EQ(answer.head.version, hello_version);
+  // The proof of a challenge that another had.
+  JobKey key;
+  ASSERT_TRUE(JobKey::from_text(ours, &key));
+  question = {};
+  question.rank = 1;
+  question.size = 2;
+  const Nonce of_another = draw_nonce();
+  const Proof recorded =
+      key.prove(other_label, {bytes_of_message(question), bytes_of_message(of_another)});
+  const int replays = call(port);
+  EXPECT_EQ(send_all(replays, bytes_of_message(question), soon()), Status::ok);
+  EXPECT_EQ(receive_all(replays, answered, soon()), Status::ok);
+  EXPECT_EQ(send_all(replays, recorded, soon()), Status::ok);
+  EXPECT_EQ(receive_all(replays, answered.first(1), soon()), Status::peer_dead);
+  auto as_second = as;
+  as_second["IW_RANK"] = "1";
+  Child second("member", as_second);
+  for (Child* each : {&first, &second}) EXPECT_EQ(each->wait_for_end(), 0);
+  for (const int fd : {other_version, replays}) close(fd);
+}
+
+// [HELLO-1]
+TEST(Rendezvous, ByTcpProcessesWithoutAKeyMeetOnTheirMachineOnly) {
+  const std::string error = refusal("tcp:192.0.2.1:7000");
+  EXPECT_NE(error.find("set IW_CLUSTER_KEY"), std::string::npos) << error;
 }

@@ -91,10 +91,10 @@ void Service::note_death(const ProcessName& process) {
   for (const auto& client : clients_) client->worker->note_death(process);
 }
 
-std::vector<std::byte> Service::transport_address(std::uint32_t worker) const {
+std::vector<std::byte> Service::admit(std::uint32_t worker, const Caller& caller) {
   const platform::MutexLock held(mutex_);
   for (const auto& client : clients_) {
-    if (client->worker->number() == worker) return client->worker->transport_address();
+    if (client->worker->number() == worker) return client->worker->admit(caller);
   }
   return {};
 }

@@ -58,7 +58,9 @@ class Service {
   void remove(UcxWorker* worker);  // afterwards the service knows it no more
   // Called by the door, on this thread.
   void note_death(const ProcessName& process);
-  std::vector<std::byte> transport_address(std::uint32_t worker) const;
+  // The worker's transport address, and it takes the caller's hello from then on. Empty: there is
+  // no such worker.
+  std::vector<std::byte> admit(std::uint32_t worker, const Caller& caller);
 
   void nudge_if_asleep() {
     if (is_asleep_.load() && is_asleep_.exchange(false)) nudge();

@@ -56,15 +56,17 @@ void copy_what_is_sent(ucp_config_t* config) {
   ucp_config_modify(config, "TX_SEG_SIZE", "64k");
 }
 
-ucs_status_t make_context(Transport transport, ucp_context_h* context) {
+ucs_status_t make_context(Transport transport, bool this_machine_only, ucp_context_h* context) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return status;
+  const bool is_over_tcp = transport == Transport::tcp || transport == Transport::automatic;
   ucp_config_modify(config, "TLS", transports(transport));
   // Of what is allocated for adapters; the library's other ways need not zero it.
   ucp_config_modify(config, "ALLOC_PRIO", "md:sysv,mmap");
   if (transport == Transport::verbs) set_how_to_call(config);
-  if (transport == Transport::tcp || transport == Transport::automatic) copy_what_is_sent(config);
+  if (this_machine_only && is_over_tcp) ucp_config_modify(config, "NET_DEVICES", "lo");
+  if (is_over_tcp) copy_what_is_sent(config);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
@@ -123,6 +125,12 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
     *error = "IW_FABRIC must be auto, shm, tcp or verbs";
     return nullptr;
   }
+  JobKey key;
+  if (!find_job_key(&key, error)) return nullptr;
+  if (transport == Transport::verbs && !key.is_secret()) {
+    *error = std::string("IW_FABRIC=verbs needs a job key: ") + how_to_set_a_key;
+    return nullptr;
+  }
   leave_signals_alone();
   if (transport == Transport::shm || transport == Transport::automatic) {
     setenv(tells_of_death, "y", 0);
@@ -130,13 +138,13 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
   be_silent_about_unused_environment();
   be_silent_about_the_dead();
   ucp_context_h context = nullptr;
-  const ucs_status_t status = make_context(transport, &context);
+  const ucs_status_t status = make_context(transport, !key.is_secret(), &context);
   if (status != UCS_OK) {
     *error = std::string("the transport library has no such transport here: ") +
              ucs_status_string(status);
     return nullptr;
   }
-  auto fabric = std::make_unique<UcxFabric>(context, transport, options.spin);
+  auto fabric = std::make_unique<UcxFabric>(context, transport, key, options.spin);
   if (!fabric->is_open()) {
     *error = "no TCP socket can be opened to be reached at";
     return nullptr;
@@ -149,14 +157,20 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
   return fabric;
 }
 
-UcxFabric::UcxFabric(ucp_context_h context, Transport transport, std::chrono::microseconds spin)
-    : context_(context), transport_(transport), spin_(spin), name_(name_of_this_process()) {
+UcxFabric::UcxFabric(ucp_context_h context, Transport transport, const JobKey& key,
+                     std::chrono::microseconds spin)
+    : context_(context),
+      transport_(transport),
+      key_(key),
+      spin_(spin),
+      name_(name_of_this_process()) {
   Door::Calls calls;
-  calls.transport_address = [this](std::uint32_t worker) {
-    return service_->transport_address(worker);
+  calls.admit = [this](std::uint32_t worker, const Caller& caller) {
+    return service_->admit(worker, caller);
   };
   calls.died = [this](const ProcessName& process) { service_->note_death(process); };
-  door_ = std::make_unique<Door>(name_, transport == Transport::shm, std::move(calls));
+  door_ = std::make_unique<Door>(name_, key_, strangers_, transport == Transport::shm,
+                                 std::move(calls));
   service_ = std::make_unique<Service>(*door_);
   is_served_ = service_->start();
 }

@@ -16,7 +16,8 @@ namespace iw::fabric {
 
 class UcxFabric final : public Fabric {
  public:
-  UcxFabric(ucp_context_h context, Transport transport, std::chrono::microseconds spin);
+  UcxFabric(ucp_context_h context, Transport transport, const JobKey& key,
+            std::chrono::microseconds spin);
   ~UcxFabric() override;
   bool is_open() const { return door_->is_open(); }
   bool is_served() const { return is_served_; }
@@ -25,10 +26,13 @@ class UcxFabric final : public Fabric {
   std::unique_ptr<Memory> allocate(std::size_t bytes, Status* status) override;
   std::unique_ptr<Memory> attach(std::span<std::byte> bytes, Status* status) override;
   Transport transport() const override { return transport_; }
+  std::uint64_t strangers_refused() const override { return strangers_.refused(); }
 
   Door& door() { return *door_; }
   Service& service() { return *service_; }
   Regions& regions() { return regions_; }
+  const JobKey& key() const { return key_; }
+  Strangers& strangers() { return strangers_; }
   const ProcessName& name() const { return name_; }
   const Place& place() const { return door_->place(); }
   std::chrono::microseconds spin() const { return spin_; }
@@ -39,6 +43,8 @@ class UcxFabric final : public Fabric {
   ucp_context_h context_;
   std::atomic<bool> is_context_kept_{false};
   const Transport transport_;
+  const JobKey key_;
+  Strangers strangers_;
   const std::chrono::microseconds spin_;
   const ProcessName name_;
   Regions regions_;

@@ -18,6 +18,14 @@ constexpr int messages_a_turn = 256;                 // then deadlines are looke
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
 
+Prefix prefix_to(const Peer& peer, std::size_t header_bytes) {
+  return {peer.tag_there | std::uint64_t{header_bytes} << tag_gap_shift};
+}
+
+std::size_t header_bytes_in(const Prefix& prefix) {
+  return (prefix.tag_and_header_bytes & tag_gap_mask) >> tag_gap_shift;
+}
+
 }  // namespace
 
 // A thread that waits: the service leaves the worker to it.
@@ -40,7 +48,7 @@ UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worke
       sleeper_(worker),
       spin_(fabric.spin()),
       messenger_(fabric.service(), worker),
-      peers_(address_, fabric, messenger_, table_, calls_of_peers()),
+      peers_(address_, fabric, messenger_, table_, passes_, calls_of_peers()),
       asker_(table_, messenger_, peers_),
       answerer_(table_, messenger_, fabric.regions()) {}
 
@@ -133,13 +141,13 @@ Status UcxWorker::connect(const Address& address, Deadline deadline, PeerId* pee
 
 // Leaves the peer in the table, connecting, or fails.
 Status UcxWorker::ask_for(const AddressParts& parts, Deadline deadline) {
-  std::vector<std::byte> transport_address;
-  Status status = fabric_.door().ask(parts, deadline, &transport_address);
+  Admission admission;
+  Status status = fabric_.door().ask(parts, number_, deadline, &admission);
   {
     const Held held(lock_);
     table_.end_to_ask_for(key_of(parts));
     if (status == Status::ok && table_.find(key_of(parts)) == nullptr) {
-      status = peers_.introduce(parts, transport_address);  // else it has said hello meanwhile
+      status = peers_.introduce(parts, admission);  // else it has said hello meanwhile
     }
   }
   wake();
@@ -166,18 +174,21 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   if (begin.size() < sizeof prefix) return UCS_OK;
   std::memcpy(&prefix, begin.data(), sizeof prefix);
   begin = begin.subspan(sizeof prefix);
-  if (prefix.header_bytes > begin.size() || prefix.header_bytes > header_bytes_max) return UCS_OK;
-  if (is_one_piece) payload = begin.subspan(prefix.header_bytes);
-  begin = begin.first(prefix.header_bytes);
+  const std::size_t header_bytes = header_bytes_in(prefix);
+  if (header_bytes > begin.size() || header_bytes > header_bytes_max) return UCS_OK;
+  if (is_one_piece) payload = begin.subspan(header_bytes);
+  begin = begin.first(header_bytes);
   UcxWorker& self = *slot.worker;
   self.lock_.assert_held();
+  const Peer* from = self.table_.find_by_tag(prefix.tag_and_header_bytes);
+  if (from == nullptr) return UCS_OK;
   // What it sends to itself the library delivers inside the call that sends it.
   const bool must_wait =
       !self.messenger_.is_polling() || self.is_handling_ || self.late_messages_ > 0;
   if (must_wait) {
-    self.deliver_later(slot, {prefix.from, begin, payload, false});
+    self.deliver_later(slot, {from->id, begin, payload, false});
   } else {
-    self.deliver(slot, {prefix.from, begin, payload, self.is_service_});
+    self.deliver(slot, {from->id, begin, payload, self.is_service_});
   }
   return UCS_OK;
 }
@@ -195,7 +206,7 @@ void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
 
 void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) {
   const Peer* peer = table_.find(message.from);
-  if (peer == nullptr || peer->state == PeerState::dead) return;
+  if (peer == nullptr || peer->state != PeerState::connected) return;
   is_handling_ = true;
   slot.handler(slot.context, message);
   is_handling_ = false;
@@ -210,7 +221,7 @@ Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Com
   const Peer* peer = table_.find_connected(to, &why);
   if (peer == nullptr) return why;
   Op* op = messenger_.take_op(done);
-  const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header.size())};
+  const Prefix prefix = prefix_to(*peer, header.size());
   std::byte* at = op->header.data();
   std::memcpy(at, &prefix, sizeof prefix);
   at += sizeof prefix;
@@ -229,7 +240,7 @@ Status UcxWorker::send_in_place(PeerId to, MessageId id, std::span<std::byte> pi
   Status why;
   const Peer* peer = table_.find_connected(to, &why);
   if (peer == nullptr) return why;
-  const Prefix prefix{peer->own_index_there, static_cast<std::uint32_t>(header_bytes)};
+  const Prefix prefix = prefix_to(*peer, header_bytes);
   std::memcpy(piece.data(), &prefix, sizeof prefix);
   return messenger_.send_piece(peer->endpoint, id, piece, done);
 }

@@ -8,6 +8,7 @@
 //   Answerer    what peers ask for                                         lock_
 //   Sleeper     the threads that wait and have nothing to do               its own mutex
 //   Deaths      processes that the door saw end                            its own mutex
+//   Passes      who may say hello                                          its own mutex
 //
 // Invariants: the transport's worker is touched only with lock_ held. Handlers, completions and the
 // calls of on_connect and on_death run with it held.
@@ -85,6 +86,11 @@ class UcxWorker final : public Worker {
   // For the fabric and its service threads.
   std::uint32_t number() const { return number_; }
   const std::vector<std::byte>& transport_address() const { return transport_address_; }
+  // By the door, without the lock.
+  std::vector<std::byte> admit(const Caller& caller) {
+    passes_.give(caller.pass, caller.process.nonce, caller.worker);
+    return transport_address_;
+  }
   void note_death(const ProcessName& process) {
     deaths_.note(process);
     wake();
@@ -149,6 +155,7 @@ class UcxWorker final : public Worker {
 
   Sleeper sleeper_;
   Deaths deaths_;
+  Passes passes_;
   std::atomic<std::chrono::microseconds> spin_;
   std::atomic<std::uint64_t> polls_{0};
   std::atomic<int> attending_{0};
