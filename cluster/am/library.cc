@@ -14,7 +14,10 @@ int Library::init() {
   const platform::MutexLock held(mutex_);
   if (opened_ == 0) {
     std::string error;
-    fabric_ = fabric::Fabric::open({}, &error);
+    // The name server, which is started by hand, has the environment's key or none.
+    fabric::Options options;
+    options.takes_key_of_rendezvous = false;
+    fabric_ = fabric::Fabric::open(options, &error);
     if (!fabric_) {
       std::fprintf(stderr, "interweave: AM_Init: %s\n", error.c_str());
       return AM_ERR_RESOURCE;

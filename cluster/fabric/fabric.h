@@ -60,6 +60,9 @@ struct Options {
   Transport transport = Transport::by_environment;
   // How long a wait polls before it blocks; a message comes sooner while polled for.
   std::chrono::microseconds spin{20};
+  // Without a job key in the environment: takes that of the rendezvous which the process opened
+  // before. A fabric that speaks with processes outside of the job takes none.
+  bool takes_key_of_rendezvous = true;
 };
 
 // What an operation that is under way reports to. Stays where it is until `done` has been called,
@@ -209,8 +212,8 @@ class Exclusion {
 
 class Fabric {
  public:
-  // nullptr, and why in *error. Takes the job key of the environment, or of the rendezvous that the
-  // process opened before. Without one it speaks with processes of this machine only.
+  // nullptr, and why in *error. Takes the job key of the environment, or the one that the options
+  // say. Without a key it speaks with processes of this machine only.
   static std::unique_ptr<Fabric> open(const Options& options, std::string* error);
   // Workers, windows and memory are to be closed before.
   virtual ~Fabric() = default;

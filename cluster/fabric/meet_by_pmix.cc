@@ -144,8 +144,7 @@ std::unique_ptr<Rendezvous> meet_by_pmix(Deadline deadline, std::string* error) 
   if (!read_key_of_environment(&key, error)) return nullptr;
   if (key.is_secret()) return met;
   if (!met->share_job_key(deadline, &key)) {
-    *error =
-        "PMIx: rank 0 of this job gave no job key; is IW_CLUSTER_KEY set for some processes only?";
+    *error = "PMIx: rank 0 of this job gave no job key; is IW_CLUSTER_KEY set for all?";
     return nullptr;
   }
   remember_job_key(key);

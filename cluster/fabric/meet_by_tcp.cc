@@ -334,8 +334,8 @@ std::unique_ptr<Rendezvous> meet_by_tcp(const std::string& place, unsigned rank,
     return nullptr;
   }
   JobKey key;
-  if (!read_key_of_environment(&key, error) || !may_meet(at, key, place, rank, error))
-    return nullptr;
+  if (!read_key_of_environment(&key, error)) return nullptr;
+  if (!may_meet(at, key, place, rank, error)) return nullptr;
   MeetingQuestion question;
   question.rank = rank;
   question.size = size;

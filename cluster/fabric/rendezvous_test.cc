@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -335,7 +336,7 @@ ROLE(member_with_a_key) {
   const Proof proof = key.prove("test", {});
   if (met->exchange(proof, soon(), &all) != Status::ok) return 2;
   const auto is_same = [&](const auto& each) { return std::ranges::equal(each, proof); };
-  return std::ranges::all_of(all, is_same) ? 0 : 3;
+  return std::all_of(all.begin(), all.end(), is_same) ? 0 : 3;
 }
 
 TEST(Rendezvous, TheProcessesOfAFolderHaveOneKey) {

@@ -126,7 +126,9 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
     return nullptr;
   }
   JobKey key;
-  if (!find_job_key(&key, error)) return nullptr;
+  const bool is_found = options.takes_key_of_rendezvous ? find_job_key(&key, error)
+                                                        : read_key_of_environment(&key, error);
+  if (!is_found) return nullptr;
   if (transport == Transport::verbs && !key.is_secret()) {
     *error = std::string("IW_FABRIC=verbs needs a job key: ") + how_to_set_a_key;
     return nullptr;
