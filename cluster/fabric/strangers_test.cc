@@ -75,7 +75,7 @@ class AtTheDoor : public ::testing::Test {
 }  // namespace
 
 ROLE(stranger_who_connects) {
-  const Process here;
+  const Process here(Transport::shm);
   PeerId peer = 0;
   const auto address = parent.hear_value<Address>();
   parent.say_value(here.worker->connect(address, soon(), &peer));
@@ -84,7 +84,7 @@ ROLE(stranger_who_connects) {
 
 // [HELLO-3] [HELLO-6]
 TEST_F(AtTheDoor, AProcessWithAnotherKeyOrWithNoneIsRefused) {
-  const Process here;
+  const Process here(Transport::shm);
   unsigned connected = 0;
   here.worker->on_connect([&](PeerId) { connected++; });
   ::testing::internal::CaptureStderr();
@@ -116,7 +116,7 @@ ROLE(stranger_who_replays) {
 
 // [HELLO-2]
 TEST_F(AtTheDoor, ARecordedProofDoesNotCountASecondTime) {
-  const Process here;
+  const Process here(Transport::shm);
   const Address address = here.worker->address();
   const DoorQuestion question = question_to(address);
   const Knock knock(address);
@@ -140,7 +140,7 @@ TEST_F(AtTheDoor, ARecordedProofDoesNotCountASecondTime) {
 
 // [HELLO-2] What the door proves to a caller does not prove a caller.
 TEST_F(AtTheDoor, TheDoorsOwnProofDoesNotOpenIt) {
-  const Process here;
+  const Process here(Transport::shm);
   const Knock knock(here.worker->address());
   Challenge answer;
   knock.say(bytes_of_message(question_to(here.worker->address())));
@@ -152,7 +152,7 @@ TEST_F(AtTheDoor, TheDoorsOwnProofDoesNotOpenIt) {
 
 // [HELLO-4]
 TEST_F(AtTheDoor, AQuestionToAnotherProcessOrAboutSomethingElseHasNoAnswer) {
-  const Process here;
+  const Process here(Transport::shm);
   const Address address = here.worker->address();
   Challenge answer;
   DoorQuestion to_another = question_to(address);
@@ -182,7 +182,7 @@ ROLE(stranger_of_version_7) {
 
 // [HELLO-5]
 TEST_F(AtTheDoor, TheLogNamesBothVersionsOfAHello) {
-  const Process here;
+  const Process here(Transport::shm);
   ::testing::internal::CaptureStderr();
   const Child stranger("stranger_of_version_7");
   stranger.line().say_value(here.worker->address());
@@ -199,7 +199,7 @@ TEST_F(AtTheDoor, TheLogNamesBothVersionsOfAHello) {
 
 // A door of another version, to which a process of this one connects.
 ROLE(connects_to_version_7) {
-  const Process here;
+  const Process here(Transport::shm);
   const auto address = parent.hear_value<Address>();
   ::testing::internal::CaptureStderr();
   PeerId peer = 0;
@@ -238,7 +238,7 @@ TEST_F(AtTheDoor, AProcessThatFindsAnotherVersionThereNamesBoth) {
 // [HELLO-1]
 TEST_F(AtTheDoor, AProcessWithoutAKeyIsOfItsMachineOnly) {
   unsetenv("IW_CLUSTER_KEY");
-  const Process here;
+  const Process here(Transport::shm);
   EXPECT_EQ(parts_of(here.worker->address()).place.ip4, htonl(INADDR_LOOPBACK));
   AddressParts elsewhere = parts_of(here.worker->address());
   elsewhere.process.host++;
@@ -251,7 +251,7 @@ TEST_F(AtTheDoor, AProcessWithoutAKeyIsOfItsMachineOnly) {
 }
 
 TEST_F(AtTheDoor, ManyStrangersAreCountedAndHaveOneLine) {
-  const Process here;
+  const Process here(Transport::shm);
   ::testing::internal::CaptureStderr();
   for (int i = 0; i < 5; i++) {
     const Knock knock(here.worker->address());
