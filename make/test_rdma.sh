@@ -66,7 +66,7 @@ put_modules() {
   depmod -b "$root" "$release"
 }
 
-# There is no mpirun in the guest, and the second needs TCP.
+# The guest lacks mpirun, and the second needs TCP.
 left_out='-*UnderMpirun*:ByTransport*'
 
 # The first process of the guest. Its last words are the verdict.

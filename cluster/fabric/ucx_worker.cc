@@ -181,14 +181,14 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   UcxWorker& self = *slot.worker;
   self.lock_.assert_held();
   const Peer* from = self.table_.find_by_tag(prefix.tag_and_header_bytes);
-  if (from == nullptr) return UCS_OK;
+  if (from == nullptr || from->state != PeerState::connected) return UCS_OK;
   // What it sends to itself the library delivers inside the call that sends it.
   const bool must_wait =
       !self.messenger_.is_polling() || self.is_handling_ || self.late_messages_ > 0;
   if (must_wait) {
     self.deliver_later(slot, {from->id, begin, payload, false});
   } else {
-    self.deliver(slot, {from->id, begin, payload, self.is_service_});
+    self.hand_over(slot, {from->id, begin, payload, self.is_service_});
   }
   return UCS_OK;
 }
@@ -200,13 +200,17 @@ void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
                     payload = copy(message.payload)] {
     lock_.assert_held();
     late_messages_--;
-    deliver(slot, {from, header, payload, is_service_});
+    deliver_late(slot, {from, header, payload, is_service_});
   });
 }
 
-void UcxWorker::deliver(const HandlerSlot& slot, const Message& message) {
+// The peer may have died in between.
+void UcxWorker::deliver_late(const HandlerSlot& slot, const Message& message) {
   const Peer* peer = table_.find(message.from);
-  if (peer == nullptr || peer->state != PeerState::connected) return;
+  if (peer != nullptr && peer->state == PeerState::connected) hand_over(slot, message);
+}
+
+void UcxWorker::hand_over(const HandlerSlot& slot, const Message& message) {
   is_handling_ = true;
   slot.handler(slot.context, message);
   is_handling_ = false;

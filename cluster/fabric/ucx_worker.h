@@ -120,7 +120,8 @@ class UcxWorker final : public Worker {
                                 const ucp_am_recv_param_t*);
   static ucs_status_t on_message(void*, const void*, std::size_t, void*, std::size_t,
                                  const ucp_am_recv_param_t*);
-  void deliver(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
+  void hand_over(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
+  void deliver_late(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
   void deliver_later(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
 
   // One-sided access (onesided.cc).
