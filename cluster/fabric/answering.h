@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric/access_messages.h"
+#include "fabric/regions.h"
 
 namespace iw::fabric {
 
