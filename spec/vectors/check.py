@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from reference import diffs, frames, logs, mips, types, values, varint, xdr  # noqa: E402
+from reference import diffs, fields, frames, logs, mips, types, values, varint, xdr  # noqa: E402
 from reference.errors import Refused  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).parent
@@ -91,6 +91,10 @@ class Vectors:
         read, slots = values.read_block(known, len(context.get("slots", [])), one, count, data)
         return ({"values": read, "slots": slots.hex()},
                 values.travel_block(known, one, count, slots))
+
+    def fields(self, data, _vector):
+        shown = fields.decode_list(data)
+        return {"fields": shown}, fields.encode_list(shown)
 
     def pointer(self, data, vector):
         if len(data) != 16:

@@ -37,7 +37,7 @@ def decode_record(data, mark, owner):
         raise no_record("too short for a record")
     length, place, synced, body_crc, crc = struct.unpack(">IIIII", data[4:24])
     header_bytes = place & (1 << 30) - 1
-    if data[:4] != mark or header_bytes > 2048 or not header_bytes <= length <= len(data) - 24:
+    if data[:4] != mark or header_bytes > 4096 or not header_bytes <= length <= len(data) - 24:
         raise no_record("the mark is another, or the lengths do not fit")
     rest = data[24:24 + length]
     if crc32c(data[:20] + rest[:header_bytes]) != crc:

@@ -24,11 +24,15 @@ ENUMS = {
         "OK UNIMPLEMENTED MALFORMED VERSION_MISMATCH NOT_OPEN DENIED BAD_URL NO_SEGMENT NO_BLOCK "
         "UNKNOWN_TYPE TYPE_CONFLICT BAD_NAME NO_LOCK WOULD_DEADLOCK TIMED_OUT UNREACHABLE FENCED "
         "ROLLED_BACK STORE_FULL QUOTA TOO_LARGE NO_MEMORY BAD_POINTER BAD_VALUE BAD_ARGUMENT "
-        "FORKED STRAY_WRITE READ_ONLY STALE STOPPING REMOVED DAMAGED CANCELLED INTERNAL".split())},
+        "FORKED STRAY_WRITE READ_ONLY STALE STOPPING REMOVED DAMAGED CANCELLED INTERNAL "
+        "SEGMENT_LOST REDIRECTED".split())},
     "durability": dict(MEMORY=1, WRITTEN=2, SYNCED=3),
     "coherence_model": dict(FULL=1, STRICT=2, NULL_COHERENCE=3, DELTA=4, TEMPORAL=5, DIFF=6),
     "type_kind": dict(PRIMITIVE=1, ENUM=2, STRING=3, ARRAY=4, RECORD=5, UNION=6, POINTER=7,
                       SEQUENCE=8, TEXT=9),
+    "field_key": dict(FIELD_SPACE_ID=1, FIELD_SERVER_ID=2, FIELD_PROGRAM=3, FIELD_HOST=4, FIELD_PID=5,
+                      FIELD_REDIRECT=6, FIELD_IDENTITY=7, FIELD_CHALLENGE=8, FIELD_PROOF=9,
+                      FIELD_CHAIN_HASH=10, FIELD_EPOCH=11),
     "log_kind": dict(LOG_CREATE=1, LOG_RELEASE=2, LOG_REMOVE=3, LOG_SERIALS=4, LOG_INCARNATION=5,
                      LOG_CLEAN_STOP=6),
 }
@@ -36,16 +40,18 @@ ENUMS = {
 STRUCTS = {
     "envelope": "type:i32 stream:u32 bulk_bytes:u64",
     "hello": "magic:opaque4 version_min:u32 version_max:u32 session:opaque16 token:string4096 "
-             "client:string255",
+             "client:string255 fields:header_field<24>",
     "welcome": "version:u32 session:opaque16 resumed:bool heartbeat_ms:u32 session_lease_ms:u32 "
-               "max_diff_bytes:u64 server:string255",
+               "max_diff_bytes:u64 server:string255 fields:header_field<24>",
     "cancel": "stream:u32",
     "unimplemented": "type:i32",
-    "error_reply": "code:error_code text:string1024",
+    "error_reply": "code:error_code text:string1024 fields:header_field<24>",
+    "plain_error": "code:error_code text:string1024",
     "version_stamp": "incarnation:u64 number:u64 chain:u64",
-    "open_segment": "path:string1024 create:bool read_only:bool durable:durability quota_bytes:u64",
+    "open_segment": "path:string1024 create:bool read_only:bool durable:durability quota_bytes:u64 "
+                    "fields:header_field<24>",
     "segment_opened": "segment:u32 created:bool newest:version_stamp durable:durability "
-                      "quota_bytes:u64 block_count:u64 wire_bytes:u64",
+                      "quota_bytes:u64 block_count:u64 wire_bytes:u64 fields:header_field<24>",
     "close_segment": "segment:u32",
     "remove_segment": "path:string1024",
     "list_segments": "prefix:string1024 after:string1024",
@@ -82,6 +88,17 @@ STRUCTS = {
     "writer_lost": "segment:u32 fence:u64",
     "segment_gone": "segment:u32",
     "ping": "", "pong": "", "heartbeat": "", "done": "", "goodbye": "", "continue": "",
+    # field.x
+    "header_field": "key:u32 value:bytes2048",
+    "field_list": "fields:header_field<24>",
+    "id_field": "id:opaque16",
+    "label_field": "label:string255",
+    "pid_field": "pid:u64",
+    "redirect_field": "address:string255 tls_name:string255 relay:bool",
+    "identity_field": "scheme:string255 name:string255",
+    "challenge_field": "scheme:string255 bytes:bytes1024",
+    "chain_field": "function:string255 hash:bytes64",
+    "epoch_field": "epoch:u64",
     # descriptor.x
     "enum_member": "name:string255 value:i32",
     "field": "name:string255 type:u32",
@@ -94,11 +111,11 @@ STRUCTS = {
     # log.x
     "log_create": "path:string1024 durable:durability quota_bytes:u64 incarnation:u64",
     "log_release": "version:u64 chain:u64 session:opaque16 sequence:u64 fence:u64",
-    "log_header": "owner:u64 segment_id:u64 parent:u32 body:log_body",
+    "log_header": "owner:u64 segment_id:u64 parent:u32 body:log_body fields:header_field<24>",
     "committed_release": "session:opaque16 sequence:u64 version:u64 chain:u64",
     "checkpoint_head": "magic:opaque4 segment_id:u64 path:string1024 durable:durability "
                        "quota_bytes:u64 at:version_stamp next_serial:u64 fence:u64 parent:u32 "
-                       "releases:committed_release<1024> diff_bytes:u64",
+                       "releases:committed_release<1024> fields:header_field<24> diff_bytes:u64",
 }
 
 # union: the discriminant's enum, then the arm of each case; a case that is not here is void.
@@ -114,7 +131,7 @@ UNIONS = {
 
 NUMBERS = {"u32": ">I", "i32": ">i", "u64": ">Q", "hash": ">Q", "f64": ">d"}
 SUFFIXED = re.compile(r"(.+)<(\d+)>$")
-SIZED = re.compile(r"(opaque|string)(\d+)$")
+SIZED = re.compile(r"(opaque|string|bytes)(\d+)$")
 
 
 def fields_of(name):
@@ -148,8 +165,8 @@ def encode(kind, value):
     if match := SUFFIXED.match(kind):
         return encode("u32", len(value)) + b"".join(encode(match[1], one) for one in value)
     form, size = SIZED.match(kind).groups()
-    raw = bytes.fromhex(value) if form == "opaque" else value.encode()
-    return (encode("u32", len(raw)) if form == "string" else b"") + raw + padding(len(raw))
+    raw = value.encode() if form == "string" else bytes.fromhex(value)
+    return (b"" if form == "opaque" else encode("u32", len(raw))) + raw + padding(len(raw))
 
 
 class Reader:
@@ -205,6 +222,8 @@ def decode(kind, r):
     form, size = SIZED.match(kind).groups()
     if form == "opaque":
         return r.padded(int(size)).hex()
+    if form == "bytes":
+        return r.padded(r.length(int(size))).hex()
     try:
         return r.padded(r.length(int(size))).decode()
     except UnicodeDecodeError:
