@@ -48,6 +48,7 @@ bool decode(xdr::Reader& r, error_code& v) {
     case 32:
     case 33:
     case 34:
+    case 35:
       v = static_cast<error_code>(word);
       return true;
     default:
@@ -92,6 +93,7 @@ const char* name_of(error_code v) {
     case error_code::CANCELLED: return "CANCELLED";
     case error_code::INTERNAL: return "INTERNAL";
     case error_code::SEGMENT_LOST: return "SEGMENT_LOST";
+    case error_code::REDIRECTED: return "REDIRECTED";
   }
   return "?";
 }
@@ -99,9 +101,21 @@ const char* name_of(error_code v) {
 void encode(xdr::Writer& w, const error_reply& v) {
   encode(w, v.code);
   xdr::put_string(w, v.text, 1024U);
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, error_reply& v) {
+  return decode(r, v.code) &&
+      xdr::get_string(r, v.text, 1024U) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
+}
+
+void encode(xdr::Writer& w, const plain_error& v) {
+  encode(w, v.code);
+  xdr::put_string(w, v.text, 1024U);
+}
+
+bool decode(xdr::Reader& r, plain_error& v) {
   return decode(r, v.code) &&
       xdr::get_string(r, v.text, 1024U);
 }

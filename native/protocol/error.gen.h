@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "field.gen.h"
 #include "xdr.h"
 
 namespace iw::protocol {
@@ -85,6 +86,8 @@ enum class error_code : std::int32_t {
   INTERNAL = 33,
   // The segment came back without what this process had: reopen it.
   SEGMENT_LOST = 34,
+  // Another server has the segment; the text says its address.
+  REDIRECTED = 35,
 };
 void encode(xdr::Writer& w, const error_code& v);
 [[nodiscard]] bool decode(xdr::Reader& r, error_code& v);
@@ -95,10 +98,22 @@ struct error_reply {
   error_code code = error_code::OK;
   // what was asked, what was found, what to do
   std::string text{};
+  std::vector<header_field> fields{};
 
   bool operator==(const error_reply& other) const = default;
 };
 void encode(xdr::Writer& w, const error_reply& v);
 [[nodiscard]] bool decode(xdr::Reader& r, error_reply& v);
+
+// The body of an ERROR to a client whose version is not known or not spoken [SES-5]. It is all of
+// error_reply in version 1, and stays as it is in all versions.
+struct plain_error {
+  error_code code = error_code::OK;
+  std::string text{};
+
+  bool operator==(const plain_error& other) const = default;
+};
+void encode(xdr::Writer& w, const plain_error& v);
+[[nodiscard]] bool decode(xdr::Reader& r, plain_error& v);
 
 }  // namespace iw::protocol

@@ -110,9 +110,25 @@ void encode(xdr::Writer& w, const log_header& v) {
   w.u64(v.segment_id);
   w.u32(v.parent);
   encode(w, v.body);
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, log_header& v) {
+  return r.u64(v.owner) &&
+      r.u64(v.segment_id) &&
+      r.u32(v.parent) &&
+      decode(r, v.body) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
+}
+
+void encode(xdr::Writer& w, const log_header_2& v) {
+  w.u64(v.owner);
+  w.u64(v.segment_id);
+  w.u32(v.parent);
+  encode(w, v.body);
+}
+
+bool decode(xdr::Reader& r, log_header_2& v) {
   return r.u64(v.owner) &&
       r.u64(v.segment_id) &&
       r.u32(v.parent) &&
@@ -145,10 +161,41 @@ void encode(xdr::Writer& w, const checkpoint_head& v) {
   w.u32(v.parent);
   xdr::put_array(w, v.releases, 1024U,
     [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
   w.u64(v.diff_bytes);
 }
 
 bool decode(xdr::Reader& r, checkpoint_head& v) {
+  return r.fixed(v.magic.data(), v.magic.size()) &&
+      r.u64(v.segment_id) &&
+      xdr::get_string(r, v.path, 1024U) &&
+      decode(r, v.durable) &&
+      r.u64(v.quota_bytes) &&
+      decode(r, v.at) &&
+      r.u64(v.next_serial) &&
+      r.u64(v.fence) &&
+      r.u32(v.parent) &&
+      xdr::get_array(r, v.releases, 1024U, 40U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); }) &&
+      r.u64(v.diff_bytes);
+}
+
+void encode(xdr::Writer& w, const checkpoint_head_2& v) {
+  w.fixed(v.magic.data(), v.magic.size());
+  w.u64(v.segment_id);
+  xdr::put_string(w, v.path, 1024U);
+  encode(w, v.durable);
+  w.u64(v.quota_bytes);
+  encode(w, v.at);
+  w.u64(v.next_serial);
+  w.u64(v.fence);
+  w.u32(v.parent);
+  xdr::put_array(w, v.releases, 1024U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+  w.u64(v.diff_bytes);
+}
+
+bool decode(xdr::Reader& r, checkpoint_head_2& v) {
   return r.fixed(v.magic.data(), v.magic.size()) &&
       r.u64(v.segment_id) &&
       xdr::get_string(r, v.path, 1024U) &&

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "field.gen.h"
 #include "segment.gen.h"
 #include "session.gen.h"
 #include "xdr.h"
@@ -49,7 +50,7 @@ void encode(xdr::Writer& w, const log_create& v);
 struct log_release {
   std::uint64_t version{};
   std::uint64_t chain{};
-  session_id session{};
+  session_hash session{};
   std::uint64_t sequence{};
   std::uint64_t fence{};
 
@@ -78,15 +79,28 @@ struct log_header {
   std::uint64_t segment_id{};
   std::uint32_t parent{};
   log_body body{};
+  std::vector<header_field> fields{};
 
   bool operator==(const log_header& other) const = default;
 };
 void encode(xdr::Writer& w, const log_header& v);
 [[nodiscard]] bool decode(xdr::Reader& r, log_header& v);
 
+// The header in a log file of format 2 [LOG-14].
+struct log_header_2 {
+  std::uint64_t owner{};
+  std::uint64_t segment_id{};
+  std::uint32_t parent{};
+  log_body body{};
+
+  bool operator==(const log_header_2& other) const = default;
+};
+void encode(xdr::Writer& w, const log_header_2& v);
+[[nodiscard]] bool decode(xdr::Reader& r, log_header_2& v);
+
 // One release that a session may still ask about [LOCK-9].
 struct committed_release {
-  session_id session{};
+  session_hash session{};
   std::uint64_t sequence{};
   std::uint64_t version{};
   std::uint64_t chain{};
@@ -99,6 +113,27 @@ void encode(xdr::Writer& w, const committed_release& v);
 // The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
 // CRC-32C of head and diff.
 struct checkpoint_head {
+  // "IWC3"
+  std::array<std::uint8_t, 4> magic{};
+  std::uint64_t segment_id{};
+  std::string path{};
+  durability durable = durability::MEMORY;
+  std::uint64_t quota_bytes{};
+  version_stamp at{};
+  std::uint64_t next_serial{};
+  std::uint64_t fence{};
+  std::uint32_t parent{};
+  std::vector<committed_release> releases{};
+  std::vector<header_field> fields{};
+  std::uint64_t diff_bytes{};
+
+  bool operator==(const checkpoint_head& other) const = default;
+};
+void encode(xdr::Writer& w, const checkpoint_head& v);
+[[nodiscard]] bool decode(xdr::Reader& r, checkpoint_head& v);
+
+// The head of a checkpoint file of format 2; `session` is a session's id there [LOG-14].
+struct checkpoint_head_2 {
   // "IWC2"
   std::array<std::uint8_t, 4> magic{};
   std::uint64_t segment_id{};
@@ -112,9 +147,9 @@ struct checkpoint_head {
   std::vector<committed_release> releases{};
   std::uint64_t diff_bytes{};
 
-  bool operator==(const checkpoint_head& other) const = default;
+  bool operator==(const checkpoint_head_2& other) const = default;
 };
-void encode(xdr::Writer& w, const checkpoint_head& v);
-[[nodiscard]] bool decode(xdr::Reader& r, checkpoint_head& v);
+void encode(xdr::Writer& w, const checkpoint_head_2& v);
+[[nodiscard]] bool decode(xdr::Reader& r, checkpoint_head_2& v);
 
 }  // namespace iw::protocol

@@ -50,6 +50,7 @@ void encode(xdr::Writer& w, const open_segment& v) {
   w.boolean(v.read_only);
   encode(w, v.durable);
   w.u64(v.quota_bytes);
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, open_segment& v) {
@@ -57,7 +58,8 @@ bool decode(xdr::Reader& r, open_segment& v) {
       r.boolean(v.create) &&
       r.boolean(v.read_only) &&
       decode(r, v.durable) &&
-      r.u64(v.quota_bytes);
+      r.u64(v.quota_bytes) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 void encode(xdr::Writer& w, const segment_opened& v) {
@@ -68,6 +70,7 @@ void encode(xdr::Writer& w, const segment_opened& v) {
   w.u64(v.quota_bytes);
   w.u64(v.block_count);
   w.u64(v.wire_bytes);
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, segment_opened& v) {
@@ -77,7 +80,8 @@ bool decode(xdr::Reader& r, segment_opened& v) {
       decode(r, v.durable) &&
       r.u64(v.quota_bytes) &&
       r.u64(v.block_count) &&
-      r.u64(v.wire_bytes);
+      r.u64(v.wire_bytes) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 void encode(xdr::Writer& w, const close_segment& v) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "field.gen.h"
 #include "xdr.h"
 
 namespace iw::protocol {
@@ -57,6 +58,7 @@ struct open_segment {
   bool read_only{};
   durability durable = durability::MEMORY;
   std::uint64_t quota_bytes{};
+  std::vector<header_field> fields{};
 
   bool operator==(const open_segment& other) const = default;
 };
@@ -71,6 +73,7 @@ struct segment_opened {
   std::uint64_t quota_bytes{};
   std::uint64_t block_count{};
   std::uint64_t wire_bytes{};
+  std::vector<header_field> fields{};
 
   bool operator==(const segment_opened& other) const = default;
 };

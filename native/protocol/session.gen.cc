@@ -127,6 +127,7 @@ void encode(xdr::Writer& w, const hello& v) {
   w.fixed(v.session.data(), v.session.size());
   xdr::put_string(w, v.token, 4096U);
   xdr::put_string(w, v.client, 255U);
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, hello& v) {
@@ -135,7 +136,8 @@ bool decode(xdr::Reader& r, hello& v) {
       r.u32(v.version_max) &&
       r.fixed(v.session.data(), v.session.size()) &&
       xdr::get_string(r, v.token, 4096U) &&
-      xdr::get_string(r, v.client, 255U);
+      xdr::get_string(r, v.client, 255U) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 void encode(xdr::Writer& w, const welcome& v) {
@@ -146,6 +148,7 @@ void encode(xdr::Writer& w, const welcome& v) {
   w.u32(v.session_lease_ms);
   w.u64(v.max_diff_bytes);
   xdr::put_string(w, v.server, 255U);
+  xdr::put_array(w, v.fields, 24U, [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
 }
 
 bool decode(xdr::Reader& r, welcome& v) {
@@ -155,7 +158,8 @@ bool decode(xdr::Reader& r, welcome& v) {
       r.u32(v.heartbeat_ms) &&
       r.u32(v.session_lease_ms) &&
       r.u64(v.max_diff_bytes) &&
-      xdr::get_string(r, v.server, 255U);
+      xdr::get_string(r, v.server, 255U) &&
+      xdr::get_array(r, v.fields, 24U, 8U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
 void encode(xdr::Writer& w, const cancel& v) {

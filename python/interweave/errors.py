@@ -247,6 +247,13 @@ class SegmentLost(Error):
     code_name = "SEGMENT_LOST"
 
 
+class Redirected(Error):
+    """Another server has the segment; the text says its address."""
+
+    code = -35
+    code_name = "REDIRECTED"
+
+
 BY_CODE: Dict[int, Type[Error]] = {
     -1: Unimplemented,
     -2: Malformed,
@@ -282,6 +289,7 @@ BY_CODE: Dict[int, Type[Error]] = {
     -32: Cancelled,
     -33: Internal,
     -34: SegmentLost,
+    -35: Redirected,
 }
 
 __all__ = [
@@ -320,4 +328,5 @@ __all__ = [
     "Cancelled",
     "Internal",
     "SegmentLost",
+    "Redirected",
 ]

@@ -45,7 +45,8 @@ enum {
   IW_EDAMAGED = -31,         /* The server's store found damage; the segment is stopped. */
   IW_ECANCELLED = -32,       /* The wait was given up. */
   IW_EINTERNAL = -33,        /* A broken invariant of ours; please report it. */
-  IW_ESEGMENT_LOST = -34     /* The segment came back without what this process had: reopen it. */
+  IW_ESEGMENT_LOST = -34,    /* The segment came back without what this process had: reopen it. */
+  IW_EREDIRECTED = -35       /* Another server has the segment; the text says its address. */
 };
 
 /* IW_open_options.flags */

@@ -52,6 +52,7 @@ inline constexpr NamedError named_errors[] = {
   {IW_ECANCELLED, "CANCELLED"},
   {IW_EINTERNAL, "INTERNAL"},
   {IW_ESEGMENT_LOST, "SEGMENT_LOST"},
+  {IW_EREDIRECTED, "REDIRECTED"},
 };
 
 struct NamedStatistic {

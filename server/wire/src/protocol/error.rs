@@ -3,6 +3,8 @@
 #![allow(clippy::all, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 #[allow(unused_imports)]
+use super::field::HeaderField;
+#[allow(unused_imports)]
 use super::xdr::{self, Reader, Xdr, XdrError};
 
 pub const MAX_ERROR_TEXT: u32 = 1024;
@@ -79,6 +81,8 @@ pub enum ErrorCode {
     Internal = 33,
     /// The segment came back without what this process had: reopen it.
     SegmentLost = 34,
+    /// Another server has the segment; the text says its address.
+    Redirected = 35,
 }
 
 impl ErrorCode {
@@ -120,6 +124,7 @@ impl ErrorCode {
             Self::Cancelled => "CANCELLED",
             Self::Internal => "INTERNAL",
             Self::SegmentLost => "SEGMENT_LOST",
+            Self::Redirected => "REDIRECTED",
         }
     }
 }
@@ -164,6 +169,7 @@ impl TryFrom<i32> for ErrorCode {
             32 => Ok(Self::Cancelled),
             33 => Ok(Self::Internal),
             34 => Ok(Self::SegmentLost),
+            35 => Ok(Self::Redirected),
             _ => Err(XdrError::BadEnum),
         }
     }
@@ -184,9 +190,34 @@ pub struct ErrorReply {
     pub code: ErrorCode,
     /// what was asked, what was found, what to do
     pub text: String,
+    pub fields: Vec<HeaderField>,
 }
 
 impl Xdr for ErrorReply {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.code.encode(out);
+        xdr::put_string(&self.text, 1024, out);
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            code: ErrorCode::decode(r)?,
+            text: r.string(1024)?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
+        })
+    }
+}
+
+/// The body of an ERROR to a client whose version is not known or not spoken [SES-5]. It is all of
+/// error_reply in version 1, and stays as it is in all versions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlainError {
+    pub code: ErrorCode,
+    pub text: String,
+}
+
+impl Xdr for PlainError {
     fn encode(&self, out: &mut Vec<u8>) {
         self.code.encode(out);
         xdr::put_string(&self.text, 1024, out);

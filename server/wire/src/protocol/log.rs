@@ -3,9 +3,11 @@
 #![allow(clippy::all, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 #[allow(unused_imports)]
+use super::field::HeaderField;
+#[allow(unused_imports)]
 use super::segment::{Durability, VersionStamp};
 #[allow(unused_imports)]
-use super::session::SessionId;
+use super::session::SessionHash;
 #[allow(unused_imports)]
 use super::xdr::{self, Reader, Xdr, XdrError};
 
@@ -97,7 +99,7 @@ impl Xdr for LogCreate {
 pub struct LogRelease {
     pub version: u64,
     pub chain: u64,
-    pub session: SessionId,
+    pub session: SessionHash,
     pub sequence: u64,
     pub fence: u64,
 }
@@ -176,9 +178,39 @@ pub struct LogHeader {
     pub segment_id: u64,
     pub parent: u32,
     pub body: LogBody,
+    pub fields: Vec<HeaderField>,
 }
 
 impl Xdr for LogHeader {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.owner.encode(out);
+        self.segment_id.encode(out);
+        self.parent.encode(out);
+        self.body.encode(out);
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            owner: u64::decode(r)?,
+            segment_id: u64::decode(r)?,
+            parent: u32::decode(r)?,
+            body: LogBody::decode(r)?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
+        })
+    }
+}
+
+/// The header in a log file of format 2 [LOG-14].
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogHeader2 {
+    pub owner: u64,
+    pub segment_id: u64,
+    pub parent: u32,
+    pub body: LogBody,
+}
+
+impl Xdr for LogHeader2 {
     fn encode(&self, out: &mut Vec<u8>) {
         self.owner.encode(out);
         self.segment_id.encode(out);
@@ -199,7 +231,7 @@ impl Xdr for LogHeader {
 /// One release that a session may still ask about [LOCK-9].
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommittedRelease {
-    pub session: SessionId,
+    pub session: SessionHash,
     pub sequence: u64,
     pub version: u64,
     pub chain: u64,
@@ -227,6 +259,58 @@ impl Xdr for CommittedRelease {
 /// CRC-32C of head and diff.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointHead {
+    /// "IWC3"
+    pub magic: [u8; 4],
+    pub segment_id: u64,
+    pub path: String,
+    pub durable: Durability,
+    pub quota_bytes: u64,
+    pub at: VersionStamp,
+    pub next_serial: u64,
+    pub fence: u64,
+    pub parent: u32,
+    pub releases: Vec<CommittedRelease>,
+    pub fields: Vec<HeaderField>,
+    pub diff_bytes: u64,
+}
+
+impl Xdr for CheckpointHead {
+    fn encode(&self, out: &mut Vec<u8>) {
+        xdr::put_fixed(&self.magic, out);
+        self.segment_id.encode(out);
+        xdr::put_string(&self.path, 1024, out);
+        self.durable.encode(out);
+        self.quota_bytes.encode(out);
+        self.at.encode(out);
+        self.next_serial.encode(out);
+        self.fence.encode(out);
+        self.parent.encode(out);
+        xdr::put_array(&self.releases, 1024, out, |item, out| item.encode(out));
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
+        self.diff_bytes.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            magic: r.fixed::<4>()?,
+            segment_id: u64::decode(r)?,
+            path: r.string(1024)?,
+            durable: Durability::decode(r)?,
+            quota_bytes: u64::decode(r)?,
+            at: VersionStamp::decode(r)?,
+            next_serial: u64::decode(r)?,
+            fence: u64::decode(r)?,
+            parent: u32::decode(r)?,
+            releases: r.array(1024, 40, |r| CommittedRelease::decode(r))?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
+            diff_bytes: u64::decode(r)?,
+        })
+    }
+}
+
+/// The head of a checkpoint file of format 2; `session` is a session's id there [LOG-14].
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointHead2 {
     /// "IWC2"
     pub magic: [u8; 4],
     pub segment_id: u64,
@@ -241,7 +325,7 @@ pub struct CheckpointHead {
     pub diff_bytes: u64,
 }
 
-impl Xdr for CheckpointHead {
+impl Xdr for CheckpointHead2 {
     fn encode(&self, out: &mut Vec<u8>) {
         xdr::put_fixed(&self.magic, out);
         self.segment_id.encode(out);

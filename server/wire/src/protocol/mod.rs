@@ -5,6 +5,8 @@ pub mod descriptor;
 #[rustfmt::skip]
 pub mod error;
 #[rustfmt::skip]
+pub mod field;
+#[rustfmt::skip]
 pub mod lock;
 #[rustfmt::skip]
 pub mod log;
@@ -18,6 +20,7 @@ pub mod xdr;
 
 pub use descriptor::*;
 pub use error::*;
+pub use field::*;
 pub use lock::*;
 pub use log::*;
 pub use notify::*;

@@ -3,6 +3,8 @@
 #![allow(clippy::all, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 #[allow(unused_imports)]
+use super::field::HeaderField;
+#[allow(unused_imports)]
 use super::xdr::{self, Reader, Xdr, XdrError};
 
 pub const MAX_PATH: u32 = 1024;
@@ -95,6 +97,7 @@ pub struct OpenSegment {
     pub read_only: bool,
     pub durable: Durability,
     pub quota_bytes: u64,
+    pub fields: Vec<HeaderField>,
 }
 
 impl Xdr for OpenSegment {
@@ -104,6 +107,7 @@ impl Xdr for OpenSegment {
         self.read_only.encode(out);
         self.durable.encode(out);
         self.quota_bytes.encode(out);
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
@@ -113,6 +117,7 @@ impl Xdr for OpenSegment {
             read_only: bool::decode(r)?,
             durable: Durability::decode(r)?,
             quota_bytes: u64::decode(r)?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
         })
     }
 }
@@ -126,6 +131,7 @@ pub struct SegmentOpened {
     pub quota_bytes: u64,
     pub block_count: u64,
     pub wire_bytes: u64,
+    pub fields: Vec<HeaderField>,
 }
 
 impl Xdr for SegmentOpened {
@@ -137,6 +143,7 @@ impl Xdr for SegmentOpened {
         self.quota_bytes.encode(out);
         self.block_count.encode(out);
         self.wire_bytes.encode(out);
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
@@ -148,6 +155,7 @@ impl Xdr for SegmentOpened {
             quota_bytes: u64::decode(r)?,
             block_count: u64::decode(r)?,
             wire_bytes: u64::decode(r)?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
         })
     }
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::all, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 #[allow(unused_imports)]
+use super::field::HeaderField;
+#[allow(unused_imports)]
 use super::xdr::{self, Reader, Xdr, XdrError};
 
 pub const PROTOCOL_VERSION_MIN: u32 = 2;
@@ -201,16 +203,27 @@ impl Xdr for Envelope {
 
 pub type SessionId = [u8; 16];
 
-/// hello is the first message of a connection; any other first message is answered NOT_OPEN and the
-/// connection is closed. [SES-1] The server takes the highest version in both ranges, or answers
-/// VERSION_MISMATCH and closes. The token proves who asks (compared by a later rule set; with no
-/// rules configured it is ignored). `session` is all zeros for a new session, or the one of an
-/// earlier welcome: [SES-2] a session outlives its connection for session_lease_ms; a hello within
-/// that time resumes it with its writer locks and release sequence, and closes an older connection
-/// of the same session; later it is as a new session with that id refused: welcome.resumed says
-/// false, carries a new id, and everything that was not acknowledged must be resolved
-/// (RESOLVE_RELEASE) or is rolled back. Segments are opened anew on every connection. The id is
-/// secret: whoever holds it is the session.
+/// The first 16 bytes of the SHA-256 of a session's id.
+pub type SessionHash = [u8; 16];
+
+/// hello is the first message of a connection; any other first message is answered NOT_OPEN and
+/// the connection is closed. [SES-1] The server takes the highest version in both ranges, or
+/// answers VERSION_MISMATCH, with both ranges in the text, and closes. [SES-4] Magic, version_min
+/// and version_max are at the beginning of hello in every version, after an envelope that does
+/// not change. A server reads them before the rest, and does not look at the rest if there is no
+/// version in common. [SES-5] The ERROR for a connection whose hello was not taken yet is a
+/// plain_error, but where it has a field to carry and a version in common was found; a client
+/// takes both forms until WELCOME. A server of version 1 answers NOT_OPEN to the hello of version
+/// 2, because the fields are more than it expects: a client whose hello is answered NOT_OPEN or
+/// MALFORMED fails with VERSION_MISMATCH, and names version 1 and its own versions. The token
+/// proves who asks (compared by a later rule set; with no rules configured it is ignored).
+/// `session` is all zeros for a new session, or the one of an earlier welcome: [SES-2] a session
+/// outlives its connection for session_lease_ms; a hello within that time resumes it with its
+/// writer locks and release sequence, and closes an older connection of the same session; later
+/// it is as a new session with that id refused: welcome.resumed says false, carries a new id, and
+/// everything that was not acknowledged must be resolved (RESOLVE_RELEASE) or is rolled back.
+/// Segments are opened anew on every connection. The id is secret: whoever holds it is the
+/// session. [SES-6] The server keeps no id, in files or in memory, but its session_hash.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
     /// "IWV1"
@@ -221,6 +234,7 @@ pub struct Hello {
     pub token: String,
     /// for people: program and language
     pub client: String,
+    pub fields: Vec<HeaderField>,
 }
 
 impl Xdr for Hello {
@@ -231,6 +245,7 @@ impl Xdr for Hello {
         xdr::put_fixed(&self.session, out);
         xdr::put_string(&self.token, 4096, out);
         xdr::put_string(&self.client, 255, out);
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
@@ -241,6 +256,7 @@ impl Xdr for Hello {
             session: r.fixed::<16>()?,
             token: r.string(4096)?,
             client: r.string(255)?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
         })
     }
 }
@@ -258,6 +274,7 @@ pub struct Welcome {
     pub max_diff_bytes: u64,
     /// for people: name and version
     pub server: String,
+    pub fields: Vec<HeaderField>,
 }
 
 impl Xdr for Welcome {
@@ -269,6 +286,7 @@ impl Xdr for Welcome {
         self.session_lease_ms.encode(out);
         self.max_diff_bytes.encode(out);
         xdr::put_string(&self.server, 255, out);
+        xdr::put_array(&self.fields, 24, out, |item, out| item.encode(out));
     }
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
@@ -280,6 +298,7 @@ impl Xdr for Welcome {
             session_lease_ms: u32::decode(r)?,
             max_diff_bytes: u64::decode(r)?,
             server: r.string(255)?,
+            fields: r.array(24, 8, |r| HeaderField::decode(r))?,
         })
     }
 }
