@@ -4,6 +4,7 @@
 
 pub mod build;
 pub mod diff;
+pub mod fields;
 pub mod frame;
 pub mod json;
 pub mod mip;
@@ -11,6 +12,7 @@ pub mod plan;
 pub mod pointer;
 pub mod protocol;
 pub mod rejection;
+pub mod session_hash;
 mod signature;
 pub mod types;
 pub mod value;
@@ -19,6 +21,7 @@ pub mod varint;
 
 pub use build::DiffBuilder;
 pub use diff::Diff;
+pub use fields::Fields;
 pub use frame::{FrameDecoder, FrameEncoder, Message};
 pub use json::Json;
 pub use mip::{BlockRef, Mip, Url};

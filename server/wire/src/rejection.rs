@@ -33,6 +33,7 @@ impl Rejection {
         ErrorReply {
             code: self.code,
             text: self.text[..end].to_string(),
+            fields: Vec::new(),
         }
     }
 }

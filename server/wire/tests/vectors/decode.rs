@@ -1,10 +1,12 @@
 //! Each kind of vector through the decoder that the server uses for it.
 
 use interweave_wire::protocol::xdr::{self, Reader, Xdr};
-use interweave_wire::protocol::{CheckpointHead, Envelope, MessageType, TypeDescriptor};
+use interweave_wire::protocol::*;
 use interweave_wire::value::{apply_run, check_run, collect_run};
 use interweave_wire::varint::{self, Cursor};
-use interweave_wire::{BlockRef, FrameDecoder, Json, Layout, Mip, Pointer, Rejection, TypeTable};
+use interweave_wire::{
+    BlockRef, Fields, FrameDecoder, Json, Layout, Mip, Pointer, Rejection, TypeTable,
+};
 
 use crate::diff;
 use crate::show::{self, hash, hex, integer, object, text, Show};
@@ -28,6 +30,7 @@ pub fn decoder(kind: &str) -> Option<Decoder> {
         "pointer" => pointer,
         "diff" => diff::decode,
         "control" => control,
+        "fields" => fields,
         "frame" => frame,
         "checkpoint-head" => checkpoint_head,
         "mip" => mip,
@@ -115,6 +118,36 @@ fn descriptor(vector: &Vector) -> Result<Decoded, Rejection> {
         ])
     });
     written(object([("types", Json::Array(shown.collect()))]), bytes)
+}
+
+/// What each field says: a value of a known key is decoded as a reader of the key decodes it.
+fn fields(vector: &Vector) -> Result<Decoded, Rejection> {
+    fn get<T: Xdr + Show>(fields: Fields, key: FieldKey) -> Result<Json, Rejection> {
+        Ok(fields.get::<T>(key)?.expect("it is there").show())
+    }
+    let list: FieldList = xdr::from_bytes(&vector.bytes())?;
+    let fields = Fields::of(&list.fields)?;
+    let mut shown = Vec::new();
+    for field in &list.fields {
+        let known = i32::try_from(field.key).ok();
+        let key = known.and_then(|key| FieldKey::try_from(key).ok());
+        let name = key.map_or(field.key.show(), |key| text(key.name()));
+        use FieldKey as K;
+        let value = match key {
+            None => hex(&field.value),
+            Some(K::SpaceId | K::ServerId) => get::<IdField>(fields, key.unwrap())?,
+            Some(K::Program | K::Host) => get::<LabelField>(fields, key.unwrap())?,
+            Some(K::Pid) => get::<PidField>(fields, K::Pid)?,
+            Some(K::Redirect) => get::<RedirectField>(fields, K::Redirect)?,
+            Some(K::Identity) => get::<IdentityField>(fields, K::Identity)?,
+            Some(K::Challenge | K::Proof) => get::<ChallengeField>(fields, key.unwrap())?,
+            Some(K::ChainHash) => get::<ChainField>(fields, K::ChainHash)?,
+            Some(K::Epoch) => get::<EpochField>(fields, K::Epoch)?,
+        };
+        shown.push(object([("key", name), ("value", value)]));
+    }
+    let meaning = object([("fields", Json::Array(shown))]);
+    written(meaning, xdr::to_bytes(&list))
 }
 
 /// The slot form of all units of a layout, and what they travel as again.

@@ -112,14 +112,14 @@ impl<T: Show> Show for Option<Box<T>> {
 }
 
 structs! {
-    Hello { magic version_min version_max session token client }
-    Welcome { version session resumed heartbeat_ms session_lease_ms max_diff_bytes server }
+    Hello { magic version_min version_max session token client fields }
+    Welcome { version session resumed heartbeat_ms session_lease_ms max_diff_bytes server fields }
     Cancel { stream }
     Unimplemented { type_ }
-    ErrorReply { code text }
+    ErrorReply { code text fields }
     VersionStamp { incarnation number chain }
-    OpenSegment { path create read_only durable quota_bytes }
-    SegmentOpened { segment created newest durable quota_bytes block_count wire_bytes }
+    OpenSegment { path create read_only durable quota_bytes fields }
+    SegmentOpened { segment created newest durable quota_bytes block_count wire_bytes fields }
     CloseSegment { segment }
     RemoveSegment { path }
     ListSegments { prefix after }
@@ -159,7 +159,34 @@ structs! {
     SequenceBody { element bound }
     CommittedRelease { session sequence version chain }
     CheckpointHead { magic segment_id path durable quota_bytes at next_serial fence parent
-        releases diff_bytes }
+        releases fields diff_bytes }
+    IdField { id }
+    LabelField { label }
+    PidField { pid }
+    RedirectField { address tls_name relay }
+    IdentityField { scheme name }
+    EpochField { epoch }
+}
+
+/// Opaque values of variable length.
+impl Show for HeaderField {
+    fn show(&self) -> Json {
+        object([("key", self.key.show()), ("value", hex(&self.value))])
+    }
+}
+
+impl Show for ChallengeField {
+    fn show(&self) -> Json {
+        let bytes = hex(&self.bytes);
+        object([("scheme", self.scheme.show()), ("bytes", bytes)])
+    }
+}
+
+impl Show for ChainField {
+    fn show(&self) -> Json {
+        let hash = hex(&self.hash);
+        object([("function", self.function.show()), ("hash", hash)])
+    }
 }
 
 impl Show for TypeBody {
