@@ -6,14 +6,17 @@ use std::path::Path;
 
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
-use interweave_wire::protocol::CheckpointHead;
+use interweave_wire::protocol::{CheckpointHead, CheckpointHead2};
+use interweave_wire::session_hash::session_hash;
 
 use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::owner::Owner;
+use crate::record::Format;
 
-pub const MAGIC: [u8; 4] = *b"IWC2";
-const OLD_MAGIC: &[u8] = b"IWC1";
+pub const MAGIC: [u8; 4] = *b"IWC3";
+/// Without fields, and with the ids of sessions [LOG-14].
+const MAGIC_2: [u8; 4] = *b"IWC2";
 
 /// A checkpoint as it was read.
 #[derive(Debug, Clone)]
@@ -68,15 +71,46 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
     if crc32c::crc32c(content) != u32::from_be_bytes(*crc) {
         return Err("its checksum does not hold".to_string());
     }
-    if content.starts_with(OLD_MAGIC) {
-        return Err("it is of format 1, which this program does not read".to_string());
-    }
     let mut reader = Reader::new(content);
-    let head = CheckpointHead::decode(&mut reader).map_err(|error| error.to_string())?;
+    let head = match content.first_chunk::<4>() {
+        Some(&MAGIC) => CheckpointHead::decode(&mut reader),
+        Some(&MAGIC_2) => CheckpointHead2::decode(&mut reader).map(of_format_2),
+        Some([b'I', b'W', b'C', digit]) => {
+            let number = digit.wrapping_sub(b'0');
+            let reads = Format::READ;
+            return Err(format!(
+                "it is of format {number}, this program reads {reads}"
+            ));
+        }
+        _ => return Err("it is not a checkpoint".to_string()),
+    };
+    let head = head.map_err(|error| error.to_string())?;
     let diff_bytes = reader.remaining();
-    if head.magic != MAGIC || head.diff_bytes != diff_bytes as u64 {
+    if head.diff_bytes != diff_bytes as u64 {
         return Err("it is not a checkpoint".to_string());
     }
     let diff = bytes.slice(content.len() - diff_bytes..content.len());
     Ok(Loaded { head, diff })
+}
+
+/// As this format says it, with hashes of the sessions' ids [SES-6].
+fn of_format_2(old: CheckpointHead2) -> CheckpointHead {
+    let mut releases = old.releases;
+    for release in &mut releases {
+        release.session = session_hash(&release.session);
+    }
+    CheckpointHead {
+        magic: MAGIC,
+        segment_id: old.segment_id,
+        path: old.path,
+        durable: old.durable,
+        quota_bytes: old.quota_bytes,
+        at: old.at,
+        next_serial: old.next_serial,
+        fence: old.fence,
+        parent: old.parent,
+        releases,
+        fields: Vec::new(),
+        diff_bytes: old.diff_bytes,
+    }
 }

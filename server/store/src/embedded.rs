@@ -15,12 +15,13 @@ use crate::catalogue::{self, Catalogue, Entry, Listed};
 use crate::damage::Damage;
 use crate::files::{self, checkpoint_name, failed};
 use crate::history::History;
+use crate::identity::Identity;
 use crate::index::Index;
 use crate::log::Log;
 use crate::owner::{Lock, Owner};
 use crate::panics;
 use crate::record::FILE_HEAD_BYTES;
-use crate::recovery::{read_store, refuse_old_format, Found};
+use crate::recovery::{read_store, refuse_other_formats, Found};
 use crate::saver::{Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
@@ -47,6 +48,8 @@ pub struct Options {
     pub sync_checkpoint: SyncFn,
     /// The monotonic clock, unless a test makes the time.
     pub now: NowFn,
+    /// Of a store that has none yet; None: random ones.
+    pub identity: Option<Identity>,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             sync: Arc::new(|file| file.sync_data()),
             sync_checkpoint: Arc::new(|file| file.sync_all()),
             now: Arc::new(Instant::now),
+            identity: None,
         }
     }
 }
@@ -66,6 +70,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct EmbeddedStore {
     epoch: u64,
+    identity: Identity,
     status: Arc<Status>,
     writer: Option<(Sender<Message>, JoinHandle<()>)>,
 }
@@ -91,7 +96,7 @@ impl EmbeddedStore {
         options: Options,
     ) -> Result<(Self, Vec<RecoveredSegment>), StoreError> {
         let lock = Lock::take(dir)?;
-        refuse_old_format(dir)?;
+        refuse_other_formats(dir)?;
         files::restrict_all(dir)
             .and_then(|()| files::remove_temporary(dir))
             .and_then(|()| space::use_reserve(dir))
@@ -102,13 +107,15 @@ impl EmbeddedStore {
         let found = read_store(dir, &listed, true)?;
         let status = Arc::new(Status::default());
         let space = Space::new(dir, options.log_file_bytes);
+        let identity = found.identity.or(options.identity);
+        let identity = identity.unwrap_or_else(Identity::random);
         remove_unneeded(dir, &found)?;
-        let log = begin_log(dir, &found, &owner, (&options, &space), &status)?;
+        let log = begin_log(dir, &found, &owner, (&options, &space, identity), &status)?;
         let catalogue = begin_catalogue(dir, &owner, (&found, &listed), &status);
         forget_witnesses(dir, &found);
         tell_losses(&found, &status);
         space.keep_reserve();
-        let parts = (owner, catalogue, status, space);
+        let parts = (owner, catalogue, status, (space, identity));
         let store = start(dir, &options, parts, (&found, log))?;
         Ok((store, recovered(found, &listed.entries)))
     }
@@ -140,6 +147,10 @@ impl EmbeddedStore {
 impl SegmentStore for EmbeddedStore {
     fn owner_epoch(&self) -> u64 {
         self.epoch
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity
     }
 
     fn append(&self, group: Vec<Record>, durable: Durability, done: Done) {
@@ -231,7 +242,7 @@ fn begin_log(
     dir: &Path,
     found: &Found,
     owner: &Owner,
-    (options, space): (&Options, &Space),
+    (options, space, identity): (&Options, &Space, Identity),
     status: &Arc<Status>,
 ) -> Result<(Log, Option<io::Error>), StoreError> {
     if let Some(newest) = found.files.last() {
@@ -249,7 +260,8 @@ fn begin_log(
         inner(file)
     });
     let numbers = (owner.epoch, found.next_number);
-    let create = |capacity| Log::create(dir, numbers, capacity, sync.clone(), || Ok(()));
+    let about = (numbers, identity);
+    let create = |capacity| Log::create(dir, about, capacity, sync.clone(), || Ok(()));
     let mut lacking = space::none();
     for capacity in space.capacities(FILE_HEAD_BYTES, false) {
         match create(capacity) {
@@ -341,7 +353,12 @@ fn index_of_files(found: &Found, log: &Log) -> Index {
 fn start(
     dir: &Path,
     options: &Options,
-    (owner, catalogue, status, space): (Arc<Owner>, Catalogue, Arc<Status>, Space),
+    (owner, catalogue, status, (space, identity)): (
+        Arc<Owner>,
+        Catalogue,
+        Arc<Status>,
+        (Space, Identity),
+    ),
     (found, (log, full)): (&Found, (Log, Option<io::Error>)),
 ) -> Result<EmbeddedStore, StoreError> {
     let mut index = index_of_files(found, &log);
@@ -380,6 +397,7 @@ fn start(
             space,
             trial_interval: options.trial_interval,
             full,
+            identity,
         },
         (options.now)(),
     );
@@ -396,6 +414,7 @@ fn start(
     let thread = start_writing(worker, Arc::clone(&status)).map_err(threads_failed)?;
     Ok(EmbeddedStore {
         epoch,
+        identity,
         status,
         writer: Some((writer, thread)),
     })

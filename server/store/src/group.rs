@@ -64,6 +64,7 @@ pub fn header(record: &Record, owner: u64, parent: u32) -> LogHeader {
         segment_id: record.segment_id,
         parent,
         body: record.body.clone(),
+        fields: Vec::new(),
     }
 }
 

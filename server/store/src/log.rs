@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use crate::batch::Batch;
 use crate::embedded::SyncFn;
 use crate::files::{log_name, Unnamed};
+use crate::identity::Identity;
 use crate::random::random;
-use crate::record::{FileHead, FILE_HEAD_BYTES};
+use crate::record::FileHead;
 use crate::scan::{read_head, Scan, Step};
 
 /// Offsets in a log file have 32 bits.
@@ -36,22 +37,18 @@ pub struct Log {
 }
 
 impl Log {
-    /// Makes an empty log file with room for `capacity` bytes, whose first record is number
-    /// `first`. `before_name` runs when the file is ready but has no name yet: whatever must be on
-    /// the disk before it exists.
+    /// Makes an empty log file with room for `capacity` bytes. `numbers` are those of the owner and
+    /// of the file's first record. `before_name` runs when the file is ready but has no name yet:
+    /// whatever must be on the disk before it exists.
     pub fn create(
         dir: &Path,
-        (epoch, first): (u64, u64),
+        (numbers, identity): ((u64, u64), Identity),
         capacity: u64,
         sync: SyncFn,
         before_name: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<Log> {
-        let head = FileHead {
-            mark: (random() as u32).max(1),
-            epoch,
-            first,
-        };
-        let name = log_name(first);
+        let head = FileHead::new((random() as u32).max(1), numbers, identity);
+        let name = log_name(head.first);
         let mut unnamed = Unnamed::create(dir, &name)?;
         preallocate(unnamed.file(), capacity)?;
         unnamed.file().write_all(&head.encode())?;
@@ -62,8 +59,8 @@ impl Log {
             file,
             head,
             records: 0,
-            end: FILE_HEAD_BYTES,
-            synced: FILE_HEAD_BYTES,
+            end: head.bytes,
+            synced: head.bytes,
             capacity,
             sync,
             abandoned: false,

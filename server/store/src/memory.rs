@@ -4,18 +4,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use interweave_wire::protocol::Durability;
 
+use crate::identity::Identity;
 use crate::store::{Checkpoint, Done, Record, SegmentStore, StoreStatus};
 use crate::StoreError;
 
 #[derive(Debug, Default)]
 pub struct MemoryStore {
+    identity: Identity,
     groups: AtomicU64,
     checkpoints: AtomicU64,
+}
+
+impl MemoryStore {
+    pub fn new() -> MemoryStore {
+        MemoryStore {
+            identity: Identity::random(),
+            ..MemoryStore::default()
+        }
+    }
 }
 
 impl SegmentStore for MemoryStore {
     fn owner_epoch(&self) -> u64 {
         1
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity
     }
 
     fn append(&self, _group: Vec<Record>, _durable: Durability, done: Done) {

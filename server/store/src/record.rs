@@ -4,18 +4,25 @@
 //! lengths fit, its crc holds and it decodes and names the file's owner. The body has a crc of its
 //! own, under the header's: where only the body is damaged, it is known whose it was.
 
-use interweave_wire::protocol::xdr::{from_bytes, Xdr};
-use interweave_wire::protocol::LogHeader;
+use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Xdr};
+use interweave_wire::protocol::{FieldList, LogBody, LogHeader, LogHeader2};
+use interweave_wire::session_hash::session_hash;
 
-pub const FILE_HEAD_BYTES: u64 = 32;
+use crate::identity::Identity;
+
+/// What the head of a log file begins with in every format.
+pub const CORE_BYTES: u64 = 32;
+/// The head of a log file that this program writes.
+pub const FILE_HEAD_BYTES: u64 = 88;
 pub const RECORD_HEAD_BYTES: usize = 24;
 /// The largest diff of one record.
 pub const MAX_DIFF_BYTES: u64 = 1 << 30;
 /// More than any `log_header` takes: a path has 1,024 bytes at most.
-const MAX_HEADER_BYTES: u32 = 2048;
-const MAGIC: &[u8; 4] = b"IWL2";
-/// Records had one checksum, and versions no chain.
-const OLD_MAGIC: &[u8; 4] = b"IWL1";
+const MAX_HEADER_BYTES: u32 = 4096;
+/// The format's digit follows [LOG-14].
+const MAGIC: &[u8; 3] = b"IWL";
+/// More than any list of fields takes.
+const MAX_LIST_BYTES: u64 = 1 << 16;
 /// Flags in the field of header_bytes.
 const GOES_ON: u32 = 1 << 31;
 const CONTINUES: u32 = 1 << 30;
@@ -25,8 +32,40 @@ pub fn padded(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
+/// The formats that this program reads [LOG-14]. It writes the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Heads and records had no fields, and records the ids of sessions.
+    Two,
+    Three,
+}
+
+impl Format {
+    pub const READ: &'static str = "formats 2 and 3";
+
+    pub fn of(number: u8) -> Option<Format> {
+        match number {
+            2 => Some(Format::Two),
+            3 => Some(Format::Three),
+            _ => None,
+        }
+    }
+
+    fn digit(self) -> u8 {
+        match self {
+            Format::Two => b'2',
+            Format::Three => b'3',
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileHead {
+    pub format: Format,
+    /// How many bytes the head takes.
+    pub bytes: u64,
+    /// None: the head does not say.
+    pub identity: Option<Identity>,
     /// Random: begins each record of this file, so that no client can put bytes into a diff that
     /// pass for a record.
     pub mark: u32,
@@ -37,38 +76,90 @@ pub struct FileHead {
 }
 
 impl FileHead {
+    /// Of a file that this program begins.
+    pub fn new(mark: u32, (epoch, first): (u64, u64), identity: Identity) -> FileHead {
+        FileHead {
+            format: Format::Three,
+            bytes: FILE_HEAD_BYTES,
+            identity: Some(identity),
+            mark,
+            epoch,
+            first,
+        }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
+        out.push(self.format.digit());
         self.mark.encode(&mut out);
         self.epoch.encode(&mut out);
         self.first.encode(&mut out);
         crc32c::crc32c(&out).encode(&mut out);
-        0u32.encode(&mut out);
+        let fields = self.identity.map(|identity| identity.fields());
+        let list = to_bytes(&FieldList {
+            fields: fields.unwrap_or_default(),
+        });
+        let about_list = out.len();
+        (list.len() as u32).encode(&mut out);
+        out.extend_from_slice(&list);
+        crc32c::crc32c(&out[about_list..]).encode(&mut out);
+        out.resize(padded(out.len() as u64) as usize, 0);
         out
     }
 
+    /// The format of a file that begins with these bytes, whether it can be read or not. None: they
+    /// are damaged, or not the beginning of a log file.
+    pub fn format_of(core: &[u8; CORE_BYTES as usize]) -> Option<u8> {
+        let crc = core[24..].first_chunk::<4>()?;
+        let is_sound = crc32c::crc32c(&core[..24]) == u32::from_be_bytes(*crc);
+        (core.starts_with(MAGIC) && is_sound).then(|| core[3].wrapping_sub(b'0'))
+    }
+
+    /// How many bytes the head takes that begins with these; None: they are damaged.
+    pub fn length(core: &[u8; CORE_BYTES as usize]) -> Option<u64> {
+        let list = u64::from(u32::from_be_bytes(*core[28..].first_chunk()?));
+        match Format::of(Self::format_of(core)?)? {
+            Format::Two => Some(CORE_BYTES),
+            Format::Three if list > MAX_LIST_BYTES => None,
+            Format::Three => Some(padded(CORE_BYTES + list + 4)),
+        }
+    }
+
+    /// From all bytes of a head.
     pub fn decode(bytes: &[u8]) -> Option<FileHead> {
-        Self::decode_with(MAGIC, bytes)
-    }
-
-    /// Whether it is the head of a file in the format before this one, which is not read any more.
-    pub fn is_old(bytes: &[u8]) -> bool {
-        Self::decode_with(OLD_MAGIC, bytes).is_some()
-    }
-
-    fn decode_with(expected: &[u8; 4], bytes: &[u8]) -> Option<FileHead> {
-        let (magic, rest) = bytes.split_first_chunk::<4>()?;
+        let core = bytes.first_chunk()?;
+        let format = Format::of(Self::format_of(core)?)?;
+        let length = Self::length(core).filter(|length| *length == bytes.len() as u64)?;
+        let (_, rest) = core.split_first_chunk::<4>()?;
         let (mark, rest) = rest.split_first_chunk::<4>()?;
         let (epoch, rest) = rest.split_first_chunk::<8>()?;
-        let (first, rest) = rest.split_first_chunk::<8>()?;
-        let crc = rest.first_chunk::<4>()?;
-        let sound = magic == expected && crc32c::crc32c(&bytes[..24]) == u32::from_be_bytes(*crc);
-        sound.then_some(FileHead {
+        let first = rest.first_chunk::<8>()?;
+        Some(FileHead {
+            format,
+            bytes: length,
+            identity: match format {
+                Format::Two => None,
+                Format::Three => identity_in(bytes)?,
+            },
             mark: u32::from_be_bytes(*mark),
             epoch: u64::from_be_bytes(*epoch),
             first: u64::from_be_bytes(*first),
         })
     }
+}
+
+/// What the fields of a head say of the store; None: they are damaged.
+fn identity_in(head: &[u8]) -> Option<Option<Identity>> {
+    let about_list = head.get(CORE_BYTES as usize - 4..)?;
+    let bytes = u32::from_be_bytes(*about_list.first_chunk()?) as usize;
+    let (checked, rest) = about_list.split_at_checked(4 + bytes)?;
+    let (crc, padding) = rest.split_first_chunk::<4>()?;
+    let is_sound = crc32c::crc32c(checked) == u32::from_be_bytes(*crc);
+    if !is_sound || padding.iter().any(|&byte| byte != 0) {
+        return None;
+    }
+    let list: FieldList = from_bytes(&checked[4..]).ok()?;
+    Identity::of(&list.fields).ok()
 }
 
 /// Where a record stands in its group.
@@ -162,15 +253,32 @@ pub fn encode_record(
 }
 
 /// The header of a record (`bytes` is its head and header), if it is valid.
-pub fn check_header(bytes: &[u8], head: &RecordHead, epoch: u64) -> Option<LogHeader> {
+pub fn check_header(bytes: &[u8], head: &RecordHead, file: &FileHead) -> Option<LogHeader> {
     let (fields, header) = bytes.split_at_checked(RECORD_HEAD_BYTES)?;
     let crc = crc32c::crc32c(&fields[..RECORD_HEAD_BYTES - 4]);
     if crc32c::crc32c_append(crc, header) != head.crc {
         return None;
     }
-    from_bytes::<LogHeader>(header)
-        .ok()
-        .filter(|header| header.owner == epoch)
+    decode_header(header, file.format).filter(|header| header.owner == file.epoch)
+}
+
+/// A header of any format, with the hash of its session's id [SES-6].
+pub fn decode_header(bytes: &[u8], format: Format) -> Option<LogHeader> {
+    if format == Format::Three {
+        return from_bytes(bytes).ok();
+    }
+    let old: LogHeader2 = from_bytes(bytes).ok()?;
+    let mut body = old.body;
+    if let LogBody::Release(release) = &mut body {
+        release.session = session_hash(&release.session);
+    }
+    Some(LogHeader {
+        owner: old.owner,
+        segment_id: old.segment_id,
+        parent: old.parent,
+        body,
+        fields: Vec::new(),
+    })
 }
 
 /// Whether the body is the one that was written with the header.
@@ -185,20 +293,20 @@ mod tests {
 
     #[test]
     fn a_file_head_is_the_bytes_of_the_specification() {
-        let head = FileHead {
-            mark: 0x01020304,
-            epoch: 7,
-            first: 0x21,
+        let identity = Identity {
+            server: [0x55; 16],
+            space: [0xaa; 16],
         };
+        let head = FileHead::new(0x01020304, (7, 0x21), identity);
         let bytes = head.encode();
-        assert_eq!(&bytes[..8], b"IWL2\x01\x02\x03\x04");
+        assert_eq!(&bytes[..8], b"IWL3\x01\x02\x03\x04");
         assert_eq!(
             &bytes[8..24],
             &[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0x21]
         );
         assert_eq!(bytes.len() as u64, FILE_HEAD_BYTES);
         assert_eq!(FileHead::decode(&bytes), Some(head));
-        for bit in 0..28 * 8 {
+        for bit in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(FileHead::decode(&bad), None, "bit {bit}");
@@ -212,6 +320,7 @@ mod tests {
             segment_id: 9,
             parent: 0,
             body: LogBody::Serials(1 << 20),
+            fields: Vec::new(),
         };
         let alone = Place {
             continues: false,
@@ -220,9 +329,9 @@ mod tests {
         let mut bytes = Vec::new();
         encode_record(0x4d41524b, 32, alone, &header, b"", &mut bytes);
         let text: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let specified = "4d 41 52 4b 00 00 00 20 00 00 00 20 00 00 00 20 00 00 00 00 fd c6 39 15 \
+        let specified = "4d 41 52 4b 00 00 00 24 00 00 00 24 00 00 00 20 00 00 00 00 85 4d 82 d3 \
             00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 09 00 00 00 00 00 00 00 04 \
-            00 00 00 00 00 10 00 00";
+            00 00 00 00 00 10 00 00 00 00 00 00";
         assert_eq!(text.join(" "), specified);
     }
 
@@ -233,7 +342,9 @@ mod tests {
             segment_id: 9,
             parent: 0xabcdef01,
             body: LogBody::Serials(1 << 20),
+            fields: Vec::new(),
         };
+        let file = FileHead::new(5, (3, 1), Identity::default());
         let place = Place {
             continues: false,
             goes_on: true,
@@ -244,7 +355,7 @@ mod tests {
         let whole = |bytes: &[u8]| {
             let head = RecordHead::decode(bytes.first_chunk()?, 5)?;
             let (before, body) = bytes.split_at_checked(head.bytes_before_body() as usize)?;
-            let header = check_header(before, &head, 3)?;
+            let header = check_header(before, &head, &file)?;
             check_body(body, &head).then_some((head.crc, head.place, header))
         };
         assert_eq!(whole(&bytes), Some((crc, place, header)));
@@ -258,24 +369,23 @@ mod tests {
         let head = RecordHead::decode(bytes.first_chunk().unwrap(), 5).unwrap();
         let (before, _) = bytes.split_at(head.bytes_before_body() as usize);
         assert!(
-            check_header(before, &head, 3).is_some(),
+            check_header(before, &head, &file).is_some(),
             "a damaged body leaves the header"
         );
     }
 
     #[test]
-    fn a_file_of_the_format_before_is_known_as_such() {
-        let mut old = FileHead {
-            mark: 1,
-            epoch: 2,
-            first: 3,
+    fn log_14_a_file_of_another_format_is_known_as_such() {
+        let now = FileHead::new(1, (2, 3), Identity::default()).encode();
+        let mut other = *now.first_chunk::<32>().unwrap();
+        assert_eq!(FileHead::format_of(&other), Some(3));
+        for (digit, length) in [(b'1', None), (b'2', Some(32)), (b'4', None)] {
+            other[3] = digit;
+            assert_eq!(FileHead::format_of(&other), None, "a changed bit is damage");
+            let crc = crc32c::crc32c(&other[..24]);
+            other[24..28].copy_from_slice(&crc.to_be_bytes());
+            assert_eq!(FileHead::format_of(&other), Some(digit - b'0'));
+            assert_eq!(FileHead::length(&other), length);
         }
-        .encode();
-        assert!(!FileHead::is_old(&old));
-        old[3] = b'1';
-        assert!(!FileHead::is_old(&old), "a changed bit is damage");
-        let crc = crc32c::crc32c(&old[..24]);
-        old[24..28].copy_from_slice(&crc.to_be_bytes());
-        assert!(FileHead::is_old(&old));
     }
 }

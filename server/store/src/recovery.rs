@@ -14,9 +14,10 @@ use crate::checkpoint;
 use crate::damage::Damage;
 use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
+use crate::identity::Identity;
 use crate::missing::creation_of;
-use crate::record::FILE_HEAD_BYTES;
-use crate::scan::{is_old, read_head, Hole, Lost, Scan, Step};
+use crate::record::{Format, FILE_HEAD_BYTES};
+use crate::scan::{format_of, read_head, Hole, Lost, Scan, Step};
 use crate::witness::Seen;
 use crate::StoreError;
 
@@ -45,6 +46,8 @@ pub struct Found {
     /// The number of the record that comes next.
     pub next_number: u64,
     pub clean: bool,
+    /// As the newest file says that does.
+    pub identity: Option<Identity>,
     pub records: u64,
     pub checkpoints: u64,
     pub bytes: u64,
@@ -68,7 +71,7 @@ pub struct Found {
 
 /// Reads the store. Without `bodies` the diffs are checked and let go.
 pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, StoreError> {
-    refuse_old_format(dir)?;
+    refuse_other_formats(dir)?;
     let names = files::list(dir).map_err(|error| failed("listing", dir, &error))?;
     let mut found = Found {
         read_bodies: bodies,
@@ -95,17 +98,19 @@ pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, St
     Ok(found)
 }
 
-/// A store in the format before this one is left as it is.
-pub fn refuse_old_format(dir: &Path) -> Result<(), StoreError> {
+/// A store of a format that cannot be read is left as it is [LOG-14].
+pub fn refuse_other_formats(dir: &Path) -> Result<(), StoreError> {
     for name in files::list(dir).map_err(|error| failed("listing", dir, &error))? {
         let path = dir.join(&name);
-        let is_old = match files::log_first(&name) {
-            Some(_) => File::open(&path).and_then(|file| is_old(&file)),
-            None => Ok(false),
+        let format = match files::log_first(&name) {
+            Some(_) => File::open(&path).and_then(|file| format_of(&file)),
+            None => Ok(None),
         };
-        if is_old.map_err(|error| failed("reading", &path, &error))? {
+        let format = format.map_err(|error| failed("reading", &path, &error))?;
+        if let Some(number) = format.filter(|number| Format::of(*number).is_none()) {
+            let reads = Format::READ;
             return Err(StoreError::Io(format!(
-                "{} is of log format 1, this program reads and writes format 2 and has changed \
+                "{} is of log format {number}, this program reads {reads} and has changed \
                  nothing; serve the store with the program that wrote it, or choose another \
                  directory",
                 path.display()
@@ -131,9 +136,10 @@ fn gone_logs(dir: &Path, names: &[String], logs: &BTreeSet<u64>) -> Result<Vec<G
 impl Found {
     fn log_is_gone(&mut self, name: &str, gone: &Gone) {
         self.clean = false;
-        let known = gone.seen.records_from(FILE_HEAD_BYTES);
+        let known = gone.seen.all_records();
+        let first = known.and_then(|entries| entries.first());
         let hole = Hole {
-            from: FILE_HEAD_BYTES,
+            from: first.map_or(FILE_HEAD_BYTES, |entry| u64::from(entry.offset)),
             to: gone.seen.synced,
             lost: known
                 .unwrap_or_default()
@@ -167,6 +173,8 @@ impl Found {
             match read {
                 Ok(mut loaded) => {
                     self.checkpoints += 1;
+                    let identity = Identity::of(&loaded.head.fields).unwrap_or_default();
+                    self.identity = self.identity.or(identity);
                     self.bytes += loaded.diff.len() as u64;
                     if !self.read_bodies {
                         loaded.diff = Bytes::new();
@@ -199,7 +207,7 @@ impl Found {
         let head = read_head(&file)?.filter(|head| head.first == first);
         let Some(head) = head.filter(|head| head.epoch >= self.epoch) else {
             let length = file.metadata()?.len();
-            let known = seen.as_ref().and_then(|s| s.records_from(FILE_HEAD_BYTES));
+            let known = seen.as_ref().and_then(|s| s.all_records());
             let hole = Hole {
                 from: 0,
                 to: length,
@@ -222,6 +230,7 @@ impl Found {
             return Ok(());
         };
         self.epoch = head.epoch;
+        self.identity = head.identity.or(self.identity);
         let mut scan = Scan::new(&file, head, next.map(|next| next - first))?.witnessed(seen);
         while let Some(step) = scan.next()? {
             self.clean = false;

@@ -30,7 +30,11 @@ pub fn salvage(from: &Path, listed: &Listed, to: &Path) -> Result<Vec<LeftOut>, 
     let left_out = left_out(&found, listed);
     let epoch = read_epoch(from).unwrap_or(0).max(found.epoch);
     write_epoch(to, epoch).map_err(|error| failed("writing", to, &error))?;
-    let (store, _) = EmbeddedStore::open_any(to, Options::default())?;
+    let options = Options {
+        identity: found.identity,
+        ..Options::default()
+    };
+    let (store, _) = EmbeddedStore::open_any(to, options)?;
     let whole = found.histories.into_iter();
     for (_, mut history) in whole.filter(|(_, h)| !h.removed && h.damage.is_none()) {
         take_over(&store, history.recovered(None, found.clean))?;

@@ -9,11 +9,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
-use interweave_wire::protocol::xdr::from_bytes;
 use interweave_wire::protocol::LogHeader;
 
 use crate::record::{
-    check_body, check_header, padded, FileHead, Place, RecordHead, FILE_HEAD_BYTES,
+    check_body, check_header, decode_header, padded, FileHead, Place, RecordHead, CORE_BYTES,
     RECORD_HEAD_BYTES,
 };
 
@@ -143,16 +142,23 @@ pub struct Scan<'a> {
 
 /// The head of a log file; None if it is damaged.
 pub fn read_head(file: &File) -> io::Result<Option<FileHead>> {
-    Ok(head_bytes(file)?.and_then(|bytes| FileHead::decode(&bytes)))
+    let core = beginning(file, CORE_BYTES)?;
+    let length = core.and_then(|core| FileHead::length(core.first_chunk()?));
+    let Some(length) = length else {
+        return Ok(None);
+    };
+    Ok(beginning(file, length)?.and_then(|bytes| FileHead::decode(&bytes)))
 }
 
-/// Whether the log file is in the format before this one.
-pub fn is_old(file: &File) -> io::Result<bool> {
-    Ok(head_bytes(file)?.is_some_and(|bytes| FileHead::is_old(&bytes)))
+/// The format of the log file, as far as its head is whole.
+pub fn format_of(file: &File) -> io::Result<Option<u8>> {
+    let core = beginning(file, CORE_BYTES)?;
+    Ok(core.and_then(|core| FileHead::format_of(core.first_chunk()?)))
 }
 
-fn head_bytes(file: &File) -> io::Result<Option<[u8; FILE_HEAD_BYTES as usize]>> {
-    let mut bytes = [0; FILE_HEAD_BYTES as usize];
+/// So many bytes of the file; None if it has fewer.
+fn beginning(file: &File, count: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = vec![0; count as usize];
     match file.read_exact_at(&mut bytes, 0) {
         Ok(()) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -173,8 +179,8 @@ impl<'a> Scan<'a> {
             head,
             expected,
             seen: None,
-            at: FILE_HEAD_BYTES,
-            end: FILE_HEAD_BYTES,
+            at: head.bytes,
+            end: head.bytes,
             records: 0,
             holes: 0,
             torn_bytes: 0,
@@ -380,9 +386,9 @@ impl<'a> Scan<'a> {
         let Some(head) = self.record_head(at)? else {
             return Ok(None);
         };
-        let epoch = self.head.epoch;
+        let file = self.head;
         let bytes = self.window.get(at, head.bytes_before_body())?;
-        let header = bytes.and_then(|bytes| check_header(bytes, &head, epoch));
+        let header = bytes.and_then(|bytes| check_header(bytes, &head, &file));
         Ok(header.map(|header| (head, header)))
     }
 
@@ -403,7 +409,8 @@ impl<'a> Scan<'a> {
             return Ok(None);
         };
         let at = from + RECORD_HEAD_BYTES as u64;
+        let format = self.head.format;
         let bytes = self.window.get(at, u64::from(head.header_bytes))?;
-        Ok(bytes.and_then(|bytes| from_bytes(bytes).ok()))
+        Ok(bytes.and_then(|bytes| decode_header(bytes, format)))
     }
 }

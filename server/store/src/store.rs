@@ -5,6 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogRelease};
 
+use crate::identity::Identity;
 use crate::StoreError;
 
 /// Hears how an append or a checkpoint ended. It runs on a thread of the store (in `MemoryStore`
@@ -36,6 +37,9 @@ pub struct Checkpoint {
 pub trait SegmentStore: Send {
     /// The number of this start of the store; it grows [LOG-9].
     fn owner_epoch(&self) -> u64;
+
+    /// Which store this is; it stays so [LOG-16].
+    fn identity(&self) -> Identity;
 
     /// Keeps the records, all or none, and calls `done` once they are as durable as asked [LOG-1].
     /// With `Memory`, RELEASE records are not kept at all; others are, as if WRITTEN. A segment is

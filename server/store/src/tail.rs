@@ -17,6 +17,7 @@ use interweave_wire::protocol::LogHeader;
 use crate::files::{self, failed, log_name, witness_name};
 use crate::group::{header, Group};
 use crate::history::CLEAN_STOP;
+use crate::identity::Identity;
 use crate::index::{Index, Written};
 use crate::log::Log;
 use crate::owner::Owner;
@@ -52,6 +53,7 @@ pub struct Tail {
     refusal: Option<Refusal>,
     /// Groups that failed, but may yet be found in the file.
     failed_uncut: Vec<Done>,
+    identity: Identity,
 }
 
 /// The parts that the end of the log is made of.
@@ -65,6 +67,8 @@ pub struct Parts {
     pub trial_interval: Duration,
     /// There was no space for a log file that has room for records.
     pub full: Option<io::Error>,
+    /// Said in the head of each log file.
+    pub identity: Identity,
 }
 
 impl Tail {
@@ -80,12 +84,17 @@ impl Tail {
             trial_interval: parts.trial_interval,
             refusal: None,
             failed_uncut: Vec::new(),
+            identity: parts.identity,
         };
         if let Some(error) = parts.full {
             tail.refuse(&error, now);
         }
         tail.trim(now);
         tail
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.identity
     }
 
     /// How many bytes of records go together into one file, if the first group has `first`.
@@ -233,7 +242,9 @@ impl Tail {
         let numbers = (self.owner.epoch, self.log.next_number());
         let log = &mut self.log;
         let sync = log.sync_fn();
-        let fresh = Log::create(&self.dir, numbers, capacity, sync, || log.seal())?;
+        let fresh = Log::create(&self.dir, (numbers, self.identity), capacity, sync, || {
+            log.seal()
+        })?;
         self.index.add_file(fresh.first(), fresh.end());
         self.witness = Witness::begin(&self.dir, fresh.head());
         // of the older file the newer one's number says where it ends
@@ -392,6 +403,7 @@ impl Tail {
             segment_id: 0,
             parent: 0,
             body: CLEAN_STOP,
+            fields: Vec::new(),
         };
         let place = Place {
             continues: false,

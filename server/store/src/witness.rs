@@ -15,7 +15,7 @@ use std::path::Path;
 use interweave_wire::protocol::xdr::Xdr;
 
 use crate::files::{self, witness_name};
-use crate::record::{FileHead, FILE_HEAD_BYTES};
+use crate::record::{FileHead, CORE_BYTES, FILE_HEAD_BYTES};
 
 const MAGIC: &[u8; 4] = b"IWW1";
 /// One page each, so that a torn write harms one.
@@ -70,9 +70,18 @@ impl Seen {
         self.entries.get(begin..)
     }
 
+    /// All records that were synced, if the witness knows them all: as long as it has room for more,
+    /// it has dropped none.
+    pub fn all_records(&self) -> Option<&[Entry]> {
+        let heads = [CORE_BYTES, FILE_HEAD_BYTES];
+        let is_first = |entry: &Entry| heads.contains(&u64::from(entry.offset));
+        let is_whole = self.entries.len() < MOST_ENTRIES || is_first(self.entries.first()?);
+        is_whole.then_some(&self.entries)
+    }
+
     /// Whether there were records that a sync brought to the disk.
     pub fn has_records(&self) -> bool {
-        self.synced > FILE_HEAD_BYTES
+        !self.entries.is_empty()
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -140,7 +149,7 @@ impl Witness {
                 mark: head.mark,
                 first: head.first,
                 turn: 0,
-                synced: FILE_HEAD_BYTES,
+                synced: head.bytes,
                 entries: Vec::new(),
             },
             entries: VecDeque::new(),
@@ -189,13 +198,10 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::Identity;
 
     fn head() -> FileHead {
-        FileHead {
-            mark: 7,
-            epoch: 1,
-            first: 3,
-        }
+        FileHead::new(7, (1, 3), Identity::default())
     }
 
     fn entry(number: u32) -> Entry {

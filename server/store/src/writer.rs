@@ -251,6 +251,7 @@ impl Writer {
         self.tail.sync()?;
         let (parent, serials_below) = self.tail.index.place(head.segment_id, &head.at)?;
         head.magic = MAGIC;
+        head.fields = self.tail.identity().fields();
         head.parent = parent;
         head.next_serial = head.next_serial.max(serials_below);
         head.diff_bytes = diff.len() as u64;

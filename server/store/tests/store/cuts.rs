@@ -230,21 +230,30 @@ fn log_2_a_creation_in_a_damaged_group_keeps_its_name() {
 }
 
 #[test]
-fn log_14_a_store_of_the_format_before_is_refused_and_left_as_it_is() {
+fn log_14_a_store_of_an_unknown_format_is_refused_by_both_numbers_and_left_as_it_is() {
+    for digit in [b'1', b'4', b'9'] {
+        refuses_format(digit);
+    }
+}
+
+fn refuses_format(digit: u8) {
     let dir = scratch();
     let (store, _) = open(dir.path());
     drop(store);
     let path = &logs(dir.path())[0];
     let mut bytes = std::fs::read(path).unwrap();
-    bytes[3] = b'1';
+    bytes[3] = digit;
     let crc = crc32c::crc32c(&bytes[..24]);
     bytes[24..28].copy_from_slice(&crc.to_be_bytes());
     std::fs::write(path, &bytes).unwrap();
     let owner = std::fs::read(dir.path().join("owner")).unwrap();
-    let refused = EmbeddedStore::open(dir.path(), small()).unwrap_err();
-    assert!(refused.to_string().contains("format 1"), "{refused}");
-    let refused = verify(dir.path()).unwrap_err();
-    assert!(refused.to_string().contains("format 1"), "{refused}");
+    let opened = EmbeddedStore::open(dir.path(), small()).unwrap_err();
+    let verified = verify(dir.path()).unwrap_err();
+    for refused in [opened.to_string(), verified.to_string()] {
+        let found = format!("format {}", digit - b'0');
+        assert!(refused.contains(&found), "{refused}");
+        assert!(refused.contains("reads formats 2 and 3"), "{refused}");
+    }
     assert_eq!(std::fs::read(dir.path().join("owner")).unwrap(), owner);
     assert_eq!(std::fs::read(path).unwrap(), bytes);
 }

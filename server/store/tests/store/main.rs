@@ -6,6 +6,7 @@ mod checkpoints;
 mod cuts;
 mod damage;
 mod failures;
+mod formats;
 mod kill;
 mod model;
 mod ownership;

@@ -276,6 +276,7 @@ pub fn checkpoint(store: &EmbeddedStore, segment_id: u64, at: VersionStamp, diff
         fence: 1 << 32,
         parent: 0,
         releases: Vec::new(),
+        fields: Vec::new(),
         diff_bytes: 0,
     };
     let (done, answer) = channel();

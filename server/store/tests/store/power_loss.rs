@@ -15,7 +15,7 @@ use crate::model::{
     append, checkpoint, create, diff, fingerprint, open, release, scratch, small, versions, Model,
     Random,
 };
-use crate::records::{copy_dir, logs};
+use crate::records::{copy_dir, head_bytes, logs};
 
 const SECTOR: usize = 512;
 
@@ -49,6 +49,7 @@ impl Disk {
 
     fn lose_sectors(&self, path: &PathBuf, inode: u64, random: &mut Random) {
         let mut bytes = std::fs::read(path).unwrap();
+        let head_bytes = head_bytes(&bytes);
         let none = Vec::new();
         let synced = self.synced.get(&inode).unwrap_or(&none);
         for (i, sector) in bytes.chunks_mut(SECTOR).enumerate() {
@@ -56,7 +57,7 @@ impl Disk {
                 for (j, byte) in sector.iter_mut().enumerate() {
                     let at = i * SECTOR + j;
                     // a new file is synced with its head, before it has records
-                    let head = at < 32;
+                    let head = at < head_bytes;
                     if !head {
                         *byte = synced.get(at).copied().unwrap_or(0);
                     }

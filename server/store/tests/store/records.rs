@@ -19,11 +19,19 @@ pub fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
+/// How many bytes the head of a log file takes.
+pub fn head_bytes(file: &[u8]) -> usize {
+    match file[3] {
+        b'2' => 32,
+        _ => (32 + word(file, 28) as usize + 4).next_multiple_of(8),
+    }
+}
+
 /// The records of a log file that is whole.
 pub fn spans(bytes: &[u8]) -> Vec<Span> {
     let mark = word(bytes, 4);
     let mut spans = Vec::new();
-    let mut start = 32;
+    let mut start = head_bytes(bytes);
     while start + 24 <= bytes.len() && word(bytes, start) == mark {
         let length = word(bytes, start + 4) as usize;
         let header_bytes = word(bytes, start + 8);

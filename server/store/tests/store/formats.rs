@@ -1,0 +1,135 @@
+//! Stores that older programs wrote [LOG-14], and what a store says of itself [LOG-16].
+
+use std::path::Path;
+
+use interweave_store::{restore, verify, EmbeddedStore, Identity, Options, SegmentStore};
+use interweave_wire::protocol::Durability::Synced;
+use interweave_wire::session_hash::session_hash;
+
+use crate::model::{append_now, close, create, open, release, scratch, small};
+use crate::records::{copy_dir, files, logs};
+
+/// Of the releases in the sample's log.
+const SESSION: [u8; 16] = 0xe7a1_fcb1_f7fa_6705_c7dd_de17_8c25_78a9_u128.to_be_bytes();
+
+fn sample(format: u32) -> std::path::PathBuf {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+    samples.join(format!("format-{format}"))
+}
+
+fn contains(path: &Path, bytes: &[u8]) -> bool {
+    let all = std::fs::read(path).unwrap();
+    all.windows(bytes.len()).any(|window| window == bytes)
+}
+
+#[test]
+fn log_14_a_store_of_format_2_is_read_and_continued_in_format_3() {
+    let dir = scratch();
+    copy_dir(&sample(2), dir.path());
+    std::fs::remove_file(dir.path().join("BACKUP")).unwrap();
+    let old = logs(dir.path());
+    assert!(contains(&old[0], &SESSION), "the sample has ids");
+
+    let (store, segments) = open(dir.path());
+    let mut found: Vec<_> = segments
+        .iter()
+        .map(|s| {
+            assert_eq!(s.damage, None);
+            let saved = s.checkpoint.as_ref().map(|(head, _)| head.at.number);
+            let logged: Vec<u64> = s.releases.iter().map(|(r, _)| r.version).collect();
+            (s.path.as_str(), saved, logged)
+        })
+        .collect();
+    found.sort();
+    let expected = [
+        ("/memory", Some(1), vec![]),
+        ("/synced", Some(3), vec![4, 5]),
+        ("/written", Some(2), vec![3]),
+    ];
+    assert_eq!(found, expected);
+    let synced = segments.iter().find(|s| s.path == "/synced").unwrap();
+    let (last, _) = synced.releases.last().unwrap();
+    assert_eq!((last.session, last.sequence), (session_hash(&SESSION), 2));
+    let identity = store.identity();
+    let mut next = release(synced.segment_id, 6, bytes::Bytes::new());
+    next.diff = synced.releases[0].1.clone();
+    append_now(&store, vec![next]).unwrap();
+    drop(store);
+
+    let newest = logs(dir.path()).pop().unwrap();
+    assert_ne!(newest, old[0]);
+    assert!(std::fs::read(&newest).unwrap().starts_with(b"IWL3"));
+    let (store, segments) = open(dir.path());
+    assert_eq!(store.identity(), identity);
+    let again = segments.iter().find(|s| s.path == "/synced").unwrap();
+    assert_eq!(again.damage, None);
+    assert_eq!(again.releases.len(), 3);
+    close(store);
+}
+
+#[test]
+fn log_14_a_backup_of_format_2_is_verified_and_restored() {
+    let report = verify(&sample(2)).unwrap();
+    assert_eq!((report.segments, report.damage), (3, Vec::new()));
+    let to = scratch();
+    let report = restore(&sample(2), to.path(), &mut |_, _| {}).unwrap();
+    assert_eq!((report.segments, report.damage), (3, Vec::new()));
+    let (store, segments) = open(to.path());
+    assert_eq!(segments.len(), 3);
+    close(store);
+}
+
+#[test]
+fn log_16_a_store_keeps_its_ids_and_another_has_others() {
+    let (dir, other) = (scratch(), scratch());
+    let (store, _) = open(dir.path());
+    let identity = store.identity();
+    assert_ne!(identity.server, identity.space);
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    drop(store);
+    for _ in 0..3 {
+        let (store, _) = open(dir.path());
+        assert_eq!(store.identity(), identity);
+        close(store);
+    }
+    let (store, _) = open(other.path());
+    assert_ne!(store.identity().server, identity.server);
+    drop(store);
+    let given = Identity {
+        server: [1; 16],
+        space: [2; 16],
+    };
+    let options = Options {
+        identity: Some(given),
+        ..small()
+    };
+    let (store, _) = EmbeddedStore::open(dir.path(), options).unwrap();
+    assert_eq!(store.identity(), identity, "it has ids already");
+}
+
+#[test]
+fn log_16_ids_survive_the_loss_of_all_log_files_in_checkpoints() {
+    use crate::model::{checkpoint, diff};
+    use interweave_wire::protocol::VersionStamp;
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    let identity = store.identity();
+    append_now(&store, vec![create(1, Synced)]).unwrap();
+    append_now(&store, vec![release(1, 1, diff(1, 1, 10))]).unwrap();
+    let at = VersionStamp {
+        incarnation: 1,
+        number: 1,
+        chain: 0,
+    };
+    let saved = checkpoint(&store, 1, at, diff(1, 1, 10));
+    saved.recv().unwrap().unwrap();
+    drop(store);
+    for path in logs(dir.path())
+        .into_iter()
+        .chain(files(dir.path(), ".iww"))
+    {
+        std::fs::remove_file(path).unwrap();
+    }
+    let (store, _) = open(dir.path());
+    assert_eq!(store.identity(), identity);
+}
