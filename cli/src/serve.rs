@@ -198,6 +198,7 @@ impl Serve {
             tuning: self.tuning(),
             stored: opened.stored,
             first_fence: opened.epoch << 32,
+            identity: opened.store.identity(),
             ..Config::default()
         };
         let options = ServeOptions {
@@ -245,7 +246,7 @@ impl Serve {
         if self.store.as_deref() == Some("memory") {
             tracing::info!("the store is memory: segments are lost when the server stops");
             return Ok(Opened {
-                store: Box::new(MemoryStore::default()),
+                store: Box::new(MemoryStore::new()),
                 recovered: Vec::new(),
                 stored: false,
                 epoch: net::random_epoch(),

@@ -22,6 +22,10 @@ enum Fault {
 struct Faulty(Fault);
 
 impl SegmentStore for Faulty {
+    fn identity(&self) -> interweave_store::Identity {
+        interweave_store::Identity::default()
+    }
+
     fn owner_epoch(&self) -> u64 {
         1
     }

@@ -30,6 +30,7 @@ fn hello() -> Vec<u8> {
         session: [0; 16],
         token: String::new(),
         client: "hostile".to_string(),
+        fields: Vec::new(),
     };
     frames(Message::new(MessageType::Hello, 1, &body, Bytes::new()))
 }

@@ -238,6 +238,7 @@ fn hello() -> Message {
         session: [0; 16],
         token: String::new(),
         client: "browser".to_string(),
+        fields: Vec::new(),
     };
     Message::new(MessageType::Hello, 1, &body, Bytes::new())
 }

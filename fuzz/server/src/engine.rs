@@ -218,6 +218,7 @@ impl World {
             session: known.session,
             token: String::new(),
             client: "fuzz".to_string(),
+            fields: Vec::new(),
         };
         self.engine
             .connected(self.now_ns, self.last_connection, entropy);

@@ -6,42 +6,25 @@
 
 mod copy;
 mod error;
+mod greeting;
 mod transport;
 
 pub use copy::{Copy, WriterLock};
 pub use error::ClientError;
+pub use greeting::Greeting;
 pub use transport::Transport;
 
 use bytes::Bytes;
+use greeting::{own_fields, refusal, refused_hello};
 use interweave_wire::mip::Address;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
-use interweave_wire::{Message, Rejection};
+use interweave_wire::Message;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// The server speaks at least every heartbeat; one that is silent for so many is lost.
 const SILENT_HEARTBEATS: u32 = 10;
-
-/// What a client tells and wants when it connects.
-#[derive(Debug, Clone)]
-pub struct Greeting {
-    /// All zeros: a new session.
-    pub session: SessionId,
-    pub token: String,
-    /// For people: program and language.
-    pub client: String,
-}
-
-impl Default for Greeting {
-    fn default() -> Self {
-        Greeting {
-            session: [0; 16],
-            token: String::new(),
-            client: "interweave-client (Rust)".to_string(),
-        }
-    }
-}
 
 /// A notification of the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +100,7 @@ impl Client {
                 session_lease_ms: 0,
                 max_diff_bytes: 0,
                 server: String::new(),
+                fields: Vec::new(),
             },
             last_stream: 0,
             notifications: VecDeque::new(),
@@ -130,8 +114,10 @@ impl Client {
             session: greeting.session,
             token: greeting.token,
             client: greeting.client,
+            fields: own_fields(),
         };
-        let (welcome, _) = client.request(MessageType::Hello, &hello, MessageType::Welcome)?;
+        let answer = client.request(MessageType::Hello, &hello, MessageType::Welcome);
+        let (welcome, _) = answer.map_err(refused_hello)?;
         client.welcome = welcome;
         Ok(client)
     }
@@ -311,6 +297,7 @@ impl Client {
             read_only: options.read_only,
             durable: options.durable,
             quota_bytes: options.quota_bytes,
+            fields: Vec::new(),
         };
         let (opened, _) =
             self.request(MessageType::OpenSegment, &body, MessageType::SegmentOpened)?;
@@ -383,9 +370,4 @@ impl Client {
         self.transport
             .send(Message::bare(MessageType::Goodbye, self.last_stream + 1))
     }
-}
-
-fn refusal(message: &Message) -> Result<ClientError, ClientError> {
-    let error: ErrorReply = message.decode()?;
-    Ok(Rejection::new(error.code, error.text).into())
 }

@@ -225,7 +225,7 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
 /// read, so that the error reaches it.
 fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
     let connection = Connection::new(0, sink);
-    let error = Outgoing::error(0, code, text);
+    let error = Outgoing::plain_error(0, code, text);
     connection.outbound.borrow_mut().push(error);
     connection.flush();
     if let Some(place) = shell.place() {

@@ -29,7 +29,7 @@ pub fn http_in_memory(words: &[u8]) -> Vec<u8> {
 
 async fn converse(words: &[u8]) -> Vec<u8> {
     let (stored, _) = unbounded_channel();
-    let store = Box::new(MemoryStore::default());
+    let store = Box::new(MemoryStore::new());
     let shell = Shell::new(Engine::new(Config::default()), store, stored, 1);
     let door = Arc::new(Door {
         port: PORT,

@@ -3,7 +3,7 @@
 //! cargo needs no npm.
 
 use super::shell::Shell;
-use crate::session::{Reader, SegmentStatistics};
+use crate::session::{Origin, Reader, SegmentStatistics};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use interweave_wire::{json, Json};
@@ -44,9 +44,19 @@ fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
     Json::from_iter(members.map(named))
 }
 
+/// Where a client runs, as far as it said.
+fn origin(o: &Origin) -> Json {
+    object([
+        ("program", Json::from(o.program.clone())),
+        ("host", Json::from(o.host.clone())),
+        ("pid", Json::from(o.pid)),
+    ])
+}
+
 fn reader(r: &Reader) -> Json {
     object([
         ("client", Json::from(r.label.as_str())),
+        ("runs", origin(&r.origin)),
         ("version", Json::from(r.version)),
         ("behind", Json::from(r.behind)),
         ("stale_ms", Json::from(r.stale_ns.map(|ns| ns / 1_000_000))),
@@ -58,6 +68,10 @@ fn segment(s: &SegmentStatistics) -> Json {
     object([
         ("path", Json::from(s.path.as_str())),
         ("writer", Json::from(s.writer.clone())),
+        (
+            "writer_runs",
+            s.writer_origin.as_ref().map_or(Json::Null, origin),
+        ),
         ("waiting", Json::from(s.waiting.clone())),
         ("readers", Json::from(readers)),
         ("sent_bytes", Json::from(s.sent_bytes)),

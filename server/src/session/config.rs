@@ -1,6 +1,7 @@
 //! What an engine is told when it is made.
 
 use interweave_master::Tuning;
+use interweave_store::Identity;
 
 /// Times and bounds of the server; nothing here changes while it runs.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct Config {
     pub stored: bool,
     /// Fences and incarnations begin above this; it grows with every start [LOG-9].
     pub first_fence: u64,
+    /// Which server and name space this is.
+    pub identity: Identity,
     /// For people: name and version of the server.
     pub label: String,
 }
@@ -59,6 +62,7 @@ impl Default for Config {
             tuning: Tuning::default(),
             stored: false,
             first_fence: 1 << 32,
+            identity: Identity::default(),
             label: concat!("interweave ", env!("CARGO_PKG_VERSION")).to_string(),
         }
     }

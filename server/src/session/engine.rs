@@ -12,9 +12,12 @@ use super::journal::Journal;
 use super::message::{Backlog, Incoming, Outgoing, Request};
 use super::segments::Segments;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
+use interweave_wire::protocol::xdr::XdrError;
 use interweave_wire::protocol::{Cancel, ErrorCode, MessageType, Unimplemented};
 use interweave_wire::Rejection;
 use std::sync::Arc;
+
+const HELLO: i32 = MessageType::Hello as i32;
 
 /// The server's rules and everything that they are applied to.
 #[derive(Debug)]
@@ -118,8 +121,7 @@ impl Engine {
     pub fn malformed(&mut self, now_ns: u64, connection: u64, text: String) {
         self.advance(now_ns);
         self.wire.counters.malformed += 1;
-        self.wire
-            .send(connection, Outgoing::error(0, ErrorCode::Malformed, text));
+        self.wire.complain(connection, ErrorCode::Malformed, text);
         self.close(connection);
     }
 
@@ -164,11 +166,21 @@ impl Engine {
             return Ok(());
         };
         let stream = incoming.stream;
+        if let Request::ForeignHello {
+            version_min,
+            version_max,
+        } = incoming.request
+        {
+            return Err((wire::no_common_version(version_min, version_max), true));
+        }
         if let Request::Hello(hello) = &incoming.request {
             let greeted = self.wire.hello(connection, stream, hello, self.stopping);
             return greeted.map_err(|e| (e, true));
         }
         let Some(session) = c.session else {
+            if let Request::Undecodable(HELLO, error) = &incoming.request {
+                return Err((undecodable(HELLO, *error), true));
+            }
             let text = "the first message of a connection must be HELLO; say hello, then ask";
             return Err((Rejection::new(ErrorCode::NotOpen, text), true));
         };
@@ -207,7 +219,7 @@ impl Engine {
             stream: incoming.stream,
         };
         match &incoming.request {
-            Request::Hello(_) => Ok(()),
+            Request::Hello(_) | Request::ForeignHello { .. } => Ok(()),
             Request::Ping => self.answer(at, MessageType::Pong),
             Request::Cancel(r) => self.cancel(at, r),
             Request::Goodbye => self.goodbye(at),
@@ -233,9 +245,7 @@ impl Engine {
                 self.wire.send(connection, reply);
                 Ok(())
             }
-            Request::Undecodable(type_, error) => Err(Rejection::malformed(format!(
-                "the body of a message of type {type_} is not what spec/protocol says: {error}"
-            ))),
+            Request::Undecodable(type_, error) => Err(undecodable(*type_, *error)),
         }
     }
 
@@ -283,11 +293,17 @@ impl Engine {
         for number in s.locks {
             if let Some(segment) = self.segments.if_still_there(number) {
                 segment.lock.end_session(session);
-                segment.remembered.session_ended(&s.id, now_ns);
+                segment.remembered.session_ended(&s.hash, now_ns);
                 self.grant_waiting(number);
             }
         }
     }
+}
+
+fn undecodable(type_: i32, error: XdrError) -> Rejection {
+    Rejection::malformed(format!(
+        "the body of a message of type {type_} is not what spec/protocol says: {error}"
+    ))
 }
 
 pub(super) fn stopping() -> Rejection {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use interweave_master::CheckedRelease;
 use interweave_store::Record;
 use interweave_wire::protocol::{
-    CommittedRelease, Durability, LogBody, LogRelease, ResolveRelease, SessionId, VersionStamp,
+    CommittedRelease, Durability, LogBody, LogRelease, ResolveRelease, SessionHash, VersionStamp,
 };
 
 /// One segment's part of a release, checked.
@@ -28,7 +28,7 @@ pub struct Part {
 #[derive(Debug)]
 pub struct InFlight {
     pub at: At,
-    pub session_id: SessionId,
+    pub session_hash: SessionHash,
     pub sequence: u64,
     pub parts: Vec<Part>,
     /// Requests that ask what becomes of it.
@@ -51,7 +51,7 @@ impl InFlight {
             body: LogBody::Release(LogRelease {
                 version: part.after.stamp.number,
                 chain: part.after.stamp.chain,
-                session: self.session_id,
+                session: self.session_hash,
                 sequence: self.sequence,
                 fence: part.fence,
             }),
@@ -65,7 +65,7 @@ impl InFlight {
     /// What the part's segment remembers of it.
     pub fn committed(&self, part: &Part) -> CommittedRelease {
         CommittedRelease {
-            session: self.session_id,
+            session: self.session_hash,
             sequence: self.sequence,
             version: part.after.stamp.number,
             chain: part.after.stamp.chain,

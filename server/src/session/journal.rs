@@ -11,7 +11,7 @@ use super::effect::Effect;
 use super::in_flight::InFlight;
 use super::segment::Life;
 use interweave_store::{Checkpoint, Record, StoreError};
-use interweave_wire::protocol::{Durability, SessionId};
+use interweave_wire::protocol::{Durability, SessionHash};
 use std::collections::{BTreeSet, HashMap};
 
 /// How often the store is asked whether it wants checkpoints.
@@ -84,7 +84,7 @@ pub struct Journal {
     effects: Vec<Effect>,
     last_ticket: u64,
     pending: HashMap<u64, Pending>,
-    releases: BTreeSet<(SessionId, u64, u64)>,
+    releases: BTreeSet<(SessionHash, u64, u64)>,
     settling: Vec<Settling>,
     next_look_ns: Option<u64>,
     lost_store: Option<StoreError>,
@@ -154,7 +154,7 @@ impl Journal {
     fn insert(&mut self, pending: Pending) -> u64 {
         self.last_ticket += 1;
         if let Pending::Release(release) = &pending {
-            let name = (release.session_id, release.sequence, self.last_ticket);
+            let name = (release.session_hash, release.sequence, self.last_ticket);
             self.releases.insert(name);
         }
         self.pending.insert(self.last_ticket, pending);
@@ -170,7 +170,7 @@ impl Journal {
         Some(match (pending, result) {
             (Pending::Entry(entry), result) => Answered::Entry(entry, result),
             (Pending::Release(release), result) => {
-                let name = (release.session_id, release.sequence, ticket);
+                let name = (release.session_hash, release.sequence, ticket);
                 self.releases.remove(&name);
                 match result {
                     Ok(()) => Answered::Released(DurableRelease(release)),
@@ -181,7 +181,7 @@ impl Journal {
     }
 
     /// The session's release with that sequence, if it waits for the log.
-    pub fn find_release(&mut self, session: SessionId, sequence: u64) -> Option<&mut InFlight> {
+    pub fn find_release(&mut self, session: SessionHash, sequence: u64) -> Option<&mut InFlight> {
         let named = (session, sequence, 0)..=(session, sequence, u64::MAX);
         let (_, _, ticket) = self.releases.range(named).next()?;
         #[cfg(test)]

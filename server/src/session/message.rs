@@ -4,13 +4,18 @@
 
 use super::wire::{LENT_BYTES, NOTIFICATION};
 use bytes::Bytes;
-use interweave_wire::protocol::xdr::{Reader, Xdr, XdrError};
+use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr, XdrError};
 use interweave_wire::protocol::*;
 
 /// Every message that a client may send.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     Hello(Hello),
+    /// A hello of a version that this server does not speak; nothing else of it was read [SES-4].
+    ForeignHello {
+        version_min: u32,
+        version_max: u32,
+    },
     Ping,
     Cancel(Cancel),
     Goodbye,
@@ -57,7 +62,7 @@ impl Request {
 fn decode_body(type_: MessageType, body: &[u8]) -> Result<Request, XdrError> {
     let mut r = Reader::new(body);
     let request = match type_ {
-        MessageType::Hello => Request::Hello(Hello::decode(&mut r)?),
+        MessageType::Hello => return decode_hello(body),
         MessageType::Ping => Request::Ping,
         MessageType::Cancel => Request::Cancel(Cancel::decode(&mut r)?),
         MessageType::Goodbye => Request::Goodbye,
@@ -82,6 +87,26 @@ fn decode_body(type_: MessageType, body: &[u8]) -> Result<Request, XdrError> {
     };
     r.finish()?;
     Ok(request)
+}
+
+/// Versions stand at the beginning of every hello, so that they are known whatever follows [SES-4].
+fn decode_hello(body: &[u8]) -> Result<Request, XdrError> {
+    let mut r = Reader::new(body);
+    let is_ours = r.fixed::<4>()? == *b"IWV1";
+    let (version_min, version_max) = (u32::decode(&mut r)?, u32::decode(&mut r)?);
+    if is_ours && common_version(version_min, version_max).is_none() {
+        return Ok(Request::ForeignHello {
+            version_min,
+            version_max,
+        });
+    }
+    from_bytes(body).map(Request::Hello)
+}
+
+/// The highest version of the range that this server speaks [SES-1].
+pub fn common_version(version_min: u32, version_max: u32) -> Option<u32> {
+    let version = version_max.min(PROTOCOL_VERSION_MAX);
+    (version >= version_min.max(PROTOCOL_VERSION_MIN)).then_some(version)
 }
 
 /// A request as it arrived, whole.
@@ -146,7 +171,18 @@ impl Outgoing {
     /// ERROR, its text cut to what the protocol allows.
     pub fn error(stream: u32, code: ErrorCode, text: String) -> Self {
         let text = shortened(text, MAX_ERROR_TEXT as usize);
-        Outgoing::new(MessageType::Error, stream, &ErrorReply { code, text })
+        let fields = Vec::new();
+        Outgoing::new(
+            MessageType::Error,
+            stream,
+            &ErrorReply { code, text, fields },
+        )
+    }
+
+    /// ERROR to a peer whose version is not known, or not spoken here [SES-5].
+    pub fn plain_error(stream: u32, code: ErrorCode, text: String) -> Self {
+        let text = shortened(text, MAX_ERROR_TEXT as usize);
+        Outgoing::new(MessageType::Error, stream, &PlainError { code, text })
     }
 
     /// What its control part and its bulk count as while they wait.
@@ -245,7 +281,7 @@ macro_rules! bodies {
 }
 
 bodies!(
-    ErrorReply Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed ReaderAcquired
+    ErrorReply PlainError Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed ReaderAcquired
     WriterAcquired WriterRenewed SerialsGranted WriterReleased ReleaseResolved Subscribed NotRecent
     Push WriterLost SegmentGone
 );

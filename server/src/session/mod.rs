@@ -53,5 +53,7 @@ pub use config::Config;
 pub use effect::Effect;
 pub use engine::Engine;
 pub use interweave_master::{Order, Tuning};
+pub use interweave_store::Identity;
 pub use message::{Backlog, Incoming, Outgoing, Request};
 pub use statistics::{Health, Reader, SegmentStatistics, Statistics};
+pub use wire::Origin;

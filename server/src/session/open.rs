@@ -17,11 +17,13 @@ use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_store::StoreError;
 use interweave_wire::protocol::*;
-use interweave_wire::Rejection;
+use interweave_wire::{Fields, Rejection};
 
 impl Engine {
     pub(super) fn open_segment(&mut self, at: At, r: &OpenSegment) -> Result<(), Rejection> {
         check_path(&r.path)?;
+        // None of them has a meaning to this server yet.
+        Fields::of(&r.fields)?;
         let found = self.segments.number_at(&r.path);
         let number = match found {
             Some(number) => number,
@@ -201,6 +203,7 @@ impl SegmentState {
             quota_bytes: self.quota_bytes,
             block_count: self.master.block_count(),
             wire_bytes: self.master.wire_bytes(),
+            fields: Vec::new(),
         };
         let reply = Outgoing::about(self.number, MessageType::SegmentOpened, stream, &body);
         wire.send(connection, reply);

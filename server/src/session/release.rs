@@ -50,7 +50,7 @@ impl Engine {
 
     /// A release that was committed before is answered as it was then [LOCK-8].
     fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
-        let id = self.wire.asking(at).id;
+        let hash = self.wire.asking(at).hash;
         let mut versions = Vec::new();
         for part in &r.parts {
             let Some(s) = self.segments.get(part.segment) else {
@@ -58,7 +58,7 @@ impl Engine {
             };
             match s
                 .remembered
-                .last_of(&id)
+                .last_of(&hash)
                 .filter(|l| l.sequence == r.sequence)
             {
                 Some(last) => versions.push(VersionStamp {
@@ -79,12 +79,12 @@ impl Engine {
     /// The same release over a new connection, while the first is on its way to the log: its answer
     /// goes to the new one.
     fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
-        let id = self.wire.asking(at).id;
-        if self.journal.find_release(id, r.sequence).is_none() {
+        let hash = self.wire.asking(at).hash;
+        if self.journal.find_release(hash, r.sequence).is_none() {
             return Ok(false);
         }
         self.wire.await_answer(at, Unanswered::Store)?;
-        let Some(release) = self.journal.find_release(id, r.sequence) else {
+        let Some(release) = self.journal.find_release(hash, r.sequence) else {
             return Ok(false);
         };
         let older = std::mem::replace(&mut release.at, at);
@@ -153,10 +153,10 @@ impl Engine {
     }
 
     fn begin_release(&mut self, at: At, sequence: u64, parts: Vec<Part>) -> Result<(), Rejection> {
-        let session_id = self.wire.asking(at).id;
+        let session_hash = self.wire.asking(at).hash;
         let release = InFlight {
             at,
-            session_id,
+            session_hash,
             sequence,
             parts,
             resolvers: Vec::new(),

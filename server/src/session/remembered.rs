@@ -5,7 +5,7 @@
 //! "not remembered" means "not committed" for it; `forgot` is set before the first is forgotten.
 //! Memory is bounded by the sessions that live. Implements [LOCK-8] and [LOCK-9].
 
-use interweave_wire::protocol::{CommittedRelease, SessionId};
+use interweave_wire::protocol::{CommittedRelease, SessionHash};
 use std::collections::{HashMap, VecDeque};
 
 /// How many sessions that ended are remembered.
@@ -25,7 +25,7 @@ pub enum Fate {
 
 #[derive(Debug, Default)]
 pub struct Remembered {
-    living: HashMap<SessionId, CommittedRelease>,
+    living: HashMap<SessionHash, CommittedRelease>,
     /// Oldest first.
     ended: VecDeque<CommittedRelease>,
     /// Of sessions of the server before this one, oldest first; they count as living for a while.
@@ -56,7 +56,7 @@ impl Remembered {
     }
 
     /// The last release of the session, if it is remembered.
-    pub fn last_of(&self, session: &SessionId) -> Option<&CommittedRelease> {
+    pub fn last_of(&self, session: &SessionHash) -> Option<&CommittedRelease> {
         let ended = || self.ended.iter().chain(&self.recovered);
         let living = self.living.get(session);
         living.or_else(|| ended().find(|r| r.session == *session))
@@ -74,7 +74,7 @@ impl Remembered {
         self.forget_oldest(now_ns);
     }
 
-    pub fn session_ended(&mut self, session: &SessionId, now_ns: u64) {
+    pub fn session_ended(&mut self, session: &SessionHash, now_ns: u64) {
         if let Some(release) = self.living.remove(session) {
             self.ended.push_back(release);
             self.forget_oldest(now_ns);
@@ -94,7 +94,7 @@ impl Remembered {
     }
 
     /// `lives`: the session that sent the release has not ended.
-    pub fn fate(&self, session: &SessionId, sequence: u64, lives: bool) -> Fate {
+    pub fn fate(&self, session: &SessionHash, sequence: u64, lives: bool) -> Fate {
         match self.last_of(session) {
             Some(last) if last.sequence == sequence => Fate::Committed(last.version, last.chain),
             Some(last) if last.sequence > sequence => Fate::Unknown,

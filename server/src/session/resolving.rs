@@ -5,18 +5,20 @@ use super::message::Outgoing;
 use super::remembered::Fate;
 use super::wire::{At, Unanswered};
 use interweave_wire::protocol::*;
+use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
 
 impl Engine {
     /// What became of a release whose answer was lost [LOCK-9].
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
         self.open_segment_of(at.connection, r.segment)?;
-        if self.journal.find_release(r.session, r.sequence).is_none() {
+        let hash = session_hash(&r.session);
+        if self.journal.find_release(hash, r.sequence).is_none() {
             self.answer_resolved(at, r);
             return Ok(());
         }
         self.wire.await_answer(at, Unanswered::Store)?;
-        if let Some(release) = self.journal.find_release(r.session, r.sequence) {
+        if let Some(release) = self.journal.find_release(hash, r.sequence) {
             release.resolvers.push((at, r.clone()));
         }
         Ok(())
@@ -46,9 +48,10 @@ impl Engine {
         let Some(s) = self.segments.get(r.segment) else {
             return Err(removed_meanwhile(r));
         };
-        let lives = self.wire.find_session(&r.session).is_some();
+        let hash = session_hash(&r.session);
+        let lives = self.wire.find_session(&hash).is_some();
         let incarnation = s.incarnation;
-        let (committed, number, chain) = match s.remembered.fate(&r.session, r.sequence, lives) {
+        let (committed, number, chain) = match s.remembered.fate(&hash, r.sequence, lives) {
             Fate::Committed(version, chain) => (true, version, chain),
             Fate::NotCommitted => {
                 self.never_commit(at, r);
@@ -69,7 +72,7 @@ impl Engine {
     /// Once told to be rolled back, the release stays so: the connection that might still carry it
     /// is closed, and the session may not send it again.
     fn never_commit(&mut self, at: At, r: &ResolveRelease) {
-        let Some(number) = self.wire.find_session(&r.session) else {
+        let Some(number) = self.wire.find_session(&session_hash(&r.session)) else {
             return;
         };
         let Some(session) = self.wire.session_mut(number) else {

@@ -122,7 +122,7 @@ impl Engine {
 
     fn commit(&mut self, release: DurableRelease) {
         let mut release = release.into_release();
-        let lives = self.wire.find_session(&release.session_id).is_some();
+        let lives = self.wire.find_session(&release.session_hash).is_some();
         for part in std::mem::take(&mut release.parts) {
             let number = part.segment;
             if let Some(s) = self.segments.if_still_there(number) {

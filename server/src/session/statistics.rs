@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::segment::SegmentState;
-use super::wire::Connection;
+use super::wire::{Connection, Origin};
 use interweave_master::Overhead;
 
 /// Events counted since the start.
@@ -37,6 +37,7 @@ pub struct Counters {
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub label: String,
+    pub origin: Origin,
     /// Of its copy, as far as the server knows; None: it has no copy.
     pub version: Option<u64>,
     /// How many versions that is behind the newest, and since when: 0 if it is the newest.
@@ -58,6 +59,7 @@ pub struct SegmentStatistics {
     pub damaged: bool,
     /// Who writes, and who waits to, by the labels that clients gave themselves.
     pub writer: Option<String>,
+    pub writer_origin: Option<Origin>,
     pub waiting: Vec<String>,
     pub readers: Vec<Reader>,
     /// Bytes of diffs that clients were sent, and of whole copies in their place.
@@ -122,6 +124,7 @@ impl Engine {
                     writers_waiting: s.lock.waiting_writers(),
                     damaged: matches!(s.life, super::segment::Life::Damaged(_)),
                     writer: s.lock.writing_session().map(|n| self.wire.label(n)),
+                    writer_origin: s.lock.writing_session().map(|n| self.wire.origin(n)),
                     waiting: s
                         .lock
                         .waiting_sessions()
@@ -148,6 +151,7 @@ impl Engine {
                 .unwrap_or(now_ns);
             Some(Reader {
                 label: c.session.map(|n| self.wire.label(n)).unwrap_or_default(),
+                origin: c.session.map(|n| self.wire.origin(n)).unwrap_or_default(),
                 version: has_copy.then_some(have.number),
                 behind: has_copy.then(|| newest.number.saturating_sub(have.number)),
                 stale_ns: has_copy.then(|| now_ns.saturating_sub(since_ns)),

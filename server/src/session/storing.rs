@@ -195,7 +195,7 @@ impl SegmentState {
         self.saved_ns = now_ns;
         self.unsaved = false;
         let head = CheckpointHead {
-            magic: *b"IWC2",
+            magic: *b"IWC3",
             segment_id: self.id,
             path: self.path.clone(),
             durable: self.durable,
@@ -205,6 +205,7 @@ impl SegmentState {
             fence: self.lock.last_fence(),
             parent: 0,
             releases: self.remembered.iter().cloned().collect(),
+            fields: Vec::new(),
             diff_bytes: 0,
         };
         let checkpoint = Checkpoint {

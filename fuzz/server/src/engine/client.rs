@@ -126,6 +126,7 @@ impl Client {
                 read_only: which % 8 == 7,
                 durable: DURABLE[usize::from(which) % 4 % 3],
                 quota_bytes: 0,
+                fields: Vec::new(),
             }),
             3..=5 => Request::AcquireWriter(AcquireWriter {
                 segment,

@@ -2,6 +2,7 @@
 
 use super::*;
 use interweave_store::RecoveredSegment;
+use interweave_wire::session_hash::session_hash;
 
 /// The store's error when there is no room.
 fn full() -> Result<(), StoreError> {
@@ -89,7 +90,7 @@ fn a_store_that_was_taken_over_ends_the_server() {
 fn lock_9_a_release_on_its_way_to_the_log_is_resolved_when_it_is_there() {
     let mut world = World::new(true);
     let segment = world.clients(1, Durability::Synced);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     let grant = world.lock(1, segment);
     world.release(1, segment, &grant, 1);
     world.engine.disconnected(world.now_ns(), 1);
@@ -163,7 +164,7 @@ fn releases_on_their_way_to_the_log_are_not_looked_at_for_every_other() {
 fn lock_8_a_release_sent_again_while_it_is_logged_is_answered_once() {
     let mut world = World::new(true);
     let segment = world.clients(1, Durability::Synced);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     let grant = world.lock(1, segment);
     world.release(1, segment, &grant, 1);
     world.engine.disconnected(world.now_ns(), 1);
@@ -356,7 +357,7 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
         let release = LogRelease {
             version: sequence,
             chain: world.newest(1, segment).chain,
-            session: world.engine.wire.session(1).unwrap().id,
+            session: session_hash(&session_of(1)),
             sequence,
             fence: grant.fence,
         };

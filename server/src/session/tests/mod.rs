@@ -223,9 +223,8 @@ impl World {
 
     /// Connects and says hello with a session's id, or all zeros.
     pub fn hello_as(&mut self, connection: u64, session: SessionId) -> Welcome {
-        let mut entropy = [0xE5; 16];
-        entropy[..8].copy_from_slice(&connection.to_be_bytes());
-        self.engine.connected(self.now_ns(), connection, entropy);
+        self.engine
+            .connected(self.now_ns(), connection, session_of(connection));
         let welcome = self.ask(connection, Request::Hello(hello(session)));
         assert_eq!(welcome.type_, MessageType::Welcome);
         welcome.body()
@@ -302,6 +301,13 @@ pub fn backlog(bytes: usize) -> Backlog {
     }
 }
 
+/// The id of the session that begins on that connection.
+pub fn session_of(connection: u64) -> SessionId {
+    let mut id = [0xE5; 16];
+    id[..8].copy_from_slice(&connection.to_be_bytes());
+    id
+}
+
 pub fn hello(session: SessionId) -> Hello {
     Hello {
         magic: *b"IWV1",
@@ -310,6 +316,7 @@ pub fn hello(session: SessionId) -> Hello {
         session,
         token: String::new(),
         client: "test".to_string(),
+        fields: Vec::new(),
     }
 }
 
@@ -320,6 +327,7 @@ pub fn open(path: &str, durable: Durability) -> Request {
         read_only: false,
         durable,
         quota_bytes: 0,
+        fields: Vec::new(),
     })
 }
 

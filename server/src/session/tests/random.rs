@@ -91,7 +91,7 @@ impl Game {
         let segment = world.clients(4, durable);
         let players = (1..=4).map(|connection| Player {
             connection,
-            session: world.engine.wire.session(connection).unwrap().id,
+            session: session_of(connection),
             copy: Segment::new(0),
             stamp: stamp(0, 0),
             grant: None,

@@ -39,7 +39,7 @@ fn others_release(world: &mut World, connections: std::ops::RangeInclusive<u64>)
 fn lock_8_a_session_that_lives_is_remembered_whatever_others_do() {
     let mut world = World::new(false);
     let segment = world.clients(1, Durability::Memory);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     let grant = world.lock(1, segment);
     let first = world.release(1, segment, &grant, 1);
     let first: WriterReleased = world.answer(first).body();
@@ -93,7 +93,7 @@ fn lock_9_what_is_not_remembered_any_more_is_not_told_to_be_rolled_back() {
 fn lock_9_resolving_a_release_of_one_segment_leaves_others_alone() {
     let mut world = World::new(false);
     world.hello(1);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     let a = world.open(1, "/a", Durability::Memory);
     let b = world.open(1, "/b", Durability::Memory);
     let grant = world.lock(1, b);
@@ -107,7 +107,7 @@ fn lock_9_resolving_a_release_of_one_segment_leaves_others_alone() {
 fn lock_9_after_a_reconnect_the_answer_is_committed_or_rolled_back_for_good() {
     let mut world = World::new(false);
     let segment = world.clients(1, Durability::Memory);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     world.write(1, segment, 1);
     let grant = world.lock(1, segment);
     world.hello(2);
@@ -267,7 +267,7 @@ fn lock_12_of_one_lock_one_release_is_kept_at_a_time() {
     let next = release_writer(segment, &grant, 2, 100);
     assert!(world.engine.admits(1, &next, 100));
     // Its connection is lost and the session goes on over another.
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     world.hello_as(2, session);
     world.open(2, "/list", Durability::Memory);
     assert!(world.engine.admits(2, &next, 100));

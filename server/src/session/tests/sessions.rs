@@ -86,7 +86,7 @@ fn ses_2_a_session_is_resumed_with_its_writer_lock() {
     let grant = world.lock(1, segment);
     let session = world.hello(2);
     assert_ne!(session, [0; 16]);
-    let first = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let first = session_of(1);
     world.engine.disconnected(world.now_ns(), 1);
     world.pass(5_000);
     let welcome = world.hello_as(3, first);
@@ -113,7 +113,7 @@ fn ses_2_after_its_lease_a_session_is_gone_and_its_id_refused() {
     let mut world = World::new(false);
     let segment = world.clients(1, Durability::Memory);
     world.lock(1, segment);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     world.engine.disconnected(world.now_ns(), 1);
     world.pass(u64::from(LEASE_MS));
     let welcome = world.hello_as(2, session);

@@ -1,11 +1,14 @@
 //! The beginning of a connection: HELLO, and the session that it begins or resumes [SES-1] [SES-2].
 
 use super::super::engine::stopping;
-use super::super::message::Outgoing;
-use super::Wire;
+use super::super::message::{common_version, Outgoing};
+use super::{Origin, Wire};
+use interweave_wire::fields::{field, Fields};
 use interweave_wire::protocol::{
-    ErrorCode, Hello, MessageType, Welcome, PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
+    ErrorCode, FieldKey, HeaderField, Hello, IdField, MessageType, Welcome, PROTOCOL_VERSION_MAX,
+    PROTOCOL_VERSION_MIN,
 };
+use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
 
 impl Wire {
@@ -22,10 +25,12 @@ impl Wire {
         };
         let (entropy, greeted) = (c.entropy, c.session.is_some());
         let version = agreed_version(hello, greeted)?;
+        let origin = Origin::of(Fields::of(&hello.fields)?)?;
         if is_stopping {
             return Err(stopping());
         }
-        let resumed = self.sessions.find(&hello.session);
+        let resumed = self.sessions.find(&session_hash(&hello.session));
+        let id = resumed.map_or(entropy, |_| hello.session);
         let session = match resumed {
             Some(session) => {
                 self.resume(session, connection);
@@ -33,10 +38,10 @@ impl Wire {
             }
             None => {
                 let label = hello.client.clone();
-                self.sessions.create(entropy, connection, label)
+                self.sessions
+                    .create(session_hash(&id), connection, (label, origin))
             }
         };
-        let id = self.sessions.get(session).map_or(entropy, |s| s.id);
         if let Some(c) = self.connections.get_mut(&connection) {
             c.session = Some(session);
         }
@@ -48,6 +53,7 @@ impl Wire {
             session_lease_ms: self.config.lease_ms,
             max_diff_bytes: self.config.max_diff_bytes,
             server: self.config.label.clone(),
+            fields: self.own_fields(),
         };
         self.send(
             connection,
@@ -55,6 +61,15 @@ impl Wire {
         );
         self.watch_connection(connection);
         Ok(())
+    }
+
+    /// Which server this is [FIELD-1].
+    fn own_fields(&self) -> Vec<HeaderField> {
+        let id = |key, id| field(key, &IdField { id });
+        vec![
+            id(FieldKey::SpaceId, self.config.identity.space),
+            id(FieldKey::ServerId, self.config.identity.server),
+        ]
     }
 
     /// The session continues over another connection. The older connection is closed [SES-2].
@@ -79,14 +94,15 @@ fn agreed_version(hello: &Hello, greeted: bool) -> Result<u32, Rejection> {
         };
         return Err(Rejection::malformed(text));
     }
-    let version = hello.version_max.min(PROTOCOL_VERSION_MAX);
-    if version < hello.version_min.max(PROTOCOL_VERSION_MIN) {
-        let text = format!(
-            "the client speaks protocol versions {} to {}, this server {PROTOCOL_VERSION_MIN} \
-             to {PROTOCOL_VERSION_MAX}; update the older program",
-            hello.version_min, hello.version_max
-        );
-        return Err(Rejection::new(ErrorCode::VersionMismatch, text));
-    }
-    Ok(version)
+    let (least, most) = (hello.version_min, hello.version_max);
+    common_version(least, most).ok_or_else(|| no_common_version(least, most))
+}
+
+/// The refusal of a client of other versions [SES-1].
+pub fn no_common_version(version_min: u32, version_max: u32) -> Rejection {
+    let text = format!(
+        "the client speaks protocol versions {version_min} to {version_max}, this server \
+         {PROTOCOL_VERSION_MIN} to {PROTOCOL_VERSION_MAX}; update the older program"
+    );
+    Rejection::new(ErrorCode::VersionMismatch, text)
 }

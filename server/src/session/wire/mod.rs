@@ -11,6 +11,7 @@ mod connection;
 mod hello;
 mod lending;
 mod notifying;
+mod origin;
 mod receiving;
 mod registry;
 mod waiting;
@@ -24,9 +25,11 @@ use super::statistics::Counters;
 use super::timers::Timers;
 use connection::MAX_OPEN_SEGMENTS;
 pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION};
-use interweave_wire::protocol::{ErrorCode, MessageType};
+pub use hello::no_common_version;
+use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash};
 use interweave_wire::Rejection;
 pub use lending::{Shelf, LENT_BYTES};
+pub use origin::Origin;
 pub use receiving::largest_diff_bytes;
 use receiving::Receiving;
 use registry::Registry;
@@ -148,9 +151,9 @@ impl Wire {
         self.sessions.get_mut(session)
     }
 
-    /// The number of the session with that id, unless it has ended.
-    pub fn find_session(&self, id: &[u8; 16]) -> Option<u64> {
-        self.sessions.find(id)
+    /// The number of the session with that hash, unless it has ended.
+    pub fn find_session(&self, hash: &SessionHash) -> Option<u64> {
+        self.sessions.find(hash)
     }
 
     pub fn session_count(&self) -> usize {
@@ -168,6 +171,12 @@ impl Wire {
         session.map(|s| s.label.clone()).unwrap_or_default()
     }
 
+    /// Where the session's client runs, as far as it said.
+    pub fn origin(&self, session: u64) -> Origin {
+        let session = self.sessions.get(session);
+        session.map(|s| s.origin.clone()).unwrap_or_default()
+    }
+
     /// When the session was heard last.
     pub fn last_heard_ns(&self, session: u64) -> u64 {
         // A session on its way from one connection to the next may have been heard over both.
@@ -182,10 +191,21 @@ impl Wire {
         self.send(at.connection, Outgoing::new(type_, at.stream, &()));
     }
 
-    /// Answers a request with an error.
+    /// Answers a request with an error, in the form that a client of any version reads while the
+    /// client's is not known [SES-5].
     pub fn refuse(&mut self, connection: u64, stream: u32, rejection: &Rejection) {
         let (code, text) = (rejection.code, rejection.text.clone());
-        self.send(connection, Outgoing::error(stream, code, text));
+        let is_known = |c: &Connection| c.session.is_some();
+        let message = match self.connections.get(&connection).is_some_and(is_known) {
+            true => Outgoing::error(stream, code, text),
+            false => Outgoing::plain_error(stream, code, text),
+        };
+        self.send(connection, message);
+    }
+
+    /// An error that answers no request: the connection is about to be closed.
+    pub fn complain(&mut self, connection: u64, code: ErrorCode, text: String) {
+        self.refuse(connection, 0, &Rejection { code, text });
     }
 
     /// The same for one that waited for its answer.

@@ -1,14 +1,18 @@
 //! The sessions: who they are, which connection they have, and how long they live without one.
 
-use interweave_wire::protocol::SessionId;
+use super::Origin;
+use interweave_wire::protocol::SessionHash;
 use std::collections::{HashMap, HashSet};
 
 #[derive(Debug)]
 pub struct Session {
-    pub id: SessionId,
+    /// Of its id, which is kept nowhere [SES-6].
+    pub hash: SessionHash,
     pub connection: Option<u64>,
     /// For people: the client's program and language.
     pub label: String,
+    /// For people: where the client runs.
+    pub origin: Origin,
     /// When it was heard last over a connection that is gone.
     pub heard_ns: u64,
     /// When it ends if it stays without a connection [SES-2].
@@ -20,33 +24,40 @@ pub struct Session {
     pub rolled_back_through: HashMap<u32, u64>,
 }
 
-/// Sessions by number, which the rest of the engine uses, and by id, which the client has.
+/// Sessions by number, which the rest of the engine uses, and by the hash of the id that the client
+/// has.
 #[derive(Debug, Default)]
 pub struct Registry {
     sessions: HashMap<u64, Session>,
-    by_id: HashMap<SessionId, u64>,
+    by_hash: HashMap<SessionHash, u64>,
     last_number: u64,
 }
 
 impl Registry {
-    pub fn create(&mut self, id: SessionId, connection: u64, label: String) -> u64 {
+    pub fn create(
+        &mut self,
+        hash: SessionHash,
+        connection: u64,
+        (label, origin): (String, Origin),
+    ) -> u64 {
         self.last_number += 1;
         let session = Session {
-            id,
+            hash,
             connection: Some(connection),
             label,
+            origin,
             heard_ns: 0,
             expires_ns: u64::MAX,
             locks: HashSet::new(),
             rolled_back_through: HashMap::new(),
         };
         self.sessions.insert(self.last_number, session);
-        self.by_id.insert(id, self.last_number);
+        self.by_hash.insert(hash, self.last_number);
         self.last_number
     }
 
-    pub fn find(&self, id: &SessionId) -> Option<u64> {
-        self.by_id.get(id).copied()
+    pub fn find(&self, hash: &SessionHash) -> Option<u64> {
+        self.by_hash.get(hash).copied()
     }
 
     pub fn get(&self, number: u64) -> Option<&Session> {
@@ -63,7 +74,7 @@ impl Registry {
 
     pub fn remove(&mut self, number: u64) -> Option<Session> {
         let session = self.sessions.remove(&number)?;
-        self.by_id.remove(&session.id);
+        self.by_hash.remove(&session.hash);
         Some(session)
     }
 

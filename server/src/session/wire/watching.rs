@@ -68,7 +68,7 @@ impl Wire {
             return;
         }
         let text = "no hello came in time; say hello as soon as the connection is made";
-        let error = Outgoing::error(0, ErrorCode::TimedOut, text.to_string());
+        let error = Outgoing::plain_error(0, ErrorCode::TimedOut, text.to_string());
         self.send(connection, error);
         self.close(connection);
     }

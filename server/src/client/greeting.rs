@@ -1,0 +1,140 @@
+//! What a client says of itself, and what it makes of a server's refusal.
+
+use super::ClientError;
+use interweave_wire::fields::{field, fitting, readable, Fields};
+use interweave_wire::protocol::*;
+use interweave_wire::{Message, Rejection};
+
+/// What a client tells and wants when it connects.
+#[derive(Debug, Clone)]
+pub struct Greeting {
+    /// All zeros: a new session.
+    pub session: SessionId,
+    pub token: String,
+    /// For people: program and language.
+    pub client: String,
+}
+
+impl Default for Greeting {
+    fn default() -> Self {
+        Greeting {
+            session: [0; 16],
+            token: String::new(),
+            client: "interweave-client (Rust)".to_string(),
+        }
+    }
+}
+
+/// Which program this is, where it runs, as far as the system says.
+pub fn own_fields() -> Vec<HeaderField> {
+    let label = |key, text: &str| {
+        let label = fitting(text);
+        field(key, &LabelField { label })
+    };
+    let program = std::env::current_exe().ok();
+    let program = program.as_ref().and_then(|path| path.file_name());
+    let host = rustix::system::uname();
+    let pid = u64::from(std::process::id());
+    let mut fields = vec![
+        label(FieldKey::Host, &host.nodename().to_string_lossy()),
+        field(FieldKey::Pid, &PidField { pid }),
+    ];
+    fields.extend(program.map(|name| label(FieldKey::Program, &name.to_string_lossy())));
+    fields
+}
+
+/// What an ERROR says, in either of its forms [SES-5].
+pub fn refusal(message: &Message) -> Result<ClientError, Rejection> {
+    let reply: ErrorReply = match message.decode() {
+        Ok(reply) => reply,
+        Err(error) => {
+            let plain: PlainError = message.decode().map_err(|_| error)?;
+            ErrorReply {
+                code: plain.code,
+                text: plain.text,
+                fields: Vec::new(),
+            }
+        }
+    };
+    let redirect: Option<RedirectField> = Fields::of(&reply.fields)?.get(FieldKey::Redirect)?;
+    let text = match redirect {
+        None => reply.text,
+        Some(to) => format!(
+            "{}; ask the server at {}",
+            reply.text,
+            readable(&to.address)
+        ),
+    };
+    Ok(ClientError::Refused(Rejection::new(reply.code, text)))
+}
+
+/// A server of version 1 takes this version's hello for something else [SES-5].
+pub fn refused_hello(error: ClientError) -> ClientError {
+    match error {
+        ClientError::Refused(why)
+            if matches!(why.code, ErrorCode::Malformed | ErrorCode::NotOpen) =>
+        {
+            let text = format!(
+                "this client speaks protocol versions {PROTOCOL_VERSION_MIN} to \
+                 {PROTOCOL_VERSION_MAX}; the server does not understand its hello, as servers of \
+                 version 1 do not; update the older of them (the server said: {})",
+                why.text
+            );
+            ClientError::Refused(Rejection::new(ErrorCode::VersionMismatch, text))
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn error(body: &impl xdr::Xdr) -> Message {
+        Message::new(MessageType::Error, 1, body, Bytes::new())
+    }
+
+    #[test]
+    fn field_9_an_error_says_where_to_ask_instead() {
+        let to = RedirectField {
+            address: "b.example:7747".to_string(),
+            tls_name: String::new(),
+            relay: false,
+        };
+        let reply = ErrorReply {
+            code: ErrorCode::Redirected,
+            text: "/a is not here".to_string(),
+            fields: vec![field(FieldKey::Redirect, &to)],
+        };
+        let refused = refusal(&error(&reply)).unwrap();
+        assert_eq!(refused.code(), Some(ErrorCode::Redirected));
+        let text = refused.to_string();
+        assert!(
+            text.contains("/a is not here; ask the server at b.example:7747"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn ses_5_the_error_of_another_version_is_read() {
+        let plain = PlainError {
+            code: ErrorCode::VersionMismatch,
+            text: "this server speaks 3".to_string(),
+        };
+        let refused = refusal(&error(&plain)).unwrap();
+        assert_eq!(refused.code(), Some(ErrorCode::VersionMismatch));
+    }
+
+    #[test]
+    fn ses_5_a_server_of_version_1_is_told_from_others() {
+        let not_hello = Rejection::new(ErrorCode::NotOpen, "the first message must be HELLO");
+        let told = refused_hello(not_hello.into());
+        assert_eq!(told.code(), Some(ErrorCode::VersionMismatch));
+        let text = told.to_string();
+        assert!(
+            text.contains("versions 2 to 2") && text.contains("version 1"),
+            "{text}"
+        );
+    }
+}
