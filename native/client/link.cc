@@ -177,6 +177,8 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
     const MutexLock lock(mutex_);
     identity = identity_;
   }
+  identity.origin = {platform::program_name(), platform::host_name(),
+                     static_cast<std::uint64_t>(platform::process_id())};
   const std::vector<std::uint8_t> body = session::encoded(live.connection_.hello(identity));
   const std::uint32_t stream = live.connection_.begin_request(1, message_type::HELLO, now_ns());
   session::FrameWriter frames(message_type::HELLO, stream, body, {});

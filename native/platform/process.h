@@ -1,10 +1,11 @@
-// This process: its id, whether it is a forked child of the one that loaded the library, and
+// This process: its id and names, whether it is a forked child of the one that loaded the library, and
 // unpredictable bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "platform/status.h"
@@ -12,6 +13,10 @@
 namespace iw::platform {
 
 std::int64_t process_id();
+
+// The program's name without its folder, and the host's name; empty if the system does not say.
+std::string program_name();
+std::string host_name();
 
 // Grows by one in every forked child: an object made under another count belongs to a parent.
 unsigned fork_count() noexcept;

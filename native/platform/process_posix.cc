@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdlib>
 
 #include "platform/process.h"
 
@@ -22,6 +24,20 @@ std::atomic<unsigned> forks{0};
 }  // namespace
 
 std::int64_t process_id() { return getpid(); }
+
+std::string program_name() {
+#ifdef __linux__
+  return program_invocation_short_name;
+#else
+  return getprogname();
+#endif
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  // The last byte stays 0, because a longer name need not be terminated.
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
 

@@ -25,6 +25,12 @@ TEST(Process, RandomBytesFillTheWholeSpan) {
   }
 }
 
+TEST(Process, KnowsItsProgramAndHost) {
+  EXPECT_NE(program_name().find("platform_test"), std::string::npos) << program_name();
+  EXPECT_EQ(program_name().find('/'), std::string::npos);
+  EXPECT_FALSE(host_name().empty());
+}
+
 TEST(Clock, DoesNotGoBack) {
   std::int64_t last = now_ns();
   EXPECT_GT(last, 0);

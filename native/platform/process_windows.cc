@@ -14,6 +14,21 @@ namespace iw::platform {
 
 std::int64_t process_id() { return GetCurrentProcessId(); }
 
+std::string program_name() {
+  std::array<char, 1024> path{};
+  const DWORD size = GetModuleFileNameA(nullptr, path.data(), static_cast<DWORD>(path.size()));
+  const std::string whole(path.data(), std::min<std::size_t>(size, path.size()));
+  const std::size_t folder = whole.find_last_of("\\/");
+  return folder == std::string::npos ? whole : whole.substr(folder + 1);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  DWORD size = static_cast<DWORD>(name.size());
+  const BOOL is_said = GetComputerNameExA(ComputerNameDnsHostname, name.data(), &size);
+  return is_said != 0 ? std::string(name.data(), size) : std::string();
+}
+
 unsigned fork_count() noexcept { return 0; }
 
 bool other_threads_are_gone() noexcept {

@@ -12,6 +12,43 @@ constexpr std::size_t max_requests = 65536;
 // Heartbeats missed before the connection is taken for lost.
 constexpr std::int64_t patience_heartbeats = 5;
 
+// A server of version 1 takes the hello of this version for something else [SES-5].
+Result refused_hello(Result said) {
+  const bool is_older = said.code == protocol::error_code::NOT_OPEN ||
+                        said.code == protocol::error_code::MALFORMED;
+  if (!is_older) return said;
+  return {protocol::error_code::VERSION_MISMATCH,
+          "this client speaks protocol versions " +
+              std::to_string(protocol::PROTOCOL_VERSION_MIN) + " to " +
+              std::to_string(protocol::PROTOCOL_VERSION_MAX) +
+              "; the server does not understand its hello, as servers of version 1 do not; update "
+              "the older of them (the server said: " +
+              said.text + ")"};
+}
+
+// An ERROR in either of its forms [SES-5].
+bool read_error(std::span<const std::uint8_t> body, protocol::error_reply& error) {
+  if (decoded(body, error)) return true;
+  protocol::plain_error plain;
+  if (!decoded(body, plain)) return false;
+  error = {plain.code, std::move(plain.text), {}};
+  return true;
+}
+
+// What the server said, and where to ask instead [FIELD-9].
+Result said_by(protocol::error_reply error) {
+  protocol::redirect_field to;
+  bool is_there = false;
+  if (Result checked = check_fields(error.fields); !checked) return checked;
+  if (Result found =
+          find_field(error.fields, protocol::field_key::FIELD_REDIRECT, to, is_there);
+      !found) {
+    return found;
+  }
+  if (is_there) error.text += "; ask the server at " + readable(std::move(to.address));
+  return {error.code, std::move(error.text)};
+}
+
 }  // namespace
 
 protocol::hello Connection::hello(const SessionIdentity& identity) const {
@@ -22,6 +59,7 @@ protocol::hello Connection::hello(const SessionIdentity& identity) const {
   hello.session = identity.id;
   hello.token = identity.token;
   hello.client = identity.client;
+  hello.fields = origin_fields(identity.origin);
   return hello;
 }
 
@@ -30,8 +68,9 @@ Result Connection::welcomed(const Incoming& answer, SessionIdentity& identity) {
     return {protocol::error_code::STOPPING, "the server is about to stop"};
   }
   if (Result decoded = decode_answer(answer, message_type::WELCOME, welcome_); !decoded) {
-    return decoded;
+    return answer.type() == message_type::ERROR ? refused_hello(std::move(decoded)) : decoded;
   }
+  if (Result checked = check_fields(welcome_.fields); !checked) return checked;
   if (welcome_.version < protocol::PROTOCOL_VERSION_MIN ||
       welcome_.version > protocol::PROTOCOL_VERSION_MAX) {
     return {protocol::error_code::VERSION_MISMATCH, "the server chose version " +
@@ -107,7 +146,7 @@ Result check_answer(const Incoming& answer, message_type wanted) {
     protocol::error_reply error;
     bool is_understood = false;
     try {
-      is_understood = decoded(answer.message.body, error);
+      is_understood = read_error(answer.message.body, error);
     } catch (const std::bad_alloc&) {
       // The code comes before the text, and says what has become of the request.
       is_understood = true;
@@ -117,7 +156,7 @@ Result check_answer(const Incoming& answer, message_type wanted) {
       // [ERR-1]: a code of a later version has no meaning here.
       return {protocol::error_code::INTERNAL, "the server answered with an error of its own"};
     }
-    return {error.code, error.text};
+    return said_by(std::move(error));
   }
   if (answer.type() == message_type::UNIMPLEMENTED) {
     return {protocol::error_code::UNIMPLEMENTED,

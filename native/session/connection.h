@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "protocol/session.gen.h"
+#include "session/fields.h"
 #include "session/frame_reader.h"
 #include "session/frame_writer.h"
 #include "session/opening.h"
@@ -28,6 +29,7 @@ struct SessionIdentity {
   protocol::session_id id{};  // all zeros: none yet
   std::string token;
   std::string client;  // for people
+  Origin origin;       // for people
 };
 
 // Identifies the waiter for an answer; chosen by the caller, never 0.

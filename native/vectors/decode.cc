@@ -11,6 +11,7 @@
 #include "protocol/log.gen.h"
 #include "protocol/session.gen.h"
 #include "session/frame_reader.h"
+#include "session/frame_writer.h"
 #include "types/descriptor.h"
 #include "types/hash.h"
 #include "types/mip.h"
@@ -134,6 +135,15 @@ Result control(const Vector& vector, Decoded& out) {
   return result;
 }
 
+Result fields(const Vector& vector, Decoded& out) {
+  const Bytes bytes = vector.bytes();
+  xdr::Reader reader = xdr_reader(bytes);
+  protocol::field_list list;
+  if (!decode(reader, list) || !reader.finish()) return Result::malformed(reader.error());
+  out.bytes = as_bytes(session::encoded(list));
+  return show_fields(list.fields, out.meaning);
+}
+
 // Byte by byte: where the bytes are cut must not matter. The reader gives no code, as whatever it
 // refuses ends the connection; so it is the one that the vector names.
 Result frame(const Vector& vector, Decoded& out) {
@@ -219,6 +229,7 @@ Decoder decoder_of(const std::string& kind) {
       {"pointer", decode_pointer},
       {"diff", decode_diff},
       {"control", control},
+      {"fields", fields},
       {"frame", frame},
       {"checkpoint-head", checkpoint_head},
       {"mip", mip},

@@ -7,6 +7,7 @@
 #include "protocol/lock.gen.h"
 #include "protocol/notify.gen.h"
 #include "protocol/segment.gen.h"
+#include "session/fields.h"
 
 namespace iw::vectors {
 
@@ -70,16 +71,16 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
 
 // How each message is shown; declared before the templates that look for them.
 #define IW_STRUCTS(S)                                                                              \
-  S(hello, F(magic), F(version_min), F(version_max), F(session), F(token), F(client))              \
+  S(hello, F(magic), F(version_min), F(version_max), F(session), F(token), F(client), F(fields))   \
   S(welcome, F(version), F(session), F(resumed), F(heartbeat_ms), F(session_lease_ms),             \
-    F(max_diff_bytes), F(server))                                                                  \
+    F(max_diff_bytes), F(server), F(fields))                                                       \
   S(cancel, F(stream))                                                                             \
   S(unimplemented, F(type))                                                                        \
-  S(error_reply, F(code), F(text))                                                                 \
+  S(error_reply, F(code), F(text), F(fields))                                                      \
   S(version_stamp, F(incarnation), F(number), F(chain))                                            \
-  S(open_segment, F(path), F(create), F(read_only), F(durable), F(quota_bytes))                    \
+  S(open_segment, F(path), F(create), F(read_only), F(durable), F(quota_bytes), F(fields))         \
   S(segment_opened, F(segment), F(created), F(newest), F(durable), F(quota_bytes), F(block_count), \
-    F(wire_bytes))                                                                                 \
+    F(wire_bytes), F(fields))                                                                      \
   S(close_segment, F(segment))                                                                     \
   S(remove_segment, F(path))                                                                       \
   S(list_segments, F(prefix), F(after))                                                            \
@@ -118,7 +119,18 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(array_body, F(element), F(count))                                                              \
   S(union_body, F(discriminant), F(discriminant_type), F(arms), F(otherwise))                      \
   S(sequence_body, F(element), F(bound))                                                           \
-  S(committed_release, F(session), F(sequence), F(version), F(chain))
+  S(committed_release, F(session), F(sequence), F(version), F(chain))                              \
+  S(id_field, F(id))                                                                               \
+  S(label_field, F(label))                                                                         \
+  S(pid_field, F(pid))                                                                             \
+  S(redirect_field, F(address), F(tls_name), F(relay))                                             \
+  S(identity_field, F(scheme), F(name))                                                            \
+  S(epoch_field, F(epoch))
+
+// Opaque values of variable length.
+static Json show(const p::header_field& v);
+static Json show(const p::challenge_field& v);
+static Json show(const p::chain_field& v);
 
 #define IW_DECLARE(name, ...) static Json show(const p::name& v);
 IW_STRUCTS(IW_DECLARE)
@@ -142,6 +154,22 @@ static Json show(const std::unique_ptr<T>& value) {
   static Json show(const p::name& v) { return Json::object({__VA_ARGS__}); }
 IW_STRUCTS(IW_DEFINE)
 #undef IW_DEFINE
+
+static Json show_opaque(const std::vector<std::uint8_t>& bytes) {
+  return show_hex(std::as_bytes(std::span(bytes)));
+}
+
+static Json show(const p::header_field& v) {
+  return Json::object({F(key), {"value", show_opaque(v.value)}});
+}
+
+static Json show(const p::challenge_field& v) {
+  return Json::object({F(scheme), {"bytes", show_opaque(v.bytes)}});
+}
+
+static Json show(const p::chain_field& v) {
+  return Json::object({F(function), {"hash", show_opaque(v.hash)}});
+}
 
 namespace {
 
@@ -201,7 +229,64 @@ Json show(const p::type_body& v) {
 
 Json show(const p::checkpoint_head& v) {
   return Json::object({F(magic), F(segment_id), F(path), F(durable), F(quota_bytes), F(at),
-                       F(next_serial), F(fence), F(parent), F(releases), F(diff_bytes)});
+                       F(next_serial), F(fence), F(parent), F(releases), F(fields), F(diff_bytes)});
+}
+
+namespace {
+
+template <typename T>
+types::Result value_of(std::span<const p::header_field> list, p::field_key key, Json& out) {
+  T value{};
+  bool is_there = false;
+  types::Result found = session::find_field(list, key, value, is_there);
+  out = show(value);
+  return found;
+}
+
+// The value as a reader of the key decodes it.
+types::Result show_value(std::span<const p::header_field> list, const p::header_field& field,
+                         Json& out) {
+  using K = p::field_key;
+  const auto key = static_cast<K>(field.key);
+  switch (key) {
+    case K::FIELD_SPACE_ID:
+    case K::FIELD_SERVER_ID:
+      return value_of<p::id_field>(list, key, out);
+    case K::FIELD_PROGRAM:
+    case K::FIELD_HOST:
+      return value_of<p::label_field>(list, key, out);
+    case K::FIELD_PID:
+      return value_of<p::pid_field>(list, key, out);
+    case K::FIELD_REDIRECT:
+      return value_of<p::redirect_field>(list, key, out);
+    case K::FIELD_IDENTITY:
+      return value_of<p::identity_field>(list, key, out);
+    case K::FIELD_CHALLENGE:
+    case K::FIELD_PROOF:
+      return value_of<p::challenge_field>(list, key, out);
+    case K::FIELD_CHAIN_HASH:
+      return value_of<p::chain_field>(list, key, out);
+    case K::FIELD_EPOCH:
+      return value_of<p::epoch_field>(list, key, out);
+  }
+  out = show_opaque(field.value);
+  return {};
+}
+
+}  // namespace
+
+types::Result show_fields(std::span<const p::header_field> list, Json& out) {
+  if (types::Result checked = session::check_fields(list); !checked) return checked;
+  std::vector<Json> shown;
+  for (const p::header_field& field : list) {
+    Json value;
+    if (types::Result read = show_value(list, field, value); !read) return read;
+    const std::string name = name_of(static_cast<p::field_key>(field.key));
+    Json key = name == "?" ? show(field.key) : Json::string(name);
+    shown.push_back(Json::object({{"key", std::move(key)}, {"value", std::move(value)}}));
+  }
+  out = Json::object({{"fields", Json::array(std::move(shown))}});
+  return {};
 }
 
 types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Json& out,

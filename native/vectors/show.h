@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "protocol/descriptor.gen.h"
+#include "protocol/field.gen.h"
 #include "protocol/log.gen.h"
 #include "protocol/session.gen.h"
 #include "types/result.h"
@@ -32,6 +33,9 @@ Json show_hash(std::uint64_t hash);
 
 Json show(const protocol::type_body& body);
 Json show(const protocol::checkpoint_head& head);
+
+// What each field of a list says; MALFORMED as the client's readers say it.
+types::Result show_fields(std::span<const protocol::header_field> list, Json& out);
 
 // The body of a message: what it means, and what that is written as.
 types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Json& out,

@@ -1,0 +1,50 @@
+// Header fields: what messages carry besides their own members [FIELD-1..9].
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "protocol/field.gen.h"
+#include "session/frame_writer.h"
+#include "types/result.h"
+
+namespace iw::session {
+
+using FieldList = std::vector<protocol::header_field>;
+
+// Where this client runs. What is empty or 0 is not said.
+struct Origin {
+  std::string program;
+  std::string host;
+  std::uint64_t pid = 0;
+};
+
+// What HELLO says of the client. Bytes that are not UTF-8 are replaced, because the server would
+// refuse them.
+FieldList origin_fields(const Origin& origin);
+
+// MALFORMED if a key stands in the list twice [FIELD-2].
+types::Result check_fields(std::span<const protocol::header_field> list);
+
+// The text without its control characters [FIELD-8].
+std::string readable(std::string text);
+
+// The value of the key; `is_there` says whether there is one. MALFORMED if it is not a `Value`
+// [FIELD-5].
+template <typename Value>
+types::Result find_field(std::span<const protocol::header_field> list, protocol::field_key key,
+                         Value& value, bool& is_there) {
+  is_there = false;
+  for (const protocol::header_field& field : list) {
+    if (field.key != static_cast<std::uint32_t>(key)) continue;
+    is_there = true;
+    if (decoded(field.value, value)) return {};
+    return types::Result::malformed(std::string("the header field ") + name_of(key) +
+                                    " cannot be read");
+  }
+  return {};
+}
+
+}  // namespace iw::session

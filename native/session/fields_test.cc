@@ -1,0 +1,100 @@
+// What clients say of themselves, and what they make of fields and errors of other versions.
+#include "session/fields.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/error.gen.h"
+#include "session/connection.h"
+
+namespace iw::session {
+namespace {
+
+using protocol::error_code;
+using protocol::field_key;
+
+Incoming error_answer(std::vector<std::uint8_t> body) {
+  Incoming incoming;
+  incoming.message.head.type = static_cast<std::int32_t>(message_type::ERROR);
+  incoming.message.body = std::move(body);
+  incoming.asked = message_type::HELLO;
+  return incoming;
+}
+
+TEST(Fields, AClientSaysWhereItRunsAsFarAsItKnows) {
+  const FieldList all = origin_fields({"viewer", "a.example", 4711});
+  ASSERT_EQ(all.size(), 3u);
+  bool is_there = false;
+  protocol::pid_field pid;
+  ASSERT_TRUE(find_field(all, field_key::FIELD_PID, pid, is_there).ok());
+  EXPECT_TRUE(is_there);
+  EXPECT_EQ(pid.pid, 4711u);
+  EXPECT_TRUE(origin_fields({}).empty());
+}
+
+TEST(Fields, NamesThatAreNotUtf8OrTooLongAreMadeToFit) {
+  std::string long_name;
+  for (int i = 0; i < 200; ++i) long_name += "\xC3\xA9";
+  const FieldList list = origin_fields({"a\xFF", long_name, 0});
+  protocol::label_field program;
+  protocol::label_field host;
+  bool is_there = false;
+  ASSERT_TRUE(find_field(list, field_key::FIELD_PROGRAM, program, is_there).ok());
+  ASSERT_TRUE(find_field(list, field_key::FIELD_HOST, host, is_there).ok());
+  EXPECT_EQ(program.label, "a?");
+  EXPECT_EQ(host.label.size(), 254u);
+}
+
+TEST(Fields, Field2AKeyThatIsThereTwiceIsMalformed) {
+  FieldList list{{4711, {}}, {5, {}}};
+  EXPECT_TRUE(check_fields(list).ok());
+  list.push_back({4711, {1}});
+  EXPECT_EQ(check_fields(list).code, error_code::MALFORMED);
+}
+
+TEST(Fields, Field9AnErrorSaysWhereToAskInstead) {
+  protocol::error_reply reply{error_code::REDIRECTED, "/a is not here", {}};
+  const protocol::redirect_field to{"b.example:7747", "", false};
+  reply.fields.push_back({static_cast<std::uint32_t>(field_key::FIELD_REDIRECT), encoded(to)});
+  const Result said = check_answer(error_answer(encoded(reply)), message_type::SEGMENT_OPENED);
+  EXPECT_EQ(said.code, error_code::REDIRECTED);
+  EXPECT_EQ(said.text, "/a is not here; ask the server at b.example:7747");
+}
+
+TEST(Fields, Ses5AnErrorWithoutFieldsIsRead) {
+  const protocol::plain_error plain{error_code::VERSION_MISMATCH, "this server speaks 3"};
+  const Result said = check_answer(error_answer(encoded(plain)), message_type::WELCOME);
+  EXPECT_EQ(said.code, error_code::VERSION_MISMATCH);
+  EXPECT_EQ(said.text, "this server speaks 3");
+}
+
+TEST(Fields, Ses5AServerOfVersion1IsToldFromOthers) {
+  for (const error_code code : {error_code::NOT_OPEN, error_code::MALFORMED}) {
+    Connection connection(0);
+    SessionIdentity identity;
+    const protocol::plain_error plain{code, "the first message must be HELLO"};
+    const Result said = connection.welcomed(error_answer(encoded(plain)), identity);
+    EXPECT_EQ(said.code, error_code::VERSION_MISMATCH);
+    EXPECT_NE(said.text.find("versions 2 to 2"), std::string::npos) << said.text;
+    EXPECT_NE(said.text.find("version 1"), std::string::npos) << said.text;
+  }
+}
+
+TEST(Fields, Field1AWelcomeWithUnknownFieldsIsTaken) {
+  protocol::welcome welcome;
+  welcome.version = protocol::PROTOCOL_VERSION_MAX;
+  welcome.heartbeat_ms = 1000;
+  welcome.session_lease_ms = 9000;
+  welcome.fields = {{4711, {1, 2, 3}}, {4000000000U, {}}};
+  Incoming incoming = error_answer(encoded(welcome));
+  incoming.message.head.type = static_cast<std::int32_t>(message_type::WELCOME);
+  SessionIdentity identity;
+  Connection taken(0);
+  EXPECT_TRUE(taken.welcomed(incoming, identity).ok());
+  welcome.fields.push_back({4711, {}});
+  incoming.message.body = encoded(welcome);
+  Connection refused(0);
+  EXPECT_EQ(refused.welcomed(incoming, identity).code, error_code::MALFORMED);
+}
+
+}  // namespace
+}  // namespace iw::session
