@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Copy, CopiedBlock } from "../src/diff/copy.js";
 import { Diff, Section } from "../src/diff/parse.js";
 import { checkUnits, collectUnits, nextRun, placeUnits } from "../src/diff/units.js";
+import { checkFields, findField } from "../src/session/fields.js";
 import { Hash } from "../src/types/hash.js";
 import { leafPlan, repeat } from "../src/types/plan.js";
 import type { Type } from "../src/types/type.js";
@@ -38,6 +39,20 @@ const bodies: Record<string, Codec<never>> = Object.fromEntries(
     return [name, (protocol as unknown as Record<string, Codec<never>>)[codecName]];
   }),
 ) as Record<string, Codec<never>>;
+
+const fieldValues: Record<keyof typeof protocol.FieldKey, Codec<unknown>> = {
+  FIELD_SPACE_ID: protocol.idField,
+  FIELD_SERVER_ID: protocol.idField,
+  FIELD_PROGRAM: protocol.labelField,
+  FIELD_HOST: protocol.labelField,
+  FIELD_PID: protocol.pidField,
+  FIELD_REDIRECT: protocol.redirectField,
+  FIELD_IDENTITY: protocol.identityField,
+  FIELD_CHALLENGE: protocol.challengeField,
+  FIELD_PROOF: protocol.challengeField,
+  FIELD_CHAIN_HASH: protocol.chainField,
+  FIELD_EPOCH: protocol.epochField,
+};
 
 const enumOfMember: Record<string, Record<string, number>> = {
   kind: protocol.TypeKind,
@@ -157,6 +172,20 @@ const decoders: Record<string, (vector: Vector) => Decoded> = {
     const r = new Reader(bytes);
     const envelope = decoding("the envelope", () => protocol.envelope.decode(r));
     return envelopeMeaning({ envelope, body: bytes.subarray(r.at), bulk: new Uint8Array(0) });
+  },
+
+  /** A value of a known key is decoded as a reader of the key decodes it. */
+  fields(vector) {
+    const { fields } = decoding("a list", () => fromBytes(protocol.fieldList, bytesOf(vector)));
+    checkFields(fields);
+    const meaning = fields.map(({ key, value }) => {
+      const known = Object.entries(protocol.FieldKey).find(([, number]) => number === key);
+      if (known === undefined) return { key, value: toHex(value) };
+      const [name, fieldKey] = known;
+      const found = findField(fields, fieldKey, fieldValues[name as keyof typeof fieldValues]);
+      return { key: name, value: shown(found, "field") };
+    });
+    return [{ fields: meaning }, toBytes(protocol.fieldList, { fields })];
   },
 
   frame(vector) {

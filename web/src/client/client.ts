@@ -1,6 +1,7 @@
 /** A program's connection to a server, and the segments it has open there. */
 import type { Bound } from "../coherence/freshness.js";
 import { expect } from "../session/connection.js";
+import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
 import { addressText, DEFAULT_PORT, isPath, parseAddress } from "../wire/mip.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -65,6 +66,7 @@ export class Client {
     readonly url: string,
     dial: Dial,
     options: ConnectOptions,
+    origin: Origin = {},
   ) {
     const {
       token = "",
@@ -74,8 +76,9 @@ export class Client {
     } = options;
     this.serverUrl = options.serverUrl ?? serverUrlOf(url);
     this.timeoutMs = timeoutMs;
-    const dialing = { token, label, timeoutMs, ...(webSocket === undefined ? {} : { webSocket }) };
-    this.link = new Link(url, dial, dialing, (isConnected) => {
+    const introduction = { token, label, origin: { program: label, ...origin } };
+    const dialing = { timeoutMs, ...(webSocket === undefined ? {} : { webSocket }) };
+    this.link = new Link(url, dial, { ...introduction, ...dialing }, (isConnected) => {
       for (const watcher of this.watchers) watcher(isConnected);
     });
   }
@@ -193,9 +196,10 @@ export class Client {
 }
 
 /** Returns a `connect` that reaches servers by `dial`. */
-export function connectBy(dial: Dial) {
+/** `originOf` says where the program runs, as far as the platform tells that. */
+export function connectBy(dial: Dial, originOf: () => Origin = () => ({})) {
   return async (url: string, options: ConnectOptions = {}): Promise<Client> => {
-    const client = new Client(url, dial, options);
+    const client = new Client(url, dial, options, originOf());
     await client.begin();
     return client;
   };

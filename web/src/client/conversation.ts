@@ -138,6 +138,7 @@ export class Conversation implements Listener {
       read_only: readOnly,
       durable: durability,
       quota_bytes: BigInt(quotaBytes),
+      fields: [],
     };
     const answer = await this.link.call(live, {
       type: MessageType.OPEN_SEGMENT,

@@ -5,6 +5,7 @@
  * order in which they come. The task that asked continues afterwards.
  */
 import { Connection, type Answer, type Identity } from "../session/connection.js";
+import type { Origin } from "../session/fields.js";
 import { InterweaveError } from "../wire/error.js";
 import { framesOf, type Message } from "../wire/frames.js";
 import { ErrorCode } from "../wire/protocol/error.js";
@@ -68,6 +69,13 @@ function lost(why: string): InterweaveError {
   return new InterweaveError(ErrorCode.UNREACHABLE, `the connection to the server is lost: ${why}`);
 }
 
+/** What the client tells the server of itself. */
+export interface Introduction {
+  token: string;
+  label: string;
+  origin: Origin;
+}
+
 export class Link {
   live: Live | null = null;
   isClosed = false;
@@ -86,10 +94,10 @@ export class Link {
   constructor(
     readonly url: string,
     private readonly dial: Dial,
-    { token, label, ...options }: DialOptions & { token: string; label: string },
+    { token, label, origin, ...options }: DialOptions & Introduction,
     private readonly stateChanged: (isConnected: boolean) => void,
   ) {
-    this.#identity = { session: new Uint8Array(16), token, client: label };
+    this.#identity = { session: new Uint8Array(16), token, client: label, origin };
     this.#options = options;
   }
 

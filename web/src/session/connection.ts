@@ -4,7 +4,8 @@
  */
 import { InterweaveError, malformed } from "../wire/error.js";
 import { decodeBody, FrameDecoder, message, nameOfType, type Message } from "../wire/frames.js";
-import { ErrorCode, errorReply } from "../wire/protocol/error.js";
+import { ErrorCode, errorReply, plainError, type ErrorReply } from "../wire/protocol/error.js";
+import { FieldKey, redirectField } from "../wire/protocol/field.js";
 import {
   hello,
   MessageType,
@@ -14,6 +15,7 @@ import {
   type Welcome,
 } from "../wire/protocol/session.js";
 import type { Codec } from "../wire/protocol/xdr.js";
+import { checkFields, findField, originFields, readable, type Origin } from "./fields.js";
 
 const NOTIFICATION_BIT = 0x80000000;
 const MAX_REQUESTS = 65536;
@@ -28,6 +30,8 @@ export interface Identity {
   readonly token: string;
   /** For people: program and language. */
   readonly client: string;
+  /** For people: where it runs. */
+  readonly origin: Origin;
 }
 
 /** The answer to a request. */
@@ -61,16 +65,18 @@ export class Connection {
   }
 
   hello(identity: Identity, now: number, answered: Pending["answered"]): Message {
-    const { session, token, client } = identity;
+    const { session, token, client, origin } = identity;
     const magic = new TextEncoder().encode("IWV1");
     const versions = { version_min: PROTOCOL_VERSION_MIN, version_max: PROTOCOL_VERSION_MAX };
-    const body = { magic, ...versions, session, token, client };
+    const fields = originFields(origin);
+    const body = { magic, ...versions, session, token, client, fields };
     return this.request(MessageType.HELLO, hello, body, undefined, now, answered).message;
   }
 
   /** Takes the answer to hello in. */
   welcomed(answer: Answer): Welcome {
-    const said = expect(answer.message, MessageType.WELCOME, welcome);
+    const said = expectWelcome(answer.message);
+    checkFields(said.fields);
     if (said.version < PROTOCOL_VERSION_MIN || said.version > PROTOCOL_VERSION_MAX) {
       throw new InterweaveError(
         ErrorCode.VERSION_MISMATCH,
@@ -151,13 +157,48 @@ export class Connection {
   }
 }
 
+/** An ERROR in either of its forms [SES-5]. */
+function readError(answer: Message): ErrorReply {
+  try {
+    return decodeBody(answer, errorReply);
+  } catch (error) {
+    try {
+      return { ...decodeBody(answer, plainError), fields: [] };
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** A server of version 1 takes the hello of this version for something else [SES-5]. */
+function expectWelcome(answer: Message): Welcome {
+  try {
+    return expect(answer, MessageType.WELCOME, welcome);
+  } catch (error) {
+    const isOlder =
+      answer.envelope.type === MessageType.ERROR &&
+      error instanceof InterweaveError &&
+      (error.code === ErrorCode.NOT_OPEN || error.code === ErrorCode.MALFORMED);
+    if (!isOlder) throw error;
+    throw new InterweaveError(
+      ErrorCode.VERSION_MISMATCH,
+      `this client speaks protocol versions ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION_MAX}; ` +
+        "the server does not understand its hello, as servers of version 1 do not; update the " +
+        `older of them (the server said: ${error.message})`,
+    );
+  }
+}
+
 /** The body of an answer of that type; anything else, an error among it, is thrown. */
 export function expect<T>(answer: Message, type: MessageType, codec: Codec<T> | null): T {
   const found = answer.envelope.type;
   if (found === MessageType.ERROR) {
-    const { code, text } = decodeBody(answer, errorReply);
+    const { code, text, fields } = readError(answer);
     if (code === ErrorCode.OK) throw malformed("the server answered with the error OK");
-    throw new InterweaveError(code, text);
+    checkFields(fields);
+    const to = findField(fields, FieldKey.FIELD_REDIRECT, redirectField);
+    const instead = to === undefined ? "" : `; ask the server at ${readable(to.address)}`;
+    throw new InterweaveError(code, text + instead);
   }
   if (found === MessageType.UNIMPLEMENTED) {
     throw new InterweaveError(ErrorCode.UNIMPLEMENTED, "the server does not implement this");
