@@ -85,20 +85,20 @@ export const sessionHash: xdr.Codec<SessionHash> = xdr.fixed(16);
  * the connection is closed. [SES-1] The server takes the highest version in both ranges, or
  * answers VERSION_MISMATCH, with both ranges in the text, and closes. [SES-4] Magic, version_min
  * and version_max are at the beginning of hello in every version, after an envelope that does
- * not change. A server reads them before the rest, and does not look at the rest if there is no
- * version in common. [SES-5] The ERROR for a connection whose hello was not taken yet is a
+ * not change. A server reads them before the rest, and does not look at the rest where the
+ * ranges do not meet. [SES-5] The ERROR for a connection whose hello was not taken yet is a
  * plain_error, but where it has a field to carry and a version in common was found; a client
  * takes both forms until WELCOME. A server of version 1 answers NOT_OPEN to the hello of version
- * 2, because the fields are more than it expects: a client whose hello is answered NOT_OPEN or
- * MALFORMED fails with VERSION_MISMATCH, and names version 1 and its own versions. The token
- * proves who asks (compared by a later rule set; with no rules configured it is ignored).
- * `session` is all zeros for a new session, or the one of an earlier welcome: [SES-2] a session
- * outlives its connection for session_lease_ms; a hello within that time resumes it with its
- * writer locks and release sequence, and closes an older connection of the same session; later
- * it is as a new session with that id refused: welcome.resumed says false, carries a new id, and
- * everything that was not acknowledged must be resolved (RESOLVE_RELEASE) or is rolled back.
- * Segments are opened anew on every connection. The id is secret: whoever holds it is the
- * session. [SES-6] The server keeps no id, in files or in memory, but its session_hash. */
+ * 2, because the fields are more than it expects: a client whose hello is answered NOT_OPEN
+ * fails with VERSION_MISMATCH, and names version 1 and its own versions. The token proves who
+ * asks (compared by a later rule set; with no rules configured it is ignored). `session` is all
+ * zeros for a new session, or the one of an earlier welcome: [SES-2] a session outlives its
+ * connection for session_lease_ms; a hello within that time resumes it with its writer locks and
+ * release sequence, and closes an older connection of the same session; later it is as a new
+ * session with that id refused: welcome.resumed says false, carries a new id, and everything
+ * that was not acknowledged must be resolved (RESOLVE_RELEASE) or is rolled back. Segments are
+ * opened anew on every connection. The id is secret: whoever holds it is the session. [SES-6]
+ * The server keeps no id, in files or in memory, but its session_hash. */
 export interface Hello {
   /* "IWV1" */
   magic: Uint8Array;
