@@ -178,7 +178,7 @@ function expectWelcome(answer: Message): Welcome {
     const isOlder =
       answer.envelope.type === MessageType.ERROR &&
       error instanceof InterweaveError &&
-      (error.code === ErrorCode.NOT_OPEN || error.code === ErrorCode.MALFORMED);
+      error.code === ErrorCode.NOT_OPEN;
     if (!isOlder) throw error;
     throw new InterweaveError(
       ErrorCode.VERSION_MISMATCH,
