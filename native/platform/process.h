@@ -1,5 +1,5 @@
-// This process: its id and names, whether it is a forked child of the one that loaded the library, and
-// unpredictable bytes.
+// This process: its id and names, whether it is a forked child of the one that loaded the library,
+// and unpredictable bytes.
 #pragma once
 
 #include <cstddef>

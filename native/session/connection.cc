@@ -14,13 +14,10 @@ constexpr std::int64_t patience_heartbeats = 5;
 
 // A server of version 1 takes the hello of this version for something else [SES-5].
 Result refused_hello(Result said) {
-  const bool is_older = said.code == protocol::error_code::NOT_OPEN ||
-                        said.code == protocol::error_code::MALFORMED;
-  if (!is_older) return said;
+  if (said.code != protocol::error_code::NOT_OPEN) return said;
   return {protocol::error_code::VERSION_MISMATCH,
-          "this client speaks protocol versions " +
-              std::to_string(protocol::PROTOCOL_VERSION_MIN) + " to " +
-              std::to_string(protocol::PROTOCOL_VERSION_MAX) +
+          "this client speaks protocol versions " + std::to_string(protocol::PROTOCOL_VERSION_MIN) +
+              " to " + std::to_string(protocol::PROTOCOL_VERSION_MAX) +
               "; the server does not understand its hello, as servers of version 1 do not; update "
               "the older of them (the server said: " +
               said.text + ")"};
@@ -40,8 +37,7 @@ Result said_by(protocol::error_reply error) {
   protocol::redirect_field to;
   bool is_there = false;
   if (Result checked = check_fields(error.fields); !checked) return checked;
-  if (Result found =
-          find_field(error.fields, protocol::field_key::FIELD_REDIRECT, to, is_there);
+  if (Result found = find_field(error.fields, protocol::field_key::FIELD_REDIRECT, to, is_there);
       !found) {
     return found;
   }

@@ -59,8 +59,8 @@ std::string readable(std::string text) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte < 0x20U || byte == 0x7FU) text[i] = '?';
     // U+0080 to U+009F
-    const bool is_c1 = byte == 0xC2U && i + 1 < text.size() &&
-                       static_cast<unsigned char>(text[i + 1]) < 0xA0U;
+    const bool is_c1 =
+        byte == 0xC2U && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0U;
     if (is_c1) text.replace(i, 2, "?");
   }
   return text;

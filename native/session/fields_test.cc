@@ -68,15 +68,13 @@ TEST(Fields, Ses5AnErrorWithoutFieldsIsRead) {
 }
 
 TEST(Fields, Ses5AServerOfVersion1IsToldFromOthers) {
-  for (const error_code code : {error_code::NOT_OPEN, error_code::MALFORMED}) {
-    Connection connection(0);
-    SessionIdentity identity;
-    const protocol::plain_error plain{code, "the first message must be HELLO"};
-    const Result said = connection.welcomed(error_answer(encoded(plain)), identity);
-    EXPECT_EQ(said.code, error_code::VERSION_MISMATCH);
-    EXPECT_NE(said.text.find("versions 2 to 2"), std::string::npos) << said.text;
-    EXPECT_NE(said.text.find("version 1"), std::string::npos) << said.text;
-  }
+  Connection connection(0);
+  SessionIdentity identity;
+  const protocol::plain_error plain{error_code::NOT_OPEN, "the first message must be HELLO"};
+  const Result said = connection.welcomed(error_answer(encoded(plain)), identity);
+  EXPECT_EQ(said.code, error_code::VERSION_MISMATCH);
+  EXPECT_NE(said.text.find("versions 2 to 2"), std::string::npos) << said.text;
+  EXPECT_NE(said.text.find("version 1"), std::string::npos) << said.text;
 }
 
 TEST(Fields, Field1AWelcomeWithUnknownFieldsIsTaken) {
