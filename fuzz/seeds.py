@@ -14,6 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # kind of vector -> target, and what stands before the vector's bytes in the target's input
 TARGETS = {
     "control": ("control", b""),
+    # a list of header fields is the last of an ERROR: envelope, code and empty text
+    "fields": ("control", bytes.fromhex("00000001 00000005 0000000000000000 00000007 00000000")),
     "frame": ("frames", b"\x00"),
     "descriptor": ("descriptors", b""),
     "diff": ("diffs", b""),

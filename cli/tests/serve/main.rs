@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod faults;
 mod flood;
+mod formats;
 mod full;
 mod hostile;
 mod limits;

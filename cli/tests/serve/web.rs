@@ -273,7 +273,7 @@ fn a_web_socket_message_must_be_one_frame() {
     let mut web = WebSocket::open(&server);
     let (head, _) = hello().into_frames().next_frame().unwrap();
     web.send(&head[..head.len() - 1]);
-    let error: ErrorReply = web.receive_message().unwrap().decode().unwrap();
+    let error: PlainError = web.receive_message().unwrap().decode().unwrap();
     assert_eq!(error.code, ErrorCode::Malformed);
     assert!(web.receive_message().is_none(), "and it is closed");
 }

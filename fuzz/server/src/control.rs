@@ -1,8 +1,10 @@
 //! Control parts: envelope and body. XDR has one encoding, so what decodes encodes
 //! to the same bytes.
 
+use interweave_wire::fields::{readable, Fields};
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
+use std::collections::HashSet;
 
 fn same<T: Xdr>(bytes: &[u8]) {
     if let Ok(value) = from_bytes::<T>(bytes) {
@@ -14,10 +16,49 @@ fn same<T: Xdr>(bytes: &[u8]) {
     }
 }
 
+/// The fields of an error: a value that is read is written to the same bytes.
+fn fields(body: &[u8]) {
+    let Ok(reply) = from_bytes::<ErrorReply>(body) else {
+        return;
+    };
+    let keys: Vec<u32> = reply.fields.iter().map(|field| field.key).collect();
+    let Ok(fields) = Fields::of(&reply.fields) else {
+        return;
+    };
+    assert!(
+        keys.iter().collect::<HashSet<_>>().len() == keys.len(),
+        "a key twice"
+    );
+    let redirect = fields.get::<RedirectField>(FieldKey::Redirect);
+    let pid = fields.get::<PidField>(FieldKey::Pid);
+    let label = fields.get::<LabelField>(FieldKey::Program);
+    for field in &reply.fields {
+        let again = match FieldKey::try_from(field.key as i32) {
+            Ok(FieldKey::Redirect) => redirect
+                .as_ref()
+                .ok()
+                .map(|v| to_bytes(v.as_ref().unwrap())),
+            Ok(FieldKey::Pid) => pid.as_ref().ok().map(|v| to_bytes(v.as_ref().unwrap())),
+            Ok(FieldKey::Program) => label.as_ref().ok().map(|v| to_bytes(v.as_ref().unwrap())),
+            _ => None,
+        };
+        if let Some(again) = again {
+            assert_eq!(again, field.value, "written again it is something else");
+        }
+    }
+    if let Ok(Some(label)) = label {
+        assert!(!readable(&label.label).contains(char::is_control));
+    }
+}
+
 macro_rules! messages {
     ($type_:expr, $body:expr, $($name:ident)*) => {
         match $type_ {
-            MessageType::Error => same::<ErrorReply>($body),
+            MessageType::Error => {
+                same::<PlainError>($body);
+                same::<ErrorReply>($body);
+                fields($body);
+            }
             $(MessageType::$name => same::<$name>($body),)*
             _ => {}
         }

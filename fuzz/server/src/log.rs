@@ -16,6 +16,15 @@ const HEADER_BYTES: u32 = (1 << 30) - 1;
 /// A checksum of this value is left wrong.
 const LEFT_WRONG: [u8; 4] = [0xff; 4];
 
+/// `list_bytes`, an empty list, its checksum, zeros.
+fn head_without_fields() -> Vec<u8> {
+    let mut list = 4u32.to_be_bytes().to_vec();
+    list.extend([0; 4]);
+    list.extend(crc32c::crc32c(&list).to_be_bytes());
+    list.resize(12, 0);
+    list
+}
+
 fn seal(records: &mut [u8]) {
     let mut at = 0;
     while at + RECORD_HEAD_BYTES <= records.len() {
@@ -45,12 +54,22 @@ fn seal(records: &mut [u8]) {
 }
 
 pub fn run(data: &[u8]) {
-    let mut file = b"IWL2".to_vec();
+    for magic in [b"IWL3", b"IWL2"] {
+        read(magic, data);
+    }
+}
+
+/// The file of a format with no fields in its head, and the data as its records.
+fn read(magic: &[u8; 4], data: &[u8]) {
+    let mut file = magic.to_vec();
     file.extend(MARK);
     file.extend(EPOCH.to_be_bytes());
     file.extend(1u64.to_be_bytes());
     file.extend(crc32c::crc32c(&file).to_be_bytes());
-    file.extend([0; 4]);
+    file.extend(match magic {
+        b"IWL2" => vec![0; 4],
+        _ => head_without_fields(),
+    });
     let head = file.len();
     file.extend_from_slice(data);
     seal(&mut file[head..]);

@@ -131,6 +131,7 @@ fn save(store: &EmbeddedStore, id: u64, version: u64) {
         fence: 1 << 32,
         parent: 0,
         releases: Vec::new(),
+        fields: Vec::new(),
         diff_bytes: 0,
     };
     let diff = diff(id, version);

@@ -71,9 +71,7 @@ pub fn refusal(message: &Message) -> Result<ClientError, Rejection> {
 /// A server of version 1 takes this version's hello for something else [SES-5].
 pub fn refused_hello(error: ClientError) -> ClientError {
     match error {
-        ClientError::Refused(why)
-            if matches!(why.code, ErrorCode::Malformed | ErrorCode::NotOpen) =>
-        {
+        ClientError::Refused(why) if why.code == ErrorCode::NotOpen => {
             let text = format!(
                 "this client speaks protocol versions {PROTOCOL_VERSION_MIN} to \
                  {PROTOCOL_VERSION_MAX}; the server does not understand its hello, as servers of \

@@ -281,7 +281,8 @@ macro_rules! bodies {
 }
 
 bodies!(
-    ErrorReply PlainError Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed ReaderAcquired
+    ErrorReply PlainError Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed
+    ReaderAcquired
     WriterAcquired WriterRenewed SerialsGranted WriterReleased ReleaseResolved Subscribed NotRecent
     Push WriterLost SegmentGone
 );

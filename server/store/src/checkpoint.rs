@@ -6,17 +6,18 @@ use std::path::Path;
 
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{to_bytes, Reader, Xdr};
-use interweave_wire::protocol::{CheckpointHead, CheckpointHead2};
-use interweave_wire::session_hash::session_hash;
+use interweave_wire::protocol::CheckpointHead;
 
 use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
+use crate::older;
 use crate::owner::Owner;
 use crate::record::Format;
 
 pub const MAGIC: [u8; 4] = *b"IWC3";
-/// Without fields, and with the ids of sessions [LOG-14].
+/// Of older formats [LOG-14].
 const MAGIC_2: [u8; 4] = *b"IWC2";
+const MAGIC_1: [u8; 4] = *b"IWC1";
 
 /// A checkpoint as it was read.
 #[derive(Debug, Clone)]
@@ -74,7 +75,8 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
     let mut reader = Reader::new(content);
     let head = match content.first_chunk::<4>() {
         Some(&MAGIC) => CheckpointHead::decode(&mut reader),
-        Some(&MAGIC_2) => CheckpointHead2::decode(&mut reader).map(of_format_2),
+        Some(&MAGIC_2) => older::checkpoint_of_2(&mut reader),
+        Some(&MAGIC_1) => older::checkpoint_of_1(&mut reader),
         Some([b'I', b'W', b'C', digit]) => {
             let number = digit.wrapping_sub(b'0');
             let reads = Format::READ;
@@ -91,26 +93,4 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
     }
     let diff = bytes.slice(content.len() - diff_bytes..content.len());
     Ok(Loaded { head, diff })
-}
-
-/// As this format says it, with hashes of the sessions' ids [SES-6].
-fn of_format_2(old: CheckpointHead2) -> CheckpointHead {
-    let mut releases = old.releases;
-    for release in &mut releases {
-        release.session = session_hash(&release.session);
-    }
-    CheckpointHead {
-        magic: MAGIC,
-        segment_id: old.segment_id,
-        path: old.path,
-        durable: old.durable,
-        quota_bytes: old.quota_bytes,
-        at: old.at,
-        next_serial: old.next_serial,
-        fence: old.fence,
-        parent: old.parent,
-        releases,
-        fields: Vec::new(),
-        diff_bytes: old.diff_bytes,
-    }
 }

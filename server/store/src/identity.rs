@@ -1,4 +1,4 @@
-//! Which store this is: ids that it keeps as long as it lives, in the head of each log file [LOG-16].
+//! The ids of a store, which it keeps as long as it lives, in the head of each log file [LOG-16].
 
 use interweave_wire::fields::{field, Fields};
 use interweave_wire::protocol::{FieldKey, HeaderField, IdField};

@@ -19,6 +19,7 @@ mod index;
 mod log;
 mod memory;
 mod missing;
+mod older;
 mod owner;
 pub mod panics;
 mod random;

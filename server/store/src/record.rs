@@ -5,10 +5,10 @@
 //! own, under the header's: where only the body is damaged, it is known whose it was.
 
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Xdr};
-use interweave_wire::protocol::{FieldList, LogBody, LogHeader, LogHeader2};
-use interweave_wire::session_hash::session_hash;
+use interweave_wire::protocol::{FieldList, LogHeader};
 
 use crate::identity::Identity;
+use crate::older;
 
 /// What the head of a log file begins with in every format.
 pub const CORE_BYTES: u64 = 32;
@@ -35,16 +35,19 @@ pub fn padded(bytes: u64) -> u64 {
 /// The formats that this program reads [LOG-14]. It writes the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
+    /// As the next; one checksum a record, and versions without chains.
+    One,
     /// Heads and records had no fields, and records the ids of sessions.
     Two,
     Three,
 }
 
 impl Format {
-    pub const READ: &'static str = "formats 2 and 3";
+    pub const READ: &'static str = "formats 1 to 3";
 
     pub fn of(number: u8) -> Option<Format> {
         match number {
+            1 => Some(Format::One),
             2 => Some(Format::Two),
             3 => Some(Format::Three),
             _ => None,
@@ -53,6 +56,7 @@ impl Format {
 
     fn digit(self) -> u8 {
         match self {
+            Format::One => b'1',
             Format::Two => b'2',
             Format::Three => b'3',
         }
@@ -119,7 +123,7 @@ impl FileHead {
     pub fn length(core: &[u8; CORE_BYTES as usize]) -> Option<u64> {
         let list = u64::from(u32::from_be_bytes(*core[28..].first_chunk()?));
         match Format::of(Self::format_of(core)?)? {
-            Format::Two => Some(CORE_BYTES),
+            Format::One | Format::Two => Some(CORE_BYTES),
             Format::Three if list > MAX_LIST_BYTES => None,
             Format::Three => Some(padded(CORE_BYTES + list + 4)),
         }
@@ -138,7 +142,7 @@ impl FileHead {
             format,
             bytes: length,
             identity: match format {
-                Format::Two => None,
+                Format::One | Format::Two => None,
                 Format::Three => identity_in(bytes)?,
             },
             mark: u32::from_be_bytes(*mark),
@@ -180,14 +184,18 @@ pub struct RecordHead {
     /// How much of the file was on the disk when this record was written: what is bad before there
     /// is damage; what is bad after there may have been lost with the power, unacknowledged.
     pub synced: u32,
-    pub body_crc: u32,
+    /// None: `crc` is of the body as well.
+    pub body_crc: Option<u32>,
+    /// How many bytes these numbers take.
+    head_bytes: usize,
     /// Of all before it and the header; as it covers the body's, it stands for the whole record.
     pub crc: u32,
 }
 
 impl RecordHead {
-    /// None if this cannot be the head of a record of a file with this mark.
-    pub fn decode(bytes: &[u8; RECORD_HEAD_BYTES], mark: u32) -> Option<RecordHead> {
+    /// None if this cannot be the head of a record of that file.
+    pub fn decode(bytes: &[u8; RECORD_HEAD_BYTES], file: &FileHead) -> Option<RecordHead> {
+        let is_first = file.format == Format::One;
         let (words, _) = bytes.as_chunks::<4>();
         let [found, length, header, synced, body_crc, crc] =
             [0, 1, 2, 3, 4, 5].map(|i| u32::from_be_bytes(words[i]));
@@ -199,10 +207,11 @@ impl RecordHead {
                 goes_on: header & GOES_ON != 0,
             },
             synced,
-            body_crc,
-            crc,
+            body_crc: (!is_first).then_some(body_crc),
+            crc: if is_first { body_crc } else { crc },
+            head_bytes: RECORD_HEAD_BYTES - if is_first { 4 } else { 0 },
         };
-        let plausible = found == mark
+        let plausible = found == file.mark
             && head.header_bytes <= MAX_HEADER_BYTES
             && head.header_bytes <= length
             && u64::from(length - head.header_bytes) <= MAX_DIFF_BYTES;
@@ -211,7 +220,7 @@ impl RecordHead {
 
     /// Head and header.
     pub fn bytes_before_body(&self) -> u64 {
-        RECORD_HEAD_BYTES as u64 + u64::from(self.header_bytes)
+        self.head_bytes as u64 + u64::from(self.header_bytes)
     }
 
     pub fn body_bytes(&self) -> u64 {
@@ -220,7 +229,20 @@ impl RecordHead {
 
     /// How many bytes the record takes in the file.
     pub fn span(&self) -> u64 {
-        padded(RECORD_HEAD_BYTES as u64 + u64::from(self.length))
+        padded(self.head_bytes as u64 + u64::from(self.length))
+    }
+
+    /// Where the header begins in the record.
+    pub fn header_at(&self) -> u64 {
+        self.head_bytes as u64
+    }
+
+    /// How many bytes of the record `crc` is of.
+    pub fn checked_bytes(&self) -> u64 {
+        match self.body_crc {
+            Some(_) => self.bytes_before_body(),
+            None => self.head_bytes as u64 + u64::from(self.length),
+        }
     }
 }
 
@@ -252,38 +274,30 @@ pub fn encode_record(
     crc
 }
 
-/// The header of a record (`bytes` is its head and header), if it is valid.
+/// The header of a record (`bytes` are its checked ones), if it is valid.
 pub fn check_header(bytes: &[u8], head: &RecordHead, file: &FileHead) -> Option<LogHeader> {
-    let (fields, header) = bytes.split_at_checked(RECORD_HEAD_BYTES)?;
-    let crc = crc32c::crc32c(&fields[..RECORD_HEAD_BYTES - 4]);
-    if crc32c::crc32c_append(crc, header) != head.crc {
+    let (numbers, checked) = bytes.split_at_checked(head.head_bytes)?;
+    let crc = crc32c::crc32c(&numbers[..head.head_bytes - 4]);
+    if crc32c::crc32c_append(crc, checked) != head.crc {
         return None;
     }
+    let header = checked.get(..head.header_bytes as usize)?;
     decode_header(header, file.format).filter(|header| header.owner == file.epoch)
 }
 
 /// A header of any format, with the hash of its session's id [SES-6].
 pub fn decode_header(bytes: &[u8], format: Format) -> Option<LogHeader> {
-    if format == Format::Three {
-        return from_bytes(bytes).ok();
-    }
-    let old: LogHeader2 = from_bytes(bytes).ok()?;
-    let mut body = old.body;
-    if let LogBody::Release(release) = &mut body {
-        release.session = session_hash(&release.session);
-    }
-    Some(LogHeader {
-        owner: old.owner,
-        segment_id: old.segment_id,
-        parent: old.parent,
-        body,
-        fields: Vec::new(),
-    })
+    let header = match format {
+        Format::One => older::header_of_1(bytes),
+        Format::Two => older::header_of_2(bytes),
+        Format::Three => from_bytes(bytes),
+    };
+    header.ok()
 }
 
 /// Whether the body is the one that was written with the header.
 pub fn check_body(body: &[u8], head: &RecordHead) -> bool {
-    crc32c::crc32c(body) == head.body_crc
+    head.body_crc.is_none_or(|crc| crc32c::crc32c(body) == crc)
 }
 
 #[cfg(test)]
@@ -353,7 +367,7 @@ mod tests {
         let crc = encode_record(5, 32, place, &header, b"body", &mut bytes);
         bytes.extend_from_slice(b"body");
         let whole = |bytes: &[u8]| {
-            let head = RecordHead::decode(bytes.first_chunk()?, 5)?;
+            let head = RecordHead::decode(bytes.first_chunk()?, &file)?;
             let (before, body) = bytes.split_at_checked(head.bytes_before_body() as usize)?;
             let header = check_header(before, &head, &file)?;
             check_body(body, &head).then_some((head.crc, head.place, header))
@@ -366,7 +380,7 @@ mod tests {
         }
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
-        let head = RecordHead::decode(bytes.first_chunk().unwrap(), 5).unwrap();
+        let head = RecordHead::decode(bytes.first_chunk().unwrap(), &file).unwrap();
         let (before, _) = bytes.split_at(head.bytes_before_body() as usize);
         assert!(
             check_header(before, &head, &file).is_some(),
@@ -379,7 +393,7 @@ mod tests {
         let now = FileHead::new(1, (2, 3), Identity::default()).encode();
         let mut other = *now.first_chunk::<32>().unwrap();
         assert_eq!(FileHead::format_of(&other), Some(3));
-        for (digit, length) in [(b'1', None), (b'2', Some(32)), (b'4', None)] {
+        for (digit, length) in [(b'1', Some(32)), (b'2', Some(32)), (b'4', None)] {
             other[3] = digit;
             assert_eq!(FileHead::format_of(&other), None, "a changed bit is damage");
             let crc = crc32c::crc32c(&other[..24]);

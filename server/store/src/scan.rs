@@ -387,17 +387,17 @@ impl<'a> Scan<'a> {
             return Ok(None);
         };
         let file = self.head;
-        let bytes = self.window.get(at, head.bytes_before_body())?;
+        let bytes = self.window.get(at, head.checked_bytes())?;
         let header = bytes.and_then(|bytes| check_header(bytes, &head, &file));
         Ok(header.map(|header| (head, header)))
     }
 
     fn record_head(&mut self, at: u64) -> io::Result<Option<RecordHead>> {
-        let mark = self.head.mark;
+        let file = self.head;
         let bytes = self.window.get(at, RECORD_HEAD_BYTES as u64)?;
         Ok(bytes
             .and_then(|bytes| bytes.first_chunk())
-            .and_then(|bytes| RecordHead::decode(bytes, mark)))
+            .and_then(|bytes| RecordHead::decode(bytes, &file)))
     }
 
     /// The header of the one record that filled the hole, if its lengths say so.
@@ -408,7 +408,7 @@ impl<'a> Scan<'a> {
         else {
             return Ok(None);
         };
-        let at = from + RECORD_HEAD_BYTES as u64;
+        let at = from + head.header_at();
         let format = self.head.format;
         let bytes = self.window.get(at, u64::from(head.header_bytes))?;
         Ok(bytes.and_then(|bytes| decode_header(bytes, format)))

@@ -70,8 +70,8 @@ impl Seen {
         self.entries.get(begin..)
     }
 
-    /// All records that were synced, if the witness knows them all: as long as it has room for more,
-    /// it has dropped none.
+    /// All records that were synced, if the witness knows them all: while it has room for more, it
+    /// has dropped none.
     pub fn all_records(&self) -> Option<&[Entry]> {
         let heads = [CORE_BYTES, FILE_HEAD_BYTES];
         let is_first = |entry: &Entry| heads.contains(&u64::from(entry.offset));

@@ -396,7 +396,7 @@ fn restarted(segment: RecoveredSegment) -> (World, Vec<String>) {
 fn lock_10_after_a_restart_old_fences_are_refused_and_releases_remembered() {
     let mut before = World::new(true);
     let (segment, stamp) = found(&mut before, false, Durability::Synced);
-    let session = segment.releases[0].0.session;
+    let session = session_of(1);
     let old = before.lock(1, 1);
     let (mut world, remarks) = restarted(segment);
     assert!(remarks.is_empty(), "{remarks:?}");

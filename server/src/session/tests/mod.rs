@@ -41,7 +41,9 @@ impl Sent {
 
     pub fn error(&self) -> ErrorCode {
         assert_eq!(self.type_, MessageType::Error, "{self:?}");
-        self.body::<ErrorReply>().code
+        // before a hello it is in the form that clients of all versions read
+        let reply = from_bytes::<ErrorReply>(&self.body).map(|reply| reply.code);
+        reply.unwrap_or_else(|_| self.body::<PlainError>().code)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Releases in memory: once, whole, in order [LOCK-4], [LOCK-7..9].
 
 use super::*;
+use interweave_wire::session_hash::session_hash;
 
 fn resolve(segment: u32, session: SessionId, sequence: u64) -> Request {
     Request::ResolveRelease(ResolveRelease {
@@ -67,7 +68,7 @@ fn lock_8_a_session_that_lives_is_remembered_whatever_others_do() {
             .get(segment)
             .unwrap()
             .remembered
-            .last_of(s)
+            .last_of(&session_hash(s))
             .is_some()
     };
     assert_eq!(others.iter().filter(|s| kept(s)).count(), 64);

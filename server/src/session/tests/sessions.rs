@@ -1,6 +1,8 @@
-//! Connections and sessions: [SES-1..3], [FRAME-6] and what a stream may be.
+//! Connections and sessions: [SES-1..6], [FIELD-1..8], [FRAME-6] and what a stream may be.
 
 use super::*;
+use interweave_wire::fields::{field, Fields};
+use interweave_wire::protocol::xdr::to_bytes;
 
 #[test]
 fn ses_1_the_highest_common_version_is_taken() {
@@ -21,6 +23,102 @@ fn ses_1_no_common_version_ends_the_connection() {
     let answer = world.ask(1, Request::Hello(future));
     assert_eq!(answer.error(), ErrorCode::VersionMismatch);
     assert_eq!(world.closed, [1]);
+}
+
+#[test]
+fn ses_4_a_hello_of_any_version_is_refused_by_both_numbers_in_a_form_that_it_reads() {
+    let older = to_bytes(&hello([0; 16]));
+    for (least, most, rest) in [(1_u32, 1_u32, 16), (3, 9, 0), (3, 3, 5000)] {
+        let mut world = World::new(false);
+        world.engine.connected(0, 1, [1; 16]);
+        let mut body = older[..4].to_vec();
+        body.extend([least.to_be_bytes(), most.to_be_bytes()].concat());
+        body.resize(body.len() + rest, 0xFF);
+        let request = Request::decode(MessageType::Hello as i32, &body);
+        let answer = world.ask(1, request);
+        let said: PlainError = answer.body();
+        assert_eq!(said.code, ErrorCode::VersionMismatch);
+        let both = format!("versions {least} to {most}, this server 2 to 2");
+        assert!(said.text.contains(&both), "{}", said.text);
+        assert_eq!(world.closed, [1]);
+    }
+}
+
+#[test]
+fn ses_4_a_hello_of_this_version_that_cannot_be_read_is_malformed() {
+    let whole = to_bytes(&hello([0; 16]));
+    for body in [&whole[..whole.len() - 4], &[&whole[..], &[0; 4]].concat()] {
+        let mut world = World::new(false);
+        world.engine.connected(0, 1, [1; 16]);
+        let request = Request::decode(MessageType::Hello as i32, body);
+        assert_eq!(world.ask(1, request).error(), ErrorCode::Malformed);
+        assert_eq!(world.closed, [1]);
+    }
+}
+
+#[test]
+fn field_1_2_and_5_a_hello_is_taken_with_unknown_fields_and_refused_with_bad_ones() {
+    let pid = field(FieldKey::Pid, &PidField { pid: 7 });
+    let unknown = HeaderField {
+        key: 4711,
+        value: vec![1],
+    };
+    let unreadable = HeaderField {
+        value: vec![0; 3],
+        ..pid.clone()
+    };
+    let cases = [
+        (vec![unknown.clone(), pid.clone()], None),
+        (vec![pid.clone(), pid.clone()], Some(ErrorCode::Malformed)),
+        (vec![unknown.clone(), unknown], Some(ErrorCode::Malformed)),
+        (vec![unreadable], Some(ErrorCode::Malformed)),
+    ];
+    for (fields, refused) in cases {
+        let mut world = World::new(false);
+        world.engine.connected(0, 1, [1; 16]);
+        let said = Hello {
+            fields,
+            ..hello([0; 16])
+        };
+        let answer = world.ask(1, Request::Hello(said));
+        match refused {
+            Some(code) => assert_eq!(answer.error(), code),
+            None => assert_eq!(answer.type_, MessageType::Welcome),
+        }
+    }
+}
+
+#[test]
+fn field_8_what_a_client_says_of_itself_is_kept_without_control_characters() {
+    let label = |text: &str| LabelField {
+        label: text.to_string(),
+    };
+    let mut world = World::new(false);
+    world.engine.connected(0, 1, [1; 16]);
+    let said = Hello {
+        fields: vec![
+            field(FieldKey::Program, &label("a\u{1b}[2Jb")),
+            field(FieldKey::Host, &label("a.example")),
+        ],
+        ..hello([0; 16])
+    };
+    world.ask(1, Request::Hello(said));
+    let origin = world.engine.wire.origin(1);
+    assert_eq!(origin.program.as_deref(), Some("a?[2Jb"));
+    assert_eq!(origin.host.as_deref(), Some("a.example"));
+    assert_eq!(origin.pid, None);
+}
+
+#[test]
+fn log_16_the_welcome_says_which_server_and_name_space_it_is() {
+    let mut world = World::new(false);
+    let welcome = world.hello_as(1, [0; 16]);
+    let fields = Fields::of(&welcome.fields).unwrap();
+    let identity = world.engine.config.identity;
+    let server: Option<IdField> = fields.get(FieldKey::ServerId).unwrap();
+    let space: Option<IdField> = fields.get(FieldKey::SpaceId).unwrap();
+    assert_eq!(server.unwrap().id, identity.server);
+    assert_eq!(space.unwrap().id, identity.space);
 }
 
 #[test]

@@ -2,19 +2,32 @@
 
 use std::path::Path;
 
-use interweave_store::{restore, verify, EmbeddedStore, Identity, Options, SegmentStore};
+use interweave_store::{
+    restore, verify, EmbeddedStore, Identity, Options, RecoveredSegment, SegmentStore,
+};
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::session_hash::session_hash;
 
 use crate::model::{append_now, close, create, open, release, scratch, small};
 use crate::records::{copy_dir, files, logs};
 
-/// Of the releases in the sample's log.
-const SESSION: [u8; 16] = 0xe7a1_fcb1_f7fa_6705_c7dd_de17_8c25_78a9_u128.to_be_bytes();
+/// The formats, and the session of the releases in the log of each sample.
+const SAMPLES: [(u32, u128); 2] = [
+    (1, 0xc938_573b_8754_eee1_ed64_6c4d_ea60_9d5e),
+    (2, 0xe7a1_fcb1_f7fa_6705_c7dd_de17_8c25_78a9),
+];
 
 fn sample(format: u32) -> std::path::PathBuf {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
     samples.join(format!("format-{format}"))
+}
+
+/// As the store of a server that was killed.
+fn copy_of(format: u32) -> tempfile::TempDir {
+    let dir = scratch();
+    copy_dir(&sample(format), dir.path());
+    std::fs::remove_file(dir.path().join("BACKUP")).unwrap();
+    dir
 }
 
 fn contains(path: &Path, bytes: &[u8]) -> bool {
@@ -23,12 +36,16 @@ fn contains(path: &Path, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn log_14_a_store_of_format_2_is_read_and_continued_in_format_3() {
-    let dir = scratch();
-    copy_dir(&sample(2), dir.path());
-    std::fs::remove_file(dir.path().join("BACKUP")).unwrap();
+fn log_14_a_store_of_an_older_format_is_read_and_continued_in_format_3() {
+    for (format, session) in SAMPLES {
+        continues(format, session.to_be_bytes());
+    }
+}
+
+fn continues(format: u32, session: [u8; 16]) {
+    let dir = copy_of(format);
     let old = logs(dir.path());
-    assert!(contains(&old[0], &SESSION), "the sample has ids");
+    assert!(contains(&old[0], &session), "the sample has ids");
 
     let (store, segments) = open(dir.path());
     let mut found: Vec<_> = segments
@@ -49,7 +66,7 @@ fn log_14_a_store_of_format_2_is_read_and_continued_in_format_3() {
     assert_eq!(found, expected);
     let synced = segments.iter().find(|s| s.path == "/synced").unwrap();
     let (last, _) = synced.releases.last().unwrap();
-    assert_eq!((last.session, last.sequence), (session_hash(&SESSION), 2));
+    assert_eq!((last.session, last.sequence), (session_hash(&session), 2));
     let identity = store.identity();
     let mut next = release(synced.segment_id, 6, bytes::Bytes::new());
     next.diff = synced.releases[0].1.clone();
@@ -68,15 +85,49 @@ fn log_14_a_store_of_format_2_is_read_and_continued_in_format_3() {
 }
 
 #[test]
-fn log_14_a_backup_of_format_2_is_verified_and_restored() {
-    let report = verify(&sample(2)).unwrap();
-    assert_eq!((report.segments, report.damage), (3, Vec::new()));
-    let to = scratch();
-    let report = restore(&sample(2), to.path(), &mut |_, _| {}).unwrap();
-    assert_eq!((report.segments, report.damage), (3, Vec::new()));
-    let (store, segments) = open(to.path());
-    assert_eq!(segments.len(), 3);
-    close(store);
+fn log_14_a_backup_of_an_older_format_is_verified_and_restored() {
+    for (format, _) in SAMPLES {
+        let report = verify(&sample(format)).unwrap();
+        assert_eq!((report.segments, report.damage), (3, Vec::new()));
+        let to = scratch();
+        let report = restore(&sample(format), to.path(), &mut |_, _| {}).unwrap();
+        assert_eq!((report.segments, report.damage), (3, Vec::new()));
+        let (store, segments) = open(to.path());
+        assert_eq!(segments.len(), 3);
+        close(store);
+    }
+}
+
+/// What is in the store, and what is known to be lost.
+fn found(dir: &Path) -> (Vec<RecoveredSegment>, bool) {
+    let (store, mut segments) = open(dir);
+    let status = store.status();
+    let is_lost = !status.damage.is_empty() || status.torn_bytes > 0;
+    segments.sort_by(|a, b| a.path.cmp(&b.path));
+    (segments, is_lost)
+}
+
+/// [LOG-2], also where one checksum covers a whole record.
+#[test]
+fn log_14_what_is_changed_in_a_log_of_an_older_format_is_never_taken_for_what_was_written() {
+    for (format, _) in SAMPLES {
+        let bytes = std::fs::read(&logs(&sample(format))[0]).unwrap();
+        let (whole, is_lost) = found(copy_of(format).path());
+        assert!(!is_lost);
+        for at in (0..bytes.len()).step_by(13) {
+            let dir = copy_of(format);
+            let mut bad = bytes.clone();
+            bad[at] ^= 0x10;
+            std::fs::write(&logs(dir.path())[0], bad).unwrap();
+            let (segments, is_lost) = found(dir.path());
+            let said = |all: &[RecoveredSegment]| {
+                let releases = all.iter().map(|s| (s.path.clone(), s.releases.clone()));
+                format!("{:?}", releases.collect::<Vec<_>>())
+            };
+            let is_same = said(&segments) == said(&whole);
+            assert!(is_lost || is_same, "format {format}, byte {at}");
+        }
+    }
 }
 
 #[test]
