@@ -50,7 +50,7 @@ test("a client says where it runs as far as it knows [FIELD-4]", () => {
   assert.deepEqual(originFields({}), []);
 });
 
-test("unknown fields are ignored, and a key that is there twice is refused [FIELD-1] [FIELD-2]", () => {
+test("unknown fields are ignored, and a key twice is refused [FIELD-1] [FIELD-2]", () => {
   assert.doesNotThrow(welcomeWith([unknown, { key: 4_000_000_000, value: new Uint8Array(0) }]));
   assert.equal(thrown(welcomeWith([unknown, unknown])).code, ErrorCode.MALFORMED);
 });

@@ -2,7 +2,8 @@
 
 use crate::clients::{connect, open, value, write};
 use crate::server::{Directory, Server};
-use interweave_wire::protocol::Durability;
+use interweave_wire::protocol::{Durability, FieldKey, IdField};
+use interweave_wire::Fields;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -130,6 +131,10 @@ fn field_1_status_says_where_clients_run_and_the_ids_of_a_server_outlive_it() {
     assert!(plain.contains(&pid), "{status}");
     assert!(plain.contains("\"program\": \"serve-"), "{status}");
     drop(copy);
+    let fields = Fields::of(&ids).unwrap();
+    let id: IdField = fields.get(FieldKey::ServerId).unwrap().unwrap();
+    let shown: String = id.id.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(status.contains(&shown), "{status}");
     assert!(server.stop().success());
     let server = Server::start(&store, &[]);
     let again = connect(&server).welcome().fields.clone();

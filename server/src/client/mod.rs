@@ -19,7 +19,7 @@ use greeting::{own_fields, refusal, refused_hello};
 use interweave_wire::mip::Address;
 use interweave_wire::protocol::xdr::Xdr;
 use interweave_wire::protocol::*;
-use interweave_wire::Message;
+use interweave_wire::{Fields, Message};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,8 @@ impl Client {
             fields: own_fields(),
         };
         let answer = client.request(MessageType::Hello, &hello, MessageType::Welcome);
-        let (welcome, _) = answer.map_err(refused_hello)?;
+        let (welcome, _): (Welcome, _) = answer.map_err(refused_hello)?;
+        Fields::of(&welcome.fields)?;
         client.welcome = welcome;
         Ok(client)
     }

@@ -80,12 +80,19 @@ fn segment(s: &SegmentStatistics) -> Json {
     ])
 }
 
-/// What LIST_SEGMENTS does not say: where programs connect, who writes and waits to, what each
-/// client has and how long it has been behind, and the bytes of diffs sent beside those of whole copies.
+fn hex(id: &[u8; 16]) -> String {
+    format!("{:032x}", u128::from_be_bytes(*id))
+}
+
+/// What LIST_SEGMENTS does not say: which server this is, where programs connect, who writes and
+/// waits to, what each client has and how long it has been behind, and the bytes of diffs sent
+/// beside those of whole copies.
 pub fn status(shell: &Shell) -> String {
     let statistics = shell.statistics();
     let segments: Vec<Json> = statistics.segments.iter().map(segment).collect();
     let status = object([
+        ("server_id", Json::from(hex(&statistics.identity.server))),
+        ("space_id", Json::from(hex(&statistics.identity.space))),
         ("listening", Json::from(shell.listening.borrow().clone())),
         ("connections", Json::from(statistics.connections)),
         ("segments", Json::from(segments)),

@@ -4,6 +4,7 @@ use super::engine::Engine;
 use super::segment::SegmentState;
 use super::wire::{Connection, Origin};
 use interweave_master::Overhead;
+use interweave_store::Identity;
 
 /// Events counted since the start.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,6 +70,7 @@ pub struct SegmentStatistics {
 
 #[derive(Debug, Clone)]
 pub struct Statistics {
+    pub identity: Identity,
     pub counters: Counters,
     pub connections: usize,
     pub sessions: usize,
@@ -107,6 +109,7 @@ impl Engine {
     pub fn statistics(&self, now_ns: u64) -> Statistics {
         let segments = self.segments.starting_at(std::ops::Bound::Unbounded);
         Statistics {
+            identity: self.config.identity,
             counters: self.wire.counters,
             connections: self.wire.connection_count(),
             sessions: self.wire.session_count(),

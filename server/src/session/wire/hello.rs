@@ -3,7 +3,7 @@
 use super::super::engine::stopping;
 use super::super::message::{common_version, Outgoing};
 use super::{Origin, Wire};
-use interweave_wire::fields::{field, Fields};
+use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::protocol::{
     ErrorCode, FieldKey, HeaderField, Hello, IdField, MessageType, Welcome, PROTOCOL_VERSION_MAX,
     PROTOCOL_VERSION_MIN,
@@ -37,7 +37,7 @@ impl Wire {
                 session
             }
             None => {
-                let label = hello.client.clone();
+                let label = readable(&hello.client);
                 self.sessions
                     .create(session_hash(&id), connection, (label, origin))
             }
