@@ -41,7 +41,7 @@ Result said_by(protocol::error_reply error) {
       !found) {
     return found;
   }
-  if (is_there) error.text += "; ask the server at " + readable(std::move(to.address));
+  if (is_there) error.text += "; ask the server at " + readable(to.address);
   return {error.code, std::move(error.text)};
 }
 

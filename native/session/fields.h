@@ -29,7 +29,7 @@ FieldList origin_fields(const Origin& origin);
 types::Result check_fields(std::span<const protocol::header_field> list);
 
 // The text without its control characters [FIELD-8].
-std::string readable(std::string text);
+std::string readable(const std::string& text);
 
 // The value of the key; `is_there` says whether there is one. MALFORMED if it is not a `Value`
 // [FIELD-5].

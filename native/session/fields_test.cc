@@ -44,6 +44,10 @@ TEST(Fields, NamesThatAreNotUtf8OrTooLongAreMadeToFit) {
   EXPECT_EQ(host.label.size(), 254u);
 }
 
+TEST(Fields, Field8ControlCharactersAreNotShown) {
+  EXPECT_EQ(readable("a\x1B[2J\n\x7F\xC2\x9B\xC3\xA9"), "a?[2J???\xC3\xA9");
+}
+
 TEST(Fields, Field2AKeyThatIsThereTwiceIsMalformed) {
   FieldList list{{4711, {}}, {5, {}}};
   EXPECT_TRUE(check_fields(list).ok());
