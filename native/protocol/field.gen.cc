@@ -27,7 +27,7 @@ bool decode(xdr::Reader& r, field_key& v) {
       v = static_cast<field_key>(word);
       return true;
     default:
-      return r.fail("a number is no member of its enum");
+      return r.fail("a number is not a member of its enum");
   }
 }
 

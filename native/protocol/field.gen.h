@@ -34,7 +34,7 @@ enum class field_key : std::int32_t {
 };
 void encode(xdr::Writer& w, const field_key& v);
 [[nodiscard]] bool decode(xdr::Reader& r, field_key& v);
-// The name in the .x file; "?" for a number that is no member.
+// The name in the .x file; "?" for a number that is not a member.
 [[nodiscard]] const char* name_of(field_key v);
 
 // `key` is a number, not a field_key, so that an unknown one decodes.

@@ -19,7 +19,7 @@ Result refused_hello(Result said) {
           "this client speaks protocol versions " + std::to_string(protocol::PROTOCOL_VERSION_MIN) +
               " to " + std::to_string(protocol::PROTOCOL_VERSION_MAX) +
               "; the server does not understand its hello, as servers of version 1 do not; update "
-              "the older of them (the server said: " +
+              "the older program (the server said: " +
               said.text + ")"};
 }
 

@@ -75,7 +75,7 @@ pub fn refused_hello(error: ClientError) -> ClientError {
             let text = format!(
                 "this client speaks protocol versions {PROTOCOL_VERSION_MIN} to \
                  {PROTOCOL_VERSION_MAX}; the server does not understand its hello, as servers of \
-                 version 1 do not; update the older of them (the server said: {})",
+                 version 1 do not; update the older program (the server said: {})",
                 why.text
             );
             ClientError::Refused(Rejection::new(ErrorCode::VersionMismatch, text))

@@ -184,7 +184,7 @@ function expectWelcome(answer: Message): Welcome {
       ErrorCode.VERSION_MISMATCH,
       `this client speaks protocol versions ${PROTOCOL_VERSION_MIN} to ${PROTOCOL_VERSION_MAX}; ` +
         "the server does not understand its hello, as servers of version 1 do not; update the " +
-        `older of them (the server said: ${error.message})`,
+        `older program (the server said: ${error.message})`,
     );
   }
 }
