@@ -117,7 +117,7 @@ fn lock_9_a_release_on_its_way_to_the_log_is_resolved_when_it_is_there() {
 fn lock_9_a_release_whose_segment_is_removed_on_the_way_is_resolved_as_removed() {
     let mut world = World::new(true);
     let segment = world.clients(2, Durability::Synced);
-    let session = world.engine.wire.session(1).map(|s| s.id).unwrap();
+    let session = session_of(1);
     let grant = world.lock(1, segment);
     let releasing = world.release(1, segment, &grant, 1);
     let resolving = world.send(
