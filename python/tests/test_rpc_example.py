@@ -111,8 +111,8 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(caller, segment, url):
     assert "leads to no part" in caller("restock", 1, 2, "--root", f"{url}#root#1", status=1)[0]
     with segment.write():
         segment["root"].lower.lower = segment["root"]
-    assert "no tree" in caller("restock", 11, 20, status=1)[0]
-    assert "no tree" in caller("introduce", 5, 1, "first", status=1)[0]
+    assert "not a tree" in caller("restock", 11, 20, status=1)[0]
+    assert "not a tree" in caller("introduce", 5, 1, "first", status=1)[0]
     with segment.read(fresh=True):
         assert segment["root"].in_stock == 10 and segment["root"].lower.in_stock == 10
 
