@@ -56,6 +56,9 @@ void copy_what_is_sent(ucp_config_t* config) {
   ucp_config_modify(config, "TX_SEG_SIZE", "64k");
 }
 
+// One socket's event at a time [UCX-15].
+void take_events_singly(ucp_config_t* config) { ucp_config_modify(config, "MAX_POLL", "1"); }
+
 ucs_status_t make_context(Transport transport, bool this_machine_only, ucp_context_h* context) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -66,7 +69,10 @@ ucs_status_t make_context(Transport transport, bool this_machine_only, ucp_conte
   ucp_config_modify(config, "ALLOC_PRIO", "md:sysv,mmap");
   if (transport == Transport::verbs) set_how_to_call(config);
   if (this_machine_only && is_over_tcp) ucp_config_modify(config, "NET_DEVICES", "lo");
-  if (is_over_tcp) copy_what_is_sent(config);
+  if (is_over_tcp) {
+    copy_what_is_sent(config);
+    take_events_singly(config);
+  }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
