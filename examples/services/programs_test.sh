@@ -50,7 +50,7 @@ every_program_has_help_and_says_what_is_wrong() {
   refused 2 'which command' two-sites
   refused 2 "--busy-threads: 'x'" active-cache back-end --busy-threads x
   refused 1 '--join ADDRESS' active-cache set a b
-  refused 1 'copy the one' two-sites show --join 12
+  refused 1 'copy the address' two-sites show --join 12
   refused 2 'value<0.25' select-records select --where value
   refused 2 'from 1 to 64' checkpointed-run --processes 65
 }

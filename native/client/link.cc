@@ -6,6 +6,7 @@
 #include "client/log.h"
 #include "client/waiting.h"
 #include "platform/clock.h"
+#include "platform/process.h"
 
 namespace iw::client {
 

@@ -96,6 +96,7 @@ const OF_LIBRARY: &[&str] = &[
     "enot_open",
     "equota",
     "eread_only",
+    "eredirected",
     "eremoved",
     "erolled_back",
     "errno",
