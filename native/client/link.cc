@@ -103,6 +103,8 @@ Link::Link(types::Url any_segment, session::SessionIdentity identity,
 
 Expected& Link::expected(Live& live) const { return live.expected_; }
 
+Result Link::why_lost(const Live& live) const { return connection_lost(name_, live); }
+
 std::shared_ptr<Live> Link::current() {
   const MutexLock lock(mutex_);
   return live_ != nullptr && !live_->is_lost() ? live_ : nullptr;

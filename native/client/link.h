@@ -100,6 +100,8 @@ class Link {
   Result connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
   // Null if there is none now.
   [[nodiscard]] std::shared_ptr<Live> current();
+  // UNREACHABLE. REQUIRES: the connection is lost.
+  [[nodiscard]] Result why_lost(const Live& live) const;
 
   // For what follows: nothing was sent if it throws std::bad_alloc.
   //

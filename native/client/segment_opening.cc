@@ -60,6 +60,8 @@ Result Segment::open_on(const std::shared_ptr<Live>& live, const Caller& caller,
   while (true) {
     look_for_lost_connection();
     Opening& life = talk_.life();
+    // Another thread may have opened it on the next connection meanwhile: this one opens nothing.
+    if (live->is_lost() && life.is_wanted() && !life.is_lost()) return link_.why_lost(*live);
     switch (caller.purpose == Purpose::use ? life.use(live->number()) : life.open(live->number())) {
       case Opening::Step::ready:
         return take_part(caller);

@@ -43,6 +43,10 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   }
   number_ = answer.opened.segment;
   life_.opened(answer.on);
+  // Whatever was said or promised before this opening does not count any more.
+  state_.connection_lost();
+  grant_.connection_lost();
+  subscription_.settled();
   if (!answer.is_resumed) {
     lose_lock();
     late_fence_ = 0;
@@ -108,6 +112,7 @@ void Conversation::clear() {
   wants_ = {};
   state_.clear();
   subscription_ = {};
+  grant_.connection_lost();
   change_due_ns_ = never_due_ns;
   // CLOSE_SEGMENT ends the locks at the server.
   late_fence_ = 0;
@@ -282,7 +287,7 @@ void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
       if (outcome == Said::no_memory) grant_.renewal_unsent();
       return;
     case Kind::abort_writer:
-      if (outcome == Said::no_memory) late_fence_ = effect.value;
+      if (outcome == Said::no_memory) late_fence_ = std::max(late_fence_, effect.value);
       return;
     case Kind::release_reader:
       if (outcome != Said::sent) has_unused_strict_ = true;
@@ -359,8 +364,9 @@ Watch Conversation::wanted_watch() const {
   return {coherence::promise_for(wants_.bound), has_some && uses_all};
 }
 
+// While the segment is open nowhere there is nobody to ask; the next opening looks again.
 bool Conversation::lacks_subscription() const {
-  if (life_.is_lost()) return false;
+  if (!life_.is_open()) return false;
   const bool is_wanted = wants_.listens || (state_.adaptation.wants_subscription() &&
                                             coherence::can_subscribe(wants_.bound.model));
   return is_wanted && subscription_.lacks(wanted_watch(), state_.subscription());
