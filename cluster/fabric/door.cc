@@ -254,8 +254,9 @@ bool Door::hear(int fd, Visitor& visitor) {
   }
   Challenge other_version;
   other_version.status = ChallengeStatus::other_version;
-  say(fd, bytes_of_message(other_version));
+  // First, so that the refusal is counted when the stranger hears of it.
   refusals_.refuse("at the door", name_versions(head));
+  say(fd, bytes_of_message(other_version));
   return false;
 }
 
