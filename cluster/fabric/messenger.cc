@@ -18,6 +18,16 @@ ucs_status_t Messenger::set_handler(unsigned id, ucp_am_recv_callback_t call, vo
   return ucp_worker_set_am_recv_handler(transport_, &param);
 }
 
+ucs_status_t Messenger::drop_unknown() {
+  constexpr unsigned ids = 256;  // more than this room uses
+  const ucp_am_recv_callback_t drop = [](void*, const void*, std::size_t, void*, std::size_t,
+                                         const ucp_am_recv_param_t*) { return UCS_OK; };
+  for (unsigned id = 0; id < ids; id++) {
+    if (const ucs_status_t set = set_handler(id, drop, nullptr); set != UCS_OK) return set;
+  }
+  return UCS_OK;
+}
+
 // The bound is far above what the transports' buffers hold; others may be sending all the time.
 void Messenger::poll_until_quiet() {
   constexpr int looks_max = 4096;

@@ -48,6 +48,8 @@ class Messenger {
 
   ucp_worker_h transport() const { return transport_; }
   ucs_status_t set_handler(unsigned id, ucp_am_recv_callback_t call, void* argument);
+  // Drops messages that have no handler yet. Before anybody can reach the worker [UCX-17].
+  ucs_status_t drop_unknown();
 
   // Handles what has arrived; how much.
   unsigned poll() {

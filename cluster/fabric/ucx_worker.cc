@@ -67,6 +67,8 @@ Peers::Calls UcxWorker::calls_of_peers() {
 
 Status UcxWorker::start() {
   const Held held(lock_);
+  const ucs_status_t ready = messenger_.drop_unknown();
+  if (ready != UCS_OK) return to_status(ready);
   const Status started = peers_.start();
   if (started != Status::ok) return started;
   transport_address_ = peers_.transport_address();
