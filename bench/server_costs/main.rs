@@ -9,7 +9,7 @@
 //! Writes server_costs.csv: figure,shape,operation,us; of Figure 5 the shape is the ratio. Medians.
 //! "Figure" 3.3 is not in the paper as a figure: 65,536 blocks with one word changed in each, with
 //! the diff cache and prediction, without the cache, and without both (ICDCS'03, section 3.3). The
-//! verdict is about the client's costs in translate.csv beside it.
+//! verdict compares these costs with the client's, which are in translate.csv.
 
 use bytes::Bytes;
 use interweave_master::{Segment, Tuning};

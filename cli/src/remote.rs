@@ -1,6 +1,6 @@
-//! What commands ask of a server: segments listed, fetched, watched, changed and removed. The
-//! protocol is spoken by `interweave_server::client`; here errors get the server's name and a word
-//! on what to do.
+//! The requests of commands: they list, fetch, watch, change and remove segments.
+//! `interweave_server::client` speaks the protocol. This file adds the server's name to errors, and
+//! says what to do.
 
 use std::io;
 use std::time::Duration;

@@ -184,7 +184,7 @@ inline constexpr int undo_registration = 4;
 // The handler of a client. The block is the am_name that was looked up, or nothing.
 inline constexpr int take_answer = 1;
 
-// What is registered, or undone.
+// The operation that a registration asks for.
 struct Claim {
   Name name{};
   // each claim of a client has another

@@ -1,4 +1,4 @@
-// What becomes of messages that no call sends: only a program without this library would.
+// The library drops messages that only a program without this library would send.
 #include "am/am_processes.h"
 #include "am/bundle.h"
 
@@ -35,7 +35,7 @@ struct Forger {
     const std::uint64_t enough = endpoint.bundle->messages_received + count;
     return endpoint.poll_until([&] { return endpoint.bundle->messages_received >= enough; });
   }
-  // What is sent now comes after all that was forged: its request and its answer, and no more.
+  // A request that is sent now arrives after all forged messages. It and its answer alone count.
   void expect_that_nothing_else_comes() {
     const std::uint64_t before = endpoint.bundle->messages_received;
     const int handled_before = handled;

@@ -39,8 +39,8 @@ struct Admission {
 
 class Door {
  public:
-  // Both are called by handle(). An empty answer: there is no such worker. Else the caller's pass
-  // is good from then on.
+  // The door's handle() calls both. `admit` returns an empty answer if the worker does not exist.
+  // Otherwise the caller's pass is good from then on.
   struct Calls {
     std::function<std::vector<std::byte>(std::uint32_t worker, const Caller& caller)> admit;
     std::function<void(const ProcessName& process)> died;

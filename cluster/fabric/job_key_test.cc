@@ -38,7 +38,7 @@ class JobKeys : public ::testing::Test {
     chmod(name.c_str(), mode);
     return name;
   }
-  // What is wrong with the environment; "": nothing, and *key is found.
+  // Returns the error of the environment. It is empty if *key was found.
   static std::string look(JobKey* key) {
     std::string error;
     return find_job_key(key, &error) ? "" : error;

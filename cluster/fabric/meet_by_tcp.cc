@@ -86,10 +86,10 @@ bool find_place(const std::string& place, sockaddr_in* found) {
 }
 
 // Each of the others says a MeetingQuestion first, and then proves the job key
-// (spec/cluster/hello.x). Whoever says nothing, or something else, is none of them and holds up
-// nobody: all are listened to at once, and when there are too many the one that has been silent for
-// longest goes. While this process has no descriptor for another, those go who have been silent for
-// two seconds.
+// (spec/cluster/hello.x). A caller that says nothing, or something else, is a stranger. Strangers
+// delay no process, because all callers are heard at once. When there are too many, the entrance
+// closes the caller that has been silent for longest. While this process has no descriptor for
+// another caller, the entrance closes callers that have been silent for two seconds.
 class Entrance {
  public:
   Entrance(int listener, const JobKey& key, unsigned size)
@@ -184,7 +184,7 @@ class Entrance {
     return stays;
   }
 
-  // What begins otherwise may be of another length.
+  // A question with another head may have another length.
   static bool is_foreign(const Caller& caller) {
     return !caller.is_challenged && caller.heard_bytes >= sizeof(HelloHead) &&
            !caller.question.head.is_ours();

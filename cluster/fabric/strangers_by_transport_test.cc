@@ -216,8 +216,8 @@ TEST_F(ByTransport, AHelloOfAnotherVersionIsNamed) {
   EXPECT_NE(log.find("version " + std::to_string(hello_version)), std::string::npos) << log;
 }
 
-// [HELLO-8] A peer of the host is at place 0. What comes in its name without its tag is dropped,
-// and so is its goodbye. Messages on one way arrive in order, so the hello at the end is the last.
+// [HELLO-8] A peer of the host is at place 0. The host drops messages and goodbyes in the peer's
+// name that lack the peer's tag. Messages on one way arrive in order, so the hello is the last.
 TEST_F(ByTransport, AGuessedTagReachesNobody) {
   const Process peer(Transport::tcp);
   const PeerId host_there = peer.connect(address());

@@ -63,8 +63,8 @@ struct World {
     waiting: Vec<(u64, Asked)>,
     disk: Disk,
     last_connection: u64,
-    /// The connection that was lost last. What was sent on it before the engine heard of that is
-    /// lost, too.
+    /// The connection that was lost last. Messages that the engine sent on it before hearing of the
+    /// loss are lost, too.
     lost: u64,
     last_stream: u32,
     /// By segment, since the start.
