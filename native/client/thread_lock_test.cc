@@ -8,10 +8,9 @@
 #include <array>
 #include <compare>
 #include <cstdio>
-#include <functional>
-#include <set>
-#include <string>
-#include <vector>
+#include <initializer_list>
+
+#include "session/world_walk_fixture.h"
 
 namespace iw::client {
 namespace {
@@ -47,30 +46,8 @@ struct World {
   auto operator<=>(const World&) const = default;
 };
 
-class Walk {
- public:
-  explicit Walk(const World& world) {
-    reach(world);
-    while (!to_do_.empty() && failure_.empty()) {
-      const World next = to_do_.back();
-      to_do_.pop_back();
-      step_all(next);
-    }
-  }
-  [[nodiscard]] const std::string& failure() const { return failure_; }
-  [[nodiscard]] std::size_t worlds() const { return seen_.size(); }
-
+class Walk : public session::WorldWalk<World> {
  private:
-  void reach(const World& world) {
-    if (!seen_.insert(world).second) return;
-    check(world);
-    to_do_.push_back(world);
-  }
-
-  void fail(const char* what) {
-    if (failure_.empty()) failure_ = what;
-  }
-
   static int count(const World& w, std::initializer_list<At> places) {
     int threads = 0;
     for (const At at : w.at) {
@@ -79,7 +56,7 @@ class Walk {
     return threads;
   }
 
-  void check(const World& w) {
+  void check(const World& w) override {
     const int readers = count(w, {At::reading});
     const int alone = count(w, {At::updating, At::writing});
     const int waiting = count(w, {At::waiting_to_update, At::waiting_to_write});
@@ -94,8 +71,7 @@ class Walk {
     if (w.lock.has_readers() != (readers > 0)) fail("the readers are miscounted");
   }
 
-  void step_all(const World& world) {
-    const std::size_t before = moves_;
+  void try_steps(const World& world) override {
     for (std::size_t thread = 0; thread < most_threads; ++thread) {
       for (const bool brings_update : {false, true}) {
         try_step(world, [&](World& w) { step(w, thread, brings_update); });
@@ -103,21 +79,12 @@ class Walk {
     }
     try_step(world, [](World& w) { return_late(w); });
     try_step(world, [](World& w) { return_strict(w); });
-    if (moves_ == before) check_end(world);
     for (std::size_t thread = 0; thread < most_threads; ++thread) {
       try_step(world, [&](World& w) { stop_waiting(w, thread); });
     }
   }
 
-  void try_step(const World& world, const std::function<void(World&)>& step) {
-    World next = world;
-    step(next);
-    if (next == world) return;
-    ++moves_;
-    reach(next);
-  }
-
-  void check_end(const World& w) {
+  void check_end(const World& w) override {
     for (const At at : w.at) {
       if (at != At::done) fail("a thread waits for ever");
     }
@@ -258,11 +225,6 @@ class Walk {
       w.lock.enter(Role::strict_returner);
     }
   }
-
-  std::set<World> seen_;
-  std::vector<World> to_do_;
-  std::size_t moves_ = 0;
-  std::string failure_;
 };
 
 void expect_good(const std::array<Job, most_threads>& jobs) {
@@ -271,7 +233,8 @@ void expect_good(const std::array<Job, most_threads>& jobs) {
   for (std::size_t thread = 0; thread < most_threads; ++thread) {
     if (jobs[thread] == Job::none) world.at[thread] = At::done;
   }
-  const Walk walk(world);
+  Walk walk;
+  walk.from(world);
   std::printf("%zu worlds\n", walk.worlds());
   EXPECT_EQ(walk.failure(), "");
   EXPECT_GT(walk.worlds(), 100u);

@@ -10,10 +10,10 @@
 
 #include <array>
 #include <compare>
-#include <functional>
-#include <set>
 #include <string>
 #include <vector>
+
+#include "session/world_walk_fixture.h"
 
 namespace iw::session {
 namespace {
@@ -60,30 +60,9 @@ struct World {
   auto operator<=>(const World&) const = default;
 };
 
-class Walk {
- public:
-  void from(const World& world) {
-    reach(world);
-    while (!to_do_.empty() && failure_.empty()) {
-      const World next = to_do_.back();
-      to_do_.pop_back();
-      step_all(next);
-    }
-  }
-  [[nodiscard]] const std::string& failure() const { return failure_; }
-  [[nodiscard]] std::size_t worlds() const { return seen_.size(); }
-
+class Walk : public WorldWalk<World> {
  private:
-  void reach(const World& world) {
-    if (seen_.insert(world).second) to_do_.push_back(world);
-  }
-
-  void fail(const std::string& what) {
-    if (failure_.empty()) failure_ = what;
-  }
-
-  void step_all(const World& world) {
-    const std::size_t before = moves_;
+  void try_steps(const World& world) override {
     for (int thread = 0; thread <= library_thread; ++thread) {
       try_step(world, [&](World& next) { step(next, thread); });
       try_step(world, [&](World& next) { time_out(next, thread); });
@@ -92,18 +71,9 @@ class Walk {
     try_step(world, [&](World& next) { answer(next); });
     try_step(world, [&](World& next) { lose(next); });
     try_step(world, [&](World& next) { tell_of_loss(next); });
-    if (moves_ == before) check_end(world);
   }
 
-  void try_step(const World& world, const std::function<void(World&)>& step) {
-    World next = world;
-    step(next);
-    if (next == world) return;
-    ++moves_;
-    reach(next);
-  }
-
-  void check_end(const World& world) {
+  void check_end(const World& world) override {
     for (int thread = 0; thread < thread_count; ++thread) {
       if (world.at[thread] != At::done) fail("a thread waits for ever");
     }
@@ -286,11 +256,6 @@ class Walk {
     w.is_loss_untold = false;
     (void)w.machine.connection_lost(w.live - 1);
   }
-
-  std::set<World> seen_;
-  std::vector<World> to_do_;
-  std::size_t moves_ = 0;
-  std::string failure_;
 };
 
 World beginning() {
