@@ -62,10 +62,6 @@ Result not_connected(const std::string& name, const platform::Status& status) {
 
 constexpr const char* without_memory = "there was no memory for a message from it";
 
-Result connection_lost(const std::string& name, const Live& live) {
-  return unreachable(name, live.lacked_memory() ? without_memory : "the connection was lost");
-}
-
 // A request that nobody hears of again, unless it was sent.
 class Announced {
  public:
@@ -103,7 +99,9 @@ Link::Link(types::Url any_segment, session::SessionIdentity identity,
 
 Expected& Link::expected(Live& live) const { return live.expected_; }
 
-Result Link::why_lost(const Live& live) const { return connection_lost(name_, live); }
+Result Link::why_lost(const Live& live) const {
+  return unreachable(name_, live.lacked_memory() ? without_memory : "the connection was lost");
+}
 
 std::shared_ptr<Live> Link::current() {
   const MutexLock lock(mutex_);
@@ -224,7 +222,7 @@ Result Link::send(const std::shared_ptr<Live>& live, Request& request,
   std::uint32_t stream = 0;
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost()) return connection_lost(name_, *live);
+    if (live->is_lost()) return why_lost(*live);
     const session::RequestTag tag = expected(*live).next_tag++;
     stream = live->connection_.begin_request(tag, request.type, now_ns());
     if (stream == 0) return {error_code::TOO_LARGE, "too many requests wait for their answers"};
@@ -254,7 +252,7 @@ Result Link::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter
     }
     if (!sent) {
       lose(live, platform::error_text(sent.code));
-      return connection_lost(name_, *live);
+      return why_lost(*live);
     }
   }
 }
@@ -278,7 +276,7 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
       lead(live, *waiter, patience_ns);
     }
   }
-  if (waiter->is_lost) return connection_lost(name_, *live);
+  if (waiter->is_lost) return why_lost(*live);
   request.answer = std::move(waiter->answer);
   return {};
 }
@@ -331,7 +329,7 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
   session::FrameWriter frames(type, 0, body, {});
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost()) return connection_lost(name_, *live);
+    if (live->is_lost()) return why_lost(*live);
     live->connection_.said(now_ns());
   }
   return send_frames(live, frames);

@@ -43,10 +43,7 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   }
   number_ = answer.opened.segment;
   life_.opened(answer.on);
-  // Whatever was said or promised before this opening does not count any more.
-  state_.connection_lost();
-  grant_.connection_lost();
-  subscription_.settled();
+  forget_connection();
   if (!answer.is_resumed) {
     lose_lock();
     late_fence_ = 0;
@@ -99,9 +96,7 @@ void Conversation::close_said(const Effect& effect, Said outcome, Effects& effec
 
 void Conversation::connection_lost(ConnectionNumber gone, Effects& effects) {
   if (!life_.connection_lost(gone)) return;
-  state_.connection_lost();
-  grant_.connection_lost();
-  subscription_.settled();
+  forget_connection();
   // A RELEASE_READER, or the answer that brought the lock, may have been lost with the connection.
   if (asked_strict_) has_unused_strict_ = true;
   effects.add(Kind::look_again);
@@ -118,6 +113,13 @@ void Conversation::clear() {
   late_fence_ = 0;
   has_unused_strict_ = false;
   asked_strict_ = false;
+}
+
+// Promises and unanswered messages of an earlier connection do not count any more.
+void Conversation::forget_connection() {
+  state_.connection_lost();
+  grant_.connection_lost();
+  subscription_.settled();
 }
 
 void Conversation::lose_lock() {

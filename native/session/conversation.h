@@ -235,6 +235,7 @@ class Conversation {
   void heard_push(Incoming& incoming, const Moment& moment, Effects& effects, Brought& brought);
   void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
   void lose_lock();
+  void forget_connection();
   void note_change(const Moment& moment, Effects& effects);
   [[nodiscard]] Effect message(Effect::Kind kind, std::uint64_t value = 0) const;
   void close_said(const Effect& effect, Said outcome, Effects& effects);
