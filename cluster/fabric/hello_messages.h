@@ -19,6 +19,10 @@ inline constexpr std::uint32_t hello_version = 1;
 inline constexpr std::uint32_t hello_magic = 0x484c5749;
 inline constexpr std::size_t transport_address_bytes_max = 4096;
 
+// The numbers of the transport's messages that begin and end with a peer.
+inline constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
+                          goodbye_id = message_ids + 2;
+
 // The labels of proofs.
 inline constexpr const char* door_label = "interweave door 1";
 inline constexpr const char* caller_label = "interweave caller 1";

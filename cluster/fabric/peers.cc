@@ -11,9 +11,6 @@
 namespace iw::fabric {
 namespace {
 
-constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
-                   goodbye_id = message_ids + 2;
-
 template <typename T>
 bool read_header(const void* header, std::size_t length, T* value) {
   if (length != sizeof *value) return false;

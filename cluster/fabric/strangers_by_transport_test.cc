@@ -15,8 +15,6 @@ using namespace iw::fabric_tests;
 namespace {
 
 constexpr const char* our_key = "00112233445566778899aabbccddeeff";
-constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,
-                   goodbye_id = message_ids + 2;
 
 // The bare transport, as anybody has it who has UCX.
 class BareTransport {
