@@ -73,8 +73,21 @@ TEST(Forged, AReplyThatAsksForBytesIsRefused) {
   Head head = forger.request(Category::get);
   head.kind = Kind::reply;
   forger.send(head);  // to the request that is under way
-  EXPECT_TRUE(forger.endpoint.poll_until([] { return handled + came_back >= 2; }));
+  EXPECT_TRUE(forger.take(4)) << "the request, the two replies, and one of them back";
   EXPECT_EQ(handled, 1) << "the request itself";
+}
+
+// [AM-18]
+TEST(Forged, AReturnedReplyThatNobodySentIsDropped) {
+  Forger forger;
+  for (const int category : {0, 4, 5, 255}) {
+    Head head = forger.request(static_cast<Category>(category));
+    head.kind = Kind::returned_reply;
+    forger.send(head);
+  }
+  EXPECT_TRUE(forger.take(4));
+  forger.expect_that_nothing_else_comes();
+  EXPECT_EQ(came_back, 0) << "handler 0 is told of operations that am.h names, and no other";
 }
 
 // [AM-12]

@@ -288,6 +288,8 @@ void Bundle::take_returned_request(Connection& connection, const Head& head) {
 }
 
 void Bundle::take_returned_reply(Connection& connection, const HeadAndWords& got) {
+  const Category category = category_of(got.head);
+  if (!is_known(category) || category == Category::get) return;  // [AM-18]
   const am_returned_t message = describe(got);
   call_undeliverable(*connection.endpoint, got.head.status, opcode(got.head), message);
 }
