@@ -115,15 +115,7 @@ Status Messenger::send_on(ucp_ep_h endpoint, unsigned id, Bytes header, Bytes pa
                 op);
 }
 
-Status Messenger::send_piece(ucp_ep_h endpoint, MessageId id, Bytes piece, Completion* done) {
-  ucp_request_param_t param;
-  param.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_AM_SEND_FLAG_EAGER;
-  param.cb.send = &Messenger::on_sent;
-  param.user_data = done;
-  const auto posted = ucp_am_send_nbx(endpoint, id, nullptr, 0, piece.data(), piece.size(), &param);
-  if (posted == nullptr) return Status::ok;
+Status Messenger::status_of_piece(ucs_status_ptr_t posted) {
   if (!UCS_PTR_IS_PTR(posted)) return to_status(UCS_PTR_STATUS(posted));
   service_.nudge_if_asleep();
   return Status::pending;

@@ -82,12 +82,23 @@ class Messenger {
   Status send_on(ucp_ep_h endpoint, unsigned id, Bytes header, Bytes payload, Op* op,
                  unsigned flags = 0);
   // From where it lies.
-  Status send_piece(ucp_ep_h endpoint, MessageId id, Bytes piece, Completion* done);
+  Status send_piece(ucp_ep_h endpoint, MessageId id, Bytes piece, Completion* done) {
+    ucp_request_param_t param;
+    param.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+    param.cb.send = &Messenger::on_sent;
+    param.user_data = done;
+    const ucs_status_ptr_t posted =
+        ucp_am_send_nbx(endpoint, id, nullptr, 0, piece.data(), piece.size(), &param);
+    return posted == nullptr ? Status::ok : status_of_piece(posted);
+  }
   // A message of the fabric's own. `data` stays where it is if the result is pending.
   Status tell(ucp_ep_h endpoint, MessageId id, Bytes head, Bytes data, Completion* done);
   Status flush(ucp_ep_h endpoint, Completion* done);
 
  private:
+  Status status_of_piece(ucs_status_ptr_t posted);
   static void on_sent(void* request, ucs_status_t status, void* completion);
 
   Service& service_;

@@ -10,13 +10,9 @@ Peer* PeerTable::find(const PeerKey& key) const {
   return known == peer_of_.end() ? nullptr : find(known->second);
 }
 
-Peer* PeerTable::find_connected(PeerId id, Status* why) const {
-  Peer* peer = find(id);
-  if (peer != nullptr && peer->state == PeerState::connected) return peer;
-  *why = peer == nullptr                  ? why_unknown(id)
-         : peer->state == PeerState::dead ? peer->why
-                                          : Status::bad_argument;
-  return nullptr;
+Status PeerTable::why_not_connected(const Peer* peer, PeerId id) const {
+  if (peer == nullptr) return why_unknown(id);
+  return peer->state == PeerState::dead ? peer->why : Status::bad_argument;
 }
 
 Status PeerTable::why_unknown(PeerId id) const {

@@ -75,7 +75,12 @@ class PeerTable {
   // nullptr: unknown, or forgotten.
   Peer* find(const PeerKey& key) const;
   // nullptr, and why, if it cannot be sent to.
-  Peer* find_connected(PeerId id, Status* why) const;
+  Peer* find_connected(PeerId id, Status* why) const {
+    Peer* const peer = find(id);
+    if (peer != nullptr && peer->state == PeerState::connected) return peer;
+    *why = why_not_connected(peer, id);
+    return nullptr;
+  }
   // Of an index that find() does not know.
   Status why_unknown(PeerId id) const;
 
@@ -94,6 +99,7 @@ class PeerTable {
   void end_to_ask_for(const PeerKey& key) { asked_for_.erase(key); }
 
  private:
+  Status why_not_connected(const Peer* peer, PeerId id) const;
   Peer* peer_to_forget() const;
   Peer& place_for_peer();
 

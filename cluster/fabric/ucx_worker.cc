@@ -187,10 +187,11 @@ ucs_status_t UcxWorker::on_message(void* slot_pointer, const void* header,
   // What it sends to itself the library delivers inside the call that sends it.
   const bool must_wait =
       !self.messenger_.is_polling() || self.is_handling_ || self.late_messages_ > 0;
+  const Message message{from->id, begin, payload, self.is_service_};
   if (must_wait) {
-    self.deliver_later(slot, {from->id, begin, payload, false});
+    self.deliver_later(slot, message);
   } else {
-    self.hand_over(slot, {from->id, begin, payload, self.is_service_});
+    self.hand_over(slot, message);
   }
   return UCS_OK;
 }
@@ -210,12 +211,6 @@ void UcxWorker::deliver_later(const HandlerSlot& slot, const Message& message) {
 void UcxWorker::deliver_late(const HandlerSlot& slot, const Message& message) {
   const Peer* peer = table_.find(message.from);
   if (peer != nullptr && peer->state == PeerState::connected) hand_over(slot, message);
-}
-
-void UcxWorker::hand_over(const HandlerSlot& slot, const Message& message) {
-  is_handling_ = true;
-  slot.handler(slot.context, message);
-  is_handling_ = false;
 }
 
 Status UcxWorker::send(PeerId to, MessageId id, Bytes header, Bytes payload, Completion* done) {
@@ -250,6 +245,8 @@ Status UcxWorker::send_in_place(PeerId to, MessageId id, std::span<std::byte> pi
   std::memcpy(piece.data(), &prefix, sizeof prefix);
   return messenger_.send_piece(peer->endpoint, id, piece, done);
 }
+
+void UcxWorker::bury_the_dead() { peers_.bury(deaths_.take()); }
 
 bool UcxWorker::arm_held() {
   return !messenger_.has_later() && !deaths_.is_any() &&

@@ -120,7 +120,11 @@ class UcxWorker final : public Worker {
                                 const ucp_am_recv_param_t*);
   static ucs_status_t on_message(void*, const void*, std::size_t, void*, std::size_t,
                                  const ucp_am_recv_param_t*);
-  void hand_over(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
+  void hand_over(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_) {
+    is_handling_ = true;
+    slot.handler(slot.context, message);
+    is_handling_ = false;
+  }
   void deliver_late(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
   void deliver_later(const HandlerSlot& slot, const Message& message) IW_REQUIRES(lock_);
 
@@ -138,10 +142,11 @@ class UcxWorker final : public Worker {
   Status await(Waited* waited, Deadline deadline, Post post);
   unsigned progress_held() IW_REQUIRES(lock_) {
     unsigned handled = messenger_.poll();
-    if (deaths_.is_any()) peers_.bury(deaths_.take());
+    if (deaths_.is_any()) bury_the_dead();
     if (messenger_.has_later()) handled += messenger_.run_later();
     return handled;
   }
+  void bury_the_dead() IW_REQUIRES(lock_);
   bool arm_held() IW_REQUIRES(lock_);
   bool arm_to_sleep() IW_REQUIRES(lock_);
   bool block(const std::function<bool()>& is_done, Deadline deadline);
