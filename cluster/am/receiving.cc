@@ -50,6 +50,12 @@ void call(am_handler_fn fn, const HeadAndWords& got, Before... before) {
   }
 }
 
+// Whether there is a handler that a message may name. Handler 0 takes what comes back.
+bool has_handler(const iw_am_endpoint& endpoint, std::uint16_t handler) {
+  return handler != 0 && handler < endpoint.handlers.size() &&
+         endpoint.handlers[handler] != nullptr;
+}
+
 op_t opcode(const Head& head) {
   const bool is_reply = head.kind == Kind::reply || head.kind == Kind::returned_reply;
   switch (category_of(head)) {
@@ -185,13 +191,14 @@ int Bundle::refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t
       endpoint.tag != AM_NONE && (endpoint.tag == AM_ALL || endpoint.tag == head.tag);
   if (is_request && !is_tag_right) return EBADTAG;
   const Category category = category_of(head);
-  const bool is_get = is_request && category == Category::get;  // its handler is the reply's
-  if (!is_known(category) || (category == Category::get && !is_get)) return EBADARGS;
-  if (!is_get && (head.handler == 0 || head.handler >= endpoint.handlers.size() ||
-                  endpoint.handlers[head.handler] == nullptr)) {
+  if (!is_known(category)) return EBADARGS;
+  if (category == Category::get) {
+    if (!is_request) return EBADARGS;  // a get names the handler of its reply
+  } else if (!has_handler(endpoint, head.handler)) {
     return EBADHANDLER;
+  } else if (category != Category::xfer) {
+    return 0;
   }
-  if (category != Category::xfer && !is_get) return 0;
   if (endpoint.segment == nullptr || head.offset > endpoint.segment_bytes) return EBADSEGOFF;
   return nbytes > endpoint.segment_bytes - head.offset ? EBADLENGTH : 0;
 }
