@@ -6,7 +6,7 @@
 using iw::am::Bundle;
 using iw::am::Category;
 using iw::am::Connection;
-using iw::am::Link;
+using iw::am::ConnectionState;
 using iw::am::Token;
 using iw::fabric::Clock;
 using iw::fabric::Exclusion;
@@ -41,7 +41,7 @@ int look_up(ep_t endpoint, int destination, Connection** connection, tag_t* tag)
   if (endpoint->outstanding_max == 0) return AM_ERR_NOT_INIT;
   const iw::am::Translation* found = endpoint->mapped(destination);
   if (found == nullptr) return AM_ERR_BAD_ARG;
-  if (found->connection->link == Link::dead) return AM_ERR_NOT_SENT;
+  if (found->connection->state == ConnectionState::dead) return AM_ERR_NOT_SENT;
   *connection = found->connection;
   *tag = found->tag;
   return AM_OK;
@@ -51,7 +51,7 @@ int look_up(ep_t endpoint, int destination, Connection** connection, tag_t* tag)
 int wait_for_room(Bundle& bundle, Connection& to, Clock::time_point deadline) {
   const auto has_room = [&] {
     bundle.run_arrivals();
-    return !to.free_slots.empty() || to.link == Link::dead;
+    return !to.free_slots.empty() || to.state == ConnectionState::dead;
   };
   const auto status = bundle.worker().wait(has_room, deadline);
   const Exclusion excluded(bundle.worker());

@@ -123,7 +123,7 @@ Connection* Bundle::find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer,
 }
 
 void Bundle::retire(Connection& connection) {
-  connection.link = Link::dead;
+  connection.state = ConnectionState::dead;
   note_said(connection);
   const auto found = connection_of_.find(key_of(connection));
   if (found != connection_of_.end() && found->second == &connection) connection_of_.erase(found);
@@ -202,14 +202,14 @@ int Bundle::connect_to_peer(iw_am_endpoint* endpoint, fabric::PeerId peer, std::
     found = find_or_add(endpoint, peer, there);
     if (found == nullptr) return AM_ERR_RESOURCE;
     found->pins++;
-    if (found->link == Link::mapping) {
+    if (found->state == ConnectionState::mapping) {
       send_mapping(peer, Kind::map, 0, 0, {endpoint->number, there, found->own_id, 0});
     }
   }
-  worker_->wait([&] { return found->link != Link::mapping; }, deadline);
+  worker_->wait([&] { return found->state != ConnectionState::mapping; }, deadline);
   const fabric::Exclusion excluded(*worker_);
   *connection = found;
-  if (found->link == Link::open) return AM_OK;
+  if (found->state == ConnectionState::open) return AM_OK;
   unpin(*found);
   return AM_ERR_NOT_SENT;
 }
@@ -225,7 +225,7 @@ void Bundle::take_map(fabric::PeerId from, const Mapping& asked) {
     return;
   }
   connection->id_there = asked.asking_connection;
-  connection->link = Link::open;
+  connection->state = ConnectionState::open;
   answer.asked_connection = connection->own_id;
   send_mapping(from, Kind::mapped, asked.asking_connection, 0, answer);
 }
@@ -234,11 +234,11 @@ void Bundle::take_mapped(fabric::PeerId from, const Head& head, const Mapping& a
   Connection* connection = find(head.connection);
   const bool was_asked = connection != nullptr && connection->peer == from &&
                          connection->endpoint_there == answer.asked_endpoint;
-  if (was_asked && connection->link == Link::open) return;  // the other asked as well
-  if (was_asked && connection->link == Link::mapping) {
+  if (was_asked && connection->state == ConnectionState::open) return;  // the other asked as well
+  if (was_asked && connection->state == ConnectionState::mapping) {
     connection->id_there = answer.asked_connection;
     if (head.status != 0) return retire(*connection);
-    connection->link = Link::open;
+    connection->state = ConnectionState::open;
     return;
   }
   // Who asked was freed meanwhile.

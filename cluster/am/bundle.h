@@ -40,14 +40,14 @@ inline constexpr int place_bits = 16;
 inline constexpr std::size_t connections_max = 1 << place_bits;
 inline constexpr fabric::PeerId no_peer = ~fabric::PeerId{0};
 
-enum class Link : std::uint8_t { mapping, open, dead };
+enum class ConnectionState : std::uint8_t { mapping, open, dead };
 
 struct Connection {
   iw_am_endpoint* endpoint = nullptr;  // nullptr: it was freed
   fabric::PeerId peer = 0;
   fabric::Address address;  // the peer's
   std::uint32_t own_id = 0, id_there = 0, endpoint_here = 0, endpoint_there = 0;
-  Link link = Link::mapping;
+  ConnectionState state = ConnectionState::mapping;
   int pins = 0;  // translations, arrivals, and whoever else remembers it outside an Exclusion
   std::vector<Record*> slots;
   std::vector<std::uint16_t> free_slots;
@@ -188,7 +188,8 @@ class Bundle {
   }
   Connection* connection_of(fabric::PeerId from, const Head& head) const {
     Connection* found = find(head.connection);
-    const bool is_it = found != nullptr && found->peer == from && found->link == Link::open;
+    const bool is_it =
+        found != nullptr && found->peer == from && found->state == ConnectionState::open;
     return is_it ? found : nullptr;
   }
   void retire(Connection& connection);

@@ -136,7 +136,7 @@ void Bundle::queue_message(const fabric::Message& message, const Head& head) {
   const auto copy = [](fabric::Bytes bytes) { return std::vector(bytes.begin(), bytes.end()); };
   queue([this, connection, header = copy(message.header), payload = copy(message.payload)] {
     HeadAndWords got;
-    const bool is_open = connection->link == Link::open;
+    const bool is_open = connection->state == ConnectionState::open;
     if (is_open && read(header, &got)) take(*connection, got, payload);
     unpin(*connection);
   });
@@ -319,10 +319,10 @@ void Bundle::give_back(Connection& connection, Record* record, int status) {
 void Bundle::on_death(fabric::PeerId peer) {
   std::vector<Connection*> ended;
   for (const auto& each : connections_) {
-    if (each == nullptr || each->peer != peer || each->link == Link::dead) continue;
+    if (each == nullptr || each->peer != peer || each->state == ConnectionState::dead) continue;
     connection_of_.erase(key_of(*each));
     each->peer = no_peer;
-    if (each->link == Link::mapping) {
+    if (each->state == ConnectionState::mapping) {
       retire(*each);
     } else {
       each->pins++;
@@ -347,7 +347,7 @@ void Bundle::on_death(fabric::PeerId peer) {
 
 // Everything that its other end has not answered or acknowledged comes back.
 void Bundle::end(Connection& connection, int status) {
-  if (connection.link == Link::dead) return;
+  if (connection.state == ConnectionState::dead) return;
   retire(connection);
   for (std::size_t slot = 0; slot < connection.slots.size(); slot++) {
     Record* record = take_slot_out(connection, static_cast<std::uint16_t>(slot));

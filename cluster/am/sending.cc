@@ -81,7 +81,7 @@ int Bundle::request(Connection& to, int destination, tag_t tag, const Outgoing& 
 int Bundle::reply(Token& token, const Outgoing& message) {
   if (!token.may_reply) return AM_ERR_RESOURCE;
   Connection& to = *token.connection;
-  if (to.link != Link::open) return AM_ERR_NOT_SENT;
+  if (to.state != ConnectionState::open) return AM_ERR_NOT_SENT;
   token.may_reply = false;
   Record* record = take_record();
   Head& head = write(record, message);
@@ -103,7 +103,7 @@ int Bundle::reply(Token& token, const Outgoing& message) {
 
 // `like` says all but whom it goes to and what its sender has handled.
 void Bundle::send_control(Connection& to, Kind kind, const Head& like, std::span<const int> words) {
-  if (to.link != Link::open) return;
+  if (to.state != ConnectionState::open) return;
   Record* record = take_record();
   Head& head = record->write(words, {});
   head = like;
@@ -139,7 +139,7 @@ void Bundle::acknowledge() {
 bool Bundle::is_all_handled() {
   bool is_all = true;
   for (const auto& each : connections_) {
-    if (each == nullptr || each->link != Link::open) continue;
+    if (each == nullptr || each->state != ConnectionState::open) continue;
     const bool is_handled = each->unacknowledged.size() == 0;
     if (!is_handled && each->replies_asked_about != each->replies_sent()) {
       each->replies_asked_about = each->replies_sent();

@@ -27,7 +27,7 @@ void on_returned(int, op_t operation, const am_returned_t* message) {
 
 void on_message(void* as_token) {
   auto& token = *static_cast<am::Token*>(as_token);
-  FUZZ_CHECK(token.connection->link == am::Link::open && token.endpoint != nullptr);
+  FUZZ_CHECK(token.connection->state == am::ConnectionState::open && token.endpoint != nullptr);
   if (token.may_reply) {
     token.endpoint->bundle->reply(token, {am::Category::words, 1, 0, {}, {}});
   } else {
