@@ -28,7 +28,7 @@ std::span<const int> words_of(int n_args, const int* args) {
   return {args, static_cast<std::size_t>(n_args)};
 }
 
-bool is_sound(const Bundle::Outgoing& message, std::size_t block_bytes_max) {
+bool is_sound(const Bundle::Draft& message, std::size_t block_bytes_max) {
   return message.handler > 0 && message.handler < iw::am::handlers_max &&
          message.words.size() <= iw::am::words_max &&
          (message.words.data() != nullptr || message.words.empty()) &&
@@ -59,7 +59,7 @@ int wait_for_room(Bundle& bundle, Connection& to, Clock::time_point deadline) {
   return status == iw::fabric::Status::ok ? AM_OK : AM_ERR_NOT_SENT;
 }
 
-int request(ep_t endpoint, int destination, const Bundle::Outgoing& message, bool is_async) {
+int request(ep_t endpoint, int destination, const Bundle::Draft& message, bool is_async) {
   Bundle& bundle = *endpoint->bundle;
   if (bundle.worker().in_handler() || iw::am::in_any_handler()) return AM_ERR_RESOURCE;
   Clock::time_point deadline{};
@@ -82,7 +82,7 @@ int request(ep_t endpoint, int destination, const Bundle::Outgoing& message, boo
   }
 }
 
-int reply(void* token, const Bundle::Outgoing& message) {
+int reply(void* token, const Bundle::Draft& message) {
   auto& to = *static_cast<Token*>(token);
   return to.endpoint->bundle->reply(to, message);
 }
@@ -92,15 +92,15 @@ int reply(void* token, const Bundle::Outgoing& message) {
 extern "C" {
 
 int AM_RequestArgs(ep_t ep, int dest, handler_t h, int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::words, h, 0, {}, words_of(n_args, args)};
+  const Bundle::Draft message{Category::words, h, 0, {}, words_of(n_args, args)};
   if (ep == nullptr || !is_sound(message, 0)) return AM_ERR_BAD_ARG;
   return request(ep, dest, message, false);
 }
 
 int AM_RequestIArgs(ep_t ep, int dest, handler_t h, const void* block, size_t nbytes, int n_args,
                     const int* args) {
-  const Bundle::Outgoing message{Category::block, h, 0, bytes_of(block, nbytes),
-                                 words_of(n_args, args)};
+  const Bundle::Draft message{Category::block, h, 0, bytes_of(block, nbytes),
+                              words_of(n_args, args)};
   if (ep == nullptr || !is_sound(message, iw::am::medium_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
@@ -109,8 +109,8 @@ int AM_RequestIArgs(ep_t ep, int dest, handler_t h, const void* block, size_t nb
 
 int AM_RequestXferArgs(ep_t ep, int dest, uint64_t offset, handler_t h, const void* block,
                        size_t nbytes, int is_async, int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::xfer, h, offset, bytes_of(block, nbytes),
-                                 words_of(n_args, args)};
+  const Bundle::Draft message{Category::xfer, h, offset, bytes_of(block, nbytes),
+                              words_of(n_args, args)};
   if (ep == nullptr || !is_sound(message, iw::am::long_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
@@ -120,8 +120,8 @@ int AM_RequestXferArgs(ep_t ep, int dest, uint64_t offset, handler_t h, const vo
 int AM_GetXferArgs(ep_t ep, int dest, uint64_t source_offset, handler_t h, uint64_t own_offset,
                    size_t nbytes, int is_async, int n_args, const int* args) {
   const iw::am::GetBody body{own_offset, nbytes};
-  const Bundle::Outgoing message{Category::get, h, source_offset, bytes_of(&body, sizeof body),
-                                 words_of(n_args, args)};
+  const Bundle::Draft message{Category::get, h, source_offset, bytes_of(&body, sizeof body),
+                              words_of(n_args, args)};
   if (ep == nullptr || nbytes > iw::am::long_bytes_max || !is_sound(message, sizeof body)) {
     return AM_ERR_BAD_ARG;
   }
@@ -129,15 +129,15 @@ int AM_GetXferArgs(ep_t ep, int dest, uint64_t source_offset, handler_t h, uint6
 }
 
 int AM_ReplyArgs(void* token, handler_t h, int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::words, h, 0, {}, words_of(n_args, args)};
+  const Bundle::Draft message{Category::words, h, 0, {}, words_of(n_args, args)};
   if (token == nullptr || !is_sound(message, 0)) return AM_ERR_BAD_ARG;
   return reply(token, message);
 }
 
 int AM_ReplyIArgs(void* token, handler_t h, const void* block, size_t nbytes, int n_args,
                   const int* args) {
-  const Bundle::Outgoing message{Category::block, h, 0, bytes_of(block, nbytes),
-                                 words_of(n_args, args)};
+  const Bundle::Draft message{Category::block, h, 0, bytes_of(block, nbytes),
+                              words_of(n_args, args)};
   if (token == nullptr || !is_sound(message, iw::am::medium_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }
@@ -146,8 +146,8 @@ int AM_ReplyIArgs(void* token, handler_t h, const void* block, size_t nbytes, in
 
 int AM_ReplyXferArgs(void* token, uint64_t offset, handler_t h, const void* block, size_t nbytes,
                      int n_args, const int* args) {
-  const Bundle::Outgoing message{Category::xfer, h, offset, bytes_of(block, nbytes),
-                                 words_of(n_args, args)};
+  const Bundle::Draft message{Category::xfer, h, offset, bytes_of(block, nbytes),
+                              words_of(n_args, args)};
   if (token == nullptr || !is_sound(message, iw::am::long_bytes_max)) {
     return AM_ERR_BAD_ARG;
   }

@@ -148,7 +148,8 @@ class Bundle {
   int set_window(iw_am_endpoint* endpoint, int outstanding);
 
   // Sending (sending.cc). Inside an Exclusion.
-  struct Outgoing {
+  // A message before it is written into a record.
+  struct Draft {
     Category category;
     handler_t handler;
     std::uint64_t offset;
@@ -156,8 +157,8 @@ class Bundle {
     std::span<const int> words;
   };
   // RESOURCE: no room.
-  int request(Connection& to, int destination, tag_t tag, const Outgoing& message);
-  int reply(Token& token, const Outgoing& message);
+  int request(Connection& to, int destination, tag_t tag, const Draft& message);
+  int reply(Token& token, const Draft& message);
   // Tells who waits for it how many replies were handled here.
   void acknowledge();
   bool is_all_handled();  // asks those who have not said so
@@ -229,7 +230,7 @@ class Bundle {
   void send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
                     const Mapping& mapping);
   void address(Head& head, Connection& to, Kind kind);
-  static Head& write(Record* record, const Outgoing& message);
+  static Head& write(Record* record, const Draft& message);
 
   // Arrivals that wait for the program to poll.
   bool must_queue(bool by_service) const {

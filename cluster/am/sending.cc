@@ -50,7 +50,7 @@ fabric::Status Bundle::post(fabric::PeerId to, Record* record) {
   return status;
 }
 
-Head& Bundle::write(Record* record, const Outgoing& message) {
+Head& Bundle::write(Record* record, const Draft& message) {
   Head& head = record->write(message.words, message.block);
   head.category = static_cast<std::uint8_t>(message.category);
   head.n_args = static_cast<std::uint8_t>(message.words.size());
@@ -60,7 +60,7 @@ Head& Bundle::write(Record* record, const Outgoing& message) {
   return head;
 }
 
-int Bundle::request(Connection& to, int destination, tag_t tag, const Outgoing& message) {
+int Bundle::request(Connection& to, int destination, tag_t tag, const Draft& message) {
   if (to.free_slots.empty()) return AM_ERR_RESOURCE;
   const std::uint16_t slot = to.free_slots.back();
   to.free_slots.pop_back();
@@ -78,7 +78,7 @@ int Bundle::request(Connection& to, int destination, tag_t tag, const Outgoing& 
   return AM_ERR_NOT_SENT;
 }
 
-int Bundle::reply(Token& token, const Outgoing& message) {
+int Bundle::reply(Token& token, const Draft& message) {
   if (!token.may_reply) return AM_ERR_RESOURCE;
   Connection& to = *token.connection;
   if (to.state != ConnectionState::open) return AM_ERR_NOT_SENT;
