@@ -224,7 +224,7 @@ class Bundle {
   // Sending (sending.cc).
   Record* take_record();
   void put_back(Record* record);
-  void settle(Record* record);
+  void release_record(Record* record);
   fabric::Status post(fabric::PeerId to, Record* record);
   void send_control(Connection& to, Kind kind, const Head& like, std::span<const int> words = {});
   void send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,

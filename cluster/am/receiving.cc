@@ -180,7 +180,7 @@ void Bundle::heard(Connection& connection, std::uint32_t replies_handled) {
   std::uint32_t news = replies_handled - connection.replies_acknowledged;
   if (news > connection.unacknowledged.size()) return;  // more than were sent
   connection.replies_acknowledged = replies_handled;
-  for (; news > 0; news--) settle(connection.unacknowledged.pop());
+  for (; news > 0; news--) release_record(connection.unacknowledged.pop());
 }
 
 // Why an endpoint does not take a request or a reply; 0: it does. (A reply needs no tag: it
@@ -274,7 +274,7 @@ void Bundle::take_reply(Connection& connection, const HeadAndWords& got,
                         std::span<const std::byte> block) {
   Record* request = take_slot_out(connection, got.head.slot);
   if (request == nullptr) return;
-  settle(request);
+  release_record(request);
   if (got.head.handler == no_handler) return;
   note_handled(connection);
   const int status = refuse(*connection.endpoint, got.head, block.size());
@@ -311,7 +311,7 @@ void Bundle::give_back(Connection& connection, Record* record, int status) {
   if (connection.endpoint != nullptr) {
     call_undeliverable(*connection.endpoint, status, opcode(sent.head), message);
   }
-  settle(record);
+  release_record(record);
 }
 
 // Its connections speak to nobody from here on, since another may become the peer of that number.

@@ -21,7 +21,7 @@ struct Record : fabric::Completion {
   Record* next = nullptr;  // in the list that it is in
   int destination = -1;    // the translation's index, for who gets it back
   bool in_transit = false;
-  bool is_settled = true;  // nobody may want it back
+  bool is_released = true;  // nobody may want it back
 
   // Room for the fabric, the head, which is left to the caller, its words, the block.
   Head& write(std::span<const int> words, std::span<const std::byte> block) {

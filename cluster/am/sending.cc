@@ -10,19 +10,20 @@ Record* Bundle::take_record() {
     free_records_->done = [](fabric::Completion& self, fabric::Status) {
       auto& record = static_cast<Record&>(self);
       record.in_transit = false;
-      if (record.is_settled) record.bundle->put_back(&record);
+      if (record.is_released) record.bundle->put_back(&record);
     };
   }
   Record* record = std::exchange(free_records_, free_records_->next);
-  record->is_settled = false;
+  record->is_released = false;
   record->destination = -1;
   return record;
 }
 
 void Bundle::put_back(Record* record) { record->next = std::exchange(free_records_, record); }
 
-void Bundle::settle(Record* record) {
-  record->is_settled = true;
+// Nobody may want the message back. A record that is in transit goes to the stock when it was sent.
+void Bundle::release_record(Record* record) {
+  record->is_released = true;
   if (!record->in_transit) put_back(record);
 }
 
@@ -74,7 +75,7 @@ int Bundle::request(Connection& to, int destination, tag_t tag, const Draft& mes
   const fabric::Status status = post(to.peer, record);
   // Of one that died all that is in the window comes back, by on_death.
   if (status == fabric::Status::ok || status == fabric::Status::peer_dead) return AM_OK;
-  settle(take_slot_out(to, slot));
+  release_record(take_slot_out(to, slot));
   return AM_ERR_NOT_SENT;
 }
 
@@ -89,12 +90,12 @@ int Bundle::reply(Token& token, const Draft& message) {
   head.tag = AM_NONE;
   head.slot = token.slot;
   if (post(to.peer, record) != fabric::Status::ok) {
-    settle(record);
+    release_record(record);
     return AM_ERR_NOT_SENT;
   }
   const bool is_library_own = message.handler == no_handler;
   if (is_library_own) {
-    settle(record);
+    release_record(record);
   } else {
     to.unacknowledged.push(record);
   }
@@ -110,7 +111,7 @@ void Bundle::send_control(Connection& to, Kind kind, const Head& like, std::span
   head.n_args = static_cast<std::uint8_t>(words.size());
   address(head, to, kind);
   post(to.peer, record);
-  settle(record);
+  release_record(record);
 }
 
 void Bundle::send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection, int status,
@@ -122,7 +123,7 @@ void Bundle::send_mapping(fabric::PeerId to, Kind kind, std::uint32_t connection
   head.connection = connection;
   head.status = static_cast<std::uint8_t>(status);
   post(to, record);
-  settle(record);
+  release_record(record);
 }
 
 void Bundle::acknowledge() {
