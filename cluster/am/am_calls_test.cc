@@ -1,5 +1,5 @@
 // Calls with each number of words: every word arrives at its place, there and back, in short, I and
-// Xfer messages and in gets. And the calls that only tell something.
+// Xfer messages and in gets. Also the calls that only tell something.
 #include <utility>
 
 #include "am/am_processes.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t block_bytes = 40, request_offset = 1024, reply_offset = 2048;
 
-// Handlers of messages with M words have the number that stands here, plus M.
+// The handler of messages with M words has the number below plus M.
 enum First : handler_t {
   ask_words = 16,
   ask_block = 32,
@@ -47,8 +47,8 @@ IW_CALLS(7)
 IW_CALLS(8)
 #undef IW_CALLS
 
-// A word as it is sent at a place, and as the other answers what came at that place: two words that
-// change places do not go unnoticed, though they change back on their way back.
+// The word that is sent at a place, and the word that the other answers to it. The answer depends
+// on the place, so that two words that change places both ways are noticed.
 constexpr int asked(std::size_t place) { return INT32_MIN + 7 * static_cast<int>(place); }
 constexpr int answer(int word, std::size_t place) { return word + 100 * static_cast<int>(place); }
 
@@ -65,7 +65,7 @@ struct Taken {
   std::vector<std::byte> block;
 };
 std::vector<Taken> taken;
-int failures = 0;  // of the other's replies
+int failures = 0;  // of replies, in the process that answers
 void note(int result) { failures += result != AM_OK; }
 
 template <std::size_t>
@@ -134,7 +134,7 @@ struct With<std::index_sequence<I...>> {
                      asked(I)...),
              answered, xfer);
     }
-    // What that left there; the handler is one's own, and so are the words.
+    // Gets the block that the request left there. Handler and words are this process's own.
     for (const auto get : {Call::get, Call::get_async}) {
       expect(here,
              get(here.ep, to, request_offset, number(take_block), 0, block_bytes, asked(I)...), own,

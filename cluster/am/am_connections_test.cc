@@ -1,4 +1,4 @@
-// How many connections processes have with each other: one a pair, and none with the dead.
+// How many connections processes have: one between two processes, and none with a dead process.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ std::atomic<int> answers = 0;
 void on_question(void* token) { AM_Reply0(token, answer); }
 void on_answer(void*) { answers++; }
 
-// Over shared memory the only sockets with another process are the lifelines of the fabric.
+// Over shared memory, the fabric's lifelines are the only sockets with other processes.
 int connections() {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -34,7 +34,7 @@ int connections() {
   return count;
 }
 
-// Exchanges a message with each of those whose names it hears.
+// Exchanges a message with each process whose name it is told.
 int talk_to_all(const Line& parent, const Endpoint& here) {
   const int others = parent.hear_value<int>();
   answers = 0;
@@ -60,7 +60,7 @@ ROLE(connected) {
   return 0;
 }
 
-// Between becoming a peer and becoming a connection.
+// The other process dies when it is a peer and there is no connection with it yet.
 TEST(Connections, WithOneWhoDiesMeanwhileAreRefusedAtOnce) {
   using namespace iw::fabric;
   const Library library;

@@ -1,5 +1,5 @@
-// Where blocks are copied: by who sends, since they may have to come back; not by who receives, but
-// into its segment.
+// Blocks are copied by their sender, because they may have to come back. The receiver copies a
+// block only into its segment.
 #include <fstream>
 
 #include "am/am_processes.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t block_bytes = 1024;
 
-// Whether it is in a segment that processes share: there the sender's transport wrote it.
+// Whether an address is in a segment that processes share, to which the sender's transport writes.
 bool is_shared(const void* address) {
   const auto sought = reinterpret_cast<std::uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");
@@ -80,7 +80,7 @@ TEST_F(Copies, AnXferBlockIsCopiedIntoTheSegment) {
 TEST_F(Copies, WhatComesBackIsWhatWasSent) {
   there_.stop();
   ASSERT_EQ(AM_RequestI1(here_.ep, to_, echo_block, block_.data(), block_.size(), 0), AM_OK);
-  std::fill(block_.begin(), block_.end(), std::byte{2});  // it may be used again
+  std::fill(block_.begin(), block_.end(), std::byte{2});  // the program may use its block again
   there_.kill();
   ASSERT_TRUE(here_.poll_until([] { return !returned.empty(); }));
   EXPECT_EQ(returned, std::vector(block_bytes, std::byte{1}));

@@ -1,4 +1,4 @@
-// What each call returns when it is misused.
+// Each call that is misused returns an error.
 #include "am/am_processes.h"
 
 using namespace iw::am_test;

@@ -1,5 +1,5 @@
-// A program that calls exit() without AM_Terminate while its threads, the library's and its own,
-// are at work: they stay so until the process ends, and it ends as it said it would.
+// A program calls exit() without AM_Terminate while its own and the library's threads are at work.
+// They work until the process ends, and the process ends with its status.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -22,7 +22,7 @@ void on_question(void* token) {
 void on_answer(void*) { answers++; }
 void on_returned(int, op_t, const am_returned_t*) {}
 
-// Never destroyed: its thread uses it until the process ends.
+// Never destroyed, because its thread uses it until the process ends.
 Endpoint& new_endpoint(int type) {
   static auto* const all = new std::deque<Endpoint>;
   Endpoint& made = all->emplace_back(type);
@@ -48,7 +48,7 @@ void wait_for_ever(const Endpoint& here) {
   }
 }
 
-// Each of the threads does something more.
+// Whether each thread still makes progress.
 bool all_go_on() {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::seconds(30);
@@ -64,9 +64,9 @@ bool all_go_on() {
 
 }  // namespace
 
-// With two threads that ask and poll, one that waits, and the library's, which answer.
+// Two threads ask and poll, one waits, and the library's threads answer.
 ROLE(exits_while_busy) {
-  // Runs after the destructors of all that was made later.
+  // Runs after the destructors of all objects that were made later.
   std::atexit([] {
     if (!all_go_on()) std::_Exit(8);
   });

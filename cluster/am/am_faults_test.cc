@@ -1,6 +1,6 @@
 // Random faults: processes send each other requests while one after another is stopped, continued
-// and killed. Every request is answered or comes back, once, and those to one peer are handled in
-// order.
+// and killed. Every request is answered once or comes back once. Requests to one peer are handled
+// in order.
 #include <random>
 
 #include "am/am_processes.h"
@@ -33,7 +33,7 @@ void on_returned(int, op_t, const am_returned_t* message) {
   settle(message->args[0]);
 }
 
-// In the peers: the highest sequence number so far, of their one requester.
+// In a peer, which has one requester: the highest sequence number so far.
 int last_sequence = -1;
 
 void on_request(void* token, void* block, std::size_t nbytes, int number, int sequence) {
@@ -53,7 +53,7 @@ struct Peer {
   bool is_stopped = false, is_dead = false;
 };
 
-// One request, if the peer takes it.
+// Sends one request, if it can be sent.
 void send_to(const Endpoint& here, Peer& peer, std::mt19937& random) {
   static const std::string block(static_cast<std::size_t>(AM_MaxMedium()), 'x');
   const std::size_t nbytes = random() % 4 == 0 ? random() % block.size() : random() % 64;

@@ -9,7 +9,7 @@ namespace {
 
 int handled, came_back;
 
-// An endpoint that sends to itself what it likes.
+// An endpoint that sends itself any message.
 struct Forger {
   Forger() {
     handled = came_back = 0;
@@ -30,7 +30,7 @@ struct Forger {
     endpoint.bundle->worker().send(connection->peer, 0, header, block, nullptr);
   }
   void send(const Head& head) const { send_bytes(iw::fabric::bytes_of(head)); }
-  // Until so many messages more have come.
+  // Polls until so many more messages have arrived.
   bool take(std::uint64_t count) {
     const std::uint64_t enough = endpoint.bundle->messages_received + count;
     return endpoint.poll_until([&] { return endpoint.bundle->messages_received >= enough; });
@@ -72,7 +72,7 @@ TEST(Forged, AReplyThatAsksForBytesIsRefused) {
   ASSERT_EQ(AM_RequestI0(forger.endpoint.ep, forger.to_itself, 1, nullptr, 0), AM_OK);
   Head head = forger.request(Category::get);
   head.kind = Kind::reply;
-  forger.send(head);  // to the request that is under way
+  forger.send(head);  // in reply to the request that is under way
   EXPECT_TRUE(forger.take(4)) << "the request, the two replies, and one of them back";
   EXPECT_EQ(handled, 1) << "the request itself";
 }

@@ -1,5 +1,5 @@
-// Processes that wait use next to no processor time, whatever they wait for; but while messages
-// come they do not sleep.
+// Processes that wait use hardly any processor time, whatever they wait for. While messages arrive
+// they do not sleep.
 #include <sys/resource.h>
 
 #include "am/am_processes.h"
@@ -11,7 +11,7 @@ using iw::testing::Child;
 namespace {
 
 constexpr double wait_seconds = 1;
-// One that polls would use all of it.
+// A process that polls would use all of the time.
 constexpr double used_seconds_max = 0.1 * wait_seconds;
 
 // Of all the process's threads.
@@ -29,7 +29,7 @@ void on_echo(void*, int, int, int, int) { echoes++; }
 
 }  // namespace
 
-// As `echo`, and says what it has used when it is asked.
+// Echoes, and tells the processor time that it has used when it is asked.
 ROLE(idle_echo) {
   const Library library;
   const Endpoint endpoint(AM_PAR);
@@ -71,21 +71,21 @@ TEST_P(Idle, ProcessesUseNextToNoProcessorTime) {
   ASSERT_EQ(AM_Request4(here.ep, to, echo_words, 1, 2, 3, 4), AM_OK);
   ASSERT_TRUE(here.poll_until([] { return echoes == 1; }));
   const double used_there = use_of_the_other(), used_here = processor_seconds();
-  EXPECT_EQ(AM_WaitFor(here.bundle, wait_seconds), AM_ERR_NOT_SENT);  // this one asks for it
+  EXPECT_EQ(AM_WaitFor(here.bundle, wait_seconds), AM_ERR_NOT_SENT);  // the program waits
   EXPECT_LT(processor_seconds() - used_here, used_seconds_max);
-  EXPECT_LT(use_of_the_other() - used_there, used_seconds_max);  // its library's thread waits
+  EXPECT_LT(use_of_the_other() - used_there, used_seconds_max);  // the library waits
 }
 
 namespace {
 
-// How often this thread went to sleep by itself.
+// How often this thread went to sleep of its own accord.
 long sleeps() {
   rusage used{};
   getrusage(RUSAGE_THREAD, &used);
   return used.ru_nvcsw;
 }
 
-// In round trips that are waited for.
+// How often this thread went to sleep in so many round trips that it waited for.
 long sleeps_in(int rounds, double spin_seconds, const Endpoint& here, int to) {
   EXPECT_EQ(AM_SetSpin(here.bundle, spin_seconds), AM_OK);
   echoes = 0;
@@ -104,8 +104,9 @@ long sleeps_in(int rounds, double spin_seconds, const Endpoint& here, int to) {
 
 TEST_P(Idle, WhileMessagesComeWithinTheSpinNobodySleeps) {
   constexpr int rounds = 200;
-  sleeps_in(1, 0, here, to);  // who is busy with the mapping has ended
-  // A few: another of the library's threads may have its hands on the bundle for a moment.
+  sleeps_in(1, 0, here, to);  // after this no thread is busy with the mapping
+  // A few sleeps are allowed, because a thread of the library may be inside the bundle for a
+  // moment.
   EXPECT_LT(sleeps_in(rounds, 30, here, to), rounds / 10);
   EXPECT_EQ(AM_SetSpin(here.bundle, 0), AM_OK);
   const long before = sleeps();

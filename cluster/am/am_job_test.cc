@@ -25,7 +25,7 @@ std::string name_of(unsigned rank) { return "job/" + std::to_string(rank); }
 
 }  // namespace
 
-// Asks the next in the circle, and is asked by the one before.
+// Asks the next process in the circle, and answers the one before.
 ROLE(job_member) {
   const auto deadline = iw::fabric::Clock::now() + std::chrono::seconds(30);
   std::string error;
@@ -43,7 +43,7 @@ ROLE(job_member) {
   if (!here.poll_until([&] { return AMNS_Lookup(next_name.c_str(), &next) == AM_OK; })) return 4;
   if (AM_Request0(here.ep, here.map(next), question) != AM_OK) return 5;
   if (!here.poll_until([] { return answers == 1 && questions == 1; })) return 6;
-  // Who left now might take its answer along: that question would come back.
+  // A process that left now might not have sent its answer yet, and the question would come back.
   std::vector<std::vector<std::byte>> all;
   return job->exchange({}, deadline, &all) == iw::fabric::Status::ok ? 0 : 7;
 }

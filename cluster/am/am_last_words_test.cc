@@ -42,7 +42,7 @@ ROLE(answers_and_ends) {
   return here.poll_until([] { return handled == 1; }) ? 0 : 1;
 }
 
-// Answers one request; while it does nothing else it hears a little later whether it was handled.
+// Answers one request, and waits until the library has heard that the reply was handled.
 ROLE(answers_and_flushes) {
   const Library library;
   const Endpoint here;
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Over, LastMessages,
                          ::testing::ValuesIn(iw::testing::transports({"shm", "tcp"})),
                          [](const auto& each) { return std::string(each.param); });
 
-// This process does not poll before the other has ended.
+// This process polls only after the other has ended.
 // [AM-16]
 TEST_P(LastMessages, AreHandledThoughTheirSenderHasEnded) {
   Child child("asks_and_ends");
@@ -98,7 +98,8 @@ TEST_P(LastMessages, OfRepliesAreFlushedWhenTheyAreHandled) {
   ASSERT_EQ(AM_Request0(here_->ep, to, 1), AM_OK);
   EXPECT_EQ(child.line().hear_text(), "answered");
   EXPECT_TRUE(here_->poll_until([] { return replies == 1; }));
-  // Without a poll more, which would acknowledge in vain.
+  // This process does not poll again. A poll that finds nothing would acknowledge the reply, also
+  // without being asked.
   EXPECT_EQ(child.wait_for_end(), 0);
 }
 

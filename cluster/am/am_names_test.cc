@@ -27,7 +27,7 @@ std::string text_of(const en_t& name) {
   return text;
 }
 
-// 2,500 endpoints in five bundles, some of them freed in between.
+// The names of 2,500 endpoints in five bundles. Some endpoints are freed in between.
 std::vector<en_t> many_names() {
   std::vector<en_t> names;
   for (int b = 0; b < 5; b++) {
@@ -189,7 +189,7 @@ TEST_F(NameServer, AStringIsItsRegistrarsUntilThatEnds) {
   EXPECT_EQ(AMNS_Register("mine", here.name), AM_ERR_IN_USE);
   EXPECT_EQ(AMNS_Unregister("mine"), AM_ERR_RESOURCE);
   registrar.kill();
-  // The server hears of the death when its process ends, this process's request may be earlier.
+  // The server may get this process's request before it hears of the death.
   EXPECT_TRUE(here.poll_until([&] { return AMNS_Register("mine", here.name) == AM_OK; }));
   EXPECT_EQ(AMNS_Unregister("mine"), AM_OK);
   en_t name;
@@ -203,7 +203,7 @@ TEST_F(NameServer, EndsInOrderWhileAClientIsRegistered) {
   EXPECT_EQ(server_.wait_for_end(), 0);
 }
 
-// UCX would end it when it finds no file for one client more.
+// UCX would end the server when it finds no file for one more client.
 TEST(NameServerOverTcp, OutlivesMoreClientsThanItHasFilesFor) {
   const std::map<std::string, std::string> tcp{{"IW_FABRIC", "tcp"}};
   Child server("name_server_of_few_files", tcp);
@@ -239,7 +239,7 @@ TEST_F(NameServer, StringsOutOfRangeAreRefused) {
   EXPECT_EQ(AMNS_Register(std::string(256, 'x').c_str(), here.name), AM_ERR_BAD_ARG);
 }
 
-// What AMNS_Init says when what it is given leads to no name.
+// The text that AMNS_Init prints when it is not given a server's name.
 static std::string said_of(const char* server) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(AMNS_Init(server), AM_ERR_BAD_ARG);
@@ -271,7 +271,7 @@ TEST_F(NameServer, AServerThatDiedIsNoticed) {
   EXPECT_EQ(AMNS_Lookup("anything", &name), AM_ERR_NOT_SENT);
 }
 
-// A map would wait three times as long as this.
+// A map without this limit would wait three times as long.
 TEST_F(NameServer, WhoMeetsAStoppedServerWaitsAsLongAsItIsTold) {
   setenv("IW_AMNS_TIMEOUT_MS", "100", 1);
   server_.stop();
@@ -281,7 +281,7 @@ TEST_F(NameServer, WhoMeetsAStoppedServerWaitsAsLongAsItIsTold) {
   unsetenv("IW_AMNS_TIMEOUT_MS");
 }
 
-// What it answers when it goes on is not taken for the answer to a later question.
+// The late answer of a server that continues is not taken for the answer to a later question.
 TEST_F(NameServer, AnAnswerThatComesTooLateIsNobodys) {
   setenv("IW_AMNS_TIMEOUT_MS", "100", 1);
   EXPECT_EQ(AMNS_Init(nullptr), AM_OK);
@@ -301,7 +301,7 @@ TEST_F(NameServer, AnAnswerThatComesTooLateIsNobodys) {
   EXPECT_EQ(looked_up("late"), AM_ERR_RESOURCE) << "nobody has it who does not know it";
 }
 
-// What was registered before stays, though its registrar has given up saying so again.
+// A registration stays when its owner gives up repeating it.
 // [AM-NAME-4]
 TEST_F(NameServer, OnlyTheRegistrationThatWasGivenUpIsUndone) {
   setenv("IW_AMNS_TIMEOUT_MS", "100", 1);

@@ -1,5 +1,4 @@
-// What the tests of Active Messages have in common: an endpoint ready for use, and a process that
-// echoes.
+// Shared by the tests of Active Messages: an endpoint ready for use, and a process that echoes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +36,7 @@ struct Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  // Polls until it is so; false after half a minute.
+  // Polls until is_so() is true. False after half a minute.
   bool poll_until(const std::function<bool()>& is_so) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!is_so()) {
@@ -61,7 +60,7 @@ struct Endpoint {
   std::vector<std::byte> segment;
 };
 
-// AM_Init for as long as it lives.
+// Has called AM_Init for as long as it lives.
 struct Library {
   Library() { EXPECT_EQ(AM_Init(), AM_OK); }
   ~Library() { EXPECT_EQ(AM_Terminate(), AM_OK); }

@@ -1,4 +1,4 @@
-// A bundle whose peers come and go for ever: what has ended makes room.
+// A bundle whose peers come and go without end: connections that have ended make room.
 #include <deque>
 
 #include "am/am_processes.h"
@@ -47,7 +47,7 @@ TEST(Connections, MoreThanThereIsRoomForOneAfterTheOther) {
   }
 }
 
-// What is still mapped keeps its place until it is unmapped.
+// A connection that is still mapped keeps its place until it is unmapped.
 TEST(Connections, AMappingOutlivesItsEnd) {
   const Library library;
   const Endpoint stays(AM_PAR), comes(AM_SEQ);
@@ -59,7 +59,7 @@ TEST(Connections, AMappingOutlivesItsEnd) {
   stays.set(2, handler(&on_answer));
   EXPECT_TRUE(
       stays.poll_until([&] { return AM_Request1(stays.ep, to_gone, 1, 0) == AM_ERR_NOT_SENT; }));
-  for (int i = 0; i < 10; i++) {  // others come, and take places
+  for (int i = 0; i < 10; i++) {  // others come and take places
     const ep_t guest = new_endpoint(comes.bundle);
     ASSERT_EQ(AM_Map(guest, 0, stays.name, right_tag), AM_OK);
     ASSERT_EQ(AM_FreeEndpoint(guest), AM_OK);

@@ -1,5 +1,4 @@
-// Active Messages between real processes: what is sent arrives, once, in order, with room for
-// replies.
+// Active Messages between real processes: each arrives once and in order, and its reply has room.
 #include <unistd.h>
 
 #include <atomic>
@@ -58,8 +57,8 @@ void set_echo_handlers(const Endpoint& endpoint) {
 
 }  // namespace iw::am_test
 
-// Echoes from the library's thread until told to end; its status says how many replies were
-// refused.
+// Echoes from the library's thread until it is told to end. Its status is the number of replies
+// that were refused.
 ROLE(echo) {
   const Library library;
   const Endpoint endpoint(AM_PAR);
@@ -77,7 +76,7 @@ struct Returned {
   std::vector<std::byte> block;
 };
 
-// What arrived at the endpoint of a test; handlers have no context of their own.
+// The messages that arrived at a test's endpoint. A global, because handlers have no context.
 static struct Arrived {
   int replies = 0;
   std::vector<int> words;
@@ -166,7 +165,7 @@ TEST_P(Messages, XferBlocksLieInTheSegments) {
   ASSERT_TRUE(poll_for_replies(1));
   EXPECT_EQ(arrived.where, here_->segment.data() + 64);
   EXPECT_EQ(arrived.block, block);
-  // What it left in the other's segment can be had with a get.
+  // The block lies in the other's segment now, so that a get finds it.
   ASSERT_EQ(AM_GetXferAsynch1(here_->ep, to_, 4096 + 100, 3, 500000, 1000, 8), AM_OK);
   ASSERT_TRUE(poll_for_replies(2));
   EXPECT_EQ(arrived.where, here_->segment.data() + 500000);
@@ -181,7 +180,7 @@ TEST_P(Messages, ARoundTripIsTwoMessages) {
   ASSERT_EQ(AM_GetMessageCounts(here_->bundle, &sent_before, &received_before), AM_OK);
   for (int round = 0; round < 50; round++) {
     ASSERT_EQ(AM_Request4(here_->ep, to_, echo_words, round, 0, 0, 0), AM_OK);
-    // No poll without a message in it: those acknowledge.
+    // Each poll finds a message. A poll that finds nothing would send an acknowledgement.
     while (arrived.replies <= round) ASSERT_EQ(AM_Poll(here_->bundle), AM_OK);
   }
   ASSERT_EQ(AM_GetMessageCounts(here_->bundle, &sent, &received), AM_OK);
@@ -201,7 +200,7 @@ TEST_P(Messages, TheRequestThatDoesNotFitIsRefusedAndRepliesNeverAre) {
   ASSERT_EQ(AM_SetRequestWait(here_->bundle, 0.02), AM_OK);
   EXPECT_EQ(AM_Request4(here_->ep, to_, echo_words, 8, 0, 0, 0), AM_ERR_NOT_SENT);
   there_->go_on();
-  // One that waits gets its room, many times over.
+  // A request that waits gets its room, many times over.
   ASSERT_EQ(AM_SetRequestWait(here_->bundle, 30), AM_OK);
   for (int i = 0; i < 1000; i++) {
     ASSERT_EQ(AM_RequestI1(here_->ep, to_, echo_block, "12345678", 8, i), AM_OK);
@@ -239,7 +238,7 @@ TEST_P(Messages, WhatIsRefusedThereComesBackAsItWasSent) {
       AM_RequestXfer1(here_->ep, to_, segment_bytes - 1999, echo_xfer, xfer.data(), xfer.size(), 9),
       AM_OK);
   ASSERT_EQ(AM_GetXfer0(here_->ep, to_, segment_bytes - 99, 3, 0, 100), AM_OK);
-  std::fill(block.begin(), block.end(), std::byte{0});  // they may be used again
+  std::fill(block.begin(), block.end(), std::byte{0});  // the program may use it again
   std::fill(xfer.begin(), xfer.end(), std::byte{0});
   ASSERT_TRUE(here_->poll_until([] { return arrived.returned.size() == 5; }));
   const std::vector<std::pair<int, op_t>> expected{{EBADTAG, AM_REQUEST_IM},
@@ -408,7 +407,7 @@ TEST_P(Messages, HandlersOfASequentialBundleRunOnlyWhenItPolls) {
   Endpoint other(AM_PAR);
   const int to = other.map(here_->name);
   ASSERT_EQ(AM_Request1(other.ep, to, 10, 1), AM_OK);
-  // The library's thread answers an echo of the same worker's peer meanwhile: it has been there.
+  // The window fills up, because no handler runs while the bundle is not polled.
   ASSERT_EQ(AM_SetRequestWait(other.bundle, 0.05), AM_OK);
   for (int i = 0; i < 7; i++) ASSERT_EQ(AM_Request1(other.ep, to, 10, 1), AM_OK);
   EXPECT_EQ(AM_Request1(other.ep, to, 10, 1), AM_ERR_NOT_SENT);
@@ -430,7 +429,7 @@ void crowded(void*, int) {
   inside--;
 }
 
-// Ends when as many of these are inside, or after a while.
+// A handler that returns when two of its kind run at the same time, or after a while.
 std::atomic<bool> met{false};
 void meets_another(void*, int) {
   inside++;

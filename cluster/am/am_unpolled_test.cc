@@ -1,5 +1,5 @@
-// Handlers of AM_PAR bundles that nobody polls: one at a time in a bundle, beside each other in
-// two.
+// Handlers of AM_PAR bundles that nobody polls. One at a time runs in a bundle. Those of two
+// bundles run at the same time.
 #include <atomic>
 #include <deque>
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 std::atomic<int> inside{0}, most_inside{0}, entered{0};
 std::atomic<bool> may_leave{false};
 
-// Leaves when it may, or after a while.
+// A handler that returns when it is let go, or after a while.
 void stays(void*) {
   const int now = ++inside;
   for (int seen = most_inside; now > seen && !most_inside.compare_exchange_weak(seen, now);) {
@@ -60,7 +60,8 @@ TEST_F(Unpolled, HandlersOfABundleRunOneAtATime) {
   add_bundles(1);
   for (int i = 0; i < 8; i++) ask_each();
   ASSERT_TRUE(here_.poll_until([] { return entered == 1; }));
-  // While it stays another thread of the library has come and gone: it ran this one's handler.
+  // While the first handler stays, another thread of the library runs a handler of a second bundle.
+  // So that thread could have run one of the first bundle.
   add_bundles(1);
   ASSERT_EQ(AM_Request0(here_.ep, index_.back(), 1), AM_OK);
   ASSERT_TRUE(here_.poll_until([] { return entered == 2; }));

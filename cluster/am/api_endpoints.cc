@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds map_wait{30};
 
-// Not from a handler, of this bundle or of another that may wait for this one's Exclusion.
+// Not in a handler of this bundle. Not in one of another bundle either, because it would hold
+// that bundle's Exclusion while it waits for this one's.
 bool may_map(ep_t endpoint) {
   return !endpoint->bundle->worker().in_handler() && !iw::am::in_any_handler();
 }
@@ -106,7 +107,8 @@ int AM_FreeEndpoint(ep_t endpoint) {
 
 int AM_MoveEndpoint(ep_t endpoint, eb_t from, eb_t to) {
   if (endpoint == nullptr || to == nullptr || endpoint->bundle != from) return AM_ERR_BAD_ARG;
-  // In one order, so that two that move in opposite directions do not wait for each other.
+  // Always in the same order, so that two threads that move endpoints in opposite directions do not
+  // wait for each other.
   const Exclusion first(std::min(from, to)->worker()), second(std::max(from, to)->worker());
   if (endpoint->was_connected) return AM_ERR_IN_USE;
   if (from != to) to->move_in(endpoint);

@@ -36,7 +36,7 @@ bool is_sound(const Bundle::Draft& message, std::size_t block_bytes_max) {
          (message.block.data() != nullptr || message.block.empty());
 }
 
-// The connection that an index leads to, and its tag; an AM_ result.
+// Finds the connection of a mapped index, and its tag. Returns an AM_ result.
 int look_up(ep_t endpoint, int destination, Connection** connection, tag_t* tag) {
   if (endpoint->outstanding_max == 0) return AM_ERR_NOT_INIT;
   const iw::am::Translation* found = endpoint->mapped(destination);
@@ -47,7 +47,8 @@ int look_up(ep_t endpoint, int destination, Connection** connection, tag_t* tag)
   return AM_OK;
 }
 
-// Waits until the connection, which is pinned, has room, handling what arrives.
+// Waits until the window of a pinned connection has room, and unpins the connection. Handles
+// arrivals meanwhile.
 int wait_for_room(Bundle& bundle, Connection& to, Clock::time_point deadline) {
   const auto has_room = [&] {
     bundle.run_arrivals();

@@ -106,7 +106,7 @@ Connection* Bundle::find_or_add(iw_am_endpoint* endpoint, fabric::PeerId peer,
     connections_.emplace_back();
     generations_.emplace_back();
   }
-  // The one that was left the longest ago.
+  // The place that has been free the longest.
   const std::uint16_t place = free_places_.front();
   free_places_.pop_front();
   auto made = std::make_unique<Connection>();
@@ -130,7 +130,8 @@ void Bundle::retire(Connection& connection) {
   retired_.push_back(&connection);
 }
 
-// Not while a handler runs, whose token may lead to one of them.
+// Frees the connections that have ended and are not pinned. REQUIRES: no handler of the
+// program runs, because its token may lead to one of them.
 void Bundle::reclaim() {
   std::erase_if(retired_, [this](Connection* each) {
     if (each->pins > 0) return false;
@@ -154,7 +155,7 @@ int Bundle::map(iw_am_endpoint* endpoint, int index, const en_t& name, tag_t tag
   const int result = connect(endpoint, name, deadline, &connection);
   if (result != AM_OK) return result;
   const fabric::Exclusion excluded(*worker_);
-  if (!is_free()) {  // any more
+  if (!is_free()) {  // another thread has mapped it meanwhile
     unpin(*connection);
     return AM_ERR_IN_USE;
   }
@@ -168,11 +169,11 @@ int Bundle::map_any(iw_am_endpoint* endpoint, int* index, const en_t& name, tag_
     *index = free_index(*endpoint);
     if (*index < 0) return AM_ERR_RESOURCE;
     const int result = map(endpoint, *index, name, tag, deadline);
-    if (result != AM_ERR_IN_USE) return result;  // else another thread was faster
+    if (result != AM_ERR_IN_USE) return result;  // else another thread took the index
   }
 }
 
-// -1: there is none.
+// -1 if all are mapped.
 int Bundle::free_index(const iw_am_endpoint& endpoint) const {
   const fabric::Exclusion excluded(*worker_);
   const auto found = std::ranges::find(endpoint.translations, nullptr, &Translation::connection);
@@ -197,7 +198,7 @@ int Bundle::connect_to_peer(iw_am_endpoint* endpoint, fabric::PeerId peer, std::
   Connection* found;
   {
     const fabric::Exclusion excluded(*worker_);
-    // One that has died meanwhile answers nobody, and nobody hears of its death again.
+    // A peer that has died meanwhile does not answer, and on_death is not called for it again.
     if (!worker_->is_alive(peer)) return AM_ERR_NOT_SENT;
     found = find_or_add(endpoint, peer, there);
     if (found == nullptr) return AM_ERR_RESOURCE;
@@ -234,14 +235,15 @@ void Bundle::take_mapped(fabric::PeerId from, const Head& head, const Mapping& a
   Connection* connection = find(head.connection);
   const bool was_asked = connection != nullptr && connection->peer == from &&
                          connection->endpoint_there == answer.asked_endpoint;
-  if (was_asked && connection->state == ConnectionState::open) return;  // the other asked as well
+  // Open already: both ends had asked.
+  if (was_asked && connection->state == ConnectionState::open) return;
   if (was_asked && connection->state == ConnectionState::mapping) {
     connection->id_there = answer.asked_connection;
     if (head.status != 0) return retire(*connection);
     connection->state = ConnectionState::open;
     return;
   }
-  // Who asked was freed meanwhile.
+  // The endpoint that asked was freed meanwhile [AM-3].
   if (head.status == 0) send_mapping(from, Kind::gone, answer.asked_connection, 0, answer);
 }
 

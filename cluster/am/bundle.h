@@ -1,18 +1,19 @@
 // A bundle: a worker of the fabric, its endpoints, and their connections.
 //
-// A connection joins one endpoint here with one elsewhere. It has a window of slots for requests
-// that are not yet answered, each with a copy of its message, and the replies that its other end
-// has not yet acknowledged: what may have to come back. Requests and acknowledgements say how many
-// replies their sender has handled, so that in a steady exchange nothing else is sent.
+// A connection joins an endpoint of this bundle with an endpoint elsewhere. It keeps copies of the
+// messages that may have to come back: each unanswered request in a slot of its window, and each
+// reply that the other end has not acknowledged. Every message to the other end says how many
+// replies its sender has handled. So a steady exchange needs no acknowledgements of its own.
 //
 // A connection that has ended makes room for another when nothing points to it any more. Its place
-// then has another id, so that what was under way to it goes to nobody.
+// then gets another id, so that late messages to the ended connection are dropped.
 //
-// Invariants: everything here is touched inside an Exclusion of the worker or in its handlers. A
-// slot is taken from the sending of a request to its reply or return; so at most r requests and r
-// replies have copies on each side. A record belongs to the stock again when the transport is done
-// with it and nobody may want it back. Arrivals keep their order: while some wait, later ones wait
-// behind them.
+// Invariants:
+// - Everything here is touched inside an Exclusion of the worker, or in its handlers.
+// - A request has a slot from its sending to its reply or return. So a connection with r slots
+//   keeps copies of at most r requests and r replies on each side.
+// - A record returns to the stock when the transport is done with it and it is released.
+// - Arrivals keep their order. While one waits for the program, later ones wait behind it.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@ class Bundle;
 struct Connection;
 
 inline constexpr int translations_max = 65536;
-// At a time, of a bundle. A connection's id is its place and, above, the place's generation.
+// A connection's id has its place in the lower bits and the place's generation above. A bundle has
+// at most connections_max connections at a time.
 inline constexpr int place_bits = 16;
 inline constexpr std::size_t connections_max = 1 << place_bits;
 inline constexpr fabric::PeerId no_peer = ~fabric::PeerId{0};
@@ -48,12 +50,12 @@ struct Connection {
   fabric::Address address;  // the peer's
   std::uint32_t own_id = 0, id_there = 0, endpoint_here = 0, endpoint_there = 0;
   ConnectionState state = ConnectionState::mapping;
-  int pins = 0;  // translations, arrivals, and whoever else remembers it outside an Exclusion
+  int pins = 0;  // by translations, arrivals and callers that keep it outside an Exclusion
   std::vector<Record*> slots;
   std::vector<std::uint16_t> free_slots;
   RecordQueue unacknowledged;  // replies
   std::uint32_t replies_acknowledged = 0, replies_handled = 0, replies_handled_said = 0;
-  std::uint32_t replies_asked_about = 0;  // by `ask_handled`: as replies_sent() was
+  std::uint32_t replies_asked_about = 0;  // replies_sent() when ask_handled was sent last
   bool is_listed = false;                 // in the bundle's unsaid_
   std::uint32_t replies_sent() const {
     return replies_acknowledged + static_cast<std::uint32_t>(unacknowledged.size());
@@ -68,7 +70,7 @@ struct Translation {
   tag_t tag = AM_NONE;
 };
 
-// What a handler's token points to.
+// A handler's token points to this.
 struct Token {
   Connection* connection;
   iw_am_endpoint* endpoint;
@@ -94,14 +96,15 @@ struct iw_am_endpoint {
   std::vector<iw::am::Translation> translations = std::vector<iw::am::Translation>(256);
   std::byte* segment = nullptr;
   std::size_t segment_bytes = 0;
-  int outstanding_max = 0;  // 0: AM_SetExpectedResources is still to come
+  int outstanding_max = 0;  // 0 until AM_SetExpectedResources
   bool was_connected = false;
 
-  // Of translations. Inside an Exclusion: another thread may resize the table.
+  // Whether the translations have this index. REQUIRES: inside an Exclusion, because another
+  // thread may resize the table.
   bool is_index(int index) const {
     return index >= 0 && static_cast<std::size_t>(index) < translations.size();
   }
-  // nullptr: not in range, or free.
+  // nullptr if the index is out of range, or free.
   iw::am::Translation* mapped(int index) {
     if (!is_index(index)) return nullptr;
     iw::am::Translation& found = translations[static_cast<std::size_t>(index)];
@@ -125,7 +128,7 @@ class Bundle {
   // Messages to and from other endpoints, the library's own among them.
   std::uint64_t messages_sent = 0, messages_received = 0;
 
-  // Endpoints. nullptr: the number is taken.
+  // Endpoints. nullptr if the number is taken.
   iw_am_endpoint* add_endpoint();
   iw_am_endpoint* add_endpoint(std::uint32_t number);
   void free_endpoint(iw_am_endpoint* endpoint);
@@ -133,21 +136,21 @@ class Bundle {
   en_t name_of(const iw_am_endpoint* endpoint) const;
   en_t name_of_other(const Connection& connection) const;
 
-  // Waits, so not inside an Exclusion nor in a handler. An AM_ result; IN_USE: also where there is
-  // no such index.
+  // Maps an index to a name. Returns an AM_ result, IN_USE also if the index does not exist.
+  // REQUIRES: not inside an Exclusion and not in a handler, because it waits.
   int map(iw_am_endpoint* endpoint, int index, const en_t& name, tag_t tag,
           fabric::Deadline deadline);
-  // The lowest free index; RESOURCE: all are mapped.
+  // Maps the lowest free index. RESOURCE if all are mapped.
   int map_any(iw_am_endpoint* endpoint, int* index, const en_t& name, tag_t tag,
               fabric::Deadline deadline);
-  // The same of an endpoint of a peer: the connection, which is pinned.
+  // Connects with an endpoint of a peer. REQUIRES: the same as map(). The connection is pinned.
   int connect_to_peer(iw_am_endpoint* endpoint, fabric::PeerId peer, std::uint32_t there,
                       fabric::Deadline deadline, Connection** connection);
   static void unpin(Connection& connection) { connection.pins--; }
-  // IN_USE while requests are under way.
+  // IN_USE while requests are unanswered.
   int set_window(iw_am_endpoint* endpoint, int outstanding);
 
-  // Sending (sending.cc). Inside an Exclusion.
+  // Sending (sending.cc). REQUIRES: inside an Exclusion.
   // A message before it is written into a record.
   struct Draft {
     Category category;
@@ -156,25 +159,27 @@ class Bundle {
     std::span<const std::byte> block;
     std::span<const int> words;
   };
-  // RESOURCE: no room.
+  // RESOURCE if the window has no room.
   int request(Connection& to, int destination, tag_t tag, const Draft& message);
   int reply(Token& token, const Draft& message);
-  // Tells who waits for it how many replies were handled here.
+  // Tells each other end how many of its replies were handled here, if it does not know.
   void acknowledge();
-  bool is_all_handled();  // asks those who have not said so
+  // Whether the other ends have handled all messages. Asks those that have not said so.
+  bool is_all_handled();
 
-  // Handles what waits. Inside an Exclusion.
+  // Handles the arrivals that wait for the program. REQUIRES: inside an Exclusion.
   void run_arrivals();
   bool has_arrivals() const { return has_arrivals_.load(std::memory_order_relaxed); }
   void poll();
   int wait(fabric::Deadline deadline);
-  // Until all that was sent is handled or came back, handling what arrives. An AM_ result.
+  // Waits until each message that was sent is handled or came back. Handles arrivals meanwhile.
+  // Returns an AM_ result.
   int flush(fabric::Deadline deadline);
 
  private:
   iw_am_endpoint* make_endpoint(std::uint32_t number);
   int free_index(const iw_am_endpoint& endpoint) const;
-  // And pins.
+  // Connects with the named endpoint, and pins the connection.
   int connect(iw_am_endpoint* endpoint, const en_t& name, fabric::Deadline deadline,
               Connection** connection);
   using ConnectionKey = std::array<std::uint32_t, 3>;  // endpoint, peer, endpoint there
@@ -232,7 +237,7 @@ class Bundle {
   void address(Head& head, Connection& to, Kind kind);
   static Head& write(Record* record, const Draft& message);
 
-  // Arrivals that wait for the program to poll.
+  // Whether an arrival must wait until the program polls.
   bool must_queue(bool by_service) const {
     return waiting_ > 0 || has_arrivals() || (type_ == AM_SEQ && by_service);
   }
@@ -240,26 +245,26 @@ class Bundle {
 
   std::unique_ptr<fabric::Worker> worker_;
   const int type_;
-  std::uint32_t next_endpoint_ = 0x10000;  // below are those that are chosen
-  std::set<std::uint32_t> chosen_;         // ever: a name is not given twice
+  std::uint32_t next_endpoint_ = 0x10000;  // programs choose from those below
+  std::set<std::uint32_t> chosen_;         // never forgotten: a name is not given twice
   std::map<std::uint32_t, std::unique_ptr<iw_am_endpoint>> endpoints_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by the places of their ids
-  std::vector<std::uint16_t> generations_;                // of the places: the ids' other half
+  std::vector<std::uint16_t> generations_;                // of the places: the upper half of ids
   std::deque<std::uint16_t> free_places_;
   std::vector<Connection*> retired_;  // ended; reclaimed when they are not pinned
   std::map<ConnectionKey, Connection*> connection_of_;
   std::deque<Record> records_;
   Record* free_records_ = nullptr;
-  std::vector<Connection*> unsaid_;    // may have handled replies that nobody was told of
-  std::atomic<int> unsaid_count_ = 0;  // how many have
+  std::vector<Connection*> unsaid_;    // may have handled replies that the other end is not told of
+  std::atomic<int> unsaid_count_ = 0;  // how many have such replies
   std::deque<std::function<void()>> arrivals_;
   std::atomic<bool> has_arrivals_{false};
-  int waiting_ = 0;  // threads in AM_Wait: what arrives is kept for AM_Poll
+  int waiting_ = 0;  // threads in AM_Wait; meanwhile arrivals are kept for AM_Poll
 };
 
 }  // namespace iw::am
 
-// What eb_t points to.
+// An eb_t points to this.
 struct iw_am_bundle : iw::am::Bundle {
   using Bundle::Bundle;
 };

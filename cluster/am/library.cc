@@ -14,7 +14,7 @@ int Library::init() {
   const platform::MutexLock held(mutex_);
   if (opened_ == 0) {
     std::string error;
-    // The name server, which is started by hand, has the environment's key or none.
+    // The name server is started by hand, so it has the environment's key or no key.
     fabric::Options options;
     options.takes_key_of_rendezvous = false;
     fabric_ = fabric::Fabric::open(options, &error);
@@ -38,7 +38,8 @@ int Library::terminate() {
     ended_fabric.swap(fabric_);
     ended.swap(bundles_);
   }
-  // Without the library's mutex: a client of the name server that holds its own may want it.
+  // Without the library's mutex, because a call of the name server's client may hold the client's
+  // mutex and wait for the library's.
   forget_name_client(ended);
   for (const eb_t bundle : ended) delete bundle;
   return AM_OK;

@@ -1,4 +1,4 @@
-// What AM_Init makes: the process's fabric and its bundles.
+// The library in a process: its fabric and its bundles, which AM_Init makes.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace iw::am {
 
-// The name server's client has no bundle from here on, if its bundle is one of these (names.cc).
-// Waits for a call of the client that is under way.
+// Takes its bundle from the name server's client, if the bundle is one of these (names.cc). Waits
+// until the client's present call has returned.
 void forget_name_client(const std::set<eb_t>& ended);
-// AMNS_Init, which says on stderr what this leaves in *why, if anything.
+// Does the work of AMNS_Init. Leaves the text that AMNS_Init prints in *why, if there is one.
 int find_name_server(const char* server, std::string* why);
 
 class Library {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Active Messages over a network that loses 1 and 10 of a hundred packets (or LOSS), and sends 5 twice
-# and 5 later than they were: TCP makes it good, what arrives is in order, and once. The network is a
-# loopback device of its own, where nftables does it. Connections are made in peace: the kernel waits
-# a second and more to ask again for one, whatever else it is told. (With LOSS=30 a hundred round
-# trips take 3 to 30 s, which is now and then more than a test waits.)
+# Active Messages over a network that loses 1, then 10 of a hundred packets (or LOSS), and sends 5
+# twice and 5 late. Messages arrive once and in order nevertheless, by TCP. The network is a
+# loopback device of its own, and nftables loses the packets. Packets that open a connection are not
+# lost, because the kernel waits a second or more before it sends one again. (With LOSS=30 a hundred
+# round trips take 3 to 30 s, which may be more than a test waits.)
 set -euo pipefail
 test_program=$1
 if ! unshare -rn nft list ruleset 2>/dev/null; then
@@ -34,6 +34,6 @@ export test_program loss filter
 filter='Over/Messages.*/tcp'
 for loss in ${LOSS:-1 10}; do
   unshare -rn bash -c "$in_network" | tee lossy_network.log
-  # It did what it says.
+  # Each of the three rules has met packets.
   test "$(grep -cE 'counter packets [1-9][0-9]* ' lossy_network.log)" = 3
 done

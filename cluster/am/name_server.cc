@@ -24,13 +24,14 @@ bool read(const void* block, std::size_t nbytes, Claim* claim) {
 
 void answer(void* token, int result) { AM_ReplyI1(token, take_answer, nullptr, 0, result); }
 
-// The servers of this process by their endpoints. Never destroyed: see Library::only().
+// The servers of this process by their endpoints. Never destroyed, for the reason that
+// Library::only() gives.
 std::map<ep_t, NameServer*>& servers() {
   static auto* const all = new std::map<ep_t, NameServer*>;
   return *all;
 }
 
-// The answer to a client that has died.
+// Takes the answers that come back because the client has died. Nothing is to be done.
 void on_returned(int, op_t, const am_returned_t*) {}
 
 }  // namespace
@@ -50,7 +51,7 @@ int NameServer::start(en_t* own_name) {
   return AM_SetTag(endpoint_, name_service_tag);
 }
 
-// With the bundle its clients' connections end, and each end is told to this.
+// The bundle ends first, because the end of each client's connection calls forget().
 NameServer::~NameServer() {
   if (bundle_ == nullptr) return;
   AM_FreeBundle(bundle_);
@@ -64,7 +65,7 @@ NameServer& NameServer::of_token(void* token, en_t* asking) {
   return *servers().at(endpoint);
 }
 
-// Whose it is may say so again.
+// Registers a string. The owner of a registration may repeat it [AM-NAME-1].
 int NameServer::enter(const Claim& claim, const en_t& asking) {
   const auto found = registered_.find(claim.text);
   if (found != registered_.end()) {
@@ -85,7 +86,7 @@ void NameServer::on_register(void* token, void* block, std::size_t nbytes) {
   answer(token, self.enter(claim, asking));
 }
 
-// Who asked for it has given it up before it was answered.
+// Takes back a registration whose client gave up before it had the answer [AM-NAME-4].
 void NameServer::on_undo(void* token, void* block, std::size_t nbytes) {
   en_t asking;
   NameServer& self = of_token(token, &asking);
@@ -113,9 +114,9 @@ void NameServer::on_unregister(void* token, void* block, std::size_t nbytes) {
   en_t asking;
   NameServer& self = of_token(token, &asking);
   const auto found = self.registered_.find(fabric::text_of(bytes_of(block, nbytes)));
-  const bool may = found != self.registered_.end() && is_same(found->second.owner, asking);
-  if (may) self.registered_.erase(found);
-  answer(token, may ? AM_OK : AM_ERR_RESOURCE);
+  const bool is_own = found != self.registered_.end() && is_same(found->second.owner, asking);
+  if (is_own) self.registered_.erase(found);
+  answer(token, is_own ? AM_OK : AM_ERR_RESOURCE);
 }
 
 void NameServer::forget(const en_t& owner) {

@@ -1,5 +1,5 @@
-// The name server: endpoints' names by strings, each registration owned by the endpoint that made
-// it and gone with it.
+// The name server: a map from strings to the names of endpoints. A registration belongs to the
+// endpoint that made it, and ends with that endpoint.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ namespace iw::am {
 
 struct Connection;
 
-// Ends before AM_Terminate.
+// REQUIRES: is destroyed before AM_Terminate.
 class NameServer {
  public:
   NameServer() = default;
   ~NameServer();
   NameServer(const NameServer&) = delete;
   NameServer& operator=(const NameServer&) = delete;
-  // Starts to serve, in a bundle of its own, on the library's thread. An AM_ result.
+  // Starts to serve, in a bundle of its own, on the library's thread. Returns an AM_ result.
   int start(en_t* own_name);
 
  private:

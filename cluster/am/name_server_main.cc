@@ -34,14 +34,15 @@ int failed(const std::string& why) {
   return 1;
 }
 
-// A file with the server's name; empty path: none. Goes with this, unless it names another server.
+// The file with the server's name, which is removed with this object unless it names another
+// server. With an empty path there is no file.
 class NameFile {
  public:
   explicit NameFile(std::string path) : path_(std::move(path)) {}
   ~NameFile() {
     if (!text_.empty() && read() == text_) unlink(path_.c_str());
   }
-  // Why it must not be written over; empty: it may be.
+  // Why the file must not be written over, or an empty text.
   std::string objection() const {
     const std::string text = read();
     if (text.empty()) return "";
@@ -69,7 +70,7 @@ class NameFile {
     return text;
   }
   const std::string path_;
-  std::string text_;  // that was written
+  std::string text_;  // the file's text, once it is written
 };
 
 int serve(const std::string& path) {
@@ -77,11 +78,11 @@ int serve(const std::string& path) {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
-  sigprocmask(SIG_BLOCK, &ends, nullptr);  // in the library's threads, too
+  sigprocmask(SIG_BLOCK, &ends, nullptr);  // the library's threads inherit it
   iw::am::NameServer server;
   en_t name;
   char text[AM_NAME_CARRIED_BYTES];
-  if (AM_Init() != AM_OK) return 1;  // has said why
+  if (AM_Init() != AM_OK) return 1;  // it has printed why
   NameFile file(path);
   const std::string objection = file.objection();
   if (!objection.empty()) return failed(objection);

@@ -1,7 +1,7 @@
-// The name server's clients: AMNS_*. One call at a time asks and waits for the answer. Answers come
-// in the order of the questions, one to each, also to those that nobody waits for any more. A
-// registration that is not waited for any more is undone by a second question, for which there is
-// room: nobody has a name without knowing it.
+// The name server's client: AMNS_*. One call at a time asks and waits for the answer. The server
+// answers each question, in the order of the questions, also if the call has given up. A call that
+// gives up a registration sends an undo after it, so that no process has a name without knowing.
+// The window has two slots, one of them for the undo.
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -21,14 +21,15 @@ using namespace iw::am;
 
 namespace {
 
-// One for the process, which a thread may use while another calls exit().
+// The process's only client. Trivially destructible, because a thread may use it while another
+// thread calls exit().
 struct Client {
-  iw::platform::Mutex mutex;  // of calls; taken before the library's
+  iw::platform::Mutex mutex;  // one call at a time; taken before the library's mutex
   eb_t bundle IW_GUARDED_BY(mutex) = nullptr;
   ep_t endpoint IW_GUARDED_BY(mutex) = nullptr;
   std::chrono::milliseconds patience IW_GUARDED_BY(mutex){};
   std::uint64_t asked IW_GUARDED_BY(mutex) = 0, claims IW_GUARDED_BY(mutex) = 0;
-  // Of the bundle's Exclusion.
+  // Touched inside the bundle's Exclusion only.
   std::uint64_t answered = 0;
   int result = AM_OK;
   en_t name{};
@@ -68,7 +69,7 @@ int send(Client& self, handler_t what, const std::string& block) IW_REQUIRES(sel
 int ask(Client& self, handler_t what, const std::string& block, en_t* name)
     IW_REQUIRES(self.mutex) {
   if (self.bundle == nullptr) return AM_ERR_NOT_INIT;
-  // Those to earlier questions, which were given up.
+  // First the answers to earlier questions, whose calls gave up.
   if (!wait_for_answers(self)) return AM_ERR_NOT_SENT;
   const int sent = send(self, what, block);
   if (sent != AM_OK) return sent;
@@ -89,7 +90,7 @@ std::chrono::milliseconds patience_by_environment() {
   return std::chrono::milliseconds(ms > 0 && ms <= most_ms ? ms : 10'000);
 }
 
-// Why it leads to none, if so.
+// The name that a program or IW_AMNS gives. An AM_ result, and the reason of a failure in *why.
 int parse_server(const char* server, en_t* name, std::string* why) {
   if (server == nullptr) server = std::getenv("IW_AMNS");
   if (server == nullptr || *server == '\0') {
@@ -132,7 +133,7 @@ int make_endpoint(Client& self, const en_t& server) IW_REQUIRES(self.mutex) {
   return result;
 }
 
-// Whether a call may be made at all, before its arguments are looked at.
+// Whether a call may be made now. Asked before the arguments are checked. An AM_ result.
 int may_call() {
   if (in_any_handler()) return AM_ERR_RESOURCE;
   return Library::only().is_open() ? AM_OK : AM_ERR_NOT_INIT;
@@ -168,7 +169,7 @@ extern "C" {
 int AMNS_Init(const char* server) {
   std::string why;
   const int result = iw::am::find_name_server(server, &why);
-  // As AM_Init says why.
+  // Printed, as AM_Init prints its reason.
   if (!why.empty()) std::fprintf(stderr, "interweave: AMNS_Init: %s\n", why.c_str());
   return result;
 }

@@ -1,5 +1,5 @@
-// A bundle's messages as they arrive. What comes from another process is checked before it is used:
-// a head that names no connection of its sender's is dropped.
+// A bundle's messages as they arrive. Each is checked before it is used. A message is dropped if
+// its head does not name a connection with its sender.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -116,7 +116,7 @@ void Bundle::on_message(void* bundle, const fabric::Message& message) {
   HeadAndWords got;
   if (!read(message.header, &got)) return;
   self.messages_received++;
-  // Whether all is handled is said behind what waits, and else at once.
+  // ask_handled is answered behind the messages that wait. It waits only if there are any.
   const bool must_queue = got.head.kind == Kind::ask_handled ? self.has_arrivals()
                                                              : self.must_queue(message.by_service);
   if (must_queue && !is_own(got.head.kind)) {
@@ -127,8 +127,8 @@ void Bundle::on_message(void* bundle, const fabric::Message& message) {
   self.take(message.from, got, message.payload);
 }
 
-// The connection is looked up now: its sender may have died when this is run, which is no reason to
-// drop what has arrived.
+// Looks the connection up now, because the sender may have died before the message is handled. The
+// message is handled nevertheless.
 void Bundle::queue_message(const fabric::Message& message, const Head& head) {
   Connection* const connection = connection_of(message.from, head);
   if (connection == nullptr) return;
@@ -175,16 +175,16 @@ void Bundle::take(Connection& connection, const HeadAndWords& got,
   }
 }
 
-// The other end has handled that many replies: they need not be kept.
+// Releases the replies that the other end has handled.
 void Bundle::heard(Connection& connection, std::uint32_t replies_handled) {
   std::uint32_t news = replies_handled - connection.replies_acknowledged;
-  if (news > connection.unacknowledged.size()) return;  // more than were sent
+  if (news > connection.unacknowledged.size()) return;  // more than were sent [AM-9]
   connection.replies_acknowledged = replies_handled;
   for (; news > 0; news--) release_record(connection.unacknowledged.pop());
 }
 
-// Why an endpoint does not take a request or a reply; 0: it does. (A reply needs no tag: it
-// answers.)
+// Returns why an endpoint does not take a request or a reply, or 0 if it does. The tag of a reply
+// is not compared, because a reply has none [AM-11].
 int Bundle::refuse(const iw_am_endpoint& endpoint, const Head& head, std::size_t nbytes) {
   const bool is_request = head.kind == Kind::request;
   const bool is_tag_right =
@@ -232,7 +232,7 @@ void Bundle::take_request(Connection& connection, const HeadAndWords& got,
   if (token.may_reply) reply(token, {Category::words, no_handler, 0, {}, {}});
 }
 
-// The library's own handler: what is asked for goes back as an Xfer reply.
+// Sends the bytes that a get asks for as an Xfer reply [AM-15].
 void Bundle::take_get(Connection& connection, const HeadAndWords& got,
                       std::span<const std::byte> block) {
   GetBody body{};
@@ -260,7 +260,7 @@ Record* Bundle::take_slot_out(Connection& connection, std::uint16_t slot) {
   return std::exchange(connection.slots[slot], nullptr);
 }
 
-// A reply, of which its sender is to hear.
+// Counts a reply that was handled, and notes that its sender does not know yet.
 void Bundle::note_handled(Connection& connection) {
   if (!connection.has_unsaid()) {
     unsaid_count_.store(unsaid_count_.load(std::memory_order_relaxed) + 1,
@@ -314,8 +314,8 @@ void Bundle::give_back(Connection& connection, Record* record, int status) {
   release_record(record);
 }
 
-// Its connections speak to nobody from here on, since another may become the peer of that number.
-// They end behind what has arrived by them and waits for the program to poll.
+// Ends the connections with a peer that died, behind the messages that arrived from it and wait for
+// the program to poll. Until then they have no peer, because its number may be given to another.
 void Bundle::on_death(fabric::PeerId peer) {
   std::vector<Connection*> ended;
   for (const auto& each : connections_) {
@@ -336,8 +336,7 @@ void Bundle::on_death(fabric::PeerId peer) {
     }
   };
   const InHandler mark;
-  // Which thread this is does not matter: a program that polls one by one finds it at its next
-  // poll.
+  // In an AM_SEQ bundle a death waits for the program's next poll, whichever thread runs this.
   if (type_ == AM_SEQ || must_queue(false)) {
     queue(end_all);
   } else {
@@ -345,7 +344,7 @@ void Bundle::on_death(fabric::PeerId peer) {
   }
 }
 
-// Everything that its other end has not answered or acknowledged comes back.
+// Ends a connection. Each message that the other end did not answer or acknowledge comes back.
 void Bundle::end(Connection& connection, int status) {
   if (connection.state == ConnectionState::dead) return;
   retire(connection);

@@ -1,5 +1,5 @@
-// A message that was sent: as it travels, in one piece, so that it is copied once before the
-// transport; and what is known of it until nobody may want it back.
+// A record: a sent message in one piece, as it travels, so that it is copied once before the
+// transport takes it. The record is kept until the message cannot come back any more.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,12 @@ class Bundle;
 struct Record : fabric::Completion {
   Bundle* bundle = nullptr;
   Record* next = nullptr;  // in the list that it is in
-  int destination = -1;    // the translation's index, for who gets it back
+  int destination = -1;    // the translation's index, which handler 0 is told
   bool in_transit = false;
-  bool is_released = true;  // nobody may want it back
+  bool is_released = true;  // the message cannot come back any more
 
-  // Room for the fabric, the head, which is left to the caller, its words, the block.
+  // Writes words and block behind the fabric's room and the head. Returns the head, which the
+  // caller fills in.
   Head& write(std::span<const int> words, std::span<const std::byte> block) {
     header_bytes_ = am::header_bytes(words.size());
     bytes_ = fabric::message_room_bytes + header_bytes_ + block.size();
@@ -51,10 +52,10 @@ struct Record : fabric::Completion {
   }
 
  private:
-  // One by one, as they were just stored: a wider load would wait for those stores.
+  // Word by word, because a wider load would wait until the stores of single words are done.
   static void write_words(int* to, std::span<const int> words) {
     static_assert(AM_MAX_ARGS == 8);
-    if (words.size() % 2 != 0) to[words.size()] = 0;  // instead of old memory
+    if (words.size() % 2 != 0) to[words.size()] = 0;  // so that no old memory is sent
     switch (words.size()) {
       case 8:
         to[7] = words[7];

@@ -21,13 +21,14 @@ Record* Bundle::take_record() {
 
 void Bundle::put_back(Record* record) { record->next = std::exchange(free_records_, record); }
 
-// Nobody may want the message back. A record that is in transit goes to the stock when it was sent.
+// Gives up a record, because its message cannot come back any more. If the transport still has the
+// record, the record returns to the stock after the transport is done with it.
 void Bundle::release_record(Record* record) {
   record->is_released = true;
   if (!record->in_transit) put_back(record);
 }
 
-// Every message to it says how many of its replies were handled.
+// Addresses a message to the other end, and says how many of its replies were handled.
 void Bundle::address(Head& head, Connection& to, Kind kind) {
   head.kind = kind;
   head.connection = to.id_there;
@@ -73,7 +74,7 @@ int Bundle::request(Connection& to, int destination, tag_t tag, const Draft& mes
   head.slot = slot;
   to.slots[slot] = record;
   const fabric::Status status = post(to.peer, record);
-  // Of one that died all that is in the window comes back, by on_death.
+  // If the peer died, on_death returns all requests of the window, this one among them.
   if (status == fabric::Status::ok || status == fabric::Status::peer_dead) return AM_OK;
   release_record(take_slot_out(to, slot));
   return AM_ERR_NOT_SENT;
@@ -102,7 +103,8 @@ int Bundle::reply(Token& token, const Draft& message) {
   return AM_OK;
 }
 
-// `like` says all but whom it goes to and what its sender has handled.
+// Sends a message of the library's own, with the fields of `like`, but for those that address()
+// writes.
 void Bundle::send_control(Connection& to, Kind kind, const Head& like, std::span<const int> words) {
   if (to.state != ConnectionState::open) return;
   Record* record = take_record();
@@ -135,8 +137,8 @@ void Bundle::acknowledge() {
   }
 }
 
-// A request that is handled is answered. Of a reply its receiver says so when it sends something
-// anyway, or polls in vain.
+// A handled request has been answered. A handled reply is acknowledged when its receiver sends
+// another message, or polls and finds nothing. Therefore receivers of replies are asked.
 bool Bundle::is_all_handled() {
   bool is_all = true;
   for (const auto& each : connections_) {

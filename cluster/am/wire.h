@@ -1,5 +1,5 @@
-// A message's header: a Head, its words, and one more if they are odd [AM-2]. The numbers and
-// structs are those of spec/cluster/am.x.
+// A message's header: a Head, its words, and a word of zeroes if their number is odd [AM-2]. The
+// numbers and structs are those of spec/cluster/am.x.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace iw::am {
 
 static_assert(words_max == AM_MAX_ARGS);
 
-// Of a message whose category was checked [AM-12].
+// The category of a head. It may be unknown until refuse() has checked it [AM-12].
 inline Category category_of(const Head& head) { return static_cast<Category>(head.category); }
 
 constexpr std::size_t header_bytes(std::size_t n_args) {
@@ -36,7 +36,7 @@ struct HeadAndWords {
   }
 };
 
-// False: the bytes are not a header [AM-2].
+// False if the bytes are not a header [AM-2].
 [[nodiscard]] inline bool read(std::span<const std::byte> header, HeadAndWords* got) {
   std::span<const std::byte> words;
   if (!fabric::read_first(header, &got->head, &words)) return false;
