@@ -78,7 +78,8 @@ if [[ "$ONLY" =~ ^(services)?$ ]] && [ -x "$BUILD/release/examples/services/sele
   bench/services.py "$BUILD/release/examples/services" "$BENCH_RESULTS"
   make/plot.py bench/results/services.csv --x x --series service,operation,system --y us --log xy \
     --unit us \
-    --title "Services over DDSS, by busy threads, servers, records or processes (HiPC'06, Figures 5 and 6)"
+    --title \
+    "Services over DDSS, by busy threads, servers, records or processes (HiPC'06, Figures 5 and 6)"
 fi
 # Figure 10: a solver in Fortran that shares, shares not, or writes files.
 if [[ "$ONLY" =~ ^(solver)?$ ]] && [ -x "$BUILD/release/examples/astroflow/astroflow-shared" ]; then
