@@ -1,5 +1,5 @@
-// What a segment costs in memory, at the server and at a client, as the growth of each process's
-// resident memory, beside the bytes it holds. Writes memory.csv:
+// The memory that a segment takes at the server and at a client, as the growth of each process's
+// resident memory, compared with the bytes that the segment holds. Writes memory.csv:
 // shape,blocks,wire_bytes,server_bytes,server_ratio,client_bytes,client_ratio (ratios after 64
 // bytes a block are taken off).
 #include <interweave.h>

@@ -52,7 +52,7 @@ constexpr std::array<Mode, 5> kModes{{{"full", 0, true},
                                       {"delta3", 3, false},
                                       {"delta4", 4, false}}};
 
-// What a reader paid.
+// The cost of one reader.
 struct Cost {
   std::uint64_t bytes = 0;
   unsigned updates = 0;  // after the first copy
@@ -183,7 +183,7 @@ struct Dataset {
   mining::MiningOptions options;
 };
 
-// What changed, in all steps after the first.
+// The changes in all steps after the first.
 struct Growth {
   std::size_t added = 0;
   std::size_t sequences = 0;  // summed over the steps
@@ -297,7 +297,7 @@ std::array<Cost, kModes.size()> measure(const Dataset& dataset, bench::Csv& csv)
   return costs;
 }
 
-// What the paper says of its data has two readings.
+// The paper's description of its data has two readings.
 void print_readings(const mining::Database& quest) {
   const auto megabytes = [](const mining::Database& database) {
     std::size_t words = 0;  // Quest's files: customer, transaction, count, items

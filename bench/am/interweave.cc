@@ -1,4 +1,4 @@
-// Active Messages: 32 bytes are eight words, more a block.
+// Active Messages. 32 bytes are sent as eight words, other sizes as a block.
 #include <interweave/am.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ void on_block(void* token, void* data, std::size_t nbytes) {
 }
 void on_words_reply(void*, int, int, int, int, int, int, int, int) { arrived++; }
 void on_block_reply(void*, void*, std::size_t) { arrived++; }
-// The last replies, when the asking process has ended.
+// Takes the last replies, which come back because the asking process has ended.
 void on_returned(int, op_t, const am_returned_t*) {}
 
 class Peer {

@@ -1,5 +1,6 @@
-// Round trips of Active Messages beside the bare transport library's, on shared memory and TCP,
-// polled for and slept for. The systems take turns, each time in two new processes.
+// Round trips of Active Messages compared with those of the bare transport library, on shared
+// memory and TCP, while the processes poll and while they sleep. The systems take turns, each time
+// in two new processes.
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>

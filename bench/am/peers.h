@@ -1,4 +1,5 @@
-// Two processes that send each other messages: the systems that are compared, and what they share.
+// Two processes that send each other messages: the systems that are compared, and their common
+// parts.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,7 @@ struct Case {
   int batches, rounds_a_batch;
 };
 
-// A way between the two processes that is not measured.
+// A connection of the two processes that is not measured.
 class Line {
  public:
   explicit Line(int fd) : fd_(fd) {}
@@ -30,7 +31,7 @@ class Line {
 
 [[noreturn]] void fail(const std::string& what);
 
-// The median over batches of a round trip's time, in us; `round` makes one.
+// The median over batches of a round trip's time, in us. `round` makes one round trip.
 template <typename Round>
 double measure(const Case& measured, const Round& round) {
   using Clock = std::chrono::steady_clock;
@@ -45,7 +46,7 @@ double measure(const Case& measured, const Round& round) {
   return median(samples);
 }
 
-// Each in a process of its own. The one that answers ends when the line does.
+// Each runs in a process of its own. The process that answers does so until it is killed.
 double ask_by_ucx(const Case& measured, const Line& line);
 void answer_by_ucx(const Case& measured, const Line& line);
 double ask_by_interweave(const Case& measured, const Line& line);

@@ -1,5 +1,5 @@
-// The bare transport library: what a program that knows nothing but UCX would do. The answer is
-// what came, sent from where it lies, as the other system's is.
+// The bare transport library, as a program uses it that knows nothing but UCX. The answer has the
+// bytes that came, sent from where they lie, like the answer of Active Messages.
 #include <cstring>
 #include <utility>
 

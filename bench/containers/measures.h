@@ -1,4 +1,4 @@
-// What the measurements of containers share.
+// Shared by the measurements of containers.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What costs nothing of the container's size, and what costs of the queue's: an insert's bytes, the
-// reader's handler, the sweep over queue lengths.
+// Costs that do not depend on the container's size (an insert's bytes, the reader's handler), and
+// costs by the queue's length.
 #include <cstdio>
 
 #include "containers/measures.h"
@@ -19,7 +19,7 @@ std::shared_ptr<Numbers> numbers_of(std::size_t elements) {
 
 }  // namespace
 
-// What a message with so many bytes of arguments costs the thread that handles it.
+// The time that a thread takes to handle a message with so many bytes of arguments.
 void measure_handler() {
   Csv csv("containers_handler.csv", "bytes,us");
   constexpr int batches = 101, count = 100;

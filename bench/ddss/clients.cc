@@ -32,7 +32,7 @@ struct Spread {
 };
 
 // All at once. A client goes with the thread that started it, so all threads stay until the last is
-// done: who comes late waits for all.
+// done. A late client waits for all others.
 Spread run_all(const std::string& address, const char* kind, int clients) {
   std::vector<std::future<std::string>> running;
   std::latch are_done(clients);

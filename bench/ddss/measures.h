@@ -1,4 +1,4 @@
-// What the measurements of get and put share: the table, the clock, the other process.
+// Shared by the measurements of get and put: the table, the clock, the other process.
 #pragma once
 
 #include <algorithm>

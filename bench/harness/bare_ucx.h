@@ -1,5 +1,5 @@
 // The bare transport library, as a program opens it that knows nothing but UCX: a context with one
-// worker. What is compared, messages or one-sided access, is its user's.
+// worker. The benchmark that uses it sends messages, or accesses memory one-sidedly.
 #pragma once
 
 #include <poll.h>
@@ -57,7 +57,8 @@ class BareWorker {
     return endpoint;
   }
 
-  // False: nothing had come. If it is blocking it has slept then, until something might have.
+  // False if nothing had arrived. A blocking worker has slept then, until something may have
+  // arrived.
   bool turn() const {
     if (ucp_worker_progress(worker_) > 0) return true;
     if (!is_blocking_ || ucp_worker_arm(worker_) != UCS_OK) return false;

@@ -117,7 +117,7 @@ ChildServer ChildServer::redis() {
   return server;
 }
 
-// It says nothing when it is ready, unless it says everything.
+// memcached prints that it is ready only if it prints everything.
 ChildServer ChildServer::memcached() {
   ChildServer server;
   server.folder_ = own_folder();

@@ -23,7 +23,7 @@ class ChildServer {
   static ChildServer listening(const std::vector<std::string>& command);
   // Listens on a Unix socket only, keeps nothing on disk; address() is the socket's path.
   static ChildServer redis();
-  // The same.
+  // memcached in the same way.
   static ChildServer memcached();
 
   const std::string& address() const { return address_; }

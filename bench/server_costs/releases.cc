@@ -1,5 +1,6 @@
-// What clients release in Figures 4 and 5 of ICDCS'03, and a release of many blocks for the
-// optimisations of its section 3.3, as files: the server (main.rs) is measured with them.
+// Writes releases of clients to files, with which the server is measured (main.rs): those of
+// Figures 4 and 5 of ICDCS'03, and a release of many blocks for the optimisations of its
+// section 3.3.
 //   bench_server_releases DIR
 // Writes DIR/cases, a line `FIGURE NAME` for each case, and for each DIR/FIGURE-NAME.0 .1 .2: the
 // diff from version 0 to 1, which brings the types and all blocks, and those to 2 and to 3, which

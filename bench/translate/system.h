@@ -20,8 +20,8 @@ class System {
   virtual double apply_us() = 0;
   // Ends the program unless what was applied last is what was collected last.
   virtual void check() = 0;
-  // What the last collect_us needed besides: page faults of the stores before it, and the renewal
-  // of the pristine copy after it.
+  // Further costs of the last collect_us: page faults of the stores before it, and the renewal of
+  // the pristine copy after it.
   [[nodiscard]] virtual double page_faults_us() const { return 0; }
   [[nodiscard]] virtual double commit_us() const { return 0; }
 };
