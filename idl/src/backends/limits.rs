@@ -85,9 +85,7 @@ impl Measures<'_> {
                 deeper(parts.fold(leaf(0), add))
             }
             DefBody::Union(union) => {
-                let fields = union.arms.iter().chain(&union.default);
-                let fields = fields.filter_map(|arm| arm.field.as_ref());
-                let parts = fields.map(|field| self.of(&field.ty));
+                let parts = union.arm_fields().map(|field| self.of(&field.ty));
                 let largest = |a: Measure, b: Measure| Measure {
                     slot: a.slot.max(b.slot),
                     depth: a.depth.max(b.depth),
@@ -155,7 +153,7 @@ fn check_counts(def: &Def, report: &mut Report) {
         }
         DefBody::Union(union) => {
             check_count(def, union.arms.len(), MAX_FIELDS, "arms", report);
-            for Arm { cases, field, .. } in union.arms.iter().chain(&union.default) {
+            for Arm { cases, field, .. } in union.every_arm() {
                 check_count(
                     def,
                     cases.len(),

@@ -143,23 +143,10 @@ fn flood(start: DefId, label: usize, edges: &[Vec<DefId>], component: &mut [usiz
 /// The definitions that one names in any way.
 pub fn mentioned(def: &Def) -> Vec<DefId> {
     let mut names = Vec::new();
-    for_each_type(def, &mut |ty| in_type(ty, &mut names));
+    def.types()
+        .into_iter()
+        .for_each(|ty| in_type(ty, &mut names));
     names
-}
-
-/// Calls `f` on the type of each field, arm, discriminant or typedef of a definition.
-pub fn for_each_type<'a>(def: &'a Def, f: &mut dyn FnMut(&'a Type)) {
-    match &def.body {
-        DefBody::Const(_) | DefBody::Enum(_) => {}
-        DefBody::Alias(ty) => f(ty),
-        DefBody::Struct(fields) => fields.iter().for_each(|field| f(&field.ty)),
-        DefBody::Union(union) => {
-            f(&union.discriminant.ty);
-            let arms = union.arms.iter().chain(&union.default);
-            arms.filter_map(|arm| arm.field.as_ref())
-                .for_each(|field| f(&field.ty));
-        }
-    }
 }
 
 fn in_type(ty: &Type, names: &mut Vec<DefId>) {

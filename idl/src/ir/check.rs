@@ -1,6 +1,6 @@
 //! What a schema must satisfy before a backend sees it.
 
-use super::{Arm, Def, DefBody, DefId, Field, Primitive, Schema, Type, Union};
+use super::{Def, DefBody, DefId, Field, Primitive, Schema, Type, Union};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::source::Span;
 use std::collections::HashMap;
@@ -39,10 +39,7 @@ fn check_names<'a>(
 }
 
 fn check_union(schema: &Schema, def: &Def, union: &Union, report: &mut Report) {
-    let arms = union.arms.iter().chain(&union.default);
-    let fields = arms.filter_map(|arm| arm.field.as_ref());
-    let named = std::iter::once(&union.discriminant).chain(fields);
-    check_names(named, "member", &def.name, report);
+    check_names(union.fields(), "member", &def.name, report);
 
     let mut seen: HashMap<i64, Span> = HashMap::new();
     for case in union.arms.iter().flat_map(|arm| &arm.cases) {
@@ -227,29 +224,8 @@ impl<'a> Embedding<'a> {
 
 /// The definitions that one holds by value.
 pub fn embedded(schema: &Schema, id: DefId) -> Vec<DefId> {
-    let mut targets = Vec::new();
-    let mut add = |ty: &Type| {
-        if let Some(id) = embedded_name(ty) {
-            targets.push(id);
-        }
-    };
-    match &schema.def(id).body {
-        DefBody::Const(_) | DefBody::Enum(_) => {}
-        DefBody::Alias(ty) => add(ty),
-        DefBody::Struct(fields) => fields.iter().for_each(|field| add(&field.ty)),
-        DefBody::Union(union) => {
-            add(&union.discriminant.ty);
-            let fields = union.arms.iter().chain(&union.default);
-            fields
-                .filter_map(arm_field)
-                .for_each(|field| add(&field.ty));
-        }
-    }
-    targets
-}
-
-fn arm_field(arm: &Arm) -> Option<&Field> {
-    arm.field.as_ref()
+    let types = schema.def(id).types().into_iter();
+    types.filter_map(embedded_name).collect()
 }
 
 fn embedded_name(mut ty: &Type) -> Option<DefId> {

@@ -129,7 +129,47 @@ impl Schema {
     }
 }
 
+impl Union {
+    /// The arms, the default one last.
+    pub fn every_arm(&self) -> impl Iterator<Item = &Arm> {
+        self.arms.iter().chain(&self.default)
+    }
+
+    /// What the arms hold.
+    pub fn arm_fields(&self) -> impl Iterator<Item = &Field> {
+        self.every_arm().filter_map(Arm::field)
+    }
+
+    /// The discriminant and what the arms hold.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        std::iter::once(&self.discriminant).chain(self.arm_fields())
+    }
+}
+
+impl Arm {
+    pub fn field(&self) -> Option<&Field> {
+        self.field.as_ref()
+    }
+}
+
 impl Def {
+    /// The fields of a struct; the discriminant and the arms' fields of a union.
+    pub fn fields(&self) -> Vec<&Field> {
+        match &self.body {
+            DefBody::Const(_) | DefBody::Alias(_) | DefBody::Enum(_) => Vec::new(),
+            DefBody::Struct(fields) => fields.iter().collect(),
+            DefBody::Union(union) => union.fields().collect(),
+        }
+    }
+
+    /// The types of its fields, or what a typedef stands for.
+    pub fn types(&self) -> Vec<&Type> {
+        match &self.body {
+            DefBody::Alias(ty) => vec![ty],
+            _ => self.fields().iter().map(|field| &field.ty).collect(),
+        }
+    }
+
     /// The name with its namespaces, joined by `separator`.
     pub fn full_name(&self, separator: &str) -> String {
         let mut parts: Vec<&str> = self.namespace.iter().flat_map(|n| n.split("::")).collect();

@@ -1,10 +1,9 @@
 //! What C cannot express.
 
-use super::header::union_fields;
 use super::Backend;
 use crate::backends::names;
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{Constant, Def, DefBody, DefId, Field, Type};
+use crate::ir::{Constant, Def, DefBody, DefId, Type};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -53,16 +52,8 @@ pub fn is_macro(def: &Def) -> bool {
 /// And a text, or a constant too wide for an int, is a macro, which would be put in the
 /// place of a member.
 fn check_members(def: &Def, macros: &HashMap<String, Span>, report: &mut Report) {
-    let fields: Vec<&Field> = match &def.body {
-        DefBody::Struct(fields) => fields.iter().collect(),
-        DefBody::Union(union) => {
-            let arms = union_fields(union).into_iter();
-            std::iter::once(&union.discriminant).chain(arms).collect()
-        }
-        _ => return,
-    };
     let mut seen: HashMap<String, Span> = HashMap::new();
-    for field in fields {
+    for field in def.fields() {
         let name = names::c_name(&field.name);
         let before = seen.insert(name.clone(), field.span);
         if let Some(first) = before.or(macros.get(&name).copied()) {
@@ -81,7 +72,9 @@ fn check_order(backend: &Backend<'_>, report: &mut Report) {
     for &id in &backend.ordered {
         let def = backend.schema.def(id);
         let mut needed = super::order::held(backend.schema, id);
-        super::order::for_each_type(def, &mut |ty| pointed_arrays(backend, ty, &mut needed));
+        for ty in def.types() {
+            pointed_arrays(backend, ty, &mut needed);
+        }
         let missing = needed
             .iter()
             .find(|other| own.contains(other) && !defined.contains(other));

@@ -162,7 +162,7 @@ impl Writer<'_> {
 
     /// As rpcgen writes it: the discriminant, and the arms in a union named `NAME_u`.
     fn union(&mut self, def: &Def, union: &Union, name: &str) {
-        let arms: Vec<&Field> = union_fields(union);
+        let arms: Vec<&Field> = union.arm_fields().collect();
         self.text.open(format!("struct {name} {{"));
         let discriminant = std::slice::from_ref(&union.discriminant);
         self.field(&union.discriminant, &member_names(discriminant));
@@ -197,11 +197,6 @@ impl Writer<'_> {
             self.text.lines(lines);
         }
     }
-}
-
-pub fn union_fields(union: &Union) -> Vec<&Field> {
-    let arms = union.arms.iter().chain(&union.default);
-    arms.filter_map(|arm| arm.field.as_ref()).collect()
 }
 
 fn member_names(fields: &[Field]) -> BTreeSet<String> {

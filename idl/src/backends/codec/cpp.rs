@@ -223,9 +223,8 @@ impl Generator<'_> {
 
     /// The default of `==` compares pointers, and needs complete types.
     fn has_own_equality(&self, id: DefId, def: &Def) -> bool {
-        let mut pointers = self.encodings.cycles.is_recursive(id);
-        order::for_each_type(def, &mut |ty| pointers |= self.holds_pointer(ty));
-        pointers
+        let mut types = def.types().into_iter();
+        self.encodings.cycles.is_recursive(id) || types.any(|ty| self.holds_pointer(ty))
     }
 
     fn holds_pointer(&self, ty: &Type) -> bool {

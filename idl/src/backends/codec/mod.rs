@@ -12,24 +12,23 @@ pub mod cpp;
 pub mod rust;
 pub mod typescript;
 
-use crate::backends::order::{self, Cycles};
+use crate::backends::order::Cycles;
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{DefBody, DefId, Primitive, Schema, Type};
+use crate::ir::{Arm, DefBody, DefId, Primitive, Schema, Type};
 use std::cell::RefCell;
 
 /// Reports types that a program's data may have and an encoding may not.
 pub fn check(schema: &Schema, report: &mut Report) {
     for def in &schema.defs {
-        order::for_each_type(def, &mut |ty| {
-            let mut inner = ty;
-            while let Type::Array(element, _) | Type::Sequence(element, _) = inner {
-                inner = element;
+        for mut ty in def.types() {
+            while let Type::Array(element, _) | Type::Sequence(element, _) = ty {
+                ty = element;
             }
-            if *inner == Type::AnyPointer {
+            if *ty == Type::AnyPointer {
                 let message = format!("`{}` has a `void *`, which cannot be encoded", def.name);
                 report.error(Diagnostic::new(def.span, message));
             }
-        });
+        }
     }
 }
 
@@ -77,9 +76,8 @@ impl<'a> Encodings<'a> {
             DefBody::Alias(ty) => self.least_bytes(ty),
             DefBody::Struct(fields) => fields.iter().map(|f| self.least_bytes(&f.ty)).sum(),
             DefBody::Union(union) => {
-                let arms = union.arms.iter().chain(&union.default);
-                let least =
-                    arms.map(|arm| arm.field.as_ref().map_or(0, |f| self.least_bytes(&f.ty)));
+                let arms = union.every_arm().map(Arm::field);
+                let least = arms.map(|field| field.map_or(0, |f| self.least_bytes(&f.ty)));
                 4 + least.min().unwrap_or(0)
             }
         };

@@ -4,10 +4,10 @@
 
 use super::spelling::spell;
 use super::{module_name, names_of, own_name, used_files};
-use crate::backends::c::{header::union_fields, Backend};
+use crate::backends::c::Backend;
 use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::check::embedded;
-use crate::ir::{DefBody, DefId, Field};
+use crate::ir::{DefBody, DefId};
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -97,18 +97,11 @@ fn check_name(name: &str, span: Span, report: &mut Report) {
 
 fn check_components(backend: &Backend<'_>, id: DefId, report: &mut Report) {
     let def = backend.schema.def(id);
-    let fields: Vec<&Field> = match &def.body {
-        DefBody::Struct(fields) => fields.iter().collect(),
-        DefBody::Union(union) => {
-            check_name(&backend.union_member(def), def.span, report);
-            let mut fields = vec![&union.discriminant];
-            fields.extend(union_fields(union));
-            fields
-        }
-        _ => return,
-    };
+    if let DefBody::Union(_) = def.body {
+        check_name(&backend.union_member(def), def.span, report);
+    }
     let mut scope = Scope::default();
-    for field in fields {
+    for field in def.fields() {
         scope.add(own_name(&field.name), field.span, true, report);
         let rank = spell(backend.schema, &field.ty).dimensions.len();
         if rank > MAX_RANK {

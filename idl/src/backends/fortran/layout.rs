@@ -66,10 +66,8 @@ pub fn storage(schema: &Schema, union: &Union) -> Option<Storage> {
 impl Machine {
     /// Of C's union of the arms. Recursion is as deep as embedding, which `ir::check` bounds.
     fn arms(&self, schema: &Schema, union: &Union) -> Measure {
-        let arms = union.arms.iter().chain(&union.default);
-        let fields = arms.filter_map(|arm| arm.field.as_ref());
         let mut whole = Measure { size: 0, align: 1 };
-        for field in fields {
+        for field in union.arm_fields() {
             let arm = self.of(schema, &field.ty);
             whole.size = whole.size.max(arm.size);
             whole.align = whole.align.max(arm.align);

@@ -13,7 +13,7 @@ mod layout;
 mod module;
 mod spelling;
 
-use super::c::{self, header::union_fields, Backend, Described};
+use super::c::{self, Backend, Described};
 use super::{output_path, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
@@ -257,7 +257,7 @@ fn names_of(backend: &Backend<'_>, id: DefId) -> Vec<(String, Span)> {
         _ => names.push((type_name(def), def.span)),
     }
     if let DefBody::Union(union) = &def.body {
-        let arms = union_fields(union).into_iter();
+        let arms = union.arm_fields();
         names.extend(arms.map(|arm| (arm_name(def, &arm.name), arm.span)));
     }
     let described = !matches!(backend.described(id), Described::Not);

@@ -3,7 +3,7 @@
 use super::layout::{self, Storage};
 use super::spelling::{extents, spell};
 use super::{arm_name, descriptor_name, member_name, module_name, own_name, type_name, used_files};
-use crate::backends::c::{header::union_fields, Backend, Described};
+use crate::backends::c::{Backend, Described};
 use crate::backends::text::Text;
 use crate::backends::{first_line, stem};
 use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Union};
@@ -207,12 +207,12 @@ impl Writer<'_> {
         let unions = backend.ordered.iter().filter_map(|&id| {
             let def = backend.schema.def(id);
             match &def.body {
-                DefBody::Union(union) => Some((def, union_fields(union))),
+                DefBody::Union(union) => Some((def, union.arm_fields())),
                 _ => None,
             }
         });
         let arms: Vec<(&Def, &Field)> = unions
-            .flat_map(|(def, fields)| fields.into_iter().map(move |field| (def, field)))
+            .flat_map(|(def, fields)| fields.map(move |field| (def, field)))
             .collect();
         if arms.is_empty() {
             return;
