@@ -6,6 +6,7 @@
 mod c;
 mod codec;
 mod cpp;
+mod definitions;
 mod fortran;
 mod interface;
 mod limits;

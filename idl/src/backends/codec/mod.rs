@@ -11,6 +11,7 @@ pub mod cluster;
 pub mod cpp;
 pub mod rust;
 pub mod typescript;
+mod walk;
 
 use crate::backends::order::Cycles;
 use crate::diagnostics::{Diagnostic, Report};
