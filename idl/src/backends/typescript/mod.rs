@@ -8,6 +8,7 @@
 mod names;
 pub mod spelling;
 
+use super::definitions::{self, Definitions};
 use super::limits::MAX_STRING_BOUND;
 use super::order::{self, Cycles};
 use super::text::Text;
@@ -49,15 +50,7 @@ fn module_text(unit: &Unit<'_>, file: FileId) -> String {
         text.line("import * as iw from \"interweave\";");
     }
     generator.imports(unit, file);
-    let mut after_constant = false;
-    for &id in &ordered {
-        let constant = !is_type(&id);
-        if !(constant && after_constant) {
-            generator.text.blank();
-        }
-        after_constant = constant;
-        generator.definition(id);
-    }
+    definitions::write(unit.schema, ordered.iter().copied(), &mut generator);
     generator.other_names(&ordered);
     generator.text.finish()
 }
@@ -68,6 +61,104 @@ const COLUMNS: usize = 100;
 struct Generator<'a> {
     schema: &'a Schema,
     text: Text,
+}
+
+impl Definitions for Generator<'_> {
+    fn separator(&mut self) {
+        self.text.blank();
+    }
+
+    fn comment(&mut self, doc: &Option<String>) {
+        self.text.block_comment(doc);
+    }
+
+    fn constant(&mut self, id: DefId, value: &Constant) {
+        let name = type_name(self.schema.def(id));
+        spelling::constant(&mut self.text, &name, value);
+    }
+
+    fn alias(&mut self, id: DefId, target: &Type) {
+        let def = self.schema.def(id);
+        let (name, shown) = (type_name(def), self.shown(target));
+        self.text.line(format!("export type {name} = {shown};"));
+        match target {
+            Type::Named(_) => {}
+            Type::Primitive(primitive) if *primitive != Primitive::Quadruple => {
+                self.declaration(def, vec![format!("{};", self.reference(target))]);
+            }
+            _ => {
+                let (full_name, derived) = (def.full_name("::"), self.derived(target));
+                let named = format!("iw.t.named(\"{full_name}\", {derived});");
+                self.declaration(def, vec![named]);
+            }
+        }
+    }
+
+    fn enumeration(&mut self, id: DefId, members: &[Member]) {
+        let def = self.schema.def(id);
+        for member in members {
+            self.text.block_comment(&member.doc);
+            let name = member_name(def, &member.name);
+            let number = Constant::Number(member.value.into());
+            spelling::constant(&mut self.text, &name, &number);
+        }
+        let name = type_name(def);
+        let values: Vec<String> = members
+            .iter()
+            .map(|member| format!("typeof {}", member_name(def, &member.name)))
+            .collect();
+        let shown = format!("export type {name} = {};", values.join(" | "));
+        self.text.broken_line(shown, "| ");
+        let line = |member: &Member| {
+            let value = member_name(def, &member.name);
+            format!("  {}: {value},", property(&member.name))
+        };
+        let head = format!("iw.t.enumeration(\"{}\", {{", def.full_name("::"));
+        let lines = enclosed(head, members.iter().map(line), "});".into());
+        self.declaration(def, lines);
+    }
+
+    fn structure(&mut self, id: DefId, fields: &[Field]) {
+        let def = self.schema.def(id);
+        let name = type_name(def);
+        let members = fields.iter().map(|field| self.member(field)).collect();
+        spelling::interface(&mut self.text, &name, fields, members);
+        let line = |Field { name, ty, .. }: &Field| {
+            format!("  {}: {},", property(name), self.reference(ty))
+        };
+        let head = format!("iw.t.record(\"{}\", {{", def.full_name("::"));
+        let lines = enclosed(head, fields.iter().map(line), "});".into());
+        self.declaration(def, lines);
+    }
+
+    fn union(&mut self, id: DefId, union: &Union) {
+        let def = self.schema.def(id);
+        let name = type_name(def);
+        let case = |value: i64| match self.case_of(union, value) {
+            Some(name) => format!("typeof {name}"),
+            None => self.case_value(union, value),
+        };
+        let lines = spelling::union_type(&name, union, |ty| self.shown(ty), case);
+        self.text.lines(lines);
+        let discriminant = &union.discriminant;
+        let reference = self.reference(&discriminant.ty);
+        let line = |arm: &Arm| {
+            let values: Vec<String> = arm.cases.iter().map(|c| number(c).to_string()).collect();
+            format!(
+                "  {{ {}, values: [{}] }},",
+                self.arm(arm),
+                values.join(", ")
+            )
+        };
+        let (full_name, named) = (def.full_name("::"), &discriminant.name);
+        let head = format!("iw.t.union(\"{full_name}\", [\"{named}\", {reference}], [");
+        let end = match &union.default {
+            Some(arm) => format!("], {{ {} }});", self.arm(arm)),
+            None => "]);".into(),
+        };
+        let lines = enclosed(head, union.arms.iter().map(line), end);
+        self.declaration(def, lines);
+    }
 }
 
 impl Generator<'_> {
@@ -118,34 +209,6 @@ impl Generator<'_> {
         }
     }
 
-    fn definition(&mut self, id: DefId) {
-        let schema = self.schema;
-        let def = schema.def(id);
-        let name = type_name(def);
-        self.text.block_comment(&def.doc);
-        match &def.body {
-            DefBody::Const(value) => spelling::constant(&mut self.text, &name, value),
-            DefBody::Alias(ty) => {
-                let shown = self.shown(ty);
-                self.text.line(format!("export type {name} = {shown};"));
-                match ty {
-                    Type::Named(_) => {}
-                    Type::Primitive(primitive) if *primitive != Primitive::Quadruple => {
-                        self.declaration(def, vec![format!("{};", self.reference(ty))]);
-                    }
-                    _ => {
-                        let (full_name, derived) = (def.full_name("::"), self.derived(ty));
-                        let named = format!("iw.t.named(\"{full_name}\", {derived});");
-                        self.declaration(def, vec![named]);
-                    }
-                }
-            }
-            DefBody::Enum(members) => self.enumeration(def, members),
-            DefBody::Struct(fields) => self.record(def, fields),
-            DefBody::Union(union) => self.union(def, union),
-        }
-    }
-
     /// `value` is an expression in lines.
     fn declaration(&mut self, def: &Def, value: Vec<String>) {
         let name = type_name(def);
@@ -178,41 +241,6 @@ impl Generator<'_> {
         }
     }
 
-    fn enumeration(&mut self, def: &Def, members: &[Member]) {
-        for member in members {
-            self.text.block_comment(&member.doc);
-            let name = member_name(def, &member.name);
-            let number = Constant::Number(member.value.into());
-            spelling::constant(&mut self.text, &name, &number);
-        }
-        let name = type_name(def);
-        let values: Vec<String> = members
-            .iter()
-            .map(|member| format!("typeof {}", member_name(def, &member.name)))
-            .collect();
-        let shown = format!("export type {name} = {};", values.join(" | "));
-        self.text.broken_line(shown, "| ");
-        let line = |member: &Member| {
-            let value = member_name(def, &member.name);
-            format!("  {}: {value},", property(&member.name))
-        };
-        let head = format!("iw.t.enumeration(\"{}\", {{", def.full_name("::"));
-        let lines = enclosed(head, members.iter().map(line), "});".into());
-        self.declaration(def, lines);
-    }
-
-    fn record(&mut self, def: &Def, fields: &[Field]) {
-        let name = type_name(def);
-        let members = fields.iter().map(|field| self.member(field)).collect();
-        spelling::interface(&mut self.text, &name, fields, members);
-        let line = |Field { name, ty, .. }: &Field| {
-            format!("  {}: {},", property(name), self.reference(ty))
-        };
-        let head = format!("iw.t.record(\"{}\", {{", def.full_name("::"));
-        let lines = enclosed(head, fields.iter().map(line), "});".into());
-        self.declaration(def, lines);
-    }
-
     /// A list is read as what it is, and any list is assigned to it.
     fn member(&self, Field { name, ty, .. }: &Field) -> Vec<String> {
         let shown = self.shown(ty);
@@ -223,34 +251,6 @@ impl Generator<'_> {
             ],
             None => vec![format!("{name}: {shown};")],
         }
-    }
-
-    fn union(&mut self, def: &Def, union: &Union) {
-        let name = type_name(def);
-        let case = |value: i64| match self.case_of(union, value) {
-            Some(name) => format!("typeof {name}"),
-            None => self.case_value(union, value),
-        };
-        let lines = spelling::union_type(&name, union, |ty| self.shown(ty), case);
-        self.text.lines(lines);
-        let discriminant = &union.discriminant;
-        let reference = self.reference(&discriminant.ty);
-        let line = |arm: &Arm| {
-            let values: Vec<String> = arm.cases.iter().map(|c| number(c).to_string()).collect();
-            format!(
-                "  {{ {}, values: [{}] }},",
-                self.arm(arm),
-                values.join(", ")
-            )
-        };
-        let (full_name, named) = (def.full_name("::"), &discriminant.name);
-        let head = format!("iw.t.union(\"{full_name}\", [\"{named}\", {reference}], [");
-        let end = match &union.default {
-            Some(arm) => format!("], {{ {} }});", self.arm(arm)),
-            None => "]);".into(),
-        };
-        let lines = enclosed(head, union.arms.iter().map(line), end);
-        self.declaration(def, lines);
     }
 
     fn arm(&self, arm: &Arm) -> String {
