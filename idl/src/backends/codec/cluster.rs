@@ -8,36 +8,31 @@
 //!
 //! The runtime that generated code leans on is `cluster/fabric/codec.h`.
 
+use super::walk::{self, Element, Module, Spelling};
+use crate::backends::definitions::{self, Definitions};
 use crate::backends::names::{c_name, rust_type};
 use crate::backends::text::Text;
-use crate::backends::{first_line, order, stem};
+use crate::backends::{first_line, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::{Diagnostic, Report};
-use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type};
-use crate::source::{FileId, Span};
+use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
+use crate::source::Span;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, GeneratedFile)> {
-    let mut files = Vec::new();
-    for &file in unit.roots {
-        let stem = stem(unit, file);
+    walk::files(unit, |module| {
+        let stem = &module.stem;
         let mut generator = Generator {
-            unit,
-            schema: unit.schema,
-            file,
+            module,
+            schema: module.schema,
             text: Text::new("  "),
             report,
         };
-        generator.header(&stem);
+        generator.header();
         let text = generator.text.finish();
-        let path = PathBuf::from(format!("{stem}/{stem}.gen.h"));
-        files.push((
-            unit.sources.path(file).to_path_buf(),
-            GeneratedFile { path, text },
-        ));
-    }
-    files
+        vec![(format!("{stem}/{stem}.gen.h"), text)]
+    })
 }
 
 /// Where a value lies: how many bytes it takes, and at multiples of how many.
@@ -61,17 +56,69 @@ struct Fields<'a> {
 }
 
 struct Generator<'a, 'r> {
-    unit: &'a Unit<'a>,
+    module: &'a Module<'a>,
     schema: &'a Schema,
-    file: FileId,
     text: Text,
     report: &'r mut Report,
 }
 
-impl<'a> Generator<'a, '_> {
-    fn header(&mut self, stem: &str) {
+impl Definitions for Generator<'_, '_> {
+    fn separator(&mut self) {
+        self.text.blank();
+    }
+
+    fn comment(&mut self, doc: &Option<String>) {
+        self.text.comment("//", doc);
+    }
+
+    fn constant(&mut self, id: DefId, value: &Constant) {
+        let def = self.schema.def(id);
+        let name = self.check_own_name(def);
+        let Constant::Number(value) = value else {
+            return self.refuse(def.span, "only numbers are constants here");
+        };
+        self.check_bound(def);
+        let (ty, value) = constant(*value);
         self.text
-            .line(format!("// {}", first_line(self.unit, self.file)));
+            .line(format!("inline constexpr {ty} {name} = {value};"));
+    }
+
+    fn alias(&mut self, id: DefId, target: &Type) {
+        let def = self.schema.def(id);
+        let name = self.check_own_name(def);
+        match self.shape(target, def.span) {
+            Some(_) => {
+                let target = self.type_name(target);
+                self.text.line(format!("using {name} = {target};"));
+            }
+            None => self.refuse(def.span, "another name is for a type of fixed size"),
+        }
+    }
+
+    fn enumeration(&mut self, id: DefId, members: &[Member]) {
+        let def = self.schema.def(id);
+        let name = self.check_own_name(def);
+        self.define_enum(def, &name, members);
+    }
+
+    fn structure(&mut self, id: DefId, fields: &[Field]) {
+        let def = self.schema.def(id);
+        let name = self.check_own_name(def);
+        self.define_struct(def, &name, fields);
+    }
+
+    fn union(&mut self, id: DefId, _union: &Union) {
+        let def = self.schema.def(id);
+        self.check_own_name(def);
+        self.refuse(def.span, "a union cannot be read in place");
+    }
+}
+
+impl Generator<'_, '_> {
+    fn header(&mut self) {
+        let module = self.module;
+        let first = first_line(module.unit, module.file);
+        self.text.line(format!("// {first}"));
         self.text.line("// clang-format off");
         self.text.line("#pragma once");
         self.text.blank();
@@ -88,89 +135,29 @@ impl<'a> Generator<'a, '_> {
         self.text
             .lines(standard.map(|name| format!("#include <{name}>")));
         self.text.blank();
-        let includes = self.unit.includes.iter();
-        let mut included: BTreeSet<String> = includes
-            .filter(|include| include.from == self.file && include.to != self.file)
-            .map(|include| crate::backends::stem(self.unit, include.to))
-            .map(|stem| format!("#include \"{stem}/{stem}.gen.h\""))
-            .collect();
+        let include = |stem: String| format!("#include \"{stem}/{stem}.gen.h\"");
+        let mut included: BTreeSet<String> = module.included().into_iter().map(include).collect();
         included.insert("#include \"fabric/codec.h\"".into());
         self.text.lines(included);
         self.text.blank();
+        let stem = &module.stem;
         self.text.line(format!("namespace iw::{stem} {{"));
-        let cycles = order::Cycles::of(self.schema);
-        let mut after_constant = false;
-        for id in order::definition_order(self.schema, self.file, &cycles) {
-            let constant = matches!(self.schema.def(id).body, DefBody::Const(_));
-            if !(constant && after_constant) {
-                self.text.blank();
-            }
-            after_constant = constant;
-            self.define(self.schema.def(id));
-        }
+        definitions::write(self.schema, module.held_first(), self);
         self.text.blank();
         self.text.line(format!("}}  // namespace iw::{stem}"));
-    }
-
-    fn define(&mut self, def: &'a Def) {
-        self.text.comment("//", &def.doc);
-        let name = self.own_name(def);
-        match &def.body {
-            DefBody::Const(Constant::Number(value)) => {
-                self.check_bound(def);
-                let (ty, value) = constant(*value);
-                self.text
-                    .line(format!("inline constexpr {ty} {name} = {value};"));
-            }
-            DefBody::Const(Constant::Text(_)) => {
-                self.refuse(def.span, "only numbers are constants here")
-            }
-            DefBody::Alias(ty) => match self.shape(ty, def.span) {
-                Some(_) => {
-                    let target = self.type_name(ty);
-                    self.text.line(format!("using {name} = {target};"));
-                }
-                None => self.refuse(def.span, "another name is for a type of fixed size"),
-            },
-            DefBody::Enum(members) => self.define_enum(def, &name, members),
-            DefBody::Struct(fields) => self.define_struct(def, &name, fields),
-            DefBody::Union(_) => self.refuse(def.span, "a union cannot be read in place"),
-        }
     }
 
     fn refuse(&mut self, span: Span, message: impl Into<String>) {
         self.report.error(Diagnostic::new(span, message.into()));
     }
 
-    /// The name in C++, without the file's.
-    fn own_name(&mut self, def: &Def) -> String {
-        let stem = stem(self.unit, def.file);
-        let constant = matches!(def.body, DefBody::Const(_));
-        let prefix = match constant {
-            true => format!("{}_", stem.to_uppercase()),
-            false => format!("{stem}_"),
-        };
-        let Some(rest) = def.name.strip_prefix(&prefix) else {
-            self.refuse(
-                def.span,
-                format!("`{}` does not begin with `{prefix}`", def.name),
-            );
-            return def.name.clone();
-        };
-        match constant {
-            true => c_name(&rest.to_lowercase()),
-            false => rust_type(rest),
-        }
-    }
-
-    /// A name as another file's structs see it.
-    fn name_of(&mut self, id: DefId) -> String {
-        let def = self.schema.def(id);
-        let name = self.own_name(def);
-        match def.file == self.file {
-            true => name,
-            false => format!("{}::{name}", stem(self.unit, def.file)),
-        }
+    /// The name in C++, without the file's, which every name of the file begins with.
+    fn check_own_name(&mut self, def: &Def) -> String {
+        own_name(self.module.unit, def).unwrap_or_else(|prefix| {
+            let message = format!("`{}` does not begin with `{prefix}`", def.name);
+            self.refuse(def.span, message);
+            def.name.clone()
+        })
     }
 
     /// A constant that seems to bound a field names one.
@@ -273,7 +260,7 @@ impl<'a> Generator<'a, '_> {
         self.text.close("}");
     }
 
-    fn define_struct(&mut self, def: &'a Def, name: &str, fields: &'a [Field]) {
+    fn define_struct(&mut self, def: &Def, name: &str, fields: &[Field]) {
         let placed = self.place(def, fields);
         self.text.open(format!("struct {name} {{"));
         for field in fields {
@@ -301,7 +288,7 @@ impl<'a> Generator<'a, '_> {
     }
 
     /// Where the fields lie. A field that would leave a gap is refused.
-    fn place(&mut self, def: &Def, fields: &'a [Field]) -> Fields<'a> {
+    fn place<'f>(&mut self, def: &Def, fields: &'f [Field]) -> Fields<'f> {
         let mut placed = Fields {
             fixed: Vec::new(),
             rest: None,
@@ -409,7 +396,7 @@ impl<'a> Generator<'a, '_> {
     }
 
     /// What a compiler must agree with, and what a receiver checks.
-    fn define_fixed(&mut self, def: &'a Def, name: &str, placed: &Fields<'a>) {
+    fn define_fixed(&mut self, def: &Def, name: &str, placed: &Fields<'_>) {
         self.text.line(format!(
             "static_assert(sizeof({name}) == {});",
             placed.bytes
@@ -484,9 +471,9 @@ impl<'a> Generator<'a, '_> {
     /// A message's decoder and encoder: the fixed fields, then the rest, which stays where it is.
     fn define_message(
         &mut self,
-        def: &'a Def,
+        def: &Def,
         name: &str,
-        placed: &Fields<'a>,
+        placed: &Fields<'_>,
         rest: &Field,
         bound: u32,
     ) {
@@ -547,19 +534,71 @@ impl<'a> Generator<'a, '_> {
         self.text.close("}");
     }
 
-    fn type_name(&mut self, ty: &Type) -> String {
-        match ty {
-            Type::Primitive(primitive) => primitive_name(*primitive).into(),
-            Type::Named(id) => self.name_of(*id),
-            Type::Opaque(size) => format!("std::array<std::byte, {size}>"),
-            Type::OpaqueVar(_) => "std::span<const std::byte>".into(),
-            Type::String(_) => "std::string_view".into(),
-            Type::Array(element, count) => {
-                format!("std::array<{}, {count}>", self.type_name(element))
-            }
-            // Refused by place().
-            Type::Sequence(..) | Type::Pointer(_) | Type::AnyPointer => "void".into(),
+    fn type_name(&self, ty: &Type) -> String {
+        self.module.spell(&TypeName(self.module), ty)
+    }
+}
+
+/// A definition's name in C++ without the file's, or what it ought to begin with.
+fn own_name(unit: &Unit<'_>, def: &Def) -> Result<String, String> {
+    let stem = stem(unit, def.file);
+    let is_constant = matches!(def.body, DefBody::Const(_));
+    let prefix = match is_constant {
+        true => format!("{}_", stem.to_uppercase()),
+        false => format!("{stem}_"),
+    };
+    let rest = def.name.strip_prefix(&prefix).ok_or(prefix)?;
+    Ok(match is_constant {
+        true => c_name(&rest.to_lowercase()),
+        false => rust_type(rest),
+    })
+}
+
+/// A field's type. A type that cannot be read in place is refused elsewhere.
+struct TypeName<'a>(&'a Module<'a>);
+
+impl Spelling for TypeName<'_> {
+    const SEES_THROUGH_TYPEDEFS: bool = false;
+
+    fn primitive(&self, primitive: Primitive) -> String {
+        primitive_name(primitive).into()
+    }
+
+    fn named(&self, id: DefId) -> String {
+        let def = self.0.schema.def(id);
+        let name = own_name(self.0.unit, def).unwrap_or(def.name.clone());
+        match def.file == self.0.file {
+            true => name,
+            false => format!("{}::{name}", stem(self.0.unit, def.file)),
         }
+    }
+
+    fn fixed(&self, size: u32) -> String {
+        format!("std::array<std::byte, {size}>")
+    }
+
+    fn bytes(&self, _bound: Option<u32>) -> String {
+        "std::span<const std::byte>".into()
+    }
+
+    fn text(&self, _bound: Option<u32>) -> String {
+        "std::string_view".into()
+    }
+
+    fn elements(&self, count: u32, each: &Element<'_>) -> String {
+        format!("std::array<{}, {count}>", each.text)
+    }
+
+    fn array(&self, _bound: Option<u32>, _each: &Element<'_>) -> String {
+        "void".into()
+    }
+
+    fn optional(&self, _each: &Element<'_>) -> String {
+        "void".into()
+    }
+
+    fn inner(&self) -> Self {
+        TypeName(self.0)
     }
 }
 
