@@ -1,41 +1,31 @@
-"""XDR (RFC 4506) by a schema: the messages of spec/protocol, copied by hand from the .x files.
+"""XDR (RFC 4506) by a schema: the messages of spec/protocol. Enums are read from the .x files, so
+that a new member is written once. Structs and unions are copied by hand.
 
 A schema line is `field:type ...`. Types are u32 i32 u64 f64 bool hash (u64, shown as 0x...), opaqueN,
 stringN, the name of an enum or struct, T<N> (an array of at most N) and T? (an optional).
 """
 
+import pathlib
 import re
 import struct
 
 from .errors import malformed, require
 
-ENUMS = {
-    "message_type": dict(
-        ERROR=1, UNIMPLEMENTED=2, CONTINUE=3, HELLO=16, WELCOME=17, PING=18, PONG=19, CANCEL=20,
-        DONE=21, GOODBYE=22, OPEN_SEGMENT=32, SEGMENT_OPENED=33, CLOSE_SEGMENT=34,
-        REMOVE_SEGMENT=35, LIST_SEGMENTS=36, SEGMENT_LIST=37, DESCRIBE_BLOCKS=38,
-        BLOCKS_DESCRIBED=39, ACQUIRE_READER=48, READER_ACQUIRED=49, RELEASE_READER=50,
-        ACQUIRE_WRITER=51, WRITER_ACQUIRED=52, RENEW_WRITER=53, WRITER_RENEWED=54,
-        MORE_SERIALS=55, SERIALS_GRANTED=56, RELEASE_WRITER=57, WRITER_RELEASED=58,
-        ABORT_WRITER=59, RESOLVE_RELEASE=60, RELEASE_RESOLVED=61, SUBSCRIBE=80, SUBSCRIBED=81,
-        UNSUBSCRIBE=82, NOT_RECENT=83, PUSH=84, CREDIT=85, HEARTBEAT=86, WRITER_LOST=87,
-        SEGMENT_GONE=88),
-    "error_code": {name: number for number, name in enumerate(
-        "OK UNIMPLEMENTED MALFORMED VERSION_MISMATCH NOT_OPEN DENIED BAD_URL NO_SEGMENT NO_BLOCK "
-        "UNKNOWN_TYPE TYPE_CONFLICT BAD_NAME NO_LOCK WOULD_DEADLOCK TIMED_OUT UNREACHABLE FENCED "
-        "ROLLED_BACK STORE_FULL QUOTA TOO_LARGE NO_MEMORY BAD_POINTER BAD_VALUE BAD_ARGUMENT "
-        "FORKED STRAY_WRITE READ_ONLY STALE STOPPING REMOVED DAMAGED CANCELLED INTERNAL "
-        "SEGMENT_LOST REDIRECTED".split())},
-    "durability": dict(MEMORY=1, WRITTEN=2, SYNCED=3),
-    "coherence_model": dict(FULL=1, STRICT=2, NULL_COHERENCE=3, DELTA=4, TEMPORAL=5, DIFF=6),
-    "type_kind": dict(PRIMITIVE=1, ENUM=2, STRING=3, ARRAY=4, RECORD=5, UNION=6, POINTER=7,
-                      SEQUENCE=8, TEXT=9),
-    "field_key": dict(FIELD_SPACE_ID=1, FIELD_SERVER_ID=2, FIELD_PROGRAM=3, FIELD_HOST=4, FIELD_PID=5,
-                      FIELD_REDIRECT=6, FIELD_IDENTITY=7, FIELD_CHALLENGE=8, FIELD_PROOF=9,
-                      FIELD_CHAIN_HASH=10, FIELD_EPOCH=11),
-    "log_kind": dict(LOG_CREATE=1, LOG_RELEASE=2, LOG_REMOVE=3, LOG_SERIALS=4, LOG_INCARNATION=5,
-                     LOG_CLEAN_STOP=6),
-}
+PROTOCOL = pathlib.Path(__file__).parents[2] / "protocol"
+
+
+def enums_of(text):
+    """The enums of a .x file: the numbers of their members by name."""
+    bare = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    found = re.findall(r"\benum\s+(\w+)\s*\{(.*?)\}", bare, flags=re.DOTALL)
+    return {name: {member: int(number)
+                   for member, number in re.findall(r"(\w+)\s*=\s*(-?\d+)", body)}
+            for name, body in found}
+
+
+ENUMS = {name: members
+         for path in sorted(PROTOCOL.glob("*.x"))
+         for name, members in enums_of(path.read_text()).items()}
 
 STRUCTS = {
     "envelope": "type:i32 stream:u32 bulk_bytes:u64",
