@@ -22,3 +22,4 @@ idl interface --lang c --out native/include/interweave spec/interface/interface.
 idl interface --lang cpp --out native/include/interweave spec/interface/interface.x
 idl interface --lang fortran --out fortran/src spec/interface/interface.x
 idl interface --lang python --out python/interweave spec/interface/interface.x
+idl interface --lang rust --out idl/src/backends spec/interface/interface.x

@@ -44,6 +44,8 @@ pub enum InterfaceLanguage {
     Cpp,
     Fortran,
     Python,
+    /// The names alone, for this compiler.
+    Rust,
 }
 
 impl FromStr for DataLanguage {
@@ -87,8 +89,10 @@ impl FromStr for InterfaceLanguage {
             "cpp" => Ok(InterfaceLanguage::Cpp),
             "fortran" => Ok(InterfaceLanguage::Fortran),
             "python" => Ok(InterfaceLanguage::Python),
+            "rust" => Ok(InterfaceLanguage::Rust),
             _ => Err(format!(
-                "unknown language `{text}`; the interface is made for c, cpp, fortran and python"
+                "unknown language `{text}`; the interface is made for c, cpp, fortran, python \
+                 and rust"
             )),
         }
     }

@@ -79,6 +79,7 @@ fn the_committed_numbers_of_the_interface_are_up_to_date() {
         (InterfaceLanguage::Cpp, HEADERS),
         (InterfaceLanguage::Fortran, "fortran/src"),
         (InterfaceLanguage::Python, "python/interweave"),
+        (InterfaceLanguage::Rust, "idl/src/backends"),
     ]
     .into_iter()
     .flat_map(|(language, dir)| differing(generate_interface(language), dir))

@@ -9,6 +9,7 @@ mod cpp;
 mod definitions;
 mod fortran;
 mod interface;
+mod library_names;
 mod limits;
 mod names;
 mod order;

@@ -1,6 +1,7 @@
 //! Names of the target languages: words split and joined in the language's style, and names that
 //! the language keeps for itself given a trailing underscore.
 
+use super::library_names::{NUMBERS, RECORDS, TYPES_OF_C};
 use crate::ir::Primitive;
 
 const RUST_WORDS: &[&str] = &[
@@ -104,25 +105,10 @@ const C_TAKEN: &[&str] = &[
     "unix",
 ];
 
-/// Names behind `IW_` that the library's headers use themselves; a test compares them with those.
+/// Names behind `IW_` that the library's headers use themselves, besides the generated
+/// [`super::library_names`]. A test compares all of them with the headers.
 const DESCRIPTORS_TAKEN: &[&str] = &[
     "API",
-    "CONNECTED",
-    "CREATE",
-    "DELTA",
-    "DIFF",
-    "DISCONNECTED",
-    "FRESH",
-    "FULL",
-    "LOST",
-    "MEMORY",
-    "NULL",
-    "OK",
-    "READ_ONLY",
-    "STRICT",
-    "SYNCED",
-    "TEMPORAL",
-    "WRITTEN",
     "arm_def",
     "assign",
     "block",
@@ -134,12 +120,7 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "check_extents",
     "check_types",
     "close_segment",
-    "coherence",
-    "coherence_t",
-    "connection",
     "connection_fn",
-    "connection_t",
-    "copy_state",
     "describe_block",
     "dispatch",
     "double",
@@ -163,7 +144,6 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "next_block",
     "on_change",
     "on_connection",
-    "open_options",
     "open_segment",
     "open_segment_with",
     "pin",
@@ -185,7 +165,6 @@ const DESCRIPTORS_TAKEN: &[&str] = &[
     "short",
     "staleness",
     "stats",
-    "stats_t",
     "strerror",
     "type_def",
     "type_t",
@@ -247,7 +226,10 @@ fn is_library_name(name: &str) -> bool {
         .any(|family| name.starts_with(family));
     let shouted = !name.contains(|c: char| c.is_ascii_lowercase());
     let object = name.starts_with("def_") || name.starts_with("align_");
-    DESCRIPTORS_TAKEN.contains(&name) || object || (shouted && (family || name.ends_with("_DEF")))
+    let is_taken = [DESCRIPTORS_TAKEN, NUMBERS, RECORDS, TYPES_OF_C]
+        .iter()
+        .any(|list| list.contains(&name));
+    is_taken || object || (shouted && (family || name.ends_with("_DEF")))
 }
 
 /// A field or function of Rust: `block_name`.

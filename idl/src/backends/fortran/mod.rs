@@ -14,6 +14,7 @@ mod module;
 mod spelling;
 
 use super::c::{self, Backend, Described};
+use super::library_names::{NUMBERS, RECORDS};
 use super::{output_path, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::Report;
@@ -60,7 +61,8 @@ const TAKEN: &[&str] = &[
     "real",
 ];
 
-/// Names behind `IW_` of the library's module, in lower case; a test compares them with it.
+/// Names behind `IW_` of the library's module, in lower case, besides its generated numbers and
+/// records. A test compares all of them with the module.
 const OF_LIBRARY: &[&str] = &[
     "array",
     "assign",
@@ -68,69 +70,22 @@ const OF_LIBRARY: &[&str] = &[
     "bool",
     "char",
     "close_segment",
-    "connected",
-    "copy_state",
-    "create",
-    "delta",
     "describe_block",
-    "diff",
-    "disconnected",
     "dispatch",
     "double",
-    "ebad_argument",
-    "ebad_name",
-    "ebad_pointer",
-    "ebad_url",
-    "ebad_value",
-    "ecancelled",
-    "edamaged",
-    "edenied",
-    "efenced",
-    "eforked",
-    "einternal",
-    "emalformed",
-    "eno_block",
-    "eno_lock",
-    "eno_memory",
-    "eno_segment",
-    "enot_open",
-    "equota",
-    "eread_only",
-    "eredirected",
-    "eremoved",
-    "erolled_back",
     "errno",
-    "esegment_lost",
-    "estale",
-    "estopping",
-    "estore_full",
-    "estray_write",
-    "etimed_out",
-    "etoo_large",
-    "etype_conflict",
-    "eunimplemented",
-    "eunknown_type",
-    "eunreachable",
     "event_fd",
-    "eversion_mismatch",
-    "ewould_deadlock",
     "float",
     "free",
-    "fresh",
-    "full",
     "handle_t",
     "hyper",
     "int",
     "is_open",
-    "lost",
     "malloc",
     "malloc_array",
     "malloc_named",
-    "memory",
     "mip_to_ptr",
     "next_block",
-    "null",
-    "ok",
     "on_32",
     "on_64",
     "on_change",
@@ -139,7 +94,6 @@ const OF_LIBRARY: &[&str] = &[
     "open_segment",
     "open_segment_with",
     "ptr_to_mip",
-    "read_only",
     "refresh",
     "rl_acquire",
     "rl_acquire_for",
@@ -152,11 +106,7 @@ const OF_LIBRARY: &[&str] = &[
     "short",
     "staleness",
     "stats",
-    "stats_t",
     "strerror",
-    "strict",
-    "synced",
-    "temporal",
     "text",
     "uchar",
     "uhyper",
@@ -168,14 +118,15 @@ const OF_LIBRARY: &[&str] = &[
     "wl_acquire",
     "wl_acquire_for",
     "wl_release",
-    "written",
 ];
 
 /// The variable with a type's descriptor: as in C, but with an underscore behind it where the
 /// library's module has the name, perhaps in another case.
 fn descriptor_name(variable: &str) -> String {
     let name = variable.trim_start_matches("IW_").to_lowercase();
-    match OF_LIBRARY.contains(&name.as_str()) {
+    let mut generated = NUMBERS.iter().chain(RECORDS);
+    let is_generated = generated.any(|generated| generated.eq_ignore_ascii_case(&name));
+    match is_generated || OF_LIBRARY.contains(&name.as_str()) {
         true => format!("{variable}_"),
         false => variable.to_string(),
     }

@@ -8,6 +8,7 @@ mod c;
 mod cpp;
 mod fortran;
 mod python;
+mod rust;
 
 use super::{first_line, text::Text};
 use crate::compile::{GeneratedFile, InterfaceLanguage, Unit};
@@ -36,6 +37,7 @@ pub fn generate(
             ("errors.py", python::errors(&interface)),
             ("interface.py", python::interface(&interface)),
         ],
+        InterfaceLanguage::Rust => vec![("library_names.rs", rust::text(&interface))],
     };
     let input = unit.sources.path(unit.roots[0]);
     let file = |(path, text): (&str, String)| {
