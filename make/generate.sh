@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates the codecs from spec/protocol and spec/cluster, and the numbers of the C interface in
 # each language from spec/interface. The files are committed, and `make tidy` checks
-# that this changes nothing.
+# that this changes nothing. When the TypeScript changes, the viewer's program is built anew, too,
+# because the codec is a part of it.
 #
 #   make/generate.sh         writes them
 #   make/generate.sh files   only lists what is there
@@ -12,6 +13,8 @@ if [ "${1:-}" = files ]; then
   exit
 fi
 . make/toolchain.sh
+typescript() { cat web/src/wire/protocol/*.ts | git hash-object --stdin; }
+before=$(typescript)
 idl() { cargo run --release --quiet --locked -p interweave-idl -- "$@"; }
 idl codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
 idl codec --lang cpp --out native/protocol spec/protocol/*.x
@@ -23,3 +26,5 @@ idl interface --lang cpp --out native/include/interweave spec/interface/interfac
 idl interface --lang fortran --out fortran/src spec/interface/interface.x
 idl interface --lang python --out python/interweave spec/interface/interface.x
 idl interface --lang rust --out idl/src/backends spec/interface/interface.x
+[ "$before" = "$(typescript)" ] || make/web.sh build ||
+  echo "generate: web/viewer/built is stale: mend web/, then call make/web.sh build" >&2
