@@ -13,7 +13,7 @@ if [ "${1:-}" = files ]; then
   exit
 fi
 . make/toolchain.sh
-typescript() { cat web/src/wire/protocol/*.ts | git hash-object --stdin; }
+typescript() { cat web/src/wire/{interface,protocol/*}.ts | git hash-object --stdin; }
 before=$(typescript)
 idl() { cargo run --release --quiet --locked -p interweave-idl -- "$@"; }
 idl codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
@@ -25,6 +25,7 @@ idl interface --lang c --out native/include/interweave spec/interface/interface.
 idl interface --lang cpp --out native/include/interweave spec/interface/interface.x
 idl interface --lang fortran --out fortran/src spec/interface/interface.x
 idl interface --lang python --out python/interweave spec/interface/interface.x
+idl interface --lang typescript --out web/src/wire spec/interface/interface.x
 idl interface --lang rust --out idl/src/backends spec/interface/interface.x
 [ "$before" = "$(typescript)" ] || make/web.sh build ||
   echo "generate: web/viewer/built is stale: mend web/, then call make/web.sh build" >&2

@@ -44,6 +44,7 @@ pub enum InterfaceLanguage {
     Cpp,
     Fortran,
     Python,
+    TypeScript,
     /// The names alone, for this compiler.
     Rust,
 }
@@ -89,10 +90,11 @@ impl FromStr for InterfaceLanguage {
             "cpp" => Ok(InterfaceLanguage::Cpp),
             "fortran" => Ok(InterfaceLanguage::Fortran),
             "python" => Ok(InterfaceLanguage::Python),
+            "typescript" => Ok(InterfaceLanguage::TypeScript),
             "rust" => Ok(InterfaceLanguage::Rust),
             _ => Err(format!(
-                "unknown language `{text}`; the interface is made for c, cpp, fortran, python \
-                 and rust"
+                "unknown language `{text}`; the interface is made for c, cpp, fortran, python, \
+                 typescript and rust"
             )),
         }
     }

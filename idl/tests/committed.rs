@@ -79,6 +79,7 @@ fn the_committed_numbers_of_the_interface_are_up_to_date() {
         (InterfaceLanguage::Cpp, HEADERS),
         (InterfaceLanguage::Fortran, "fortran/src"),
         (InterfaceLanguage::Python, "python/interweave"),
+        (InterfaceLanguage::TypeScript, "web/src/wire"),
         (InterfaceLanguage::Rust, "idl/src/backends"),
     ]
     .into_iter()
@@ -194,6 +195,27 @@ fn all_languages_have_the_options_and_states_of_the_specification() {
     assert_eq!(fortran, specified, "Fortran");
     let python = text("python/interweave/interface.py");
     assert_eq!(numbers(&python, "    ", " = "), specified, "Python");
+    let typescript = text("web/src/wire/interface.ts");
+    assert_eq!(numbers(&typescript, "  ", ": "), specified, "TypeScript");
+}
+
+#[test]
+fn options_have_the_numbers_of_the_protocol() {
+    let interface = text("spec/interface/interface.x");
+    for (file, protocol, option) in [
+        ("segment.x", "enum durability", "enum durability"),
+        ("lock.x", "enum coherence_model", "enum coherence "),
+    ] {
+        let specified = text(&format!("spec/protocol/{file}"));
+        let specified = numbers(part(&specified, protocol, "\n};"), "  ", " = ");
+        assert!(specified.len() >= 3);
+        let own = numbers(part(&interface, option, "\n};"), "  ", " = ");
+        let values = |map: &BTreeMap<String, i64>| -> BTreeMap<i64, String> {
+            let name = |name: &str| name.trim_end_matches("_COHERENCE").to_string();
+            map.iter().map(|(key, value)| (*value, name(key))).collect()
+        };
+        assert_eq!(values(&own), values(&specified), "{option}");
+    }
 }
 
 #[test]
@@ -232,6 +254,13 @@ fn all_languages_have_the_statistics_of_the_specification_in_its_order() {
         .filter_map(|line| line.trim().strip_suffix(": int").map(str::to_string))
         .collect();
     assert_eq!(python, specified, "Python");
+    let typescript = text("web/src/wire/interface.ts");
+    let typescript = part(&typescript, "export interface Stats", "\n}");
+    let typescript: Vec<String> = typescript
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(": bigint;").map(str::to_string))
+        .collect();
+    assert_eq!(typescript, specified, "TypeScript");
     let table = text("native/include/interweave/interface.hpp");
     let table = part(&table, "NamedStatistic named_statistics[]", "\n};");
     let table: Vec<&str> = table.lines().skip(1).map(str::trim).collect();

@@ -85,13 +85,21 @@ impl Text {
 
     /// A comment in C's first form.
     pub fn block_comment(&mut self, doc: &Option<String>) {
+        self.starred_comment("/*", doc);
+    }
+
+    /// The same for tools that read comments (JSDoc, Javadoc).
+    pub fn doc_comment(&mut self, doc: &Option<String>) {
+        self.starred_comment("/**", doc);
+    }
+
+    fn starred_comment(&mut self, mut start: &str, doc: &Option<String>) {
         let Some(doc) = doc else {
             return;
         };
         // The marks would end or seem to begin a comment within it.
         let doc = doc.replace("*/", "* /").replace("/*", "/ *");
         let mut lines = doc.lines().map(str::trim_end).peekable();
-        let mut start = "/*";
         while let Some(line) = lines.next() {
             let end = if lines.peek().is_none() { " */" } else { "" };
             self.line(format!("{start} {line}").trim_end().to_string() + end);

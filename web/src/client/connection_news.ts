@@ -3,12 +3,13 @@
  * taken in the message at hand, so that it may call the library. After several changes it is told
  * the last one.
  */
+import type { Connection } from "../wire/interface.js";
 
 /**
  * `connected`: the segment is open at its server (again); `disconnected`: the connection is lost,
  * and another is being made; `lost`: the server came back without the segment, and locks fail.
  */
-export type ConnectionState = "connected" | "disconnected" | "lost";
+export type ConnectionState = Lowercase<keyof typeof Connection>;
 
 export class ConnectionNews {
   private readonly listeners = new Set<(state: ConnectionState) => void>();

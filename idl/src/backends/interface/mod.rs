@@ -9,6 +9,7 @@ mod cpp;
 mod fortran;
 mod python;
 mod rust;
+mod typescript;
 
 use super::{first_line, text::Text};
 use crate::compile::{GeneratedFile, InterfaceLanguage, Unit};
@@ -37,6 +38,7 @@ pub fn generate(
             ("errors.py", python::errors(&interface)),
             ("interface.py", python::interface(&interface)),
         ],
+        InterfaceLanguage::TypeScript => vec![("interface.ts", typescript::text(&interface))],
         InterfaceLanguage::Rust => vec![("library_names.rs", rust::text(&interface))],
     };
     let input = unit.sources.path(unit.roots[0]);
