@@ -45,6 +45,7 @@ pub enum InterfaceLanguage {
     Fortran,
     Python,
     TypeScript,
+    Java,
     /// The names alone, for this compiler.
     Rust,
 }
@@ -91,10 +92,11 @@ impl FromStr for InterfaceLanguage {
             "fortran" => Ok(InterfaceLanguage::Fortran),
             "python" => Ok(InterfaceLanguage::Python),
             "typescript" => Ok(InterfaceLanguage::TypeScript),
+            "java" => Ok(InterfaceLanguage::Java),
             "rust" => Ok(InterfaceLanguage::Rust),
             _ => Err(format!(
                 "unknown language `{text}`; the interface is made for c, cpp, fortran, python, \
-                 typescript and rust"
+                 typescript, java and rust"
             )),
         }
     }

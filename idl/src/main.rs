@@ -7,7 +7,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: interweave-idl data  --lang c|cpp|fortran|typescript OPTIONS FILE.x...
        interweave-idl codec --lang rust|cpp|typescript|cluster OPTIONS FILE.x...
-       interweave-idl interface --lang c|cpp|fortran|python|typescript|rust OPTIONS FILE.x
+       interweave-idl interface --lang c|cpp|fortran|python|typescript|java|rust OPTIONS FILE.x
 options: [--out DIR] [--force] [-I DIR] [-D NAME[=VALUE]] [--type NAME=TYPE]";
 
 struct Request {

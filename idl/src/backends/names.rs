@@ -18,6 +18,63 @@ const RUST_TYPES: &[&str] = &[
     "Xdr", "XdrError",
 ];
 
+const JAVA_WORDS: &[&str] = &[
+    "_",
+    "abstract",
+    "assert",
+    "boolean",
+    "break",
+    "byte",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extends",
+    "false",
+    "final",
+    "finally",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "implements",
+    "import",
+    "instanceof",
+    "int",
+    "interface",
+    "long",
+    "native",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "short",
+    "static",
+    "strictfp",
+    "super",
+    "switch",
+    "synchronized",
+    "this",
+    "throw",
+    "throws",
+    "transient",
+    "true",
+    "try",
+    "void",
+    "volatile",
+    "while",
+];
+
 const C_WORDS: &[&str] = &[
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
@@ -253,6 +310,14 @@ pub fn rust_constant(name: &str) -> String {
     words(name).join("_").to_uppercase()
 }
 
+/// A field or record component of Java: `blockName`.
+pub fn java_member(name: &str) -> String {
+    let camel = camel(name);
+    let (first, rest) = camel.split_at(1);
+    let lower = first.to_ascii_lowercase() + rest;
+    mangle(&lower, |name| JAVA_WORDS.contains(&name))
+}
+
 /// What the library calls a primitive type.
 pub fn primitive_word(primitive: Primitive) -> &'static str {
     match primitive {
@@ -363,6 +428,8 @@ mod tests {
         assert_eq!(rust_field("type"), "type_");
         assert_eq!(rust_constant("maxPath"), "MAX_PATH");
         assert_eq!(rust_variant("NULL_COHERENCE"), "NullCoherence");
+        assert_eq!(java_member("bytes_sent"), "bytesSent");
+        assert_eq!(java_member("Native"), "native_");
         assert_eq!(c_name("class"), "class_");
         assert_eq!(c_name("klass"), "klass");
     }

@@ -7,6 +7,7 @@
 mod c;
 mod cpp;
 mod fortran;
+mod java;
 mod python;
 mod rust;
 mod typescript;
@@ -39,6 +40,7 @@ pub fn generate(
             ("interface.py", python::interface(&interface)),
         ],
         InterfaceLanguage::TypeScript => vec![("interface.ts", typescript::text(&interface))],
+        InterfaceLanguage::Java => vec![("Interface.java", java::text(&interface))],
         InterfaceLanguage::Rust => vec![("library_names.rs", rust::text(&interface))],
     };
     let input = unit.sources.path(unit.roots[0]);
