@@ -254,7 +254,8 @@ pub fn write_files(files: &[GeneratedFile], dir: &Path, force: bool) -> Result<(
     if let Some(file) = files.iter().find(own) {
         let path = dir.join(&file.path);
         return Err(format!(
-            "{} was not generated, and is not overwritten: move it, choose another --out, or say --force",
+            "{} was not generated, and is not overwritten: move it, choose another --out, or say \
+             --force",
             path.display()
         ));
     }

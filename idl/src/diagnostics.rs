@@ -147,7 +147,7 @@ impl Diagnostics {
         message: &str,
     ) -> fmt::Result {
         let file = self.sources.file(span.file);
-        let from = file.place(span.start);
+        let from = file.line_column(span.start);
         let path = file.path.display();
         writeln!(f, "{path}:{}:{}: {kind}: {message}", from.line, from.column)?;
 

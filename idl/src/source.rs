@@ -54,7 +54,7 @@ pub struct SourceMap {
 
 /// A line and column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LineColumn {
     pub line: usize,
     pub column: usize,
 }
@@ -83,11 +83,11 @@ impl SourceMap {
 
 impl SourceFile {
     /// The line and column of a byte offset.
-    pub fn place(&self, offset: usize) -> Place {
+    pub fn line_column(&self, offset: usize) -> LineColumn {
         let line = self.line_starts.partition_point(|&start| start <= offset);
         let start = self.line_starts[line - 1];
         let upto = self.text.get(start..offset).unwrap_or("");
-        Place {
+        LineColumn {
             line,
             column: upto.chars().count() + 1,
         }

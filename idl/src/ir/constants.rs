@@ -3,7 +3,7 @@
 //! A constant may name one that is defined later, so values are computed on demand; one that needs
 //! itself is an error.
 
-use super::scope::{self, Scope};
+use super::names::{self, Names};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::frontend::ast::{self, Path, Value};
 use crate::source::Span;
@@ -43,7 +43,7 @@ struct Entry<'a> {
 /// All constants of a unit.
 pub(super) struct Constants<'a> {
     entries: Vec<Entry<'a>>,
-    scope: Scope<usize>,
+    names: Names<usize>,
     /// First entry of the enum whose first member stands at this span's start.
     enums: HashMap<(usize, usize), usize>,
     /// Whether files may repeat names of each other's enum members.
@@ -54,7 +54,7 @@ impl<'a> Constants<'a> {
     pub fn new(members_per_file: bool) -> Self {
         Constants {
             entries: Vec::new(),
-            scope: Scope::new(),
+            names: Names::new(),
             enums: HashMap::new(),
             members_per_file,
         }
@@ -145,7 +145,7 @@ impl<'a> Constants<'a> {
             state: State::Unknown,
             member,
         });
-        let first = self.scope.add(namespace, &name.text, index, name.span);
+        let first = self.names.add(namespace, &name.text, index, name.span);
         let Some(first) = first else {
             return;
         };
@@ -177,7 +177,7 @@ impl<'a> Constants<'a> {
 
     /// Whether a name is a constant's: for messages about one in the place of a type.
     pub fn is_constant(&self, path: &Path, namespace: &[String]) -> bool {
-        self.scope.find(namespace, path).is_some()
+        self.names.find(namespace, path).is_some()
     }
 
     fn evaluate(
@@ -189,7 +189,7 @@ impl<'a> Constants<'a> {
     ) -> Option<i128> {
         match value {
             Value::Int(number, _) => Some(*number),
-            Value::Named(path) => match self.scope.find(namespace, path) {
+            Value::Named(path) => match self.names.find(namespace, path) {
                 Some(index) if matches!(self.entries[index].origin, Origin::Text) => {
                     let name = path.parts.join("::");
                     let message = format!("`{name}` is a text; a number is needed here");
@@ -198,7 +198,7 @@ impl<'a> Constants<'a> {
                 }
                 Some(index) => Some(self.entry(index, chain + 1, report)),
                 None => {
-                    report.error(scope::unknown_constant(path, &self.scope));
+                    report.error(names::unknown_constant(path, &self.names));
                     None
                 }
             },

@@ -2,7 +2,7 @@
 //! bodies made definitions of their own.
 
 use super::constants::Constants;
-use super::scope::{self, Scope};
+use super::names::{self, Names};
 use super::{
     check, Arm, Case, Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union,
 };
@@ -32,7 +32,7 @@ pub fn lower(
     report: &mut Report,
 ) -> Schema {
     let mut constants = Constants::new(rules.members_per_file);
-    let mut types = Scope::new();
+    let mut types = Names::new();
     for (index, definition) in definitions.iter().enumerate() {
         constants.collect(definition, report);
         if matches!(definition.body, Body::Const(_) | Body::Text(_)) {
@@ -66,7 +66,7 @@ pub fn lower(
 struct Lowering<'a, 'r> {
     definitions: &'a [ast::Definition],
     constants: Constants<'a>,
-    types: Scope<DefId>,
+    types: Names<DefId>,
     header_types: &'a HeaderTypes,
     within_header_type: bool,
     report: &'r mut Report,
@@ -76,7 +76,7 @@ struct Lowering<'a, 'r> {
 }
 
 /// The definition inside which something stands.
-struct Place<'a> {
+struct Scope<'a> {
     namespace: &'a [String],
     file: FileId,
     /// The name so far: `Outer`, `Outer_field`.
@@ -85,21 +85,21 @@ struct Place<'a> {
 
 impl Lowering<'_, '_> {
     fn definition(&mut self, definition: &ast::Definition) -> Def {
-        let place = Place {
+        let scope = Scope {
             namespace: &definition.namespace,
             file: definition.file,
             outer: definition.name.text.clone(),
         };
         let body = match &definition.body {
             Body::Const(value) => {
-                let number = self.constants.value(value, place.namespace, self.report);
+                let number = self.constants.value(value, scope.namespace, self.report);
                 DefBody::Const(Constant::Number(number))
             }
             Body::Text(text) => DefBody::Const(Constant::Text(text.clone())),
-            Body::Typedef(declaration) => self.typedef(declaration, &place),
+            Body::Typedef(declaration) => self.typedef(declaration, &scope),
             Body::Enum(members) => DefBody::Enum(self.members(members)),
-            Body::Struct(fields) => DefBody::Struct(self.fields(fields, &place)),
-            Body::Union(body) => DefBody::Union(Box::new(self.union(body, &place))),
+            Body::Struct(fields) => DefBody::Struct(self.fields(fields, &scope)),
+            Body::Union(body) => DefBody::Union(Box::new(self.union(body, &scope))),
         };
         Def {
             name: definition.name.text.clone(),
@@ -114,16 +114,16 @@ impl Lowering<'_, '_> {
 
     /// `typedef struct {...} name;` is another way to write `struct name {...};`. With a pointer or
     /// sizes, the body is a definition of its own.
-    fn typedef(&mut self, declaration: &Declaration, place: &Place<'_>) -> DefBody {
+    fn typedef(&mut self, declaration: &Declaration, scope: &Scope<'_>) -> DefBody {
         if declaration.pointer.is_none() && declaration.sizes.is_empty() {
-            if let Some(body) = self.body(&declaration.base, place) {
+            if let Some(body) = self.body(&declaration.base, scope) {
                 return body;
             }
         }
-        let inner = Place {
-            namespace: place.namespace,
-            file: place.file,
-            outer: format!("{}_body", place.outer),
+        let inner = Scope {
+            namespace: scope.namespace,
+            file: scope.file,
+            outer: format!("{}_body", scope.outer),
         };
         DefBody::Alias(self.declared_type(declaration, &inner))
     }
@@ -139,18 +139,18 @@ impl Lowering<'_, '_> {
         members.iter().zip(values).map(member).collect()
     }
 
-    fn fields(&mut self, fields: &[Declaration], place: &Place<'_>) -> Vec<Field> {
+    fn fields(&mut self, fields: &[Declaration], scope: &Scope<'_>) -> Vec<Field> {
         fields
             .iter()
-            .map(|field| self.field(field, place))
+            .map(|field| self.field(field, scope))
             .collect()
     }
 
-    fn field(&mut self, declaration: &Declaration, place: &Place<'_>) -> Field {
-        let inner = Place {
-            namespace: place.namespace,
-            file: place.file,
-            outer: format!("{}_{}", place.outer, declaration.name.text),
+    fn field(&mut self, declaration: &Declaration, scope: &Scope<'_>) -> Field {
+        let inner = Scope {
+            namespace: scope.namespace,
+            file: scope.file,
+            outer: format!("{}_{}", scope.outer, declaration.name.text),
         };
         Field {
             name: declaration.name.text.clone(),
@@ -160,17 +160,17 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn union(&mut self, body: &ast::Union, place: &Place<'_>) -> Union {
-        let discriminant = self.field(&body.discriminant, place);
+    fn union(&mut self, body: &ast::Union, scope: &Scope<'_>) -> Union {
+        let discriminant = self.field(&body.discriminant, scope);
         let members = self.members_of(&discriminant.ty);
         let mut arm = |arm: &ast::Arm| {
-            let case = |value| self.case(value, members.as_ref(), place);
+            let case = |value| self.case(value, members.as_ref(), scope);
             Arm {
                 cases: arm.cases.iter().map(case).collect(),
                 field: arm
                     .declaration
                     .as_ref()
-                    .map(|declaration| self.field(declaration, place)),
+                    .map(|declaration| self.field(declaration, scope)),
                 doc: arm.doc.clone(),
             }
         };
@@ -188,11 +188,11 @@ impl Lowering<'_, '_> {
         &mut self,
         value: &Value,
         members: Option<&HashMap<String, i32>>,
-        place: &Place<'_>,
+        scope: &Scope<'_>,
     ) -> Case {
         let span = span_of(value);
         let (Value::Named(path), Some(members)) = (value, members) else {
-            let number = self.constants.value(value, place.namespace, self.report);
+            let number = self.constants.value(value, scope.namespace, self.report);
             let number = i64::try_from(number).unwrap_or(i64::MAX);
             let written = match value {
                 Value::Named(path) => path.parts.last().cloned(),
@@ -213,7 +213,7 @@ impl Lowering<'_, '_> {
             let name = Some(name);
             return Case { value, name, span };
         }
-        if !self.constants.is_constant(path, place.namespace) {
+        if !self.constants.is_constant(path, scope.namespace) {
             let mut known: Vec<&str> = members.keys().map(String::as_str).collect();
             known.sort_unstable();
             let hint = suggest::nearest(&name, known);
@@ -222,7 +222,7 @@ impl Lowering<'_, '_> {
             self.report
                 .error(Diagnostic::new(span, message).hint_if(hint));
         }
-        let number = self.constants.value(value, place.namespace, self.report);
+        let number = self.constants.value(value, scope.namespace, self.report);
         let value = i64::try_from(number).unwrap_or(i64::MAX);
         let name = name_of(members, value).or(Some(name));
         Case { value, name, span }
@@ -260,33 +260,33 @@ impl Lowering<'_, '_> {
         None
     }
 
-    fn declared_type(&mut self, declaration: &Declaration, place: &Place<'_>) -> Type {
-        if let Some(declared) = self.with_header_type(declaration, place) {
+    fn declared_type(&mut self, declaration: &Declaration, scope: &Scope<'_>) -> Type {
+        if let Some(declared) = self.with_header_type(declaration, scope) {
             // Its parts are not looked up in headers again: two types that name each
             // other would not end.
             self.within_header_type = true;
-            let ty = self.declared_type(&declared, place);
+            let ty = self.declared_type(&declared, scope);
             self.within_header_type = false;
             return ty;
         }
         let mut sizes = declaration.sizes.as_slice();
         let base = match &declaration.base {
-            Base::Void => return self.sized(Type::AnyPointer, sizes, place),
-            Base::Opaque | Base::String => match self.bytes(declaration, &mut sizes, place) {
+            Base::Void => return self.sized(Type::AnyPointer, sizes, scope),
+            Base::Opaque | Base::String => match self.bytes(declaration, &mut sizes, scope) {
                 Some(ty) => ty,
                 None => return Type::Primitive(Primitive::Int),
             },
-            other => self.base(other, place),
+            other => self.base(other, scope),
         };
         let base = match declaration.pointer {
             Some(_) => Type::Pointer(Box::new(base)),
             None => base,
         };
-        self.sized(base, sizes, place)
+        self.sized(base, sizes, scope)
     }
 
     /// Adds the dimensions to an element's type, the last written being the innermost.
-    fn sized(&mut self, element: Type, sizes: &[Size], place: &Place<'_>) -> Type {
+    fn sized(&mut self, element: Type, sizes: &[Size], scope: &Scope<'_>) -> Type {
         if let (Some(Size::Variable(_, span)), true) = (
             sizes.iter().find(|size| matches!(size, Size::Variable(..))),
             sizes.len() > 1,
@@ -300,9 +300,9 @@ impl Lowering<'_, '_> {
         let mut ty = element;
         for size in sizes.iter().rev() {
             ty = match size {
-                Size::Fixed(value) => Type::Array(Box::new(ty), self.size(value, place)),
+                Size::Fixed(value) => Type::Array(Box::new(ty), self.size(value, scope)),
                 Size::Variable(bound, _) => {
-                    let bound = bound.as_ref().map(|value| self.size(value, place));
+                    let bound = bound.as_ref().map(|value| self.size(value, scope));
                     Type::Sequence(Box::new(ty), bound)
                 }
             };
@@ -315,7 +315,7 @@ impl Lowering<'_, '_> {
         &mut self,
         declaration: &Declaration,
         sizes: &mut &[Size],
-        place: &Place<'_>,
+        scope: &Scope<'_>,
     ) -> Option<Type> {
         let name = &declaration.name.text;
         let string = matches!(declaration.base, Base::String);
@@ -346,7 +346,7 @@ impl Lowering<'_, '_> {
             return None;
         }
         match (last, string) {
-            (Size::Fixed(value), false) => Some(Type::Opaque(self.size(value, place))),
+            (Size::Fixed(value), false) => Some(Type::Opaque(self.size(value, scope))),
             (Size::Fixed(value), true) => {
                 let message = "a string has a bound, not a fixed length";
                 let hint = format!("write `string {name}<n>`");
@@ -355,7 +355,7 @@ impl Lowering<'_, '_> {
                 None
             }
             (Size::Variable(bound, _), _) => {
-                let bound = bound.as_ref().map(|value| self.size(value, place));
+                let bound = bound.as_ref().map(|value| self.size(value, scope));
                 Some(match string {
                     true => Type::String(bound),
                     false => Type::OpaqueVar(bound),
@@ -366,7 +366,7 @@ impl Lowering<'_, '_> {
 
     /// A use of a C header's type, with what the type is declared to be in its place; None: the
     /// name is not such a type, or the file defines it itself.
-    fn with_header_type(&mut self, used: &Declaration, place: &Place<'_>) -> Option<Declaration> {
+    fn with_header_type(&mut self, used: &Declaration, scope: &Scope<'_>) -> Option<Declaration> {
         let Base::Named(path) = &used.base else {
             return None;
         };
@@ -374,7 +374,7 @@ impl Lowering<'_, '_> {
             return None;
         };
         let known = self.header_types.get(name)?;
-        if self.within_header_type || self.types.find(place.namespace, path).is_some() {
+        if self.within_header_type || self.types.find(scope.namespace, path).is_some() {
             return None;
         }
         let plain = known.pointer.is_none() && known.sizes.is_empty();
@@ -398,10 +398,10 @@ impl Lowering<'_, '_> {
         })
     }
 
-    fn size(&mut self, value: &Value, place: &Place<'_>) -> u32 {
+    fn size(&mut self, value: &Value, scope: &Scope<'_>) -> u32 {
         if let Value::Named(path) = value {
-            if self.types.find(place.namespace, path).is_some()
-                && !self.constants.is_constant(path, place.namespace)
+            if self.types.find(scope.namespace, path).is_some()
+                && !self.constants.is_constant(path, scope.namespace)
             {
                 let name = path.parts.join("::");
                 let message = format!("`{name}` is a type; a size must be a constant");
@@ -409,7 +409,7 @@ impl Lowering<'_, '_> {
                 return 1;
             }
         }
-        let number = self.constants.value(value, place.namespace, self.report);
+        let number = self.constants.value(value, scope.namespace, self.report);
         match u32::try_from(number) {
             Ok(size) if size > 0 => size,
             _ => {
@@ -422,40 +422,40 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn body(&mut self, base: &Base, place: &Place<'_>) -> Option<DefBody> {
+    fn body(&mut self, base: &Base, scope: &Scope<'_>) -> Option<DefBody> {
         match base {
             Base::Enum(members) => Some(DefBody::Enum(self.members(members))),
-            Base::Struct(fields) => Some(DefBody::Struct(self.fields(fields, place))),
-            Base::Union(body) => Some(DefBody::Union(Box::new(self.union(body, place)))),
+            Base::Struct(fields) => Some(DefBody::Struct(self.fields(fields, scope))),
+            Base::Union(body) => Some(DefBody::Union(Box::new(self.union(body, scope)))),
             _ => None,
         }
     }
 
-    fn base(&mut self, base: &Base, place: &Place<'_>) -> Type {
+    fn base(&mut self, base: &Base, scope: &Scope<'_>) -> Type {
         match base {
             Base::Primitive(primitive) => return Type::Primitive(*primitive),
-            Base::Named(path) => return self.named(path, place),
+            Base::Named(path) => return self.named(path, scope),
             _ => {}
         }
-        let Some(body) = self.body(base, place) else {
+        let Some(body) = self.body(base, scope) else {
             unreachable!("bytes() takes opaque and string");
         };
         let span = body_span(&body);
         let id = DefId(self.first_nested + self.nested.len());
-        let clash = self.types.add(place.namespace, &place.outer, id, span);
+        let clash = self.types.add(scope.namespace, &scope.outer, id, span);
         if let Some(first) = clash {
             let message = format!(
                 "the body here would be named `{}`, which is taken",
-                place.outer
+                scope.outer
             );
             let error = Diagnostic::new(span, message).related(first, "by this definition");
             self.report.error(error);
         }
         self.nested.push(Def {
-            name: place.outer.clone(),
-            namespace: place.namespace.to_vec(),
+            name: scope.outer.clone(),
+            namespace: scope.namespace.to_vec(),
             doc: None,
-            file: place.file,
+            file: scope.file,
             span,
             held_in: None,
             body,
@@ -463,18 +463,18 @@ impl Lowering<'_, '_> {
         Type::Named(id)
     }
 
-    fn named(&mut self, path: &Path, place: &Place<'_>) -> Type {
-        if let Some(id) = self.types.find(place.namespace, path) {
+    fn named(&mut self, path: &Path, scope: &Scope<'_>) -> Type {
+        if let Some(id) = self.types.find(scope.namespace, path) {
             return Type::Named(id);
         }
-        if let Some(primitive) = scope::other_name(path) {
+        if let Some(primitive) = names::other_name(path) {
             return Type::Primitive(primitive);
         }
-        let error = if self.constants.is_constant(path, place.namespace) {
+        let error = if self.constants.is_constant(path, scope.namespace) {
             let message = format!("`{}` is a constant, not a type", path.parts.join("::"));
             Diagnostic::new(path.span, message)
         } else {
-            scope::unknown_type(path, &self.types)
+            names::unknown_type(path, &self.types)
         };
         self.report.error(error);
         Type::Primitive(Primitive::Int)
@@ -503,7 +503,7 @@ fn span_of(value: &Value) -> Span {
     }
 }
 
-/// A place inside an anonymous body: its first name.
+/// A scope inside an anonymous body: its first name.
 fn body_span(body: &DefBody) -> Span {
     match body {
         DefBody::Enum(members) => members[0].span,

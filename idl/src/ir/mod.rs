@@ -9,7 +9,7 @@
 pub mod check;
 mod constants;
 pub mod lower;
-mod scope;
+mod names;
 
 pub use crate::frontend::ast::Primitive;
 use crate::source::{FileId, Span};

@@ -34,13 +34,13 @@ const OTHER_NAMES: [(&str, Primitive); 22] = [
 ];
 
 /// Things of one kind by full name (`a::b::name`).
-pub(super) struct Scope<T> {
+pub(super) struct Names<T> {
     names: HashMap<String, (T, Span)>,
 }
 
-impl<T: Copy> Scope<T> {
+impl<T: Copy> Names<T> {
     pub fn new() -> Self {
-        Scope {
+        Names {
             names: HashMap::new(),
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn other_name(path: &Path) -> Option<Primitive> {
 }
 
 /// "unknown type" with the nearest name that is one.
-pub(super) fn unknown_type<T: Copy>(path: &Path, types: &Scope<T>) -> Diagnostic {
+pub(super) fn unknown_type<T: Copy>(path: &Path, types: &Names<T>) -> Diagnostic {
     let name = path.parts.join("::");
     let language = [
         "int",
@@ -116,14 +116,15 @@ pub(super) fn unknown_type<T: Copy>(path: &Path, types: &Scope<T>) -> Diagnostic
 }
 
 /// "unknown constant" with the nearest name that is one.
-pub(super) fn unknown_constant<T: Copy>(path: &Path, constants: &Scope<T>) -> Diagnostic {
+pub(super) fn unknown_constant<T: Copy>(path: &Path, constants: &Names<T>) -> Diagnostic {
     let name = path.parts.join("::");
     let mut known: Vec<&str> = constants.names().collect();
     known.sort_unstable();
     let hint = match suggest::nearest(&name, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!(
-            "define it with `const {name} = ...;`; if it comes from a C header, give -D {name}=VALUE"
+            "define it with `const {name} = ...;`; if it comes from a C header, give \
+             -D {name}=VALUE"
         ),
     };
     Diagnostic::new(path.span, format!("unknown constant `{name}`")).hint(hint)
