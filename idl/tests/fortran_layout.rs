@@ -125,8 +125,9 @@ fn asking_program(module: &str, types: &[Written]) -> String {
         procedures += &format!("  end subroutine zz_{index}\n");
     }
     format!(
-        "program zz_main\n  use, intrinsic :: iso_c_binding\n  use {module}\n  implicit none\n{calls}contains\n\
-         {procedures}  subroutine zz_place(name, whole, part)\n    character(len=*), intent(in) :: name\n    \
+        "program zz_main\n  use, intrinsic :: iso_c_binding\n  use {module}\n  implicit none\n\
+         {calls}contains\n{procedures}  subroutine zz_place(name, whole, part)\n    \
+         character(len=*), intent(in) :: name\n    \
          type(c_ptr), intent(in) :: whole, part\n    print '(a, i0)', name, &\n      \
          transfer(part, 0_c_intptr_t) - transfer(whole, 0_c_intptr_t)\n  end subroutine zz_place\n\
          end program zz_main\n"
