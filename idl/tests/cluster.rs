@@ -22,7 +22,8 @@ fn cluster(file: PathBuf, language: CodecLanguage) -> CompileOptions {
 fn structs_lie_as_they_say_and_decoders_refuse_what_is_none() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cluster-check");
     let own = tests_dir().join("cluster");
-    let options = cluster(own.join("shapes.x"), CodecLanguage::Cluster);
+    let mut options = cluster(own.join("shapes.x"), CodecLanguage::Cluster);
+    options.files.push(own.join("stamps.x"));
     for file in run(options).unwrap_or_else(|diagnostics| panic!("{diagnostics}")) {
         file.write(&dir).unwrap();
     }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "shapes/shapes.gen.h"
+#include "shapes/stamps.gen.h"
 
 using namespace iw::shapes;
 using iw::fabric::bytes_of, iw::fabric::read_whole, iw::fabric::read_first;
@@ -77,9 +78,17 @@ static void messages_end_with_as_many_bytes_as_they_may() {
   EXPECT(!decode(encode(parcel), &parcel));
 }
 
+// A file within a namespace is of that room, and its names stand for themselves.
+static void a_new_struct_has_the_numbers_that_constants_give_it() {
+  StampedLetter letter;
+  EXPECT(letter.front.value == stamp_value && letter.inner.count == 0);
+  EXPECT(bytes_of(letter).size() == 16 && bytes_of(letter)[0] == std::byte{70});
+}
+
 int main() {
   structs_lie_little_endian_and_are_read_back();
   other_sizes_and_numbers_are_refused();
   messages_end_with_as_many_bytes_as_they_may();
+  a_new_struct_has_the_numbers_that_constants_give_it();
   return 0;
 }

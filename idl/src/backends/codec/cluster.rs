@@ -1,10 +1,14 @@
 //! C++ structs of the messages that a cluster's processes read in place: little-endian, each number
 //! at a multiple of its size, no byte that no field names.
 //!
-//! A file's name begins each of its names (`am_head`, `AM_WORDS_MAX`) and is the namespace in C++
-//! (`iw::am::Head`, `iw::am::words_max`). An enum's name begins each of its members. A constant
-//! STRUCT_FIELD_MAX bounds that field. A struct whose last field is of variable size is a message
-//! of known fields and then bytes up to its end.
+//! A file belongs to a room of cluster/, which is its folder and its namespace in C++. It is the
+//! room of the file's name, which then begins each of its names (`am_head`, `AM_WORDS_MAX`;
+//! `iw::am::Head`, `iw::am::words_max`). Or it is the namespace around all of the file's
+//! definitions, and the names stand for themselves.
+//!
+//! An enum's name begins each of its members. A constant STRUCT_FIELD_MAX bounds that field, and a
+//! constant STRUCT_FIELD_DEFAULT is what the field is in a new struct. A struct whose last field is
+//! of variable size is a message of known fields and then bytes up to its end.
 //!
 //! The runtime that generated code leans on is `cluster/fabric/codec.h`.
 
@@ -16,22 +20,22 @@ use crate::backends::{first_line, stem};
 use crate::compile::{GeneratedFile, Unit};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::ir::{Constant, Def, DefBody, DefId, Field, Member, Primitive, Schema, Type, Union};
-use crate::source::Span;
+use crate::source::{FileId, Span};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub fn generate(unit: &Unit<'_>, report: &mut Report) -> Vec<(PathBuf, GeneratedFile)> {
     walk::files(unit, |module| {
-        let stem = &module.stem;
         let mut generator = Generator {
             module,
+            room: room_of(unit, module.schema, module.file),
             schema: module.schema,
             text: Text::new("  "),
             report,
         };
         generator.header();
-        let text = generator.text.finish();
-        vec![(format!("{stem}/{stem}.gen.h"), text)]
+        let path = header_path(unit, module.schema, module.file);
+        vec![(path, generator.text.finish())]
     })
 }
 
@@ -58,6 +62,7 @@ struct Fields<'a> {
 struct Generator<'a, 'r> {
     module: &'a Module<'a>,
     schema: &'a Schema,
+    room: String,
     text: Text,
     report: &'r mut Report,
 }
@@ -77,7 +82,7 @@ impl Definitions for Generator<'_, '_> {
         let Constant::Number(value) = value else {
             return self.refuse(def.span, "only numbers are constants here");
         };
-        self.check_bound(def);
+        self.check_field_named(def);
         let (ty, value) = constant(*value);
         self.text
             .line(format!("inline constexpr {ty} {name} = {value};"));
@@ -135,16 +140,19 @@ impl Generator<'_, '_> {
         self.text
             .lines(standard.map(|name| format!("#include <{name}>")));
         self.text.blank();
-        let include = |stem: String| format!("#include \"{stem}/{stem}.gen.h\"");
-        let mut included: BTreeSet<String> = module.included().into_iter().map(include).collect();
+        let include = |file| {
+            let path = header_path(module.unit, self.schema, file);
+            format!("#include \"{path}\"")
+        };
+        let mut included = module.included(include);
         included.insert("#include \"fabric/codec.h\"".into());
         self.text.lines(included);
         self.text.blank();
-        let stem = &module.stem;
-        self.text.line(format!("namespace iw::{stem} {{"));
+        let room = self.room.clone();
+        self.text.line(format!("namespace iw::{room} {{"));
         definitions::write(self.schema, module.held_first(), self);
         self.text.blank();
-        self.text.line(format!("}}  // namespace iw::{stem}"));
+        self.text.line(format!("}}  // namespace iw::{room}"));
     }
 
     fn refuse(&mut self, span: Span, message: impl Into<String>) {
@@ -153,6 +161,13 @@ impl Generator<'_, '_> {
 
     /// The name in C++, without the file's, which every name of the file begins with.
     fn check_own_name(&mut self, def: &Def) -> String {
+        if room_of_def(self.module.unit, def) != self.room || def.namespace.len() > 1 {
+            let message = format!(
+                "`{}` is not in `{}`, the one room that this file belongs to",
+                def.name, self.room
+            );
+            self.refuse(def.span, message);
+        }
         own_name(self.module.unit, def).unwrap_or_else(|prefix| {
             let message = format!("`{}` does not begin with `{prefix}`", def.name);
             self.refuse(def.span, message);
@@ -160,37 +175,34 @@ impl Generator<'_, '_> {
         })
     }
 
-    /// A constant that seems to bound a field names one.
-    fn check_bound(&mut self, def: &Def) {
-        let structs = self
-            .schema
-            .defs
-            .iter()
-            .filter_map(|other| match &other.body {
-                DefBody::Struct(fields) => Some((other.name.to_uppercase() + "_", fields)),
-                _ => None,
-            });
-        let Some(bounded) = def.name.strip_suffix("_MAX") else {
-            return;
+    /// A constant that seems to say something of a field names one.
+    fn check_field_named(&mut self, def: &Def) {
+        let [bounded, filled] = ["_MAX", "_DEFAULT"].map(|suffix| def.name.strip_suffix(suffix));
+        let (named, does) = match (bounded, filled) {
+            (Some(named), _) => (named, "bounds"),
+            (_, Some(named)) => (named, "fills"),
+            _ => return,
         };
-        for (prefix, fields) in structs {
-            let Some(field) = bounded.strip_prefix(&prefix) else {
-                continue;
-            };
-            if !fields.iter().any(|own| own.name.to_uppercase() == field) {
-                let message = format!("`{}` bounds no field of its struct", def.name);
-                self.report.error(Diagnostic::new(def.span, message));
-            }
+        let structs = self.schema.defs.iter().filter_map(|def| match &def.body {
+            DefBody::Struct(fields) => Some((def.name.to_uppercase() + "_", fields)),
+            _ => None,
+        });
+        let seems: Vec<bool> = structs
+            .filter_map(|(prefix, fields)| {
+                let field = named.strip_prefix(&prefix)?;
+                Some(fields.iter().any(|own| own.name.to_uppercase() == field))
+            })
+            .collect();
+        if !seems.is_empty() && !seems.contains(&true) {
+            let message = format!("`{}` {does} no field of its struct", def.name);
+            self.refuse(def.span, message);
         }
     }
 
     /// The constant that bounds a field, as a number of C++.
     fn bound_of(&mut self, owner: &Def, field: &Field) -> Option<String> {
         let wanted = format!("{}_{}_MAX", owner.name, field.name).to_uppercase();
-        let bound = self.schema.defs.iter().find_map(|def| match &def.body {
-            DefBody::Const(Constant::Number(value)) if def.name == wanted => Some(*value),
-            _ => None,
-        })?;
+        let bound = self.constant_named(&wanted)?;
         let is_unsigned = match self.schema.resolve(&field.ty) {
             Type::Primitive(primitive) => range(*primitive).is_some_and(|(least, _)| least == 0),
             _ => false,
@@ -199,6 +211,24 @@ impl Generator<'_, '_> {
             self.refuse(field.span, "only an unsigned integer has a bound");
         }
         Some(constant(bound).1)
+    }
+
+    /// The number that an integer is in a new struct.
+    fn initial_of(&self, owner: &Def, field: &Field) -> String {
+        let wanted = format!("{}_{}_DEFAULT", owner.name, field.name).to_uppercase();
+        match self.constant_named(&wanted) {
+            Some(value) => constant(value).1,
+            None => "0".into(),
+        }
+    }
+
+    fn constant_named(&self, name: &str) -> Option<i128> {
+        let defs = self.schema.defs.iter();
+        defs.filter(|def| def.name == name)
+            .find_map(|def| match &def.body {
+                DefBody::Const(Constant::Number(value)) => Some(*value),
+                _ => None,
+            })
     }
 
     fn define_enum(&mut self, def: &Def, name: &str, members: &[Member]) {
@@ -267,8 +297,8 @@ impl Generator<'_, '_> {
             self.text.comment("//", &field.doc);
             let ty = self.type_name(&field.ty);
             let initial = match self.schema.resolve(&field.ty) {
-                Type::Primitive(_) => " = 0",
-                _ => "{}",
+                Type::Primitive(_) => format!(" = {}", self.initial_of(def, field)),
+                _ => "{}".into(),
             };
             self.text
                 .line(format!("{ty} {}{initial};", c_name(&field.name)));
@@ -539,13 +569,32 @@ impl Generator<'_, '_> {
     }
 }
 
+fn room_of_def(unit: &Unit<'_>, def: &Def) -> String {
+    match def.namespace.first() {
+        Some(namespace) => namespace.clone(),
+        None => stem(unit, def.file),
+    }
+}
+
+/// The room of a file, which its first definition tells.
+fn room_of(unit: &Unit<'_>, schema: &Schema, file: FileId) -> String {
+    let first = schema.of_file(file).next();
+    first.map_or_else(|| stem(unit, file), |id| room_of_def(unit, schema.def(id)))
+}
+
+fn header_path(unit: &Unit<'_>, schema: &Schema, file: FileId) -> String {
+    let room = room_of(unit, schema, file);
+    format!("{room}/{}.gen.h", stem(unit, file))
+}
+
 /// A definition's name in C++ without the file's, or what it ought to begin with.
 fn own_name(unit: &Unit<'_>, def: &Def) -> Result<String, String> {
-    let stem = stem(unit, def.file);
     let is_constant = matches!(def.body, DefBody::Const(_));
-    let prefix = match is_constant {
-        true => format!("{}_", stem.to_uppercase()),
-        false => format!("{stem}_"),
+    let stem = stem(unit, def.file);
+    let prefix = match (def.namespace.is_empty(), is_constant) {
+        (false, _) => String::new(),
+        (true, true) => format!("{}_", stem.to_uppercase()),
+        (true, false) => format!("{stem}_"),
     };
     let rest = def.name.strip_prefix(&prefix).ok_or(prefix)?;
     Ok(match is_constant {
@@ -567,9 +616,13 @@ impl Spelling for TypeName<'_> {
     fn named(&self, id: DefId) -> String {
         let def = self.0.schema.def(id);
         let name = own_name(self.0.unit, def).unwrap_or(def.name.clone());
-        match def.file == self.0.file {
+        let (own, room) = (
+            room_of(self.0.unit, self.0.schema, self.0.file),
+            room_of_def(self.0.unit, def),
+        );
+        match own == room {
             true => name,
-            false => format!("{}::{name}", stem(self.0.unit, def.file)),
+            false => format!("{room}::{name}"),
         }
     }
 

@@ -88,11 +88,11 @@ impl Module<'_> {
         order::definition_order(self.schema, self.file, &self.encodings.cycles)
     }
 
-    /// The modules of the files that this one includes.
-    pub fn included(&self) -> BTreeSet<String> {
+    /// The files that this one includes, as `shown` writes them.
+    pub fn included(&self, shown: impl Fn(FileId) -> String) -> BTreeSet<String> {
         let own = self.unit.includes.iter();
         own.filter(|include| include.from == self.file && include.to != self.file)
-            .map(|include| stem(self.unit, include.to))
+            .map(|include| shown(include.to))
             .collect()
     }
 

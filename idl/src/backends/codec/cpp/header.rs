@@ -5,8 +5,8 @@ use super::{beginning, has_own_equality};
 use crate::backends::codec::walk::Module;
 use crate::backends::definitions::{self, Definitions};
 use crate::backends::names::c_name;
-use crate::backends::quoted;
 use crate::backends::text::Text;
+use crate::backends::{quoted, stem};
 use crate::ir::{Constant, DefBody, DefId, Field, Member, Type, Union};
 use std::collections::BTreeSet;
 
@@ -17,9 +17,8 @@ pub fn text(module: &Module<'_>) -> String {
     let standard = ["array", "cstdint", "memory", "string", "vector"];
     text.lines(standard.map(|name| format!("#include <{name}>")));
     text.blank();
-    let included = module.included();
-    let include = |stem: &String| format!("#include \"{stem}.gen.h\"");
-    text.lines(included.iter().map(include));
+    let include = |file| format!("#include \"{}.gen.h\"", stem(module.unit, file));
+    text.lines(module.included(include));
     text.line("#include \"xdr.h\"");
     text.blank();
     text.line("namespace iw::protocol {");
