@@ -19,8 +19,7 @@ idl() { cargo run --release --quiet --locked -p interweave-idl -- "$@"; }
 idl codec --lang rust --out server/wire/src/protocol spec/protocol/*.x
 idl codec --lang cpp --out native/protocol spec/protocol/*.x
 idl codec --lang typescript --out web/src/wire/protocol spec/protocol/*.x
-# The codec of spec/cluster/hello.x is written by hand (cluster/fabric/hello_messages.h).
-idl codec --lang cluster --out cluster spec/cluster/{am,containers,ddss,fabric}.x
+idl codec --lang cluster --out cluster spec/cluster/*.x
 idl interface --lang c --out native/include/interweave spec/interface/interface.x
 idl interface --lang cpp --out native/include/interweave spec/interface/interface.x
 idl interface --lang fortran --out fortran/src spec/interface/interface.x

@@ -157,7 +157,7 @@ Status Door::prove_each_other(int fd, const DoorQuestion& question, Deadline dea
   const std::string why = why_not_proven(key_, door_label, asked, answer);
   // Also to a door that has another key, so that its log tells of this process.
   const Proof proof = key_.prove(caller_label, {asked, bytes_of_message(answer.of_asked)});
-  if (answer.head.is_ours()) status = send_all(fd, proof, deadline);
+  if (is_ours(answer.head)) status = send_all(fd, proof, deadline);
   *pass = {question.of_asking, answer.of_asked};
   if (why.empty()) return status;
   refusals_.refuse("at its door", why);
@@ -245,7 +245,7 @@ bool Door::hear(int fd, Visitor& visitor) {
   HelloHead head;
   if (visitor.received.size() < sizeof head) return true;
   std::memcpy(&head, visitor.received.data(), sizeof head);
-  if (head.is_ours()) {
+  if (is_ours(head)) {
     return visitor.received.size() < sizeof(DoorQuestion) || answer_question(fd, visitor);
   }
   if (head.magic != hello_magic) {

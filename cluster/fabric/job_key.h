@@ -10,11 +10,11 @@
 #include <string>
 
 #include "fabric/fabric.h"
+#include "fabric/hello.gen.h"
 
 namespace iw::fabric {
 
-inline constexpr std::size_t job_key_bytes = 16;
-using Proof = std::array<std::byte, 32>;
+using Proof = std::array<std::byte, proof_bytes>;
 
 class JobKey {
  public:

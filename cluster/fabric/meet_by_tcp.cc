@@ -187,13 +187,13 @@ class Entrance {
   // A question with another head may have another length.
   static bool is_foreign(const Caller& caller) {
     return !caller.is_challenged && caller.heard_bytes >= sizeof(HelloHead) &&
-           !caller.question.head.is_ours();
+           !is_ours(caller.question.head);
   }
 
   // False: the caller has to go.
   bool answer(Caller* caller) {
     const MeetingQuestion& question = caller->question;
-    if (!question.head.is_ours()) {
+    if (!is_ours(question.head)) {
       const bool is_hello = question.head.magic == hello_magic;
       strangers_.refuse("where the job meets",
                         is_hello ? name_versions(question.head) : "it does not speak the hello");
@@ -283,7 +283,7 @@ Status prove_each_other(int fd, const JobKey& key, const MeetingQuestion& questi
   *why = why_not_proven(key, first_label, asked, answer);
   // Also to a rank 0 that has another key, so that its log tells of this process.
   const Proof proof = key.prove(other_label, {asked, bytes_of_message(answer.of_asked)});
-  if (answer.head.is_ours()) status = send_all(fd, proof, deadline);
+  if (is_ours(answer.head)) status = send_all(fd, proof, deadline);
   if (why->empty()) return status;
   *why = "rank 0 was refused: " + *why + "; " + how_to_set_a_key;
   return Status::refused;

@@ -106,7 +106,7 @@ ucs_status_t Peers::on_hello(void* peers, const void* header, std::size_t header
   auto& self = *static_cast<Peers*>(peers);
   HelloHead head;
   if (header_length >= sizeof head) std::memcpy(&head, header, sizeof head);
-  if (!head.is_ours()) {
+  if (!is_ours(head)) {
     self.strangers_.refuse("by the transport", name_versions(head));
     return UCS_OK;
   }
@@ -182,7 +182,7 @@ void Peers::answer_hello(Peer& peer, const Hello& hello, const Pass& pass) {
 ucs_status_t Peers::on_welcome(void* peers, const void* header, std::size_t header_length, void*,
                                std::size_t, const ucp_am_recv_param_t*) {
   Hello welcome;
-  if (read_header(header, header_length, &welcome) && welcome.head.is_ours()) {
+  if (read_header(header, header_length, &welcome) && is_ours(welcome.head)) {
     static_cast<Peers*>(peers)->take_welcome(welcome);
   }
   return UCS_OK;

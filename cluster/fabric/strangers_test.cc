@@ -222,7 +222,7 @@ TEST_F(AtTheDoor, AProcessThatFindsAnotherVersionThereNamesBoth) {
   const int fd = accept(listener, nullptr, nullptr);
   DoorQuestion question;
   EXPECT_EQ(receive_all(fd, std::as_writable_bytes(std::span(&question, 1)), soon()), Status::ok);
-  EXPECT_TRUE(question.head.is_ours());
+  EXPECT_TRUE(is_ours(question.head));
   Challenge answer;
   answer.head.version = 7;
   answer.status = ChallengeStatus::other_version;

@@ -18,11 +18,8 @@ fn root() -> PathBuf {
 fn generate_from(dir: &str, output: Output) -> Vec<GeneratedFile> {
     // Relative, as the build gives them: the first line of the generated files has the path.
     std::env::set_current_dir(root()).unwrap();
-    let mut files = files_of(Path::new(dir), "x");
-    // Its codec is written by hand (cluster/fabric/hello_messages.h).
-    files.retain(|file| !file.ends_with("spec/cluster/hello.x"));
     let options = CompileOptions {
-        files,
+        files: files_of(Path::new(dir), "x"),
         output,
         include_dirs: Vec::new(),
         defines: Vec::new(),
