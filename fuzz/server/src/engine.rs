@@ -203,8 +203,8 @@ impl World {
     /// `how`: odd numbers resume the client's session.
     fn connect(&mut self, client: usize, how: u8) {
         self.last_connection += 1;
-        let mut entropy = [7; 16];
-        entropy[..8].copy_from_slice(&self.last_connection.to_be_bytes());
+        let mut unused_id = [7; 16];
+        unused_id[..8].copy_from_slice(&self.last_connection.to_be_bytes());
         let known = &mut self.clients[client];
         known.connection = self.last_connection;
         if how.is_multiple_of(2) {
@@ -221,7 +221,7 @@ impl World {
             fields: Vec::new(),
         };
         self.engine
-            .connected(self.now_ns, self.last_connection, entropy);
+            .connected(self.now_ns, self.last_connection, unused_id);
         // Somebody who never says hello.
         if how < 250 {
             self.ask(client, Request::Hello(hello), Bytes::new());

@@ -277,9 +277,9 @@ impl Shell {
         self: &Rc<Self>,
         make: impl FnOnce(u64) -> Rc<Connection>,
     ) -> Option<(Rc<Connection>, Serving)> {
-        let mut entropy = [0; 16];
+        let mut unused_id = [0; 16];
         let full = self.serving.get() >= self.max_connections;
-        if full || getrandom::fill(&mut entropy).is_err() {
+        if full || getrandom::fill(&mut unused_id).is_err() {
             self.traffic.refused.set(self.traffic.refused.get() + 1);
             return None;
         }
@@ -288,7 +288,7 @@ impl Shell {
         let connection = make(id);
         let serving = self.serving();
         self.connections.borrow_mut().insert(id, connection.clone());
-        self.event(|engine, now_ns| engine.connected(now_ns, id, entropy));
+        self.event(|engine, now_ns| engine.connected(now_ns, id, unused_id));
         Some((connection, serving))
     }
 

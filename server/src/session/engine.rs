@@ -13,7 +13,7 @@ use super::message::{Backlog, Incoming, Outgoing, Request};
 use super::segments::Segments;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
 use interweave_wire::protocol::xdr::XdrError;
-use interweave_wire::protocol::{Cancel, ErrorCode, MessageType, Unimplemented};
+use interweave_wire::protocol::{Cancel, ErrorCode, MessageType, SessionId, Unimplemented};
 use interweave_wire::Rejection;
 use std::sync::Arc;
 
@@ -98,10 +98,10 @@ impl Engine {
         }
     }
 
-    /// A connection exists. `entropy` is random: a new session is known by it.
-    pub fn connected(&mut self, now_ns: u64, connection: u64, entropy: [u8; 16]) {
+    /// A connection exists. `unused_id` is random: a session that begins here gets it as its id.
+    pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId) {
         self.advance(now_ns);
-        self.wire.connected(connection, entropy);
+        self.wire.connected(connection, unused_id);
         self.forget_closed();
     }
 

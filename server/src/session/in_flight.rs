@@ -1,12 +1,13 @@
 //! A release from its check until its master copies are committed.
 
+use super::resolving::AskedRelease;
 use super::wire::At;
 use crate::coherence::Newest;
 use bytes::Bytes;
 use interweave_master::CheckedRelease;
 use interweave_store::Record;
 use interweave_wire::protocol::{
-    CommittedRelease, Durability, LogBody, LogRelease, ResolveRelease, SessionHash, VersionStamp,
+    CommittedRelease, Durability, LogBody, LogRelease, SessionHash, VersionStamp,
 };
 
 /// One segment's part of a release, checked.
@@ -32,7 +33,7 @@ pub struct InFlight {
     pub sequence: u64,
     pub parts: Vec<Part>,
     /// Requests that ask what becomes of it.
-    pub resolvers: Vec<(At, ResolveRelease)>,
+    pub resolvers: Vec<(At, AskedRelease)>,
 }
 
 impl InFlight {

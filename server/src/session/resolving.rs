@@ -8,31 +8,45 @@ use interweave_wire::protocol::*;
 use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
 
+/// The release that a RESOLVE_RELEASE asks about. The request is not kept while it waits, because
+/// it has the session's id [SES-6].
+#[derive(Debug, Clone, Copy)]
+pub struct AskedRelease {
+    segment: u32,
+    session_hash: SessionHash,
+    sequence: u64,
+}
+
 impl Engine {
     /// What became of a release whose answer was lost [LOCK-9].
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
         self.open_segment_of(at.connection, r.segment)?;
-        let hash = session_hash(&r.session);
-        if self.journal.find_release(hash, r.sequence).is_none() {
-            self.answer_resolved(at, r);
+        let asked = AskedRelease {
+            segment: r.segment,
+            session_hash: session_hash(&r.session),
+            sequence: r.sequence,
+        };
+        let (hash, sequence) = (asked.session_hash, asked.sequence);
+        if self.journal.find_release(hash, sequence).is_none() {
+            self.answer_resolved(at, &asked);
             return Ok(());
         }
         self.wire.await_answer(at, Unanswered::Store)?;
-        if let Some(release) = self.journal.find_release(hash, r.sequence) {
-            release.resolvers.push((at, r.clone()));
+        if let Some(release) = self.journal.find_release(hash, sequence) {
+            release.resolvers.push((at, asked));
         }
         Ok(())
     }
 
     /// The log has answered about the release that these requests ask about.
-    pub(super) fn answer_resolvers(&mut self, resolvers: Vec<(At, ResolveRelease)>) {
-        for (resolver, request) in resolvers {
+    pub(super) fn answer_resolvers(&mut self, resolvers: Vec<(At, AskedRelease)>) {
+        for (resolver, asked) in resolvers {
             self.wire.answered(resolver.connection, resolver.stream);
-            self.answer_resolved(resolver, &request);
+            self.answer_resolved(resolver, &asked);
         }
     }
 
-    fn answer_resolved(&mut self, at: At, r: &ResolveRelease) {
+    fn answer_resolved(&mut self, at: At, r: &AskedRelease) {
         match self.resolved(at, r) {
             Ok(body) => {
                 let type_ = MessageType::ReleaseResolved;
@@ -44,14 +58,14 @@ impl Engine {
     }
 
     /// What became of the release, which is not on its way any more.
-    fn resolved(&mut self, at: At, r: &ResolveRelease) -> Result<ReleaseResolved, Rejection> {
+    fn resolved(&mut self, at: At, r: &AskedRelease) -> Result<ReleaseResolved, Rejection> {
         let Some(s) = self.segments.get(r.segment) else {
             return Err(removed_meanwhile(r));
         };
-        let hash = session_hash(&r.session);
-        let lives = self.wire.find_session(&hash).is_some();
+        let lives = self.wire.find_session(&r.session_hash).is_some();
         let incarnation = s.incarnation;
-        let (committed, number, chain) = match s.remembered.fate(&hash, r.sequence, lives) {
+        let (committed, number, chain) = match s.remembered.fate(&r.session_hash, r.sequence, lives)
+        {
             Fate::Committed(version, chain) => (true, version, chain),
             Fate::NotCommitted => {
                 self.never_commit(at, r);
@@ -71,8 +85,8 @@ impl Engine {
 
     /// Once told to be rolled back, the release stays so: the connection that might still carry it
     /// is closed, and the session may not send it again.
-    fn never_commit(&mut self, at: At, r: &ResolveRelease) {
-        let Some(number) = self.wire.find_session(&session_hash(&r.session)) else {
+    fn never_commit(&mut self, at: At, r: &AskedRelease) {
+        let Some(number) = self.wire.find_session(&r.session_hash) else {
             return;
         };
         let Some(session) = self.wire.session_mut(number) else {
@@ -86,7 +100,7 @@ impl Engine {
     }
 }
 
-fn removed_meanwhile(r: &ResolveRelease) -> Rejection {
+fn removed_meanwhile(r: &AskedRelease) -> Rejection {
     let text = format!(
         "segment number {} was removed while release {} was on its way to the log: if the release \
          was committed, what it changed is removed, too",
@@ -95,7 +109,7 @@ fn removed_meanwhile(r: &ResolveRelease) -> Rejection {
     Rejection::new(ErrorCode::Removed, text)
 }
 
-fn not_remembered(r: &ResolveRelease) -> Rejection {
+fn not_remembered(r: &AskedRelease) -> Rejection {
     let text = format!(
         "what became of release {} is not remembered: its session ended, or sent others, too long \
          ago; look at the data before the change is made again",

@@ -3,6 +3,7 @@
 use super::*;
 use interweave_wire::fields::{field, Fields};
 use interweave_wire::protocol::xdr::to_bytes;
+use interweave_wire::session_hash::session_hash;
 
 #[test]
 fn ses_1_the_highest_common_version_is_taken() {
@@ -193,6 +194,41 @@ fn ses_2_a_session_is_resumed_with_its_writer_lock() {
     assert_eq!(world.open(3, "/list", Durability::Memory), segment);
     let stream = world.release(3, segment, &grant, 1);
     assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+}
+
+/// The engine as Debug prints it: all that it keeps, in one text.
+#[test]
+fn ses_6_no_id_of_a_session_is_kept_after_the_message_that_carries_it() {
+    let mut world = World::new(true);
+    let segment = world.clients(2, Durability::Synced);
+    let third = world.hello(3);
+    world.engine.disconnected(world.now_ns(), 3);
+    world.hello_as(4, third);
+    let grant = world.lock(1, segment);
+    world.release(1, segment, &grant, 1);
+    let resolve = ResolveRelease {
+        segment,
+        session: session_of(1),
+        sequence: 1,
+    };
+    let resolving = world.send(2, Request::ResolveRelease(resolve));
+    assert!(
+        world.try_answer(resolving).is_none(),
+        "it waits for the log"
+    );
+    let kept = format!("{:?}", world.engine);
+    // The fourth connection resumes the third's session: the id that it was to have is not used.
+    for connection in 1..=4 {
+        let id = format!("{:?}", session_of(connection));
+        assert!(!kept.contains(&id), "the id of connection {connection}");
+    }
+    let hash = session_hash(&session_of(1));
+    assert!(
+        kept.contains(&format!("{hash:?}")),
+        "hashes are looked for as they are printed"
+    );
+    world.store_all();
+    assert!(world.answer(resolving).body::<ReleaseResolved>().committed);
 }
 
 #[test]

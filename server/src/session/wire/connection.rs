@@ -4,6 +4,7 @@
 use super::super::message::Backlog;
 use super::lending::Lent;
 use crate::coherence::{Known, Newest, Watch, NO_COPY};
+use interweave_wire::protocol::SessionId;
 use std::collections::HashMap;
 use std::sync::Weak;
 
@@ -56,8 +57,9 @@ pub enum Unanswered {
 pub struct Connection {
     /// None until hello.
     pub session: Option<u64>,
-    /// Randomness for a new session's id.
-    pub entropy: [u8; 16],
+    /// Random bytes: a new session gets them as its id. Hello takes them out, because the server
+    /// keeps no session's id [SES-6]; None from then on.
+    pub unused_id: Option<SessionId>,
     pub open: HashMap<u32, OpenSegmentState>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
@@ -75,10 +77,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(entropy: [u8; 16], now_ns: u64) -> Self {
+    pub fn new(unused_id: SessionId, now_ns: u64) -> Self {
         Connection {
             session: None,
-            entropy,
+            unused_id: Some(unused_id),
             open: HashMap::new(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,

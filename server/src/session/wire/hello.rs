@@ -20,17 +20,22 @@ impl Wire {
         hello: &Hello,
         is_stopping: bool,
     ) -> Result<(), Rejection> {
-        let Some(c) = self.connections.get(&connection) else {
+        let Some(c) = self.connections.get_mut(&connection) else {
             return Ok(());
         };
-        let (entropy, greeted) = (c.entropy, c.session.is_some());
-        let version = agreed_version(hello, greeted)?;
+        let Some(unused_id) = c.unused_id.take() else {
+            return Err(Rejection::malformed(
+                "hello was said on this connection already",
+            ));
+        };
+        let version = agreed_version(hello)?;
         let origin = Origin::of(Fields::of(&hello.fields)?)?;
         if is_stopping {
             return Err(stopping());
         }
         let resumed = self.sessions.find(&session_hash(&hello.session));
-        let id = resumed.map_or(entropy, |_| hello.session);
+        // Only the bytes of the WELCOME have the id, until the client has taken them [SES-6].
+        let id = resumed.map_or(unused_id, |_| hello.session);
         let session = match resumed {
             Some(session) => {
                 self.resume(session, connection);
@@ -85,13 +90,10 @@ impl Wire {
     }
 }
 
-/// The highest version that both speak [SES-1]. `greeted`: the connection has said hello before.
-fn agreed_version(hello: &Hello, greeted: bool) -> Result<u32, Rejection> {
-    if greeted || hello.magic != *b"IWV1" {
-        let text = match greeted {
-            true => "hello was said on this connection already",
-            false => "hello does not begin with IWV1; is this an InterWeave client?",
-        };
+/// The highest version that both speak [SES-1].
+fn agreed_version(hello: &Hello) -> Result<u32, Rejection> {
+    if hello.magic != *b"IWV1" {
+        let text = "hello does not begin with IWV1; is this an InterWeave client?";
         return Err(Rejection::malformed(text));
     }
     let (least, most) = (hello.version_min, hello.version_max);

@@ -26,7 +26,7 @@ use super::timers::Timers;
 use connection::MAX_OPEN_SEGMENTS;
 pub use connection::{At, Connection, OpenSegmentState, Unanswered, MAX_UNANSWERED, NOTIFICATION};
 pub use hello::no_common_version;
-use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash};
+use interweave_wire::protocol::{ErrorCode, MessageType, SessionHash, SessionId};
 use interweave_wire::Rejection;
 pub use lending::{Shelf, LENT_BYTES};
 pub use origin::Origin;
@@ -114,9 +114,9 @@ impl Wire {
         std::mem::take(&mut self.closed)
     }
 
-    pub fn connected(&mut self, connection: u64, entropy: [u8; 16]) {
+    pub fn connected(&mut self, connection: u64, unused_id: SessionId) {
         self.connections
-            .insert(connection, Connection::new(entropy, self.now_ns));
+            .insert(connection, Connection::new(unused_id, self.now_ns));
         self.counters.connections += 1;
         self.watch_connection(connection);
     }
