@@ -1,20 +1,11 @@
-//! The chain hash of a segment's versions: the same number with another content is found out.
+//! The chains of a segment's last versions, which show the same number with another content.
 //!
-//! The last versions' chains are remembered, so that a client which names one of them is sent what
-//! changed since then. Invariant: `newest` is that of the segment's newest version, `earlier` those
-//! of the versions just before it, oldest first. Implements [DIFF-10] and [SEG-1] of spec/.
+//! A client that names one of these versions is sent what changed since then [SEG-1]. Invariant:
+//! `newest` is the chain of the segment's newest version. `earlier` has the chains of the versions
+//! just before, oldest first.
 
 use interweave_wire::protocol::MAX_CHAINS;
 use std::collections::VecDeque;
-use xxhash_rust::xxh3::Xxh3;
-
-/// The chain of the version that the diff makes of one with chain `parent`.
-pub fn next(parent: u64, diff: &[u8]) -> u64 {
-    let mut hash = Xxh3::new();
-    hash.update(&parent.to_be_bytes());
-    hash.update(diff);
-    hash.digest()
-}
 
 /// The chains of one segment's last versions.
 #[derive(Debug, Clone, Default)]
@@ -62,15 +53,6 @@ impl Chains {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn diff_10_chains_are_those_of_the_specification() {
-        let first = next(0, b"IWD1\x00\x00\x01");
-        assert_eq!(first, 0x4df6_cbdb_9161_28cb);
-        assert_eq!(next(first, b"IWD1\x00\x01\x02"), 0x7496_b292_a4ca_ec67);
-        let long: Vec<u8> = (0..5000_u32).map(|i| (i % 251) as u8).collect();
-        assert_eq!(next(0, &long), 0x77ad_1082_0810_ea07);
-    }
 
     #[test]
     fn seg_1_the_last_versions_are_known_and_older_ones_are_not() {

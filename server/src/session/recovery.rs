@@ -1,6 +1,6 @@
 //! From what the store found at its opening to segments that are served [LOG-6..9], [LOCK-10].
 
-use super::chain::{self, Chains};
+use super::chain::Chains;
 use super::config::ns;
 use super::engine::Engine;
 use super::journal::{Entry, Journal};
@@ -12,7 +12,7 @@ use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_store::RecoveredSegment;
 use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
-use interweave_wire::Rejection;
+use interweave_wire::{chain, Rejection};
 
 /// Where damaged segments are found whose own paths are lost [LOG-12].
 const NAMELESS: &str = "/.damaged/";
@@ -123,8 +123,7 @@ fn rebuild(found: &RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
     };
     for (release, diff) in &found.releases {
         let made = chain::next(chains.newest(), diff);
-        // The log of an older format does not say it.
-        if release.chain != 0 && made != release.chain {
+        if made != release.chain {
             return Err(Rejection::malformed(format!(
                 "the log says chain {:016x} of version {}, its diffs make {made:016x}",
                 release.chain, release.version

@@ -4,7 +4,6 @@
 //! it. The steps after that are in settling.rs; a client that lost the answer asks resolving.rs.
 //! Implements [LOCK-4], [LOCK-7], [LOCK-8] and [DIFF-5..6] as far as they are the engine's.
 
-use super::chain;
 use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
 use super::locks::fenced;
@@ -14,7 +13,7 @@ use super::wire::{At, Unanswered};
 use crate::coherence::Version;
 use bytes::Bytes;
 use interweave_wire::protocol::*;
-use interweave_wire::Rejection;
+use interweave_wire::{chain, Rejection};
 
 impl Engine {
     /// Whether the connection's session holds all the locks that the release gives back.

@@ -5,11 +5,13 @@
 //! be complete is damage.
 
 use bytes::Bytes;
+use interweave_wire::chain;
 use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogKind, LogRelease};
 
 use crate::catalogue::{Entry, State};
 use crate::checkpoint::Loaded;
 use crate::damage::Damage;
+use crate::record::Format;
 use crate::scan::{Found, Lost};
 use crate::store::RecoveredSegment;
 
@@ -44,6 +46,15 @@ pub struct Uncovered {
     pub effect: Effect,
 }
 
+/// A release after the checkpoint.
+#[derive(Debug)]
+struct Released {
+    release: LogRelease,
+    diff: Bytes,
+    /// The record's format says that 0 stands for a chain that is not known [LOG-14].
+    zero_is_unknown: bool,
+}
+
 #[derive(Debug)]
 pub struct History {
     segment_id: u64,
@@ -60,7 +71,7 @@ pub struct History {
     pub version: u64,
     incarnation: u64,
     pub serials_below: u64,
-    releases: Vec<(LogRelease, Bytes)>,
+    releases: Vec<Released>,
     pub uncovered: Vec<Uncovered>,
     pub damage: Option<Damage>,
     /// A hole that may have held records of this segment, until a later record shows otherwise.
@@ -162,7 +173,7 @@ impl History {
                 self.incarnation = stamp.incarnation;
                 self.version = stamp.number;
                 self.releases
-                    .retain(|(release, _)| release.version <= stamp.number);
+                    .retain(|released| released.release.version <= stamp.number);
             }
             LogBody::Other(_) => self.removed |= found.header.body == REMOVE,
         }
@@ -175,7 +186,11 @@ impl History {
                 return self.break_off(name, found.offset, &what);
             }
             if self.damage.is_none() {
-                self.releases.push((release.clone(), found.body.clone()));
+                self.releases.push(Released {
+                    release: release.clone(),
+                    diff: found.body.clone(),
+                    zero_is_unknown: found.format != Format::Three,
+                });
             }
         }
         if self.damage.is_none() {
@@ -264,6 +279,7 @@ impl History {
 
     /// The segment as the server gets it. `path` is used if no record here has the path.
     pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
+        let releases = self.take_releases();
         let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
         let created = self.created.as_ref();
         RecoveredSegment {
@@ -282,10 +298,26 @@ impl History {
                 .checkpoint
                 .take()
                 .map(|loaded| (loaded.head, loaded.diff)),
-            releases: std::mem::take(&mut self.releases),
+            releases,
             serials_below: self.serials_below,
             clean,
             damage: self.damage.as_ref().map(Damage::to_string),
         }
+    }
+
+    /// The releases, each with a chain: one that its record does not say is made here.
+    fn take_releases(&mut self) -> Vec<(LogRelease, Bytes)> {
+        let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
+        let mut newest = head.map_or(0, |head| head.at.chain);
+        let with_chain = |released: Released| {
+            let mut release = released.release;
+            if released.zero_is_unknown && release.chain == 0 {
+                release.chain = chain::next(newest, &released.diff);
+            }
+            newest = release.chain;
+            (release, released.diff)
+        };
+        let releases = std::mem::take(&mut self.releases);
+        releases.into_iter().map(with_chain).collect()
     }
 }

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use interweave_wire::protocol::LogHeader;
 
 use crate::record::{
-    check_body, check_header, decode_header, padded, FileHead, Place, RecordHead, CORE_BYTES,
-    RECORD_HEAD_BYTES,
+    check_body, check_header, decode_header, padded, FileHead, Format, Place, RecordHead,
+    CORE_BYTES, RECORD_HEAD_BYTES,
 };
 
 use crate::witness::{Entry, Seen};
@@ -27,6 +27,8 @@ pub struct Found {
     /// In the file, with head and padding.
     pub span: u64,
     pub crc: u32,
+    /// Of its file.
+    pub format: Format,
     pub header: LogHeader,
     pub body: Bytes,
     place: Place,
@@ -374,6 +376,7 @@ impl<'a> Scan<'a> {
             offset: at,
             span: head.span(),
             crc: head.crc,
+            format: self.head.format,
             header,
             body: Bytes::copy_from_slice(body),
             place: head.place,

@@ -119,8 +119,7 @@ pub struct RecoveredSegment {
     pub quota_bytes: u64,
     pub incarnation: u64,
     pub checkpoint: Option<(CheckpointHead, Bytes)>,
-    /// The releases after the checkpoint, without a gap [LOG-6]. A chain of 0 is not known
-    /// [LOG-14].
+    /// The releases after the checkpoint, without a gap [LOG-6].
     pub releases: Vec<(LogRelease, Bytes)>,
     /// No serial from here on was ever given out [LOG-8].
     pub serials_below: u64,

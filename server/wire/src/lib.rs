@@ -3,6 +3,7 @@
 //! Specified by spec/protocol (the generated codecs in `protocol`) and spec/format.
 
 pub mod build;
+pub mod chain;
 pub mod diff;
 pub mod fields;
 pub mod frame;

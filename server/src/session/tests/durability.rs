@@ -475,10 +475,18 @@ fn diff_of(answer: &Sent) -> (u64, u64) {
 #[test]
 fn diff_10_a_log_whose_chains_do_not_hold_is_damage() {
     let mut before = World::new(true);
-    let (mut segment, _) = found(&mut before, false, Durability::Synced);
-    segment.releases[1].0.chain ^= 1;
-    let (_, remarks) = restarted(segment);
-    assert!(remarks[0].contains("chain"), "{remarks:?}");
+    let (whole, _) = found(&mut before, false, Durability::Synced);
+    let good = whole.releases[1].0.chain;
+    for wrong in [good ^ 1, 0] {
+        let mut segment = whole.clone();
+        segment.releases[1].0.chain = wrong;
+        let (_, remarks) = restarted(segment);
+        let what = format!("chain {wrong:016x} of version 2, its diffs make {good:016x}");
+        assert!(
+            remarks.len() == 1 && remarks[0].contains(&what),
+            "{remarks:?}"
+        );
+    }
 }
 
 #[test]
