@@ -192,7 +192,7 @@ fn a_malformed_diff_changes_nothing_and_gives_the_lock_back() {
 }
 
 #[test]
-fn a_release_beyond_the_servers_bound_is_too_large() {
+fn frame_4_a_release_beyond_the_servers_bound_is_too_large_and_the_connection_stays() {
     let mut world = World::with(Config {
         max_diff_bytes: 10,
         ..Config::default()
@@ -201,6 +201,7 @@ fn a_release_beyond_the_servers_bound_is_too_large() {
     let grant = world.lock(1, segment);
     let refused = release_dropped(&mut world, segment, &grant, 20);
     assert_eq!(refused, ErrorCode::TooLarge);
+    assert!(world.closed.is_empty());
     world.lock(1, segment);
 }
 
