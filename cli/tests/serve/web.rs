@@ -270,10 +270,18 @@ fn a_web_socket_carries_the_same_frames() {
 #[test]
 fn a_web_socket_message_must_be_one_frame() {
     let server = Server::in_memory(&[]);
-    let mut web = WebSocket::open(&server);
-    let (head, _) = hello().into_frames().next_frame().unwrap();
-    web.send(&head[..head.len() - 1]);
-    let error: PlainError = web.receive_message().unwrap().decode().unwrap();
-    assert_eq!(error.code, ErrorCode::Malformed);
-    assert!(web.receive_message().is_none(), "and it is closed");
+    let (one, _) = hello().into_frames().next_frame().unwrap();
+    let (other, _) = Message::bare(MessageType::Ping, 2)
+        .into_frames()
+        .next_frame()
+        .unwrap();
+    let two = [&one[..], &other[..]].concat();
+    for wrong in [&one[..one.len() - 1], &two, &two[..one.len() + 3], &[]] {
+        let mut web = WebSocket::open(&server);
+        web.send(wrong);
+        let error: PlainError = web.receive_message().unwrap().decode().unwrap();
+        assert_eq!(error.code, ErrorCode::Malformed);
+        assert!(error.text.contains("exactly one frame"), "{}", error.text);
+        assert!(web.receive_message().is_none(), "and it is closed");
+    }
 }

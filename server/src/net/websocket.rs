@@ -1,4 +1,4 @@
-//! WebSockets: one frame a binary message, otherwise a connection like any other.
+//! WebSockets: exactly one frame a binary message, otherwise a connection like any other.
 //!
 //! One message is sent at a time, and one ping answered at a time: nothing more is read before the
 //! peer has taken the answer. So what waits in the library is one message, which counts as the
@@ -10,7 +10,7 @@ use super::serving::{AskEngine, LINGER};
 use super::shell::Shell;
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use interweave_wire::frame::MAX_FRAME_BYTES;
+use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::rc::Rc;
 use tokio::time::{sleep, timeout};
 
@@ -67,23 +67,33 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
     let _ = timeout(LINGER, socket.send(Message::Close(None))).await;
 }
 
-/// One frame.
+/// Takes a message, which must be exactly one frame. Otherwise nothing of it is looked at.
 fn take(
     shell: &Rc<Shell>,
     connection: &Connection,
     inbound: &mut Inbound<AskEngine>,
-    frame: &[u8],
+    message: &[u8],
 ) {
-    shell.heard(connection.id, frame.len());
-    let parsed = inbound.parse(frame);
+    shell.heard(connection.id, message.len());
+    let frame = frame_bytes(message);
+    if frame != Some(message.len()) {
+        let found = match frame {
+            Some(bytes) => format!("its first frame has {bytes}"),
+            None => "a frame begins with 8 bytes of lengths".to_string(),
+        };
+        let text = format!(
+            "a WebSocket message must be exactly one frame; one came with {} bytes, {found}",
+            message.len()
+        );
+        return shell.malformed(connection.id, text);
+    }
+    let parsed = inbound.parse(message);
     for incoming in inbound.take_complete() {
         shell.request(connection.id, incoming);
     }
-    if let Err(lost) = parsed {
-        shell.malformed(connection.id, lost.text);
-    } else if !inbound.is_between_frames() {
-        let text = "a WebSocket message must be exactly one frame";
-        shell.malformed(connection.id, text.to_string());
+    match parsed {
+        Err(lost) => shell.malformed(connection.id, lost.text),
+        Ok(()) => debug_assert!(inbound.is_between_frames()),
     }
 }
 

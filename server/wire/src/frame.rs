@@ -21,6 +21,15 @@ pub const HEAD_BYTES: usize = 8;
 pub const MAX_FRAME_BYTES: usize =
     HEAD_BYTES + MAX_CONTROL_BYTES as usize + MAX_CHUNK_BYTES as usize;
 
+/// How many bytes the frame has that begins with these, as its lengths say; None: they have not all
+/// come.
+pub fn frame_bytes(begin: &[u8]) -> Option<usize> {
+    let (control_bytes, rest) = begin.split_first_chunk()?;
+    let bulk_bytes = rest.first_chunk()?;
+    let bytes = |length| u32::from_be_bytes(length) as usize;
+    Some(HEAD_BYTES + bytes(*control_bytes) + bytes(*bulk_bytes))
+}
+
 /// A whole message. `B` is what its receiver keeps of the XDR that follows the envelope: the bytes,
 /// unless a [`Gate`] makes something else of them.
 #[derive(Debug, Clone, PartialEq)]
