@@ -14,6 +14,25 @@ void publish(std::uint64_t* word, std::uint64_t key) {
   std::atomic_ref<Key>(*word).store(key, std::memory_order_release);
 }
 
+// A block may begin there; 0: none could be reserved.
+bool is_place(std::uint64_t offset) {
+  return offset == 0 || (offset >= heap_begin && offset % Heap::grain == 0);
+}
+
+// `made` is what was created at its home, but for where the blocks lie that are elsewhere
+// [DDSS-KEY-4].
+bool describes(const Descriptor& made, Descriptor created) {
+  const NodeNumber home = home_of(made.key);
+  created.key = made.key;
+  if (created.data_node != home) created.data_offset = made.data_offset;
+  if (created.lock_node == created.data_node) {
+    created.lock_offset = created.data_offset;
+  } else if (created.lock_node != home) {
+    created.lock_offset = made.lock_offset;
+  }
+  return made == created && is_place(made.data_offset) && is_place(made.lock_offset);
+}
+
 }  // namespace
 
 std::size_t data_bytes(const Descriptor& descriptor) {
@@ -104,6 +123,7 @@ int Directory::describe(const Descriptor& made) {
   const bool is_mine = index < entries_.size() && entries_[index].is_taken &&
                        entries_[index].serial == static_cast<std::uint32_t>(made.key);
   if (!is_mine || at(index).key != 0) return DDSS_ENOKEY;
+  if (!describes(made, at(index))) return DDSS_EARGUMENT;
   Descriptor described = made;
   described.key = 0;
   at(index) = described;

@@ -18,7 +18,8 @@ class Directory {
   // A key for `wanted`, whose home is this node. Data and lock that are to lie here are allocated;
   // if all does, the segment is there, else once it is described. 0 or an error.
   int create(NodeNumber here, Descriptor wanted, Descriptor* made);
-  // Says where data and lock lie that were allocated elsewhere.
+  // Says where data and lock lie that were allocated elsewhere. DDSS_EARGUMENT: it says anything
+  // else, or a place where no block begins.
   int describe(const Descriptor& made);
   // A block for a segment whose home is elsewhere.
   int reserve(Key key, std::size_t bytes, std::uint64_t* offset);

@@ -1,6 +1,9 @@
 // What a node takes from processes that are not, or do not behave as, nodes of its space.
+#include <array>
+
 #include "ddss/calls.h"
 #include "ddss/ddss_fixture.h"
+#include "ddss/directory.h"
 #include "ddss/layout.h"
 
 namespace iw::ddss {
@@ -123,7 +126,7 @@ TEST_P(Forged, DescriptorsThatLeadOutOfAPoolAreNoSegments) {
   sound.data_offset = sound.lock_offset = heap_begin;
   sound.data_node = sound.lock_node = static_cast<NodeNumber>(number);
   EXPECT_EQ(result_of(sound), 0);
-  std::vector<Descriptor> wrong(8, sound);
+  std::vector<Descriptor> wrong(10, sound);
   wrong[0].data_offset = pool_bytes;
   wrong[1].data_offset = ~0ull - 63;
   wrong[2].data_offset += 8;
@@ -132,10 +135,40 @@ TEST_P(Forged, DescriptorsThatLeadOutOfAPoolAreNoSegments) {
   wrong[5].model = DDSS_TEMPORAL + 1;
   wrong[6].keep = descriptor_keep_max + 1;
   wrong[7].data_node = 0xffff;
+  wrong[8].lock_offset = 0;
+  wrong[9].lock_offset = heap_begin - 64;
   for (std::size_t i = 0; i < wrong.size(); i++) EXPECT_EQ(result_of(wrong[i]), DDSS_ENOKEY) << i;
   EXPECT_EQ(result_of(sound), 0);
   forger.line().say_value(Descriptor{});
   EXPECT_EQ(forger.wait_for_end(), 0);
+}
+
+// [DDSS-KEY-4]
+TEST(Directory, ADescriptionSaysWhereTheBlocksElsewhereLieAndNothingElse) {
+  alignas(64) static std::array<std::byte, pool_bytes> pool;
+  Directory directory(pool);
+  constexpr NodeNumber here = 2, elsewhere = 3;
+  Descriptor wanted;
+  wanted.size = 8;
+  wanted.data_node = elsewhere;
+  wanted.lock_node = here;
+  Descriptor made;
+  ASSERT_EQ(directory.create(here, wanted, &made), 0);
+  ASSERT_EQ(made.lock_offset, heap_begin);
+  made.data_offset = heap_begin + 128;
+  std::vector<Descriptor> wrong(7, made);
+  wrong[0].data_offset = heap_begin - 64;
+  wrong[1].data_offset += 8;
+  wrong[2].lock_offset = heap_begin + 64;
+  wrong[3].size = 16;
+  wrong[4].data_node = here;
+  wrong[5].model = DDSS_DELTA;
+  wrong[6].is_named = 1;
+  for (std::size_t i = 0; i < wrong.size(); i++) {
+    EXPECT_EQ(directory.describe(wrong[i]), DDSS_EARGUMENT) << i;
+  }
+  EXPECT_EQ(directory.describe(made), 0);
+  EXPECT_EQ(directory.describe(made), DDSS_ENOKEY) << "it is described already";
 }
 
 }  // namespace iw::ddss

@@ -207,8 +207,8 @@ int Node::open(Key key, std::shared_ptr<Segment>* segment) {
   if (error != 0) return error;
   const auto fits = [](std::uint64_t offset, std::size_t bytes, const Link& link) {
     const std::size_t size = link.window->size();
-    return offset % Heap::grain == 0 && offset <= size && sizeof(BlockHeader) <= size - offset &&
-           bytes <= size - offset - sizeof(BlockHeader);
+    return offset >= heap_begin && offset % Heap::grain == 0 && offset <= size &&
+           sizeof(BlockHeader) <= size - offset && bytes <= size - offset - sizeof(BlockHeader);
   };
   const bool is_sound =
       fits(found.data_offset, data_bytes(found), data) && fits(found.lock_offset, 0, lock);
