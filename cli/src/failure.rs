@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use interweave_wire::fields::readable;
 use interweave_wire::Rejection;
 
 #[derive(Debug)]
@@ -31,7 +32,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.already_worded {
             true => f.write_str(&self.text),
-            false => writeln!(f, "interweave: {}", self.text),
+            // Parts of it may come from a server [FIELD-8].
+            false => writeln!(f, "interweave: {}", readable(&self.text)),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 
+use interweave_wire::fields::readable;
 use interweave_wire::json::{self, Json};
 
-/// Writes to standard output. `interweave ls | head -1` does not fail.
+/// Writes lines to standard output. `interweave ls | head -1` does not fail.
 pub fn print_text(text: &str) {
+    let lines = readable_lines(text);
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
@@ -15,6 +17,13 @@ pub fn print_text(text: &str) {
             std::process::exit(1);
         }
     }
+}
+
+/// Paths and names come from a server: a terminal must not obey them [FIELD-8]. JSON has no control
+/// characters, so it stays as it is.
+fn readable_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(readable).collect();
+    lines.join("\n")
 }
 
 pub fn print_json(value: &Json) {
@@ -97,6 +106,17 @@ mod tests {
         assert_eq!(size_text(1023), "1023 B");
         assert_eq!(size_text(1536), "1.5 KiB");
         assert_eq!(size_text(3 << 30), "3.0 GiB");
+    }
+
+    #[test]
+    fn field_8_what_a_server_says_is_printed_without_its_control_characters() {
+        assert_eq!(readable_lines("/a\u{1b}[2J\n\u{9b}b\r\n"), "/a?[2J\n?b?\n");
+        let text = json_line_of("\u{1b}\u{9b}");
+        assert_eq!(readable_lines(&text), text, "JSON escapes them itself");
+    }
+
+    fn json_line_of(string: &str) -> String {
+        json::line(&text(string)) + "\n"
     }
 
     #[test]

@@ -32,7 +32,7 @@ bool read_error(std::span<const std::uint8_t> body, protocol::error_reply& error
   return true;
 }
 
-// What the server said, and where to ask instead [FIELD-9].
+// What the server said, as it may be shown [FIELD-8], and where to ask instead [FIELD-9].
 Result said_by(protocol::error_reply error) {
   protocol::redirect_field to;
   bool is_there = false;
@@ -41,6 +41,7 @@ Result said_by(protocol::error_reply error) {
       !found) {
     return found;
   }
+  error.text = readable(std::move(error.text));
   if (is_there) error.text += "; ask the server at " + readable(to.address);
   return {error.code, std::move(error.text)};
 }

@@ -54,17 +54,18 @@ types::Result check_fields(std::span<const header_field> list) {
   return {};
 }
 
-std::string readable(const std::string& text) {
-  std::string shown;
+std::string readable(std::string text) {
+  std::size_t shown = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     // U+0080 to U+009F
     const bool is_c1 =
         byte == 0xC2U && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0U;
     if (is_c1) ++i;
-    shown += is_c1 || byte < 0x20U || byte == 0x7FU ? '?' : text[i];
+    text[shown++] = is_c1 || byte < 0x20U || byte == 0x7FU ? '?' : text[i];
   }
-  return shown;
+  text.resize(shown);
+  return text;
 }
 
 }  // namespace iw::session

@@ -28,8 +28,8 @@ FieldList origin_fields(const Origin& origin);
 // MALFORMED if a key stands in the list twice [FIELD-2].
 types::Result check_fields(std::span<const protocol::header_field> list);
 
-// The text without its control characters [FIELD-8].
-std::string readable(const std::string& text);
+// The text without its control characters [FIELD-8]. It takes no memory for a text that is moved.
+std::string readable(std::string text);
 
 // The value of the key; `is_there` says whether there is one. MALFORMED if it is not a `Value`
 // [FIELD-5].

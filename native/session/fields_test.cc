@@ -48,6 +48,16 @@ TEST(Fields, Field8ControlCharactersAreNotShown) {
   EXPECT_EQ(readable("a\x1B[2J\n\x7F\xC2\x9B\xC3\xA9"), "a?[2J???\xC3\xA9");
 }
 
+TEST(Fields, Field8AnErrorIsShownWithoutItsControlCharacters) {
+  const protocol::error_reply reply{error_code::NO_SEGMENT, "none\x1B]0;title\x07", {}};
+  const Result said = check_answer(error_answer(encoded(reply)), message_type::SEGMENT_OPENED);
+  EXPECT_EQ(said.text, "none?]0;title?");
+  const protocol::plain_error plain{error_code::DENIED,
+                                    "no\r\xC2\x9B"
+                                    "2J"};
+  EXPECT_EQ(check_answer(error_answer(encoded(plain)), message_type::WELCOME).text, "no??2J");
+}
+
 TEST(Fields, Field2AKeyThatIsThereTwiceIsMalformed) {
   FieldList list{{4711, {}}, {5, {}}};
   EXPECT_TRUE(check_fields(list).ok());

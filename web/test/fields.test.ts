@@ -69,6 +69,13 @@ test("an error says where to ask instead [FIELD-8] [FIELD-9]", () => {
   assert.equal(readable("a\n\u009b"), "a??");
 });
 
+test("an error is shown without its control characters [FIELD-8]", () => {
+  const body = { code: ErrorCode.NO_SEGMENT, text: "none\u001b]0;title\u0007", fields: [] };
+  const answer = message(MessageType.ERROR, 1, protocol.errorReply, body);
+  const error = thrown(() => expect(answer, MessageType.SEGMENT_OPENED, protocol.segmentOpened));
+  assert.equal(error.message, "none?]0;title?");
+});
+
 test("refusals of servers of other versions are read [SES-5]", () => {
   const refused = (code: protocol.ErrorCode, text: string) =>
     thrown(welcomed(MessageType.ERROR, protocol.plainError, { code, text }));

@@ -43,7 +43,7 @@ pub fn own_fields() -> Vec<HeaderField> {
     fields
 }
 
-/// What an ERROR says, in either of its forms [SES-5].
+/// What an ERROR says, in either of its forms [SES-5], as it may be shown [FIELD-8].
 pub fn refusal(message: &Message) -> Result<ClientError, Rejection> {
     let reply: ErrorReply = match message.decode() {
         Ok(reply) => reply,
@@ -57,14 +57,10 @@ pub fn refusal(message: &Message) -> Result<ClientError, Rejection> {
         }
     };
     let redirect: Option<RedirectField> = Fields::of(&reply.fields)?.get(FieldKey::Redirect)?;
-    let text = match redirect {
-        None => reply.text,
-        Some(to) => format!(
-            "{}; ask the server at {}",
-            reply.text,
-            readable(&to.address)
-        ),
-    };
+    let mut text = readable(&reply.text);
+    if let Some(to) = redirect {
+        text += &format!("; ask the server at {}", readable(&to.address));
+    }
     Ok(ClientError::Refused(Rejection::new(reply.code, text)))
 }
 
@@ -112,6 +108,13 @@ mod tests {
             text.contains("/a is not here; ask the server at b.example:7747"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn field_8_an_error_is_shown_without_its_control_characters() {
+        let reply = Rejection::new(ErrorCode::NoSegment, "none\u{1b}]0;title\u{7}").reply();
+        let refused = refusal(&error(&reply)).unwrap().to_string();
+        assert!(refused.contains("none?]0;title?"), "{refused}");
     }
 
     #[test]

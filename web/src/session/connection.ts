@@ -198,7 +198,7 @@ export function expect<T>(answer: Message, type: MessageType, codec: Codec<T> | 
     checkFields(fields);
     const to = findField(fields, FieldKey.FIELD_REDIRECT, redirectField);
     const instead = to === undefined ? "" : `; ask the server at ${readable(to.address)}`;
-    throw new InterweaveError(code, text + instead);
+    throw new InterweaveError(code, readable(text) + instead);
   }
   if (found === MessageType.UNIMPLEMENTED) {
     throw new InterweaveError(ErrorCode.UNIMPLEMENTED, "the server does not implement this");

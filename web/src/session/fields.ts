@@ -55,7 +55,7 @@ export function findField<T>(list: HeaderField[], key: FieldKey, codec: Codec<T>
   return decoding(`the header field ${key}`, () => fromBytes(codec, field.value));
 }
 
-/** The text without its control characters [FIELD-8]. */
+/** The text of a peer without its control characters [FIELD-8]. */
 export function readable(text: string): string {
   return text.replace(/\p{Cc}/gu, "?");
 }
