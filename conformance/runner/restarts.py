@@ -12,8 +12,8 @@ import threading
 import time
 
 from runner import restart_table as table
+from runner.cuttable_proxy import CuttableProxy, goodbye_of
 from runner.processes import Agent, Broken, Lines, Server
-from runner.wire import Wire, goodbye_of
 from runner.workers import work_off
 
 PLENTY = 30  # seconds until a client must have found out
@@ -57,7 +57,7 @@ class Cell:
     def __init__(self, cell, other, agents, program):
         self.kind, self.state, self.store, self.way = cell
         self.other, self.agents, self.program = other, agents, program
-        self.wire = None
+        self.proxy = None
         self.processes = []
 
     @property
@@ -80,8 +80,8 @@ class Cell:
                     process.kill()
                 raise
             finally:
-                if self.wire is not None:
-                    self.wire.cut()
+                if self.proxy is not None:
+                    self.proxy.cut()
                 self.server.kill()
         for agent in self.processes:
             agent.tell("reset")
@@ -92,9 +92,9 @@ class Cell:
     def begin(self):
         store = "memory" if self.store == "memory" else str(self.folder / "store")
         self.server = Server(self.program, [], store)
-        self.is_wired = self.way == "cut" or self.state in ("releasing", "answered", "waiting")
-        if self.is_wired:
-            self.wire = Wire(self.server.address)
+        self.has_proxy = self.way == "cut" or self.state in ("releasing", "answered", "waiting")
+        if self.has_proxy:
+            self.proxy = CuttableProxy(self.server.address)
         self.processes = [self.agents.take(self.other)]
         self.o = self.processes[0]
         self.o.tell(f"open s {self.server.address}/s create{DURABILITY.get(self.store, '')}")
@@ -111,7 +111,7 @@ class Cell:
         self.see(2, 2)
 
     def open_subject(self):
-        address = self.wire.address if self.is_wired else self.server.address
+        address = self.proxy.address if self.has_proxy else self.server.address
         self.s.tell(f"open s {address}/s create timeout={PLENTY}{DURABILITY.get(self.store, '')}")
 
     def copy_store(self, how, source, target):
@@ -127,8 +127,8 @@ class Cell:
             if self.state != "releasing":  # that one is asked while the release comes in
                 self.server.ask_to_stop()
             self.server.stopped()
-        if self.is_wired:
-            self.wire.cut()
+        if self.has_proxy:
+            self.proxy.cut()
 
     def come_back(self):
         if self.store in ("older", "gone") and self.way != "cut":
@@ -138,11 +138,11 @@ class Cell:
         if self.way != "cut":
             self.server = self.server.started_again()
             self.o.tell("reset")
-        if self.is_wired:
+        if self.has_proxy:
             # The client that asks what became of its release first meets
             # another server, which stops.
             is_asked = self.state == "answered"
-            self.wire.mend(goodbye_of(self.program) if is_asked else b"")
+            self.proxy.mend(goodbye_of(self.program) if is_asked else b"")
 
     # ---- what clients do ----
 
@@ -238,11 +238,11 @@ class Cell:
         self.begin_writing()
         self.s.tell(f'put s t "{TEXT}"')
         self.server.suspend()
-        self.wire.listen_in()
+        self.proxy.listen_in()
         self.s.write("wl_release s")
-        self.wire.wait_for(len(TEXT))
+        self.proxy.wait_for(len(TEXT))
         if self.way == "cut":
-            self.wire.cut()
+            self.proxy.cut()
         if self.way == "stop":
             self.server.ask_to_stop()
         if self.way != "kill":
@@ -254,7 +254,7 @@ class Cell:
     def begin_answered(self):
         self.begin_writing()
         self.o.tell("listen s")
-        self.wire.keep_answers()
+        self.proxy.keep_answers()
         self.s.write("wl_release s")
         self.o.tell(f"told s 3 {PLENTY}")
 
@@ -264,9 +264,9 @@ class Cell:
     def begin_waiting(self):
         self.o.tell(f"wl s {PLENTY}")
         self.o.tell("put s n 3")
-        self.wire.listen_in()
+        self.proxy.listen_in()
         self.s.write(f"wl s {PLENTY}")
-        self.wire.wait_for(1)
+        self.proxy.wait_for(1)
 
     def told_waiting(self):
         if self.way == "cut":
@@ -311,7 +311,7 @@ class WatchCell(Cell):
     """`interweave watch`, which reconnects by itself and prints what it finds."""
 
     def begin_subject(self):
-        address = self.wire.address if self.is_wired else self.server.address
+        address = self.proxy.address if self.has_proxy else self.server.address
         self.s = Lines("interweave watch",
                        ["sh", "-c", 'exec "$0" watch "$1" 2>&1', self.program, f"{address}/s"])
         self.processes.append(self.s)
@@ -346,7 +346,7 @@ class WatchCell(Cell):
         return "the next version", "ok"
 
     def address(self):
-        return self.wire.address if self.is_wired else self.server.address
+        return self.proxy.address if self.has_proxy else self.server.address
 
     def compare(self, told):
         self.check(*told, table.expected(self.state, self.store, self.way))

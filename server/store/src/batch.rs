@@ -8,7 +8,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use interweave_wire::protocol::LogHeader;
 
-use crate::record::{encode_record, padded, Place, RECORD_HEAD_BYTES};
+use crate::record::{encode_record, padded, PlaceInGroup, RECORD_HEAD_BYTES};
 
 /// Below this a copy costs less than one more element of the vector.
 const COPIED_BYTES: usize = 4096;
@@ -53,7 +53,7 @@ impl Batch {
     }
 
     /// Adds a record. Returns its crc and how many bytes it takes.
-    pub fn push(&mut self, place: Place, header: &LogHeader, diff: &Bytes) -> (u32, u64) {
+    pub fn push(&mut self, place: PlaceInGroup, header: &LogHeader, diff: &Bytes) -> (u32, u64) {
         let before = self.gathered.len();
         let gathered = &mut self.gathered;
         let crc = encode_record(self.mark, self.synced, place, header, diff, gathered);

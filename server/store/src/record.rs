@@ -168,7 +168,7 @@ fn identity_in(head: &[u8]) -> Option<Option<Identity>> {
 
 /// Where a record stands in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct PlaceInGroup {
     /// Records of the group precede it.
     pub continues: bool,
     /// Records of the group follow it.
@@ -180,7 +180,7 @@ pub struct Place {
 pub struct RecordHead {
     pub length: u32,
     pub header_bytes: u32,
-    pub place: Place,
+    pub place: PlaceInGroup,
     /// How much of the file was on the disk when this record was written: what is bad before there
     /// is damage; what is bad after there may have been lost with the power, unacknowledged.
     pub synced: u32,
@@ -202,7 +202,7 @@ impl RecordHead {
         let head = RecordHead {
             length,
             header_bytes: header & !(GOES_ON | CONTINUES),
-            place: Place {
+            place: PlaceInGroup {
                 continues: header & CONTINUES != 0,
                 goes_on: header & GOES_ON != 0,
             },
@@ -250,7 +250,7 @@ impl RecordHead {
 pub fn encode_record(
     mark: u32,
     synced: u32,
-    place: Place,
+    place: PlaceInGroup,
     header: &LogHeader,
     body: &[u8],
     out: &mut Vec<u8>,
@@ -336,7 +336,7 @@ mod tests {
             body: LogBody::Serials(1 << 20),
             fields: Vec::new(),
         };
-        let alone = Place {
+        let alone = PlaceInGroup {
             continues: false,
             goes_on: false,
         };
@@ -359,7 +359,7 @@ mod tests {
             fields: Vec::new(),
         };
         let file = FileHead::new(5, (3, 1), Identity::default());
-        let place = Place {
+        let place = PlaceInGroup {
             continues: false,
             goes_on: true,
         };

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use interweave_wire::protocol::LogHeader;
 
 use crate::record::{
-    check_body, check_header, decode_header, padded, FileHead, Format, Place, RecordHead,
+    check_body, check_header, decode_header, padded, FileHead, Format, PlaceInGroup, RecordHead,
     CORE_BYTES, RECORD_HEAD_BYTES,
 };
 
@@ -31,7 +31,7 @@ pub struct Found {
     pub format: Format,
     pub header: LogHeader,
     pub body: Bytes,
-    place: Place,
+    place: PlaceInGroup,
     synced: u64,
 }
 

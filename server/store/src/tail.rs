@@ -21,7 +21,7 @@ use crate::identity::Identity;
 use crate::index::{Index, Written};
 use crate::log::Log;
 use crate::owner::Owner;
-use crate::record::{Place, FILE_HEAD_BYTES};
+use crate::record::{PlaceInGroup, FILE_HEAD_BYTES};
 use crate::space::{self, Space};
 use crate::status::Status;
 use crate::store::{Done, Full};
@@ -144,7 +144,7 @@ impl Tail {
                 let segment_id = record.segment_id;
                 let chain = chains.entry(segment_id);
                 let chain = chain.or_insert_with(|| self.index.chain(segment_id));
-                let place = Place {
+                let place = PlaceInGroup {
                     continues: i > 0,
                     goes_on: i + 1 < group.records.len(),
                 };
@@ -405,7 +405,7 @@ impl Tail {
             body: CLEAN_STOP,
             fields: Vec::new(),
         };
-        let place = Place {
+        let place = PlaceInGroup {
             continues: false,
             goes_on: false,
         };

@@ -1,5 +1,4 @@
-"""The way between a client and its server, as a connection that can be cut, and whose answers can
-be kept back."""
+"""A proxy between a client and its server. It can cut the connections and keep answers back."""
 
 import socket
 import subprocess
@@ -11,8 +10,8 @@ from runner.processes import ANSWER_SECONDS, Broken, Server
 CHUNK_BYTES = 1 << 16
 
 
-class Wire:
-    """Clients connect to `address`. The wire hands their bytes to the server, and the server's
+class CuttableProxy:
+    """Clients connect to `address`. The proxy hands their bytes to the server, and the server's
     bytes to them."""
 
     def __init__(self, server_address):
@@ -66,7 +65,7 @@ class Wire:
                     raise Broken(f"the client did not say {count} bytes, but {self.said_bytes}")
 
     def keep_answers(self):
-        """What the server answers from now on goes nowhere, until the wire is mended."""
+        """What the server answers from now on goes nowhere, until `mend`."""
         with self.changed:
             self.keeps_answers = True
 
