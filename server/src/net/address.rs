@@ -1,4 +1,4 @@
-//! Where the server listens. With no rules configured that is on this host only (promise P6).
+//! Where the server listens. Without access rules it listens on this host only (promise P6).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ impl std::fmt::Display for ListenAddress {
     }
 }
 
-/// The address that the text names, if it is on this host only.
+/// Returns the address that the text names. An address that other hosts reach is an error.
 pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, String> {
     let with_port = match text.parse::<IpAddr>() {
         Ok(ip) => SocketAddr::new(ip, default_port).to_string(),
@@ -52,13 +52,13 @@ pub fn loopback_address(text: &str, default_port: u16) -> Result<SocketAddr, Str
     }
     Err(format!(
         "{text} can be reached from other hosts, but no access rules are given, so this \
-         server listens on loopback only; use 127.0.0.1:{}, and a tunnel (ssh -L {0}:127.0.0.1:{0}) \
-         for other hosts",
+         server listens on loopback only; use 127.0.0.1:{}, and a tunnel \
+         (ssh -L {0}:127.0.0.1:{0}) for other hosts",
         first.port()
     ))
 }
 
-/// The abstract socket that goes with a TCP listener [NET-1].
+/// Returns the name of the abstract socket that belongs to a TCP listener [NET-1].
 pub fn abstract_name(address: &SocketAddr) -> Option<String> {
     (address.ip() == Ipv4Addr::LOCALHOST).then(|| format!("interweave-{}", address.port()))
 }

@@ -1,7 +1,7 @@
-//! Memory that many small messages took, given back to the system.
+//! Gives memory back to the system that many small messages took.
 //!
-//! The allocator keeps what was freed between blocks that live on; after a crowd of connections that
-//! did not read, that is most of what they took.
+//! The allocator keeps freed memory that lies between living blocks. After many connections that
+//! did not read, it would keep most of what their messages took.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,12 +9,13 @@ use std::time::Duration;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-/// After less than that nothing is done.
+/// If fewer bytes have waited, nothing is given back.
 const MUCH_BYTES: usize = 8 << 20;
-/// By then connections that were closed are gone with what they held; and it is not done more often.
+/// Closed connections and their messages are gone after that time. It also bounds how often memory
+/// is given back.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
-/// Follows how much waits to be sent.
+/// Follows how many bytes wait to be sent.
 #[derive(Debug, Default)]
 pub struct Ebb {
     most_bytes: Cell<usize>,
@@ -22,7 +23,7 @@ pub struct Ebb {
 }
 
 impl Ebb {
-    /// So much waits now. Once little of much is left, memory is given back a little later.
+    /// `bytes` wait now. When an eighth of many is left, memory is given back a little later.
     pub fn follow(&self, bytes: usize) {
         let most = self.most_bytes.get().max(bytes);
         self.most_bytes.set(most);
@@ -44,8 +45,8 @@ fn give_back() {
     extern "C" {
         fn malloc_trim(pad: usize) -> i32;
     }
-    // SAFETY: glibc's malloc_trim may be called at any time, from any thread; it frees only pages that
-    // hold nothing.
+    // SAFETY: any thread may call glibc's malloc_trim at any time. It frees only pages that hold
+    // nothing.
     let _ = unsafe { malloc_trim(0) };
 }
 

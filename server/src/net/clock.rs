@@ -1,4 +1,4 @@
-//! The one clock of the server: monotonic, and counting suspend [FRESH-1]; and how it is noticed that
+//! The one clock of the server, which is monotonic and counts suspend [FRESH-1]. It also shows when
 //! the server did not run for a while.
 
 use crate::session::Absence;
@@ -16,19 +16,19 @@ pub fn now_ns() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
-/// So late a timer may be without a reason to be noted.
+/// A timer that is later than this tells of an absence.
 const LATE_NS: u64 = 10_000_000;
 
-/// Notices that the server came late to what it was to do: it was busy with one thing, or did not run
-/// (stopped, suspended).
+/// Notices that the server came late to its work. It was busy with one thing, or it did not run
+/// because it was stopped or suspended.
 #[derive(Debug, Default)]
 pub struct Punctuality {
-    /// Until then every absence was told.
+    /// Absences before this time were told.
     told_ns: u64,
 }
 
 impl Punctuality {
-    /// It is now, and there was something to do at `armed_ns`: the absence to be told, if any.
+    /// Returns the absence that must be told, if there was one. `armed_ns`: the time of the work.
     pub fn absence(&mut self, armed_ns: u64, now_ns: u64) -> Option<Absence> {
         let from_ns = armed_ns.max(self.told_ns);
         let late = now_ns > from_ns.saturating_add(LATE_NS);

@@ -1,8 +1,8 @@
-//! One connection: what it has to send, and who waits for it. Its tasks are in serving.rs.
+//! One connection: the bytes that it has to send, and the tasks that wait for it (serving.rs).
 //!
-//! Whoever makes the engine send something writes it to the socket at once, without waking the
-//! connection's own task; the task writes only what the socket would not take. Memory is bounded: a
-//! connection that has not taken its replies is not read from until it has taken some.
+//! An event that makes the engine send a message writes it to the socket at once, and does not wake
+//! the connection's own task. The task writes only what the socket did not take. Memory is bounded:
+//! nothing is read from a connection that has not taken its replies, until it takes some.
 
 use super::outbound::Outbound;
 use super::socket::Socket;
@@ -12,10 +12,10 @@ use std::io;
 use std::rc::Rc;
 use tokio::sync::Notify;
 
-/// While more than that of replies waits, no further request of the connection is taken [NET-2].
+/// While more bytes of replies wait, no further request of the connection is taken [NET-2].
 const FULL_BYTES: usize = 64 << 10;
 
-/// Where a connection's frames go.
+/// The way of a connection's frames.
 #[derive(Debug)]
 pub enum Sink {
     Stream(Socket),
@@ -51,7 +51,7 @@ impl Connection {
         })
     }
 
-    /// The engine has ended the connection; what was sent before still goes out.
+    /// Notes that the engine has ended the connection. Messages that it sent before still go out.
     pub fn end(&self) {
         self.closed.set(true);
         self.close.notify_one();
@@ -68,12 +68,12 @@ impl Connection {
         }
     }
 
-    /// There is something to send that the socket did not take.
+    /// Waits until there is something to send that the socket did not take.
     pub async fn stuck(&self) {
         self.stuck.notified().await;
     }
 
-    /// Writes what the socket takes now; returns how many bytes.
+    /// Writes as much as the socket takes now. Returns how many bytes.
     pub fn flush(&self) -> usize {
         let mut outbound = self.outbound.borrow_mut();
         let mut written = 0;
@@ -86,13 +86,13 @@ impl Connection {
         match result {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stuck.notify_one(),
-            // The reader sees the end of the connection; what is queued has nowhere to go.
+            // The reading task notices that the connection is lost. Its queue is dropped.
             Err(_) => outbound.clear(),
         }
         written
     }
 
-    /// What is queued; whoever waits for room hears of it.
+    /// Returns how much is queued, and wakes the task that waits for room.
     pub fn backlog(&self) -> Backlog {
         let backlog = self.outbound.borrow().backlog();
         if backlog.replies <= FULL_BYTES {
@@ -101,7 +101,7 @@ impl Connection {
         backlog
     }
 
-    /// Waits while the connection has too many replies to take to ask for more.
+    /// Waits while so many replies wait that no further request is taken.
     pub async fn has_room(&self) {
         while self.outbound.borrow().backlog().replies > FULL_BYTES && !self.closed.get() {
             self.room.notified().await;

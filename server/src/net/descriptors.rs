@@ -1,12 +1,12 @@
-//! File descriptors, shared out once at the start: however many connections there are, the store can
-//! go on in a new log file and the listeners can say that there is no more room.
+//! Shares out the file descriptors, once at the start. Some are kept, so that with any number of
+//! connections the store can begin a log file and a listener can say that there is no room.
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::io;
 
 /// For the store, the listeners and the event loop.
 const RESERVED: u64 = 64;
-/// Connections of HTTP that there may be at a time, if there are descriptors for them.
+/// The most connections of HTTP at a time. There are fewer if descriptors are scarce.
 const MOST_HTTP: u64 = 256;
 /// A connection that waits for room to write needs a second one (see `Socket::writable`).
 const PER_CONNECTION: u64 = 2;
@@ -18,8 +18,8 @@ pub struct Shares {
     pub http: usize,
 }
 
-/// Raises the limit as far as this process may, and shares it out. Fewer connections than are
-/// wanted are told; none at all is an error.
+/// Raises the limit as far as this process may, and shares it out. A warning says if that is fewer
+/// connections than are wanted. No connection at all is an error.
 pub fn share_out(wanted: usize) -> io::Result<Shares> {
     let limit = raised_limit();
     let shares = limit.map_or(Some(all(wanted)), |limit| shares_of(limit, wanted));
@@ -44,7 +44,7 @@ pub fn share_out(wanted: usize) -> io::Result<Shares> {
     Ok(shares)
 }
 
-/// The soft limit, made equal to the hard one; None: there is no limit.
+/// Raises the soft limit to the hard one, and returns it; None: there is no limit.
 fn raised_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,9 +1,9 @@
-//! Who may ask over HTTP.
+//! Decides which requests over HTTP are answered.
 //!
-//! With no rules configured, a page of another site must not reach the server through the user's
-//! browser (promise P6): Host must name this host, so that no foreign name can be bound to it, and
-//! Origin, where a browser sends one, must be a page of this very server or one that is listed. Pages
-//! of other servers on this host are other sites.
+//! There are no access rules, so a page of another site must not reach the server through the
+//! user's browser (promise P6). Host must name this host: then a foreign name that is bound to this
+//! host's address is refused. A browser's Origin must be a page of this server, or a listed one. A
+//! page of another server on this host is a page of another site.
 
 use axum::http::{header, HeaderMap, StatusCode, Uri};
 use std::net::IpAddr;
@@ -33,16 +33,16 @@ impl FromStr for Origin {
     }
 }
 
-/// What a request needs to be let in.
+/// The pages that may ask.
 #[derive(Debug)]
 pub struct Door {
-    /// The server's own, of HTTP.
+    /// The port on which this server answers HTTP.
     pub port: u16,
     pub origins: Vec<Origin>,
 }
 
 impl Door {
-    /// Whether the request may be answered; else how it is refused.
+    /// Ok if the request may be answered, else the answer that refuses it.
     pub fn admits(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
         let host = one_host(uri, headers).ok_or((
             StatusCode::BAD_REQUEST,
@@ -67,8 +67,8 @@ impl Door {
         Ok(())
     }
 
-    /// A page of this server has its own port, or the one that a tunnel to it has, which is the one
-    /// that was asked.
+    /// Whether a page of that origin may ask. A page of this server names the server's port, or the
+    /// host and port that were asked: a tunnel has a port of its own.
     fn admits_origin(&self, origin: &str, host: &str) -> bool {
         let own = origin.strip_prefix("http://").is_some_and(|authority| {
             let port = port_of(authority).unwrap_or(80);
@@ -78,7 +78,7 @@ impl Door {
     }
 }
 
-/// The host that the request names, in small letters; None: it names none, or several.
+/// Returns the host that the request names, in small letters; None: no host, or several.
 fn one_host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next()?.to_str().ok()?.to_ascii_lowercase();
@@ -92,7 +92,7 @@ fn authority_of(origin: &str) -> Option<&str> {
     rest.or(origin.strip_prefix("https://"))
 }
 
-/// A host, and the text of its port if it has one.
+/// Splits a host from the text of its port.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (name, Some(port)),

@@ -1,11 +1,11 @@
-//! HTTP on loopback: the viewer, how the server is, its numbers, and the door for WebSockets.
+//! HTTP on loopback: the viewer, the server's health and numbers, and the door for WebSockets.
 //!
-//! Who may ask is in door.rs. Handlers run beside the engine's task and ask it by message.
+//! door.rs says who may ask. Handlers are tasks of their own, and ask the engine's task by message.
 //!
-//! Anybody on this host may connect, so connections are few, short and small: there are so many at
-//! a time, a request's head must come soon, nothing has a body, and none stays for long. Where all
-//! places are taken, the oldest connection without a whole request leaves its place to the next,
-//! whatever it has said before (visits.rs).
+//! Anybody on this host may connect, so connections are few, short and small. Their number is
+//! bounded, a request's head must come soon, no request has a body, and no connection stays for
+//! long. When all places are taken, the oldest connection without a whole request leaves its place
+//! to the next one (visits.rs).
 
 use super::door::{Door, Origin};
 use super::listen::Patience;
@@ -39,13 +39,13 @@ use tokio::sync::{mpsc, oneshot, Semaphore};
 use tokio::task::{spawn_local, JoinHandle};
 use tokio::time::timeout;
 
-/// Questions of handlers that wait for the engine's task at a time.
+/// The most questions of handlers that wait for the engine's task.
 const MAX_ASKED: usize = 64;
-/// How long the head of a request, the next one's too, may take to come.
+/// The time in which the head of a request must come, also that of a connection's next request.
 const HEAD: Duration = Duration::from_secs(5);
-/// How long a connection stays; a WebSocket is no longer one of HTTP.
+/// How long a connection stays. A WebSocket is not a connection of HTTP any more.
 const STAY: Duration = Duration::from_secs(60);
-/// How long the answer that is being sent then may take.
+/// After STAY, the time in which an answer that is under way must be sent.
 const PARTING: Duration = Duration::from_secs(5);
 /// The longest head of a request.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -60,7 +60,7 @@ pub enum Ask {
 #[derive(Clone)]
 struct Asker(mpsc::Sender<Ask>);
 
-/// Begins to serve; the task ends when it is aborted.
+/// Begins to serve. The task ends when it is aborted.
 pub async fn serve(
     shell: Rc<Shell>,
     address: SocketAddr,
@@ -80,7 +80,8 @@ pub async fn serve(
     Ok((bound, task))
 }
 
-/// What answers requests, and what it asks the engine's task.
+/// Makes the router that answers requests. Its questions to the engine's task come out of the
+/// receiver.
 pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
     let (asker, asked) = mpsc::channel(MAX_ASKED);
     let app = Router::new()
@@ -96,7 +97,7 @@ pub fn app(door: Arc<Door>) -> (Router, mpsc::Receiver<Ask>) {
     (app, asked)
 }
 
-/// Takes connections in, at most `most` at a time.
+/// Accepts connections, at most `most` at a time.
 async fn accept(listener: TcpListener, app: Router, most: usize) {
     let places = Arc::new(Semaphore::new(most));
     let mut visits = Visits::default();
@@ -128,7 +129,7 @@ async fn accept(listener: TcpListener, app: Router, most: usize) {
     }
 }
 
-/// Answers requests until either side has had enough.
+/// Answers the requests of one connection, until the peer or the server ends it.
 pub async fn converse<S>(stream: S, app: Router, visit: Rc<Visit>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -150,17 +151,17 @@ where
         .serve_connection(TokioIo::new(stream), answer)
         .with_upgrades();
     let mut conversation = pin!(conversation);
-    // An error is the peer's: it has gone, or did not say in time what it wants.
+    // An error means that the peer has gone, or did not send a request in time.
     if timeout(STAY, conversation.as_mut()).await.is_err() {
         conversation.as_mut().graceful_shutdown();
         let _ = timeout(PARTING, conversation).await;
     }
 }
 
-/// The engine's side.
+/// Answers the handlers' questions, on the engine's task.
 pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     while let Some(ask) = asked.recv().await {
-        // Whoever asked may have gone meanwhile.
+        // The handler that asked may have gone meanwhile.
         match ask {
             Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
             Ask::Metrics(reply) => drop(reply.send(metrics::prometheus(&shell))),
@@ -178,7 +179,7 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
 
 async fn healthz(State(asker): State<Asker>) -> Response {
     let (reply, replied) = oneshot::channel();
-    // If the engine's task is gone the reply is, too.
+    // If the engine's task is gone, no reply comes.
     let _ = asker.0.send(Ask::Health(reply)).await;
     let (healthy, text) = replied.await.unwrap_or((false, stopping_text()));
     let status = match healthy {
@@ -221,7 +222,7 @@ async fn only_admitted(State(door): State<Arc<Door>>, request: Request, next: Ne
         return refusal.into_response();
     }
     if !request.body().is_end_stream() {
-        // What is left of it is not read: the connection ends with the answer.
+        // The body is not read, because the connection ends with the answer.
         let close = [(header::CONNECTION, "close")];
         let text = "InterWeave: requests here have no body\n";
         return (StatusCode::PAYLOAD_TOO_LARGE, close, text).into_response();

@@ -1,16 +1,17 @@
-//! Messages coming in on one connection, by way of the protocol's decoder.
+//! Makes requests of the bytes that come in on one connection, with the protocol's decoder.
 //!
-//! Small messages are taken from a read buffer that all connections share; the bulk of a large one
-//! is read straight into its own memory, together with the head of the frame behind it: a chunk
-//! costs one read and next to no copying. Bulk that the engine does not admit is counted and
-//! dropped. A few messages are taken apart at a time; the others wait as bytes.
+//! Small messages are taken from a read buffer that all connections share. The bulk of a large
+//! message is read straight into its own memory, together with the head of the next frame. So a
+//! chunk costs one read, and hardly a byte is copied. Bulk that the engine does not admit is
+//! counted and dropped. A few messages are taken apart at a time, and the others wait as bytes.
 
 use crate::session::{Incoming, Request};
 use interweave_wire::frame::{Begun, BulkTarget, Gate};
 use interweave_wire::protocol::Envelope;
 use interweave_wire::{FrameDecoder, Message, Rejection};
 
-/// As many messages are taken apart at a time; a small one takes many times its bytes.
+/// So many messages are taken apart at a time, because a decoded message takes many times its
+/// bytes.
 const MOST_AT_ONCE: usize = 64;
 
 /// Decides whether a request's bulk is worth buffering.
@@ -35,7 +36,7 @@ impl<A: Admission> Gate for Requests<A> {
     }
 }
 
-/// The messages of one connection, and the bytes that are not understood yet.
+/// The messages of one connection, and the bytes that are not taken apart yet.
 #[derive(Debug)]
 pub struct Inbound<A: Admission> {
     decoder: FrameDecoder<Requests<A>>,
@@ -55,24 +56,24 @@ impl<A: Admission> Inbound<A> {
         self.decoder.wanted_bytes()
     }
 
-    /// Where the next bytes of a large bulk belong, if that is what comes next.
+    /// Returns the place for the next bytes, if bytes of a large bulk come next.
     /// [`Inbound::bulk_read`] must follow.
     pub fn bulk_target(&mut self) -> Option<BulkTarget<'_>> {
         self.decoder.bulk_target()
     }
 
-    /// So many bytes were appended to the bulk target, and these were read behind them.
+    /// Takes note of `bytes` that were appended to the bulk target, and takes those read behind.
     pub fn bulk_read(&mut self, bytes: usize, behind: &[u8]) -> Result<(), Rejection> {
         self.decoder.bulk_read(bytes);
         self.parse(behind)
     }
 
-    /// The messages completed, in order of completion.
+    /// Takes out the complete messages, in order of completion.
     pub fn take_complete(&mut self) -> Vec<Incoming> {
         std::mem::take(&mut self.complete)
     }
 
-    /// Whether all that came was whole frames.
+    /// Whether all bytes that came were whole frames.
     pub fn is_between_frames(&self) -> bool {
         self.decoder.is_between_frames()
     }
@@ -82,7 +83,7 @@ impl<A: Admission> Inbound<A> {
         self.decoder.has_pushed()
     }
 
-    /// Takes the bytes apart that were kept because they held so many messages.
+    /// Takes bytes apart that [`Inbound::parse`] kept.
     pub fn parse_on(&mut self) -> Result<(), Rejection> {
         while self.complete.len() < MOST_AT_ONCE {
             match self.decoder.next_message()? {
@@ -93,8 +94,9 @@ impl<A: Admission> Inbound<A> {
         Ok(())
     }
 
-    /// Takes the bytes of the shared buffer apart; keeps what is behind the first so many messages:
-    /// as bytes they take least. An error: the framing is lost, the connection is told and closed.
+    /// Takes the bytes of the shared buffer apart. Bytes behind the first few messages are kept as
+    /// bytes, because so they take least. An error: the framing is lost, so the connection must be
+    /// told and closed.
     pub fn parse(&mut self, mut bytes: &[u8]) -> Result<(), Rejection> {
         while self.complete.len() < MOST_AT_ONCE {
             match self.decoder.next_of(&mut bytes)? {

@@ -17,16 +17,16 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-/// A place where connections come in.
+/// A socket that accepts connections.
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener, UnixPeers),
-    /// With the file to remove at the end.
+    /// The file is removed at the end.
     UnixFile(UnixListener, UnixPeers, PathBuf),
 }
 
-/// Whom a Unix socket admits [NET-4].
+/// The users whom a Unix socket admits [NET-4].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnixPeers {
     /// The user who runs the server, and root.
@@ -36,7 +36,7 @@ pub enum UnixPeers {
 }
 
 impl UnixPeers {
-    /// Why a process of that user is not admitted by one of `own`, if it is not.
+    /// Returns why a server of user `own` does not admit a process of user `peer`; None: it does.
     fn refusal(self, peer: u32, own: u32) -> Option<String> {
         if self == UnixPeers::All || peer == own || peer == ROOT {
             return None;
@@ -47,7 +47,7 @@ impl UnixPeers {
         ))
     }
 
-    /// What the file's mode says of it.
+    /// Returns the mode of the socket's file.
     fn mode(self) -> u32 {
         match self {
             UnixPeers::Own => 0o600,
@@ -59,8 +59,8 @@ impl UnixPeers {
 const ROOT: u32 = 0;
 
 impl Listener {
-    /// Begins to listen; for a TCP address on 127.0.0.1 also on the abstract socket that goes with
-    /// it [NET-1]. Returns what the address became.
+    /// Begins to listen. For a TCP address on 127.0.0.1 it also listens on the abstract socket that
+    /// belongs to the address [NET-1]. Returns the addresses as they are known then.
     pub async fn bind(
         address: &ListenAddress,
         peers: UnixPeers,
@@ -104,8 +104,8 @@ impl Listener {
     }
 }
 
-/// How a listener bears that it cannot accept: mostly there are too many open files in this process
-/// or the host, and others must end before it can go on.
+/// The pauses of a listener that cannot accept. Mostly this process or the host has too many open
+/// files, so other connections must end before the listener can continue.
 #[derive(Debug, Default)]
 pub struct Patience {
     pause: Duration,
@@ -130,7 +130,7 @@ impl Patience {
         tokio::time::sleep(self.pause).await;
     }
 
-    /// One was accepted.
+    /// A connection was accepted.
     pub fn renew(&mut self) {
         self.pause = Duration::ZERO;
     }
@@ -139,7 +139,7 @@ impl Patience {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::UnixFile(_, _, path) = self {
-            // Somebody may have removed it before.
+            // Somebody may have removed the file before.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -167,7 +167,7 @@ fn bind_abstract(_: &SocketAddr, _: UnixPeers) -> io::Result<Option<Listener>> {
     Ok(None)
 }
 
-/// A socket file that nobody listens on is left over from a server that was killed.
+/// Removes a socket file that nobody listens on, as a killed server leaves it.
 async fn remove_stale(path: &Path) -> io::Result<()> {
     match UnixStream::connect(path).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -182,12 +182,14 @@ async fn remove_stale(path: &Path) -> io::Result<()> {
 }
 
 fn accept_tcp(shell: &Rc<Shell>, stream: TcpStream) -> io::Result<()> {
-    // Without it small messages wait for acknowledgements; a socket that refuses is lost anyway.
+    // Without this option small messages would wait for acknowledgements. A socket that refuses it
+    // is lost anyway.
     let _ = stream.set_nodelay(true);
     accept(shell, Stream::Tcp(stream.into_std()?))
 }
 
-/// With no rules configured, a Unix socket is its user's own: the system says whose the peer is.
+/// There are no access rules, so a Unix socket admits its own user: the system says which user the
+/// peer is [NET-4].
 fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::Result<()> {
     let peer = stream.peer_cred()?.uid();
     let own = rustix::process::geteuid().as_raw();
@@ -221,8 +223,8 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     Ok(())
 }
 
-/// Says why, as well as a new socket takes it. Where there is room, what the peer says meanwhile is
-/// read, so that the error reaches it.
+/// Sends the error as far as a new socket takes it. If there is a place for the connection, the
+/// peer's bytes are read meanwhile, because otherwise the system may drop the error.
 fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
     let connection = Connection::new(0, sink);
     let error = Outgoing::plain_error(0, code, text);

@@ -1,5 +1,5 @@
-//! The server's HTTP without a socket: what a connection answers to bytes that came on it. For what
-//! tries the parsers with more than a network would bring.
+//! The server's HTTP without a socket: the answers of a connection to bytes that came on it.
+//! Fuzzing uses it, because it tries more than a network brings.
 
 use super::door::Door;
 use super::http;
@@ -16,7 +16,7 @@ use tokio::task::{spawn_local, LocalSet};
 const PIPE_BYTES: usize = 64 * 1024;
 const PORT: u16 = 7748;
 
-/// What a new server answers on one connection, which the peer has ended after these bytes.
+/// Returns the answers of a new server on one connection that the peer ends after these bytes.
 pub fn http_in_memory(words: &[u8]) -> Vec<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -43,7 +43,7 @@ async fn converse(words: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer) = split(ours);
     let mut answers = Vec::new();
     let saying = async {
-        // The server may have had enough of it before.
+        // The server may have ended it before.
         let _ = writer.write_all(words).await;
         let _ = writer.shutdown().await;
     };

@@ -7,8 +7,8 @@ use interweave_store::StoreError;
 use interweave_wire::Json;
 use std::fmt::Write;
 
-/// Whether the server can do its work, reading and writing, and a line of JSON about it. Segments
-/// that are damaged are told; the others are served, so the server is well.
+/// Returns whether the server can read and write, and a line of JSON about it. The line counts
+/// damaged segments. The server is well in spite of them, because it serves the others.
 pub fn health(shell: &Shell) -> (bool, String) {
     let store = shell.store_status();
     let health = shell.health();
@@ -47,7 +47,7 @@ pub fn health(shell: &Shell) -> (bool, String) {
     (is_well, format!("{object}\n"))
 }
 
-/// Text in the exposition format.
+/// A text in the exposition format of Prometheus.
 struct Page(String);
 
 impl Page {
@@ -78,7 +78,7 @@ impl Page {
     }
 }
 
-/// Everything for /metrics.
+/// Makes the text of /metrics.
 pub fn prometheus(shell: &Shell) -> String {
     let statistics = shell.statistics();
     let mut page = Page(String::with_capacity(8192));
@@ -316,7 +316,7 @@ fn store(page: &mut Page, shell: &Shell, statistics: &Statistics) {
     }
 }
 
-/// Where the system tells it.
+/// Returns the memory of this process, where the system tells it.
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;

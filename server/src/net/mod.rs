@@ -1,7 +1,8 @@
-//! The net room: the only sockets, and the only clock, of the server.
+//! The net room has the only sockets and the only clock of the server.
 //!
-//! [`serve`] runs a server until it is told to stop: TCP, Unix sockets and WebSockets carry the same
-//! frames, HTTP shows how it is, and the viewer. Implements the frames of spec/protocol/session.x and [NET-1].
+//! [`serve`] runs a server until it is told to stop. TCP, Unix sockets and WebSockets carry the
+//! same frames. HTTP shows the server's state and the viewer. Implements the frames of
+//! spec/protocol/session.x and [NET-1].
 
 mod address;
 mod allocator;
@@ -34,11 +35,11 @@ pub use memory::http_in_memory;
 pub use serve::{serve, ServeError, ServeOptions};
 pub use tasks::log_panics;
 
-/// A number for a start of a server that keeps nothing: with it fences and incarnations differ from
-/// those of other starts.
+/// Returns a number for one start of a server that keeps nothing. It makes fences and incarnations
+/// differ from those of other starts.
 pub fn random_epoch() -> u64 {
     let mut bytes = [0; 4];
-    // Without randomness no connection will be taken either; any number does here.
+    // Any number will do without randomness, because then no connection is taken either.
     let _ = getrandom::fill(&mut bytes);
     u64::from(u32::from_be_bytes(bytes) >> 1) + 1
 }

@@ -1,9 +1,9 @@
-//! Frames going out: messages cut into chunks that take turns, laid out for vectored writes.
+//! Decides which frame of a connection is sent next, and lays frames out for vectored writes.
 //!
-//! Messages begin in the order in which the engine sent them, so that a notification is on the wire
-//! before what it caused [NOT-6]; chunks of begun messages take turns; two messages of one segment
-//! are never under way at once, so that versions arrive in order [FRAME-5]. Bulk is never copied.
-//! Which frame is next is decided here; `interweave_wire::FrameEncoder` makes it.
+//! Messages begin in the order in which the engine sent them. So a notification is on the wire
+//! before what it caused [NOT-6]. Chunks of begun messages take turns, but two messages of one
+//! segment are never under way at once. So versions arrive in order [FRAME-5]. Bulk is never
+//! copied. `interweave_wire::FrameEncoder` makes the frames.
 
 use crate::session::message::{Backlog, Kind, Outgoing, MESSAGE_BYTES};
 use bytes::{Buf, Bytes};
@@ -14,7 +14,7 @@ use std::io::IoSlice;
 
 const MOST_SLICES: usize = 32;
 const LAID_OUT_BYTES: usize = 1024 * 1024;
-/// The room for messages that an idle connection keeps.
+/// An idle connection keeps room for so many messages.
 const FEW_MESSAGES: usize = 8;
 
 /// A message of which a part is on the wire.
@@ -33,7 +33,7 @@ pub struct Frame {
     kinds: (Kind, Kind),
 }
 
-/// What one connection has yet to send.
+/// The messages that one connection has yet to send.
 #[derive(Debug, Default)]
 pub struct Outbound {
     pending: VecDeque<Outgoing>,
@@ -42,7 +42,7 @@ pub struct Outbound {
     /// Frames laid out for writing, as pieces.
     pieces: VecDeque<(Kind, Bytes)>,
     laid_out_bytes: usize,
-    /// Of all that is here.
+    /// The bytes of all messages and pieces here.
     backlog: Backlog,
 }
 
@@ -61,22 +61,23 @@ impl Outbound {
         *self = Outbound::default();
     }
 
-    /// What waits here.
+    /// The bytes that wait here.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// A frame that was taken out still waits: so many bytes of this connection's alone.
+    /// Counts a frame that was taken out and is not sent yet, with bytes that no other connection
+    /// shares.
     pub fn hold(&mut self, bytes: usize) {
         self.backlog.add(Kind::Notification, bytes);
     }
 
-    /// It is on the wire.
+    /// Ends [`Outbound::hold`]: the frame is on the wire.
     pub fn let_go(&mut self, bytes: usize) {
         self.backlog.take(Kind::Notification, bytes);
     }
 
-    /// The next frame to go on the wire.
+    /// Takes out the frame that is sent next.
     pub fn next_frame(&mut self) -> Option<Frame> {
         let my_turn = !self.began_last || self.begun.is_empty();
         let begin = my_turn && self.can_begin();
@@ -98,7 +99,7 @@ impl Outbound {
     fn begin(&mut self) -> Option<Frame> {
         let message = self.pending.pop_front()?;
         if self.pending.is_empty() {
-            // What a crowd of messages took is given back.
+            // After many messages their room is given back.
             self.pending.shrink_to(FEW_MESSAGES);
         }
         let kinds = message.kinds();
@@ -116,7 +117,7 @@ impl Outbound {
         self.next_of(begun)
     }
 
-    /// The message's next frame; the message waits for its next turn.
+    /// Takes the message's next frame. The rest of the message waits for its next turn.
     fn next_of(&mut self, mut begun: Begun) -> Option<Frame> {
         let (head, bulk) = begun.frames.next_frame()?;
         let kinds = begun.kinds;
@@ -127,8 +128,8 @@ impl Outbound {
         Some(Frame { head, bulk, kinds })
     }
 
-    /// Lays out frames and calls `write` with them until all are written or it takes no more.
-    /// `written` grows by what it took.
+    /// Lays out frames and calls `write` with them, until all are written or `write` takes no more.
+    /// `written` grows by the bytes that `write` took.
     pub fn write_with(
         &mut self,
         written: &mut usize,

@@ -19,31 +19,31 @@ use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::timeout;
 
-/// How long connections may take at the end to be sent what is queued.
+/// The time that connections have at the end to take what is queued.
 const PARTING: Duration = Duration::from_secs(1);
 
-/// What a server is told when it is started.
+/// The options of a server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     pub listen: Vec<ListenAddress>,
     pub http: Option<SocketAddr>,
     /// Pages of other servers that may ask over HTTP.
     pub origins: Vec<Origin>,
-    /// Whom the Unix sockets admit.
+    /// The users whom the Unix sockets admit.
     pub unix_peers: UnixPeers,
     pub max_connections: usize,
     pub engine: Config,
 }
 
-/// Why a server ended otherwise than asked.
+/// Why a server ended without being asked.
 #[derive(Debug)]
 pub enum ServeError {
-    /// The operating system refused: what, and why.
+    /// What the operating system refused, and why.
     Io(String, std::io::Error),
     Store(StoreError),
-    /// An error of ours in one of its tasks.
+    /// An error of ours in one of the server's tasks.
     Failed(String),
-    /// A second signal came before the end was reached.
+    /// A second signal came before the server had stopped.
     Hurried,
 }
 
@@ -69,8 +69,9 @@ fn failed(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ServeError 
     move |error| ServeError::Io(what, error)
 }
 
-/// Serves until SIGTERM or SIGINT. `ready` hears each address listened on. No generic parameter: with
-/// one, the whole server would be compiled in its caller's crate, and as little optimised as that.
+/// Serves until SIGTERM or SIGINT. `ready` hears each address that the server listens on. `ready`
+/// is not a generic parameter, because then the whole server would be compiled in the caller's
+/// crate, with the few optimisations of that crate.
 pub fn serve(
     options: ServeOptions,
     store: Box<dyn SegmentStore>,
@@ -87,7 +88,7 @@ pub fn serve(
     result
 }
 
-/// What is not as it was written is never passed over in silence [LOG-15].
+/// Warns of all bytes of the store that are not as they were written [LOG-15].
 fn warn_of_losses(found: &StoreStatus) {
     for damage in &found.damage {
         tracing::warn!("damage in the store: {damage}");
@@ -139,7 +140,7 @@ async fn run(
     let listening = match listen(&shell, &options, shares.http, ready).await {
         Ok(listening) => listening,
         Err(error) => {
-            // Nothing was changed, so that the store may as well know it.
+            // Nothing has changed, so the store ends cleanly.
             stop(&shell, &mut signals).await?;
             return Err(error);
         }
@@ -154,7 +155,7 @@ async fn run(
     stop(&shell, &mut signals).await
 }
 
-/// Begins to listen everywhere, then says so.
+/// Begins to listen on all addresses, then tells `ready`.
 async fn listen(
     shell: &Rc<Shell>,
     options: &ServeOptions,
@@ -193,7 +194,7 @@ async fn listen(
     Ok(listening)
 }
 
-/// Stops in order, or at once if a second signal comes.
+/// Stops in order. Stops at once if a second signal comes.
 async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError> {
     let stopped = tokio::select! {
         _ = shell.failed() => Ok(()),
@@ -207,7 +208,7 @@ async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError
         return Err(ServeError::Store(lost));
     }
     stopped.map_err(ServeError::Store)?;
-    // The last words of connections; one that does not take them has had its chance.
+    // Connections take their last messages, if they do so soon.
     let _ = timeout(PARTING, shell.parted()).await;
     tracing::info!("stopped cleanly");
     Ok(())

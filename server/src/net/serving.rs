@@ -1,7 +1,7 @@
-//! The tasks of a connection of the stream kind (TCP, Unix socket): reading, writing, ending.
+//! The tasks of a connection over TCP or a Unix socket: reading, writing, ending.
 //!
-//! Small messages are read into a buffer shared by all connections, large bulk straight into its
-//! place.
+//! Small messages are read into a buffer that all connections share. Large bulk is read straight
+//! into its place.
 
 use super::connection::{Connection, Sink};
 use super::inbound::{Admission, Inbound};
@@ -15,7 +15,7 @@ use std::task::{ready, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a closed connection may take to read what it was sent last.
+/// The time that a peer of a closed connection has to read the last messages.
 pub const LINGER: Duration = Duration::from_secs(1);
 
 /// Asks the engine which bulk of a connection to keep.
@@ -44,14 +44,14 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Servi
     let _ = timeout(LINGER, linger(&connection, socket)).await;
 }
 
-/// Ends a connection that was refused; what was said goes out.
+/// Ends a connection that was refused, after the error has gone out.
 pub async fn part(connection: Rc<Connection>, _serving: Serving) {
     if let Sink::Stream(socket) = &connection.sink {
         let _ = timeout(LINGER, linger(&connection, socket)).await;
     }
 }
 
-/// What was sent last goes out; then the peer is given the time to read it.
+/// Sends what is left, then gives the peer the time to read it.
 async fn linger(connection: &Connection, socket: &Socket) {
     while !connection.outbound.borrow().is_empty() {
         if socket.writable().await.is_err() {
@@ -67,7 +67,7 @@ async fn linger(connection: &Connection, socket: &Socket) {
     ) {}
 }
 
-/// Writes what could not be written at once.
+/// Writes what the socket did not take at once.
 async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
     loop {
         connection.stuck().await;
@@ -119,7 +119,7 @@ enum ReadError {
     Lost(Rejection),
 }
 
-/// One read from the socket, and what it means.
+/// Reads from the socket once, and takes the bytes apart.
 async fn read_some(
     shell: &Shell,
     socket: &Socket,

@@ -1,7 +1,7 @@
-//! The engine's body: carries its effects out, brings it events and the time.
+//! The shell carries the engine's effects out, and brings the engine events and the time.
 //!
-//! Everything runs on one thread. An event is given to the engine, its messages go to their sockets
-//! at once, then the engine settles what it told; only then comes the next event.
+//! Everything runs on one thread. The shell gives the engine an event, puts the event's messages on
+//! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
 use super::allocator::Ebb;
 use super::clock::{self, Punctuality};
@@ -16,13 +16,13 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::Notify;
 
-/// The store's wants are looked at no more often, however much it completes.
+/// The least time between two looks at the store's wants that a completion causes.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// A completion of the store.
+/// The ticket of a completed request to the store, and the result.
 pub type Stored = (u64, Result<(), StoreError>);
 
-/// Bytes of all connections since the start.
+/// Bytes of all connections since the start, and connections that were refused.
 #[derive(Debug, Default)]
 pub struct Traffic {
     pub received: Cell<u64>,
@@ -37,29 +37,29 @@ pub struct Shell {
     stored: UnboundedSender<Stored>,
     /// The read buffer that connections share.
     pub buffer: RefCell<Vec<u8>>,
-    /// What is read behind the bulk of a frame.
+    /// Takes the bytes that follow the bulk of a frame.
     pub behind: RefCell<Vec<u8>>,
     pub traffic: Traffic,
-    /// Where programs connect.
+    /// The addresses at which programs connect.
     pub listening: RefCell<Vec<String>>,
     effects: Cell<Vec<Effect>>,
     last_connection: Cell<u64>,
     /// Connections whose sockets are open: those of the engine, and those that are parting.
     serving: Cell<usize>,
     max_connections: usize,
-    /// The timer task sleeps until then.
+    /// The timer task sleeps until this time.
     armed_ns: Cell<u64>,
-    /// When the present event began: its time, however long it takes, so that what it takes is no
-    /// one's silence.
+    /// When the present event began. It is the event's time however long the event takes, so that
+    /// no peer counts as silent meanwhile.
     event_ns: Cell<u64>,
     punctuality: RefCell<Punctuality>,
-    /// When the engine was told last what the store wants.
+    /// When the engine last looked at the store's wants.
     looked_ns: Cell<u64>,
     waiting: Ebb,
     earlier: Notify,
     /// Something happened that may end the server, or let it end.
     progress: Notify,
-    /// A panic in one of its tasks: the engine is not to be asked any more.
+    /// The text of a panic in one of the tasks. The engine must not be asked any more then.
     failure: RefCell<Option<String>>,
     has_failed: Notify,
 }
@@ -96,7 +96,7 @@ impl Shell {
         })
     }
 
-    /// Gives the engine an event and carries out what follows from it.
+    /// Gives the engine an event, and carries out the effects.
     pub fn event(&self, event: impl FnOnce(&mut Engine, u64)) {
         let now_ns = clock::now_ns();
         self.event_ns.set(now_ns);
@@ -200,8 +200,8 @@ impl Shell {
         }
     }
 
-    /// The store has completed something. If it needs checkpoints it does not wait for the next look:
-    /// until then a busy writer could fill the disk.
+    /// The store has completed a request. If the store needs checkpoints, the engine looks at once,
+    /// because a busy writer could fill the disk before the next look.
     pub fn stored(&self, (ticket, result): Stored) {
         self.event(|engine, now_ns| {
             engine.stored(now_ns, ticket, result);
@@ -223,7 +223,7 @@ impl Shell {
         Box::new(move |result| answer.give(result))
     }
 
-    /// Writes what the connection has to send, as far as its socket takes it.
+    /// Writes the connection's frames, as far as the socket takes them.
     fn flush(&self, connection: &Connection) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
@@ -232,7 +232,7 @@ impl Shell {
         engine.backlog(self.event_ns.get(), connection.id, backlog);
     }
 
-    /// The same on behalf of the connection's own task.
+    /// As [`Shell::flush`], for the connection's own task.
     pub fn flush_later(&self, connection: &Connection) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
@@ -271,7 +271,7 @@ impl Shell {
         }
     }
 
-    /// Takes a new connection in, and counts it until its socket is closed; None: there are too
+    /// Takes a new connection in, and counts it until its socket is closed. None: there are too
     /// many.
     pub fn connect(
         self: &Rc<Self>,
@@ -316,7 +316,7 @@ impl Shell {
         engine.admits(connection, request, bulk_bytes)
     }
 
-    /// How long a peer may take nothing of what it is sent.
+    /// How long a peer may take no byte while something waits for it [NET-3].
     pub fn lease(&self) -> Duration {
         Duration::from_millis(self.engine.borrow().config().lease_ms.into())
     }
@@ -330,17 +330,17 @@ impl Shell {
         store.as_ref().map(|s| s.status()).unwrap_or_default()
     }
 
-    /// Without a list of all segments.
+    /// Does not go through the segments.
     pub fn health(&self) -> Health {
         self.engine.borrow().health()
     }
 
-    /// Why the server cannot go on with its store.
+    /// Why the server cannot use its store any more.
     pub fn lost_store(&self) -> Option<StoreError> {
         self.engine.borrow().lost_store().cloned()
     }
 
-    /// A task has panicked.
+    /// Notes that a task has panicked.
     pub fn fail(&self, text: String) {
         self.failure.borrow_mut().get_or_insert(text);
         self.progress.notify_one();
@@ -351,46 +351,47 @@ impl Shell {
         self.failure.borrow().clone()
     }
 
-    /// Until a task has panicked.
+    /// Waits until a task has panicked.
     pub async fn failed(&self) {
         while self.failure.borrow().is_none() {
             self.has_failed.notified().await;
         }
     }
 
-    /// Until the server cannot go on.
+    /// Waits until the server cannot continue.
     pub async fn ended(&self) {
         while self.failure.borrow().is_none() && self.lost_store().is_none() {
             self.progress.notified().await;
         }
     }
 
-    /// Until nothing is on its way to the store.
+    /// Waits until nothing is on its way to the store.
     async fn idle(&self) {
         while !self.engine.borrow().is_idle() {
             self.progress.notified().await;
         }
     }
 
-    /// The place of a connection that the engine does not hear of, if there is one left.
+    /// Takes a place for a connection that the engine does not hear of. None: all are taken.
     pub fn place(self: &Rc<Self>) -> Option<Serving> {
         (self.serving.get() < self.max_connections).then(|| self.serving())
     }
 
-    /// Counts a connection until what is returned is dropped.
+    /// Counts a connection until the returned value is dropped.
     fn serving(self: &Rc<Self>) -> Serving {
         self.serving.set(self.serving.get() + 1);
         Serving(self.clone())
     }
 
-    /// Until the tasks of all connections have ended.
+    /// Waits until the tasks of all connections have ended.
     pub async fn parted(&self) {
         while self.serving.get() > 0 {
             self.progress.notified().await;
         }
     }
 
-    /// Ends the server in order: what is on its way arrives, what changed is saved, clients are told.
+    /// Ends the server in order. The store takes what is on its way, changed segments are saved,
+    /// and clients are told.
     pub async fn stop(&self) -> Result<(), StoreError> {
         self.event(|engine, now_ns| engine.stop(now_ns));
         self.idle().await;
@@ -404,8 +405,8 @@ impl Shell {
     }
 }
 
-/// What the store has to say about a ticket. One that it lets go without a word, because its thread
-/// has panicked, is answered all the same.
+/// The store's answer to a ticket. If the store drops it without an answer, because a thread of the
+/// store has panicked, an error is the answer.
 struct Answer {
     stored: UnboundedSender<Stored>,
     ticket: Option<u64>,
@@ -426,7 +427,7 @@ impl Drop for Answer {
     }
 }
 
-/// See [`Shell::connect`].
+/// A connection that is counted; see [`Shell::connect`].
 pub struct Serving(Rc<Shell>);
 
 impl Drop for Serving {

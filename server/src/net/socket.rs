@@ -1,8 +1,8 @@
 //! A stream socket in the event loop.
 //!
-//! It is watched for reading only: for a Unix socket every read of the peer would otherwise wake the
-//! server to say that there is room to write. Room is watched for only while it lacks. A read that
-//! did not fill its space is taken to have emptied the socket, which spares a second call.
+//! The loop watches a socket for reading. It watches for room to write only while a write waits for
+//! room, because otherwise each read of a Unix socket's peer would wake the server. A read that did
+//! not fill its space has emptied the socket, which spares a second call.
 
 use interweave_wire::frame::BulkTarget;
 use rustix::net::Shutdown;
@@ -57,7 +57,7 @@ impl Socket {
         Ok(Socket { readable })
     }
 
-    /// Writes what there is room for now.
+    /// Writes as much as there is room for now.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self.readable.get_ref() {
             Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
@@ -65,7 +65,7 @@ impl Socket {
         }
     }
 
-    /// Until there may be room to write.
+    /// Waits until there may be room to write.
     pub async fn writable(&self) -> io::Result<()> {
         let second = self.readable.get_ref().try_clone()?;
         let writable = watch(second, Interest::WRITABLE)?;
@@ -74,7 +74,7 @@ impl Socket {
 
     /// Nothing more will be written.
     pub fn shut_down(&self) {
-        // A connection that is gone already cannot be shut down; that is as well.
+        // A connection that is gone cannot be shut down, and need not be.
         let _ = rustix::net::shutdown(self.readable.get_ref(), Shutdown::Write);
     }
 }
@@ -86,7 +86,7 @@ fn watch(stream: Stream, interest: Interest) -> io::Result<AsyncFd<Stream>> {
 }
 
 impl Socket {
-    /// Reads into the space what there is now; 0: the peer has ended.
+    /// Reads the bytes that are there now; 0: the peer has ended.
     pub fn poll_read(&self, cx: &mut Context<'_>, space: &mut [u8]) -> Poll<io::Result<usize>> {
         let wanted = space.len();
         self.poll_with(cx, wanted, |stream| {
@@ -94,8 +94,10 @@ impl Socket {
         })
     }
 
-    /// Appends to the bulk what there is now, and then to `behind`, which is empty, as far as the
-    /// target says: with one call, without growing the bulk. Returns how many bytes came.
+    /// Reads the bytes that are there now: first into the bulk's room, then into `behind`, as far
+    /// as the target says. One call of the system reads both.
+    /// Returns how many bytes came.
+    /// REQUIRES: `behind` is empty.
     pub fn poll_read_bulk(
         &self,
         cx: &mut Context<'_>,
@@ -124,7 +126,8 @@ impl Socket {
         Poll::Ready(Ok(bytes))
     }
 
-    /// Reads once there is something; a read of fewer bytes than were wanted has emptied the socket.
+    /// Reads once there is something. A read of fewer bytes than were wanted has emptied the
+    /// socket.
     fn poll_with(
         &self,
         cx: &mut Context<'_>,

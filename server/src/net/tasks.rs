@@ -1,6 +1,8 @@
-//! Tasks of the server's thread. A panic in one is an error of ours, and may have left the engine
-//! half changed: it is caught at the task's edge, logged, told by /healthz, and ends the server with
-//! an error. What was acknowledged is in the store; nothing waits for ever for a task that is gone.
+//! Tasks of the server's thread.
+//!
+//! A panic is an error of ours, and may leave the engine half changed. Therefore a panic in a task
+//! ends the server with an error. It is caught at the task's edge, logged, and told by /healthz. No
+//! acknowledged release is lost, because the store has it. Nothing waits for a task that is gone.
 
 use super::shell::Shell;
 use interweave_store::panics;
@@ -13,12 +15,12 @@ use tokio::task::{spawn_local, JoinHandle};
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// How many panics there were in this process, caught or not.
+/// How many panics this process had, caught or not.
 pub fn panics() -> u64 {
     PANICS.load(Ordering::Relaxed)
 }
 
-/// From now on panics are lines of the log, and counted.
+/// Makes each panic a line of the log from now on, and counts it.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         PANICS.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +35,7 @@ pub fn log_panics() {
     }));
 }
 
-/// Begins a task that the server cannot do without, or that changes the engine.
+/// Begins a task that the server needs, or that changes the engine.
 pub fn spawn(
     shell: &Rc<Shell>,
     what: &'static str,
@@ -48,7 +50,7 @@ pub fn spawn(
     })
 }
 
-/// Ends with the text of a panic, if there is one.
+/// Runs a task. Returns the text of its panic, if it panics.
 struct Guarded(Pin<Box<dyn Future<Output = ()>>>);
 
 impl Future for Guarded {

@@ -151,7 +151,7 @@ fn frame_2_memory_grows_with_what_has_come() {
     lying[16..24].copy_from_slice(&u64::to_be_bytes(announced));
     let mut inbound = Inbound::new(UpTo(u64::MAX));
     feed(&mut inbound, &lying[..lying.len() - 1], 1 << 20);
-    let target = inbound.bulk_target().expect("the bulk goes on");
+    let target = inbound.bulk_target().expect("more of the bulk follows");
     assert!(target.bulk.capacity() <= 2 * MAX_CHUNK_BYTES as usize);
 }
 

@@ -1,6 +1,8 @@
-//! The viewer: a page on which people watch segments and steer what writes them, and what it asks
-//! beside the protocol. `make/web.sh` builds the files from web/viewer; they are committed, so that
-//! cargo needs no npm.
+//! The viewer's files, and the page /status.
+//!
+//! The viewer is a page on which people watch segments and change values. It asks for /status in
+//! addition to the protocol. `make/web.sh` builds the files from web/viewer. They are committed, so
+//! that cargo needs no npm.
 
 use super::shell::Shell;
 use crate::session::{Origin, Reader, SegmentStatistics};
@@ -14,7 +16,8 @@ const STYLE: &[u8] = include_bytes!("../../../web/viewer/built/viewer.css");
 
 /// The page runs its own script, and speaks with its own server only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
-                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
 
 fn file(kind: &'static str, bytes: &'static [u8]) -> Response {
     let headers = [
@@ -84,9 +87,10 @@ fn hex(id: &[u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 
-/// What LIST_SEGMENTS does not say: which server this is, where programs connect, who writes and
-/// waits to, what each client has and how long it has been behind, and the bytes of diffs sent
-/// beside those of whole copies.
+/// Makes the text of /status, which says what LIST_SEGMENTS does not: this server's ids, where
+/// programs connect, and of each segment its writer, the clients that wait to write, the version of
+/// each client and how long the client has been behind. It compares the bytes of the diffs that
+/// were sent with those of whole copies.
 pub fn status(shell: &Shell) -> String {
     let statistics = shell.statistics();
     let segments: Vec<Json> = statistics.segments.iter().map(segment).collect();

@@ -1,7 +1,8 @@
-//! Connections of HTTP in the order in which they came, and which of them have a request.
+//! The connections of HTTP in the order in which they came, and which of them have a request.
 //!
-//! There are few places. Somebody who takes them all and says nothing, or says it slowly, would keep
-//! the others waiting; so the one without a request that came first goes when a place is wanted.
+//! There are few places. Somebody could take them all and say nothing, or speak slowly. So, when
+//! all are taken and a connection arrives, the oldest connection without a request gives up its
+//! place.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -18,13 +19,13 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// A request has come whole; it is answered when what is returned is dropped.
+    /// Notes a whole request. Its answer is sent when the returned value is dropped.
     pub fn ask(self: &Rc<Self>) -> Asking {
         self.asking.set(self.asking.get() + 1);
         Asking(self.clone())
     }
 
-    /// Until its place is wanted by another.
+    /// Waits until another connection wants the place.
     pub async fn sent_away(&self) {
         while !self.away.get() {
             self.leave.notified().await;
@@ -42,13 +43,13 @@ impl Drop for Asking {
     }
 }
 
-/// All connections there are, oldest first, and some that have ended.
+/// All connections, oldest first. Some of them have ended.
 #[derive(Debug, Default)]
 pub struct Visits(VecDeque<Weak<Visit>>);
 
 impl Visits {
     pub fn begin(&mut self) -> Rc<Visit> {
-        // Ended ones go while they are fewer than the others, so that this costs next to nothing.
+        // The list forgets ended connections before it would grow.
         if self.0.len() == self.0.capacity() {
             self.0.retain(|visit| visit.strong_count() > 0);
         }
@@ -57,7 +58,8 @@ impl Visits {
         visit
     }
 
-    /// The oldest one without a request gives up its place; if all have one, they are answered soon.
+    /// Asks the oldest connection without a request to give up its place. If all have requests,
+    /// places become free soon, when these are answered.
     pub fn send_one_away(&mut self) {
         self.0.retain(|visit| visit.strong_count() > 0);
         let silent = |visit: &Rc<Visit>| visit.asking.get() == 0 && !visit.away.get();

@@ -1,7 +1,7 @@
 //! WebSockets: exactly one frame a binary message, otherwise a connection like any other.
 //!
-//! One message is sent at a time, and one ping answered at a time: nothing more is read before the
-//! peer has taken the answer. So what waits in the library is one message, which counts as the
+//! One message is sent at a time, and one ping answered at a time. Nothing more is read before the
+//! peer has taken the answer. So one message at most waits in the library, and counts as the
 //! connection's backlog.
 
 use super::connection::{Connection, Sink};
@@ -14,9 +14,9 @@ use interweave_wire::frame::{frame_bytes, MAX_FRAME_BYTES};
 use std::rc::Rc;
 use tokio::time::{sleep, timeout};
 
-/// What one read of the socket brings at most; every connection has such a buffer.
+/// The most bytes that one read of the socket brings. Every connection has such a buffer.
 const READ_BYTES: usize = 16 * 1024;
-/// One message of ours, and answers of the library's own beside it.
+/// Room for one message of ours and for the library's own answers.
 const MAX_WRITE_BYTES: usize = MAX_FRAME_BYTES + 4096;
 
 /// Bounds what the library keeps for a connection.
@@ -46,7 +46,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
                 Some(Ok(Message::Binary(frame))) => take(&shell, &connection, &mut inbound, &frame),
                 Some(Ok(Message::Ping(payload))) => {
                     shell.heard(connection.id, payload.len());
-                    // The library has this answer ready; here it is sent.
+                    // The library has prepared this answer; sending writes it.
                     let pong = Message::Pong(payload);
                     if send(&shell, &connection, &mut socket, pong).await.is_err() {
                         break;
@@ -97,7 +97,7 @@ fn take(
     }
 }
 
-/// Sends all frames there are; an error: the peer is gone or takes none.
+/// Sends all frames. An error: the peer is gone, or takes none.
 async fn send_all(
     shell: &Rc<Shell>,
     connection: &Rc<Connection>,
@@ -120,7 +120,7 @@ async fn send_all(
     }
 }
 
-/// Sends one message: as long as the engine bears with the peer [NET-3], and a moment longer.
+/// Sends one message. Gives up a moment after the engine has ended the connection [NET-3].
 async fn send(
     shell: &Rc<Shell>,
     connection: &Rc<Connection>,
