@@ -1,10 +1,12 @@
-//! Time in which the server did not run or was busy with one thing: nobody could be heard then, so
-//! it counts neither as anybody's silence nor against a lease [SES-2, SES-3, LOCK-3]. Longer leases
-//! are safe: a client counts its own from earlier, and a release is checked by its fence.
+//! Time in which the server did not run, or was busy with one thing.
+//!
+//! The server heard no peer in that time. So the time counts neither as a peer's silence nor
+//! against a lease [SES-2, SES-3, LOCK-3]. A lease that becomes longer so is safe, because a client
+//! counts its lease from an earlier moment, and each release is checked by its fence.
 
 use super::engine::Engine;
 
-/// From when to when nothing was listened to.
+/// The time in which the server listened to nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absence {
     pub from_ns: u64,
@@ -12,14 +14,14 @@ pub struct Absence {
 }
 
 impl Absence {
-    /// A moment before its end, as if what was absent had not passed.
+    /// Moves a moment before the absence's end, as if the absence had taken no time.
     pub fn excuse_moment(&self, at_ns: &mut u64) {
         if *at_ns < self.to_ns {
             *at_ns += self.to_ns - self.from_ns.max(*at_ns);
         }
     }
 
-    /// A deadline that was not over when it began.
+    /// Moves a deadline that was not over when the absence began.
     pub fn excuse_deadline(&self, until_ns: &mut u64) {
         if *until_ns > self.from_ns {
             *until_ns = until_ns.saturating_add(self.to_ns - self.from_ns);
@@ -28,7 +30,7 @@ impl Absence {
 }
 
 impl Engine {
-    /// To be told before any event that comes after it.
+    /// Takes note of an absence. REQUIRES: no event after the absence was given to the engine.
     pub fn was_absent(&mut self, absence: Absence) {
         for number in self.wire.was_absent(absence) {
             if let Some(s) = self.segments.if_still_there(number) {

@@ -1,4 +1,4 @@
-//! Which releases' bulk the engine admits, by the locks and quotas of their segments.
+//! Decides which releases' bulk the engine admits, by the locks and quotas of their segments.
 
 use super::engine::Engine;
 use super::message::{Incoming, Request};
@@ -22,7 +22,7 @@ impl Engine {
         admitted
     }
 
-    /// Why a release whose locks are held, and whose bulk was dropped all the same, is refused.
+    /// Returns why a release is refused whose locks are held, and whose bulk was dropped.
     pub(super) fn check_kept(
         &self,
         r: &ReleaseWriter,

@@ -15,7 +15,8 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Of a checkpoint, which tells no earlier ones: there are no diffs from those either.
+    /// Begins at a checkpoint's version. Earlier versions are not known, and no diff begins at
+    /// them.
     pub fn begin(newest: u64) -> Self {
         Chains {
             earlier: VecDeque::new(),
@@ -27,7 +28,7 @@ impl Chains {
         self.newest
     }
 
-    /// A version follows.
+    /// Adds the chain of the next version.
     pub fn add(&mut self, chain: u64) {
         if self.earlier.len() >= MAX_CHAINS as usize {
             self.earlier.pop_front();

@@ -1,8 +1,8 @@
-//! When versions were committed: since when a copy that is behind is not the newest any more.
+//! Remembers when versions were committed, which says how long a copy has been behind.
 //!
-//! Bounded: the longer ago, the fewer versions are kept. What is said is never earlier than it was,
-//! and later by at most a sixteenth of the time since. Of versions that were there before this
-//! server had the segment it says when it got it.
+//! Memory is bounded: of older versions fewer are kept. So the time that is told is later than the
+//! commit by at most a sixteenth of the time since, and never earlier. Of a version that is older
+//! than this server's hold on the segment, the time is when the server got the segment.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ const MOST: usize = 256;
 /// Versions are left out before one that came within this part of the time since.
 const FINENESS: u64 = 16;
 
-/// A version, and those before it that are left out.
+/// A version, which stands also for the versions before it that are left out.
 #[derive(Debug)]
 struct Commit {
     version: u64,
     at_ns: u64,
-    /// When the first of them was committed.
+    /// When the first of these versions was committed.
     first_ns: u64,
 }
 
@@ -24,7 +24,7 @@ struct Commit {
 pub struct Commits(VecDeque<Commit>);
 
 impl Commits {
-    /// The segment is had, at that version.
+    /// Begins when the server has the segment at that version.
     pub fn begin(version: u64, now_ns: u64) -> Self {
         let mut commits = Commits::default();
         commits.add(version, now_ns);
@@ -45,7 +45,7 @@ impl Commits {
     fn thin(&mut self, now_ns: u64) {
         let mut thinned: VecDeque<Commit> = VecDeque::with_capacity(MOST);
         for commit in self.0.drain(..).rev() {
-            // Whatever the times were, there is room again.
+            // There is room again, for any times.
             let is_full = thinned.len() >= MOST - MOST / 8;
             match thinned.front_mut() {
                 Some(later) if is_full || later.can_stand_for(&commit, now_ns) => {
@@ -57,7 +57,7 @@ impl Commits {
         self.0 = thinned;
     }
 
-    /// When that version was committed; None: it was not.
+    /// Returns when that version was committed; None: it was not.
     pub fn at_ns(&self, version: u64) -> Option<u64> {
         let earlier = self.0.partition_point(|c| c.version < version);
         self.0.get(earlier).map(|c| c.at_ns)

@@ -1,4 +1,4 @@
-//! What an engine is told when it is made.
+//! The options of an engine.
 
 use interweave_master::Tuning;
 use interweave_store::Identity;
@@ -6,39 +6,39 @@ use interweave_store::Identity;
 /// Times and bounds of the server; nothing here changes while it runs.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Of a writer lock, and of a session without a connection.
+    /// The lease of a writer lock, and of a session without a connection.
     pub lease_ms: u32,
     /// How long renewals keep a writer lock at most [LOCK-3].
     pub max_hold_ms: u32,
     pub heartbeat_ms: u32,
     /// How long a connection may take to say hello.
     pub hello_ms: u32,
-    /// Of a segment whose creator gives none.
+    /// The quota of a segment whose creator asks for none.
     pub quota_bytes: u64,
-    /// Of any segment: whoever asks for more is refused.
+    /// The largest quota that a creator may ask for.
     pub max_quota_bytes: u64,
-    /// How many there may be before no more are created.
+    /// The number of segments at which no more are created.
     pub max_segments: usize,
-    /// Of one message's bulk, in both directions.
+    /// The largest bulk of one message, in both directions.
     pub max_diff_bytes: u64,
-    /// Of bulk of releases that is on its way in, over all connections. What fits in one frame does
-    /// not count.
+    /// The most bytes of releases that are still arriving, over all connections. A release that
+    /// fits in one frame does not count.
     pub receiving_bytes: u64,
-    /// Of large diffs that are on their way out, each counted once: beyond it the connections that
-    /// take nothing are closed.
+    /// The most bytes of large diffs that are on their way out, each counted once. Beyond this
+    /// bound the connections that take nothing are closed.
     pub sending_bytes: u64,
-    /// Of everything else that waits to be sent, over all connections [NET-2].
+    /// The most bytes of everything else that waits to be sent, over all connections [NET-2].
     pub waiting_bytes: usize,
-    /// A connection with more to send than this is slow: diffs are not pushed to it until it has
-    /// caught up.
+    /// A connection on which more bytes wait is slow: no diff is pushed to it until it has caught
+    /// up.
     pub slow_bytes: usize,
     /// How master copies work.
     pub tuning: Tuning,
     /// Whether there is a store. Without one every segment is of durability MEMORY.
     pub stored: bool,
-    /// Fences and incarnations begin above this; it grows with every start [LOG-9].
+    /// Fences and incarnations begin above this number, which grows with every start [LOG-9].
     pub first_fence: u64,
-    /// Which server and name space this is.
+    /// The ids of this server and its name space.
     pub identity: Identity,
     /// For people: name and version of the server.
     pub label: String,

@@ -1,10 +1,10 @@
-//! What the engine wants done outside.
+//! The actions that the engine asks of the shell.
 
 use super::message::Outgoing;
 use interweave_store::{Checkpoint, Record};
 use interweave_wire::protocol::Durability;
 
-/// One thing to be done; all of them in the order in which [`super::Engine::take_effects`] gives
+/// One action. The shell takes actions in the order in which [`super::Engine::take_effects`] gives
 /// them.
 #[derive(Debug)]
 pub enum Effect {
@@ -12,7 +12,7 @@ pub enum Effect {
         connection: u64,
         message: Outgoing,
     },
-    /// Close it once everything sent before is on the wire.
+    /// Close the connection once all messages that were sent before are on the wire.
     Close {
         connection: u64,
     },

@@ -1,10 +1,11 @@
-//! The engine: its owners, its events, and how a request finds its rule.
+//! The engine: its parts, its events, and the way of a request to its rule.
 //!
-//! [`Wire`] has connections and sessions, [`Segments`] the segments, each with its
-//! [`super::serials::Serials`], and [`Journal`] what is on its way to the store. The engine takes
-//! an event to its owner and carries between owners what one may not know of the other.
-//! Single-threaded: each event is taken whole, so a segment's rules never meet each other half
-//! done. Every event brings the time; whatever ended by then ends before the event is looked at.
+//! [`Wire`] has the connections and sessions. [`Segments`] has the segments, each with its
+//! [`super::serials::Serials`]. [`Journal`] has the requests to the store. The engine takes an
+//! event to the part that it concerns, and carries between parts what one may not know of the
+//! other. The engine runs on one thread and takes each event whole, so no rule sees another one
+//! half done. Every event brings the time. Leases and deadlines that are over by then end before
+//! the event.
 
 use super::config::Config;
 use super::effect::Effect;
@@ -30,7 +31,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Without segments; [`Engine::recover`] brings those of the store.
+    /// Makes an engine without segments. [`Engine::recover`] brings the segments of the store.
     pub fn new(config: Config) -> Self {
         let config = Arc::new(config);
         Engine {
@@ -46,18 +47,18 @@ impl Engine {
         &self.config
     }
 
-    /// What waits to be sent over all connections, lent diffs apart.
+    /// Returns the bytes that wait to be sent over all connections, without lent diffs.
     pub fn waiting_bytes(&self) -> usize {
         self.wire.waiting_bytes()
     }
 
-    /// Moves what is to be done to `out`: what the store is asked comes before what peers are sent.
+    /// Moves the effects to `out`, requests to the store before messages to peers.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         self.journal.take_effects(out);
         self.wire.take_effects(out);
     }
 
-    /// When [`Engine::advance`] has something to do next.
+    /// Returns when [`Engine::advance`] has work next.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let next = [
             self.wire.timers.next_ns(),
@@ -73,8 +74,8 @@ impl Engine {
         self.wire.advance(now_ns);
         let now_ns = self.wire.now_ns();
         while let Some(next_ns) = self.next_deadline_ns().filter(|next| *next <= now_ns) {
-            // Of one moment the wire's first, since who is gone is granted nothing; the store's
-            // last.
+            // At one moment the wire's timers come first, because a session that is over is granted
+            // nothing. The look at the store comes last.
             if self.wire.timers.next_ns() == Some(next_ns) {
                 self.watch_wire(now_ns);
             } else if self.segments.timers.next_ns() != Some(next_ns) {
@@ -98,19 +99,19 @@ impl Engine {
         }
     }
 
-    /// A connection exists. `unused_id` is random: a session that begins here gets it as its id.
+    /// A connection exists. `unused_id` is random, and the id of a session that begins here.
     pub fn connected(&mut self, now_ns: u64, connection: u64, unused_id: SessionId) {
         self.advance(now_ns);
         self.wire.connected(connection, unused_id);
         self.forget_closed();
     }
 
-    /// Bytes came on the connection, or it took some.
+    /// Bytes came on the connection, or the peer took some.
     pub fn heard(&mut self, now_ns: u64, connection: u64) {
         self.wire.heard(now_ns, connection);
     }
 
-    /// The connection is gone; its session lives on for its lease [SES-2].
+    /// The connection is gone. Its session lives for a lease more [SES-2].
     pub fn disconnected(&mut self, now_ns: u64, connection: u64) {
         self.advance(now_ns);
         self.wire.lost(connection);
@@ -125,10 +126,10 @@ impl Engine {
         self.close(connection);
     }
 
-    /// What the connection has yet to send.
+    /// So much waits to be sent on the connection.
     pub fn backlog(&mut self, now_ns: u64, connection: u64, backlog: Backlog) {
-        // Only if something follows from it is it an event; otherwise what was told may settle
-        // later.
+        // This is an event only if something follows from it. Otherwise a release that was told may
+        // settle later.
         if self.wire.note_backlog(now_ns, connection, backlog) {
             self.advance(now_ns);
             self.catch_up(connection);
@@ -156,7 +157,7 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// The error goes to the request's stream; true: and the connection is closed.
+    /// An error goes to the request's stream. True: the connection is then closed.
     fn take_request(
         &mut self,
         connection: u64,
@@ -198,7 +199,8 @@ impl Engine {
         }
         if incoming.announced_bytes > 0 && !incoming.request.takes_bulk() {
             let text = format!(
-                "a request of stream {stream} brings {} bytes of bulk, which only RELEASE_WRITER may",
+                "a request of stream {stream} brings {} bytes of bulk, which only RELEASE_WRITER \
+                 may",
                 incoming.announced_bytes
             );
             return Err((Rejection::malformed(text), false));
@@ -255,7 +257,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives up a waiting request; it is answered CANCELLED.
+    /// Gives up a waiting request, which is answered CANCELLED.
     fn cancel(&mut self, at: At, cancel: &Cancel) -> Result<(), Rejection> {
         let waiting = self.wire.awaited(at.connection, cancel.stream);
         if let Some(Unanswered::Lock { segment }) = waiting {
@@ -276,15 +278,15 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// Segments forget the connections that are gone: before a lock is granted again, and at the
-    /// end of every event.
+    /// Lets segments forget the connections that are gone. This happens before a lock is granted
+    /// again, and at the end of every event.
     pub(super) fn forget_closed(&mut self) {
         for closed in self.wire.take_closed() {
             self.segments.forget(&closed);
         }
     }
 
-    /// The session is over: its locks are free, its places in queues gone.
+    /// Ends a session: its locks become free, and its places in queues are gone.
     pub(super) fn end_session(&mut self, session: u64) {
         let Some(s) = self.wire.end_session(session) else {
             return;

@@ -1,4 +1,4 @@
-//! A release from its check until its master copies are committed.
+//! A release between its check and the commit to its master copies.
 
 use super::resolving::AskedRelease;
 use super::wire::At;
@@ -10,7 +10,7 @@ use interweave_wire::protocol::{
     CommittedRelease, Durability, LogBody, LogRelease, SessionHash, VersionStamp,
 };
 
-/// One segment's part of a release, checked.
+/// The checked part of a release that concerns one segment.
 #[derive(Debug)]
 pub struct Part {
     pub segment: u32,
@@ -19,9 +19,9 @@ pub struct Part {
     pub durable: Durability,
     pub fence: u64,
     pub diff: Bytes,
-    /// None: nothing changed, the lock is given back.
+    /// None: nothing changed, so only the lock is given back.
     pub checked: Option<CheckedRelease>,
-    /// The newest version once this is committed.
+    /// The newest version once this part is committed.
     pub after: Newest,
 }
 
@@ -37,13 +37,13 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// The versions that it makes.
+    /// Returns the versions that the release makes.
     pub fn versions(&self) -> Vec<VersionStamp> {
         let versions = self.parts.iter().map(|part| part.after.stamp.into());
         versions.collect()
     }
 
-    /// The records of the parts that must be logged, and how durable the strictest wants them.
+    /// Returns the records of the parts that must be logged, and the durability of the strictest.
     pub fn log_records(&self) -> (Vec<Record>, Durability) {
         let is_logged = |p: &&Part| p.checked.is_some() && p.durable != Durability::Memory;
         let logged = || self.parts.iter().filter(is_logged);
@@ -63,7 +63,7 @@ impl InFlight {
         (group, durable.unwrap_or(Durability::Memory))
     }
 
-    /// What the part's segment remembers of it.
+    /// Returns what the part's segment remembers of the release.
     pub fn committed(&self, part: &Part) -> CommittedRelease {
         CommittedRelease {
             session: self.session_hash,

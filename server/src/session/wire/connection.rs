@@ -1,5 +1,5 @@
-//! What the engine keeps of one connection. All of it is bounded: per open segment a version, a
-//! subscription and a flag, per unanswered request a few words.
+//! The state of one connection. It is bounded: a version, a subscription and a flag for each open
+//! segment, and a few words for each unanswered request.
 
 use super::super::message::Backlog;
 use super::lending::Lent;
@@ -10,12 +10,12 @@ use std::sync::Weak;
 
 /// Notifications of the server have the top bit set in their stream number.
 pub const NOTIFICATION: u32 = 1 << 31;
-/// Requests of one connection that may wait for locks or the store at a time.
+/// The most requests of one connection that may wait for locks or the store.
 pub const MAX_UNANSWERED: usize = 1024;
-/// Segments that one connection may have open.
+/// The most segments that one connection may have open.
 pub const MAX_OPEN_SEGMENTS: usize = 65_536;
 
-/// Where a request came from.
+/// The connection, session and stream of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
     pub connection: u64,
@@ -29,7 +29,7 @@ pub struct OpenSegmentState {
     pub read_only: bool,
     pub known: Known,
     pub watch: Option<Watch>,
-    /// The newest version, of which a notification is due that the connection could not take.
+    /// The newest version, if a notification of it is due that the connection could not take.
     pub behind: Option<Newest>,
 }
 
@@ -65,13 +65,13 @@ pub struct Connection {
     pub connected_ns: u64,
     pub heard_ns: u64,
     pub sent_ns: u64,
-    /// What waits to be sent, as far as is known.
+    /// The bytes that wait to be sent, as far as is known.
     pub backlog: Backlog,
-    /// When it took some of them last, or had none.
+    /// When the peer last took some of them, or nothing waited.
     pub took_ns: u64,
-    /// Large diffs that it is being sent.
+    /// The large diffs that the connection is being sent.
     pub lent: Vec<Weak<Lent>>,
-    /// Segments with `behind` set.
+    /// The segments with `behind` set.
     pub behind: Vec<u32>,
     notifications: u32,
 }
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// The stream number of the next notification.
+    /// Returns the stream number of the next notification.
     pub fn next_notification(&mut self) -> u32 {
         self.notifications = self.notifications.wrapping_add(1);
         NOTIFICATION | self.notifications

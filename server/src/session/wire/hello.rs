@@ -12,7 +12,7 @@ use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
 
 impl Wire {
-    /// `is_stopping`: no session begins any more.
+    /// Answers a hello. `is_stopping`: no session begins any more.
     pub fn hello(
         &mut self,
         connection: u64,
@@ -68,7 +68,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Which server this is [FIELD-1].
+    /// Returns the ids of this server and its name space [FIELD-1].
     fn own_fields(&self) -> Vec<HeaderField> {
         let id = |key, id| field(key, &IdField { id });
         vec![
@@ -77,7 +77,7 @@ impl Wire {
         ]
     }
 
-    /// The session continues over another connection. The older connection is closed [SES-2].
+    /// Continues the session over another connection. The older connection is closed [SES-2].
     fn resume(&mut self, session: u64, connection: u64) {
         let older = self.sessions.get(session).and_then(|s| s.connection);
         if let Some(older) = older {
@@ -90,7 +90,7 @@ impl Wire {
     }
 }
 
-/// The highest version that both speak [SES-1].
+/// Returns the highest version that client and server speak [SES-1].
 fn agreed_version(hello: &Hello) -> Result<u32, Rejection> {
     if hello.magic != *b"IWV1" {
         let text = "hello does not begin with IWV1; is this an InterWeave client?";
@@ -100,7 +100,7 @@ fn agreed_version(hello: &Hello) -> Result<u32, Rejection> {
     common_version(least, most).ok_or_else(|| no_common_version(least, most))
 }
 
-/// The refusal of a client of other versions [SES-1].
+/// Makes the refusal of a client of other versions [SES-1].
 pub fn no_common_version(version_min: u32, version_max: u32) -> Rejection {
     let text = format!(
         "the client speaks protocol versions {version_min} to {version_max}, this server \

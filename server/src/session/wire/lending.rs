@@ -1,10 +1,10 @@
-//! Large diffs while they are being sent: one copy of each, and a bounded number of bytes of all.
+//! Large diffs while they are being sent: one copy of each diff, and a bounded number of bytes.
 //!
-//! A diff between the same two versions is shared by all who are sent it, from the first until the
-//! last has it. Beyond the server's bound the connections that have taken nothing for the longest
-//! time are closed until what the others wait for fits; so a reader that does not read costs others
-//! nothing. Invariant: `lent_bytes` is the sum of the diffs that someone still holds. Implements
-//! [NOT-7].
+//! All connections that are sent a diff between the same two versions share one copy of it, until
+//! the last connection has taken it. Beyond the server's bound, the connections that have taken
+//! nothing for the longest time are closed until the diffs of the others fit. So a reader that does
+//! not read costs others nothing. Invariant: `lent_bytes` is the sum of the diffs that are held.
+//! Implements [NOT-7].
 
 use super::Wire;
 use bytes::Bytes;
@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// Smaller diffs are bounded by what a connection may have waiting.
+/// The bound of a connection's backlog covers smaller diffs.
 pub const LENT_BYTES: usize = 64 << 10;
 
-/// A diff that someone is being sent.
+/// A diff that a connection is being sent.
 #[derive(Debug)]
 pub struct Lent {
     diff: Bytes,
@@ -34,7 +34,7 @@ impl Drop for Lent {
     }
 }
 
-/// What the bytes of a message hold on to.
+/// The bytes of a message, which keep the diff lent.
 struct Loan(Arc<Lent>);
 
 impl AsRef<[u8]> for Loan {
@@ -43,7 +43,7 @@ impl AsRef<[u8]> for Loan {
     }
 }
 
-/// A segment's diffs to one version that someone is being sent, by the version that they are from.
+/// The diffs of a segment to one version that are being sent, by the version at which they begin.
 #[derive(Debug, Default)]
 pub struct Shelf {
     to: u64,
@@ -66,13 +66,14 @@ impl Shelf {
 }
 
 impl Wire {
-    /// The sum of the diffs that someone still holds.
+    /// Returns the sum of the diffs that are held.
     #[cfg(test)]
     pub fn lent_bytes(&self) -> u64 {
         self.lent_bytes.load(Relaxed)
     }
 
-    /// The diff between two versions for a message to the connection, if someone is being sent it.
+    /// Returns the diff between two versions for the connection, if it is being sent to another
+    /// one.
     pub fn share(
         &mut self,
         connection: u64,
@@ -83,8 +84,8 @@ impl Wire {
         Some(self.lend_to(connection, lent))
     }
 
-    /// The diff between two versions for a message to the connection. A large one counts from now
-    /// on, until nobody is being sent it.
+    /// Returns the diff between two versions for the connection. A large diff counts from now on,
+    /// until no connection is being sent it.
     pub fn lend(
         &mut self,
         connection: u64,
@@ -122,14 +123,15 @@ impl Wire {
         Bytes::from_owner(Loan(lent))
     }
 
-    /// Closes connections until what the others are being sent is within the bound, the new diff
+    /// Closes connections until the diffs of the others are within the bound, the new diff
     /// included.
     fn make_room(&mut self, new: &Arc<Lent>) {
         let most = self.config.sending_bytes;
         if self.lent_bytes.load(Relaxed) <= most {
             return;
         }
-        // Diffs that closed connections still hold count as gone. By diff: how many others have it.
+        // A diff that only closed connections hold counts as gone. `holders` has, by diff, how many
+        // open connections have it.
         let mut holders: HashMap<*const Lent, usize> = HashMap::new();
         let mut slowest = Vec::new();
         let mut bytes = new.bytes();

@@ -1,11 +1,12 @@
-//! The wire: connections, sessions, and what is sent to them.
+//! The wire: connections, sessions, and the messages to them.
 //!
-//! It knows segments by their numbers only. A connection that it closes leaves a [`Closed`], so
-//! that the engine lets segments forget it before it grants their locks again. A connection or
-//! session may be gone at any time, because its peer may go: what is looked up for a peer is an
-//! Option, and what is sent to one that is gone is dropped. Invariants: `waiting_bytes` is the sum
-//! of `backlog.kept` of the connections there are [NET-2]; notifications that a connection could
-//! not take go before anything else that it is sent [NOT-6].
+//! The wire knows segments by their numbers only. A closed connection leaves a [`Closed`], so that
+//! the engine lets segments forget it before it grants their locks again. A peer may go at any
+//! time. Therefore each look-up of a connection or session gives an Option, and a message to a
+//! connection that is gone is dropped.
+//!
+//! Invariants: `waiting_bytes` is the sum of `backlog.kept` of all connections [NET-2].
+//! Notifications that a connection could not take are sent before any other message to it [NOT-6].
 
 mod connection;
 mod hello;
@@ -38,18 +39,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
-/// What the wire looks at when its time comes.
+/// The connection or session that the wire looks at when its time comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Timer {
     Connection(u64),
     Session(u64),
 }
 
-/// A connection that is gone, and what segments may still know of it.
+/// A connection that is gone, and the segments that may still know of it.
 #[derive(Debug)]
 pub struct Closed {
     pub connection: u64,
-    /// The segments that it had open.
+    /// The segments that the connection had open.
     pub open: BTreeSet<u32>,
     /// The segments in whose queues its session may wait over it.
     pub locks: BTreeSet<u32>,
@@ -63,12 +64,12 @@ pub struct Wire {
     sessions: Registry,
     receiving: Receiving,
     lent_bytes: Arc<AtomicU64>,
-    /// The sum of what connections keep waiting, lent diffs apart [NET-2].
+    /// The bytes that wait on all connections, without lent diffs [NET-2].
     waiting_bytes: usize,
     pub timers: Timers<Timer>,
     effects: Vec<Effect>,
     closed: Vec<Closed>,
-    /// Of the whole engine: most of what is counted is sent or received here.
+    /// The counters of the whole engine. They are here because most of them count messages.
     pub counters: Counters,
 }
 
@@ -89,27 +90,27 @@ impl Wire {
         }
     }
 
-    /// The time of the present event.
+    /// Returns the time of the present event.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Time does not go back.
+    /// Sets the time of the present event. Time does not go back.
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
-    /// Moves what is to be sent and closed to `out`.
+    /// Moves the effects to `out`.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.effects);
     }
 
-    /// The connections that were closed since [`Wire::take_closed`].
+    /// Returns the connections that were closed since [`Wire::take_closed`].
     pub fn closed(&self) -> &[Closed] {
         &self.closed
     }
 
-    /// The connections that were closed since the last call.
+    /// Takes out the connections that were closed since the last call.
     pub fn take_closed(&mut self) -> Vec<Closed> {
         std::mem::take(&mut self.closed)
     }
@@ -127,7 +128,7 @@ impl Wire {
         }
     }
 
-    /// None: it has gone.
+    /// None: the connection has gone.
     pub fn connection(&self, connection: u64) -> Option<&Connection> {
         self.connections.get(&connection)
     }
@@ -136,13 +137,14 @@ impl Wire {
         self.connections.len()
     }
 
-    /// The session of a request: no session ends before its connection, so it is there.
+    /// Returns the session of a request, which is there because no session ends before its
+    /// connection.
     pub fn asking(&mut self, at: At) -> &mut Session {
         let session = self.sessions.get_mut(at.session);
         session.expect("a connection that has said hello has a session")
     }
 
-    /// None: it has ended.
+    /// None: the session has ended.
     pub fn session(&self, session: u64) -> Option<&Session> {
         self.sessions.get(session)
     }
@@ -151,7 +153,7 @@ impl Wire {
         self.sessions.get_mut(session)
     }
 
-    /// The number of the session with that hash, unless it has ended.
+    /// Returns the number of the session with that hash, unless the session has ended.
     pub fn find_session(&self, hash: &SessionHash) -> Option<u64> {
         self.sessions.find(hash)
     }
@@ -160,26 +162,26 @@ impl Wire {
         self.sessions.len()
     }
 
-    /// The session is over; None: it was before.
+    /// Ends a session; None: it had ended before.
     pub fn end_session(&mut self, session: u64) -> Option<Session> {
         self.sessions.remove(session)
     }
 
-    /// The label that the session's client gave itself.
+    /// Returns the label that the session's client gave itself.
     pub fn label(&self, session: u64) -> String {
         let session = self.sessions.get(session);
         session.map(|s| s.label.clone()).unwrap_or_default()
     }
 
-    /// Where the session's client runs, as far as it said.
+    /// Returns where the session's client runs, as far as it said.
     pub fn origin(&self, session: u64) -> Origin {
         let session = self.sessions.get(session);
         session.map(|s| s.origin.clone()).unwrap_or_default()
     }
 
-    /// When the session was heard last.
+    /// Returns when the session was heard last.
     pub fn last_heard_ns(&self, session: u64) -> u64 {
-        // A session on its way from one connection to the next may have been heard over both.
+        // A session that moves from one connection to the next may have been heard over both.
         let session = self.sessions.get(session);
         let connection = session.and_then(|s| self.connections.get(&s.connection?));
         let over_connection_ns = connection.map_or(0, |c| c.heard_ns);
@@ -191,8 +193,8 @@ impl Wire {
         self.send(at.connection, Outgoing::new(type_, at.stream, &()));
     }
 
-    /// Answers a request with an error, in the form that a client of any version reads while the
-    /// client's is not known [SES-5].
+    /// Answers a request with an error. While the client's version is not known, the error has the
+    /// form that clients of all versions read [SES-5].
     pub fn refuse(&mut self, connection: u64, stream: u32, rejection: &Rejection) {
         let (code, text) = (rejection.code, rejection.text.clone());
         let is_known = |c: &Connection| c.session.is_some();
@@ -203,18 +205,18 @@ impl Wire {
         self.send(connection, message);
     }
 
-    /// An error that answers no request: the connection is about to be closed.
+    /// Sends an error that answers no request. REQUIRES: the caller then closes the connection.
     pub fn complain(&mut self, connection: u64, code: ErrorCode, text: String) {
         self.refuse(connection, 0, &Rejection { code, text });
     }
 
-    /// The same for one that waited for its answer.
+    /// Answers a request that waited with an error.
     pub fn refuse_awaiting(&mut self, connection: u64, stream: u32, rejection: &Rejection) {
         self.answered(connection, stream);
         self.refuse(connection, stream, rejection);
     }
 
-    /// Sends a message; notifications that the connection could not take before go first, in their
+    /// Sends a message. Notifications that the connection could not take before go first, in their
     /// short form [NOT-6].
     pub fn send(&mut self, connection: u64, message: Outgoing) {
         let behind = self
@@ -227,7 +229,7 @@ impl Wire {
         self.put(connection, message);
     }
 
-    /// Sends a message with nothing before it.
+    /// Sends a message without due notifications before it.
     fn put(&mut self, connection: u64, message: Outgoing) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
@@ -245,13 +247,13 @@ impl Wire {
         });
     }
 
-    /// Ends a connection after what was sent on it.
+    /// Ends a connection after the messages that were sent on it.
     pub fn close(&mut self, connection: u64) {
         self.lost(connection);
         self.effects.push(Effect::Close { connection });
     }
 
-    /// The connection is gone; its session lives on for its lease [SES-2].
+    /// Forgets a connection that is gone. Its session lives for a lease more [SES-2].
     pub fn lost(&mut self, connection: u64) {
         let Some(c) = self.connections.remove(&connection) else {
             return;
@@ -266,7 +268,7 @@ impl Wire {
         let expires_ns = self.now_ns + ns(self.config.lease_ms);
         let session = c.session.and_then(|number| {
             let session = self.sessions.get_mut(number)?;
-            // Its session may continue over another connection already.
+            // The session may continue over another connection already.
             (session.connection == Some(connection)).then_some((number, session))
         });
         if let Some((number, session)) = session {
@@ -279,7 +281,7 @@ impl Wire {
         self.closed.push(closed);
     }
 
-    /// The server goes: GOODBYE to all, and their connections are closed.
+    /// Says GOODBYE on all connections and closes them, because the server goes.
     pub fn part(&mut self) {
         let connections: Vec<u64> = self.connections.keys().copied().collect();
         for connection in connections {
@@ -288,7 +290,7 @@ impl Wire {
         }
     }
 
-    /// A notification that has no body.
+    /// Sends a notification that has no body.
     fn send_notification(&mut self, connection: u64, type_: MessageType) {
         if let Some(c) = self.connections.get_mut(&connection) {
             let stream = c.next_notification();
@@ -296,7 +298,7 @@ impl Wire {
         }
     }
 
-    /// Whether a request may be left without an answer for now.
+    /// Whether a request may wait for its answer.
     pub fn may_await(&self, at: At) -> Result<(), Rejection> {
         let c = self.connections.get(&at.connection);
         if c.is_some_and(|c| c.unanswered.len() >= MAX_UNANSWERED) {
@@ -308,8 +310,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Remembers a request that cannot be answered yet. If that is refused the request must not
-    /// have changed anything: the refusal is its answer.
+    /// Remembers a request that cannot be answered yet. An error is the answer to the request.
+    /// REQUIRES: the request has not changed anything, because it may be refused here.
     pub fn await_answer(&mut self, at: At, what: Unanswered) -> Result<(), Rejection> {
         self.may_await(at)?;
         if let Some(c) = self.connections.get_mut(&at.connection) {
@@ -318,19 +320,20 @@ impl Wire {
         Ok(())
     }
 
-    /// The request is about to be answered. None: its connection has gone, or it has its answer.
+    /// Forgets a request that is about to be answered. None: its connection has gone, or the
+    /// request has its answer.
     pub fn answered(&mut self, connection: u64, stream: u32) -> Option<Unanswered> {
         let c = self.connections.get_mut(&connection)?;
         c.unanswered.remove(&stream)
     }
 
-    /// What a request waits for, if it does.
+    /// Returns what a request waits for. None: it does not wait.
     pub fn awaited(&self, connection: u64, stream: u32) -> Option<Unanswered> {
         let c = self.connections.get(&connection)?;
         c.unanswered.get(&stream).copied()
     }
 
-    /// The streams on which the connection waits for a lock of the segment.
+    /// Returns the streams on which the connection waits for a lock of the segment.
     pub fn waits_for_lock(&self, connection: u64, number: u32) -> Vec<u32> {
         let Some(c) = self.connections.get(&connection) else {
             return Vec::new();
@@ -341,8 +344,8 @@ impl Wire {
         waiting.map(|(stream, _)| *stream).collect()
     }
 
-    /// Notes that the connection has the segment open; whether it had not before. Opening twice
-    /// gives the same number [SEG-2].
+    /// Notes that the connection has the segment open. Returns false if it had before, because
+    /// opening twice gives the same number [SEG-2].
     pub fn open(
         &mut self,
         connection: u64,
@@ -364,12 +367,12 @@ impl Wire {
         Ok(true)
     }
 
-    /// What is kept of a segment that the connection has open; None: it has not, or has gone.
+    /// Returns the state of a segment that the connection has open. None: it has not, or has gone.
     pub fn opened(&mut self, connection: u64, number: u32) -> Option<&mut OpenSegmentState> {
         self.connections.get_mut(&connection)?.open.get_mut(&number)
     }
 
-    /// The connection has the segment open no more.
+    /// Forgets a segment that the connection has closed.
     pub fn close_segment(&mut self, connection: u64, number: u32) {
         if let Some(c) = self.connections.get_mut(&connection) {
             c.open.remove(&number);
@@ -377,7 +380,7 @@ impl Wire {
         }
     }
 
-    /// Time that counts as nobody's silence; returns the segments whose locks it concerns.
+    /// Takes note of an absence. Returns the segments whose locks it concerns.
     pub fn was_absent(&mut self, absence: Absence) -> BTreeSet<u32> {
         for c in self.connections.values_mut() {
             absence.excuse_moment(&mut c.heard_ns);

@@ -1,7 +1,7 @@
-//! What a connection knows of the segments that it has open, and how it is told of news [NOT-1..6].
+//! Keeps what a connection knows of its open segments, and tells it of newer versions [NOT-1..6].
 //!
-//! A connection that is slow is sent no diffs; it is only noted what the newest version is that its
-//! copy is behind of.
+//! A slow connection is sent no diffs. The wire only notes the newest version of which the
+//! connection must hear later.
 
 use super::super::message::Outgoing;
 use super::Wire;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use interweave_wire::protocol::*;
 
 impl Wire {
-    /// The client has, or is being sent, the newest version.
+    /// Notes that the client has, or is being sent, the newest version.
     pub fn now_newest(&mut self, connection: u64, number: u32, newest: &Newest) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
@@ -27,7 +27,7 @@ impl Wire {
         }
     }
 
-    /// The client told what it has; a notification may be due again later [NOT-1].
+    /// Notes the version that the client says it has. A notification may become due again [NOT-1].
     pub fn heard_of(&mut self, connection: u64, number: u32, newest: &Newest) {
         let Some(open) = self.opened(connection, number) else {
             return;
@@ -40,7 +40,7 @@ impl Wire {
         }
     }
 
-    /// The subscription ends.
+    /// Ends the subscription.
     pub fn unwatch(&mut self, connection: u64, number: u32) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
@@ -75,7 +75,7 @@ impl Wire {
                 .is_some_and(|w| w.is_due(&open.known, after) && w.can_push(diff_bytes))
     }
 
-    /// PUSH.
+    /// Sends PUSH.
     pub fn push(
         &mut self,
         connection: u64,
@@ -105,8 +105,8 @@ impl Wire {
         self.send(connection, message);
     }
 
-    /// The version that the subscriber has and how it watches, if it is to be told of the newest
-    /// now; None: it is recent enough, or slow, and told when it has caught up.
+    /// Returns the version that the subscriber has and how it watches, if it must be told of the
+    /// newest version now. None: its copy is recent enough, or it is slow and told later.
     pub fn due(
         &mut self,
         connection: u64,
@@ -129,7 +129,7 @@ impl Wire {
         Some((open.known.stamp, watch))
     }
 
-    /// NOT_RECENT.
+    /// Sends NOT_RECENT.
     pub fn announce(&mut self, connection: u64, number: u32, now: Version) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
@@ -147,7 +147,8 @@ impl Wire {
         self.put(connection, message);
     }
 
-    /// Something else is to be sent before the connection has caught up [NOT-6].
+    /// Sends NOT_RECENT of a segment before another message, because the connection has not caught
+    /// up [NOT-6].
     pub(super) fn announce_behind(&mut self, connection: u64, number: u32) {
         let Some(open) = self.opened(connection, number) else {
             return;
@@ -160,7 +161,8 @@ impl Wire {
         }
     }
 
-    /// The connection takes messages again: the segments whose news it could not take.
+    /// Takes out the segments of whose versions the connection could not be told.
+    /// REQUIRES: it takes messages again.
     pub fn take_behind(&mut self, connection: u64) -> Vec<u32> {
         let Some(c) = self.connections.get_mut(&connection) else {
             return Vec::new();
@@ -174,8 +176,8 @@ impl Wire {
         behind
     }
 
-    /// The server took the writer lock away [LOCK-5]. A session without a connection, or that has
-    /// closed the segment, is not told: it will find its fence refused.
+    /// Tells a session that the server took its writer lock away [LOCK-5]. A session without a
+    /// connection, or one that has closed the segment, is not told. Its fence will be refused.
     pub fn writer_lost(&mut self, session: u64, number: u32, fence: u64) {
         self.counters.leases_lost += 1;
         let connection = self.sessions.get(session).and_then(|s| s.connection);
@@ -195,8 +197,8 @@ impl Wire {
         self.send(connection, Outgoing::about(number, type_, stream, &body));
     }
 
-    /// The segment exists no more: the connection's waits for its locks are refused, then it is
-    /// told.
+    /// Tells the connection that the segment exists no more. Its requests that wait for the
+    /// segment's locks are refused first.
     pub fn segment_gone(
         &mut self,
         connection: u64,

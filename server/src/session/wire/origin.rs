@@ -1,4 +1,4 @@
-//! Where a client runs, by the fields of its hello: for people who look for it.
+//! Where a client runs, as the fields of its hello say. People use it to find the client.
 
 use interweave_wire::fields::{readable, Fields};
 use interweave_wire::protocol::{FieldKey, LabelField, PidField};

@@ -1,10 +1,10 @@
-//! Which releases' bulk is worth its memory while it comes in.
+//! Decides which releases' bulk is kept while it comes in [LOCK-12].
 //!
-//! Bulk is kept only of a release under locks that its session holds, of one release a lock at a
-//! time, of no more than the segments' quotas could hold, and of a bounded number of bytes in all.
-//! Any other is counted and dropped; its request is refused when it is whole. Bulk whose lock was
-//! lost meanwhile stays until it is whole, or until the room is wanted: then its connection is
-//! closed. Invariant: `bytes` is the sum of what is under way.
+//! Bulk is kept only if the session holds the release's locks, if no other release under one of
+//! them is coming in, if the segments' quotas could hold it, and if there is room. Other bulk is
+//! counted and dropped, and its request is refused when it is whole. A lock may be lost while bulk
+//! comes in. That bulk stays until it is whole. If its room is wanted before, its connection is
+//! closed. Invariant: `bytes` is the sum of the bulk that is coming in.
 
 use super::super::message::{Incoming, Request};
 use super::Wire;
@@ -17,7 +17,7 @@ pub type Lock = (u32, u64);
 #[derive(Debug)]
 struct UnderWay {
     connection: u64,
-    /// Of a release of several parts the first has them all.
+    /// The bytes of the release. Of several parts, the first part has them all.
     bytes: u64,
 }
 
@@ -40,7 +40,7 @@ impl Receiving {
         }
     }
 
-    /// The release is whole.
+    /// Forgets a release that is whole.
     fn end(&mut self, connection: u64, r: &ReleaseWriter) {
         for part in &r.parts {
             let lock = (part.segment, part.fence);
@@ -51,7 +51,7 @@ impl Receiving {
         }
     }
 
-    /// The connection is gone.
+    /// Forgets the releases of a connection that is gone.
     pub fn forget(&mut self, connection: u64) {
         let bytes = &mut self.bytes;
         self.releases.retain(|_, under_way| {
@@ -64,7 +64,8 @@ impl Receiving {
     }
 }
 
-/// A message that fits in one frame is bounded by the bytes that have come.
+/// Returns how many bytes count. A message of one frame does not count, because its bytes have
+/// come.
 fn counted(bulk_bytes: u64) -> u64 {
     match bulk_bytes <= u64::from(MAX_CHUNK_BYTES) {
         true => 0,
@@ -72,9 +73,9 @@ fn counted(bulk_bytes: u64) -> u64 {
     }
 }
 
-/// The largest diff that a segment of that quota can need [LOCK-12]: a unit of one byte with a run
-/// of its own takes three, and what the diff says of a block beside its data is less than the 64
-/// bytes that a block counts at least. Quota 0: no bound.
+/// Returns the largest diff that a segment of that quota can need [LOCK-12]. A unit of one byte
+/// with a run of its own takes three bytes. The diff's words about a block, without its data, take
+/// less than the 64 bytes that a block counts at least. Quota 0: no bound.
 pub fn largest_diff_bytes(quota_bytes: u64) -> u64 {
     const FRAMING_BYTES: u64 = 64 << 10;
     match quota_bytes {
@@ -84,12 +85,12 @@ pub fn largest_diff_bytes(quota_bytes: u64) -> u64 {
 }
 
 impl Wire {
-    /// The release's bulk is kept from now on.
+    /// Keeps the release's bulk from now on.
     pub fn begin_receiving(&mut self, connection: u64, r: &ReleaseWriter, bulk_bytes: u64) {
         self.receiving.begin(connection, r, bulk_bytes);
     }
 
-    /// The message is whole: its bulk, if it was kept, is what its request makes of it.
+    /// Forgets a message that is whole. Its request has the bulk now, if the bulk was kept.
     pub fn received(&mut self, connection: u64, incoming: &Incoming) {
         if let (Request::ReleaseWriter(r), false) = (&incoming.request, incoming.bulk.is_empty()) {
             self.receiving.end(connection, r);
@@ -101,8 +102,8 @@ impl Wire {
         self.receiving.releases.contains_key(&lock)
     }
 
-    /// Room for that many bytes, if need be by closing connections whose bulk cannot be committed
-    /// any more.
+    /// Whether there is room for that many bytes. To make room, connections are closed whose bulk
+    /// cannot be committed any more.
     pub fn has_room(
         &mut self,
         connection: u64,

@@ -1,4 +1,4 @@
-//! The sessions: who they are, which connection they have, and how long they live without one.
+//! The sessions, each with its connection, and how long a session lives without one.
 
 use super::Origin;
 use interweave_wire::protocol::SessionHash;
@@ -6,26 +6,26 @@ use std::collections::{HashMap, HashSet};
 
 #[derive(Debug)]
 pub struct Session {
-    /// Of its id, which is kept nowhere [SES-6].
+    /// The hash of the session's id. The id itself is kept nowhere [SES-6].
     pub hash: SessionHash,
     pub connection: Option<u64>,
     /// For people: the client's program and language.
     pub label: String,
     /// For people: where the client runs.
     pub origin: Origin,
-    /// When it was heard last over a connection that is gone.
+    /// When the session was heard last over a connection that is gone.
     pub heard_ns: u64,
-    /// When it ends if it stays without a connection [SES-2].
+    /// When the session ends if it stays without a connection [SES-2].
     pub expires_ns: u64,
-    /// Segments of which it may hold or await a lock.
+    /// The segments of which the session may hold or await a lock.
     pub locks: HashSet<u32>,
-    /// By segment: releases up to this sequence were told to be rolled back, so they must stay so
-    /// [LOCK-9].
+    /// By segment, the sequence up to which the client was told that releases are rolled back. They
+    /// must stay so [LOCK-9].
     pub rolled_back_through: HashMap<u32, u64>,
 }
 
-/// Sessions by number, which the rest of the engine uses, and by the hash of the id that the client
-/// has.
+/// The sessions by number, which the rest of the engine uses, and by the hash of the id that the
+/// client has.
 #[derive(Debug, Default)]
 pub struct Registry {
     sessions: HashMap<u64, Session>,

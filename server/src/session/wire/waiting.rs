@@ -1,21 +1,21 @@
-//! What waits to be sent, over all connections: bounded, large diffs apart, which lending.rs
-//! bounds.
+//! Bounds the bytes that wait to be sent over all connections. lending.rs bounds large diffs.
 //!
-//! A connection that asks much and takes little is not asked for more (the net room stops reading
-//! it); many of them together are bounded here, at the cost of those that took nothing for longest.
-//! Implements [NET-2].
+//! The net room stops reading from a connection that takes too little. Many such connections
+//! together are bounded here: those that took nothing for the longest time are closed. Implements
+//! [NET-2].
 
 use super::super::message::Backlog;
 use super::connection::Connection;
 use super::Wire;
 
 impl Wire {
-    /// What waits to be sent over all connections, lent diffs apart.
+    /// Returns the bytes that wait to be sent over all connections, without lent diffs.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Bytes that the connection has yet to send. True: it takes messages again, and is behind.
+    /// Notes the bytes that wait on the connection. Returns true if it takes messages again and is
+    /// behind.
     pub fn note_backlog(&mut self, now_ns: u64, connection: u64, backlog: Backlog) -> bool {
         let Some(c) = self.connections.get_mut(&connection) else {
             return false;
@@ -31,19 +31,19 @@ impl Wire {
         backlog.all <= self.config.slow_bytes / 2 && !c.behind.is_empty()
     }
 
-    /// Whether more waits than may.
+    /// Whether more bytes wait than may.
     pub fn is_overfull(&self) -> bool {
         self.waiting_bytes > self.config.waiting_bytes
     }
 
-    /// Whether the connection is sent no diffs until it has caught up. Where memory is short nobody
-    /// is sent more who has not taken all.
+    /// Whether the connection is sent no diffs until it has caught up. When memory is short, that
+    /// holds for each connection that has not taken all.
     pub(super) fn is_slow(&self, c: &Connection) -> bool {
         let short = self.waiting_bytes > self.config.waiting_bytes / 2;
         c.backlog.all > self.config.slow_bytes || (short && c.backlog.all > 0)
     }
 
-    /// Closes connections until what waits on the others is within the bound.
+    /// Closes connections until the bytes that wait on the others are within the bound.
     pub fn close_slowest(&mut self) {
         let waiting = self.connections.iter().filter(|(_, c)| c.backlog.kept > 0);
         let mut slowest: Vec<_> = waiting.map(|(id, c)| (c.took_ns, *id)).collect();

@@ -1,5 +1,5 @@
-//! When a connection or session is over: hello in time, heartbeats, silence, stuck peers
-//! [SES-2] [SES-3] [NET-3].
+//! Ends connections and sessions whose time is over, and sends heartbeats. A connection is over
+//! without a hello in time, after silence, or if its peer takes nothing [SES-2] [SES-3] [NET-3].
 
 use super::super::config::ns;
 use super::super::message::Outgoing;
@@ -7,7 +7,7 @@ use super::{Timer, Wire};
 use interweave_wire::protocol::{ErrorCode, MessageType};
 
 impl Wire {
-    /// Whether the session's lease is over; otherwise it is looked at again in time.
+    /// Whether the session's lease is over. If not, the session is looked at again in time.
     pub fn is_session_over(&mut self, session: u64) -> bool {
         let without_connection = |s: &&super::Session| s.connection.is_none();
         let Some(s) = self.sessions.get(session).filter(without_connection) else {
@@ -20,7 +20,7 @@ impl Wire {
         is_over
     }
 
-    /// Hello in time, heartbeats when there is nothing else to say [SES-3], silence.
+    /// Looks at one connection: its hello, its silence, and whether a heartbeat is due [SES-3].
     pub fn watch_connection(&mut self, connection: u64) {
         let Some(c) = self.connections.get(&connection) else {
             return;
@@ -28,7 +28,8 @@ impl Wire {
         if c.session.is_none() {
             return self.watch_hello(connection, c.connected_ns + ns(self.config.hello_ms));
         }
-        // Three quarters of the beat, so that a late timer does not make it longer.
+        // A heartbeat is due after three quarters of its time, so that a late timer does not delay
+        // it.
         let beat_ns = ns(self.config.heartbeat_ms) / 4 * 3;
         let silence_ns = c.heard_ns + ns(self.config.lease_ms);
         let stuck_ns = match c.backlog.all {
@@ -46,7 +47,7 @@ impl Wire {
             self.close(connection);
             return;
         }
-        // Whoever does not take what it was sent is not sent heartbeats on top of it.
+        // A connection that does not take its messages is sent no heartbeats.
         let next_ns = if c.backlog.all > self.config.slow_bytes {
             self.now_ns + beat_ns
         } else {
