@@ -1,11 +1,12 @@
-//! The journal: what is asked of the store, what waits for its answers, and what is left to do for
-//! a release that has them.
+//! The journal: the requests to the store that wait for answers, and the steps that are left for a
+//! release that the store has answered.
 //!
-//! Invariants: a release comes out of the journal as a [`DurableRelease`] and in no other way, and
-//! only such a one is told or committed, so nothing of a release shows before the log has it
-//! [LOCK-7]; appends leave in the order of their tickets; each ticket is answered once; `releases`
-//! names each release in `pending` and nothing else, so that one that is sent or asked about again
-//! [LOCK-8] [LOCK-9] is found without a look at all that wait.
+//! Invariants:
+//! - A release leaves the journal only as a [`DurableRelease`], and only a `DurableRelease` is told
+//!   or committed. So nothing of a release shows before the log has it [LOCK-7].
+//! - Appends leave in the order of their tickets, and each ticket is answered once.
+//! - `releases` names the releases in `pending`, and nothing else. So a release that is sent or
+//!   asked about again [LOCK-8] [LOCK-9] is found without a look at all that wait.
 
 use super::effect::Effect;
 use super::in_flight::InFlight;
@@ -17,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 /// How often the store is asked whether it wants checkpoints.
 const STORE_LOOK_NS: u64 = 1_000_000_000;
 
-/// What waits for the store beside releases.
+/// A request to the store that is not a release.
 #[derive(Debug)]
 pub enum Entry {
     Creation {
@@ -70,7 +71,7 @@ pub enum Answered {
     Entry(Entry, Result<(), StoreError>),
 }
 
-/// What is left to do for a release that its writer has been answered.
+/// A step that is left for a release whose writer has been answered.
 #[derive(Debug)]
 pub enum Settling {
     /// The readers of each part who are told after the writer.
@@ -88,13 +89,13 @@ pub struct Journal {
     settling: Vec<Settling>,
     next_look_ns: Option<u64>,
     lost_store: Option<StoreError>,
-    /// So many releases were looked at by `find_release`.
+    /// How many releases `find_release` has looked at.
     #[cfg(test)]
     pub looked_at: u64,
 }
 
 impl Journal {
-    /// Moves what is asked of the store to `out`.
+    /// Moves the requests to the store to `out`.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.effects);
     }
@@ -104,8 +105,8 @@ impl Journal {
         self.append_pending(Pending::Entry(entry), group, durable);
     }
 
-    /// Asks for the append of a release's records. Without records the release is durable enough at
-    /// once: its segments live in memory, or nothing changed.
+    /// Asks for the append of a release's records. A release without records is durable enough at
+    /// once, because its segments live in memory or nothing changed.
     pub fn append_release(
         &mut self,
         release: InFlight,
@@ -140,12 +141,12 @@ impl Journal {
         self.next_look_ns = Some(now_ns + STORE_LOOK_NS);
     }
 
-    /// When the store is looked after next; None: there is nothing in it to look after.
+    /// Returns when the engine looks at the store next; None: the store keeps nothing.
     pub fn next_look_ns(&self) -> Option<u64> {
         self.next_look_ns
     }
 
-    /// Asks how the store is, and again in a while.
+    /// Asks what the store wants, now and again in a while.
     pub fn look_after_store(&mut self, now_ns: u64) {
         self.begin_to_look(now_ns);
         self.effects.push(Effect::LookAfterStore);
@@ -161,7 +162,7 @@ impl Journal {
         self.last_ticket
     }
 
-    /// The store has answered; None: that ticket was answered before.
+    /// Takes an answer of the store; None: that ticket was answered before.
     pub fn answered(&mut self, ticket: u64, result: Result<(), StoreError>) -> Option<Answered> {
         let pending = self.pending.remove(&ticket)?;
         if let Err(error) = &result {
@@ -180,7 +181,7 @@ impl Journal {
         })
     }
 
-    /// The session's release with that sequence, if it waits for the log.
+    /// Finds the session's release with that sequence, if the release waits for the log.
     pub fn find_release(&mut self, session: SessionHash, sequence: u64) -> Option<&mut InFlight> {
         let named = (session, sequence, 0)..=(session, sequence, u64::MAX);
         let (_, _, ticket) = self.releases.range(named).next()?;
@@ -213,13 +214,13 @@ impl Journal {
         self.pending.is_empty() && self.settling.is_empty()
     }
 
-    /// How much waits for the store.
+    /// Returns how many requests wait for the store.
     pub fn waiting(&self) -> usize {
         self.pending.len()
     }
 
-    /// The store is gone for good, if it says so. One that only takes nothing more, because of
-    /// damage, is still read from.
+    /// Notes that the store is gone for good, if the error says so. A store that only refuses
+    /// writes, because of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
         if matches!(why, StoreError::Fenced(_) | StoreError::Ended(_)) {
             self.lost_store.get_or_insert(why);

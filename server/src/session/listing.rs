@@ -48,7 +48,7 @@ impl Engine {
         };
         let type_ = MessageType::BlocksDescribed;
         let mut reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
-        // However large, it is this connection's alone.
+        // The list may be large, but only this connection pays for it.
         reply.lent = false;
         self.wire.send(at.connection, reply);
         Ok(())
@@ -72,7 +72,7 @@ impl SegmentState {
     }
 }
 
-/// As much of the list as one control part holds.
+/// Takes as much of the list as one control part holds.
 fn fitted(mut list: SegmentList) -> SegmentList {
     const FIXED_BYTES: usize = 80;
     let mut room = MAX_CONTROL_BYTES as usize - 64;

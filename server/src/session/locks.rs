@@ -1,5 +1,5 @@
-//! Reader and writer locks: asking, waiting, granting, renewing, losing. Implements the server's
-//! side of [COH-1..7], [LOCK-1..6] and [LOCK-11]; releases are in release.rs.
+//! Reader and writer locks: a request, its wait, the grant, renewal and loss. Releases are in
+//! release.rs. Implements the server's side of [COH-1..7], [LOCK-1..6] and [LOCK-11].
 
 use super::config::{ns, Config};
 use super::engine::{stopping, Engine};
@@ -63,7 +63,7 @@ impl Engine {
                 );
                 return Err(Rejection::new(ErrorCode::WouldDeadlock, text));
             }
-            // The session does not know of the grant, or has given it up with its connection.
+            // The session does not know of the grant, or gave it up when it lost its connection.
             Some((fence, _)) if !segment.committing => {
                 segment.lock.release(at.session, fence);
             }
@@ -100,7 +100,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Grants what can be granted, and notes when to look again.
+    /// Grants the locks that can be granted, and notes when to look again.
     pub(super) fn grant_waiting(&mut self, number: u32) {
         self.forget_closed();
         if let Some(s) = self.segments.if_still_there(number) {
@@ -152,7 +152,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Leases and deadlines of one segment.
+    /// Ends the leases and deadlines of one segment that have passed.
     pub(super) fn watch_segment(&mut self, number: u32) {
         if let Some(s) = self.segments.if_still_there(number) {
             s.end_what_is_over(&mut self.wire);
@@ -173,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// Whatever the connection awaits of the segment is answered CANCELLED.
+    /// Answers CANCELLED to all requests of the connection that wait for the segment.
     pub(super) fn cancel_waits(&mut self, connection: u64, number: u32) {
         for stream in self.wire.waits_for_lock(connection, number) {
             self.give_up_wait(connection, stream, number);
@@ -182,7 +182,7 @@ impl Engine {
 }
 
 impl SegmentState {
-    /// Grants what can be granted.
+    /// Grants the locks that can be granted.
     fn grant_waiting(&mut self, wire: &mut Wire, journal: &mut Journal, config: &Config) {
         self.give_awaited_serials(wire, journal);
         loop {
@@ -200,12 +200,12 @@ impl SegmentState {
                 Some(Outcome::StrictReader { ticket, .. }) => self.grant_reader(wire, ticket),
                 None => return,
             }
-            // Sending may have closed connections, which are granted nothing more.
+            // Sending may have closed connections. Nothing more is granted to these.
             wire.closed().iter().for_each(|closed| self.forget(closed));
         }
     }
 
-    /// Leases and deadlines that have passed.
+    /// Ends leases and deadlines that have passed.
     fn end_what_is_over(&mut self, wire: &mut Wire) {
         let now_ns = wire.now_ns();
         let last_heard_ns = |session| wire.last_heard_ns(session);
@@ -227,7 +227,7 @@ impl SegmentState {
         wire.refuse_awaiting(ticket.connection, ticket.stream, &rejection);
     }
 
-    /// All who wait for a lock of the segment, or for serials, are refused.
+    /// Refuses all requests that wait for a lock or for serials of the segment.
     pub fn refuse_writers(&mut self, wire: &mut Wire, rejection: &Rejection) {
         let awaiting = self.serials.take_awaiting();
         for ticket in self.lock.refuse_waiters() {
@@ -238,7 +238,7 @@ impl SegmentState {
         }
     }
 
-    /// The reader's answer, with a diff from `have` unless it is None or the newest.
+    /// Answers a reader. The answer has a diff from `have`, unless `have` is None or the newest.
     fn send_acquired(
         &mut self,
         wire: &mut Wire,
@@ -263,8 +263,9 @@ impl SegmentState {
         wire.send(connection, reply);
     }
 
-    /// The request is about to be answered; the version that the client has: what it said, or what
-    /// it was pushed while it waited [NOT-2]. None: it has gone.
+    /// Ends the request's wait, and returns the version that the client has. This is the version
+    /// that the client named, or a later one that was pushed while it waited [NOT-2]. None: the
+    /// client has gone.
     fn granted_have(&self, wire: &mut Wire, ticket: Ticket) -> Option<Version> {
         wire.answered(ticket.connection, ticket.stream);
         let open = wire.opened(ticket.connection, self.number)?;
@@ -314,8 +315,8 @@ pub(super) fn bound(model: CoherenceModel, x: f64) -> Result<Bound, Rejection> {
 
 pub(super) fn fenced(path: &str, fence: u64) -> Rejection {
     let text = format!(
-        "the writer lock of {path} under fence {fence} is not held any more: its lease ended, or it \
-         was given back; take the lock again and repeat the change"
+        "the writer lock of {path} under fence {fence} is not held any more: its lease ended, or \
+         it was given back; take the lock again and repeat the change"
     );
     Rejection::new(ErrorCode::Fenced, text)
 }

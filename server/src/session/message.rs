@@ -1,6 +1,6 @@
-//! Messages as the session room sees them: requests decoded, replies and notifications encoded.
+//! Messages as the session room sees them: decoded requests, encoded replies and notifications.
 //!
-//! Framing is not known here; a message is its stream, its body and its bulk.
+//! This room knows no frames. A message is its stream, its body and its bulk.
 
 use super::wire::{LENT_BYTES, NOTIFICATION};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use interweave_wire::protocol::*;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     Hello(Hello),
-    /// A hello of a version that this server does not speak; nothing else of it was read [SES-4].
+    /// A hello of a version that this server does not speak. The rest of it was not read [SES-4].
     ForeignHello {
         version_min: u32,
         version_max: u32,
@@ -37,12 +37,12 @@ pub enum Request {
     Credit(Credit),
     /// A type that this server does not know [FRAME-6].
     Unknown(i32),
-    /// A body that is not what its type says.
+    /// A body that does not decode as its type.
     Undecodable(i32, XdrError),
 }
 
 impl Request {
-    /// The request whose type is `type_`, from the control bytes after the envelope.
+    /// Decodes a request of that type from the control bytes after the envelope.
     pub fn decode(type_: i32, body: &[u8]) -> Request {
         let Ok(known) = MessageType::try_from(type_) else {
             return Request::Unknown(type_);
@@ -82,14 +82,15 @@ fn decode_body(type_: MessageType, body: &[u8]) -> Result<Request, XdrError> {
         MessageType::Subscribe => Request::Subscribe(Subscribe::decode(&mut r)?),
         MessageType::Unsubscribe => Request::Unsubscribe(Unsubscribe::decode(&mut r)?),
         MessageType::Credit => Request::Credit(Credit::decode(&mut r)?),
-        // Replies and notifications of the server are nothing that a client may send.
+        // A client may not send a reply, nor a notification of the server.
         other => return Ok(Request::Unknown(other as i32)),
     };
     r.finish()?;
     Ok(request)
 }
 
-/// Versions stand at the beginning of every hello, so that they are known whatever follows [SES-4].
+/// Reads the versions first. They are at the beginning of every hello, so they are known whatever
+/// follows [SES-4].
 fn decode_hello(body: &[u8]) -> Result<Request, XdrError> {
     let mut r = Reader::new(body);
     let is_ours = r.fixed::<4>()? == *b"IWV1";
@@ -103,43 +104,43 @@ fn decode_hello(body: &[u8]) -> Result<Request, XdrError> {
     from_bytes(body).map(Request::Hello)
 }
 
-/// The highest version of the range that this server speaks [SES-1].
+/// Returns the highest version of the range that this server speaks [SES-1].
 pub fn common_version(version_min: u32, version_max: u32) -> Option<u32> {
     let version = version_max.min(PROTOCOL_VERSION_MAX);
     (version >= version_min.max(PROTOCOL_VERSION_MIN)).then_some(version)
 }
 
-/// A request as it arrived, whole.
+/// A whole request.
 #[derive(Debug, Clone)]
 pub struct Incoming {
     pub stream: u32,
     pub request: Request,
     pub bulk: Bytes,
-    /// What the envelope announced; more than `bulk` holds when the engine did not admit it.
+    /// The bulk that the envelope announced: more than `bulk` if the engine did not admit it.
     pub announced_bytes: u64,
 }
 
 /// A reply or notification to be sent.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// The segment's number in the connection, 0 for none: messages of one segment are completed
-    /// in order [FRAME-5].
+    /// The segment's number, or 0 for none. Messages of one segment are completed in order
+    /// [FRAME-5].
     pub segment: u32,
     pub stream: u32,
     /// The encoded envelope and body.
     pub control: Vec<u8>,
     pub bulk: Bytes,
-    /// The bulk is a diff that is counted once, whoever is sent it [NOT-7].
+    /// The bulk is a diff that is counted once for all its receivers [NOT-7].
     pub lent: bool,
 }
 
 impl Outgoing {
-    /// A message about the connection or session.
+    /// Makes a message about the connection or session.
     pub fn new(type_: MessageType, stream: u32, body: &impl Body) -> Self {
         Outgoing::with_bulk(0, type_, stream, body, Bytes::new())
     }
 
-    /// A message about a segment.
+    /// Makes a message about a segment.
     pub fn about(segment: u32, type_: MessageType, stream: u32, body: &impl Body) -> Self {
         Outgoing::with_bulk(segment, type_, stream, body, Bytes::new())
     }
@@ -168,7 +169,7 @@ impl Outgoing {
         }
     }
 
-    /// ERROR, its text cut to what the protocol allows.
+    /// Makes an ERROR. Its text is cut to the length that the protocol allows.
     pub fn error(stream: u32, code: ErrorCode, text: String) -> Self {
         let text = shortened(text, MAX_ERROR_TEXT as usize);
         let fields = Vec::new();
@@ -179,13 +180,13 @@ impl Outgoing {
         )
     }
 
-    /// ERROR to a peer whose version is not known, or not spoken here [SES-5].
+    /// Makes an ERROR for a peer whose version is not known, or not spoken here [SES-5].
     pub fn plain_error(stream: u32, code: ErrorCode, text: String) -> Self {
         let text = shortened(text, MAX_ERROR_TEXT as usize);
         Outgoing::new(MessageType::Error, stream, &PlainError { code, text })
     }
 
-    /// What its control part and its bulk count as while they wait.
+    /// Returns the kinds as which control part and bulk count while they wait.
     pub fn kinds(&self) -> (Kind, Kind) {
         let control = match self.stream & NOTIFICATION {
             0 => Kind::Reply,
@@ -197,7 +198,7 @@ impl Outgoing {
         }
     }
 
-    /// What it costs in the connection's outbound memory.
+    /// Returns what the message adds to the connection's backlog.
     pub fn cost(&self) -> Backlog {
         let (control, bulk) = self.kinds();
         let mut cost = Backlog::default();
@@ -207,16 +208,17 @@ impl Outgoing {
     }
 }
 
-/// What a message that waits takes besides its bytes: many small ones are bounded as well.
+/// A waiting message takes so much besides its bytes. It counts, so that many small messages are
+/// bounded, too.
 pub const MESSAGE_BYTES: usize = 128;
 
-/// What bytes that wait to be sent count as.
+/// The kind as which bytes that wait to be sent count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Asked for by the connection.
+    /// An answer to a request of the connection.
     Reply,
     Notification,
-    /// Of a diff that [NOT-7] bounds, whoever it is sent to.
+    /// Part of a diff that [NOT-7] bounds over all receivers.
     Lent,
 }
 
@@ -224,9 +226,9 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub all: usize,
-    /// Without lent diffs: what [NET-2] bounds over all connections.
+    /// The bytes without lent diffs, which [NET-2] bounds over all connections.
     pub kept: usize,
-    /// Of these, what answers requests.
+    /// The part of `kept` that answers requests.
     pub replies: usize,
 }
 
@@ -252,7 +254,7 @@ impl std::ops::AddAssign for Backlog {
     }
 }
 
-/// Cuts a text at a character's boundary.
+/// Cuts a text to `most` bytes at a character's boundary.
 fn shortened(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most).rev().find(|&at| text.is_char_boundary(at));
@@ -261,7 +263,7 @@ fn shortened(mut text: String, most: usize) -> String {
     text
 }
 
-/// What may follow an envelope: an XDR body, or nothing (`()`).
+/// The part of a message after the envelope: an XDR body, or nothing (`()`).
 pub trait Body {
     fn put(&self, out: &mut Vec<u8>);
 }

@@ -1,9 +1,9 @@
-//! The session room: what the server does with messages, without sockets and without a clock.
+//! The session room: the server's rules, without sockets and without a clock.
 //!
-//! [`Engine`] takes messages, the passing of time and the store's completions, and gives
-//! [`Effect`]s: messages to send, connections to close, records to append. Everything that the
-//! server promises about versions, locks and notifications is decided here; the `net` room only
-//! carries it out. Implements the server's side of spec/protocol and spec/coherence.md.
+//! [`Engine`] takes messages, the time, and the store's completions. It gives [`Effect`]s: messages
+//! to send, connections to close, records to append. This room decides everything that the server
+//! promises about versions, locks and notifications, and the `net` room carries it out. Implements
+//! the server's side of spec/protocol and spec/coherence.md.
 //!
 //! | owner | has | does not see |
 //! |---|---|---|
@@ -13,9 +13,9 @@
 //! | `serials` | one segment's block serials: given out, known to the log, awaited | its segment |
 //! | `journal` | what waits for the store, what is left to settle | segments, connections |
 //!
-//! `engine` takes each event to its owner. Nobody is told of a release before it is durable. Few
-//! readers are told before its writer, many after; the master copies follow when all are told
-//! (settling.rs, tests/order.rs).
+//! `engine` takes each event to its owner. Nobody is told of a release before it is durable. A few
+//! readers are told before the writer, many readers after the writer. The master copies follow when
+//! all are told (settling.rs, tests/order.rs).
 
 mod absence;
 mod admission;

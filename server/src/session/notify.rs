@@ -1,8 +1,8 @@
-//! Subscriptions, and what a segment's readers are sent. Implements [NOT-1..6] of
+//! Subscriptions, and the messages to a segment's readers. Implements [NOT-1..6] of
 //! spec/protocol/notify.x.
 //!
-//! A connection that is slow is sent no diffs; it is only noted that its copy is behind. When it
-//! has caught up it is sent one combined diff; if something else must be sent to it before,
+//! A slow connection is sent no diffs: the server only notes that its copy is behind. When the
+//! connection has caught up, it is sent one combined diff. If another message must be sent before,
 //! NOT_RECENT goes first.
 
 use super::engine::Engine;
@@ -52,7 +52,7 @@ impl Engine {
     }
 
     pub(super) fn credit(&mut self, at: At, r: &Credit) -> Result<(), Rejection> {
-        // No reply, also not an error: the subscription may have ended on the way.
+        // CREDIT has no reply, also no error, because the subscription may have ended meanwhile.
         let open = self.wire.opened(at.connection, r.segment);
         if let Some(watch) = open.and_then(|open| open.watch.as_mut()) {
             watch.credited(r.bytes);
@@ -60,7 +60,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The connection takes messages again.
+    /// Sends the connection its due notifications, because it takes messages again.
     pub(super) fn catch_up(&mut self, connection: u64) {
         for number in self.wire.take_behind(connection) {
             if let Some(s) = self.segments.if_still_there(number) {
@@ -71,13 +71,15 @@ impl Engine {
 }
 
 impl SegmentState {
-    /// Those that the release of another connection is forwarded to, if it suits them.
+    /// Returns the subscribers to which a release of the connection `writer` is forwarded, if it
+    /// suits their copies.
     pub fn others_subscribed(&self, writer: u64) -> Vec<u64> {
         let others = self.subscribers.iter().filter(|c| **c != writer);
         others.copied().collect()
     }
 
-    /// Sends the diff of a release, as it was received, to those whose copy it brings up to date.
+    /// Sends a release's diff, as it was received, to the readers whose copies it brings up to
+    /// date.
     pub fn forward(&mut self, wire: &mut Wire, to: &[u64], diff: &Bytes, after: &Newest) {
         let base = self.stamp();
         let versions = (base.number, after.stamp.number);
@@ -90,14 +92,15 @@ impl SegmentState {
         }
     }
 
-    /// Tells every subscriber whose copy is not recent enough any more.
+    /// Tells each subscriber whose copy is not recent enough any more.
     pub fn notify_subscribers(&mut self, wire: &mut Wire) {
         for connection in self.subscribers.clone() {
             self.notify(wire, connection);
         }
     }
 
-    /// Tells the subscriber if that is due: by the diff, if it wants it and can take it.
+    /// Tells the subscriber, if a notification is due. The diff itself tells a subscriber that
+    /// wants diffs and can take one.
     pub fn notify(&mut self, wire: &mut Wire, connection: u64) {
         let newest = self.newest();
         let Some((have, watch)) = wire.due(connection, self.number, &newest) else {
@@ -114,18 +117,18 @@ impl SegmentState {
         wire.announce(connection, self.number, newest.stamp);
     }
 
-    /// The version that a diff for a client with `have` is from.
+    /// Returns the version at which a diff for a client with `have` begins.
     fn pushed_from(&self, have: Version) -> Version {
         let base = self.master.base_of(self.base_of(have));
         Version {
             incarnation: self.incarnation,
             number: base,
-            // a complete copy is from the empty segment
+            // A complete copy begins at the empty segment.
             chain: if base == 0 { 0 } else { have.chain },
         }
     }
 
-    /// One diff from `have` to the newest version, for that connection; None if `have` is the
+    /// Makes one diff from `have` to the newest version, for that connection. None: `have` is the
     /// newest.
     pub fn update(&mut self, wire: &mut Wire, connection: u64, have: Version) -> Option<Bytes> {
         let newest = self.stamp();
@@ -155,8 +158,8 @@ impl SegmentState {
         Some(diff)
     }
 
-    /// The client says which version it has; the server's view of its copy follows [SEG-1]. None:
-    /// the connection has not opened the segment.
+    /// Notes which version the client says that it has [SEG-1]. None: the connection has not opened
+    /// the segment.
     pub fn told(
         &self,
         wire: &mut Wire,

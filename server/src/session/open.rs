@@ -1,6 +1,6 @@
-//! Opening segments, making those that are not there, and who has which open.
-//! Implements [SEG-1..4] of spec/protocol/segment.x, with removing.rs and listing.rs, as far as
-//! they are the server's.
+//! Opens segments, makes new ones, and knows which connection has which segment open.
+//! Implements the server's part of [SEG-1..4] of spec/protocol/segment.x, with removing.rs and
+//! listing.rs.
 
 use super::chain::Chains;
 use super::commits::Commits;
@@ -22,7 +22,7 @@ use interweave_wire::{Fields, Rejection};
 impl Engine {
     pub(super) fn open_segment(&mut self, at: At, r: &OpenSegment) -> Result<(), Rejection> {
         check_path(&r.path)?;
-        // None of them has a meaning to this server yet.
+        // No field of this message has a meaning to this server yet.
         Fields::of(&r.fields)?;
         let found = self.segments.number_at(&r.path);
         let number = match found {
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// Makes an empty segment. It is served at once if nothing has to be on the disk for that.
+    /// Makes an empty segment. The segment is served at once if it need not be on the disk first.
     fn create_segment(&mut self, r: &OpenSegment) -> Result<u32, Rejection> {
         if self.stopping {
             return Err(stopping());
@@ -108,7 +108,7 @@ impl Engine {
         self.segments.add(state).number
     }
 
-    /// The creation is durable, or failed.
+    /// Takes the log's answer about a creation.
     pub(super) fn creation_stored(&mut self, number: u32, result: Result<(), StoreError>) {
         let Some(s) = self.segments.if_still_there(number) else {
             return;
@@ -123,12 +123,12 @@ impl Engine {
                     self.wire.refuse_awaiting(connection, stream, &rejection);
                 }
             }
-            // A MEMORY segment is served all the same; the log is asked again later.
+            // A MEMORY segment is served in spite of it, and the log is asked again later.
             Err(_) => s.unlogged = true,
         }
     }
 
-    /// The segment, if the connection has it open and it may be used, and the wire.
+    /// Returns the segment, if the connection has it open and it may be used, and the wire.
     pub(super) fn open_segment_of(
         &mut self,
         connection: u64,
@@ -168,8 +168,8 @@ impl SegmentState {
         journal.append(Entry::Creation { segment }, group, self.durable);
     }
 
-    /// The log knows of the segment: it is open for those who asked. One that was served before
-    /// may be on its way out again.
+    /// The log knows of the segment, so it becomes open for the connections that asked. A segment
+    /// that was served before may be on its way out again.
     fn created(&mut self, wire: &mut Wire) {
         if self.life == Life::Creating {
             self.life = Life::Open;
@@ -185,7 +185,7 @@ impl SegmentState {
         }
     }
 
-    /// Opens the segment for who asked over that connection, on that stream, to read only or not.
+    /// Opens the segment for the request on that stream of the connection.
     fn open_for(
         &mut self,
         wire: &mut Wire,

@@ -1,4 +1,4 @@
-//! From what the store found at its opening to segments that are served [LOG-6..9], [LOCK-10].
+//! Makes segments of what the store found when it was opened [LOG-6..9], [LOCK-10].
 
 use super::chain::Chains;
 use super::config::ns;
@@ -14,11 +14,11 @@ use interweave_store::RecoveredSegment;
 use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
 use interweave_wire::{chain, Rejection};
 
-/// Where damaged segments are found whose own paths are lost [LOG-12].
+/// The beginning of the paths of damaged segments whose own paths are lost [LOG-12].
 const NAMELESS: &str = "/.damaged/";
 
 impl Engine {
-    /// Takes over the segments of the store; returns what people should know about them.
+    /// Takes over the segments of the store. Returns remarks for people about damaged ones.
     pub fn recover(&mut self, now_ns: u64, found: Vec<RecoveredSegment>) -> Vec<String> {
         self.wire.advance(now_ns);
         let mut remarks = Vec::new();
@@ -112,7 +112,8 @@ impl SegmentState {
     }
 }
 
-/// The checkpoint and the releases after it, whose chains must be those that were logged.
+/// Rebuilds a segment from its checkpoint and the releases after it. The chain that each diff makes
+/// must be the chain that was logged.
 fn rebuild(found: &RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
     let (mut master, mut chains) = match &found.checkpoint {
         Some((head, diff)) => (

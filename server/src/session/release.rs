@@ -1,8 +1,9 @@
-//! Releases: asked for, checked whole, on their way to the log.
+//! Releases from the request to the log.
 //!
-//! A release that must be durable goes to the log after its check; nothing shows before the log has
-//! it. The steps after that are in settling.rs; a client that lost the answer asks resolving.rs.
-//! Implements [LOCK-4], [LOCK-7], [LOCK-8] and [DIFF-5..6] as far as they are the engine's.
+//! A release is checked whole. If it must be durable, it then goes to the log, and nothing of it
+//! shows before the log has it. settling.rs has the steps after that. resolving.rs answers a client
+//! that lost the answer. Implements the engine's part of [LOCK-4], [LOCK-7], [LOCK-8] and
+//! [DIFF-5..6].
 
 use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
@@ -47,7 +48,7 @@ impl Engine {
         })
     }
 
-    /// A release that was committed before is answered as it was then [LOCK-8].
+    /// Answers a release that was committed before, as it was answered then [LOCK-8].
     fn answer_repeated(&mut self, at: At, r: &ReleaseWriter) -> bool {
         let hash = self.wire.asking(at).hash;
         let mut versions = Vec::new();
@@ -75,8 +76,8 @@ impl Engine {
         answered
     }
 
-    /// The same release over a new connection, while the first is on its way to the log: its answer
-    /// goes to the new one.
+    /// Finds the same release on its way to the log, sent over an older connection. Its answer then
+    /// goes to this request.
     fn follow_repeated(&mut self, at: At, r: &ReleaseWriter) -> Result<bool, Rejection> {
         let hash = self.wire.asking(at).hash;
         if self.journal.find_release(hash, r.sequence).is_none() {
@@ -139,7 +140,7 @@ impl Engine {
         r.parts.iter().any(was_told)
     }
 
-    /// A refused release gives its locks back all the same, unless it may be tried again.
+    /// Gives back the locks of a refused release. REQUIRES: it may not be tried again.
     fn give_back(&mut self, at: At, r: &ReleaseWriter) {
         for part in &r.parts {
             let Some(s) = self.segments.if_still_there(part.segment) else {
@@ -223,7 +224,8 @@ impl SegmentState {
     }
 }
 
-/// The diff must be of the version that the grant brought, not only of its number [COH-9] [COH-11].
+/// Refuses a diff that does not begin at the version that the grant brought. The number alone does
+/// not prove it [COH-9] [COH-11].
 fn check_base(s: &SegmentState, base: &VersionStamp) -> Result<(), Rejection> {
     let newest = s.stamp();
     match Version::from(base) == newest {

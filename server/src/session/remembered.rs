@@ -1,9 +1,10 @@
-//! What a segment remembers of releases, so that one is applied at most once and its sender can
-//! learn what became of it: the last of every session that lives, and of the 64 that ended last.
+//! A segment remembers releases, so that a release is applied at most once and its sender can learn
+//! what became of it. It remembers the last release of each living session, and of the 64 sessions
+//! that ended last.
 //!
-//! Invariants: a session occurs once; of a session that lives nothing is ever forgotten, so that
-//! "not remembered" means "not committed" for it; `forgot` is set before the first is forgotten.
-//! Memory is bounded by the sessions that live. Implements [LOCK-8] and [LOCK-9].
+//! Invariants: a session occurs once. The release of a living session is never forgotten, so "not
+//! remembered" means "not committed" for it. `forgot` is set before the first release is forgotten.
+//! Memory is bounded by the number of living sessions. Implements [LOCK-8] and [LOCK-9].
 
 use interweave_wire::protocol::{CommittedRelease, SessionHash};
 use std::collections::{HashMap, VecDeque};
@@ -13,13 +14,13 @@ pub const ENDED_SESSIONS: usize = 64;
 /// `checkpoint_head.releases` has no more.
 const SAVED_RELEASES: usize = 1024;
 
-/// What became of a release.
+/// The fate of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// As the version of that number and chain.
+    /// It is the version of that number and chain.
     Committed(u64, u64),
     NotCommitted,
-    /// What is remembered does not tell any more.
+    /// The segment does not remember enough to tell.
     Unknown,
 }
 
@@ -28,22 +29,23 @@ pub struct Remembered {
     living: HashMap<SessionHash, CommittedRelease>,
     /// Oldest first.
     ended: VecDeque<CommittedRelease>,
-    /// Of sessions of the server before this one, oldest first; they count as living for a while.
+    /// Releases of sessions of the server before this one, oldest first. These sessions count as
+    /// living for a while.
     recovered: Vec<CommittedRelease>,
     recovered_until_ns: u64,
     forgot: bool,
 }
 
 impl Remembered {
-    /// Takes over what a checkpoint says and the releases logged after it. The sessions may still
-    /// ask until then.
+    /// Takes over the releases of a checkpoint and those logged after it. Their sessions may still
+    /// ask until `until_ns`.
     pub fn recover(
         &mut self,
         saved: &[CommittedRelease],
         logged: impl Iterator<Item = CommittedRelease>,
         until_ns: u64,
     ) {
-        // Whoever forgot one had so many left.
+        // A segment that forgot a release had so many left.
         self.forgot |= saved.len() >= ENDED_SESSIONS;
         self.recovered_until_ns = until_ns;
         let mut last = HashMap::new();
@@ -55,14 +57,14 @@ impl Remembered {
         self.recovered = last.into_iter().map(|(_, release)| release).collect();
     }
 
-    /// The last release of the session, if it is remembered.
+    /// Returns the last release of the session, if it is remembered.
     pub fn last_of(&self, session: &SessionHash) -> Option<&CommittedRelease> {
         let ended = || self.ended.iter().chain(&self.recovered);
         let living = self.living.get(session);
         living.or_else(|| ended().find(|r| r.session == *session))
     }
 
-    /// A release was committed. `lives`: its session has not ended meanwhile.
+    /// Adds a committed release. `lives`: its session has not ended meanwhile.
     pub fn add(&mut self, release: CommittedRelease, lives: bool, now_ns: u64) {
         if lives {
             self.living.insert(release.session, release);
@@ -93,7 +95,7 @@ impl Remembered {
         }
     }
 
-    /// `lives`: the session that sent the release has not ended.
+    /// Returns what became of a release. `lives`: the session that sent it has not ended.
     pub fn fate(&self, session: &SessionHash, sequence: u64, lives: bool) -> Fate {
         match self.last_of(session) {
             Some(last) if last.sequence == sequence => Fate::Committed(last.version, last.chain),
@@ -103,7 +105,8 @@ impl Remembered {
         }
     }
 
-    /// What a checkpoint saves: the sessions that live last, because they may still ask.
+    /// Returns the releases that a checkpoint saves. Those of living sessions come last, because
+    /// these sessions may still ask.
     pub fn iter(&self) -> impl Iterator<Item = &CommittedRelease> {
         let mut living: Vec<_> = self.living.values().collect();
         living.sort_unstable_by_key(|release| release.version);

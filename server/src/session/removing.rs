@@ -1,4 +1,4 @@
-//! Closing a segment on one connection, and removing it for all.
+//! Closes a segment on one connection, and removes it for all.
 
 use super::engine::{stopping, Engine};
 use super::journal::Entry;
@@ -85,7 +85,7 @@ impl Engine {
         self.wire.send(connection, reply);
     }
 
-    /// The segment exists no more: whoever waits for it or has it open is told.
+    /// Tells the clients that wait for the segment or have it open that it exists no more.
     pub(super) fn remove_state(&mut self, number: u32) {
         let Some(mut segment) = self.segments.remove(number) else {
             return;

@@ -18,7 +18,7 @@ pub struct AskedRelease {
 }
 
 impl Engine {
-    /// What became of a release whose answer was lost [LOCK-9].
+    /// Answers a RESOLVE_RELEASE, at once or when the log has answered about the release.
     pub(super) fn resolve_release(&mut self, at: At, r: &ResolveRelease) -> Result<(), Rejection> {
         self.open_segment_of(at.connection, r.segment)?;
         let asked = AskedRelease {
@@ -38,7 +38,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The log has answered about the release that these requests ask about.
+    /// Answers the requests that asked about a release, now that the log has answered.
     pub(super) fn answer_resolvers(&mut self, resolvers: Vec<(At, AskedRelease)>) {
         for (resolver, asked) in resolvers {
             self.wire.answered(resolver.connection, resolver.stream);
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// What became of the release, which is not on its way any more.
+    /// Returns what became of a release. REQUIRES: it is not on its way to the log.
     fn resolved(&mut self, at: At, r: &AskedRelease) -> Result<ReleaseResolved, Rejection> {
         let Some(s) = self.segments.get(r.segment) else {
             return Err(removed_meanwhile(r));
@@ -83,8 +83,8 @@ impl Engine {
         })
     }
 
-    /// Once told to be rolled back, the release stays so: the connection that might still carry it
-    /// is closed, and the session may not send it again.
+    /// Makes sure that a release stays rolled back once the client was told so. The session may not
+    /// send it again, and a connection that might still carry it is closed.
     fn never_commit(&mut self, at: At, r: &AskedRelease) {
         let Some(number) = self.wire.find_session(&r.session_hash) else {
             return;

@@ -1,4 +1,4 @@
-//! What the engine keeps of one segment beside its master copy.
+//! The state of one segment: its master copy, its locks, and what else the engine keeps of it.
 
 use super::chain::Chains;
 use super::commits::Commits;
@@ -10,7 +10,7 @@ use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_wire::protocol::Durability;
 
-/// Where a segment stands with the store.
+/// The state of a segment in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Life {
     /// Its creation is on the way to the log.
@@ -18,7 +18,7 @@ pub enum Life {
     Open,
     /// Its removal is on the way to the log.
     Removing,
-    /// Must not be served: why.
+    /// The segment must not be served. The text says why.
     Damaged(String),
 }
 
@@ -38,36 +38,37 @@ pub struct SegmentState {
     pub life: Life,
     pub remembered: Remembered,
     pub shelf: Shelf,
-    /// Units that all releases changed, for Diff coherence [COH-6].
+    /// The sum of the units that each release changed, for Diff coherence [COH-6].
     pub units_changed: u64,
-    /// When its versions were committed.
+    /// When the versions were committed.
     pub commits: Commits,
-    /// Connections that have it open.
+    /// The connections that have the segment open.
     pub clients: Vec<u64>,
-    /// Connections that subscribe to it.
+    /// The connections that subscribe to the segment.
     pub subscribers: Vec<u64>,
     pub serials: Serials,
-    /// A release of its lock is on its way to the log.
+    /// A release of the writer lock is on its way to the log.
     pub committing: bool,
     /// Requests that wait for the creation: connection, stream, and whether read-only.
     pub creators: Vec<(u64, u32, bool)>,
-    /// There is a store that it is saved in.
+    /// There is a store in which the segment is saved.
     pub is_stored: bool,
-    /// Changed since the last checkpoint.
+    /// The segment has changed since the last checkpoint.
     pub unsaved: bool,
     pub checkpointing: bool,
-    /// When it was saved last, or began.
+    /// When the segment was saved last, or began.
     pub saved_ns: u64,
-    /// The store did not take its creation: it cannot be saved.
+    /// The store did not take the segment's creation, so the segment cannot be saved.
     pub unlogged: bool,
-    /// Bytes of diffs that clients were sent, and of whole copies in their place.
+    /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
+    /// taken.
     pub sent_bytes: u64,
     pub whole_bytes: u64,
 }
 
 impl SegmentState {
-    /// The connection neither has the segment open nor watches it nor waits over it any more: it is
-    /// gone.
+    /// Forgets a connection that is gone: it does not have the segment open any more, nor watches
+    /// it, nor waits over it.
     pub fn forget(&mut self, closed: &Closed) {
         if closed.open.contains(&self.number) {
             self.forget_client(closed.connection);
@@ -77,13 +78,13 @@ impl SegmentState {
         }
     }
 
-    /// The connection neither has the segment open nor watches it any more.
+    /// Forgets a connection that has closed the segment.
     pub fn forget_client(&mut self, connection: u64) {
         self.clients.retain(|c| *c != connection);
         self.subscribers.retain(|c| *c != connection);
     }
 
-    /// A client is sent that diff.
+    /// Counts a diff that a client is sent.
     pub fn count_sent(&mut self, diff: &[u8]) {
         self.sent_bytes += diff.len() as u64;
         self.whole_bytes += self.master.wire_bytes();
@@ -105,8 +106,9 @@ impl SegmentState {
         }
     }
 
-    /// The version that the client says it has, if that is of this segment's history: the one that
-    /// it was sent last over its connection, or one whose chain is remembered [SEG-1].
+    /// Returns the version that the client says it has, if the version is in this segment's
+    /// history. It is, if it was the last one sent over this connection, or if its chain is
+    /// remembered [SEG-1].
     pub fn recognised(&self, have: Version, known: &Known) -> Version {
         let back = self.master.newest().checked_sub(have.number);
         let is_known = have == known.stamp || have == NO_COPY;
@@ -117,7 +119,8 @@ impl SegmentState {
         }
     }
 
-    /// The version from which a diff helps a client that has `have` [SEG-1], which is recognised.
+    /// Returns the version from which a diff helps a client that has the recognised version `have`
+    /// [SEG-1].
     pub fn base_of(&self, have: Version) -> u64 {
         let newest = self.stamp();
         match have.incarnation == newest.incarnation && have.number <= newest.number {

@@ -1,10 +1,11 @@
-//! The segments of the server: by number and by path.
+//! The segments of the server, by number and by path.
 //!
-//! Invariants: `paths` and `by_number` name the same segments; numbers and ids are never given
-//! twice. A number that a peer or the store names may be of a segment that was removed meanwhile:
-//! its look-ups are [`Segments::usable`], [`Segments::get`] and [`Segments::if_still_there`]. A
-//! number that the present event took from here is of a segment that is there
-//! ([`Segments::found`]).
+//! Invariants: `paths` and `by_number` name the same segments. Numbers and ids are never given
+//! twice.
+//!
+//! A segment whose number a peer or the store names may have been removed meanwhile. Such a number
+//! is looked up with [`Segments::usable`], [`Segments::get`] or [`Segments::if_still_there`]. A
+//! number that the present event took from here is looked up with [`Segments::found`].
 
 use super::config::Config;
 use super::segment::{Life, SegmentState};
@@ -21,7 +22,7 @@ pub struct Segments {
     paths: BTreeMap<String, u32>,
     /// Damaged segments whose paths are lost [LOG-12].
     nameless: Vec<u32>,
-    /// When locks are looked at.
+    /// When each segment's locks are looked at.
     pub timers: Timers<u32>,
     last_number: u32,
     last_id: u64,
@@ -42,7 +43,7 @@ impl Segments {
         }
     }
 
-    /// The segment that a peer names, if it may be used.
+    /// Returns the segment that a peer names, if it may be used.
     pub fn usable(&mut self, number: u32) -> Result<&mut SegmentState, Rejection> {
         let Some(segment) = self.by_number.get_mut(&number) else {
             let text = format!("segment number {number} was removed; open it anew");
@@ -55,18 +56,19 @@ impl Segments {
         }
     }
 
-    /// The segment that a peer names, whatever its life. None if no segment has that number.
+    /// Returns the segment that a peer names, also one that may not be used. None: no segment has
+    /// that number.
     pub fn get(&self, number: u32) -> Option<&SegmentState> {
         self.by_number.get(&number)
     }
 
-    /// A segment for which something was under way; None: it was removed meanwhile, and what was
-    /// under way is to be forgotten.
+    /// Returns a segment for which something was under way. None: the segment was removed
+    /// meanwhile, so the caller forgets what was under way.
     pub fn if_still_there(&mut self, number: u32) -> Option<&mut SegmentState> {
         self.by_number.get_mut(&number)
     }
 
-    /// A segment that the present event has found or made: it is there, whatever a peer sends.
+    /// Returns a segment that the present event has found or made, so it is there.
     pub fn found(&mut self, number: u32) -> &mut SegmentState {
         let segment = self.by_number.get_mut(&number);
         segment.expect("nothing of this event has removed the segment")
@@ -88,7 +90,7 @@ impl Segments {
         self.by_number.values_mut()
     }
 
-    /// From that path on, in order.
+    /// Returns the segments from that path on, in order.
     pub fn starting_at(&self, from: Bound<&str>) -> impl Iterator<Item = &SegmentState> {
         let paths = self.paths.range::<str, _>((from, Bound::Unbounded));
         paths.filter_map(|(_, number)| self.by_number.get(number))
@@ -99,7 +101,7 @@ impl Segments {
         self.last_id
     }
 
-    /// No segment is given that id.
+    /// Makes sure that no segment is given that id.
     pub fn skip_id(&mut self, id: u64) {
         self.last_id = self.last_id.max(id);
     }
@@ -117,12 +119,12 @@ impl Segments {
         self.by_number.entry(self.last_number).or_insert(segment)
     }
 
-    /// The segment's own path is lost.
+    /// Notes that the segment's own path is lost.
     pub fn note_nameless(&mut self, number: u32) {
         self.nameless.push(number);
     }
 
-    /// Whether there may be another segment, and as large.
+    /// Refuses a segment beyond the number of segments, or beyond the largest quota.
     pub fn check_bounds(&self, r: &OpenSegment, config: &Config) -> Result<(), Rejection> {
         let (most, most_bytes) = (config.max_segments, config.max_quota_bytes);
         let text = if self.len() >= most {
@@ -144,7 +146,8 @@ impl Segments {
         Err(Rejection::new(ErrorCode::TooLarge, text))
     }
 
-    /// Nothing is made anew that may be there, damaged, under a name that is lost [LOG-12].
+    /// Refuses to make a segment while a damaged one has no path, because it may be the same
+    /// [LOG-12].
     pub fn check_nameless(&self, path: &str) -> Result<(), Rejection> {
         let nameless = self.nameless.iter().filter_map(|n| self.by_number.get(n));
         let Some(first) = nameless.map(|s| &s.path).min() else {
@@ -159,7 +162,7 @@ impl Segments {
         Err(Rejection::new(ErrorCode::Damaged, text))
     }
 
-    /// The segment exists no more; None: it was removed before.
+    /// Takes a removed segment out; None: it was removed before.
     pub fn remove(&mut self, number: u32) -> Option<SegmentState> {
         let segment = self.by_number.remove(&number)?;
         self.paths.remove(&segment.path);
@@ -167,7 +170,7 @@ impl Segments {
         Some(segment)
     }
 
-    /// The segment's locks are looked at when the next lease or deadline ends.
+    /// Arms the timer for the segment's next lease or deadline.
     pub fn arm(&mut self, number: u32) {
         let segment = self.by_number.get(&number);
         if let Some(deadline_ns) = segment.and_then(|s| s.lock.next_deadline_ns()) {
@@ -175,7 +178,7 @@ impl Segments {
         }
     }
 
-    /// The connection is gone. A segment that it had open may be, too.
+    /// Lets segments forget a connection that is gone. A segment that it had open may be gone, too.
     pub fn forget(&mut self, closed: &Closed) {
         for number in closed.open.iter().chain(&closed.locks) {
             if let Some(segment) = self.by_number.get_mut(number) {

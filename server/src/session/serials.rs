@@ -1,8 +1,9 @@
-//! The serials of a segment's blocks: which are given out, which the log knows of, and who waits
-//! for more of them. Implements [LOCK-6] and [LOG-8].
+//! The serials of a segment's blocks: those that are given out, those that the log knows of, and
+//! the requests that wait for more. Implements [LOCK-6] and [LOG-8].
 //!
-//! Invariants: a serial is given out once, across aborts and restarts; none is given out from
-//! `below` on, which the log knows; one larger bound is on its way to the log at a time.
+//! Invariants: a serial is given out once, across aborts and restarts. The log knows the bound
+//! `below`, and no serial from `below` on is given out. One larger bound at a time is on its way to
+//! the log.
 
 use super::journal::{Entry, Journal};
 use super::locks::fenced;
@@ -24,7 +25,7 @@ pub const SERIALS_END: u64 = 1 << 48;
 #[derive(Debug)]
 pub struct Serials {
     next: u64,
-    /// No serial from here on may be given out before the log says so.
+    /// No serial from here on may be given out before the log has a larger bound.
     below: u64,
     /// A larger bound is on its way to the log.
     is_extending: bool,
@@ -35,7 +36,7 @@ pub struct Serials {
 }
 
 impl Serials {
-    /// The log knows of those below the bound.
+    /// Begins with a bound that the log knows.
     pub fn begin(below: u64) -> Self {
         Serials {
             next: 1,
@@ -54,12 +55,12 @@ impl Serials {
         self.below
     }
 
-    /// First serials and counts that the present holder of the lock may use.
+    /// Returns the ranges, as first serial and count, that the lock's present holder may use.
     pub fn granted(&self) -> &[(u64, u64)] {
         &self.granted
     }
 
-    /// Serials up to there may have been given out.
+    /// Notes that serials below `next` may have been given out.
     pub fn skip(&mut self, next: u64) {
         self.next = self.next.max(next);
     }
@@ -69,12 +70,12 @@ impl Serials {
         self.next + u64::from(count) <= self.below
     }
 
-    /// Whether the log knows of all there are.
+    /// Whether the log knows of all 2^48 serials.
     fn is_at_end(&self) -> bool {
         self.below >= SERIALS_END
     }
 
-    /// Those of a new grant.
+    /// Gives out the serials of a new grant.
     pub fn grant(&mut self) -> u64 {
         self.granted.clear();
         self.give(GRANTED_SERIALS)
@@ -88,7 +89,7 @@ impl Serials {
         first
     }
 
-    /// The bound that the log should be asked for before all are given out; the caller asks.
+    /// Returns the bound that the caller must ask the log for, before all serials are given out.
     fn extension(&mut self) -> Option<u64> {
         let is_wanted =
             !self.is_extending && !self.is_at_end() && self.next + SERIAL_STEP / 2 > self.below;
@@ -96,7 +97,7 @@ impl Serials {
         is_wanted.then(|| (self.next + 2 * SERIAL_STEP).min(SERIALS_END))
     }
 
-    /// The requests that wait for the log to know of more.
+    /// Takes out the requests that wait for the log to know of more serials.
     pub fn take_awaiting(&mut self) -> Vec<(At, MoreSerials)> {
         std::mem::take(&mut self.awaiting)
     }
@@ -112,7 +113,7 @@ impl SegmentState {
         }
     }
 
-    /// The log knows of serials up to there, or not; the error is for those who wait to write.
+    /// Takes the log's answer about a larger bound. Clients that wait to write are told an error.
     pub fn serials_stored(
         &mut self,
         below: u64,
@@ -124,8 +125,7 @@ impl SegmentState {
         Ok(())
     }
 
-    /// There are too few serials for a grant: more are asked for, or the error says that there are
-    /// none.
+    /// Asks for more serials, because there are too few for a grant. An error: there are no more.
     pub fn lack_serials(&mut self, journal: &mut Journal) -> Result<(), Rejection> {
         if self.serials.is_at_end() {
             return Err(all_given_out());
@@ -134,7 +134,8 @@ impl SegmentState {
         Ok(())
     }
 
-    /// Waits, like the answer to a release, for the log if that has to know first [LOG-8].
+    /// Answers MORE_SERIALS. If the log must know of a larger bound first, the answer waits for the
+    /// log [LOG-8].
     pub fn more_serials(
         &mut self,
         wire: &mut Wire,
@@ -172,7 +173,7 @@ impl SegmentState {
         wire.send(at.connection, reply);
     }
 
-    /// Answers those who waited for the log to know of more serials, as far as it does.
+    /// Answers the requests that waited for more serials, as far as the log knows of enough.
     pub fn give_awaited_serials(&mut self, wire: &mut Wire, journal: &mut Journal) {
         for (at, r) in self.serials.take_awaiting() {
             if !self.lock.holds(at.session, r.fence) {

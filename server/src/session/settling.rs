@@ -1,9 +1,9 @@
-//! Releases that the log has, or has not, taken: they are told, then committed.
+//! Tells of a release that the log has taken, then commits it. Also says that the log refused one.
 //!
-//! Telling comes before committing, because the check is final and the bytes to be told are the
-//! ones received: readers and writer have their messages while the master copy is brought up to
-//! date ([`Engine::settle`]). Nothing else is looked at between.
-//! Implements [LOCK-7] and [NOT-6] as far as they are the engine's.
+//! Telling comes first, because the check is final and the bytes to be told are the bytes that were
+//! received. So readers and writer have their messages while the master copy is brought up to date
+//! ([`Engine::settle`]). No other event comes between. Implements the engine's part of [LOCK-7] and
+//! [NOT-6].
 
 use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
@@ -15,7 +15,7 @@ use super::wire::{At, Wire};
 use interweave_store::StoreError;
 use interweave_wire::protocol::*;
 
-/// So many readers are told of a release after its writer, not before.
+/// If a release has so many readers, they are told after the writer, not before.
 const MANY_READERS: usize = 3;
 
 impl Engine {
@@ -54,9 +54,9 @@ impl Engine {
         self.answer_resolvers(release.resolvers);
     }
 
-    /// Tells the writer, and before it a few readers, who may be waiting for it. Many come after
-    /// it, in [`Engine::settle`], so that a release takes no longer the more readers there are; the
-    /// master copies follow there, too.
+    /// Tells the writer. A few readers are told before the writer, because they may wait for the
+    /// release. Many readers are told after it, in [`Engine::settle`], so that the time of a
+    /// release does not grow with the number of readers. The commit follows there, too.
     pub(super) fn tell(&mut self, durable: DurableRelease) {
         let release = durable.release();
         let readers = release.parts.iter();
@@ -78,7 +78,7 @@ impl Engine {
         segment.map_or(Vec::new(), |s| s.others_subscribed(writer))
     }
 
-    /// `readers`: of each part, those who are subscribed to its segment.
+    /// `readers`: for each part, the connections that subscribe to its segment.
     fn forward_to(&mut self, release: &InFlight, readers: &[Vec<u64>]) {
         for (part, readers) in release.parts.iter().zip(readers) {
             if part.checked.is_some() {
@@ -95,15 +95,15 @@ impl Engine {
         self.wire.send(at.connection, reply);
     }
 
-    /// Whether many readers are yet to be told of a release whose writer has been answered: the
+    /// Whether many readers must still be told of a release whose writer has been answered. The
     /// shell lets the writer run before they wake.
     pub fn is_about_to_tell(&self) -> bool {
         self.journal.is_about_to_tell()
     }
 
-    /// Tells the readers who are left, or brings the master copies up to what was told. The shell
-    /// calls it, until it is false, when what was told is on the wire; every other event does it
-    /// first. False: there was nothing.
+    /// Tells the readers that are left, or commits the releases that were told. Returns false if
+    /// there was nothing to do. The shell calls it until it is false, once the messages so far are
+    /// on the wire. Every other event calls it first.
     pub fn settle(&mut self) -> bool {
         let steps = self.journal.take_settling();
         let some = !steps.is_empty();
@@ -138,8 +138,8 @@ impl Engine {
 }
 
 impl SegmentState {
-    /// The log did not take the release under that fence. `kept_ns`: the time, if the holder keeps
-    /// the lock to try again.
+    /// The log did not take the release under that fence. `kept_ns`: the present time, if the
+    /// holder keeps the lock and may try again.
     fn release_failed(
         &mut self,
         session: u64,
@@ -156,7 +156,8 @@ impl SegmentState {
         }
     }
 
-    /// Brings the master copy up to what was told, and tells those who watch it otherwise.
+    /// Commits a part to the master copy. Tells the subscribers to which the diff was not
+    /// forwarded.
     fn commit_part(&mut self, wire: &mut Wire, writer: u64, part: Part) {
         let changed = part.checked.is_some();
         if let Some(checked) = part.checked {

@@ -14,7 +14,7 @@ pub struct Counters {
     pub errors: u64,
     pub malformed: u64,
     pub silent: u64,
-    /// Connections closed because others needed what they did not take.
+    /// Connections that were closed because they took nothing, and others needed the memory.
     pub stuck: u64,
     pub releases: u64,
     pub releases_refused: u64,
@@ -24,8 +24,8 @@ pub struct Counters {
     pub pushes: u64,
     pub push_bytes: u64,
     pub announcements: u64,
-    /// Diffs given to clients that asked: collected for them, found in a diff cache, or those that
-    /// somebody else was being sent already.
+    /// Diffs given to clients that asked. They were collected, found in a diff cache, or were on
+    /// their way to another client already.
     pub collected: u64,
     pub collections: u64,
     pub cache_hits: u64,
@@ -39,9 +39,9 @@ pub struct Counters {
 pub struct Reader {
     pub label: String,
     pub origin: Origin,
-    /// Of its copy, as far as the server knows; None: it has no copy.
+    /// The version of the client's copy, as far as the server knows; None: it has no copy.
     pub version: Option<u64>,
-    /// How many versions that is behind the newest, and since when: 0 if it is the newest.
+    /// How many versions the copy is behind the newest, and for how long: 0 if it is the newest.
     pub behind: Option<u64>,
     pub stale_ns: Option<u64>,
 }
@@ -58,12 +58,13 @@ pub struct SegmentStatistics {
     pub writer_locked: bool,
     pub writers_waiting: usize,
     pub damaged: bool,
-    /// Who writes, and who waits to, by the labels that clients gave themselves.
+    /// The labels of the clients that write, and that wait to write. Clients choose their labels.
     pub writer: Option<String>,
     pub writer_origin: Option<Origin>,
     pub waiting: Vec<String>,
     pub readers: Vec<Reader>,
-    /// Bytes of diffs that clients were sent, and of whole copies in their place.
+    /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
+    /// taken.
     pub sent_bytes: u64,
     pub whole_bytes: u64,
 }
@@ -78,17 +79,17 @@ pub struct Statistics {
     pub segments: Vec<SegmentStatistics>,
 }
 
-/// What /healthz says of the engine.
+/// The part of /healthz that is about the engine.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     pub segments: usize,
     pub connections: usize,
     pub damaged: usize,
-    /// Some of the damaged segments' paths.
+    /// The paths of some damaged segments.
     pub damaged_paths: Vec<String>,
 }
 
-/// So many damaged segments are named: who has more will look further.
+/// So many damaged segments are named.
 const NAMED: usize = 8;
 
 impl Engine {
@@ -147,7 +148,7 @@ impl Engine {
         let reader = |c: &Connection| {
             let have = c.open.get(&s.number)?.known.stamp;
             let has_copy = have.incarnation == newest.incarnation;
-            // The copy is the newest until the next version comes.
+            // A copy is behind from the commit of the version after it.
             let since_ns = s
                 .commits
                 .at_ns(have.number.saturating_add(1))

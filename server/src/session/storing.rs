@@ -1,5 +1,5 @@
-//! The engine's dealings with the store: what is on its way there, what comes back, and when a
-//! segment is saved. Implements [LOG-1], [LOG-5] and [LOG-8] as far as they are the engine's.
+//! Takes the store's answers, and decides when a segment is saved. Implements the engine's part of
+//! [LOG-1], [LOG-5] and [LOG-8].
 
 use super::engine::{stopping, Engine};
 use super::journal::{Answered, Entry, Journal};
@@ -10,12 +10,13 @@ use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
 use interweave_wire::Rejection;
 use std::collections::BTreeSet;
 
-/// Without need, a checkpoint is taken after that much log [LOG-5].
+/// A checkpoint is taken after so many bytes of log, if the store does not need it before [LOG-5].
 const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
-/// Checkpoints are made in memory first: no more than that of them at a time, but for one.
+/// Checkpoints are made in memory. No more bytes of them are there at a time, but for one
+/// checkpoint.
 const SAVING_BYTES: u64 = 256 << 20;
-/// A MEMORY segment, of which there is no log, is saved that often while it changes; a large one
-/// less often, by a second for so many bytes.
+/// A MEMORY segment has no log. While it changes, it is saved after this time, and a second later
+/// for each so many bytes of its size.
 const MEMORY_SAVE_NS: u64 = 60_000_000_000;
 const MEMORY_SAVE_BYTES: u64 = 10 << 20;
 
@@ -27,7 +28,7 @@ pub fn record(segment_id: u64, body: LogBody) -> Record {
     }
 }
 
-/// What a client is told when the store fails.
+/// Makes the error that a client is told when the store fails.
 pub fn rejection(error: &StoreError) -> Rejection {
     let code = match error {
         StoreError::Full(_) | StoreError::Io(_) => ErrorCode::StoreFull,
@@ -44,8 +45,7 @@ fn memory_is_due(s: &SegmentState, now_ns: u64) -> bool {
 }
 
 impl Engine {
-    /// The store has done, or not, what [`super::Effect::Append`] or [`super::Effect::Checkpoint`]
-    /// asked.
+    /// Takes the store's answer to an [`super::Effect::Append`] or [`super::Effect::Checkpoint`].
     pub fn stored(&mut self, now_ns: u64, ticket: u64, result: Result<(), StoreError>) {
         self.advance(now_ns);
         self.wire.counters.store_errors += u64::from(result.is_err());
@@ -69,7 +69,8 @@ impl Engine {
             } => self.removal_stored(segment, before, (connection, stream), result),
             Entry::Serials { segment, below } => self.serials_stored(segment, below, result),
             Entry::Incarnation { segment } => {
-                // The next checkpoint says it as well; it is due at the end at the latest.
+                // The next checkpoint says the incarnation, too. It is due at the latest at the
+                // end.
                 if let (Err(_), Some(s)) = (result, self.segments.if_still_there(segment)) {
                     s.unsaved = true;
                 }
@@ -80,13 +81,13 @@ impl Engine {
         }
     }
 
-    /// The store is gone for good, if it says so: the server must stop. One that only takes nothing
-    /// more, because of damage, is still read from.
+    /// Notes that the store is gone for good, if the error says so: the server must stop then. A
+    /// store that only refuses writes, because of damage, is still read from.
     pub fn store_stopped(&mut self, why: StoreError) {
         self.journal.store_stopped(why);
     }
 
-    /// Another server owns the store, or it has ended: this server must stop.
+    /// Returns why the server must stop: another server owns the store, or the store has ended.
     pub fn lost_store(&self) -> Option<&StoreError> {
         self.journal.lost_store()
     }
@@ -106,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// The store's answer: bytes of log of segments since their checkpoints, and those that it
-    /// wants saved for other reasons.
+    /// Takes the store's wants: the bytes of log of each segment since its checkpoint, and the
+    /// segments that must be saved for other reasons.
     pub fn store_looked_at(
         &mut self,
         now_ns: u64,
@@ -122,7 +123,7 @@ impl Engine {
                 || log_bytes(s.id) > much
                 || memory_is_due(s, self.wire.now_ns())
         });
-        // The smallest first: where space is short they make room for the others.
+        // The smallest segments come first, because where space is short they make room for others.
         let mut due: Vec<(u64, u32)> = due.map(|s| (s.master.wire_bytes(), s.number)).collect();
         due.sort_unstable();
         self.save_some(&due);
@@ -132,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// Saves as many as may be under way together; the others are due again at the next look.
+    /// Saves as many segments as may be under way together. The others are due at the next look.
     fn save_some(&mut self, due: &[(u64, u32)]) {
         let saving = self.segments.iter().filter(|s| s.checkpointing);
         let mut bytes: u64 = saving.map(|s| s.master.wire_bytes()).sum();
@@ -155,8 +156,9 @@ impl Engine {
         debug_assert!(version <= s.master.newest());
     }
 
-    /// The server is to stop: nothing new is begun, what waits is refused, what changed is saved.
-    /// Call until [`Engine::is_idle`], with the store's completions between.
+    /// Begins to stop the server. From now on new sessions, writer locks, new segments and removals
+    /// are refused, and so are requests that wait for the writer lock. The caller brings the
+    /// store's answers until [`Engine::is_idle`].
     pub fn stop(&mut self, now_ns: u64) {
         self.advance(now_ns);
         if self.stopping {
@@ -168,7 +170,8 @@ impl Engine {
         }
     }
 
-    /// After the last release: segments with unsaved changes are saved and clients told to go.
+    /// Saves the segments with unsaved changes, and tells the clients to go. REQUIRES: all releases
+    /// have ended.
     pub fn save_and_part(&mut self, now_ns: u64) {
         self.advance(now_ns);
         let now_ns = self.wire.now_ns();
@@ -179,14 +182,14 @@ impl Engine {
         self.forget_closed();
     }
 
-    /// Whether everything that changed is saved.
+    /// Whether all changes are saved.
     pub fn is_saved(&self) -> bool {
         self.segments.iter().all(|s| !s.unsaved)
     }
 }
 
 impl SegmentState {
-    /// Saves the segment as a whole, unless that is under way, or it cannot be.
+    /// Saves the whole segment, unless a save is under way or the segment cannot be saved.
     fn save(&mut self, journal: &mut Journal, now_ns: u64) {
         if self.checkpointing || self.unlogged || !self.is_stored || self.life != Life::Open {
             return;

@@ -1,8 +1,8 @@
-//! Which of an owner's objects is to be looked at when.
+//! Says when an owner must look at which of its objects.
 //!
-//! Lazy: an object is armed for its earliest deadline and looked at then; deadlines that have moved
-//! away meanwhile cost nothing but the look. So the common case, a lease that is given and given
-//! back, touches no heap. Invariant: the first of the heap is armed for its time.
+//! An object is armed for its earliest deadline, and looked at then. A deadline that has moved away
+//! meanwhile costs only that look. So the common case, a lease that begins and is given back, does
+//! not change the heap. Invariant: the first object of the heap is armed for its time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -24,7 +24,7 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T: Copy + Ord + Hash> Timers<T> {
-    /// The object is to be looked at no later than that.
+    /// Arms the object: it is looked at no later than `at_ns`.
     pub fn arm(&mut self, timer: T, at_ns: u64) {
         let armed = self.armed.entry(timer).or_insert(u64::MAX);
         if at_ns < *armed {
@@ -37,7 +37,7 @@ impl<T: Copy + Ord + Hash> Timers<T> {
         self.heap.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// An object whose time has come, the earliest first.
+    /// Takes out an object whose time has come, the earliest first.
     pub fn pop(&mut self, now_ns: u64) -> Option<T> {
         let Reverse((at_ns, timer)) = *self.heap.peek()?;
         if at_ns > now_ns {

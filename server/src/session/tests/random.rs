@@ -205,7 +205,7 @@ impl Game {
         self.world.stored(&asked, result);
     }
 
-    /// The connection is lost; the session goes on over another, and what became of a release is
+    /// The connection is lost; the session continues over another, and what became of a release is
     /// asked for.
     fn reconnect(&mut self, index: usize) {
         let now_ns = self.world.now_ns();

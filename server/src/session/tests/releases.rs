@@ -268,7 +268,7 @@ fn lock_12_of_one_lock_one_release_is_kept_at_a_time() {
     let grant = world.lock(1, segment);
     let next = release_writer(segment, &grant, 2, 100);
     assert!(world.engine.admits(1, &next, 100));
-    // Its connection is lost and the session goes on over another.
+    // Its connection is lost and the session continues over another.
     let session = session_of(1);
     world.hello_as(2, session);
     world.open(2, "/list", Durability::Memory);

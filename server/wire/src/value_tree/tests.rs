@@ -124,7 +124,11 @@ fn parsed(types: &TypeTable, serial: u32, text: &str) -> Result<Vec<u8>, ErrorCo
 #[test]
 fn what_is_shown_can_be_set_again() {
     let types = types();
-    let text = r#"{"name": "Ann", "points": [{"x": 0.5, "y": -1e300}, {"x": 0.0, "y": "NaN"}], "choice": {"kind": "RED", "pair": [1, -2]}, "text": "", "on": true, "big": -9223372036854775808}"#;
+    let text = concat!(
+        r#"{"name": "Ann", "points": [{"x": 0.5, "y": -1e300}, {"x": 0.0, "y": "NaN"}], "#,
+        r#""choice": {"kind": "RED", "pair": [1, -2]}, "text": "", "on": true, "#,
+        r#""big": -9223372036854775808}"#
+    );
     let slots = parsed(&types, ALL, text).unwrap();
     assert_eq!(slots.len() as u64, types.get(ALL).unwrap().slot_bytes);
     assert_eq!(shown(&types, ALL, 1, &slots, 100), text);
