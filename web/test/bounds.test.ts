@@ -35,7 +35,8 @@ test("an announced bulk takes no memory before its bytes come", () => {
   const decoder = new FrameDecoder(1n << 40n);
   // READER_ACQUIRED with 2^39 bytes of bulk, of which 4 come.
   const frame = Buffer.from(
-    "00000024000000040000003100000006000000800000000000000000000000010000000000000001000000010a0b0c0d",
+    "000000240000000400000031000000060000008000000000" +
+      "00000000000000010000000000000001000000010a0b0c0d",
     "hex",
   );
   const before = process.memoryUsage().arrayBuffers;

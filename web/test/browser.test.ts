@@ -317,7 +317,7 @@ test("a killed server shows as lost, and recovers", async () => {
   assert.equal(await page.locator("body.is-lost").count(), 0);
 });
 
-test("a segment that ends is not left standing as if it were live, and is shown when it is there again", async () => {
+test("a segment that ends is not shown as live, and is shown when it is there again", async () => {
   await start();
   await grid("/fleeting");
   const page = await view("/fleeting");
@@ -342,7 +342,7 @@ test("a segment that ends is not left standing as if it were live, and is shown 
   assert.equal(await page.locator("canvas.map").count(), 0);
 });
 
-test("a segment that comes back with less is shown anew, with a word about it [LOST-1]", async () => {
+test("a segment that comes back with less is shown anew and said to be so [LOST-1]", async () => {
   const [store, older] = [join(directory, "store"), join(directory, "older")];
   await start("--store", store);
   await fill(await grid("/restored"), (row) => row);
@@ -371,7 +371,7 @@ test("a segment that comes back with less is shown anew, with a word about it [L
   assert.ok(page.url().endsWith("#/restored?block=grid&view=map"));
 });
 
-test("whatever a segment and its blocks are called, they can be opened from the list, and pinned", async () => {
+test("a segment and its blocks of any names are opened from the list, and pinned", async () => {
   await start();
   const [path, name] = ["/100%?/a b", "rec.a,b:c[0]"];
   const segment = await client.open(path);
@@ -563,7 +563,7 @@ test("it works by keyboard, on a phone's width, in light and dark", async () => 
   assert.ok((await overflow()) <= 0);
 });
 
-test("the list says who holds the writer lock, who waits, and how far copies are behind", async () => {
+test("the list says who has the writer lock, who waits, how far copies are behind", async () => {
   await start();
   const segment = await grid("/locked");
   const other = await connect(server.url, { label: "patient" });

@@ -177,7 +177,7 @@ test("a list is built, followed, and cut, as in Figure 1", async () => {
   assert.deepEqual(await reader.read(keys), [2, 3]);
 });
 
-test("arrays of numbers are typed arrays on the copy, and what is stored to them is found", async () => {
+test("arrays of numbers are typed arrays on the copy, and stores to them are found", async () => {
   const writer = await (await client()).open("/field");
   const reader = await (await client()).open("/field");
   await writer.write(() => void writer.allocate(t.double, { count: 65536, name: "rho" }));
@@ -273,7 +273,7 @@ test("without its lock nothing is read or stored, and errors have codes", async 
   );
 });
 
-test("a store to a field that does not exist is refused where it happens, with what there is", async () => {
+test("a store to a field that does not exist is refused, with the fields there are", async () => {
   const segment = await (await client()).open("/misspelt");
   await segment.write(() => {
     segment.allocate(node, { name: "head" });
@@ -503,7 +503,7 @@ test(
   },
 );
 
-test("a union is one unit: what is inside of it has no MIP, and no pointer leads there [MIP-4]", async () => {
+test("a union is one unit: its inside has no MIP, and no pointer leads there [MIP-4]", async () => {
   const inner = t.record("inner_t", { a: t.int, b: t.int });
   const arms = [{ name: "pair", type: inner, values: [1] }];
   const holder = t.record("holder_t", {

@@ -36,7 +36,7 @@ test("without a copy nothing is recent enough but by asking", () => {
   }
 });
 
-test("Full holds by an answer during the acquire, or by a promise that is heard [COH-1] [FRESH-3]", () => {
+test("Full holds by an answer in the acquire, or a heard promise [COH-1] [FRESH-3]", () => {
   assert.equal(isRecent(full, known({}), 100, 101), false);
   assert.equal(isRecent(full, known({ newestAsOf: 100 }), 100, 101), true);
   const watched = known({ promise: full, heard: 5000 });
@@ -54,7 +54,7 @@ test("Delta bears so many versions, of the same incarnation [COH-4] [COH-7]", ()
   assert.equal(isRecent(delta(1), known({ promise: delta(2), heard: 10 }), 11, 11), false);
 });
 
-test("Temporal counts from when the copy was last confirmed; Strict always asks [COH-5] [FRESH-4]", () => {
+test("Temporal counts from the last confirmation; Strict asks [COH-5] [FRESH-4]", () => {
   const temporal = { model: CoherenceModel.TEMPORAL, x: 2 };
   assert.equal(isRecent(temporal, known({ confirmed: 1000 }), 3000, 3000), true);
   assert.equal(isRecent(temporal, known({ confirmed: 1000 }), 3001, 3001), false);
@@ -67,7 +67,7 @@ test("Temporal counts from when the copy was last confirmed; Strict always asks 
   );
 });
 
-test("diffs wait in version order, and what continues nothing is dropped and credited [NOT-4]", () => {
+test("diffs wait in order, and a stray diff is dropped and credited [NOT-4]", () => {
   const state = new CopyState();
   const stage = (from: number, now: number, wasPushed = false) =>
     state.stage({ from: stamp(from), now: stamp(now), bytes, wasPushed, asOf: 1 });

@@ -40,7 +40,7 @@ const texts = {
   bool: ["true", "false", "1", "True", ""],
 };
 
-test("a text is refused by the viewer if `interweave set` refuses it, else it is the same value", async () => {
+test("the viewer takes the texts that `interweave set` takes, as the same values", async () => {
   const server = await Server.start();
   const client = await connect(server.url);
   try {

@@ -81,7 +81,7 @@ test("a slider leaves room on both sides of the value, and moves by round steps"
   assert.equal(stepBetween({ low: 0, high: 1e6 }, true), 5000);
 });
 
-test("a range is that of the finite numbers, and what is beyond it has the colour of its end", () => {
+test("a range is of finite numbers, and numbers beyond have the colour of its end", () => {
   assert.deepEqual(rangeOf([NaN, 2, Infinity, -1, -Infinity]), [-1, 2]);
   assert.deepEqual(rangeOf([NaN, Infinity]), [0, 0]);
   const colours = colourTable("viridis");

@@ -133,11 +133,9 @@ class Viewer {
     else if (client === null)
       setText(connection, away < 1500 ? "connecting …" : "the server is not there; trying on");
     else {
+      const shown = page === null ? "" : ` · shown: ${age}`;
       const what = isQuiet ? "Nothing heard of the server for" : "Connection lost for";
-      setText(
-        connection,
-        `${what} ${Math.round(away / 1000)} s; trying again${page === null ? "" : ` · shown: ${age}`}`,
-      );
+      setText(connection, `${what} ${Math.round(away / 1000)} s; trying again${shown}`);
     }
   }
 

@@ -57,12 +57,12 @@ function behindText(readers: readonly Reader[]): string {
   const most = Math.max(...have.map(({ behind }) => behind ?? 0));
   const longest = Math.max(...have.map(({ stale_ms }) => stale_ms ?? 0));
   const current = have.filter(({ behind }) => behind === 0).length;
-  return most === 0
-    ? `${have.length} up to date`
-    : `${current} of ${have.length} up to date, most ${most} behind, ${durationText(longest / 1000)} at most`;
+  if (most === 0) return `${have.length} up to date`;
+  const time = durationText(longest / 1000);
+  return `${current} of ${have.length} up to date, most ${most} behind, ${time} at most`;
 }
 
-/** Everybody by name, for who points at the cell. */
+/** Each reader by name. It is shown to a person who points at the cell. */
 function readersText(readers: readonly Reader[]): string {
   return readers.map((reader) => `${reader.client}: ${readerText(reader)}`).join("\n");
 }
@@ -70,7 +70,8 @@ function readersText(readers: readonly Reader[]): string {
 function savedText(sent: number, whole: number): string {
   if (whole === 0) return "–";
   const part = Math.max(0, 100 * (1 - sent / whole));
-  return `${bytesText(Math.max(0, whole - sent))} (${part.toFixed(part > 99 && part < 100 ? 1 : 0)} %)`;
+  const percent = part.toFixed(part > 99 && part < 100 ? 1 : 0);
+  return `${bytesText(Math.max(0, whole - sent))} (${percent} %)`;
 }
 
 export function segmentsPage(

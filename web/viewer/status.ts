@@ -32,7 +32,8 @@ export interface Status {
 export function readerText({ version, behind, stale_ms }: Reader): string {
   if (version === null) return "no copy";
   if (behind === 0) return "up to date";
-  return `${behind} version${behind === 1 ? "" : "s"} behind for ${durationText((stale_ms ?? 0) / 1000)}`;
+  const versions = `${behind} version${behind === 1 ? "" : "s"}`;
+  return `${versions} behind for ${durationText((stale_ms ?? 0) / 1000)}`;
 }
 
 /** null: the server does not answer. */
