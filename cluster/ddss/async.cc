@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ddss/name_text.h"
 #include "ddss/node.h"
-#include "ddss/questions.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
@@ -78,7 +78,7 @@ class UnderWay : public Operation {
   virtual int finish() = 0;
   virtual void drop() = 0;  // nobody waits for it any more
   bool is_abandoned() const { return node_ == nullptr; }
-  Calls& calls() const { return *node_->calls_; }
+  Questions& questions() const { return *node_->questions_; }
   fabric::Deadline deadline() const { return fabric::Clock::now() + segment_->data().timeout; }
   std::shared_ptr<Segment> segment_;
 };
@@ -93,7 +93,7 @@ class Transfer final : public UnderWay {
 
  private:
   int finish() override {
-    const Link& link = segment_->data();
+    const NodeLink& link = segment_->data();
     const fabric::Deadline until = deadline();
     Status status = land(until);
     if (status == Status::ok && is_put_) status = link.worker->flush(link.peer, until);
@@ -137,7 +137,7 @@ class Stored final : public UnderWay {
       : UnderWay(node, std::move(segment)) {
     const StoreAsked asked{segment_->descriptor(), 0};
     bytes_moved += from.size();
-    calls().begin(&asking_, segment_->data().peer, Question::store, asked, from);
+    questions().begin(&asking_, segment_->data().peer, Question::store, asked, from);
   }
   ~Stored() override {
     if (!is_abandoned()) drop();
@@ -146,12 +146,12 @@ class Stored final : public UnderWay {
  private:
   int finish() override {
     StoreAnswer answer{};
-    const Status status = calls().finish(&asking_, &answer, deadline());
+    const Status status = questions().finish(&asking_, &answer, deadline());
     return status != Status::ok ? error_of(status) : static_cast<int>(answer.error);
   }
-  void drop() override { calls().drop(&asking_); }
+  void drop() override { questions().drop(&asking_); }
 
-  Calls::Asking asking_;
+  Questions::Asking asking_;
 };
 
 void Node::abandon_operations() {
@@ -163,7 +163,7 @@ int Node::start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>
   std::shared_ptr<Segment> segment;
   int error = find(key, &segment);
   if (error != 0) return error;
-  const Link& link = segment->data();
+  const NodeLink& link = segment->data();
   const bool goes_on = segment->is_plain_get() && link.window->direct() == nullptr &&
                        to.size() <= segment->descriptor().size;
   if (!goes_on) {
@@ -186,7 +186,7 @@ int Node::start_put(Key key, std::span<const std::byte> from, std::unique_ptr<Op
     *started = std::make_unique<Stored>(*this, segment, from);
     return 0;
   }
-  const Link& link = segment->data();
+  const NodeLink& link = segment->data();
   const bool goes_on = segment->is_plain_put() && link.window->direct() == nullptr &&
                        from.size() <= segment->descriptor().size;
   if (!goes_on) {

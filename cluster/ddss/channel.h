@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "ddss/backend.h"
-#include "ddss/questions.h"
+#include "ddss/name_text.h"
 
 namespace iw::ddss {
 

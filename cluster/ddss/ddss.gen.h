@@ -162,7 +162,7 @@ enum class Question : std::uint32_t {
   // ddss_claim_asked, ddss_name_answer
   claim = 5,
   // ddss_name_asked, ddss_name_answer
-  settle = 6,
+  decide = 6,
   // ddss_key_asked, ddss_survey
   survey = 7,
   // ddss_store_asked, ddss_store_answer; payload: the bytes

@@ -1,10 +1,10 @@
 // What a node takes from processes that are not, or do not behave as, nodes of its space.
 #include <array>
 
-#include "ddss/calls.h"
 #include "ddss/ddss_fixture.h"
 #include "ddss/directory.h"
 #include "ddss/layout.h"
+#include "ddss/questions.h"
 
 namespace iw::ddss {
 namespace {
@@ -32,25 +32,25 @@ class Impostor {
     fabric_ = fabric::Fabric::open({}, &error);
     pool_ = fabric_->allocate(pool_bytes, &status);
     worker_ = fabric_->add_worker(&status);
-    calls_ =
-        std::make_unique<Calls>(*worker_, [](Question, fabric::Bytes, fabric::Bytes, Caller) {});
+    questions_ = std::make_unique<Questions>(*worker_,
+                                             [](Question, fabric::Bytes, fabric::Bytes, Caller) {});
     EXPECT_EQ(worker_->connect(address_of(founder), in_good_time(), &founder_), fabric::Status::ok);
   }
   ~Impostor() { fabric::close_worker(&worker_); }
   template <typename News>
   void tell(fabric::MessageId id, const News& news) {
-    Calls::post(*worker_, founder_, id, bytes_of(news), pool_->key());
+    Questions::post(*worker_, founder_, id, bytes_of(news), pool_->key());
   }
   // All that was sent before is handled then.
   void await_the_founder() {
     Survey found;
-    EXPECT_EQ(calls_->ask(founder_, Question::survey, KeyAsked{1}, &found, in_good_time()),
+    EXPECT_EQ(questions_->ask(founder_, Question::survey, KeyAsked{1}, &found, in_good_time()),
               fabric::Status::ok);
   }
   JoinAnswer join() {
     JoinAnswer answer;
-    EXPECT_EQ(calls_->ask(founder_, Question::join, JoinAsked{worker_->address()}, &answer,
-                          in_good_time(), pool_->key()),
+    EXPECT_EQ(questions_->ask(founder_, Question::join, JoinAsked{worker_->address()}, &answer,
+                              in_good_time(), pool_->key()),
               fabric::Status::ok);
     return answer;
   }
@@ -64,7 +64,7 @@ class Impostor {
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<fabric::Memory> pool_;
   std::unique_ptr<fabric::Worker> worker_;
-  std::unique_ptr<Calls> calls_;
+  std::unique_ptr<Questions> questions_;
   fabric::PeerId founder_ = 0;
 };
 

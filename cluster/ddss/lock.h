@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "ddss/backend.h"
-#include "ddss/link.h"
 #include "ddss/lock_words.h"
+#include "ddss/node_link.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
@@ -47,14 +47,14 @@ class Neighbours {
 // Waiting by looking: at first as often as possible, then ever more seldom.
 class Patience {
  public:
-  explicit Patience(const Link& link) : link_(link) {}
+  explicit Patience(const NodeLink& link) : link_(link) {}
   // DDSS_ETIMEDOUT when the link's time is over, or nobody wants to know any more.
   int pause();
   bool is_long() const { return looks_ > looks_without_pause; }
 
  private:
   static constexpr int looks_without_pause = 256;
-  const Link& link_;
+  const NodeLink& link_;
   int looks_ = 0;
   std::chrono::microseconds length_{10};
   fabric::Deadline deadline_{};
@@ -62,7 +62,7 @@ class Patience {
 
 class Lock {
  public:
-  Lock(Neighbours& neighbours, Key key, const Link& link, std::uint64_t offset)
+  Lock(Neighbours& neighbours, Key key, const NodeLink& link, std::uint64_t offset)
       : neighbours_(neighbours), key_(key), link_(link), offset_(offset) {}
 
   int acquire(Hold hold);
@@ -130,7 +130,7 @@ class Lock {
 
   Neighbours& neighbours_;
   const Key key_;
-  const Link link_;
+  const NodeLink link_;
   const std::uint64_t offset_;  // of the words
   Repair repair_;
   std::atomic<bool> is_recovery_ordered_{false};

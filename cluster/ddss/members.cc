@@ -50,12 +50,12 @@ std::optional<NodeNumber> Members::number_of(const fabric::Address& address) con
 }
 
 // The link if there is one, else what is needed to make it.
-int Members::find(NodeNumber number, Link* link, Introduction* introduction) const {
+int Members::find(NodeNumber number, NodeLink* link, Introduction* introduction) const {
   const platform::MutexLock held(mutex_);
   const auto found = members_.find(number);
   if (found == members_.end() || found->second.is_gone) return DDSS_ENODE;
   const Member& member = found->second;
-  *link = Link{&worker_, member.peer, member.window.get(), timeout_};
+  *link = NodeLink{&worker_, member.peer, member.window.get(), timeout_};
   if (link->window == nullptr) *introduction = {number, member.address, member.memory_key};
   return 0;
 }
@@ -65,7 +65,7 @@ bool Members::is_known(NodeNumber number) const {
   return members_.contains(number);
 }
 
-int Members::link(NodeNumber number, std::chrono::milliseconds timeout, Link* link) {
+int Members::link(NodeNumber number, std::chrono::milliseconds timeout, NodeLink* link) {
   const bool may_be_under_way = number > own_ && number < nodes_max;
   if (may_be_under_way && !is_known(number)) {
     worker_.wait([&] { return is_known(number); }, fabric::Clock::now() + timeout);

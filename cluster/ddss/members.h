@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "ddss/layout.h"
-#include "ddss/link.h"
+#include "ddss/node_link.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
@@ -32,8 +32,8 @@ class Members {
   // Connects if need be, so not from a handler. 0 or an error. A number that is not known is gone
   // if it is below this node's; else it is waited for: a key may come faster than the news of the
   // node that it names.
-  int link(NodeNumber number, Link* link) { return this->link(number, timeout_, link); }
-  int link(NodeNumber number, std::chrono::milliseconds timeout, Link* link);
+  int link(NodeNumber number, NodeLink* link) { return this->link(number, timeout_, link); }
+  int link(NodeNumber number, std::chrono::milliseconds timeout, NodeLink* link);
 
   std::vector<NodeNumber> present() const;  // in rising order
   NodeNumber first_present() const;         // nodes_max: nobody is
@@ -68,7 +68,7 @@ class Members {
     fabric::PeerId peer = 0;
   };
   std::vector<NodeNumber> numbers(bool that_are_gone) const;
-  int find(NodeNumber number, Link* link, Introduction* introduction) const;
+  int find(NodeNumber number, NodeLink* link, Introduction* introduction) const;
 
   fabric::Worker& worker_;
   const std::chrono::milliseconds timeout_;

@@ -50,7 +50,7 @@ void Names::renounce(const std::string& name, std::uint64_t number, fabric::Peer
   if (known->second.key == 0 && is_it(known->second.creator)) pass_on(known);
 }
 
-void Names::settle(const std::string& name, Key key) {
+void Names::decide(const std::string& name, Key key) {
   const platform::MutexLock held(mutex_);
   const auto known = names_.find(name);
   if (known == names_.end() || known->second.key != 0) return;

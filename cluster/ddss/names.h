@@ -1,5 +1,5 @@
 // The names of segments, kept by the founder. Who claims a name first is its creator; the others
-// wait until it has settled what the name stands for. If it dies, fails or renounces, the next is
+// wait until it has decided what the name stands for. If it dies, fails or renounces, the next is
 // the creator.
 //
 // A name stands for one segment: who could not reach that one's nodes is its next creator only when
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "ddss/calls.h"
 #include "ddss/layout.h"
+#include "ddss/questions.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
@@ -31,7 +31,7 @@ class Names {
   // The claim's answer will not be used.
   void renounce(const std::string& name, std::uint64_t number, fabric::PeerId peer);
   // 0: it came to nothing.
-  void settle(const std::string& name, Key key);
+  void decide(const std::string& name, Key key);
   void drop(Key key);
   // After is_present says so.
   void note_death(fabric::PeerId peer);

@@ -43,7 +43,7 @@ TEST(Names, ACreatorThatGivesUpMakesRoomForTheNext) {
   EXPECT_EQ(founder.answers(), (Answers{{ann, 0}}));
   founder.names.renounce("name", ann, ann);
   EXPECT_EQ(founder.answers(), (Answers{{bob, 0}}));
-  founder.names.settle("name", first);
+  founder.names.decide("name", first);
   founder.claim(eve);
   EXPECT_EQ(founder.answers(), (Answers{{eve, first}}));
 }
@@ -54,7 +54,7 @@ TEST(Names, AClaimerThatGaveUpIsNotTheNextCreator) {
   founder.claim(ann);
   founder.claim(bob);
   founder.names.renounce("name", bob, bob);
-  founder.names.settle("name", 0);
+  founder.names.decide("name", 0);
   founder.claim(eve);
   EXPECT_EQ(founder.answers(), (Answers{{ann, 0}, {eve, 0}}));
   founder.names.renounce("name", bob, bob);
@@ -66,7 +66,7 @@ TEST(Names, AClaimerThatGaveUpIsNotTheNextCreator) {
 TEST(Names, NobodyCreatesASecondSegmentForNotReachingTheFirst) {
   Founder founder;
   founder.claim(ann);
-  founder.names.settle("name", first);
+  founder.names.decide("name", first);
   founder.claim(bob, unreachable);
   EXPECT_EQ(founder.answers(), (Answers{{ann, 0}}));
   founder.claim(eve);
@@ -75,19 +75,19 @@ TEST(Names, NobodyCreatesASecondSegmentForNotReachingTheFirst) {
   founder.names.note_death(77);
   EXPECT_EQ(founder.answers(), (Answers{{bob, 0}}));
   founder.claim(eve, unreachable);
-  founder.names.settle("name", second);
+  founder.names.decide("name", second);
   EXPECT_EQ(founder.answers(), (Answers{{eve, second}}));
 }
 
 TEST(Names, WhoDoubtsHearsOfTheReleaseAndOfTheNextSegment) {
   Founder founder;
   founder.claim(ann);
-  founder.names.settle("name", first);
+  founder.names.decide("name", first);
   founder.claim(bob, unreachable);
   founder.claim(eve, unreachable);
   founder.claim(ann, released);
   EXPECT_EQ(founder.answers(), (Answers{{ann, 0}, {ann, 0}}));
-  founder.names.settle("name", second);
+  founder.names.decide("name", second);
   EXPECT_EQ(founder.answers(), (Answers{{bob, second}, {eve, second}}));
   const Finding unreachable_too{second, Loss::unreachable, {6, 6, 6, 6}};
   founder.claim(bob, unreachable_too);

@@ -71,11 +71,11 @@ int Node::start(std::string* why) {
   if (worker_ == nullptr) return error_of(status);
   directory_ = std::make_unique<Directory>(pool_->bytes());
   names_ = std::make_unique<Names>(
-      [this](Caller caller, Key key) { calls_->answer(caller, NameAnswer{key}); },
+      [this](Caller caller, Key key) { questions_->answer(caller, NameAnswer{key}); },
       [this](NodeNumber number) { return members_->is_present(number); });
   members_ = std::make_unique<Members>(*worker_, options_.timeout);
   hear_of_members();
-  calls_ = std::make_unique<Calls>(
+  questions_ = std::make_unique<Questions>(
       *worker_, [this](Question question, fabric::Bytes asked, fabric::Bytes payload,
                        Caller caller) { serve(question, asked, payload, caller); });
   return 0;
@@ -84,7 +84,7 @@ int Node::start(std::string* why) {
 // Handlers run until the worker is closed, and windows go before it.
 Node::~Node() {
   is_leaving_ = true;
-  if (calls_ != nullptr) calls_->end();
+  if (questions_ != nullptr) questions_->end();
   recoveries_.end();
   meetings_.end();
   abandon_operations();
@@ -138,8 +138,8 @@ int Node::join(std::string* why) {
   Status status = worker_->connect(founder_, deadline, &peer);
   JoinAnswer answer{};
   if (status == Status::ok) {
-    status = calls_->ask(peer, Question::join, JoinAsked{worker_->address()}, &answer, deadline,
-                         pool_->key());
+    status = questions_->ask(peer, Question::join, JoinAsked{worker_->address()}, &answer, deadline,
+                             pool_->key());
   }
   if (status != Status::ok) {
     *why = std::string("the space's founder does not answer: ") + fabric::to_string(status);
@@ -169,14 +169,14 @@ void Node::serve(Question question, fabric::Bytes asked, fabric::Bytes payload, 
       return serve_join(asked, payload, caller);
     case Question::claim:
     case Question::renounce:
-    case Question::settle:
-      if (number_ == 0) serve_names(*names_, *calls_, question, asked, caller);
+    case Question::decide:
+      if (number_ == 0) serve_names(*names_, *questions_, question, asked, caller);
       return;
     case Question::survey:
-      if (read_whole(asked, &key)) calls_->answer(caller, survey_here(key.key));
+      if (read_whole(asked, &key)) questions_->answer(caller, survey_here(key.key));
       return;
     default:
-      return serve_directory(*directory_, *calls_, question, asked, payload, caller);
+      return serve_directory(*directory_, *questions_, question, asked, payload, caller);
   }
 }
 

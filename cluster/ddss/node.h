@@ -9,11 +9,11 @@
 #include <unordered_map>
 
 #include "ddss/backend.h"
-#include "ddss/calls.h"
 #include "ddss/directory.h"
 #include "ddss/errands.h"
 #include "ddss/members.h"
 #include "ddss/names.h"
+#include "ddss/questions.h"
 #include "ddss/segment.h"
 #include "fabric/rendezvous.h"
 #include "platform/mutex.h"
@@ -109,7 +109,7 @@ class Node final : public Backend, private Neighbours {
   int create(const Descriptor& wanted, NodeNumber home, Key* key);
   int reserve_elsewhere(NodeNumber home, Descriptor* made);
   int claim(const std::string& name, const Finding& found, Key* key);
-  int settle(const std::string& name, Key key);
+  int decide(const std::string& name, Key key);
   int drop_name(Key key);
   int create_named(const std::string& name, const Descriptor& wanted, NodeNumber home, Key* key,
                    bool* was_created);
@@ -133,7 +133,7 @@ class Node final : public Backend, private Neighbours {
   std::unique_ptr<Directory> directory_;
   std::unique_ptr<Names> names_;
   std::unique_ptr<Members> members_;  // its windows go before the worker
-  std::unique_ptr<Calls> calls_;
+  std::unique_ptr<Questions> questions_;
   std::string address_;
   std::atomic<int> number_{-1};
   fabric::Address founder_;

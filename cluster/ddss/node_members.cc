@@ -4,8 +4,8 @@
 // the lowest number takes over that every death becomes known to all: it and each other node
 // connect with one another, and tell what they know then. So nobody's end is noticed by those only
 // who happened to be connected with him.
+#include "ddss/name_text.h"
 #include "ddss/node.h"
-#include "ddss/questions.h"
 
 namespace iw::ddss {
 namespace {
@@ -40,7 +40,7 @@ void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller)
                       join.address == worker_->peer_address(caller.peer) &&
                       payload.size() <= fabric::key_bytes_max && next_number_ < nodes_max &&
                       !members_->number_of(join.address);
-  if (!is_fit) return calls_->answer(caller, JoinAnswer{DDSS_EARGUMENT, 0, 0});
+  if (!is_fit) return questions_->answer(caller, JoinAnswer{DDSS_EARGUMENT, 0, 0});
   const auto number = static_cast<NodeNumber>(next_number_++);
   members_->add(number, join.address, payload);
   listeners_[number] = caller.peer;
@@ -48,12 +48,12 @@ void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller)
     introduce(caller.peer, each);
     if (each.number == number) introduce_to_all(each);
   }
-  calls_->answer(caller, JoinAnswer{0, number, members_->deaths()});
+  questions_->answer(caller, JoinAnswer{0, number, members_->deaths()});
 }
 
 void Node::introduce(fabric::PeerId to, const Members::Introduction& whom) {
   const MemberNews news{whom.address, whom.number};
-  Calls::post(*worker_, to, member_id, bytes_of(news), whom.memory_key);
+  Questions::post(*worker_, to, member_id, bytes_of(news), whom.memory_key);
 }
 
 void Node::introduce_to_all(const Members::Introduction& whom) {
@@ -97,7 +97,7 @@ void Node::note_gone(NodeNumber number) {
 }
 
 void Node::tell_gone(fabric::PeerId to, NodeNumber number) {
-  Calls::post(*worker_, to, gone_id, bytes_of(GoneNews{number}), {});
+  Questions::post(*worker_, to, gone_id, bytes_of(GoneNews{number}), {});
 }
 
 void Node::tell_all_gone(fabric::PeerId to) {
@@ -113,7 +113,7 @@ void Node::greet(NodeNumber whom, fabric::PeerId peer) {
   }
   listens_to_ = whom;
   const ReportNews report{worker_->address(), number(), members_->newest()};
-  Calls::post(*worker_, peer, report_id, bytes_of(report), pool_->key());
+  Questions::post(*worker_, peer, report_id, bytes_of(report), pool_->key());
 }
 
 // Of one who listens from now on. The founder's end may have kept his arrival from some of us, and
@@ -168,7 +168,7 @@ void Node::meet_after_loss() {
 
 void Node::meet(NodeNumber whom) {
   const fabric::Deadline until = fabric::Clock::now() + meeting_attempt;
-  Link link;
+  NodeLink link;
   const int error = is_leaving_ ? DDSS_ENOTINIT : members_->link(whom, meeting_attempt, &link);
   if (error == 0 || error == DDSS_ENODE) {
     const fabric::Exclusion held(*worker_);

@@ -2,8 +2,8 @@
 // does with them.
 #include <algorithm>
 
+#include "ddss/name_text.h"
 #include "ddss/node.h"
-#include "ddss/questions.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
@@ -17,11 +17,11 @@ bool is_dead(int error) { return error == DDSS_ENOKEY || error == DDSS_ENODE; }
 template <typename Asked, typename Answer>
 int Node::ask(NodeNumber whom, Question question, const Asked& asked, Answer* answer,
               fabric::Bytes payload) {
-  Link link;
+  NodeLink link;
   const int error = members_->link(whom, &link);
   if (error != 0) return error;
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
-  return error_of(calls_->ask(link.peer, question, asked, answer, deadline, payload));
+  return error_of(questions_->ask(link.peer, question, asked, answer, deadline, payload));
 }
 
 int Node::number_of(int node, NodeNumber* number) const {
@@ -110,19 +110,19 @@ int Node::claim(const std::string& name, const Finding& found, Key* key) {
   NameAnswer answer{};
   const int error = ask(0, Question::claim, asked, &answer);
   *key = answer.key;
-  Link founder;
+  NodeLink founder;
   if (error == DDSS_ETIMEDOUT && members_->link(0, &founder) == 0) {
-    calls_->tell(founder.peer, Question::renounce, asked);
+    questions_->tell(founder.peer, Question::renounce, asked);
   }
   return error;
 }
 
-int Node::settle(const std::string& name, Key key) {
+int Node::decide(const std::string& name, Key key) {
   NameAnswer answer{};
-  return ask(0, Question::settle, NameAsked{text_of_name(name), key}, &answer);
+  return ask(0, Question::decide, NameAsked{text_of_name(name), key}, &answer);
 }
 
-int Node::drop_name(Key key) { return settle("", key); }
+int Node::drop_name(Key key) { return decide("", key); }
 
 int Node::create_named(const std::string& name, const Descriptor& wanted, NodeNumber home, Key* key,
                        bool* was_created) {
@@ -137,8 +137,8 @@ int Node::create_named(const std::string& name, const Descriptor& wanted, NodeNu
   if (error != 0 || *key != 0) return error;
   *was_created = true;
   error = create(wanted, home, key);
-  const int settled = settle(name, error == 0 ? *key : 0);
-  return error != 0 ? error : settled;
+  const int decided = decide(name, error == 0 ? *key : 0);
+  return error != 0 ? error : decided;
 }
 
 // Whether the segment is there; else what the founder is to know when the name is claimed again.
@@ -191,7 +191,7 @@ int Node::find(Key key, std::shared_ptr<Segment>* segment) {
 }
 
 int Node::read_descriptor(Key key, Descriptor* found) {
-  Link home;
+  NodeLink home;
   int error = members_->link(home_of(key), &home);
   if (error == 0) error = home.get(descriptor_offset(key), found);
   if (error != 0) return error;
@@ -201,11 +201,11 @@ int Node::read_descriptor(Key key, Descriptor* found) {
 int Node::open(Key key, std::shared_ptr<Segment>* segment) {
   Descriptor found;
   int error = read_descriptor(key, &found);
-  Link data, lock;
+  NodeLink data, lock;
   if (error == 0) error = members_->link(found.data_node, &data);
   if (error == 0) error = members_->link(found.lock_node, &lock);
   if (error != 0) return error;
-  const auto fits = [](std::uint64_t offset, std::size_t bytes, const Link& link) {
+  const auto fits = [](std::uint64_t offset, std::size_t bytes, const NodeLink& link) {
     const std::size_t size = link.window->size();
     return offset >= heap_begin && offset % Heap::grain == 0 && offset <= size &&
            sizeof(BlockHeader) <= size - offset && bytes <= size - offset - sizeof(BlockHeader);

@@ -43,7 +43,7 @@ class Pause {
 
 class PlayedNode final : public Neighbours {
  public:
-  PlayedNode(NodeNumber number, const std::deque<PlayedNode>& all, const Link& link)
+  PlayedNode(NodeNumber number, const std::deque<PlayedNode>& all, const NodeLink& link)
       : lock(*this, 1, link, 0), number_(number), all_(all) {}
 
   NodeNumber number() const override { return number_; }
@@ -87,7 +87,7 @@ class Recovery : public fabric_tests::OverTransports {
     const fabric::PeerId peer = here_.connect(home_->address());
     window_ = here_.worker->open(peer, memory_->key(), &status);
     EXPECT_EQ(status, fabric::Status::ok);
-    link_ = Link{here_.worker.get(), peer, window_.get(), std::chrono::seconds(50)};
+    link_ = NodeLink{here_.worker.get(), peer, window_.get(), std::chrono::seconds(50)};
     for (NodeNumber i = 0; i < nodes; i++) nodes_.emplace_back(i, nodes_, link_);
   }
 
@@ -119,7 +119,7 @@ class Recovery : public fabric_tests::OverTransports {
   std::unique_ptr<fabric::Worker> home_;
   std::unique_ptr<fabric::Memory> memory_;
   std::unique_ptr<fabric::Window> window_;
-  Link link_;
+  NodeLink link_;
   std::deque<PlayedNode> nodes_;
   std::atomic<int> inside_{0};
 };

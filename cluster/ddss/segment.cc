@@ -20,8 +20,8 @@ bool is_short(std::span<const std::byte> put) {
 
 }  // namespace
 
-Segment::Segment(Neighbours& neighbours, const Descriptor& descriptor, const Link& data,
-                 const Link& lock_link)
+Segment::Segment(Neighbours& neighbours, const Descriptor& descriptor, const NodeLink& data,
+                 const NodeLink& lock_link)
     : neighbours_(neighbours),
       descriptor_(descriptor),
       data_(data),

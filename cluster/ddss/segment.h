@@ -25,8 +25,8 @@ namespace iw::ddss {
 
 class Segment {
  public:
-  Segment(Neighbours& neighbours, const Descriptor& descriptor, const Link& data,
-          const Link& lock_link);
+  Segment(Neighbours& neighbours, const Descriptor& descriptor, const NodeLink& data,
+          const NodeLink& lock_link);
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
@@ -48,7 +48,7 @@ class Segment {
   // Whether a put can be one message to the node with the data, and nothing besides, so that
   // starting it waits for nothing.
   bool can_put_be_sent(std::size_t bytes) const;
-  const Link& data() const { return data_; }
+  const NodeLink& data() const { return data_; }
   std::size_t data_offset() const { return descriptor_.data_offset + sizeof(BlockHeader); }
 
  private:
@@ -74,7 +74,7 @@ class Segment {
 
   Neighbours& neighbours_;
   const Descriptor descriptor_;
-  const Link data_;
+  const NodeLink data_;
   const bool is_onesided_;
   const bool is_counting_onesided_;  // and so a put that makes a version
   Lock lock_;

@@ -1,11 +1,11 @@
 #include "ddss/serving.h"
 
-#include "ddss/questions.h"
+#include "ddss/name_text.h"
 
 namespace iw::ddss {
 
-void serve_directory(Directory& directory, Calls& calls, Question question, fabric::Bytes asked,
-                     fabric::Bytes payload, Caller caller) {
+void serve_directory(Directory& directory, Questions& questions, Question question,
+                     fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
   CreateAsked create;
   DescribeAsked describe;
   ReserveAsked reserve;
@@ -15,23 +15,23 @@ void serve_directory(Directory& directory, Calls& calls, Question question, fabr
   if (question == Question::create && read_whole(asked, &create)) {
     answer.error =
         directory.create(static_cast<NodeNumber>(create.home), create.wanted, &answer.descriptor);
-    calls.answer(caller, answer);
+    questions.answer(caller, answer);
   } else if (question == Question::describe && read_whole(asked, &describe)) {
     answer.error = directory.describe(describe.made);
-    calls.answer(caller, answer);
+    questions.answer(caller, answer);
   } else if (question == Question::reserve && read_whole(asked, &reserve)) {
     ReserveAnswer reserved;
     reserved.error = directory.reserve(reserve.key, reserve.bytes, &reserved.offset);
-    calls.answer(caller, reserved);
+    questions.answer(caller, reserved);
   } else if (question == Question::release && read_whole(asked, &key)) {
     answer.error = directory.release(key.key, &answer.descriptor);
-    calls.answer(caller, answer);
+    questions.answer(caller, answer);
   } else if (question == Question::store && read_whole(asked, &store)) {
-    calls.answer(caller, StoreAnswer{directory.store(store.what, store.offset, payload)});
+    questions.answer(caller, StoreAnswer{directory.store(store.what, store.offset, payload)});
   }
 }
 
-void serve_names(Names& names, Calls& calls, Question question, fabric::Bytes asked,
+void serve_names(Names& names, Questions& questions, Question question, fabric::Bytes asked,
                  Caller caller) {
   ClaimAsked claim;
   NameAsked name;
@@ -39,14 +39,14 @@ void serve_names(Names& names, Calls& calls, Question question, fabric::Bytes as
     names.claim(name_of(claim.text), claim.claim, claim.found, caller);
   } else if (question == Question::renounce && read_whole(asked, &claim)) {
     names.renounce(name_of(claim.text), claim.claim, caller.peer);
-  } else if (question == Question::settle && read_whole(asked, &name)) {
+  } else if (question == Question::decide && read_whole(asked, &name)) {
     const std::string text = name_of(name.text);
     if (text.empty()) {
       names.drop(name.key);
     } else {
-      names.settle(text, name.key);
+      names.decide(text, name.key);
     }
-    calls.answer(caller, NameAnswer{name.key});
+    questions.answer(caller, NameAnswer{name.key});
   }
 }
 

@@ -27,8 +27,8 @@ std::span<std::byte> pool() {
 struct Played {
   Played() : memory(pool()), directory(memory.first(heap_begin + heap_bytes)) {}
   void serve(Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
-    serve_directory(directory, *calls, question, asked, payload, caller);
-    serve_names(names, *calls, question, asked, caller);
+    serve_directory(directory, *questions, question, asked, payload, caller);
+    serve_names(names, *questions, question, asked, caller);
   }
   void step(fuzzing::Input& input) {
     const unsigned event = input.byte();
@@ -50,11 +50,11 @@ struct Played {
   fuzzing::PlayedWorker worker;
   std::array<bool, fuzzing::peers> is_gone{};
   Directory directory;
-  std::unique_ptr<Calls> calls = std::make_unique<Calls>(
+  std::unique_ptr<Questions> questions = std::make_unique<Questions>(
       worker, [this](Question question, fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
         serve(question, asked, payload, caller);
       });
-  Names names{[this](Caller caller, Key key) { calls->answer(caller, NameAnswer{key}); },
+  Names names{[this](Caller caller, Key key) { questions->answer(caller, NameAnswer{key}); },
               [this](NodeNumber number) { return !is_gone[number % fuzzing::peers]; }};
 };
 

@@ -33,7 +33,7 @@ inline thread_local std::uint64_t bytes_moved = 0;
 // no lock. nullptr: it works for its own.
 inline thread_local const std::atomic<bool>* is_unwanted = nullptr;
 
-struct Link {
+struct NodeLink {
   fabric::Worker* worker = nullptr;
   fabric::PeerId peer = 0;
   fabric::Window* window = nullptr;

@@ -1,4 +1,4 @@
-#include "ddss/calls.h"
+#include "ddss/questions.h"
 
 namespace iw::ddss {
 namespace {
@@ -20,23 +20,24 @@ struct Header {
 
 }  // namespace
 
-Calls::Calls(fabric::Worker& worker, Serve serve) : worker_(worker), serve_(std::move(serve)) {
+Questions::Questions(fabric::Worker& worker, Serve serve)
+    : worker_(worker), serve_(std::move(serve)) {
   worker.set_handler(
       question_id,
       [](void* self, const fabric::Message& message) {
-        static_cast<Calls*>(self)->take_question(message);
+        static_cast<Questions*>(self)->take_question(message);
       },
       this);
   worker.set_handler(
       answer_id,
       [](void* self, const fabric::Message& message) {
-        static_cast<Calls*>(self)->take_answer(message);
+        static_cast<Questions*>(self)->take_answer(message);
       },
       this);
 }
 
-Status Calls::post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId id,
-                   fabric::Bytes header, fabric::Bytes payload) {
+Status Questions::post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId id,
+                       fabric::Bytes header, fabric::Bytes payload) {
   if (payload.empty()) return worker.send(to, id, header, payload, nullptr);
   struct Kept : fabric::Completion {
     std::vector<std::byte> payload;
@@ -49,16 +50,16 @@ Status Calls::post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId 
   return status;
 }
 
-Status Calls::send(fabric::PeerId peer, std::uint64_t call, Question question, fabric::Bytes asked,
-                   fabric::Bytes payload) {
+Status Questions::send(fabric::PeerId peer, std::uint64_t call, Question question,
+                       fabric::Bytes asked, fabric::Bytes payload) {
   const QuestionHeader first{call, question, 0};
   Header header;
   if (!header.add(bytes_of(first)) || !header.add(asked)) return Status::bad_argument;
   return post(worker_, peer, question_id, header.bytes(), payload);
 }
 
-void Calls::begin_bytes(Asking* asking, fabric::PeerId peer, Question question, fabric::Bytes asked,
-                        fabric::Bytes payload) {
+void Questions::begin_bytes(Asking* asking, fabric::PeerId peer, Question question,
+                            fabric::Bytes asked, fabric::Bytes payload) {
   asking->peer = peer;
   {
     const platform::MutexLock held(mutex_);
@@ -67,7 +68,7 @@ void Calls::begin_bytes(Asking* asking, fabric::PeerId peer, Question question, 
   asking->posted = send(peer, asking->call, question, asked, payload);
 }
 
-Status Calls::await(Asking* asking, fabric::Deadline deadline) {
+Status Questions::await(Asking* asking, fabric::Deadline deadline) {
   Status status = worker_.in_handler() ? Status::in_handler : asking->posted;
   if (status == Status::ok || status == Status::pending) {
     const auto is_over = [&] {
@@ -81,31 +82,31 @@ Status Calls::await(Asking* asking, fabric::Deadline deadline) {
 }
 
 // From here on no answer is written.
-void Calls::drop(Asking* asking) {
+void Questions::drop(Asking* asking) {
   const platform::MutexLock held(mutex_);
   waiting_.erase(asking->call);
 }
 
-void Calls::end() {
+void Questions::end() {
   is_over_ = true;
   worker_.wake();
 }
 
-void Calls::answer_bytes(Caller caller, fabric::Bytes answer) {
+void Questions::answer_bytes(Caller caller, fabric::Bytes answer) {
   Header header;
   if (header.add(bytes_of(AnswerHeader{caller.call})) && header.add(answer)) {
     post(worker_, caller.peer, answer_id, header.bytes(), {});
   }
 }
 
-void Calls::take_question(const fabric::Message& message) {
+void Questions::take_question(const fabric::Message& message) {
   QuestionHeader first;
   fabric::Bytes asked;
   if (!fabric::read_first(message.header, &first, &asked)) return;
   serve_(first.question, asked, message.payload, Caller{message.from, first.call});
 }
 
-void Calls::take_answer(const fabric::Message& message) {
+void Questions::take_answer(const fabric::Message& message) {
   AnswerHeader first;
   fabric::Bytes answer;
   if (!fabric::read_first(message.header, &first, &answer)) return;

@@ -1,5 +1,5 @@
 // Questions that processes ask each other, and whose answer counts.
-#include "ddss/calls.h"
+#include "ddss/questions.h"
 
 #include <future>
 
@@ -15,15 +15,15 @@ fabric::Deadline in_good_time() {
 // What a process needs to ask and to answer.
 class Speaker {
  public:
-  explicit Speaker(Calls::Serve serve) {
+  explicit Speaker(Questions::Serve serve) {
     std::string error;
     fabric::Status status;
     fabric_ = fabric::Fabric::open({}, &error);
     worker_ = fabric_->add_worker(&status);
-    calls_ = std::make_unique<Calls>(*worker_, std::move(serve));
+    questions_ = std::make_unique<Questions>(*worker_, std::move(serve));
   }
   ~Speaker() { fabric::close_worker(&worker_); }
-  Calls& calls() { return *calls_; }
+  Questions& questions() { return *questions_; }
   fabric::Worker& worker() { return *worker_; }
   fabric::PeerId meet(const fabric::Address& other) {
     fabric::PeerId peer = 0;
@@ -34,12 +34,12 @@ class Speaker {
  private:
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<fabric::Worker> worker_;
-  std::unique_ptr<Calls> calls_;
+  std::unique_ptr<Questions> questions_;
 };
 
 }  // namespace
 
-// Says the number of the call by which it is asked, and answers 1 when it is told.
+// Says the number of the question that it is asked, and answers 1 when it is told to.
 ROLE(asked) {
   std::promise<Caller> asking;
   Speaker self(
@@ -48,17 +48,17 @@ ROLE(asked) {
   const Caller caller = asking.get_future().get();
   parent.say_value(caller.call);
   parent.hear();
-  self.calls().answer(caller, NameAnswer{1});
+  self.questions().answer(caller, NameAnswer{1});
   parent.hear();
   return 0;
 }
 
-// Answers 2 to a call that is none of its own, and then says so.
+// Answers 2 to a question that another process was asked. Then it says so.
 ROLE(intruder) {
   Speaker self([](Question, fabric::Bytes, fabric::Bytes, Caller) {});
   const fabric::PeerId asker = self.meet(parent.hear_value<fabric::Address>());
-  self.calls().answer(Caller{asker, parent.hear_value<std::uint64_t>()}, NameAnswer{2});
-  self.calls().tell(asker, Question::survey, KeyAsked{2});
+  self.questions().answer(Caller{asker, parent.hear_value<std::uint64_t>()}, NameAnswer{2});
+  self.questions().tell(asker, Question::survey, KeyAsked{2});
   parent.hear();
   return 0;
 }
@@ -75,8 +75,8 @@ TEST_P(Answers, CountOnlyFromWhomWasAsked) {
   Speaker self([&](Question, fabric::Bytes, fabric::Bytes, Caller) { has_intruded = true; });
   const Child asked("asked"), intruder("intruder");
   const fabric::PeerId peer = self.meet(asked.line().hear_value<fabric::Address>());
-  Calls::Asking asking;
-  self.calls().begin(&asking, peer, Question::survey, KeyAsked{0});
+  Questions::Asking asking;
+  self.questions().begin(&asking, peer, Question::survey, KeyAsked{0});
   const auto call = asked.line().hear_value<std::uint64_t>();
   intruder.line().say_value(self.worker().address());
   intruder.line().say_value(call);
@@ -84,7 +84,7 @@ TEST_P(Answers, CountOnlyFromWhomWasAsked) {
             fabric::Status::ok);
   asked.line().say("answer");
   NameAnswer answer;
-  EXPECT_EQ(self.calls().finish(&asking, &answer, in_good_time()), fabric::Status::ok);
+  EXPECT_EQ(self.questions().finish(&asking, &answer, in_good_time()), fabric::Status::ok);
   EXPECT_EQ(answer.key, 1u);
 }
 
@@ -95,7 +95,7 @@ TEST_P(Answers, AndQuestionsOfAnotherSizeOrKindAreDropped) {
   const fabric::PeerId peer = self.meet(self.worker().address());
   QuestionHeader header{1, Question::renounce, 0};
   const auto send = [&](fabric::MessageId id, fabric::Bytes bytes) {
-    ASSERT_EQ(Calls::post(self.worker(), peer, id, bytes, {}), fabric::Status::ok);
+    ASSERT_EQ(Questions::post(self.worker(), peer, id, bytes, {}), fabric::Status::ok);
   };
   for (const std::size_t bytes : {0u, 1u, 8u, 15u}) {
     send(question_id, bytes_of(header).first(bytes));
