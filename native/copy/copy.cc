@@ -222,8 +222,8 @@ Result Copy::collect(std::uint64_t from_version, swizzle::Resolver& resolver,
   Result found = find_changes(*heap_, written, optimisations(), out.runs, costs.looked_at);
   if (!found) return found;
   if (may_have_owned_fields()) {
-    if (Result settled = settle_owned(more_serials, written, out.runs); !settled) {
-      return settled;
+    if (Result assigned = assign_owners(more_serials, written, out.runs); !assigned) {
+      return assigned;
     }
   }
   Result collected = translate(from_version, resolver, out);

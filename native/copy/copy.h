@@ -119,9 +119,9 @@ class Copy {
   // copy_owned.cc
   bool may_have_owned_fields() IW_REQUIRES(mutex_);
   void types_replaced() IW_REQUIRES(mutex_);
-  Result settle_owned(const MoreSerials& more_serials,
-                      std::vector<memory::SubsegmentPages>& written,
-                      std::vector<memory::SubsegmentRuns>& runs) IW_REQUIRES(mutex_);
+  Result assign_owners(const MoreSerials& more_serials,
+                       std::vector<memory::SubsegmentPages>& written,
+                       std::vector<memory::SubsegmentRuns>& runs) IW_REQUIRES(mutex_);
   Result ask_for_serials(const MoreSerials& more_serials) IW_REQUIRES(mutex_);
   Result check_texts(std::span<const memory::SubsegmentRuns> changed) const IW_REQUIRES(mutex_);
   Result make_owned(const types::Type& field, const void* source, std::uint64_t count, void*& out)

@@ -150,9 +150,9 @@ Result Copy::ask_for_serials(const MoreSerials& more_serials) {
   return more_serials();
 }
 
-Result Copy::settle_owned(const MoreSerials& more_serials,
-                          std::vector<memory::SubsegmentPages>& written,
-                          std::vector<memory::SubsegmentRuns>& runs) {
+Result Copy::assign_owners(const MoreSerials& more_serials,
+                           std::vector<memory::SubsegmentPages>& written,
+                           std::vector<memory::SubsegmentRuns>& runs) {
   OwnedSettlement settlement(*heap_, written);
   if (Result found = settlement.find(runs); !found) return found;
   if (settlement.stores()) {
