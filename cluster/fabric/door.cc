@@ -48,8 +48,12 @@ void keep_alive(int fd) {
 }  // namespace
 
 Door::Door(const ProcessName& me, const JobKey& key, Strangers& strangers, bool this_machine_only,
-           Calls calls, std::chrono::milliseconds patience)
-    : me_(me), key_(key), refusals_(strangers), calls_(std::move(calls)), patience_(patience) {
+           Callbacks callbacks, std::chrono::milliseconds patience)
+    : me_(me),
+      key_(key),
+      refusals_(strangers),
+      callbacks_(std::move(callbacks)),
+      patience_(patience) {
   this_machine_only = this_machine_only || !key.is_secret();
   place_.ip4 = this_machine_only ? htonl(INADDR_LOOPBACK) : own_ip4s().front();
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -284,7 +288,7 @@ bool Door::admit(int fd, Visitor& visitor) {
   const DoorQuestion& question = visitor.question;
   const Caller caller{
       name_in(question), question.asking_worker, {question.of_asking, visitor.of_asked}};
-  const std::vector<std::byte> address = calls_.admit(question.worker, caller);
+  const std::vector<std::byte> address = callbacks_.admit(question.worker, caller);
   const auto length = static_cast<std::uint32_t>(address.size());
   std::vector<std::byte> text(sizeof length + length);
   std::memcpy(text.data(), &length, sizeof length);
@@ -309,7 +313,7 @@ void Door::hang_up(int fd) {
     if (!visitor.is_lifeline) strangers_--;
   }
   close(fd);
-  if (visitor.is_lifeline) calls_.died(visitor.name);
+  if (visitor.is_lifeline) callbacks_.died(visitor.name);
 }
 
 }  // namespace iw::fabric

@@ -41,14 +41,14 @@ class Door {
  public:
   // The door's handle() calls both. `admit` returns an empty answer if the worker does not exist.
   // Otherwise the caller's pass is good from then on.
-  struct Calls {
+  struct Callbacks {
     std::function<std::vector<std::byte>(std::uint32_t worker, const Caller& caller)> admit;
     std::function<void(const ProcessName& process)> died;
   };
   // patience: for how long a stranger may say nothing while others wait outside.
   // A door without a secret key opens to this machine only, and asks at no other machine's.
   Door(const ProcessName& me, const JobKey& key, Strangers& strangers, bool this_machine_only,
-       Calls calls, std::chrono::milliseconds patience = std::chrono::seconds(5));
+       Callbacks callbacks, std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~Door();
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -95,7 +95,7 @@ class Door {
   const ProcessName me_;
   const JobKey key_;
   Strangers& refusals_;
-  Calls calls_;
+  Callbacks callbacks_;
   const std::chrono::milliseconds patience_;
   Place place_;
   int listener_ = -1;

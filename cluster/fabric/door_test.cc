@@ -41,7 +41,7 @@ class Silent {
 class Doors : public ::testing::Test {
  protected:
   void open(std::chrono::milliseconds patience) {
-    door_ = std::make_unique<Door>(host_, key_, strangers_, true, calls_, patience);
+    door_ = std::make_unique<Door>(host_, key_, strangers_, true, callbacks_, patience);
     ASSERT_TRUE(door_->is_open());
   }
   void let_come_silent(std::size_t count) {
@@ -66,9 +66,9 @@ class Doors : public ::testing::Test {
 
   const JobKey key_ = JobKey::draw();
   Strangers strangers_;
-  const Door::Calls calls_{&admit, [](const ProcessName&) {}};
+  const Door::Callbacks callbacks_{&admit, [](const ProcessName&) {}};
   const ProcessName host_ = name_of_this_process();  // two names of one process: nonces differ
-  Door guest_{name_of_this_process(), key_, strangers_, true, calls_};
+  Door guest_{name_of_this_process(), key_, strangers_, true, callbacks_};
   std::unique_ptr<Door> door_;
   std::vector<std::unique_ptr<Silent>> silent_;
 };

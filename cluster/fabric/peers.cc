@@ -21,14 +21,14 @@ bool read_header(const void* header, std::size_t length, T* value) {
 }  // namespace
 
 Peers::Peers(const Address& own, UcxFabric& fabric, Messenger& messenger, PeerTable& table,
-             Passes& passes, Calls calls)
+             Passes& passes, Callbacks callbacks)
     : own_(own),
       key_(fabric.key()),
       strangers_(fabric.strangers()),
       messenger_(messenger),
       table_(table),
       passes_(passes),
-      calls_(std::move(calls)),
+      callbacks_(std::move(callbacks)),
       endpoints_(fabric, messenger, table, [this](ucp_ep_h endpoint, ucs_status_t status) {
         fail_endpoint(endpoint, status);
       }) {}
@@ -176,7 +176,7 @@ void Peers::answer_hello(Peer& peer, const Hello& hello, const Pass& pass) {
   messenger_.send_on(peer.endpoint, welcome_id, Bytes(op->header).first(sizeof welcome), {}, op);
   if (peer.state == PeerState::connected) return;
   peer.state = PeerState::connected;
-  calls_.connected(peer.id);
+  callbacks_.connected(peer.id);
 }
 
 ucs_status_t Peers::on_welcome(void* peers, const void* header, std::size_t header_length, void*,
@@ -198,7 +198,7 @@ void Peers::take_welcome(const Hello& welcome) {
   peer->tag_there = welcome.tag;
   peer->own_index_there = welcome.index;
   peer->state = PeerState::connected;
-  calls_.connected(peer->id);
+  callbacks_.connected(peer->id);
 }
 
 ucs_status_t Peers::on_goodbye(void* peers, const void* header, std::size_t header_length, void*,
@@ -244,7 +244,7 @@ void Peers::fail(PeerId id, Status why) {
   if (peer == nullptr || peer->state == PeerState::dead) return;
   table_.bury(*peer, why);
   endpoints_.close(*peer, true);
-  calls_.lost(id, why);
+  callbacks_.lost(id, why);
 }
 
 // Those that stay hear it, and need not wait for the process's end to know. Flushed, not closed: on

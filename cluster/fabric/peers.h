@@ -14,7 +14,7 @@
 //   connected    its welcome, or its hello           its goodbye, its death, an error of the way
 //   dead         one of these                        its place in the table is used again
 //
-// The worker's lock guards its peers: their owner declares it so. The calls run with it held.
+// The worker's lock guards its peers: their owner declares it so. The callbacks run with it held.
 #pragma once
 
 #include <functional>
@@ -33,12 +33,12 @@ namespace iw::fabric {
 
 class Peers {
  public:
-  struct Calls {
+  struct Callbacks {
     std::function<void(PeerId)> connected;
     std::function<void(PeerId, Status why)> lost;
   };
   Peers(const Address& own, UcxFabric& fabric, Messenger& messenger, PeerTable& table,
-        Passes& passes, Calls calls);
+        Passes& passes, Callbacks callbacks);
 
   Status start();  // afterwards hellos are taken
   const std::vector<std::byte>& transport_address() const { return endpoints_.transport_address(); }
@@ -80,7 +80,7 @@ class Peers {
   Messenger& messenger_;
   PeerTable& table_;
   Passes& passes_;
-  const Calls calls_;
+  const Callbacks callbacks_;
   Endpoints endpoints_;
 };
 

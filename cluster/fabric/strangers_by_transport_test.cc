@@ -94,7 +94,7 @@ class BareTransport {
 // A member of the job whose hellos a test can spoil. It has asked at the door.
 class Guest {
  public:
-  explicit Guest(const Address& host) : door_(name_, key(), strangers_, true, calls_) {
+  explicit Guest(const Address& host) : door_(name_, key(), strangers_, true, callbacks_) {
     EXPECT_EQ(door_.ask(decode(host).value(), 0, soon(), &admission_), Status::ok);
     transport_.connect(admission_.transport_address);
   }
@@ -121,8 +121,9 @@ class Guest {
  private:
   const ProcessName name_ = name_of_this_process();
   Strangers strangers_;
-  const Door::Calls calls_{[](std::uint32_t, const Caller&) { return std::vector<std::byte>(); },
-                           [](const ProcessName&) {}};
+  const Door::Callbacks callbacks_{
+      [](std::uint32_t, const Caller&) { return std::vector<std::byte>(); },
+      [](const ProcessName&) {}};
   Door door_;
   Admission admission_;
   BareTransport transport_;

@@ -172,13 +172,13 @@ UcxFabric::UcxFabric(ucp_context_h context, Transport transport, const JobKey& k
       key_(key),
       spin_(spin),
       name_(name_of_this_process()) {
-  Door::Calls calls;
-  calls.admit = [this](std::uint32_t worker, const Caller& caller) {
+  Door::Callbacks callbacks;
+  callbacks.admit = [this](std::uint32_t worker, const Caller& caller) {
     return service_->admit(worker, caller);
   };
-  calls.died = [this](const ProcessName& process) { service_->note_death(process); };
+  callbacks.died = [this](const ProcessName& process) { service_->note_death(process); };
   door_ = std::make_unique<Door>(name_, key_, strangers_, transport == Transport::shm,
-                                 std::move(calls));
+                                 std::move(callbacks));
   service_ = std::make_unique<Service>(*door_);
   is_served_ = service_->start();
 }

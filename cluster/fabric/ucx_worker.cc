@@ -48,21 +48,21 @@ UcxWorker::UcxWorker(UcxFabric& fabric, std::uint32_t number, ucp_worker_h worke
       sleeper_(worker),
       spin_(fabric.spin()),
       messenger_(fabric.service(), worker),
-      peers_(address_, fabric, messenger_, table_, passes_, calls_of_peers()),
+      peers_(address_, fabric, messenger_, table_, passes_, callbacks_of_peers()),
       asker_(table_, messenger_, peers_),
       answerer_(table_, messenger_, fabric.regions()) {}
 
-Peers::Calls UcxWorker::calls_of_peers() {
-  Peers::Calls calls;
-  calls.connected = [this](PeerId peer) {
+Peers::Callbacks UcxWorker::callbacks_of_peers() {
+  Peers::Callbacks callbacks;
+  callbacks.connected = [this](PeerId peer) {
     if (on_connect_) on_connect_(peer);
   };
-  calls.lost = [this](PeerId peer, Status why) {
+  callbacks.lost = [this](PeerId peer, Status why) {
     lock_.assert_held();
     asker_.end_all(peer, why);
     if (on_death_) on_death_(peer);
   };
-  return calls;
+  return callbacks;
 }
 
 Status UcxWorker::start() {

@@ -109,7 +109,7 @@ class UcxWorker final : public Worker {
   class Attendance;
   struct Waited;
 
-  Peers::Calls calls_of_peers();
+  Peers::Callbacks callbacks_of_peers();
   Status ask_for(const AddressParts& parts, Deadline deadline);  // takes it
   void progress_until_closed() IW_REQUIRES(lock_);
 
