@@ -64,7 +64,7 @@ TEST_P(Containers, OnlyARefusalWithNothingUnderWayCutsALinkOff) {
   there.go_on();
   ASSERT_TRUE(eventually([&] {
     push(0);
-    return link.is_settled();
+    return link.has_answered_all();
   }));
   EXPECT_FALSE(link.is_cut_off());
   there.kill();

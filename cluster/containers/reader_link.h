@@ -52,7 +52,7 @@ class ReaderLink {
   bool is_suspended() const { return is_suspended_; }
   bool lacks_object() const { return wants_object_ || is_suspended_; }
   bool has_outbox() const { return !outbox_.empty(); }
-  bool is_settled() const { return outbox_.empty() && answers_ >= sent_; }
+  bool has_answered_all() const { return outbox_.empty() && answers_ >= sent_; }
   // A message was refused though all before it had been answered, so that there was room: nobody
   // is there, and nothing will come back that says so.
   bool is_cut_off() const { return is_cut_off_; }

@@ -124,7 +124,7 @@ void Readership::note(const WriterInbox::News& news) {
 void Readership::catch_up() {
   note(inbox_->take_news());
   for (ReaderLink& link : links_) send_to(link);
-  if (is_settling_ && is_settled()) changed_.notify_all();
+  if (is_awaited_ && have_all_answered()) changed_.notify_all();
 }
 
 void Readership::pass(Clock::time_point now) {
@@ -166,21 +166,23 @@ void Readership::drop(int number) {
   changed_.notify_all();  // it may have been the last that was waited for
 }
 
-bool Readership::awaits_answers() const {
+bool Readership::wants_answers() const {
   const platform::MutexLock held(mutex_);
-  return is_settling_ || std::ranges::any_of(links_, &ReaderLink::has_outbox);
+  return is_awaited_ || std::ranges::any_of(links_, &ReaderLink::has_outbox);
 }
 
-bool Readership::is_settled() const { return std::ranges::all_of(links_, &ReaderLink::is_settled); }
+bool Readership::have_all_answered() const {
+  return std::ranges::all_of(links_, &ReaderLink::has_answered_all);
+}
 
-void Readership::settle(Clock::time_point deadline) {
+void Readership::await_answers(Clock::time_point deadline) {
   const platform::MutexLock held(mutex_);
-  is_settling_ = true;
+  is_awaited_ = true;
   inbox_->wake();
   catch_up();
-  while (!is_settled() && changed_.wait_until(mutex_, deadline)) {
+  while (!have_all_answered() && changed_.wait_until(mutex_, deadline)) {
   }
-  is_settling_ = false;
+  is_awaited_ = false;
 }
 
 WriterStatistics Readership::statistics() {
@@ -193,7 +195,7 @@ WriterStatistics Readership::statistics() {
   WriterStatistics result = statistics_;
   result.readers = links_.size();
   result.readers_behind = count(&ReaderLink::is_suspended);
-  result.readers_waited_for = links_.size() - count(&ReaderLink::is_settled);
+  result.readers_waited_for = links_.size() - count(&ReaderLink::has_answered_all);
   return result;
 }
 

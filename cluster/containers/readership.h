@@ -40,9 +40,9 @@ class Readership {
 
   // For the thread that serves: it sends what there is room for, pings, and drops the dead.
   void pass(Clock::time_point now);
-  bool awaits_answers() const;
+  bool wants_answers() const;
   // Until every reader has answered all it was sent, or then. The thread that serves goes on.
-  void settle(Clock::time_point deadline);
+  void await_answers(Clock::time_point deadline);
   // By what has come until now.
   WriterStatistics statistics();
 
@@ -51,7 +51,7 @@ class Readership {
   void note(const WriterInbox::News& news) IW_REQUIRES(mutex_);
   void add(const WriterInbox::Joiner& joiner) IW_REQUIRES(mutex_);
   bool is_object_wanted() const IW_REQUIRES(mutex_);
-  bool is_settled() const IW_REQUIRES(mutex_);
+  bool have_all_answered() const IW_REQUIRES(mutex_);
   void send_to(ReaderLink& link) IW_REQUIRES(mutex_);
   ReaderLink* find(int number) IW_REQUIRES(mutex_);
   void drop(int number) IW_REQUIRES(mutex_);
@@ -66,7 +66,7 @@ class Readership {
   std::list<ReaderLink> links_ IW_GUARDED_BY(mutex_);
   WriterStatistics statistics_ IW_GUARDED_BY(mutex_);
   Clock::time_point last_pass_ IW_GUARDED_BY(mutex_) = Clock::now();
-  bool is_settling_ IW_GUARDED_BY(mutex_) = false;
+  bool is_awaited_ IW_GUARDED_BY(mutex_) = false;
   bool is_stopped_ IW_GUARDED_BY(mutex_) = false;
 };
 

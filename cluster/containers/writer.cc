@@ -59,12 +59,12 @@ Writer::~Writer() {
 // have answered.
 void Writer::say_goodbye() {
   const auto deadline = Clock::now() + std::chrono::milliseconds(options_.life_ms);
-  readers_.settle(deadline);
+  readers_.await_answers(deadline);
   {
     const platform::MutexLock held(mutex_);
     readers_.end(readers_.lacks_objects() ? snapshot() : nullptr);
   }
-  readers_.settle(deadline);
+  readers_.await_answers(deadline);
 }
 
 void Writer::ship(const FunctionTable::Number* function, const Marshal& arguments,
@@ -119,7 +119,7 @@ std::shared_ptr<const Parcel> Writer::snapshot() {
 void Writer::serve() {
   const auto tick = std::chrono::milliseconds(std::max(options_.ping_ms / 2, 1));
   while (!inbox_->is_stopped()) {
-    inbox_->wait_for_news(Clock::now() + tick, readers_.awaits_answers());
+    inbox_->wait_for_news(Clock::now() + tick, readers_.wants_answers());
     readers_.pass(Clock::now());
   }
 }
