@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "ddss/name_text.h"
 #include "ddss/node.h"
+#include "fabric/buffered.h"
 #include "platform/mutex.h"
 
 namespace iw::ddss {
@@ -22,28 +22,10 @@ class Done final : public Operation {
   int result_;
 };
 
-// The transport's part: with a buffer of its own, since what timed out may still use it. Who comes
-// last deletes it.
-struct Flight : fabric::Completion {
-  enum class State { under_way, landed, abandoned };
-  explicit Flight(std::size_t bytes) : buffer(bytes) {
-    done = [](fabric::Completion& self, Status status) {
-      auto& flight = static_cast<Flight&>(self);
-      flight.result = status;
-      if (flight.state.exchange(State::landed) == State::abandoned) delete &flight;
-    };
-  }
-  bool has_landed() const { return state == State::landed; }
-  std::vector<std::byte> buffer;
-  Status result = Status::pending;
-  std::atomic<State> state{State::under_way};
-};
-
-// What the posting of a flight came to.
-int take_off(Status posted, Flight* flight) {
+// Of an operation that the fabric did not take, or has done at once.
+int note_posted(Status posted, fabric::Buffered* flight) {
   if (posted == Status::pending) return 0;
   flight->result = posted;
-  flight->state = Flight::State::landed;
   return error_of(posted);
 }
 
@@ -86,8 +68,8 @@ class UnderWay : public Operation {
 // A get with the block's header before it, or a put.
 class Transfer final : public UnderWay {
  public:
-  Transfer(Node& node, std::shared_ptr<Segment> segment, Flight* flight, std::span<std::byte> to,
-           bool is_put)
+  Transfer(Node& node, std::shared_ptr<Segment> segment, fabric::Buffered* flight,
+           std::span<std::byte> to, bool is_put)
       : UnderWay(node, std::move(segment)), flight_(flight), to_(to), is_put_(is_put) {}
   ~Transfer() override { drop(); }
 
@@ -105,15 +87,16 @@ class Transfer final : public UnderWay {
     if (flight_ != nullptr) land(fabric::Clock::now());
   }
 
-  // Afterwards the flight is somebody else's, or gone.
+  // Afterwards there is no flight any more, or it deletes itself when it is over.
   Status land(fabric::Deadline until) {
-    Flight* flight = std::exchange(flight_, nullptr);
-    const Status waited =
-        segment_->data().worker->wait([&] { return flight->has_landed(); }, until);
-    const bool is_left =
-        !flight->has_landed() &&
-        flight->state.exchange(Flight::State::abandoned) == Flight::State::under_way;
-    if (is_left) return waited;
+    fabric::Buffered* flight = std::exchange(flight_, nullptr);
+    fabric::Worker& worker = *segment_->data().worker;
+    const Status waited = worker.wait([&] { return flight->is_over(); }, until);
+    if (waited != Status::ok) {
+      const fabric::Exclusion held(worker);
+      flight->is_abandoned = !flight->is_over();
+      if (flight->is_abandoned) return waited;
+    }
     const Status result = flight->result;
     if (result == Status::ok && !is_put_) {
       const std::byte* block = flight->buffer.data();
@@ -124,7 +107,7 @@ class Transfer final : public UnderWay {
     return result;
   }
 
-  Flight* flight_;
+  fabric::Buffered* flight_;
   Key key_ = 0;
   const std::span<std::byte> to_;
   const bool is_put_;
@@ -170,10 +153,10 @@ int Node::start_get(Key key, std::span<std::byte> to, std::unique_ptr<Operation>
     *started = std::make_unique<Done>(get(key, 0, to, Which::current, nullptr));
     return 0;
   }
-  auto* flight = new Flight(sizeof(BlockHeader) + to.size());
+  auto* flight = new fabric::Buffered(sizeof(BlockHeader) + to.size());
   bytes_moved += flight->buffer.size();
   const std::uint64_t at = segment->descriptor().data_offset;
-  error = take_off(link.worker->get(*link.window, at, flight->buffer, flight), flight);
+  error = note_posted(link.worker->get(*link.window, at, flight->buffer, flight), flight);
   *started = std::make_unique<Transfer>(*this, segment, flight, to, false);
   return error;
 }
@@ -195,11 +178,10 @@ int Node::start_put(Key key, std::span<const std::byte> from, std::unique_ptr<Op
   }
   error = checked(key, segment->check_key());
   if (error != 0) return error;
-  auto* flight = new Flight(from.size());
+  auto* flight = new fabric::Buffered(from);
   bytes_moved += from.size();
-  std::copy(from.begin(), from.end(), flight->buffer.begin());
-  error = take_off(link.worker->put(*link.window, segment->data_offset(), flight->buffer, flight),
-                   flight);
+  error = note_posted(
+      link.worker->put(*link.window, segment->data_offset(), flight->buffer, flight), flight);
   *started = std::make_unique<Transfer>(*this, segment, flight, std::span<std::byte>(), true);
   return error;
 }

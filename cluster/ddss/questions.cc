@@ -1,9 +1,24 @@
 #include "ddss/questions.h"
 
+#include <cstring>
+#include <utility>
+
+#include "fabric/buffered.h"
+
 namespace iw::ddss {
 namespace {
 
 using fabric::Status;
+
+// A question's number is its mark and, in the lowest bits, its place. It is never 0, which asks for
+// no answer, because marks begin with 1.
+constexpr unsigned place_bits = 24;
+constexpr std::uint64_t place_mask = (std::uint64_t{1} << place_bits) - 1;
+constexpr std::uint64_t mark_mask = ~std::uint64_t{0} >> place_bits;
+
+std::uint64_t call_of(const fabric::OpenQuestion& question) {
+  return question.mark << place_bits | question.place;
+}
 
 // `first` and then `rest`, as a message's header.
 struct Header {
@@ -39,13 +54,9 @@ Questions::Questions(fabric::Worker& worker, Serve serve)
 Status Questions::post(fabric::Worker& worker, fabric::PeerId to, fabric::MessageId id,
                        fabric::Bytes header, fabric::Bytes payload) {
   if (payload.empty()) return worker.send(to, id, header, payload, nullptr);
-  struct Kept : fabric::Completion {
-    std::vector<std::byte> payload;
-  };
-  auto* kept = new Kept;
-  kept->payload.assign(payload.begin(), payload.end());
-  kept->done = [](fabric::Completion& self, Status) { delete static_cast<Kept*>(&self); };
-  const Status status = worker.send(to, id, header, kept->payload, kept);
+  auto* kept = new fabric::Buffered(payload);
+  kept->is_abandoned = true;  // nobody waits for it
+  const Status status = worker.send(to, id, header, kept->buffer, kept);
   if (status != Status::pending) delete kept;
   return status;
 }
@@ -61,11 +72,20 @@ Status Questions::send(fabric::PeerId peer, std::uint64_t call, Question questio
 void Questions::begin_bytes(Asking* asking, fabric::PeerId peer, Question question,
                             fabric::Bytes asked, fabric::Bytes payload) {
   asking->peer = peer;
+  std::uint64_t call;
   {
     const platform::MutexLock held(mutex_);
-    waiting_[asking->call = ++last_call_] = asking;
+    last_mark_ = std::max(std::uint64_t{1}, (last_mark_ + 1) & mark_mask);
+    Waiting& waiting = waiting_.open(peer, last_mark_);
+    waiting.asking = asking;
+    asking->waiting = &waiting;
+    call = call_of(waiting);
+    if (waiting.place > place_mask) {
+      asking->posted = Status::no_memory;
+      return;
+    }
   }
-  asking->posted = send(peer, asking->call, question, asked, payload);
+  asking->posted = send(peer, call, question, asked, payload);
 }
 
 Status Questions::await(Asking* asking, fabric::Deadline deadline) {
@@ -81,10 +101,10 @@ Status Questions::await(Asking* asking, fabric::Deadline deadline) {
   return is_over_ ? Status::failed : Status::peer_dead;
 }
 
-// From here on no answer is written.
 void Questions::drop(Asking* asking) {
   const platform::MutexLock held(mutex_);
-  waiting_.erase(asking->call);
+  Waiting* waiting = std::exchange(asking->waiting, nullptr);
+  if (waiting != nullptr) waiting_.close(*waiting);
 }
 
 void Questions::end() {
@@ -111,11 +131,13 @@ void Questions::take_answer(const fabric::Message& message) {
   fabric::Bytes answer;
   if (!fabric::read_first(message.header, &first, &answer)) return;
   const platform::MutexLock held(mutex_);
-  const auto found = waiting_.find(first.call);
-  if (found == waiting_.end() || found->second->peer != message.from) return;
-  std::memcpy(found->second->answer.data(), answer.data(), answer.size());
-  found->second->size = answer.size();
-  found->second->is_answered = true;
+  const Waiting* found =
+      waiting_.find(first.call & place_mask, first.call >> place_bits, message.from);
+  if (found == nullptr || found->asking->is_answered) return;
+  Asking& asking = *found->asking;
+  std::memcpy(asking.answer.data(), answer.data(), answer.size());
+  asking.size = answer.size();
+  asking.is_answered = true;
 }
 
 }  // namespace iw::ddss

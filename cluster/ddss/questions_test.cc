@@ -88,6 +88,47 @@ TEST_P(Answers, CountOnlyFromWhomWasAsked) {
   EXPECT_EQ(answer.key, 1u);
 }
 
+// [DDSS-2]
+TEST_P(Answers, ThatComeTooLateDoNotCountForALaterQuestion) {
+  std::vector<Caller> callers;
+  Speaker self(
+      [&](Question, fabric::Bytes, fabric::Bytes, Caller caller) { callers.push_back(caller); });
+  const fabric::PeerId peer = self.meet(self.worker().address());
+  Questions::Asking given_up, later;
+  self.questions().begin(&given_up, peer, Question::survey, KeyAsked{0});
+  self.questions().drop(&given_up);
+  self.questions().begin(&later, peer, Question::survey, KeyAsked{0});
+  ASSERT_EQ(self.worker().wait([&] { return callers.size() == 2; }, in_good_time()),
+            fabric::Status::ok);
+  for (std::uint64_t i = 0; i < 2; i++) self.questions().answer(callers[i], NameAnswer{i});
+  NameAnswer answer;
+  EXPECT_EQ(self.questions().finish(&later, &answer, in_good_time()), fabric::Status::ok);
+  EXPECT_EQ(answer.key, 1u);
+}
+
+TEST_P(Answers, AreNotAskedForInAHandlerWhichCannotWait) {
+  std::vector<Question> served;
+  fabric::Status asked = fabric::Status::ok;
+  Questions* questions = nullptr;
+  fabric::PeerId peer = 0;
+  Speaker self([&](Question question, fabric::Bytes, fabric::Bytes, Caller) {
+    served.push_back(question);
+    NameAnswer answer;
+    asked = questions->ask(peer, Question::survey, KeyAsked{0}, &answer, in_good_time());
+  });
+  questions = &self.questions();
+  peer = self.meet(self.worker().address());
+  const auto tell_and_wait = [&](std::size_t count) {
+    questions->tell(peer, Question::renounce, KeyAsked{0});
+    ASSERT_EQ(self.worker().wait([&] { return served.size() >= count; }, in_good_time()),
+              fabric::Status::ok);
+  };
+  tell_and_wait(1);
+  EXPECT_EQ(asked, fabric::Status::in_handler);
+  tell_and_wait(2);
+  EXPECT_EQ(served, std::vector(2, Question::renounce)) << "a question of the handler's came first";
+}
+
 // [DDSS-1] [FAB-1]
 TEST_P(Answers, AndQuestionsOfAnotherSizeOrKindAreDropped) {
   int served = 0;

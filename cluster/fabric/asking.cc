@@ -24,26 +24,18 @@ Status status_in(const Answer& answer) {
 }  // namespace
 
 Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
-  if (free_.empty()) {
-    Question& made = questions_.emplace_back();
-    made.done = &Asker::on_sent;
-    made.asker = this;
-    made.request.token.place = questions_.size() - 1;
-    free_.push_back(&made);
-  }
-  Question* question = free_.back();
-  free_.pop_back();
-  const Token token{question->request.token.place, secrets_.next()};
-  question->request = request;
-  question->request.token = token;
-  question->request.from = table_.find(peer)->own_index_there;
-  question->peer = peer;
-  question->whose = done;
-  question->to = nullptr;
-  question->before = nullptr;
-  question->puts = 0;
-  question->result = Status::ok;
-  return question;
+  Question& question = questions_.open(peer, secrets_.next());
+  question.done = &Asker::on_sent;
+  question.asker = this;
+  question.whose = done;
+  question.request = request;
+  question.request.token = {question.place, question.mark};
+  question.request.from = table_.find(peer)->own_index_there;
+  question.to = nullptr;
+  question.before = nullptr;
+  question.puts = 0;
+  question.result = Status::ok;
+  return &question;
 }
 
 // A put is never kept waiting, so that what asks whether puts are done comes after them.
@@ -67,7 +59,7 @@ Status Asker::put(const UcxWindow& to, std::size_t offset, Bytes from, bool is_t
     asked.unanswered_bytes += answer_bytes;
   }
   if (!is_over(*question)) return Status::pending;
-  free_.push_back(question);
+  questions_.close(*question);
   return Status::ok;
 }
 
@@ -172,19 +164,13 @@ void Asker::end_if_over(Question* question) {
   if (!is_over(*question)) return;
   Completion* whose = question->whose;
   const Status result = question->result;
-  free_.push_back(question);
+  questions_.close(*question);
   if (whose != nullptr) whose->done(*whose, result);
 }
 
-Question* Asker::find(const Token& token) {
-  if (token.place >= questions_.size()) return nullptr;
-  Question& question = questions_[token.place];
-  return question.request.token.secret == token.secret ? &question : nullptr;
-}
-
 void Asker::take(const Answer& answer, Bytes data) {
-  Question* question = find(answer.token);
-  if (question == nullptr || question->peer != answer.from || question->expected == 0) return;
+  Question* question = questions_.find(answer.token.place, answer.token.secret, answer.from);
+  if (question == nullptr || question->expected == 0) return;
   Peer& peer = *table_.find(answer.from);
   const std::size_t bytes = std::min(question->expected_bytes, piece_bytes_max);
   Status status = status_in(answer);
@@ -213,28 +199,24 @@ void Asker::drop_unasked(Question* question) {
 }
 
 bool Asker::forget(const Completion* done) {
-  const auto found = std::find_if(questions_.begin(), questions_.end(), [&](const Question& each) {
-    return each.whose == done && !is_over(each);
-  });
-  if (found == questions_.end() || found->in_transport > 0) return false;
+  Question* found = questions_.find_if([&](const Question& each) { return each.whose == done; });
+  if (found == nullptr || found->in_transport > 0) return false;
   found->whose = nullptr;
   found->to = nullptr;
   found->before = nullptr;
-  drop_unasked(&*found);
-  end_if_over(&*found);
+  drop_unasked(found);
+  end_if_over(found);
   return true;
 }
 
 void Asker::end_all(PeerId peer, Status why) {
   table_.find(peer)->asked = {};
-  for (std::size_t place = 0; place < questions_.size(); place++) {
-    Question& question = questions_[place];
-    if (question.peer != peer || is_over(question)) continue;
+  questions_.for_each_of(peer, [&](Question& question) {
     question.unasked = question.expected = 0;
     question.unasked_bytes = question.expected_bytes = 0;
     question.result = why;
     end_if_over(&question);
-  }
+  });
 }
 
 }  // namespace iw::fabric

@@ -1,18 +1,17 @@
 // The asking side of access by messages (access_messages.h): what a worker has asked its peers to
 // do with their memory and not heard of yet.
 //
-// Invariants: an answer counts only if it comes from the peer that was asked, with the token of a
-// question that waits for it, and is as long as it should be. A question ends once: when all of it
-// is answered or its peer is dead, and the transport has let go of its buffer. Little more than
-// unanswered_bytes_max is asked of a peer at a time; what is beyond waits its turn.
+// Invariants: an answer counts only if it finds its question (open_questions.h) and is as long as
+// it should be. A question ends once: when all of it is answered or its peer is dead, and the
+// transport has let go of its buffer. Little more than unanswered_bytes_max is asked of a peer at a
+// time; further questions wait their turn.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
-#include <vector>
 
 #include "fabric/access_messages.h"
+#include "fabric/open_questions.h"
 #include "fabric/secrets.h"
 
 namespace iw::fabric {
@@ -25,13 +24,12 @@ class UcxWindow;
 struct Peer;
 
 // Is done, as a Completion, when the transport has taken a piece of a put.
-struct Question : Completion {
+struct Question : Completion, OpenQuestion {
   Asker* asker = nullptr;
   Completion* whose = nullptr;  // nullptr: of nobody any more
-  PeerId peer = 0;
-  Request request;             // for the next piece
-  std::uint32_t unasked = 0;   // pieces
-  std::uint32_t expected = 0;  // pieces that were asked for
+  Request request;              // for the next piece
+  std::uint32_t unasked = 0;    // pieces
+  std::uint32_t expected = 0;   // pieces that were asked for
   std::size_t unasked_bytes = 0, expected_bytes = 0;
   std::byte* to = nullptr;  // of a get
   std::uint64_t* before = nullptr;
@@ -62,7 +60,7 @@ class Asker {
   Status compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_t expected,
                       std::uint64_t desired, std::uint64_t* before, Completion* done);
   Status flush(PeerId peer, Completion* done);
-  // Nobody waits for it any more. False: its buffers are still in use, or it is no question.
+  // Nobody waits for it any more. False: its buffers are still in use, or it is not a question.
   bool forget(const Completion* done);
 
   void take(const Answer& answer, Bytes data);
@@ -74,7 +72,6 @@ class Asker {
   void ask_what_waits(Peer& peer);
   bool ask_pieces(Peer& peer, Question* question);
   bool send(PeerId peer, const Request& request, Bytes data, Completion* sent, unsigned* pending);
-  Question* find(const Token& token);
   void drop_unasked(Question* question);
   static void on_sent(Completion& self, Status status);
   void end_if_over(Question* question);
@@ -83,8 +80,7 @@ class Asker {
   Messenger& messenger_;
   Peers& peers_;
   Secrets secrets_;
-  std::deque<Question> questions_;
-  std::vector<Question*> free_;
+  OpenQuestions<Question> questions_;
 };
 
 }  // namespace iw::fabric

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fabric/buffered.h"
 #include "fabric/memory_key.h"
 #include "fabric/packed.h"
 #include "fabric/ucx_fabric.h"
@@ -210,33 +211,15 @@ bool UcxWorker::is_onesided(Operation operation, PeerId peer) const {
   return transport != Transport::tcp && found->parts.process.host == fabric_.name().host;
 }
 
-// An operation that a thread waits for. One that timed out and is still the transport's keeps its
-// own buffer and goes when it is done.
-struct UcxWorker::Waited : Completion {
-  explicit Waited(std::size_t bytes = 0)
-      : memory(std::make_unique_for_overwrite<std::byte[]>(bytes)), buffer(memory.get(), bytes) {
-    done = [](Completion& self, Status status) {
-      auto& waited = static_cast<Waited&>(self);
-      waited.result = status;
-      if (waited.is_abandoned) delete &waited;
-    };
-  }
-  Status result = Status::pending;  // with the worker's lock held
-  bool is_abandoned = false;
-  std::unique_ptr<std::byte[]> memory;
-  std::span<std::byte> buffer;
-  std::uint64_t word = 0;
-};
-
 // Posts, and waits. If the result is timed_out, `waited` is no longer the caller's; else it is.
 template <typename Post>
-Status UcxWorker::await(Waited* waited, Deadline deadline, Post post) {
+Status UcxWorker::await(Buffered* waited, Deadline deadline, Post post) {
   if (lock_.is_mine()) return Status::in_handler;
   const Status posted = post();
   if (posted != Status::pending) return posted;
-  const Status status = wait([&] { return waited->result != Status::pending; }, deadline);
+  const Status status = wait([&] { return waited->is_over(); }, deadline);
   const Held held(lock_);
-  if (waited->result != Status::pending) return waited->result;
+  if (waited->is_over()) return waited->result;
   if (asker_.forget(waited)) {
     delete waited;
   } else {
@@ -247,8 +230,7 @@ Status UcxWorker::await(Waited* waited, Deadline deadline, Post post) {
 
 Status UcxWorker::put(Window& to, std::size_t offset, Bytes from, Deadline deadline) {
   if (to.direct() != nullptr) return put(to, offset, from, nullptr);
-  auto* waited = new Waited(from.size());
-  std::copy(from.begin(), from.end(), waited->buffer.begin());
+  auto* waited = new Buffered(from);
   const bool is_told = is_reached_by_messages(to, Operation::put);
   const Status status = await(
       waited, deadline, [&] { return post_put(to, offset, waited->buffer, is_told, waited); });
@@ -262,7 +244,7 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
                       Deadline deadline) {
   if (from.direct() != nullptr) return get(from, offset, to, nullptr);
   const bool is_asked_for = is_reached_by_messages(from, Operation::get);
-  auto* waited = new Waited(is_asked_for ? 0 : to.size());
+  auto* waited = new Buffered(is_asked_for ? 0 : to.size());
   const Status status = await(waited, deadline, [&] {
     return get(from, offset, is_asked_for ? to : waited->buffer, waited);
   });
@@ -275,7 +257,7 @@ Status UcxWorker::get(Window& from, std::size_t offset, std::span<std::byte> to,
 Status UcxWorker::fetch_add(Window& at, std::size_t offset, std::uint64_t add,
                             std::uint64_t* before, Deadline deadline) {
   if (at.direct() != nullptr) return fetch_add(at, offset, add, before, nullptr);
-  auto* waited = new Waited;
+  auto* waited = new Buffered;
   const Status status =
       await(waited, deadline, [&] { return fetch_add(at, offset, add, &waited->word, waited); });
   if (status == Status::timed_out) return status;
@@ -287,7 +269,7 @@ Status UcxWorker::fetch_add(Window& at, std::size_t offset, std::uint64_t add,
 Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t expected,
                                std::uint64_t desired, std::uint64_t* before, Deadline deadline) {
   if (at.direct() != nullptr) return compare_swap(at, offset, expected, desired, before, nullptr);
-  auto* waited = new Waited;
+  auto* waited = new Buffered;
   const Status status = await(waited, deadline, [&] {
     return compare_swap(at, offset, expected, desired, &waited->word, waited);
   });
@@ -298,7 +280,7 @@ Status UcxWorker::compare_swap(Window& at, std::size_t offset, std::uint64_t exp
 }
 
 Status UcxWorker::flush(PeerId peer, Deadline deadline) {
-  auto* waited = new Waited;
+  auto* waited = new Buffered;
   const Status status = await(waited, deadline, [&] { return flush(peer, waited); });
   if (status != Status::timed_out) delete waited;
   return status;

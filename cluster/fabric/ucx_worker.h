@@ -34,6 +34,7 @@
 
 namespace iw::fabric {
 
+struct Buffered;
 class UcxFabric;
 
 class UcxWorker final : public Worker {
@@ -107,7 +108,6 @@ class UcxWorker final : public Worker {
     void* context = nullptr;
   };
   class Attendance;
-  struct Waited;
 
   Peers::Callbacks callbacks_of_peers();
   Status ask_for(const AddressParts& parts, Deadline deadline);  // takes it
@@ -139,7 +139,7 @@ class UcxWorker final : public Worker {
 
   // Waiting.
   template <typename Post>
-  Status await(Waited* waited, Deadline deadline, Post post);
+  Status await(Buffered* waited, Deadline deadline, Post post);
   unsigned progress_held() IW_REQUIRES(lock_) {
     unsigned handled = messenger_.poll();
     if (deaths_.is_any()) bury_the_dead();
