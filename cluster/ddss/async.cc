@@ -1,6 +1,8 @@
-// Gets and puts that go on while the application does something else. Where memory is mapped here,
-// or a lock is to be taken, there is nothing to go on: that is done when it is started. A put to a
-// node whose processor must help anyway is one message, other access is the transport's.
+// Gets and puts that continue while the application does something else.
+//
+// Access to mapped memory, and access that needs a lock, is done when it is started, because
+// nothing of it could continue alone. A put to a node whose processor must help anyway is one
+// message. The transport does all other access.
 #include <cstring>
 #include <utility>
 
@@ -22,7 +24,7 @@ class Done final : public Operation {
   int result_;
 };
 
-// Of an operation that the fabric did not take, or has done at once.
+// The error of what the fabric answered. A flight that is not pending is over.
 int note_posted(Status posted, fabric::Buffered* flight) {
   if (posted == Status::pending) return 0;
   flight->result = posted;
@@ -31,7 +33,7 @@ int note_posted(Status posted, fabric::Buffered* flight) {
 
 }  // namespace
 
-// What was started. It ends with its node at the latest.
+// An operation that was started. It ends with its node at the latest.
 class UnderWay : public Operation {
   Node* node_;
 
@@ -49,7 +51,7 @@ class UnderWay : public Operation {
   int wait() final {
     return node_ == nullptr ? DDSS_ENOTINIT : node_->checked(segment_->descriptor().key, finish());
   }
-  // By the node that is being closed.
+  // The node calls this when it is closed.
   void abandon() {
     drop();
     segment_.reset();

@@ -1,5 +1,6 @@
-// What the calls of <interweave/ddss.h> come to: this process is a node itself, or a daemon is. All
-// return 0 or an error, and may be called from any thread.
+// The calls of <interweave/ddss.h>, as this process carries them out: it is a node itself (node.h),
+// or uses the daemon of its machine (client.h). All calls return 0 or an error. Any thread may make
+// them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ struct Atomic {
   std::uint64_t expected = 0;
 };
 
-// Why a backend could not be opened. `why`: for people; empty if the error says all that is known.
+// Why a backend could not be opened. `why` is for people, and empty if the error says all that is
+// known.
 struct Failure {
   int error = 0;
   std::string why;
@@ -46,7 +48,7 @@ class Backend {
   virtual int describe(Key key, ddss_description_t* description) = 0;
   virtual int is_onesided(Key key) = 0;
 
-  // `version`: for if_newer and exactly; may be nullptr for current.
+  // `version` is used with if_newer and exactly. With current it may be nullptr.
   virtual int get(Key key, std::size_t offset, std::span<std::byte> to, Which which,
                   std::uint64_t* version) = 0;
   virtual int put(Key key, std::size_t offset, std::span<const std::byte> from) = 0;

@@ -53,7 +53,7 @@ bool send_descriptor(int socket, int descriptor) {
 int receive_descriptor(int socket, bool* has_room) {
   Envelope envelope;
   if (recvmsg(socket, &envelope.header, MSG_CMSG_CLOEXEC) != 1) return -1;
-  // The system drops a descriptor for which this process has no place any more.
+  // The system drops a descriptor if this process has no place left for it.
   *has_room = (envelope.header.msg_flags & MSG_CTRUNC) == 0;
   const cmsghdr* control = CMSG_FIRSTHDR(&envelope.header);
   int descriptor = -1;
@@ -64,7 +64,8 @@ int receive_descriptor(int socket, bool* has_room) {
   return descriptor;
 }
 
-// Memory that its maker cannot take away again: using it would end the daemon.
+// Whether the maker of this memory can no longer take it away. If it could, an access to the memory
+// would end the daemon.
 bool stays(int memory) {
   struct stat is;
   const int seals = fcntl(memory, F_GET_SEALS);
@@ -89,7 +90,7 @@ bool await_change(std::atomic<std::uint32_t>& count, std::uint32_t seen,
   for (int poll = 1; count.load(std::memory_order_acquire) == seen; poll++) {
     if (poll % polls_a_clock != 0) continue;
     if (std::chrono::steady_clock::now() < spin_until) {
-      sched_yield();  // the other may have no processor but this one
+      sched_yield();  // the other may have to run on this processor
       continue;
     }
     sleeps = 1;

@@ -1,13 +1,13 @@
-// Between a thread of an application and the daemon of its machine: a ring of slots in memory that
-// both have mapped [DDSS-CHANNEL-1]. The thread fills slots and counts `submitted` up; the daemon's
-// thread that serves it takes them in turn and counts `answered` up. Both poll for a while, then
-// sleep on the count (a futex), and are woken only if they say that they sleep.
+// A ring of slots between a thread of an application and the daemon of its machine, in memory that
+// both have mapped [DDSS-CHANNEL-1]. The thread fills slots and counts `submitted` up. A thread of
+// the daemon takes the slots in turn and counts `answered` up. Both poll for a while, then sleep on
+// the other's count (a futex). A thread that sleeps says so, because only then is it woken.
 //
-// Who waited in vain gives the call up: what it comes to is undone where that can be (Daemon), and
-// its answer dropped. Its slot stays the daemon's until it is counted.
+// A thread that waited in vain gives its call up [DDSS-CHANNEL-3]. The daemon undoes the call where
+// it can, and the answer is dropped. The slot stays the daemon's until it is counted.
 //
-// The socket over which the memory was handed over stays open: its end says that the other is gone;
-// a byte from the daemon before that, that it had no room for the channel.
+// The socket over which the memory was handed over stays open. When it ends, the other process is
+// gone. A byte that the daemon sent before says that it had no room for the channel.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@
 
 namespace iw::ddss {
 
-// The data that go with Call::allocate; Call::describe is answered with a ddss_description_t.
+// The data of a Call::allocate. (Call::describe is answered with a ddss_description_t.)
 struct AllocationText {
   ddss_allocation_t how{};  // without its pointers
-  NameText name{};          // empty: none
+  NameText name{};          // empty: the segment has none
 };
 
 struct alignas(64) Channel {
@@ -32,7 +32,7 @@ struct alignas(64) Channel {
   alignas(64) std::atomic<std::uint32_t> answered{0};
   std::atomic<std::uint32_t> client_sleeps{0};
   struct alignas(64) Slot {
-    std::atomic<SlotState> state{SlotState::asked};  // from the one to one of the others
+    std::atomic<SlotState> state{SlotState::asked};  // changes once
     Request request;
     alignas(64) Answer answer;
   };
@@ -49,27 +49,28 @@ inline constexpr std::size_t channel_bytes = sizeof(Channel) + slots_in_channel 
 // Counts up, and wakes the other if it sleeps.
 void count_up(std::atomic<std::uint32_t>& count, std::atomic<std::uint32_t>& other_sleeps);
 void wake(std::atomic<std::uint32_t>& count);
-// Until the count is not `seen`: polls for `spin`, then sleeps for some 50 ms at most. False: it
-// still is.
+// Waits until the count is not `seen`. Polls for `spin`, then sleeps once, for some 50 ms at most.
+// False: the count is still `seen`.
 bool await_change(std::atomic<std::uint32_t>& count, std::uint32_t seen,
                   std::atomic<std::uint32_t>& sleeps, std::chrono::microseconds spin);
 
-// An end of the socket, and the channel, mapped.
+// One end of the socket, and the mapped channel.
 class ChannelEnd {
  public:
-  // Takes the socket. Makes the memory and hands it over; nullptr if that fails.
+  // Takes the socket, makes the memory and hands it over. nullptr: that failed.
   static std::unique_ptr<ChannelEnd> offer(int socket);
-  // Takes the socket. Waits for the memory, and takes it if it is as it must be.
+  // Takes the socket and waits for the memory. nullptr: none came, or the memory is not sealed or
+  // has another size.
   static std::unique_ptr<ChannelEnd> take(int socket);
   ~ChannelEnd();
   ChannelEnd(const ChannelEnd&) = delete;
   ChannelEnd& operator=(const ChannelEnd&) = delete;
   Channel& channel() const { return *channel_; }
   int socket() const { return socket_; }
-  // 0: the other is there. DDSS_EFULL: it had no room. DDSS_ENODE: it is gone, or hung up, as this
-  // end may have.
+  // 0: the other process is there. DDSS_EFULL: it had no room. DDSS_ENODE: it is gone, or one of
+  // both ends has hung up.
   int error() const;
-  // The other's error() is DDSS_EFULL.
+  // Makes error() at the other end DDSS_EFULL.
   void refuse() const;
   void hang_up() const;
 

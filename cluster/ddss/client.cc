@@ -24,7 +24,7 @@ Request request_of(Call call, Key key, std::size_t offset, std::size_t nbytes) {
 
 }  // namespace
 
-// Waits for the answer of what was started.
+// A call that was started, and whose answer is waited for later.
 class ChannelOperation final : public Operation {
  public:
   ChannelOperation(std::shared_ptr<ClientChannel> channel, ClientChannel::Kept pending)
@@ -95,7 +95,8 @@ void ClientChannel::finish(Pending& pending) {
   if (error != 0 && !pending.is_answered) give_up(pending, error);
 }
 
-// Takes answers until it is so. An error: the daemon is gone, or does not answer in time.
+// Takes answers until the condition holds. Returns an error if the daemon is gone, or does not
+// answer in time.
 template <typename Condition>
 int ClientChannel::await(Condition is_over) {
   std::chrono::steady_clock::time_point deadline{};
@@ -121,7 +122,8 @@ void ClientChannel::hang_up() {
   end_->hang_up();
 }
 
-// Unless it was answered just now, and with it all before it; that may not be counted yet.
+// If the daemon has just answered the call, takes the answer instead. All earlier calls are
+// answered then, too, although `answered` may not count them yet.
 void ClientChannel::give_up(Pending& pending, int error) {
   auto state = SlotState::asked;
   auto& its_state = end_->channel().slot(pending.number).state;
@@ -132,7 +134,7 @@ void ClientChannel::give_up(Pending& pending, int error) {
   pending.answer.result = error;
 }
 
-// Nothing if they are taken already.
+// Answers that are taken already are not taken again.
 void ClientChannel::take_answers_before(std::uint32_t number) {
   Channel& channel = end_->channel();
   for (; static_cast<std::int32_t>(number - taken_) > 0; taken_++) {
@@ -146,7 +148,8 @@ void ClientChannel::take_answers_before(std::uint32_t number) {
   }
 }
 
-// The daemon's own waits end after the same time, so its answer comes a little later.
+// Waits a second longer than the daemon, whose own waits end with the timeout, so that its answer
+// still arrives.
 Client::Client(const ClientOptions& options)
     : options_{options.path, options.timeout + std::chrono::seconds(1), options.spin}, serial_([] {
         static std::atomic<std::uint64_t> last{0};
@@ -190,7 +193,7 @@ std::shared_ptr<ClientChannel> Client::channel() {
   return mine.channel;
 }
 
-// The channels are the threads', which may live on.
+// The threads own the channels and may live longer.
 Client::~Client() {
   const platform::MutexLock held(channels_mutex_);
   for (const auto& each : channels_) {

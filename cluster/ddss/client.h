@@ -1,4 +1,4 @@
-// A process that takes part through the daemon of its machine: each thread has a channel of its own
+// A process that takes part through the daemon of its machine. Each thread has a channel of its own
 // from its first call on.
 #pragma once
 
@@ -11,21 +11,22 @@
 
 namespace iw::ddss {
 
-// A thread's channel, as long as the daemon lives: the thread's locks are the channel's. What was
-// started and not waited for keeps its slot, until that is needed.
+// A thread's channel. The daemon holds the thread's locks for the channel, and releases them when
+// the channel ends. An operation that was started keeps its slot until another call needs the slot.
 class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
  public:
   ClientChannel(std::unique_ptr<ChannelEnd> end, std::chrono::milliseconds timeout,
                 std::chrono::microseconds spin)
       : end_(std::move(end)), timeout_(timeout), spin_(spin) {}
 
-  // Submits and waits. `data` goes with it, or `to` is what it is answered with.
+  // Submits the request and waits. `data` goes with the request; the data of the answer come to
+  // `to`.
   int call(const Request& request, std::span<const std::byte> data, std::span<std::byte> to,
            Answer* answer);
   std::unique_ptr<Operation> start(const Request& request, std::span<const std::byte> data,
                                    std::span<std::byte> to);
   bool is_broken() const { return broken_ != 0; }
-  // The daemon lets go of the thread's locks; what is not answered yet ends with DDSS_ENOTINIT.
+  // The daemon releases the thread's locks. Calls that are not answered end with DDSS_ENOTINIT.
   void hang_up();
 
  private:
@@ -50,7 +51,7 @@ class ClientChannel : public std::enable_shared_from_this<ClientChannel> {
   const std::chrono::milliseconds timeout_;
   const std::chrono::microseconds spin_;
   platform::Mutex mutex_;
-  std::atomic<int> broken_{0};  // why: the daemon is gone or full, or this end hung up
+  std::atomic<int> broken_{0};  // the error of all further calls; 0: not broken
   std::uint32_t submitted_ IW_GUARDED_BY(mutex_) = 0;
   std::uint32_t taken_ IW_GUARDED_BY(mutex_) = 0;  // answers
   std::array<Kept, slots_in_channel> pending_ IW_GUARDED_BY(mutex_);
@@ -93,17 +94,17 @@ class Client final : public Backend {
 
  private:
   explicit Client(const ClientOptions& options);
-  // nullptr, and why in errno: no channel can be had.
+  // The calling thread's. nullptr: no channel can be had; errno says why.
   std::shared_ptr<ClientChannel> channel();
   int call(const Request& request, Answer* answer);
   int word(Call call, Key key, std::uint64_t* word);
 
   const ClientOptions options_;
-  const std::uint64_t serial_;  // tells a thread's channel of this from one of an earlier client
+  const std::uint64_t serial_;  // no other Client of this process has it
   int node_ = -1;
   std::string address_;
   platform::Mutex channels_mutex_;
-  // Of threads that may have ended.
+  // Some of their threads may have ended.
   std::vector<std::weak_ptr<ClientChannel>> channels_ IW_GUARDED_BY(channels_mutex_);
 };
 

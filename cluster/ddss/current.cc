@@ -17,9 +17,9 @@ namespace {
 
 std::atomic<Backend*> current{nullptr};
 
-using Mark = std::atomic<bool>;  // its thread is in a call
+using Mark = std::atomic<bool>;  // true: its thread is in a call
 
-// Of all threads; never destroyed, for threads may end after everything else has.
+// The marks of all threads. Never destroyed, because threads may end after everything else.
 struct Marks {
   platform::Mutex mutex;
   std::vector<const Mark*> all IW_GUARDED_BY(mutex);
@@ -41,8 +41,8 @@ struct alignas(64) OwnMark {
   Mark mark{false};
 };
 
-// Whoever ends the backend has the system put a barrier into every running thread, so that a call
-// need not have one. Where the system does not do that, calls have theirs.
+// The thread that ends the backend lets the system run a memory barrier in every thread, so that a
+// call needs no barrier. Where the system cannot, each call has a barrier.
 const bool has_membarrier =
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 
@@ -95,8 +95,8 @@ std::unique_ptr<Backend> take_current() {
   return taken;
 }
 
-// Either this finds that there is none any more, or take_current() finds the mark. A call that
-// finds none leaves no mark for it to wait for.
+// Either this finds that the backend is gone, or take_current() finds the mark and waits. The first
+// look sets no mark, so that a call without a backend does not delay take_current().
 Visit::Visit() {
   if (current.load(std::memory_order_relaxed) == nullptr) return;
   own_mark().store(true, std::memory_order_relaxed);

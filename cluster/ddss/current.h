@@ -1,5 +1,5 @@
-// The backend that the process's calls use, and the calls that do: whoever ends it waits until none
-// is under way any more. A call costs two stores to a mark of its thread's own.
+// The process's backend, and a mark for each thread that is in a call. The thread that ends the
+// backend waits until no call is under way. A call costs two stores to its thread's mark.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,20 @@
 
 namespace iw::ddss {
 
-// False: there is one.
+// False: there is a backend already.
 bool make_current(std::unique_ptr<Backend> backend);
-// No call uses it any more, and later ones find none. nullptr: there was none.
+// Afterwards no call uses the backend. nullptr: there was no backend.
 std::unique_ptr<Backend> take_current();
 bool has_current();
 
-// A call, at most one at a time in a thread.
+// A call of the calling thread, which is in one call at a time.
 class Visit {
  public:
   Visit();
   ~Visit();
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
-  Backend* backend() const { return backend_; }  // nullptr: there is none
+  Backend* backend() const { return backend_; }  // nullptr: no backend is open
 
  private:
   Backend* backend_ = nullptr;

@@ -65,7 +65,7 @@ void Daemon::run() {
     if (all[1].revents != 0) clear_event(done_fd_);
     std::size_t i = 3;
     for (Served& each : served_) {
-      // Nothing is ever said on it.
+      // A client says nothing on the socket, so it has ended.
       if (all[i++].revents == 0) continue;
       each.is_over = true;
       wake(each.end->channel().submitted);
@@ -75,7 +75,8 @@ void Daemon::run() {
   }
 }
 
-// One whose memory has no place besides is told so (ChannelEnd::take), and its own is free again.
+// If there is no place for the client's memory as well, ChannelEnd::take tells the client, and
+// closing the socket frees its place.
 void Daemon::accept_one() {
   close(spare_fd_);
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -84,7 +85,7 @@ void Daemon::accept_one() {
 }
 
 void Daemon::admit(int socket) {
-  const timeval patience{1, 0};  // with one that says nothing
+  const timeval patience{1, 0};  // with a client that sends nothing
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   auto end = ChannelEnd::take(socket);
   if (end == nullptr) return;
@@ -92,7 +93,7 @@ void Daemon::admit(int socket) {
   served.end = std::move(end);
   try {
     served.thread = std::thread([this, &served] { serve(served); });
-  } catch (const std::system_error&) {  // there are no more of them
+  } catch (const std::system_error&) {  // the system has no more threads
     served.end->refuse();
     served_.pop_back();
   }
@@ -138,7 +139,7 @@ void Daemon::answer(Channel& channel, std::uint32_t number) {
   }
 }
 
-// What nobody knows that he has.
+// Gives back what a call gained whose caller has given the call up [DDSS-CHANNEL-3].
 void Daemon::undo(const Request& request, const std::byte* data, const Answer& answer) {
   if (answer.result != 0) return;
   if (request.call == Call::lock) node_.unlock(request.key);
@@ -231,7 +232,7 @@ int Daemon::describe(Key key, std::byte* data) {
   return error;
 }
 
-// The node's number; and its address as text.
+// Returns the node's number, and writes its address as text to `data`.
 int Daemon::hello(std::byte* data) {
   const std::string& address = node_.address();
   std::memcpy(data, address.c_str(), address.size() + 1);

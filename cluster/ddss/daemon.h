@@ -1,9 +1,9 @@
-// A node that works for the processes of its machine: each of their threads has a channel, and a
-// thread here that serves it, in whose name locks are held. Who ends, or is killed, lets go of
-// them, and waits for none any more.
+// A node that works for the processes of its machine. Each of their threads has a channel, and a
+// thread here that serves the channel and holds the locks. When a process ends or is killed, its
+// locks are released and its waits for locks end [DDSS-CHANNEL-4].
 //
-// Everything in a channel may be changed at any time by its other end: it is copied, then checked,
-// then used.
+// The other end of a channel may change anything in it at any time. So a request is copied, then
+// checked, then used.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class Daemon {
   // `spin`: how long its threads poll before they sleep.
   Daemon(Node& node, const DaemonSocket& socket, std::chrono::microseconds spin);
   ~Daemon();
-  // Until stop() was called, which a signal handler may do.
+  // Returns when stop() has been called. A signal handler may call stop().
   void run();
   void stop();
 
@@ -29,7 +29,7 @@ class Daemon {
   struct Served {
     std::unique_ptr<ChannelEnd> end;
     std::atomic<bool> is_over{false};  // its process is gone
-    std::atomic<bool> is_done{false};  // and its thread has noticed
+    std::atomic<bool> is_done{false};  // and the thread that served it is about to end
     std::thread thread;
   };
   void accept_one();
@@ -49,8 +49,8 @@ class Daemon {
   const int listener_;
   const std::chrono::microseconds spin_;
   const int stop_fd_;
-  const int done_fd_;  // a thread is done
-  int spare_fd_;  // its place in the table of open files is for the socket of one who is refused
+  const int done_fd_;  // readable when a thread is done
+  int spare_fd_;       // closed to make room for a socket that is accepted only to be refused
   std::list<Served> served_;
 };
 

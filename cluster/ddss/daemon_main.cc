@@ -19,9 +19,10 @@ iw::ddss::Daemon* running = nullptr;
 
 constexpr char help[] =
     R"(Usage: interweave-ddss --socket FILE [OPTION]...
-A node of a DDSS space for the processes of this machine, which come and go: they share its memory and
-reach that of the other nodes through it. Prints `listening FILE` and the space's `address ADDRESS` once
-it is ready, and ends with Ctrl-C or SIGTERM; what lies in its memory is gone then.
+A node of a DDSS space for the processes of this machine, which come and go. They share its memory,
+and reach the memory of the other nodes through it. Prints `listening FILE` and the space's
+`address ADDRESS` once it is ready. Ends with Ctrl-C or SIGTERM; the segments in its memory are gone
+then.
 
   --socket FILE    where processes of the same user find it: they are given IW_DDSS_DAEMON=FILE
   --join ADDRESS   takes part in the space that another node has (or IW_DDSS); else founds one
@@ -55,7 +56,7 @@ bool read_bytes(const std::string& text, std::size_t* bytes) {
   return error == std::errc{} && stopped_at == end && *bytes > 0;
 }
 
-// Why it is none; empty: it is.
+// Returns why the command line cannot be used. Empty: it can.
 std::string read_options(int argc, char** argv, CommandLine* all) {
   const char* join = std::getenv("IW_DDSS");
   if (join != nullptr) all->node.join = join;
@@ -88,7 +89,7 @@ int main(int argc, char** argv) {
   CommandLine given;
   std::string why = read_options(argc, argv, &given);
   if (!why.empty()) return misused(why);
-  iw::fabric::have_as_many_open_files_as_may_be();  // each thread that is served takes one
+  iw::fabric::have_as_many_open_files_as_may_be();  // each thread that is served needs one
   const auto socket = iw::ddss::DaemonSocket::open(given.path, &why);
   if (socket == nullptr) return failed(given.path + ": " + why);
   iw::ddss::Failure failure;

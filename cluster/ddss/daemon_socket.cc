@@ -14,7 +14,7 @@
 namespace iw::ddss {
 namespace {
 
-// False, and why in errno.
+// False: the path cannot be used; errno says why.
 bool set_path(const std::string& path, sockaddr_un* at) {
   *at = {};
   at->sun_family = AF_UNIX;
@@ -26,7 +26,7 @@ bool set_path(const std::string& path, sockaddr_un* at) {
   return true;
 }
 
-// 0: nobody listens there.
+// The process that listens. 0: nobody listens there.
 pid_t listener_at(const std::string& path) {
   const int fd = connect_to_daemon(path);
   if (fd < 0) return 0;
@@ -37,7 +37,7 @@ pid_t listener_at(const std::string& path) {
   return peer.pid;
 }
 
-// Of several daemons that begin at once one looks and binds at a time.
+// If several daemons start at once, only one of them at a time looks and binds.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& path) {
@@ -98,7 +98,7 @@ bool DaemonSocket::is_still_there() const {
   return file_ != 0 && lstat(path_.c_str(), &is) == 0 && is.st_ino == file_;
 }
 
-// Unless it was removed, and the path is another's by now.
+// Removes the file, unless another daemon has the path by now.
 DaemonSocket::~DaemonSocket() {
   if (fd_ >= 0) close(fd_);
   if (is_still_there()) unlink(path_.c_str());

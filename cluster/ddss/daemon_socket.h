@@ -1,5 +1,5 @@
-// The Unix socket at which a daemon is found. One daemon a path: one that is alive, or only
-// stopped, is not put out of its place, and what a dead one left behind is replaced.
+// The Unix socket at which a daemon is found. A path has one daemon: a daemon that is alive, even a
+// stopped one, keeps its path. The socket that a dead daemon left behind is replaced.
 #pragma once
 
 #include <sys/types.h>
@@ -25,10 +25,10 @@ class DaemonSocket {
 
   const std::string path_;
   int fd_ = -1;
-  ino_t file_ = 0;  // the path's; 0: not bound
+  ino_t file_ = 0;  // the inode of the socket; 0: not bound
 };
 
-// Connected; -1, and why in errno, if nobody listens there.
+// Returns a connected socket. -1: nobody listens there; errno says why.
 int connect_to_daemon(const std::string& path);
 
 }  // namespace iw::ddss

@@ -1,4 +1,4 @@
-// The calls of <interweave/ddss.h>: arguments checked, and handed to the process's backend.
+// The calls of <interweave/ddss.h>. They check arguments and call the process's backend.
 #include "interweave/ddss.h"
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ namespace {
 
 thread_local Failure last_failure;
 
-// Held while a backend ends.
+// Locked while a backend ends.
 iw::platform::Mutex ending;
 
 int noted(Failure failure) {
@@ -75,7 +75,7 @@ ddss_operation_t* start(const void* data, size_t nbytes, Start start) {
   return error != 0 ? nullptr : new ddss_operation_t{std::move(started)};
 }
 
-// What is given instead of the default.
+// Options that are given replace the defaults.
 template <typename Options>
 void apply(const ddss_options_t& given, Options* wanted) {
   if (given.timeout_ms != 0) wanted->timeout = std::chrono::milliseconds(given.timeout_ms);
@@ -278,10 +278,10 @@ ddss_operation_t* ddss_async_put(ddss_key_t key, const void* data, size_t nbytes
 int ddss_wait(ddss_operation_t* operation) {
   if (operation == nullptr) return last_failure.error;
   {
-    const Visit visit;  // what it goes on in is not ended meanwhile
+    const Visit visit;  // the backend of the operation does not end meanwhile
     if (visit.backend() != nullptr) return noted(wait_and_delete(operation));
   }
-  // What it went on in has ended, or is about to: that takes the operation out of it first.
+  // The operation's backend has ended, or is about to end: it abandons the operation first.
   const iw::platform::MutexLock held(ending);
   return noted(wait_and_delete(operation));
 }

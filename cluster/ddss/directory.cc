@@ -9,7 +9,8 @@
 namespace iw::ddss {
 namespace {
 
-// Others read these words at any time: what belongs to a key is written before its key word.
+// Other nodes read these words at any time, so whatever belongs to a key is written before the key
+// word [DDSS-KEY-2].
 void publish(std::uint64_t* word, std::uint64_t key) {
   std::atomic_ref<Key>(*word).store(key, std::memory_order_release);
 }
@@ -145,7 +146,7 @@ int Directory::release(Key key, Descriptor* released) {
   *released = at(index);
   publish(&at(index).key, 0);
   entries_[index].is_taken = false;
-  // A serial that has come to its end would begin again.
+  // An entry that has used all serials is not used again, because no key is given twice.
   if (entries_[index].serial != UINT32_MAX) free_entries_.push_back(index);
   return 0;
 }

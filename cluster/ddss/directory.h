@@ -1,5 +1,5 @@
-// This node's pool: its directory of descriptors and its heap. The words that others change
-// one-sidedly are written here only while their block is nobody's.
+// This node's pool: its directory of descriptors and its heap. Other nodes change words of a block
+// one-sidedly; this node writes those words only while no segment has the block.
 #pragma once
 
 #include <span>
@@ -15,18 +15,19 @@ class Directory {
  public:
   explicit Directory(std::span<std::byte> pool);
 
-  // A key for `wanted`, whose home is this node. Data and lock that are to lie here are allocated;
-  // if all does, the segment is there, else once it is described. 0 or an error.
+  // Makes a key for `wanted`, whose home is this node, and allocates what is to lie here. If data
+  // and lock both lie here, the segment exists afterwards, else after describe() [DDSS-KEY-4].
+  // Returns 0 or an error, as the other calls do.
   int create(NodeNumber here, Descriptor wanted, Descriptor* made);
-  // Says where data and lock lie that were allocated elsewhere. DDSS_EARGUMENT: it says anything
-  // else, or a place where no block begins.
+  // Says where the data and lock lie that other nodes reserved, and publishes the key. Returns
+  // DDSS_EARGUMENT if `made` says anything else, or a place where no block begins.
   int describe(const Descriptor& made);
-  // A block for a segment whose home is elsewhere.
+  // Allocates a block for a segment whose home is another node.
   int reserve(Key key, std::size_t bytes, std::uint64_t* offset);
-  // Of what was created here: *released says what it was. Of what was reserved here: every block.
+  // Frees all blocks of the key. If the segment was created here, *released is its descriptor.
   int release(Key key, Descriptor* released);
-  // A put to a block that lies here, for one who cannot reach it one-sidedly: checked and counted
-  // as others do it with several operations.
+  // Puts to a block that lies here, for a node that cannot do so one-sidedly. Checks and counts as
+  // a one-sided put does with several operations.
   int store(const Descriptor& what, std::uint64_t offset, std::span<const std::byte> from);
 
  private:
@@ -47,11 +48,11 @@ class Directory {
   Heap heap_ IW_GUARDED_BY(mutex_);
   std::vector<Entry> entries_ IW_GUARDED_BY(mutex_);
   std::vector<std::size_t> free_entries_ IW_GUARDED_BY(mutex_);
-  // Where the blocks of a key lie in this pool.
+  // The offsets of a key's blocks in this pool.
   std::multimap<Key, std::uint64_t> blocks_ IW_GUARDED_BY(mutex_);
 };
 
-// How many bytes of data a segment takes.
+// The bytes of data that a segment needs.
 std::size_t data_bytes(const Descriptor& descriptor);
 
 }  // namespace iw::ddss

@@ -13,7 +13,7 @@ void Errands::run(std::function<void()> errand) {
   changed_.notify_one();
 }
 
-// Where no more threads are to be had, the errands wait until the next one is to be run.
+// If the system has no more threads, the errands wait until the next run() tries again.
 void Errands::have_thread() {
   if (thread_.joinable()) return;
   try {

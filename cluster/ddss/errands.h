@@ -1,5 +1,5 @@
-// What a node does of its own accord and has to wait for: neither a handler nor a call that answers
-// at once may. One thread, from the first errand on, runs them one after the other.
+// Work that waits and that no call of the application asked for. Neither a handler nor a call that
+// must return at once may do it. One thread, made for the first errand, runs them one at a time.
 #pragma once
 
 #include <deque>
@@ -17,9 +17,9 @@ class Errands {
   Errands(const Errands&) = delete;
   Errands& operator=(const Errands&) = delete;
 
-  // From anywhere. Dropped after end().
+  // May be called from anywhere. After end() the errand is dropped.
   void run(std::function<void()> errand);
-  // Waits for the errand that is being run; the others are dropped. Not for an errand to call.
+  // Waits for the errand that is running, and drops the others. REQUIRES: not called by an errand.
   void end();
 
  private:

@@ -1,4 +1,5 @@
-// A pool's free space: first fit, in the order of addresses; neighbours that become free unite.
+// A pool's free space. Takes the first piece that is large enough, in the order of addresses. Free
+// neighbours unite.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,10 @@ class Heap {
  public:
   static constexpr std::size_t grain = 64;
   Heap(std::size_t begin, std::size_t end);
-  // The offset of so many bytes, a multiple of the grain.
+  // Returns the offset of a piece of so many bytes, a multiple of the grain.
   std::optional<std::size_t> take(std::size_t bytes);
-  std::size_t size_of(std::size_t offset) const;  // of what take gave; 0 if it did not
-  // What take gave, once. How many bytes those were; 0 if none.
+  std::size_t size_of(std::size_t offset) const;  // 0: no piece was taken there
+  // Returns the size of the piece. 0: no piece was taken there.
   std::size_t give_back(std::size_t offset);
 
  private:

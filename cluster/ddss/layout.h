@@ -1,6 +1,6 @@
-// What lies in a node's pool, where others read and change it one-sidedly: a directory of
-// descriptors, then blocks, each with a header of a cache line. spec/cluster/ddss.x has the structs
-// and the rules ([DDSS-KEY-2]); here are the places.
+// The places in a node's pool, which other nodes read and change one-sidedly: a directory of
+// descriptors, then blocks, each with a header of one cache line. spec/cluster/ddss.x has the
+// structs and the rules ([DDSS-KEY-2]).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ inline Key key_of(NodeNumber home, std::size_t index, std::uint32_t serial) {
 inline NodeNumber home_of(Key key) { return static_cast<NodeNumber>(key >> 48); }
 inline std::size_t index_of(Key key) { return key >> 32 & 0xffff; }
 
-// Different for all keys, as good as certainly, and far apart: so a version alone says that the
-// block is still the segment's.
+// Almost certainly different for all keys, and far apart. So a version alone tells that the block
+// still belongs to the segment.
 inline constexpr std::uint64_t version_base(Key key) {
   std::uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
@@ -39,7 +39,8 @@ inline constexpr std::size_t descriptor_offset(Key key) {
   return (key >> 32 & 0xffff) * sizeof(Descriptor);
 }
 
-// Under DDSS_DELTA the data are slots, as many as versions can be got and one to write.
+// Under DDSS_DELTA the data are slots: one for each version that can be got (the newest and `keep`
+// old ones), and one to write.
 inline std::size_t slot_bytes(std::size_t size) { return sizeof(SlotHeader) + (size + 7) / 8 * 8; }
 inline std::size_t slots_of(const Descriptor& descriptor) {
   return std::size_t{descriptor.keep} + 2;

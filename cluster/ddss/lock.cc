@@ -72,7 +72,8 @@ int Lock::acquire(Hold hold) {
   }
 }
 
-// Looks before it enters: who tries again and again is not always in flight.
+// Enters only if the lock looks free. Otherwise a thread that tries again and again would always be
+// in flight, and no survey would end.
 int Lock::try_acquire(Hold hold) {
   if (is_held_here()) return DDSS_EHELD;
   for (;;) {
@@ -96,8 +97,8 @@ int Lock::try_acquire(Hold hold) {
   }
 }
 
-// Takes the next place in the queue, unless that is not as it was seen any more. So nobody had this
-// ticket, and its turn cannot be over.
+// Takes the next place in the queue, if the queue is still as it was seen. So no other holding has
+// this ticket, and its turn cannot be over.
 int Lock::swap_in(Hold hold, const LockWords& words, Place* place, bool* is_in) {
   Queue queue = unpack_queue(words.queue);
   *place = {queue.ticket, unpack_turn(words.turn).epoch,
@@ -136,7 +137,7 @@ Lock::Asked Lock::ask_shared(Place* place, int* error) {
   if (*error != 0) return Asked::failed;
   const Queue queue = unpack_queue(before);
   const Turn turn = unpack_turn(words.turn);
-  if (queue.tail == frozen) return Asked::being_recovered;  // which will set the queue anew
+  if (queue.tail == frozen) return Asked::being_recovered;  // the queue will be made anew
   *place = {queue.ticket, turn.epoch, 0};
   return queue.ticket == turn.ticket() ? Asked::granted : Asked::queued;
 }
@@ -157,7 +158,7 @@ Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, 
     if (is_turn) break;
     if ((*error = pause_while_waiting(patience)) != 0) return Asked::failed;
   }
-  // Those who shared before are gone, and those who will share wait for this one.
+  // No thread shares the lock now: earlier sharers are gone, and later ones wait for this holding.
   if (hold == Hold::exclusive && place.sharers_before > 0) {
     std::uint64_t before = 0;
     *error = link_.add(offset_ + gone_at, -std::uint64_t{place.sharers_before}, &before);
@@ -176,11 +177,12 @@ int Lock::hold_at(const Place& place) {
 int Lock::pause_while_waiting(Patience* patience) {
   const int error = patience->pause();
   if (error != 0 || !patience->is_long()) return error;
-  recover_if_needed();  // if it fails somebody else may succeed, or this one, later
+  recover_if_needed();  // if this fails, another thread may succeed, or this one later
   return 0;
 }
 
-// A place in the queue stays. So the lock must be recovered: it is told of a death that was none.
+// The place in the queue stays, so the lock must be recovered. A change of deaths_known, as if a
+// node had died, makes others recover it.
 int Lock::give_up(int error) {
   std::uint64_t before = 0;
   link_.add(offset_ + deaths_at, 1, &before);
@@ -188,7 +190,8 @@ int Lock::give_up(int error) {
   return error;
 }
 
-// A holding that was counted is let go only after the lock is made anew, which gave it a new place.
+// A holding that a survey counted waits until the lock is made anew, because the recovery gives it
+// a new place.
 int Lock::prepare_release(Hold* hold, Place* place) {
   Patience patience(link_);
   for (;;) {
@@ -241,10 +244,10 @@ int Lock::release_shared(const Place& place) {
     int error = look(&words);
     if (error != 0) return error;
     const Queue queue = unpack_queue(words.queue);
-    // Whoever recovers the lock waits for this, and then does not count it.
+    // The recovery waits until this holding is not in flight, and does not count it then.
     if (queue.tail == frozen) return 0;
     std::uint64_t before = 0;
-    // Somebody asked for the exclusive lock since, and waits until all who share before are gone.
+    // A later request for the exclusive lock waits until all earlier sharers are gone.
     if (queue.ticket != place.ticket) return link_.add(offset_ + gone_at, 1, &before);
     error = link_.swap(offset_ + queue_at, words.queue, words.queue - 1, &before);
     if (error != 0 || before == words.queue) return error;

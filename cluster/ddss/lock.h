@@ -1,16 +1,19 @@
-// A segment's lock, as the threads of this node take it: one-sided atomics on the words that
-// lock_words.h describes, and waiting by looking at them, so that nobody's processor is needed.
+// A segment's lock, as the threads of this node take it. They change the words of lock_words.h by
+// one-sided atomics and wait by looking at the words, so that no other processor is needed.
 //
-// What this node's threads hold and wait for is noted here, for one purpose: when a node died, or a
-// thread waited in vain, somebody who waits recovers the lock (lock_recovery.cc), or, for one who
-// only tries, a thread that works behind. It freezes the queue, asks all nodes who holds the lock,
-// and makes the words anew; who waited asks again.
+// The node notes what its threads hold and wait for, so that a lock can be recovered
+// (lock_recovery.cc) when a node died or a thread waited in vain. A waiting thread recovers it; for
+// a thread that only tries, a thread in the background does. The recovery freezes the queue, asks
+// all nodes for their holdings, and makes the words anew. Threads that waited ask again.
 //
-// Invariants: while a holding is in_flight the words may just be changing for it, and a survey says
-// busy; a survey that counts a holding keeps it from being let go until the lock is made anew. A
-// waiting holding that was surveyed must ask again, whatever it saw since. A recovery freezes the
-// queue only as it was when it was found to be recovered, and changes words only while the queue is
-// frozen by its own node, of which one thread at a time recovers.
+// Invariants:
+// - While a holding is in_flight, its thread may be changing the words, so a survey says busy.
+// - A holding that a survey counted is not released until the lock is made anew.
+// - A waiting holding that a survey saw must ask again, whatever it has seen since.
+// - A recovery freezes the queue only if the queue is still as it was when the recovery was found
+// to
+//   be needed. It changes words only while the queue is frozen by its own node. One thread of a
+//   node recovers at a time.
 #pragma once
 
 #include <atomic>
@@ -24,31 +27,31 @@
 
 namespace iw::ddss {
 
-// Into what is known from other nodes.
+// Adds one node's survey to those of other nodes.
 void add(Survey* all, const Survey& one);
 
-// The other nodes, as a segment sees them.
+// The other nodes, as a segment needs them.
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
   virtual NodeNumber number() const = 0;
   virtual std::uint64_t deaths() const = 0;  // see Members
-  // False of a node that is not known yet.
+  // False for a node that is not known yet.
   virtual bool is_gone(NodeNumber number) const = 0;
-  // Of all nodes together that may have reached the lock before the call.
+  // Sums up all nodes that may have reached the lock before the call.
   virtual int survey(Key key, Survey* found) = 0;
-  // Has the lock's recover_as_ordered() called soon, by another thread.
+  // Lets another thread call the lock's recover_as_ordered() soon.
   virtual void order_recovery(Key key) = 0;
-  // Has the node with the data do a put.
+  // Lets the node with the data do a put.
   virtual int store(const Descriptor& what, std::uint64_t offset,
                     std::span<const std::byte> from) = 0;
 };
 
-// Waiting by looking: at first as often as possible, then ever more seldom.
+// The pauses of a thread that waits by looking: none at first, then ever longer ones.
 class Patience {
  public:
   explicit Patience(const NodeLink& link) : link_(link) {}
-  // DDSS_ETIMEDOUT when the link's time is over, or nobody wants to know any more.
+  // DDSS_ETIMEDOUT: the link's timeout is over, or nobody wants the result any more.
   int pause();
   bool is_long() const { return looks_ > looks_without_pause; }
 
@@ -66,19 +69,20 @@ class Lock {
       : neighbours_(neighbours), key_(key), link_(link), offset_(offset) {}
 
   int acquire(Hold hold);
-  // DDSS_EBUSY at once if it is taken or being recovered.
+  // DDSS_EBUSY, at once: the lock is taken or being recovered [DDSS-LOCK-4].
   int try_acquire(Hold hold);
   int release();
   bool is_held_here() const;  // by this thread
   int word(std::uint64_t* queue) const { return link_.get(offset_, queue); }
-  // What this node's threads hold; whoever waits must ask again.
+  // What this node's threads hold. Threads of this node that wait must ask again afterwards.
   Survey survey();
 
-  // If there is reason to: a node died that the lock does not know of.
+  // Recovers the lock if a node died that the lock does not know of [DDSS-LOCK-5].
   int recover_if_needed();
   void recover_as_ordered();
-  // What a recovery does besides, with what was begun before the nodes were asked, and what they
-  // said. DDSS_EBUSY: it must be done once more, later.
+  // Work of the segment in a recovery of its lock. `look` runs before the nodes are asked, and
+  // `repair` afterwards, with the result of `look` and the nodes' answers. DDSS_EBUSY: another
+  // recovery must follow.
   struct Repair {
     void* segment = nullptr;
     int (*look)(void* segment, std::uint64_t* begun) = nullptr;
@@ -131,12 +135,13 @@ class Lock {
   Neighbours& neighbours_;
   const Key key_;
   const NodeLink link_;
-  const std::uint64_t offset_;  // of the words
+  const std::uint64_t offset_;  // of the lock's words
   Repair repair_;
   std::atomic<bool> is_recovery_ordered_{false};
-  std::atomic<bool> is_recovering_{false};   // a thread of this node is at it
-  std::atomic<bool> is_left_frozen_{false};  // perhaps, by this node, which alone can recover it
-  mutable platform::Mutex mutex_;            // never held during a call of the fabric
+  std::atomic<bool> is_recovering_{false};  // by a thread of this node
+  // This node may have left the queue frozen. Then only this node can recover the lock.
+  std::atomic<bool> is_left_frozen_{false};
+  mutable platform::Mutex mutex_;  // never held during a call of the fabric
   std::vector<Holding> holdings_ IW_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Making a lock anew, after a node died or a thread waited in vain; lock.h says when, and how it
-// agrees with those who hold it and wait for it.
+// Recovering a lock after a node died or a thread waited in vain. lock.h says when, and how the
+// recovery agrees with threads that hold the lock or wait for it.
 #include <algorithm>
 
 #include "ddss/lock.h"
@@ -8,7 +8,7 @@
 namespace iw::ddss {
 namespace {
 
-// Of a recovery: the lock is another's to recover. Greater than all errors.
+// A recovery's result: another node recovers the lock. Errors are below 0.
 constexpr int superseded = 1;
 
 }  // namespace
@@ -35,20 +35,21 @@ Survey Lock::survey() {
   return found;
 }
 
-// A queue that is frozen by this node was left so by a recovery that failed here: whoever asks is
-// the only thread of this node that recovers, or only orders it.
+// If this node has frozen the queue, a recovery failed here and left it so, because the caller is
+// the only thread of this node that recovers. A caller that only orders a recovery may be wrong
+// about this. Then the recovery that it ordered does nothing.
 bool Lock::is_to_be_recovered(const LockWords& words) const {
   const Queue queue = unpack_queue(words.queue);
   if (queue.tail != frozen) return words.deaths_known != neighbours_.deaths();
   return queue.ticket == neighbours_.number() || neighbours_.is_gone(queue.ticket);
 }
 
-// One look: what was judged by it is what recover() swaps.
+// Looks once, because recover() may swap only the queue that was judged.
 int Lock::recover_if_needed() {
-  if (is_recovering_.exchange(true)) return 0;  // another thread does
+  if (is_recovering_.exchange(true)) return 0;  // another thread recovers it
   LockWords words;
   int error = look(&words);
-  if (error == 0) is_left_frozen_ = false;  // or recover() finds it so again
+  if (error == 0) is_left_frozen_ = false;  // abandon_recovery() may set it again
   if (error == 0 && is_to_be_recovered(words)) error = recover(words);
   is_recovering_ = false;
   return error;
@@ -58,8 +59,8 @@ void Lock::order_recovery() {
   if (!is_recovery_ordered_.exchange(true)) neighbours_.order_recovery(key_);
 }
 
-// If it fails, whoever tries next orders it again; but nobody else can recover what this node has
-// frozen.
+// If a recovery fails, the next thread that tries the lock orders another one. But a queue that
+// this node has frozen only this node can recover, so it orders that itself.
 void Lock::recover_as_ordered() {
   is_recovery_ordered_ = false;
   if (recover_if_needed() == DDSS_ETIMEDOUT && is_left_frozen_) order_recovery();
@@ -70,7 +71,7 @@ int Lock::recover(const LockWords& words) {
   std::uint64_t before = 0;
   int error = link_.swap(offset_ + queue_at, words.queue,
                          pack(Queue{frozen, neighbours_.number(), 0}), &before);
-  if (error == 0 && before != words.queue) return 0;  // somebody else is at it
+  if (error == 0 && before != words.queue) return 0;  // another node has changed it
   Survey found;
   std::uint64_t begun = 0;
   if (error == 0 && repair_.look != nullptr) error = repair_.look(repair_.segment, &begun);
@@ -79,8 +80,8 @@ int Lock::recover(const LockWords& words) {
   return error == 0 ? 0 : abandon_recovery(words.queue, error);
 }
 
-// Whom the survey found waiting has left a place in the queue, which may be in use again. So the
-// lock is told of a death that was none: another recovery follows.
+// A thread that the survey found waiting leaves its place in the queue, which may be in use again.
+// So deaths_known changes, as if a node had died, and another recovery follows [DDSS-LOCK-8].
 int Lock::abandon_recovery(std::uint64_t queue_before, int error) {
   const int undone = error == superseded ? error : set_queue(queue_before);
   std::uint64_t before = 0;
@@ -92,9 +93,9 @@ int Lock::abandon_recovery(std::uint64_t queue_before, int error) {
   return error == superseded ? 0 : error;
 }
 
-// The queue last: with it the lock can be taken again.
+// Sets the queue last, because the lock can be taken from then on.
 int Lock::make_anew(const Survey& found, std::uint64_t begun, std::uint64_t deaths) {
-  // Far from the tickets of all who still may try to swap what the queue was.
+  // Far from all tickets with which a thread may still try to swap the old queue.
   constexpr std::uint64_t step = 0x4000;
   LockWords words;
   std::uint64_t queue_now = 0;
@@ -116,8 +117,8 @@ int Lock::make_anew(const Survey& found, std::uint64_t begun, std::uint64_t deat
   return error == 0 ? set_queue(pack(queue)) : error;
 }
 
-// `superseded` if the queue is not frozen by this node any more: another took it for dead. Those
-// who ask to share count in the word meanwhile.
+// `superseded`: the queue is not frozen by this node any more, because another node took this one
+// for dead. Reads the queue anew because requests to share still add to it.
 int Lock::look_at_own_freeze(std::uint64_t* queue) const {
   const int error = word(queue);
   const Queue is = unpack_queue(*queue);
@@ -125,8 +126,8 @@ int Lock::look_at_own_freeze(std::uint64_t* queue) const {
   return error != 0 || is_own ? error : superseded;
 }
 
-// A word that was looked at before the freeze, which holds, has that value still, or the swap
-// fails: each recovery has a turn of its own.
+// Reads the word, then looks whether the freeze still holds, then swaps. If another recovery
+// changed the word in between, the swap fails, because each recovery sets another turn.
 int Lock::set_word(std::size_t member, std::uint64_t value) const {
   for (;;) {
     std::uint64_t expected = 0, queue = 0, before = 0;

@@ -1,5 +1,5 @@
-// The words of a lock, taken apart. [DDSS-LOCK-1..3] say how a node asks and gives back; the queue
-// is that of N-CoSED.
+// The words of a lock, taken apart. [DDSS-LOCK-1..3] say how a node asks for the lock and gives it
+// back. The queue is that of N-CoSED.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ inline constexpr std::size_t gone_at = offsetof(LockWords, sharers_gone);
 inline constexpr std::size_t deaths_at = offsetof(LockWords, deaths_known);
 
 struct Queue {
-  std::uint16_t tail = 0;    // `frozen`: being recovered, by the node that `ticket` is
-  std::uint16_t ticket = 0;  // of the next who asks
+  std::uint16_t tail = 0;    // `frozen`: the node whose number is `ticket` recovers the lock
+  std::uint16_t ticket = 0;  // of the next request
   std::uint32_t sharers = 0;
 };
 inline Queue unpack_queue(std::uint64_t word) {

@@ -6,8 +6,8 @@
 namespace iw::ddss {
 namespace {
 
-// Sums of these are equal only for equal sets, as good as certainly. Even, so that one more than
-// any sum is none (see lock.h).
+// A number for a node. Sums of different sets of nodes are almost certainly different. All numbers
+// are even, so adding 1 to a sum gives a number that stands for no set (Lock::give_up).
 std::uint64_t sign_of(NodeNumber number) {
   std::uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
@@ -31,8 +31,8 @@ void Members::note_joined(NodeNumber own, std::uint64_t deaths) {
 
 bool Members::note_gone(NodeNumber number) {
   const platform::MutexLock held(mutex_);
-  // A lower number that is not known was gone before this node came. A higher one is of a node that
-  // was gone before the news of its coming were here.
+  // A node with a lower unknown number was gone before this node came. A node with a higher one was
+  // gone before the news of its coming arrived here.
   const bool is_late = members_.empty() || number < members_.rbegin()->first;
   if (is_late && !members_.contains(number)) return false;
   Member& member = members_[number];
@@ -49,7 +49,7 @@ std::optional<NodeNumber> Members::number_of(const fabric::Address& address) con
   return std::nullopt;
 }
 
-// The link if there is one, else what is needed to make it.
+// Returns the link or, if this node has no link to that one yet, what is needed to make it.
 int Members::find(NodeNumber number, NodeLink* link, Introduction* introduction) const {
   const platform::MutexLock held(mutex_);
   const auto found = members_.find(number);
@@ -83,7 +83,8 @@ int Members::link(NodeNumber number, std::chrono::milliseconds timeout, NodeLink
     const platform::MutexLock held(mutex_);
     Member& member = members_.at(number);
     member.peer = peer;
-    if (member.window == nullptr) member.window = std::move(window);  // else another was faster
+    if (member.window == nullptr)
+      member.window = std::move(window);  // else another thread was faster
   }
   return find(number, link, &introduction);
 }

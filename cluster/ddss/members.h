@@ -1,6 +1,6 @@
-// Who takes part: number, address and memory of each node, and the links to those that were needed.
+// The members of a space: number, address and memory of each node, and the links that were needed.
 //
-// Invariants: numbers are never used again; a member that is gone stays so. mutex_ is never held
+// Invariants: a number is never used again. A member that is gone stays gone. mutex_ is never held
 // during a call of the fabric that may take the worker's lock.
 #pragma once
 
@@ -20,36 +20,36 @@ class Members {
   Members(fabric::Worker& worker, std::chrono::milliseconds timeout)
       : worker_(worker), timeout_(timeout) {}
 
-  // Nothing if it is known.
+  // Adds a member, unless it is known.
   void add(NodeNumber number, const fabric::Address& address, fabric::Bytes memory_key);
-  // This node has the number `own`, and has heard of all that are present below it; `deaths` stands
-  // for those that were gone before.
+  // This node has the number `own`, and has heard of all present nodes with lower numbers. `deaths`
+  // stands for the nodes that were gone before.
   void note_joined(NodeNumber own, std::uint64_t deaths);
-  // False if it was gone before.
+  // False: the node was gone before.
   bool note_gone(NodeNumber number);
   std::optional<NodeNumber> number_of(const fabric::Address& address) const;
 
-  // Connects if need be, so not from a handler. 0 or an error. A number that is not known is gone
-  // if it is below this node's; else it is waited for: a key may come faster than the news of the
-  // node that it names.
+  // The link to a node. Connects if need be, so a handler must not call this. Returns 0 or an
+  // error. An unknown number below this node's own is of a node that is gone. A higher one is
+  // waited for, because a key may arrive before the news of the node that it names.
   int link(NodeNumber number, NodeLink* link) { return this->link(number, timeout_, link); }
   int link(NodeNumber number, std::chrono::milliseconds timeout, NodeLink* link);
 
   std::vector<NodeNumber> present() const;  // in rising order
-  NodeNumber first_present() const;         // nodes_max: nobody is
-  std::vector<NodeNumber> gone() const;     // that were known here before
-  NodeNumber newest() const;                // 0: none is known
+  NodeNumber first_present() const;         // the lowest number; nodes_max: no node is present
+  std::vector<NodeNumber> gone() const;     // only nodes that were known here
+  NodeNumber newest() const;                // the highest number that is known; 0: none
   bool is_known(NodeNumber number) const;
   bool is_present(NodeNumber number) const;
-  // Of a number that is not known, true if it is below this node's; else the news of the node's
-  // coming may be under way.
+  // An unknown number below this node's own is of a node that is gone. Of a higher one the news may
+  // be under way.
   bool is_gone(NodeNumber number) const;
   std::size_t count() const;
-  // Stands for the set of all that are gone, equal at all nodes once they have heard of them; 0:
-  // none is.
+  // Stands for the set of all nodes that are gone. Nodes that know the same deaths have the same
+  // number. 0: no node is gone.
   std::uint64_t deaths() const { return deaths_.load(std::memory_order_relaxed); }
 
-  // Before the worker is closed.
+  // To be called before the worker is closed.
   void close_links();
 
   struct Introduction {

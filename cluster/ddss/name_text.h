@@ -1,4 +1,4 @@
-// The texts in questions about names. The questions themselves are in spec/cluster/ddss.x.
+// The names in questions, which spec/cluster/ddss.x has as texts of a fixed size.
 #pragma once
 
 #include <cstring>

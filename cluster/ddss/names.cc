@@ -60,7 +60,7 @@ void Names::decide(const std::string& name, Key key) {
   reconsider(known->second);
 }
 
-// The one who waits longest is to create it.
+// Makes the claim that waits longest the creator's.
 void Names::pass_on(Table::iterator name) {
   auto& waiting = name->second.waiting;
   auto& doubting = name->second.doubting;

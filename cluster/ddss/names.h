@@ -1,9 +1,10 @@
-// The names of segments, kept by the founder. Who claims a name first is its creator; the others
-// wait until it has decided what the name stands for. If it dies, fails or renounces, the next is
-// the creator.
+// The names of segments, which the founder keeps. The first node that claims a name is its creator.
+// The others wait until the creator has decided what the name stands for. If the creator dies,
+// fails or renounces, the node that waits longest is the creator [DDSS-NAME-2].
 //
-// A name stands for one segment: who could not reach that one's nodes is its next creator only when
-// one of them is gone, and waits for that news. Not reaching a node is no proof of its end.
+// A name stands for one segment. A node that could not reach the segment becomes the next creator
+// only when one of the segment's nodes is gone, because not reaching a node does not prove its end
+// [DDSS-NAME-3].
 #pragma once
 
 #include <deque>
@@ -20,20 +21,20 @@ namespace iw::ddss {
 
 class Names {
  public:
-  // key 0: the caller is to create it.
+  // key 0: the caller is to create the segment.
   using Answer = std::function<void(Caller, Key)>;
   using IsPresent = std::function<bool(NodeNumber)>;
   Names(Answer answer, IsPresent is_present)
       : answer_(std::move(answer)), is_present_(std::move(is_present)) {}
 
-  // `number`: the calling node's, of this claim.
+  // `number` tells this claim from others of the same node.
   void claim(const std::string& name, std::uint64_t number, const Finding& found, Caller caller);
-  // The claim's answer will not be used.
+  // The claim is never answered [DDSS-NAME-4].
   void renounce(const std::string& name, std::uint64_t number, fabric::PeerId peer);
-  // 0: it came to nothing.
+  // By the creator. Key 0: it made no segment.
   void decide(const std::string& name, Key key);
   void drop(Key key);
-  // After is_present says so.
+  // REQUIRES: is_present() says already that the node is gone.
   void note_death(fabric::PeerId peer);
 
  private:
@@ -46,10 +47,10 @@ class Names {
     }
   };
   struct Name {
-    Key key = 0;  // 0: being created, by:
+    Key key = 0;  // 0: `creator` is creating the segment
     Claim creator;
-    std::deque<Claim> waiting;    // for what the name will stand for
-    std::vector<Claim> doubting;  // whether what it stands for is still there
+    std::deque<Claim> waiting;    // until the name is decided
+    std::vector<Claim> doubting;  // could not reach the segment
   };
   using Table = std::map<std::string, Name>;
   bool is_over(const Finding& found) const;

@@ -1,4 +1,4 @@
-// A node's birth and end, and its answers to the other nodes. Who takes part: node_members.cc.
+// A node's beginning and end, and its answers to other nodes. The members: node_members.cc.
 #include "ddss/node.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ int Node::start(std::string* why) {
     *why = "a pool has at most 1 TiB";
     return DDSS_EARGUMENT;
   }
-  // First, because a fabric takes the key of the job that has met.
+  // Comes first, because the fabric takes the key of the job that has met.
   if (options_.join.empty()) {
     rendezvous_ = fabric::Rendezvous::open(fabric::Clock::now() + options_.timeout, why);
     if (rendezvous_ == nullptr) return DDSS_EUNREACHABLE;
@@ -81,7 +81,7 @@ int Node::start(std::string* why) {
   return 0;
 }
 
-// Handlers run until the worker is closed, and windows go before it.
+// Closes windows, then the worker, because handlers run until the worker is closed.
 Node::~Node() {
   is_leaving_ = true;
   if (questions_ != nullptr) questions_->end();
@@ -151,7 +151,7 @@ int Node::join(std::string* why) {
   }
   members_->note_joined(static_cast<NodeNumber>(answer.number), answer.deaths);
   number_ = static_cast<int>(answer.number);
-  // The founder may have gone with his answer.
+  // The founder may have ended after its answer.
   const fabric::Exclusion held(*worker_);
   if (!unmet().empty()) meetings_.run([this] { meet_after_loss(); });
   return 0;

@@ -1,8 +1,8 @@
-// This process as a node of a space: founds or joins it, answers the other nodes, and does what the
-// application asks.
+// This process as a node of a space. It founds or joins the space, answers the other nodes, and
+// carries out the application's calls.
 //
-// Messages are answered where they are handled, from memory alone. Application threads ask other
-// nodes and wait; they hold none of the locks here meanwhile.
+// Handlers answer messages from memory alone. Threads of the application ask other nodes and wait.
+// They hold none of the locks here meanwhile.
 #pragma once
 
 #include <set>
@@ -21,7 +21,7 @@
 namespace iw::ddss {
 
 struct NodeOptions {
-  std::string join;  // empty: meet the others of the job, or found a space alone
+  std::string join;  // empty: meet the other processes of the job, or found a space alone
   std::size_t pool_bytes = 64 << 20;
   std::chrono::milliseconds timeout{10'000};
   std::chrono::microseconds spin{20};
@@ -58,7 +58,7 @@ class Node final : public Backend, private Neighbours {
   int lock(Key key, Hold hold, bool may_wait) override;
   int unlock(Key key) override;
   int lock_word(Key key, std::uint64_t* word) override;
-  // Lets go of what the calling thread holds.
+  // Releases all locks of the calling thread.
   void unlock_all();
 
  private:
@@ -69,7 +69,7 @@ class Node final : public Backend, private Neighbours {
   int join(std::string* why);
   void found();
 
-  // The lock's neighbours.
+  // As the neighbours of a lock.
   NodeNumber number() const override { return static_cast<NodeNumber>(number_.load()); }
   std::uint64_t deaths() const override { return members_->deaths(); }
   bool is_gone(NodeNumber number) const override { return members_->is_gone(number); }
@@ -83,7 +83,7 @@ class Node final : public Backend, private Neighbours {
   Survey survey_here(Key key);
   int survey_one(NodeNumber whom, Key key, fabric::Deadline deadline, Survey* found);
 
-  // Who takes part. As handlers, but for the last two.
+  // The members (node_members.cc). All but the last two run in handlers, or as if in one.
   void hear_of_members();
   template <void (Node::*take)(const fabric::Message&)>
   void hear(fabric::MessageId id);
@@ -137,8 +137,9 @@ class Node final : public Backend, private Neighbours {
   std::string address_;
   std::atomic<int> number_{-1};
   fabric::Address founder_;
-  int next_number_ = 1;  // of the founder's handlers
-  // Of handlers: who is told of those that come and go, and who tells this node.
+  // These three are used in handlers only.
+  int next_number_ = 1;  // that the founder gives
+  // The nodes that this one tells of members that come and go, and the node that tells this one.
   std::map<NodeNumber, fabric::PeerId> listeners_;
   NodeNumber listens_to_ = 0;
   std::atomic<bool> is_leaving_{false};
@@ -149,7 +150,7 @@ class Node final : public Backend, private Neighbours {
   std::unordered_map<Key, std::shared_ptr<Segment>> segments_ IW_GUARDED_BY(segments_mutex_);
 
   platform::Mutex under_way_mutex_;
-  // What was started and not waited for yet.
+  // Operations that were started, until they are waited for.
   std::set<UnderWay*> under_way_ IW_GUARDED_BY(under_way_mutex_);
 
   Errands recoveries_, meetings_;

@@ -1,4 +1,4 @@
-// The way to one node: its memory, seen from here, with the errors of <interweave/ddss.h>.
+// Access to the memory of one node, with the errors of <interweave/ddss.h>.
 #pragma once
 
 #include <atomic>
@@ -26,11 +26,11 @@ inline int error_of(fabric::Status status) {
   }
 }
 
-// Between this thread and segments, data and words: what ddss_bytes_moved() says.
+// The bytes that this thread has moved to and from segments, for ddss_bytes_moved().
 inline thread_local std::uint64_t bytes_moved = 0;
 
-// Of a thread that works for another process: set when that is gone, so that it waits in vain for
-// no lock. nullptr: it works for its own.
+// A thread that works for another process: true when that process is gone, so that the thread stops
+// waiting for locks. nullptr: the thread works for its own process.
 inline thread_local const std::atomic<bool>* is_unwanted = nullptr;
 
 struct NodeLink {
@@ -39,7 +39,7 @@ struct NodeLink {
   fabric::Window* window = nullptr;
   std::chrono::milliseconds timeout{0};
 
-  // Memory that is mapped here is reached without waiting, and the clock costs as much as the call.
+  // Access to mapped memory does not wait, so the clock is not read, which would cost as much.
   fabric::Deadline deadline() const {
     return window->direct() != nullptr ? fabric::Deadline::max() : fabric::Clock::now() + timeout;
   }

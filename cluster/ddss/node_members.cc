@@ -1,16 +1,16 @@
-// Who takes part: joining, and the news of those who came and went.
+// The members of a space: joining, and the news of nodes that came and went [DDSS-MEMBER-1..4].
 //
-// The founder gives out the numbers and is connected to all. When it is gone, the present node of
-// the lowest number takes over that every death becomes known to all: it and each other node
-// connect with one another, and tell what they know then. So nobody's end is noticed by those only
-// who happened to be connected with him.
+// The founder gives out the numbers and is connected with all nodes, so it hears of every death and
+// tells the others. When the founder is gone, the present node with the lowest number does so. That
+// node and each other one connect, and tell each other what they know. Without this, a node's death
+// would be known only to nodes that happened to be connected with it.
 #include "ddss/name_text.h"
 #include "ddss/node.h"
 
 namespace iw::ddss {
 namespace {
 
-// One that does not answer may be stopped, or gone: it is asked again.
+// A node that does not answer may be stopped, or gone. It is asked again after this time.
 constexpr std::chrono::seconds meeting_attempt{1};
 
 }  // namespace
@@ -25,7 +25,7 @@ void Node::hear(fabric::MessageId id) {
       this);
 }
 
-// Before the worker's address is known to anyone.
+// REQUIRES: nobody knows the worker's address yet.
 void Node::hear_of_members() {
   hear<&Node::take_member>(member_id);
   hear<&Node::take_gone>(gone_id);
@@ -33,7 +33,7 @@ void Node::hear_of_members() {
   worker_->on_death([this](fabric::PeerId peer) { note_death(peer); });
 }
 
-// The founder's: the newcomer hears of all before it has its answer.
+// At the founder. The newcomer hears of all members before it is answered [DDSS-MEMBER-2].
 void Node::serve_join(fabric::Bytes asked, fabric::Bytes payload, Caller caller) {
   JoinAsked join;
   const bool is_fit = number_ == 0 && read_whole(asked, &join) &&
@@ -62,7 +62,7 @@ void Node::introduce_to_all(const Members::Introduction& whom) {
   }
 }
 
-// News are taken from members only; before this node is one, from the founder.
+// News count if a member sends them, or the founder before this node is a member [DDSS-MEMBER-3].
 bool Node::is_from_member(const fabric::Message& message) const {
   const fabric::Address& from = worker_->peer_address(message.from);
   return from == founder_ || members_->number_of(from);
@@ -87,7 +87,7 @@ void Node::note_death(fabric::PeerId peer) {
   names_->note_death(peer);
 }
 
-// Who has listeners tells them. If it is the one whom this node listened to, another takes over.
+// Tells the listeners. If the first present node is the one that is gone, the next takes its place.
 void Node::note_gone(NodeNumber number) {
   const bool was_first = members_->first_present() == number;
   if (!members_->note_gone(number)) return;
@@ -104,7 +104,8 @@ void Node::tell_all_gone(fabric::PeerId to) {
   for (const NodeNumber each : members_->gone()) tell_gone(to, each);
 }
 
-// The first, to the others: it tells them from now on. The others, to the first: they listen.
+// Between the first present node and another, once they are connected. The first tells the other
+// one of deaths from now on. The other one listens to the first, and reports itself.
 void Node::greet(NodeNumber whom, fabric::PeerId peer) {
   tell_all_gone(peer);
   if (whom > number()) {
@@ -116,8 +117,8 @@ void Node::greet(NodeNumber whom, fabric::PeerId peer) {
   Questions::post(*worker_, peer, report_id, bytes_of(report), pool_->key());
 }
 
-// Of one who listens from now on. The founder's end may have kept his arrival from some of us, and
-// that of others from him.
+// From a node that listens to this one from now on. When the founder ended, some nodes may not have
+// heard of the sender's arrival, and the sender may not have heard of other arrivals.
 void Node::take_report(const fabric::Message& message) {
   ReportNews news;
   const bool is_sound = read_whole(message.header, &news) &&
@@ -137,7 +138,7 @@ void Node::take_report(const fabric::Message& message) {
   tell_all_gone(message.from);
 }
 
-// Whom this node must be connected with, and is not yet.
+// The nodes that this node must still connect with.
 std::vector<NodeNumber> Node::unmet() const {
   const NodeNumber first = members_->first_present();
   if (!members_->is_present(number())) return {};
@@ -149,7 +150,8 @@ std::vector<NodeNumber> Node::unmet() const {
   return all;
 }
 
-// The others come to the first. He goes to those who do not, since they may be gone, too.
+// The other nodes connect with the first one. It connects with those that do not come in time,
+// because they may be gone, too.
 void Node::meet_after_loss() {
   if (members_->first_present() == number()) {
     worker_->wait([this] { return is_leaving_ || unmet().empty(); },

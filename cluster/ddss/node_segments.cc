@@ -1,5 +1,5 @@
-// A node's segments: allocating and releasing them, finding them by key, and what the application
-// does with them.
+// A node's segments: allocating and releasing them, finding them by key, and the application's
+// calls on them.
 #include <algorithm>
 
 #include "ddss/name_text.h"
@@ -9,7 +9,7 @@
 namespace iw::ddss {
 namespace {
 
-// A segment that was released, or whose node died.
+// The error of a segment that was released, or whose node died.
 bool is_dead(int error) { return error == DDSS_ENOKEY || error == DDSS_ENODE; }
 
 }  // namespace
@@ -35,7 +35,7 @@ int Node::place(const ddss_allocation_t& how, NodeNumber* node) {
   *node = number();
   if (how.placement == DDSS_LOCAL) return 0;
   if (how.placement != DDSS_ROUND_ROBIN && how.placement != DDSS_REMOTE) return DDSS_EARGUMENT;
-  // From the node after this one on.
+  // The order begins with the node after this one.
   auto order = members_->present();
   const auto after = std::upper_bound(order.begin(), order.end(), *node);
   std::rotate(order.begin(), after, order.end());
@@ -81,13 +81,13 @@ int Node::create(const Descriptor& wanted, NodeNumber home, Key* key) {
   error = reserve_elsewhere(home, &made.descriptor);
   DescriptorAnswer described;
   const DescribeAsked describe{made.descriptor};
-  // Also if it failed: only what was described can be released.
+  // Also after a failure, because only a described segment can be released.
   const int failed = ask(home, Question::describe, describe, &described);
   if (error != 0) release(*key);
   return error != 0 ? error : failed != 0 ? failed : static_cast<int>(described.error);
 }
 
-// The blocks that do not lie at home.
+// Reserves the blocks that do not lie at the segment's home.
 int Node::reserve_elsewhere(NodeNumber home, Descriptor* made) {
   ReserveAnswer block{};
   if (made->data_node != home) {
@@ -104,7 +104,7 @@ int Node::reserve_elsewhere(NodeNumber home, Descriptor* made) {
   return error != 0 ? error : static_cast<int>(block.error);
 }
 
-// Whoever does not wait any longer says so, else the name would wait for him.
+// A node that stops waiting renounces its claim. Otherwise the name could wait for it forever.
 int Node::claim(const std::string& name, const Finding& found, Key* key) {
   const ClaimAsked asked{text_of_name(name), ++last_claim_, found};
   NameAnswer answer{};
@@ -141,7 +141,8 @@ int Node::create_named(const std::string& name, const Descriptor& wanted, NodeNu
   return error != 0 ? error : decided;
 }
 
-// Whether the segment is there; else what the founder is to know when the name is claimed again.
+// Returns 0 if the segment is there. Otherwise *found tells the founder why the name is claimed
+// again.
 int Node::examine(Key key, Finding* found) {
   std::shared_ptr<Segment> segment;
   int error = find(key, &segment);
@@ -173,7 +174,7 @@ int Node::release(Key key) {
   for (const NodeNumber each : others) {
     DescriptorAnswer given_back;
     const int failed = ask(each, Question::release, KeyAsked{key}, &given_back);
-    if (failed != 0 && failed != DDSS_ENODE) error = failed;  // with the node went its block
+    if (failed != 0 && failed != DDSS_ENODE) error = failed;  // a node that is gone has no block
   }
   if (what.is_named != 0) drop_name(key);
   return error;
@@ -323,7 +324,7 @@ void Node::unlock_all() {
   }
 }
 
-// Asked again until none of its threads is busy. DDSS_ENODE: it is gone.
+// Asks the node until none of its threads is busy. DDSS_ENODE: the node is gone.
 int Node::survey_one(NodeNumber whom, Key key, fabric::Deadline deadline, Survey* found) {
   for (;;) {
     *found = Survey{};
@@ -336,8 +337,8 @@ int Node::survey_one(NodeNumber whom, Key key, fabric::Deadline deadline, Survey
   }
 }
 
-// A node that has the lock may have come before the news of its coming are here. But the founder,
-// who took it in, knows it, and says so.
+// A node may hold the lock before this node has heard of that node. But the founder has taken it
+// in, so the founder's answer says that there is a higher number.
 int Node::survey(Key key, Survey* found) {
   const fabric::Deadline deadline = fabric::Clock::now() + options_.timeout;
   const auto newest = [&] {

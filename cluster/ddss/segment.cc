@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t version_at = offsetof(BlockHeader, version);
 constexpr std::size_t started_at = offsetof(BlockHeader, started);
 
-// Where the other node must help, one message takes the place of two to five that the fabric would
-// send (over TCP: 19 us in place of 39 to 100 for a few bytes). From some size on, what it costs to
-// copy is more than that.
+// Whether a put is short enough to be sent as one message where the other node must help. The
+// fabric would send two to five messages instead (over TCP, for a few bytes, 39 to 100 us instead
+// of 19). A longer put would cost more to copy than the messages that it spares.
 bool is_short(std::span<const std::byte> put) {
   constexpr std::size_t sent_max = 512 << 10;
   static_assert(sent_max <= fabric::payload_bytes_max);
@@ -93,7 +93,7 @@ int Segment::put(std::size_t offset, std::span<const std::byte> from) {
     case DDSS_DELTA:
       return offset == 0 ? put_slot(from) : DDSS_EMODEL;
     case DDSS_TEMPORAL: {
-      const platform::MutexLock held(copy_mutex_);  // so that no fetch that began before is kept
+      const platform::MutexLock held(copy_mutex_);  // so that no earlier fetch is kept
       has_copy_ = false;
       return put_plain(offset, from);
     }
@@ -111,7 +111,8 @@ int Segment::under_lock(const std::function<int()>& access) {
   return error != 0 ? error : released;
 }
 
-// With the header before it, if that spares waiting for an answer more than it costs to copy.
+// Gets the header together with the data, where that spares a second answer and costs less to copy
+// than to wait for.
 int Segment::get_plain(std::size_t offset, std::span<std::byte> to) {
   constexpr std::size_t with_header_max = 64 << 10;
   if (data_.window->direct() == nullptr && offset == 0 && to.size() <= with_header_max) {
@@ -133,7 +134,8 @@ int Segment::put_plain(std::size_t offset, std::span<const std::byte> from) {
   return error != 0 ? error : data_.put(data_offset() + offset, from);
 }
 
-// A put of a node that died is never done: whoever waits for it recovers the segment.
+// A put of a node that died is never done, so a thread that waits for the put recovers the lock
+// [DDSS-MODEL-8].
 int Segment::pause(Patience* patience) {
   const int error = patience->pause();
   if (error != 0 || !patience->is_long()) return error;
@@ -186,8 +188,8 @@ int Segment::look_before_repair(void* segment, std::uint64_t* begun) {
   return self.data_.get(self.descriptor_.data_offset + started_at, begun);
 }
 
-// If no node has a put under way, what began before it was asked and is not done never will be.
-// What began since may be under way.
+// If no node has a put under way, a put that began before the nodes were asked and is not done will
+// never be done. A put that began since may be under way.
 int Segment::repair(void* segment, std::uint64_t begun, const Survey& found) {
   auto& self = *static_cast<Segment*>(segment);
   if (self.descriptor_.model != DDSS_VERSION) return 0;
@@ -207,7 +209,7 @@ std::size_t Segment::slot_at(std::uint64_t version) const {
   return data_offset() + version % slots_of(descriptor_) * slot_bytes(descriptor_.size);
 }
 
-// DDSS_ENOVERSION: it is not there, not any more, or not yet.
+// DDSS_ENOVERSION: the slot does not have the version, not any more, or not yet.
 int Segment::read_slot(std::uint64_t version, std::span<std::byte> to) {
   if (version == 0) {
     std::fill(to.begin(), to.end(), std::byte{0});
@@ -225,14 +227,15 @@ int Segment::read_slot(std::uint64_t version, std::span<std::byte> to) {
   return after.version == version ? 0 : DDSS_ENOVERSION;
 }
 
-// Of a block that is another's by now, or nobody's, it is none that was ever given out.
+// If the block no longer belongs to the segment, the result is a version that was never given out
+// (version_base).
 int Segment::read_version(std::uint64_t* version) {
   const int error = data_.get(descriptor_.data_offset + version_at, version);
   *version -= version_base(descriptor_.key);
   return error;
 }
 
-// How many puts began, under DDSS_DELTA.
+// The number of puts that began, under DDSS_DELTA.
 int Segment::read_begun(std::uint64_t* puts) {
   std::uint64_t words[2] = {};  // key and version
   const int error = data_.get(descriptor_.data_offset, &words);
@@ -240,7 +243,7 @@ int Segment::read_begun(std::uint64_t* puts) {
   return error != 0 ? error : words[0] == descriptor_.key ? 0 : DDSS_ENOKEY;
 }
 
-// The newest that is whole.
+// The newest version that is whole.
 int Segment::newest_slot(std::uint64_t* version) {
   std::uint64_t begun = 0;
   int error = read_begun(&begun);
@@ -269,7 +272,7 @@ int Segment::get_slot(std::span<std::byte> to, Which which, std::uint64_t* versi
     if (error == 0) error = read_slot(newest, to);
     if (error == 0 && version != nullptr) *version = newest;
     if (error == 0) return check_key();
-    if (error == DDSS_ENOVERSION) error = pause(&patience);  // overtaken: there are newer ones
+    if (error == DDSS_ENOVERSION) error = pause(&patience);  // newer puts took its slot
     if (error != 0) return error;
   }
 }

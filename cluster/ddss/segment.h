@@ -1,17 +1,17 @@
-// An opened segment: the seven models' get and put, over one-sided access.
+// An open segment: get and put of the seven models, over one-sided access [DDSS-MODEL-1..8].
 //
-// - NULL, READ, WRITE, STRICT: the data, with the implicit lock for get under READ and STRICT and
-// for
-//   put under WRITE and STRICT, unless the thread holds the lock.
-// - VERSION: a put counts `started`, writes, counts `version`. A get reads the header before and
-//   after the data: no put was under way, and none began.
-// - DELTA: a put takes the next version by counting, and writes it to its slot of a ring, whose
-//   header names the version it holds, or none while it is written. At most `keep` + 1 puts at
-//   once.
-// - TEMPORAL: gets are from a copy of the whole segment that was fetched at most temporal_ms ago.
+// - NULL, READ, WRITE, STRICT: access to the data. A get under READ and STRICT, and a put under
+//   WRITE and STRICT, takes the lock, unless the thread holds it.
+// - VERSION: a put counts `started`, writes, and counts `version`. A get reads the header before
+// and
+//   after the data, to see that no put was under way and none began.
+// - DELTA: a put takes the next version by counting, and writes to the version's slot in a ring.
+// The
+//   slot's header names its version, or 0 during the put. At most `keep` + 1 puts run at once.
+// - TEMPORAL: a get reads a copy of the whole segment that was fetched less than temporal_ms ago.
 //
-// The key word beside the data is looked at after each get and before each put. Where the other
-// node's processor must help anyway, a put is one message instead, and what it needs is done there.
+// A get looks at the block's key word afterwards, a put before. Where the other node's processor
+// must help anyway, a put is one message, and the other node does all the rest.
 #pragma once
 
 #include <atomic>
@@ -42,11 +42,10 @@ class Segment {
   int barrier(int count);
   int newest_version(std::uint64_t* version);
 
-  // Whether get (put) is nothing but access to the data, so that it can go on by itself.
+  // Whether a get (put) is only access to the data, which the transport can finish alone.
   bool is_plain_get() const;
   bool is_plain_put() const;
-  // Whether a put can be one message to the node with the data, and nothing besides, so that
-  // starting it waits for nothing.
+  // Whether a put is only one message to the node with the data, so that starting it never waits.
   bool can_put_be_sent(std::size_t bytes) const;
   const NodeLink& data() const { return data_; }
   std::size_t data_offset() const { return descriptor_.data_offset + sizeof(BlockHeader); }
@@ -76,7 +75,7 @@ class Segment {
   const Descriptor descriptor_;
   const NodeLink data_;
   const bool is_onesided_;
-  const bool is_counting_onesided_;  // and so a put that makes a version
+  const bool is_counting_onesided_;  // if not, a put of a new version needs the other node
   Lock lock_;
   std::atomic<std::uint32_t> puts_in_flight_{0};
 

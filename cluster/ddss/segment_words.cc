@@ -1,4 +1,5 @@
-// What is done at once to words of a segment's data: adding, swapping, and a barrier that counts.
+// Atomic changes of words of a segment's data: adding, swapping, and a barrier that counts
+// [DDSS-WORD-1..2].
 #include "ddss/segment.h"
 
 namespace iw::ddss {
@@ -28,7 +29,8 @@ int Segment::change_word(std::size_t offset, const Atomic& what, std::uint64_t* 
                       : data_.add(at, what.value, before);
 }
 
-// The word counts all who ever came; so nobody sets it back, and none is missed.
+// The word counts all arrivals there ever were. It is never set back, so no thread misses that its
+// turn is complete.
 int Segment::barrier(int count) {
   if (count < 1) return DDSS_EARGUMENT;
   if (descriptor_.model != DDSS_NULL) return DDSS_EMODEL;
@@ -39,7 +41,7 @@ int Segment::barrier(int count) {
   return await_count((before / each + 1) * each);
 }
 
-// A process that stops waiting counts itself out, unless the last one has come meanwhile.
+// A thread that stops waiting takes its 1 away, unless the last thread has arrived meanwhile.
 int Segment::await_count(std::uint64_t count) {
   Patience patience(data_);
   for (;;) {

@@ -1,4 +1,4 @@
-// Questions of other nodes that a directory or the founder's names answer alone [DDSS-1].
+// The answers to questions that need only a node's directory, or only the founder's names [DDSS-1].
 #pragma once
 
 #include "ddss/directory.h"
@@ -7,10 +7,10 @@
 
 namespace iw::ddss {
 
-// create, describe, reserve, release and store. Others are left alone.
+// Answers create, describe, reserve, release and store. Does nothing about other questions.
 void serve_directory(Directory& directory, Questions& questions, Question question,
                      fabric::Bytes asked, fabric::Bytes payload, Caller caller);
-// claim, renounce and decide. Others are left alone.
+// Answers claim, renounce and decide. Does nothing about other questions.
 void serve_names(Names& names, Questions& questions, Question question, fabric::Bytes asked,
                  Caller caller);
 
