@@ -1,5 +1,5 @@
-// A daemon and processes that take part through it: what direct nodes can, they can; and what
-// becomes of both when the other is killed or stopped.
+// A daemon, and processes that take part through it. They can do what direct nodes can. Each side
+// copes when the other is killed or stopped.
 #include "ddss/daemon.h"
 
 #include <fcntl.h>
@@ -90,7 +90,7 @@ class DaemonProcess {
   pid_t pid_ = -1;
 };
 
-// The program, which is expected to end by itself: its status, and what it complained of.
+// Runs the program, which must end by itself. Returns its status; *said is what it complained of.
 int run_daemon(const std::string& path, std::string* said) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -117,8 +117,7 @@ int init_through(const std::string& path, unsigned timeout_ms = patient_ms) {
 
 }  // namespace
 
-// Eight threads, each of which counts so often under the lock, and under the implicit one puts and
-// gets.
+// Each of eight threads counts under the lock, and puts and gets under the implicit lock.
 ROLE(threads) {
   if (init_through(parent.hear_text()) != 0) return 1;
   const ddss_key_t counter = key_of(parent.hear_text()), strict = key_of(parent.hear_text());
@@ -295,7 +294,7 @@ TEST_F(Daemons, LetGoOfTheLocksOfAProcessThatIsKilled) {
   ASSERT_EQ(holder.line().hear_value<int>(), 0);
   EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
   holder.stop();
-  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "one that is stopped may go on";
+  EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "a stopped process may continue";
   holder.kill();
   EXPECT_EQ(ddss_acquire_lock(key), 0);
   EXPECT_EQ(ddss_release_lock(key), 0);
@@ -339,7 +338,7 @@ ROLE(patient_daemon) {
 
 namespace {
 
-// That are mapped in a process.
+// The channels that a process has mapped.
 int channels_of(pid_t pid) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   int count = 0;
@@ -389,8 +388,8 @@ TEST_F(Daemons, ThatAreKilledAreReported) {
   EXPECT_EQ(ddss_put(key, &value, 8), DDSS_ENODE);
 }
 
-// Does with the key what it is told: g(et), e(xclusive lock), r(elease), p(ut), a(synchronous puts
-// of 1 to 8, as many as the ring holds), w(ait for them); answers each.
+// Obeys orders with the key, and answers each: g(et), e(xclusive lock), r(elease), p(ut),
+// a(synchronous puts of 1 to 8, as many as the ring holds), w(ait for them).
 ROLE(impatient) {
   const std::string path = parent.hear_text();
   parent.say_value(answered([&] { return init_through(path, impatient_ms); }));
@@ -414,7 +413,7 @@ ROLE(impatient) {
   }
 }
 
-// With one that does not wait long.
+// With a process whose calls do not wait long.
 class DaemonsOfTheImpatient : public Daemons {
  protected:
   DaemonsOfTheImpatient() {
@@ -444,7 +443,7 @@ TEST_F(DaemonsOfTheImpatient, ThatAreStoppedAreWaitedForUntilTheTimeIsOver) {
   EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY) << "the other still has it";
   EXPECT_EQ(ddss_try_lock(other), 0) << "this one it never got";
   EXPECT_EQ(tell_until_answered("r", other), DDSS_ENOTHELD);
-  tell_until_answered("r", key);  // or let go of before, by a call that was answered too late
+  tell_until_answered("r", key);  // a release that was answered too late may have done it already
   EXPECT_EQ(ddss_acquire_lock(key), 0);
 }
 
@@ -473,7 +472,7 @@ TEST_F(DaemonsOfTheImpatient, LetGoOfALockThatComesTooLate) {
   EXPECT_EQ(ddss_acquire_lock(kept), 0);
 }
 
-// The daemon would else have the thread's locks until that ends.
+// Otherwise the daemon would hold the locks until the thread ends.
 TEST_F(Daemons, LetGoOfTheLocksOfAProcessThatFinishes) {
   ASSERT_EQ(init_through(daemon_.path()), 0);
   const ddss_key_t key = ddss_allocate(8, DDSS_NULL, nullptr);
@@ -526,7 +525,7 @@ TEST_F(Daemons, TakeThePlaceOfOneThatDied) {
 
 namespace {
 
-// Of threads that are there at once, what a call of each comes to, and a second one.
+// The results of two calls of each of so many threads, which all run at once.
 std::map<std::pair<int, int>, int> calls_of_threads(int count) {
   std::mutex mutex;
   std::map<std::pair<int, int>, int> results;
@@ -577,7 +576,7 @@ TEST(DaemonsThatMayOpenFewFiles, TellThoseWhomTheyCannotServe) {
   EXPECT_GT(served, 0);
   EXPECT_GT(refused, 100 - 64);
   EXPECT_EQ(served + refused, 100);
-  // When it has noticed the others' end.
+  // Served when the daemon has noticed that the other threads have ended.
   int result = DDSS_EFULL;
   while (result == DDSS_EFULL) std::thread([&] { result = ddss_nodes(); }).join();
   EXPECT_EQ(result, 1);
@@ -592,7 +591,7 @@ TEST(DaemonsThatMayStartFewThreads, TellThoseWhomTheyCannotServe) {
   EXPECT_GT(served, 0);
   EXPECT_GE(refused, 20);
   EXPECT_EQ(served + refused, 40);
-  EXPECT_EQ(ddss_nodes(), 1) << "whom it serves it goes on to serve";
+  EXPECT_EQ(ddss_nodes(), 1) << "a thread that it serves is still served";
   EXPECT_EQ(ddss_finish(), 0);
 }
 

@@ -1,4 +1,4 @@
-// Tests of DDSS with real processes: the test's process founds a space, its children join it.
+// Tests of DDSS with real processes. The test's process founds a space, and its children join.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ inline constexpr std::size_t small_pool = 4 << 20;
 // for its children.
 inline constexpr unsigned patient_ms = 50'000;
 static_assert(std::chrono::milliseconds(patient_ms) < iw::testing::patience);
-// And where a call is to wait in vain. Nothing that such a process does must be done so soon: it is
-// done by others, or again until it is answered in time.
+// For a process whose call must wait in vain. Its other calls may time out on a busy machine, so
+// they are repeated until they are answered in time.
 inline constexpr unsigned impatient_ms = 500;
 template <typename Call>
 int answered(Call call) {
@@ -36,7 +36,7 @@ int answered(Call call) {
   return result;
 }
 
-// Of a child: joins the space of the parent's address, and says its number.
+// Called in a child: joins the space at the address that the parent says, and says its number.
 inline bool join(const Line& parent, unsigned timeout_ms = patient_ms, int sleeps_at_once = 0) {
   const std::string address = parent.hear_text();
   ddss_options_t options{};
@@ -49,7 +49,8 @@ inline bool join(const Line& parent, unsigned timeout_ms = patient_ms, int sleep
   return error == 0;
 }
 
-// Of a child: allocates by a name. 1: it is its own. 0: it was there. Else an error.
+// Called in a child: allocates by a name. 1: this created the segment. 0: it was there. Else an
+// error.
 inline int claim(const char* name) {
   int was_created = 0;
   ddss_allocation_t how{};
@@ -72,7 +73,7 @@ class Space : public ::testing::TestWithParam<const char*> {
     options.timeout_ms = patient_ms;
     EXPECT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   }
-  // The children first: they would look for who follows the founder.
+  // Ends the children first, which would otherwise choose a node in the founder's place.
   ~Space() override {
     children_.clear();
     ddss_finish();
@@ -85,7 +86,7 @@ class Space : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(ddss_await_nodes(ddss_nodes()), 0);
     return child;
   }
-  // One that plays the test's role `locker` on the segment, and obeys orders.
+  // A child in the test's role `locker`, which obeys orders about the segment.
   Child& add_locker(ddss_key_t key) {
     Child& child = add("locker");
     child.line().say(text_of(key));

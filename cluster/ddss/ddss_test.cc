@@ -14,14 +14,14 @@
 
 using namespace iw::ddss;
 
-// Takes part, and does nothing.
+// Joins, and does nothing.
 ROLE(node) {
   if (!join(parent)) return 1;
   parent.hear();
   return ddss_finish() == 0 ? 0 : 2;
 }
 
-// Gets what the key's segment holds, adds 1 to each byte, and puts that.
+// Gets the segment's data, adds 1 to each byte, and puts them back.
 ROLE(incrementer) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
@@ -235,7 +235,7 @@ TEST_P(Segments, OfADeadNodeSaySo) {
   EXPECT_EQ(ddss_put(mine, &value, 8), 0);
 }
 
-// Says how many nodes it sees whenever it is asked to wait for so many.
+// Whenever it is told a number of nodes, waits for them and says how many it sees.
 ROLE(counter_of_nodes) {
   if (!join(parent)) return 1;
   for (int count; (count = parent.hear_value<int>()) != 0;) {
@@ -271,7 +271,8 @@ TEST_P(Segments, NodesJoinLateAndLeaveAndAllHearOfIt) {
   EXPECT_EQ(witness.wait_for_end(), 0);
 }
 
-// 20 threads allocate with one name; says how many created, and the key if all had the same.
+// 20 threads allocate with one name. Says how many of them created, and the key if all got the
+// same.
 ROLE(creators) {
   if (!join(parent)) return 1;
   const std::string name = parent.hear_text();
@@ -337,8 +338,8 @@ TEST_P(Segments, ANameWhoseNodeDiedIsCreatedAnew) {
   EXPECT_EQ(was_created, 1);
 }
 
-// All are started while nobody can answer, so none is done before the last has begun; and those to
-// some nodes are done while others still do not answer.
+// All puts are started while no node can answer, so none is done before the last has begun. Then
+// the puts to some nodes are done while other nodes still do not answer.
 TEST_P(Segments, SixtyFourPutsToEightNodesGoOnAtOnce) {
   constexpr unsigned nodes = 8, operations_a_node = 8, all = nodes * operations_a_node;
   for (unsigned i = 0; i < nodes; i++) add("node");
@@ -362,7 +363,7 @@ TEST_P(Segments, SixtyFourPutsToEightNodesGoOnAtOnce) {
   }
   for (const Child& each : children_) each.stop();
   for (unsigned i = 0; i < all; i++) {
-    const bool is_plain = i / nodes % 4 == 0;  // under the others a get waits
+    const bool is_plain = i / nodes % 4 == 0;  // under the other models a get waits
     operations[i] = is_plain ? ddss_async_get(keys[i], got[i].data(), 1000) : nullptr;
   }
   for (const Child& each : children_) each.go_on();
@@ -376,7 +377,7 @@ TEST_P(Segments, SixtyFourPutsToEightNodesGoOnAtOnce) {
   EXPECT_EQ(ddss_wait(nullptr), DDSS_ENOKEY);
 }
 
-// Each thread calls until there is nothing to call any more.
+// Each thread makes calls until the node has finished.
 TEST_P(Segments, OfANodeThatFinishesAreLeftByTheCallsOfOtherThreads) {
   ddss_finish();
   for (int round = 0; round < 10; round++) {
@@ -407,7 +408,7 @@ TEST_P(Segments, OfANodeThatFinishesEndTheOperationsThatAreNotWaitedFor) {
   const ddss_key_t key = allocate_on(1, 1 << 20, DDSS_NULL);
   auto bytes = pattern(1 << 20, 3);
   ASSERT_EQ(ddss_put(key, bytes.data(), 8), 0);
-  other.stop();  // over TCP nothing comes to its end
+  other.stop();  // over TCP no operation ends
   std::vector<ddss_operation_t*> operations;
   for (int i = 0; i < 4; i++) {
     operations.push_back(ddss_async_put(key, bytes.data(), bytes.size()));

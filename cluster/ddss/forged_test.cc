@@ -1,4 +1,4 @@
-// What a node takes from processes that are not, or do not behave as, nodes of its space.
+// A node, and processes that are not nodes of its space, or do not behave like nodes.
 #include <array>
 
 #include "ddss/ddss_fixture.h"
@@ -23,7 +23,7 @@ fabric::Address address_of(const std::string& text) {
 
 constexpr std::size_t pool_bytes = heap_begin + 4096;
 
-// A process that speaks as it likes, with a pool in which it writes what it likes.
+// A process that sends any messages, and writes anything to its pool.
 class Impostor {
  public:
   explicit Impostor(const std::string& founder) {
@@ -41,7 +41,7 @@ class Impostor {
   void tell(fabric::MessageId id, const News& news) {
     Questions::post(*worker_, founder_, id, bytes_of(news), pool_->key());
   }
-  // All that was sent before is handled then.
+  // Afterwards the founder has handled all earlier messages.
   void await_the_founder() {
     Survey found;
     EXPECT_EQ(questions_->ask(founder_, Question::survey, KeyAsked{1}, &found, in_good_time()),
@@ -70,7 +70,7 @@ class Impostor {
 
 }  // namespace
 
-// Joins, and writes the descriptors that it is told of into its own directory.
+// Joins, and writes the descriptors that it is told to its own directory.
 ROLE(forger) {
   Impostor self(parent.hear_text());
   parent.say_value(self.join().number);

@@ -1,5 +1,5 @@
-// The founder's end: what it leaves behind goes on, what went with it is named, and later deaths
-// are heard of by all.
+// The founder's end. The rest of the space still works, errors tell what is lost with the founder,
+// and all nodes hear of later deaths.
 #include <signal.h>
 
 #include <thread>
@@ -16,7 +16,7 @@ ddss_key_t allocate_named(const char* name) {
   return ddss_allocate(8, DDSS_STRICT, &how);
 }
 
-// Until so many nodes are left. Nothing else tells of deaths, so it is looked for.
+// Waits until so many nodes are left. Polls, because no call waits for a death.
 bool comes_down_to(int nodes) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (ddss_nodes() > nodes && std::chrono::steady_clock::now() < deadline) {
@@ -76,7 +76,7 @@ class Founders : public ::testing::TestWithParam<const char*> {
     options.timeout_ms = patient_ms;
     ASSERT_EQ(ddss_init(&options), 0) << ddss_error_text(ddss_errno());
   }
-  // Has it take the lock of `key`, if that is one.
+  // Lets it take the lock of `key`, if that is not empty.
   Child& add_survivor(const std::string& key = "") {
     Child& child = survivors_.emplace_back("survivor");
     child.line().say(address_);
@@ -109,7 +109,7 @@ TEST_P(Founders, WhoDieLeaveTheirLocksToTheOthersAndTakeTheirSegmentsAlong) {
   founder_->kill();
   EXPECT_EQ(waiter.line().hear_value<int>(), 0) << "the lock was recovered";
   EXPECT_TRUE(comes_down_to(2));
-  // What goes on.
+  // These still work.
   EXPECT_EQ(ddss_put(key, &value, 8), 0);
   EXPECT_EQ(ddss_get(key, &value, 8), 0);
   EXPECT_EQ(ddss_put(allocate_on(2, 8, DDSS_STRICT), &value, 8), 0);
@@ -118,7 +118,7 @@ TEST_P(Founders, WhoDieLeaveTheirLocksToTheOthersAndTakeTheirSegmentsAlong) {
     ASSERT_EQ(ddss_describe(ddss_allocate(8, DDSS_NULL, nullptr), &is), 0);
     EXPECT_NE(is.data_node, 0);
   }
-  // What went with the founder.
+  // These are lost with the founder.
   EXPECT_EQ(ddss_get(lost_, &value, 8), DDSS_ENODE);
   EXPECT_EQ(ddss_try_lock(lost_), DDSS_ENODE);
   EXPECT_EQ(ddss_acquire_lock(lost_), DDSS_ENODE);
@@ -129,7 +129,7 @@ TEST_P(Founders, WhoDieLeaveTheirLocksToTheOthersAndTakeTheirSegmentsAlong) {
   EXPECT_EQ(late.line().hear_value<int>(), DDSS_ENODE) << "nobody joins any more";
 }
 
-// Node 2 is here. The survivors know each other by the founder only.
+// This process is node 2. The survivors know each other only through the founder.
 // [DDSS-MEMBER-4]
 TEST_P(Founders, WhoDieAreFollowedByOneWhoTellsOfLaterDeaths) {
   Child& next = add_survivor();
@@ -148,7 +148,8 @@ TEST_P(Founders, WhoDieAreFollowedByOneWhoTellsOfLaterDeaths) {
   EXPECT_EQ(nodes_seen_by(witness, 2), 2);
 }
 
-// Neither who would have followed nor one who would have reported to the follower ever comes.
+// The node that would have taken the founder's place dies, too, and so does one that would have
+// reported to it.
 TEST_P(Founders, WhoDieTogetherWithOthersAreAllFoundOut) {
   Child& next = add_survivor();
   join_here();

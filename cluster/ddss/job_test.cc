@@ -9,7 +9,7 @@ namespace {
 
 constexpr int nodes = 4;
 
-// The segment of that name, on node 0, which leaves last. 0: there is none.
+// The segment of that name, on node 0, which leaves last. 0: an error.
 ddss_key_t counter(const char* name, int* was_created) {
   ddss_allocation_t how{};
   how.name = name;
@@ -30,7 +30,7 @@ int add(ddss_key_t key, std::uint64_t amount) {
   return error != 0 ? error : released;
 }
 
-// The test's limit is mpirun's.
+// Has no deadline, because mpirun has one.
 int wait_until_is(ddss_key_t key, std::uint64_t wanted) {
   for (std::uint64_t value = 0;;) {
     const int error = ddss_get(key, &value, sizeof value);
@@ -41,7 +41,7 @@ int wait_until_is(ddss_key_t key, std::uint64_t wanted) {
 
 }  // namespace
 
-// All add to one segment, see what all have added, and say that one of them created it.
+// All nodes add to one segment, see the sum of all, and say whether they created the segment.
 ROLE(job_member) {
   ddss_options_t options{};
   options.pool_bytes = small_pool;

@@ -1,4 +1,4 @@
-// Nodes that leave while others do: each hears of the others' end while it closes itself. Nodes
+// Nodes that leave at the same time, so that each hears of other nodes' ends while it closes. Nodes
 // that come when others have left.
 #include <thread>
 
@@ -11,7 +11,7 @@ constexpr int nodes = 6, rounds = 8;
 
 }  // namespace
 
-// Knows all others by a segment of each, and leaves with them.
+// Reaches a segment of each other node, and leaves when they leave.
 ROLE(leaver) {
   if (!join(parent)) return 1;
   ddss_allocation_t how{};
@@ -47,8 +47,8 @@ TEST_P(Leaving, AtTheSameTimeIsNobodysEnd) {
   }
 }
 
-// Waits far longer than its parent for the news of a node that it has not heard of. Says what a get
-// of the key comes to, and whether the name is its own.
+// Would wait far longer than its parent for the news of an unknown node. Says the result of a get
+// of the key, and whether it created the named segment.
 ROLE(newcomer) {
   if (!join(parent, 3'600'000)) return 1;
   std::uint64_t value = 0;

@@ -1,5 +1,5 @@
-// Locks of several processes: exclusion, sharing, order; holders and waiters that die, stop or give
-// up.
+// Locks of several processes: exclusion, sharing and order. Holders and waiters that die, stop or
+// give up.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,14 +15,14 @@
 
 using namespace iw::ddss;
 
-// Takes part, and does nothing.
+// Joins, and does nothing.
 ROLE(node) {
   if (!join(parent)) return 1;
   parent.hear();
   return 0;
 }
 
-// Two threads; each adds 1 to an unprotected counter so often, under the lock.
+// Each of two threads adds 1 to an unprotected counter so many times, under the lock.
 static int count_under_lock(const Line& parent, int sleeps_at_once) {
   if (!join(parent, patient_ms, sleeps_at_once)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
@@ -48,8 +48,8 @@ static int count_under_lock(const Line& parent, int sleeps_at_once) {
 ROLE(counter) { return count_under_lock(parent, 0); }
 ROLE(sleeper) { return count_under_lock(parent, 1); }
 
-// Does with the lock what it is told: e(xclusive), s(hared), E and S to try, r(elease), g(et),
-// p(ut); answers each.
+// Obeys orders with the lock, and answers each: e(xclusive), s(hared), E and S to try, r(elease),
+// g(et), p(ut).
 ROLE(locker) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
@@ -80,7 +80,7 @@ class Locks : public Space {
 };
 OVER_ALL_TRANSPORTS(Locks);
 
-// Nodes that differ about who is gone would make the lock anew by turns.
+// If nodes knew of different deaths, each would make the lock anew again after the other.
 TEST_P(Locks, AreMadeAnewAlsoByNodesThatCameAfterADeath) {
   constexpr std::uint16_t tickets_a_recovery = 0x4000;
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
@@ -166,7 +166,7 @@ TEST_P(Locks, WaitersComeInOrderAndSharersTogether) {
     all[who]->line().say(std::string(order));
   };
   ASSERT_EQ(ddss_acquire_lock(key), 0);
-  // Each is in the queue before the next asks: its place there does not change any more.
+  // Each is in the queue before the next asks, so its place in the queue is known.
   const auto in_queue = [&](std::uint16_t asked, std::uint32_t sharers) {
     for (;;) {
       const Queue queue = queue_of(key);
@@ -195,7 +195,7 @@ TEST_P(Locks, WaitersComeInOrderAndSharersTogether) {
   EXPECT_EQ(ddss_try_lock(key), 0);
 }
 
-// The word's ticket has 16 bits. Those who wait while it begins again come in order, too.
+// The word's ticket has 16 bits. Threads that wait while it wraps get the lock in order, too.
 TEST_P(Locks, AreTakenMoreOftenThanTheirWordCounts) {
   constexpr int before = 0xfffe, after = 70'000;
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
@@ -273,7 +273,7 @@ TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
       dead.kill();
     }
     while (ddss_nodes() > 2) std::this_thread::yield();
-    // Begins the lock's recovery; it stays taken.
+    // Begins the lock's recovery. The lock stays taken.
     EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
     EXPECT_EQ(tell(holder, "r"), 0);
     EXPECT_EQ(ddss_acquire_lock(key), 0);
@@ -281,7 +281,7 @@ TEST_P(Locks, StayWithTheirHolderWhenAnotherDies) {
   }
 }
 
-// The recovery has to wait for a node that is stopped; whoever tries does not.
+// The recovery must wait for a stopped node. A thread that tries the lock must not.
 // [DDSS-LOCK-4]
 TEST_P(Locks, OfADeadHolderAreTriedWithoutWaitingForTheirRecovery) {
   const ddss_key_t key = allocate_on(0, 8, DDSS_NULL);
@@ -296,10 +296,10 @@ TEST_P(Locks, OfADeadHolderAreTriedWithoutWaitingForTheirRecovery) {
     ASSERT_EQ(ddss_try_lock(key), DDSS_EBUSY);
     is_being_recovered = queue_of(key).tail == frozen;
   }
-  EXPECT_TRUE(is_being_recovered) << "whoever tried has waited for the node";
+  EXPECT_TRUE(is_being_recovered) << "a try has waited for the node";
   EXPECT_EQ(ddss_try_lock(key), DDSS_EBUSY);
   EXPECT_EQ(ddss_try_shared_lock(key), DDSS_EBUSY);
-  EXPECT_EQ(queue_of(key).tail, frozen) << "and was not held up until the node went on";
+  EXPECT_EQ(queue_of(key).tail, frozen) << "a try was not held up until the node continued";
   stopped.go_on();
   int result = DDSS_EBUSY;
   while (result == DDSS_EBUSY) result = ddss_try_lock(key);
@@ -327,7 +327,7 @@ TEST_P(Locks, OfAStoppedHolderAreWaitedForUntilTheTimeIsOver) {
   holder.go_on();
   EXPECT_EQ(tell(patient, "E"), DDSS_EBUSY);
   EXPECT_EQ(tell(holder, "r"), 0);
-  EXPECT_EQ(tell(patient, "e"), 0) << "who gave up holds nobody up";
+  EXPECT_EQ(tell(patient, "e"), 0) << "a waiter that gave up holds nobody up";
   EXPECT_EQ(tell(patient, "r"), 0);
 }
 
@@ -345,7 +345,7 @@ struct Witness {
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<Witness*>(memory);
   }
-  // False if another is inside who must not be.
+  // False: another worker is inside that must not be.
   bool enter(std::size_t own, Hold hold) {
     places[own].hold = hold;
     for (std::size_t i = 0; i < places.size(); i++) {
@@ -358,8 +358,8 @@ struct Witness {
   void leave(std::size_t own) { places[own].hold = none; }
 };
 
-// Counts under the lock, exclusively or together with those who look, until it is killed or told
-// the number of times; the counter is two words that must be equal.
+// Takes the lock so many times, or until it is killed. Counts under the exclusive lock, and looks
+// under the shared one. The counter is two words that must be equal.
 ROLE(worker) {
   if (!join(parent)) return 1;
   const int file = open(parent.hear_text().c_str(), O_RDWR | O_CLOEXEC);
@@ -369,7 +369,7 @@ ROLE(worker) {
   const ddss_key_t key = key_of(parent.hear_text());
   const int times = parent.hear_value<int>();
   std::mt19937 random(parent.hear_value<unsigned>());
-  // Connected with all before any is killed, because of [UCX-3] (cluster/fabric/ucx_1_13.md).
+  // Connects with all before any is killed, because of [UCX-3] (cluster/fabric/ucx_1_13.md).
   if (ddss_await_nodes(parent.hear_value<int>()) != 0) return 10;
   for (int node = 0; node < ddss_nodes(); node++) allocate_on(node, 8, DDSS_NULL);
   parent.say("connected");
@@ -388,7 +388,7 @@ ROLE(worker) {
       if (ddss_acquire_shared_lock(key) != 0) return 6;
       if (!witness->enter(own, Witness::shared)) return 13;
       if (ddss_get(key, words, sizeof words) != 0) return 7;
-      // One that was killed between its puts leaves the first a step ahead.
+      // A worker that was killed between its puts leaves the first word one ahead.
       if (words[0] - words[1] > 1) return 8;
     }
     witness->leave(own);

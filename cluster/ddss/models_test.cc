@@ -1,4 +1,5 @@
-// The seven models of several processes: what each excludes, what it promises and what it moves.
+// The seven models among several processes: their exclusion, their promises, and the bytes they
+// move.
 #include <algorithm>
 #include <atomic>
 #include <set>
@@ -10,7 +11,7 @@
 
 using namespace iw::ddss;
 
-// Does what it is told (see locks_test.cc), and answers.
+// Obeys orders as in locks_test.cc, and answers each.
 ROLE(locker) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
@@ -89,7 +90,7 @@ TEST_P(Models, WaitForAHolderOnlyWithWhatTheyExclude) {
   }
 }
 
-// Puts patterns of one value as long as it is not told to stop.
+// Puts patterns of one value until it is told to stop.
 ROLE(putter) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
@@ -164,7 +165,7 @@ TEST_P(Models, AnUnchangedVersionMovesEightBytes) {
   EXPECT_EQ(moved_by_get(DDSS_UNCHANGED), 8u);
 }
 
-// A version alone must say that the block is another segment's now.
+// A version alone must tell that the block belongs to another segment now.
 TEST_P(Models, AnUnchangedVersionIsOfTheSegmentThatWasAskedFor) {
   add("locker").line().say("0");
   std::uint64_t version = 0, value = 1;
@@ -240,7 +241,7 @@ TEST_P(Models, TemporalGivesWhatIsYoungEnough) {
   }
 }
 
-// Whatever a get gives was the newest at most so long before it began.
+// The result of a get was the newest at some time within the bound before the get began.
 // [DDSS-MODEL-7]
 TEST_P(Models, TemporalGivesNothingThatIsOlderThanItsBound) {
   using Clock = std::chrono::steady_clock;
@@ -268,7 +269,7 @@ TEST_P(Models, TemporalGivesNothingThatIsOlderThanItsBound) {
   EXPECT_EQ(got, 1u);
 }
 
-// Longer than what is sent in one message and put by its receiver.
+// Longer than a put that is sent as one message.
 constexpr std::size_t long_put = iw::fabric::payload_bytes_max + 8;
 
 ROLE(endless_putter) {
@@ -281,7 +282,7 @@ ROLE(endless_putter) {
   return 2;
 }
 
-// Whoever is held up by a put that never ends makes the lock anew, which its word shows.
+// A get that a put holds up which never ends makes the lock anew. The lock's word shows this.
 // [DDSS-MODEL-8]
 TEST_P(Models, APutWhoseNodeDiedDoesNotHoldGetsUp) {
   constexpr std::uint16_t tickets_a_recovery = 0x4000;
@@ -297,7 +298,8 @@ TEST_P(Models, APutWhoseNodeDiedDoesNotHoldGetsUp) {
     std::uint64_t first = 0, version = 0;
     ASSERT_EQ(ddss_version(key, &first), 0);
     while (version < first + 5) ASSERT_EQ(ddss_version(key, &version), 0);
-    // Anywhere in a put: on one processor the two take turns where each waits.
+    // So that the kill comes anywhere in a put. On one processor the two processes would otherwise
+    // change places only where each waits.
     for (auto more = random() % 100; more > 0; more--) ASSERT_EQ(ddss_version(key, &version), 0);
     putter.kill();
     EXPECT_EQ(ddss_get(key, bytes.data(), bytes.size()), 0);

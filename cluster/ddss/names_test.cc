@@ -1,4 +1,4 @@
-// Who creates what a name stands for, when claimers give up and nodes cannot be reached.
+// The creator of a named segment, when claimers give up and nodes cannot be reached.
 #include "ddss/names.h"
 
 #include <set>
@@ -11,13 +11,13 @@ namespace {
 
 constexpr fabric::PeerId ann = 1, bob = 2, eve = 3;
 
-// The founder's names. Each claim's number is its claimer's, as is its call.
+// The founder's names. Each claim, and each question, has the number of its claimer.
 class Founder {
  public:
   void claim(fabric::PeerId who, const Finding& found = {}) {
     names.claim("name", who, found, Caller{who, who});
   }
-  // What was answered since the last time, in order.
+  // The answers since the last call, in order.
   std::vector<std::pair<fabric::PeerId, Key>> answers() { return std::exchange(answers_, {}); }
 
   std::set<NodeNumber> gone;
@@ -71,7 +71,7 @@ TEST(Names, NobodyCreatesASecondSegmentForNotReachingTheFirst) {
   EXPECT_EQ(founder.answers(), (Answers{{ann, 0}}));
   founder.claim(eve);
   EXPECT_EQ(founder.answers(), (Answers{{eve, first}}));
-  founder.gone = {7};  // where the data lie
+  founder.gone = {7};  // the node with the data
   founder.names.note_death(77);
   EXPECT_EQ(founder.answers(), (Answers{{bob, 0}}));
   founder.claim(eve, unreachable);
@@ -107,7 +107,7 @@ ROLE(founder) {
   return ddss_finish() == 0 ? 0 : 2;
 }
 
-// Says whether the name is its own.
+// Says whether it created the named segment.
 ROLE(claimer) {
   if (!join(parent)) return 1;
   parent.say_value(claim("name"));
@@ -118,7 +118,7 @@ ROLE(claimer) {
 class Claims : public ::testing::TestWithParam<const char*> {};
 OVER_ALL_TRANSPORTS(Claims);
 
-// The founder makes it the creator when it does not listen any longer.
+// The founder makes the claimer the creator when the claimer has stopped waiting.
 // [DDSS-NAME-4]
 TEST_P(Claims, ThatTimeOutHoldNoName) {
   setenv("IW_FABRIC", GetParam(), 1);

@@ -1,4 +1,4 @@
-// What is said of a ddss_init that fails.
+// The texts of a ddss_init that fails.
 #include <filesystem>
 #include <optional>
 #include <thread>
@@ -8,7 +8,7 @@
 namespace iw::ddss {
 namespace {
 
-// A variable of the environment, as it is meanwhile.
+// Sets a variable of the environment, and sets it back in the end.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
@@ -30,7 +30,7 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-// What is said of it, after the error has been checked.
+// Checks the error of a ddss_init, and returns its text.
 std::string refused(int error, const ddss_options_t& options = {}) {
   EXPECT_EQ(ddss_init(&options), error);
   EXPECT_EQ(ddss_errno(), error);
@@ -97,7 +97,7 @@ TEST(Opening, WithWrongOptionsSaysWhich) {
   EXPECT_EQ(ddss_finish(), 0);
 }
 
-// Of a founder that died.
+// The address is of a founder that died.
 TEST(Opening, WhereNobodyIsAnyMoreSaysSo) {
   const Environment fabric("IW_FABRIC", "tcp");
   Child founder("founder_to_join");

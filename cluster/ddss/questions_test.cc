@@ -1,4 +1,4 @@
-// Questions that processes ask each other, and whose answer counts.
+// Questions that processes ask each other, and which answers count.
 #include "ddss/questions.h"
 
 #include <future>
@@ -12,7 +12,7 @@ fabric::Deadline in_good_time() {
   return fabric::Clock::now() + std::chrono::milliseconds(patient_ms);
 }
 
-// What a process needs to ask and to answer.
+// A process's means to ask and to answer.
 class Speaker {
  public:
   explicit Speaker(Questions::Serve serve) {

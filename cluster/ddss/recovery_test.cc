@@ -1,6 +1,6 @@
-// A lock that several nodes recover at once, with pauses where others come between. The nodes are
-// played by threads of this process, each with a Lock of its own on the same words; who is inside
-// is noted outside of DDSS.
+// A lock that several nodes recover at once. Pauses let one node act within another's recovery.
+// Threads of this process play the nodes, each with a Lock of its own on the same words. The number
+// of nodes inside the lock is noted outside of DDSS.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -21,7 +21,7 @@ using fabric_tests::soon;
 constexpr std::uint64_t a_death = 2;
 constexpr int nodes = 3;
 
-// Where a thread waits until the test lets it go on. Passed only once.
+// A place at which a thread waits once, until the test lets it continue.
 class Pause {
  public:
   void operator()() {
@@ -94,7 +94,7 @@ class Recovery : public fabric_tests::OverTransports {
   void everybody_hears_of_a_death() {
     for (PlayedNode& each : nodes_) each.known_deaths += a_death;
   }
-  // Of the witness.
+  // These two note who is inside.
   void take(PlayedNode& node) {
     EXPECT_EQ(node.lock.acquire(Hold::exclusive), 0);
     EXPECT_EQ(inside_.fetch_add(1), 0) << "two are inside";
@@ -125,7 +125,7 @@ class Recovery : public fabric_tests::OverTransports {
 };
 OVER_TRANSPORTS(Recovery, "shm", "tcp");
 
-// The second has looked before the first has frozen the lock.
+// The second node has looked before the first one freezes the lock.
 // [DDSS-LOCK-6]
 TEST_P(Recovery, IsDoneByOneOfTwoThatFoundItDue) {
   PlayedNode &first = nodes_[0], &second = nodes_[1], &other = nodes_[2];
@@ -156,10 +156,10 @@ TEST_P(Recovery, IsDoneByOneOfTwoThatFoundItDue) {
   everybody_takes_it_in_turn();
 }
 
-// One that is taken for dead while it recovers, and is not.
+// A node that recovers is taken for dead, and is not.
 class RecoveryTakenOver : public Recovery {
  protected:
-  // The first has frozen the lock; the second has recovered it.
+  // Afterwards node 0 has frozen the lock, and node 1 has recovered it.
   void begin(std::function<void()>* where) {
     *where = std::ref(pause_);
     everybody_hears_of_a_death();
@@ -203,7 +203,7 @@ TEST_P(RecoveryTakenOver, UndoesNothingWhenItFails) {
   everybody_takes_it_in_turn();
 }
 
-// It tells one who waits to ask again, and that one leaves its place in the new queue.
+// The slow node tells a waiter to ask again, and the waiter leaves its place in the new queue.
 TEST_P(RecoveryTakenOver, LeavesNoPlaceInTheQueueThatNobodyTakes) {
   begin(&nodes_[0].before_survey);
   take(nodes_[2]);
@@ -229,7 +229,8 @@ TEST_P(Recovery, IsDoneAgainByANodeThatCouldNotUndoIt) {
   everybody_takes_it_in_turn();
 }
 
-// Such a one may have frozen a lock. With a lower number it would have been introduced.
+// An unknown node with a higher number may have frozen a lock. One with a lower number would be
+// known.
 TEST_P(Recovery, TakesNobodyForDeadWhoIsNotKnownYet) {
   Members members(*here_.worker, std::chrono::seconds(50));
   members.add(5, here_.worker->address(), {});

@@ -1,11 +1,11 @@
-// Words that several processes change at once, barriers, and data that lie in the own pool.
+// Words that several processes change at once, barriers, and data in the process's own pool.
 #include <thread>
 
 #include "ddss/ddss_fixture.h"
 
 using namespace iw::ddss;
 
-// Adds 1 to the first word so often, half of the times by swapping.
+// Adds to the first word so many times, in each case once by adding and once by swapping.
 ROLE(adder) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
@@ -23,7 +23,7 @@ ROLE(adder) {
   return 0;
 }
 
-// Comes to the barrier so often, each time after it has counted itself in another segment.
+// Comes to the barrier so many times. Before each time it counts itself in another segment.
 static int meet(ddss_key_t barrier, ddss_key_t counter, int count, int times) {
   for (int i = 1; i <= times; i++) {
     std::uint64_t counted = 0;
@@ -45,7 +45,7 @@ ROLE(meets) {
   return failed;
 }
 
-// Puts a word where it is told.
+// Puts a word to the segment that it is told.
 ROLE(putter) {
   if (!join(parent)) return 1;
   const ddss_key_t key = key_of(parent.hear_text());
