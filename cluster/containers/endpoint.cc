@@ -18,7 +18,7 @@ static_assert(MarshalStream::buffer_bytes == part_bytes);
 // A head as the words of an Active Message, and back [CONT-1].
 using Words = std::array<int, sizeof(Head) / sizeof(int)>;
 
-// Who notes what comes to an endpoint. Handlers hold the Receiver, so that it outlives them.
+// The Receivers of endpoints. A handler shares its Receiver, so that the Receiver outlives it.
 struct Receivers {
   platform::Mutex mutex;
   std::map<ep_t, std::shared_ptr<Receiver>> by_endpoint IW_GUARDED_BY(mutex);
@@ -26,7 +26,7 @@ struct Receivers {
   int last_number IW_GUARDED_BY(mutex) = 0;
 };
 
-// Never destroyed: handlers may run while the program exits.
+// Never destroyed, because handlers may run while the program exits.
 Receivers& receivers() {
   static auto* const all = new Receivers;
   return *all;
@@ -77,7 +77,8 @@ void on_answer(void* token, int link, int answer, int sequence) {
 }
 
 void on_returned(int, op_t operation, const am_returned_t* message) {
-  // Who does not get an answer waits in vain for a while: nothing is lost but time.
+  // Only requests matter. If an answer comes back, its asker waits until its deadline, and nothing
+  // is lost but time.
   if (operation != AM_REQUEST_IM || message->n_args != 8) return;
   const auto receiver = find(message->args[0]);
   if (receiver != nullptr) receiver->came_back(message->args[1]);

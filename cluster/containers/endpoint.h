@@ -1,6 +1,5 @@
-// A container's endpoint of Active Messages, in a bundle of its own, whose messages are handled by
-// the library's thread. Handlers only note what came and answer (they may do no more): the note
-// is a Receiver's.
+// A container's endpoint of Active Messages, in a bundle of its own. The library's thread handles
+// its messages. A handler may only tell the Receiver and answer; the Receiver notes the message.
 #pragma once
 
 #include <chrono>
@@ -15,33 +14,35 @@ namespace iw::containers {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // All in handlers: they lock for a short time, and send nothing.
+  // All these are called in handlers. They lock for a short time, and send nothing.
   virtual Answer take(const Head& head, std::span<const std::byte> block) = 0;
-  // From there; an endpoint that has sent something is mapped without asking it anything.
+  // Takes the reader's name from the message itself, because mapping an endpoint that has sent
+  // something asks it nothing.
   virtual Answer take_join([[maybe_unused]] int link, [[maybe_unused]] const en_t& reader) {
     return Answer::refused;
   }
   virtual void answered(int link, Answer answer, std::uint32_t sequence) = 0;
-  // A message came back: nobody is there any more.
+  // A message came back, because its receiver is gone.
   virtual void came_back(int link) = 0;
 };
 
 class Endpoint {
  public:
-  // Requests wait that long for room. Throws ContainerError.
+  // A request waits that long for room in the window. Throws ContainerError.
   Endpoint(std::shared_ptr<Receiver> receiver, double request_wait_seconds);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
   const en_t& name() const { return name_; }
-  // An index to send to; -1: not there, or silent until the deadline (or for half a minute).
+  // Returns an index to send to. -1: the other endpoint does not exist, or was silent until the
+  // deadline (half a minute without one).
   int map(const en_t& other, std::chrono::steady_clock::time_point deadline);
   int map(const en_t& other);
   void unmap(int index);
-  // Handles what has arrived, in this thread.
+  // Handles, in this thread, the messages that have arrived.
   void poll() { AM_Poll(bundle_); }
-  // False: no room.
+  // False: there is no room, or the receiver is gone.
   bool send(int index, Head head, std::span<const std::byte> block);
 
  private:

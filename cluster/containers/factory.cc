@@ -1,4 +1,4 @@
-// The factory's own part: Active Messages and the name server begin and end with it.
+// A factory begins and ends Active Messages and the use of the name server.
 #include "am/library.h"
 #include "interweave/am.h"
 #include "interweave/containers/active.hpp"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A program with a name server, and what it has to print. Usage: guide_test.sh PROGRAM NAME_SERVER TEXT
+# Runs a program with a name server, and compares what it prints.
+# Usage: guide_test.sh PROGRAM NAME_SERVER TEXT
 set -eu
 folder=$(mktemp -d)
 mkfifo "$folder/said"

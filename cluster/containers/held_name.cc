@@ -7,13 +7,13 @@
 namespace iw::containers {
 namespace {
 
-// What this process's writers have, or have asked for.
+// The names that this process's writers have, or have asked for.
 struct Names {
   platform::Mutex mutex;
   std::set<std::string> all IW_GUARDED_BY(mutex);
 };
 
-// Never destroyed: a thread may use it while another calls exit().
+// Never destroyed, because a thread may use it while another calls exit().
 Names& names() {
   static auto* const of_process = new Names;
   return *of_process;

@@ -1,8 +1,9 @@
 // The name of a container, which one writer has at a time.
 //
-// The name server gives a name to one process at a time, whatever writer of it asks; of a process's
-// writers one at a time asks. Where the server does not answer, the name may come to be this one's
-// all the same, so it stays taken in the process until the server has said how it is.
+// The name server gives a name to one process at a time, without regard to the process's writers.
+// So only one writer of a process may ask for a name at a time. If the server does not answer, it
+// may still give the name later. So the name stays taken in the process until the server has
+// answered.
 #pragma once
 
 #include <string>
@@ -18,9 +19,10 @@ class HeldName {
   HeldName(const HeldName&) = delete;
   HeldName& operator=(const HeldName&) = delete;
 
-  // AM_OK; AM_ERR_IN_USE: another writer's; AM_ERR_NOT_SENT: the name server does not answer.
+  // AM_OK. AM_ERR_IN_USE: another writer has the name. AM_ERR_NOT_SENT: the name server does not
+  // answer.
   int take();
-  // The same, without AM_ERR_IN_USE.
+  // AM_OK, or AM_ERR_NOT_SENT.
   int give_up();
 
  private:

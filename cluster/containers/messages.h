@@ -1,4 +1,4 @@
-// The checksum of a part [CONT-10]. The messages are those of spec/cluster/containers.x.
+// The checksum of a part [CONT-10]. spec/cluster/containers.x has the messages.
 #pragma once
 
 #include <cstddef>

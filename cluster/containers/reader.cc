@@ -7,7 +7,7 @@
 namespace iw::containers {
 namespace {
 
-constexpr int attempts_max = 3;  // to get a whole object that can be read
+constexpr int attempts_max = 3;  // at a whole object that can be read
 constexpr std::chrono::milliseconds name_retry{10};
 
 int random_link() {
@@ -15,7 +15,7 @@ int random_link() {
   return std::uniform_int_distribution<int>(1)(device);
 }
 
-// `found`: what the name server said.
+// `found` is the name server's last answer.
 std::string why_not_joined(const std::string& name, int found) {
   switch (found) {
     case AM_OK:
@@ -122,7 +122,7 @@ bool Reader::ask(int kind, Clock::time_point deadline, Answer* answer) {
   return endpoint_.send(writer_index_, head, {}) && inbox_->wait_for_answer(deadline, answer);
 }
 
-// False: it does not come any more.
+// False: no whole object will come.
 bool Reader::fetch_object() {
   if (inbox_->tie() != Tie::joined) return false;
   const auto deadline = patience_end();
@@ -158,7 +158,7 @@ bool Reader::run_object(const Item& item) {
   is_whole_ = false;
   try {
     DeMarshalStream stream(item.buffers);
-    // What another class has marshalled is seldom just as long.
+    // An object of another class is detected by its length, which is seldom the same.
     is_whole_ = copy_->DeMarshal(&stream) == OBJ_RETURN_SUCCESS && stream.left() == 0;
   } catch (const std::exception&) {
     return false;
@@ -177,7 +177,7 @@ bool Reader::run_update(const Item& item) {
     statistics_.updates_evaluated += is_run;
     return is_run;
   } catch (const std::exception&) {
-    is_whole_ = false;  // how far it came nobody knows
+    is_whole_ = false;  // the function may have made half of its changes
     return false;
   }
 }
@@ -196,13 +196,13 @@ void Reader::evaluate_in_background() {
     try {
       evaluate();
     } catch (const ContainerError&) {
-      // Who reads is told.
+      // The next read throws the error again.
     }
   }
 }
 
-// A thread that was itself stopped (a signal, a busy machine) has not listened for that long:
-// silence counts from then.
+// If this thread was itself stopped (by a signal, or a busy machine), it did not listen meanwhile.
+// So the writer's silence counts from the time when the thread continued.
 void Reader::watch() {
   auto last = Clock::now();
   while (!inbox_->is_stopped()) {
@@ -233,7 +233,7 @@ std::unique_ptr<ActiveWriter> Reader::take_role(const Options& options) {
     ask(role_taken, Clock::now() + std::chrono::milliseconds(inbox_->life_ms()), &answer);
     return writer;
   } catch (const ContainerError&) {
-    inbox_->set_tie(Tie::moving);  // who gave the role has taken it back
+    inbox_->set_tie(Tie::moving);  // the writer that gave the role takes it back
     return nullptr;
   }
 }

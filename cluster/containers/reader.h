@@ -1,8 +1,9 @@
-// A reader container: the copy, what brings it up, a thread that watches the writer and, if it is
-// asked for, one that evaluates: so that the program's code keeps nobody from noticing a death.
+// A reader container: the copy, and the functions that bring it up to date. One thread watches the
+// writer. Another one evaluates updates, if the options ask for it. So the program's functions,
+// which may take long, do not delay the notice of a writer's death.
 //
-// The copy's mutex is locked before the inbox's, and by no handler. What is queued is checked
-// before it is run, so a damaged or unknown item costs a whole object and no more.
+// The copy's mutex is locked before the inbox's. No handler locks it. A queued item is checked
+// before it is run, so a damaged or unknown item costs one whole object and no more.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ class Reader final : public ActiveReader {
   ReaderInbox& inbox() { return *inbox_; }
 
  private:
-  // `found`: what the name server said last.
+  // *found is the name server's last answer.
   bool join(Clock::time_point deadline, bool waits_for_name, int* found);
   bool try_join(const en_t& writer, Clock::time_point deadline);
   bool fetch_object() IW_REQUIRES(mutex_);
@@ -49,7 +50,7 @@ class Reader final : public ActiveReader {
   const std::shared_ptr<ReaderInbox> inbox_;
   Endpoint endpoint_;
   std::atomic<int> writer_index_{-1};
-  platform::Mutex asking_;         // one question at a time; locked after mutex_
+  platform::Mutex asking_;         // so that one question is asked at a time; locked after mutex_
   mutable platform::Mutex mutex_;  // of the copy, and of what follows
   bool is_whole_ IW_GUARDED_BY(mutex_) = false;
   ReaderStatistics statistics_ IW_GUARDED_BY(mutex_);

@@ -56,7 +56,7 @@ Answer ReaderInbox::take_part(const Head& head, std::span<const std::byte> block
     incoming_ = Item{head, {}, {}};
     incoming_bytes_ = 0;
   }
-  if (!incoming_) return Answer::ok;  // the rest of what is dropped
+  if (!incoming_) return Answer::ok;  // a later part of an item that is dropped
   const std::size_t bytes_max = is_object ? object_bytes_max : update_bytes_max;
   incoming_bytes_ += block.size();
   if (head.sequence != incoming_->head.sequence || head.kind != incoming_->head.kind ||

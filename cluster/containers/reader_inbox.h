@@ -1,9 +1,9 @@
-// What has come to a reader: its queue, a whole object, how its tie to the writer stands.
+// The messages that have come to a reader: its queue of updates, a whole object, and the state of
+// its tie to the writer. The handler joins the parts of items and answers. It evaluates nothing.
 //
-// The handler puts parts together and answers; it evaluates nothing. Invariants: the queue has at
-// most queue_length items, in the order of the writer's calls with none missing between the copy
-// and the last of them. Once one is missing (`is_behind`), updates are dropped until a whole object
-// came; the queue is kept till then, as it is right as far as it goes.
+// Invariants: the queue has at most queue_length updates, in the order of the writer's calls. No
+// update is missing between the copy and the end of the queue. Once one is missing (`is_behind`),
+// later updates are dropped until a whole object comes. The queue is kept until then.
 #pragma once
 
 #include <chrono>
@@ -34,15 +34,15 @@ class ReaderInbox : public Receiver {
   void answered(int link, Answer answer, std::uint32_t sequence) override;
   void came_back(int link) override;
 
-  // A new link begins.
+  // Begins a new link.
   void start(int link);
-  // What is to be evaluated: the object first, if there is one.
+  // The items to evaluate: the object first, if there is one, then the updates.
   struct Batch {
     std::optional<Item> object;
     std::deque<Item> updates;
   };
   Batch take_batch();
-  // Something was wrong with a batch: the whole object is needed.
+  // A batch could not be evaluated, so the whole object is needed.
   void fall_behind();
   bool is_behind() const;
   Tie tie() const;
@@ -51,25 +51,30 @@ class ReaderInbox : public Receiver {
   std::size_t queued() const;
   std::uint64_t pings() const;
   int life_ms() const;
-  // Silence counts from now.
+  // The writer's silence counts from now.
   void hear();
-  // Joined, and nothing came for the writer's life_ms.
+  // True if the reader has joined, and nothing came for the writer's life_ms [CONT-11].
   bool is_writer_silent(Clock::time_point now) const;
-  // A question's number, which its answer has. False: none by then.
+  // Returns the number of the next question, which its answer brings back. Answers to earlier
+  // questions do not count any more.
   std::uint32_t expect_answer();
+  // False: no answer came.
   bool wait_for_answer(Clock::time_point deadline, Answer* answer);
-  // Until an object is there, or none will come.
+  // Waits until the reader is not behind. False: no whole object will come, or none came.
   bool wait_for_object(Clock::time_point deadline);
   bool wait_for_role(Clock::time_point deadline);
-  // For the thread that watches: whether the writer's role moves. False: stopped, or not by then.
+  // Called by the thread that watches. True: the writer's role moves. False: it does not until
+  // then, or the inbox is stopped.
   bool wait_for_move(Clock::time_point until);
-  // For the thread that evaluates: until there is something to evaluate. False: stopped.
+  // Called by the thread that evaluates. True: there is an item to evaluate. False: the inbox is
+  // stopped.
   bool wait_for_work();
   void stop();
   bool is_stopped() const;
   void wait_until_stopped(Clock::time_point until);
 
-  // For tests of recovery: a bit of the last item in the queue flips. False: there is none.
+  // For tests of recovery: flips a bit of the last update in the queue. False: the queue is empty,
+  // or the update has no bytes.
   bool flip_a_bit();
 
  private:

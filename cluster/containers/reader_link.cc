@@ -27,7 +27,7 @@ void ReaderLink::add_update(std::shared_ptr<const Parcel> parcel, std::size_t ou
   wants_object_ = true;
 }
 
-// What has begun is finished, so that its parts stay together.
+// Keeps an item that has begun to be sent, so that its parts stay together.
 void ReaderLink::forget_waiting() {
   while (!outbox_.empty() && outbox_.back().next_part == 0) outbox_.pop_back();
 }
@@ -41,7 +41,7 @@ void ReaderLink::add_object(std::shared_ptr<const Parcel> object) {
 void ReaderLink::want_object() { wants_object_ = true; }
 
 void ReaderLink::suspend(std::uint32_t sequence) {
-  // An object that was sent later mends it.
+  // A whole object that was sent after the item makes it unnecessary.
   if (static_cast<std::int32_t>(sequence - object_sequence_) < 0) return;
   is_suspended_ = true;
   forget_waiting();

@@ -1,7 +1,8 @@
-// One reader as its writer sees it: what is still to be sent to it, and whether it answers.
+// One reader as its writer sees it: the items that are still to be sent to it, and its answers.
 //
-// Nothing here waits for a reader: what the window of Active Messages does not take now stays in
-// the outbox; when that is as long as a reader's queue may be, it is given up for the whole object.
+// Nothing here waits for a reader. Items for which the window of Active Messages has no room stay
+// in the outbox. When the outbox is longer than a reader's queue may be, its updates are dropped,
+// and the whole object is sent instead [CONT-9].
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 
 namespace iw::containers {
 
-// Marshalled once, sent to every reader.
+// An item or a message that is marshalled once and sent to all readers.
 struct Parcel {
   struct Part {
     std::vector<std::byte> bytes;
@@ -24,7 +25,7 @@ struct Parcel {
   std::uint32_t signature = 0;
   std::vector<Part> parts;
   void add(std::vector<std::byte> bytes);
-  // Of a message without a body.
+  // A message without a body.
   static std::shared_ptr<const Parcel> empty(int kind);
 };
 
@@ -35,28 +36,30 @@ class ReaderLink {
   int number() const { return number_; }
   int index() const { return index_; }
 
-  // An update: dropped if a whole object will come instead.
+  // Adds an update, unless a whole object will be sent instead.
   void add_update(std::shared_ptr<const Parcel> parcel, std::size_t outbox_max);
   void add(std::shared_ptr<const Parcel> parcel);
   void add_object(std::shared_ptr<const Parcel> object);
-  // How many messages were answered so far, and what the answers said was told.
+  // `answers`: how many messages the reader has answered. REQUIRES: the link has been told of the
+  // answers that were not OK.
   void note_answers(std::uint64_t answers) { answers_ = answers; }
-  // What there is room for. How many bytes.
+  // Sends as much of the outbox as there is room for. Returns the number of bytes.
   std::uint64_t push(Endpoint& endpoint);
   void ping_if_quiet(Endpoint& endpoint, Clock::time_point now, int ping_ms);
 
   void want_object();
   bool needs_object_now() const { return wants_object_ && outbox_.empty(); }
-  // Its queue is full since that item: nothing more until it wants an object.
+  // The reader's queue is full since that item, so it is sent no update until it wants the object.
   void suspend(std::uint32_t sequence);
   bool is_suspended() const { return is_suspended_; }
   bool lacks_object() const { return wants_object_ || is_suspended_; }
   bool has_outbox() const { return !outbox_.empty(); }
   bool has_answered_all() const { return outbox_.empty() && answers_ >= sent_; }
-  // A message was refused though all before it had been answered, so that there was room: nobody
-  // is there, and nothing will come back that says so.
+  // True if a message could not be sent although all earlier ones had been answered, so that there
+  // was room. Then the reader is gone, and no message will come back to say so.
   bool is_cut_off() const { return is_cut_off_; }
-  // To be asked again and again: for life_ms a message has had no answer, or none could be sent.
+  // True if for life_ms a message had no answer, or none could be sent. REQUIRES: it is called more
+  // often than that.
   bool is_dead(Clock::time_point now);
   void forgive(Clock::time_point now) { waits_since_ = now; }
 

@@ -38,7 +38,7 @@ void Readership::send_object(const std::shared_ptr<const Parcel>& object) {
 
 void Readership::hand_over(int taker, const std::shared_ptr<const Parcel>& object) {
   const platform::MutexLock held(mutex_);
-  note(inbox_->take_news());  // of those who joined last, too
+  note(inbox_->take_news());  // so that the readers that joined last are told, too
   for (ReaderLink& link : links_) {
     const bool takes = link.number() == taker;
     if (takes) link.add_object(object);
@@ -134,7 +134,8 @@ void Readership::pass(Clock::time_point now) {
   drop_the_dead(now);
 }
 
-// If the thread that serves was itself stopped, answers wait unread: nobody is judged by that time.
+// If the thread that serves was itself stopped, answers may wait unread. So the time in which it
+// did not run counts against no reader.
 void Readership::drop_the_dead(Clock::time_point now) {
   const bool was_away = now - last_pass_ > std::chrono::milliseconds(options_.life_ms) / 2;
   last_pass_ = now;
@@ -163,7 +164,7 @@ void Readership::drop(int number) {
   endpoint_.unmap(link->index());
   inbox_->close(number);
   std::erase_if(links_, [&](const ReaderLink& each) { return each.number() == number; });
-  changed_.notify_all();  // it may have been the last that was waited for
+  changed_.notify_all();  // await_answers() may wait for this reader alone
 }
 
 bool Readership::wants_answers() const {

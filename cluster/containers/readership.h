@@ -1,9 +1,12 @@
-// The readers of one writer, and what is on its way to them.
+// The readers of one writer, and the items on their way to them.
 //
-// Nothing here runs code of the program's or waits for another process, and nobody who does holds
-// the mutex: so readers are pinged, and the dead are dropped, whatever the program does with the
-// object meanwhile. Who adds updates and objects holds the object's mutex: so they are in the
-// order of the calls. The object's mutex is locked before this one, this one before the inbox's.
+// Invariants:
+// - With the mutex held, no code of the program runs, and no thread waits for another process. So
+//   readers are pinged, and dead ones are dropped, whatever the program does with the object.
+// - A thread that adds updates or objects holds the object's mutex, so that they are in the order
+// of
+//   the calls.
+// - The object's mutex is locked before this one, and this one before the inbox's.
 #pragma once
 
 #include <functional>
@@ -19,31 +22,33 @@ class Readership {
  public:
   Readership(std::shared_ptr<WriterInbox> inbox, Endpoint& endpoint, const Options& options);
 
-  // By who holds the object's mutex.
+  // REQUIRES, of this and the next four: the object's mutex is held.
   void ship(const std::shared_ptr<const Parcel>& update);
-  // There was a change that no update tells of.
+  // The object has changed, and no update says how.
   void want_objects();
-  // To those that want it now.
+  // Sends the object to the readers that want it now.
   void send_object(const std::shared_ptr<const Parcel>& object);
-  // The reader gets the object and the role, the others look for the name.
+  // Sends the object and the role to the taker. Tells the others to look for the name again
+  // [CONT-14].
   void hand_over(int taker, const std::shared_ptr<const Parcel>& object);
-  // The last messages; the object (nullptr: none) goes to those that lack it.
+  // Adds the last messages. The object, unless it is nullptr, goes to the readers that lack it.
   void end(const std::shared_ptr<const Parcel>& object);
 
   bool wants_object_now() const;
-  // For the thread that marshals the object. False: stopped.
+  // Called by the thread that marshals the object. False: the readership is stopped.
   bool wait_until_object_wanted();
   void stop();
   bool lacks_objects() const;
   bool has(int link) const;
   void let_in(int link, const en_t& reader);
 
-  // For the thread that serves: it sends what there is room for, pings, and drops the dead.
+  // Called by the thread that serves: sends what there is room for, pings, and drops dead readers.
   void pass(Clock::time_point now);
   bool wants_answers() const;
-  // Until every reader has answered all it was sent, or then. The thread that serves goes on.
+  // Waits until every reader has answered all its messages. The thread that serves continues
+  // meanwhile.
   void await_answers(Clock::time_point deadline);
-  // By what has come until now.
+  // Takes into account all messages that have come until now.
   WriterStatistics statistics();
 
  private:
@@ -62,7 +67,7 @@ class Readership {
   Endpoint& endpoint_;
   const Options options_;
   mutable platform::Mutex mutex_;
-  platform::Condition changed_;  // an object is wanted, all is answered, or stopped
+  platform::Condition changed_;  // an object is wanted, all is answered, or it is stopped
   std::list<ReaderLink> links_ IW_GUARDED_BY(mutex_);
   WriterStatistics statistics_ IW_GUARDED_BY(mutex_);
   Clock::time_point last_pass_ IW_GUARDED_BY(mutex_) = Clock::now();

@@ -1,4 +1,4 @@
-// The streams, and the functions of a StandardContainer that has none.
+// The streams, and the functions of a StandardContainer that defines none.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -8,7 +8,7 @@
 namespace iw::containers {
 namespace {
 
-// Most updates are no longer: they are written without moving what was written before.
+// Most updates are not longer, so they are written without growing the buffer.
 constexpr std::size_t small_bytes = 64;
 
 bool is_count(const void* bytes, long count) {

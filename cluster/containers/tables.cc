@@ -1,4 +1,4 @@
-// What a program's two tables hold: kinds of objects by name, functions of a class by number.
+// The two tables of a program: its kinds of objects by name, and a class's functions by number.
 #include "interweave/containers/functions.hpp"
 #include "platform/mutex.h"
 
@@ -12,7 +12,7 @@ struct Kinds {
   std::map<std::type_index, std::string> names IW_GUARDED_BY(mutex);
 };
 
-// Never destroyed: handlers may run while the program exits.
+// Never destroyed, because handlers may run while the program exits.
 Kinds& kinds() {
   static auto* const all = new Kinds;
   return *all;
@@ -35,7 +35,7 @@ bool register_object(const std::string& name, std::type_index type, std::functio
   return true;
 }
 
-// The name, which is empty for nullptr, and the object.
+// Writes the name of the object's kind, then the object. For nullptr it writes an empty name.
 bool marshal_ref(MarshalStream& stream, const Ref& object) {
   if (object == nullptr) return marshal(stream, std::string());
   std::string name;

@@ -6,7 +6,7 @@
 namespace iw::containers {
 namespace {
 
-constexpr std::chrono::milliseconds name_retry{50};  // one that is there is waited for, too
+constexpr std::chrono::milliseconds name_retry{50};  // a call to a live server waits, too
 
 Options sound(Options options) {
   options.ping_ms = std::max(options.ping_ms, 1);
@@ -46,7 +46,7 @@ void Writer::end_threads() {
   if (marshaller_.joinable()) marshaller_.join();
 }
 
-// Readers are served until they have the last of it.
+// Readers are served until they have the object's last state.
 Writer::~Writer() {
   inbox_->close_door();
   giver_.join();
@@ -55,8 +55,8 @@ Writer::~Writer() {
   end_threads();
 }
 
-// Readers that were sent nothing lately get the last state first; who they are is known when all
-// have answered.
+// Sends the last state to readers that lack it. Which readers lack it is known only when all have
+// answered, so this waits before and after.
 void Writer::say_goodbye() {
   const auto deadline = Clock::now() + std::chrono::milliseconds(options_.life_ms);
   readers_.await_answers(deadline);
@@ -83,7 +83,7 @@ void Writer::ship(const FunctionTable::Number* function, const Marshal& argument
   try {
     call();
   } catch (...) {
-    readers_.want_objects();  // readers are not to make the same half of a call
+    readers_.want_objects();  // because a reader must not make the call's half again
     send_objects();
     throw;
   }
@@ -95,7 +95,7 @@ void Writer::ship(const FunctionTable::Number* function, const Marshal& argument
   send_objects();
 }
 
-// With the mutex held.
+// REQUIRES: the mutex is held.
 void Writer::send_objects() {
   if (readers_.wants_object_now()) readers_.send_object(snapshot());
 }
@@ -109,10 +109,11 @@ std::shared_ptr<const Parcel> Writer::snapshot() {
   try {
     is_marshalled = object_->Marshal(&stream) == OBJ_RETURN_SUCCESS;
   } catch (const std::exception&) {
-    // As one that says that it failed: this may be a thread that has no caller.
+    // Counts as a failure, because this thread may have no caller that could catch.
   }
   stream.finish();
-  // What cannot be marshalled is sent as nothing, which readers cannot read, and say so.
+  // An object that cannot be marshalled is sent without a body. Readers cannot read that, and
+  // report it.
   return snapshot_ = is_marshalled ? parcel : Parcel::empty(whole_object);
 }
 
@@ -144,8 +145,8 @@ void Writer::give_role(int taker) {
   inbox_->set_giving(false);
   if (held_name_.give_up() != AM_OK) return take_role_back();
   {
-    const platform::MutexLock held(
-        mutex_);  // so that it comes after every call that was not refused
+    // So that the object has every call that was not refused.
+    const platform::MutexLock held(mutex_);
     readers_.hand_over(taker, snapshot());
   }
   if (inbox_->wait_for_role_taken(Clock::now() + 2 * std::chrono::milliseconds(options_.life_ms))) {

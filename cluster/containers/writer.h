@@ -1,16 +1,24 @@
 // A writer container: the object, its readers, and the threads that serve them.
 //
-// A call is made and handed to Active Messages by who makes it. Three threads do the rest, so that
-// none waits for what another does: one lets readers in, sends what did not fit, pings and drops
-// the dead; one marshals the object for who wants it, which waits for views and calls; one gives
-// the role away, which waits for the name server. The object's mutex is locked before the
-// Readership's and the inbox's.
+// The thread that makes a call also hands it to Active Messages. Three threads do the rest, so that
+// no wait delays another:
 //
-// The role is given away in steps of which each can fail: calls are refused from now on; the name
-// is unregistered; the reader that wants the role is sent the whole object, and then the role; it
-// registers the name and says so. If it does not in time, the name is taken here again, which the
-// name server allows to one of the two: so there are never two writers. While the server does not
-// answer nobody knows whose the role is, and it is asked again.
+//   thread        does                                                waits for
+//   server_       lets readers in, sends what did not fit, pings,     messages
+//                 drops dead readers
+//   marshaller_   marshals the object for readers that want it        views and calls of the
+//   program giver_        gives the role away                                 the name server
+//
+// The object's mutex is locked before the Readership's and the inbox's.
+//
+// The role is given away in steps [CONT-14], each of which can fail:
+// 1. Calls are refused from now on.
+// 2. The name is unregistered.
+// 3. The reader that wants the role is sent the whole object, then the role.
+// 4. The reader registers the name, and says so.
+// If it does not say so in time, this writer takes the name again. The name server gives the name
+// to one of the two, so there are never two writers. While the server does not answer, nobody knows
+// who has the role, and this writer asks again.
 #pragma once
 
 #include <atomic>
@@ -56,7 +64,7 @@ class Writer final : public ActiveWriter {
   Readership readers_;
   std::atomic<Role> role_ = Role::kept;
   platform::Mutex mutex_;  // of the object, and of what follows
-  // The object as it is; nullptr: not marshalled.
+  // The object as it is now. nullptr: it is not marshalled.
   std::shared_ptr<const Parcel> snapshot_ IW_GUARDED_BY(mutex_);
   std::thread server_, marshaller_, giver_;
 };

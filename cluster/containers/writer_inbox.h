@@ -1,6 +1,9 @@
-// What has come to a writer: readers that join, what they ask for, how many messages each answered.
-// What the answers said is taken together with how many there were: who has all answers knows all.
-// Only links that the writer has opened count; the others are told that they are gone.
+// The messages that have come to a writer: joins, requests of readers, and the number of messages
+// that each reader has answered.
+//
+// Invariants: the number of answers is taken together with what they said. So a thread that has all
+// answers knows what all of them said. Only links that the writer has opened count; messages of
+// other links are answered GONE [CONT-3].
 #pragma once
 
 #include <chrono>
@@ -23,13 +26,13 @@ class WriterInbox : public Receiver {
 
   void open(int link);
   void close(int link);
-  // Whether readers may join, and whether one may take the writer's role.
+  // Allow readers to join, and one to take the writer's role.
   void set_joining(bool is_allowed);
   void set_giving(bool is_allowed);
 
   // False: the door is closed.
   bool wait_for_taker(int* taker);
-  // False: closed, the one that was to take it is gone, or the time is up.
+  // False: the door is closed, the taker is gone, or it did not say so in time.
   bool wait_for_role_taken(Clock::time_point until);
   void close_door();
   bool is_door_closed() const;
@@ -42,10 +45,10 @@ class WriterInbox : public Receiver {
   struct News {
     std::vector<Joiner> joining;
     std::vector<int> leaving, wanting, gone;
-    std::vector<std::pair<int, std::uint32_t>> full;  // and at which item
+    std::vector<std::pair<int, std::uint32_t>> full;  // the link, and the item's number
     std::map<int, std::uint64_t> answers;             // of each open link, so far
   };
-  // For news, for wake(), or until then. With `wants_answers` an answer is news, too.
+  // Waits for news, or wake(). With `wants_answers` an answer is news, too.
   void wait_for_news(Clock::time_point until, bool wants_answers);
   News take_news();
   void wake();
@@ -55,7 +58,7 @@ class WriterInbox : public Receiver {
  private:
   mutable platform::Mutex mutex_;
   platform::Condition changed_;
-  platform::Condition knocked_;  // who wants the role or has taken it
+  platform::Condition knocked_;  // a reader wants the role, or has taken it
   bool may_join_ IW_GUARDED_BY(mutex_) = true;
   bool may_take_role_ IW_GUARDED_BY(mutex_) = false;
   bool is_door_closed_ IW_GUARDED_BY(mutex_) = false;
