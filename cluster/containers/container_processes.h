@@ -1,5 +1,5 @@
-// What the containers' tests have in common: a name server, containers to share, and processes that
-// read or write one and do what they are told.
+// The common parts of the containers' tests: a name server, containers to share, and processes that
+// read or write a container and obey orders.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace iw::containers_test {
 using iw::testing::Child;
 using Numbers = Vector<std::int64_t>;
 
-// A container of objects, by the paper's three functions.
+// A container of objects, with the paper's three functions.
 struct Bag : StandardContainer {
   OBJ_RETURN Insert(Ref first, Ref) override {
     objects.push_back(std::dynamic_pointer_cast<aString>(first));
@@ -52,7 +52,7 @@ struct Bag : StandardContainer {
   std::list<std::shared_ptr<aString>> objects;
 };
 
-// Nobody is taken for dead that is only slow.
+// A process that is only slow is not taken for dead.
 inline Options quick() {
   Options options;
   options.ping_ms = 50;
@@ -60,7 +60,7 @@ inline Options quick() {
   options.gives_role = true;
   return options;
 }
-// A test sees the end of those that are.
+// A dead process is noticed while the test waits.
 inline Options mortal() {
   Options options = quick();
   options.life_ms = 1500;
@@ -77,20 +77,20 @@ inline auto make_numbers(Factory& factory, const Options& options = quick()) {
   return factory.make_writer<Numbers>("numbers", std::make_shared<Numbers>(), options);
 }
 
-// In their order.
+// The values, in their order.
 inline std::string values(const Numbers& numbers) {
   std::string text;
   for (const auto each : numbers.value()) text += std::to_string(each) + " ";
   return text;
 }
 
-// Functions of their own, so that no view is held while a test waits for a reader.
+// These hold no view afterwards, so that none is held while a test waits for a reader.
 inline std::string summary(const WriterContainer<Numbers>& writer) {
   return summary(*writer.read());
 }
 inline std::string values(const WriterContainer<Numbers>& writer) { return values(*writer.read()); }
 
-// Until it is so; false after half a minute.
+// Waits until the condition holds. False: it does not after half a minute.
 template <typename Condition>
 bool eventually(Condition is_so) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -101,7 +101,7 @@ bool eventually(Condition is_so) {
   return true;
 }
 
-// Until it can be made: what is in its way goes, or who is asked answers at last.
+// Tries until making it throws no ContainerError. False: it still does after half a minute.
 template <typename Make>
 bool eventually_made(Make make) {
   return eventually([&] {
@@ -114,7 +114,7 @@ bool eventually_made(Make make) {
   });
 }
 
-// A name server in a process of its own, and this process's factory, over a way of the fabric.
+// A name server in a process of its own, and this process's factory, over one transport.
 class Containers : public ::testing::TestWithParam<const char*> {
  protected:
   Containers() {
@@ -127,14 +127,14 @@ class Containers : public ::testing::TestWithParam<const char*> {
     child.line().say(what);
     return child.line().hear_text();
   }
-  // Another factory, that waits a second for the name server: once it is met.
+  // Makes another factory, which waits only a second for the name server after it has met it.
   void become_impatient() {
     setenv("IW_AMNS_TIMEOUT_MS", "1000", 1);
     factory.reset();
     EXPECT_TRUE(eventually_made([&] { factory.emplace(); }));
     unsetenv("IW_AMNS_TIMEOUT_MS");
   }
-  // That its writer pings it from now on.
+  // Whether the writer pings the reader from now on.
   static bool is_pinged(const Child& reader) {
     const auto before = std::stoul(ask(reader, "pings"));
     return eventually([&] { return std::stoul(ask(reader, "pings")) >= before + 5; });

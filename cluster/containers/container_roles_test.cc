@@ -45,11 +45,11 @@ std::vector<int> tcp_sockets() {
   return sockets;
 }
 
-// The transport library's stay open in processes that are started: they are the parent's.
+// The parent's sockets. The transport library leaves them open in processes that are started.
 const std::vector<int> inherited = tcp_sockets();
 
-// From now on nothing that is sent to this process over TCP arrives: whatever has content is lost
-// on its way in, again and again; what it sends is not. How many connections that concerns.
+// From now on this process receives nothing over TCP, because a filter drops all packets with
+// content, also when they are sent again. It can still send. Returns the number of connections.
 int deafen() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 12),  // the TCP header's length, in the upper half
@@ -58,7 +58,7 @@ int deafen() {
       BPF_STMT(BPF_MISC | BPF_TAX, 0),
       BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),  // an acknowledgement only
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),  // a packet without content passes
       BPF_STMT(BPF_RET | BPF_K, 0),
   };
   const sock_fprog filter{std::size(program), program};
@@ -157,7 +157,7 @@ ROLE(numbers_writer) {
   return obey_all(parent, factory);
 }
 
-// Sends the writer of "numbers" what it is told to, and answers whatever comes.
+// Sends the messages that it is told to the writer of "numbers", and answers all that come.
 ROLE(containers_joiner) {
   struct All : Receiver {
     Answer take(const Head&, std::span<const std::byte>) override { return Answer::ok; }
@@ -176,14 +176,14 @@ ROLE(containers_joiner) {
     const std::string command = parent.hear_text();
     if (command == "end") return 0;
     head.kind = command == "want the role" ? want_role : join;
-    // As a join was once: it said which endpoint joins.
+    // In an earlier form a join named the endpoint that joins.
     const auto& name_in_it = command == "join as another" ? another.name() : here.name();
     here.send(index, head, std::as_bytes(std::span(&name_in_it, 1)));
     parent.say("asked");
   }
 }
 
-// Answers every message; of updates, that its queue is full.
+// Answers every message, and updates with QUEUE_FULL.
 ROLE(containers_answerer) {
   struct All : Receiver {
     Answer take(const Head& head, std::span<const std::byte>) override {
@@ -199,7 +199,7 @@ ROLE(containers_answerer) {
   return 0;
 }
 
-// A writer and its reader. Says, each time, the value, the objects sent and the updates evaluated.
+// A writer and its reader. Says each time the value, the objects sent and the updates evaluated.
 ROLE(late_number) {
   Factory factory;
   auto late = factory.make_writer<Late>("late", std::make_shared<Late>(), quick());
@@ -217,7 +217,7 @@ ROLE(late_number) {
   }
 }
 
-// Has all kinds of containers; says what it read when it is asked.
+// Reads all kinds of containers, and says what they hold when it is asked.
 ROLE(kinds_reader) {
   Factory factory;
   register_object<aString>("aString");

@@ -1,4 +1,4 @@
-// Containers between real processes: what the writer's process calls, readers in others have.
+// Containers between real processes: readers have what the writer's process calls.
 #include "containers/container_processes.h"
 #include "containers/endpoint.h"
 #include "fabric/service.h"
@@ -93,14 +93,15 @@ TEST_P(Containers, AContainerOfThePapersStringsAndTheReadyMadeOnesReachAReader) 
   queue->call<&Queue<std::string>::pop>();
   text->call<&Text::append>("shipped functions");
   text->call<&Text::replace>(0u, 7u, "whole");
-  // Each is answered when it is in the reader's queue; deletion waits for the answers.
+  // An update is answered when it is in the reader's queue, and deletion waits for the answers.
   bag.reset(), map.reset(), queue.reset(), text.reset();
   EXPECT_EQ(ask(reader, "read"), "early,one,three,y=2,second,whole functions");
 }
 
 TEST_P(Containers, ContainersNest) {
   ASSERT_TRUE(register_object<Numbers>("Numbers"));
-  // One that is itself shared travels as what it is at that moment: a reader has a plain copy.
+  // A container that is itself shared travels as its value at that moment, and becomes a plain
+  // copy.
   ASSERT_TRUE(register_object("SharedNumbers", typeid(WriterContainer<Numbers>),
                               [] { return std::make_shared<Numbers>(); }));
   auto inner = make_numbers(*factory);
@@ -143,7 +144,7 @@ TEST_P(Containers, NothingIsEvaluatedBeforeARead) {
   EXPECT_EQ(ask(reader, "statistics"), "50 1 0 0");
 }
 
-// Holds up the library's threads, as many as there may be, for as long as this lives.
+// Holds up all threads that the library may have, for as long as this lives.
 class HeldUp {
  public:
   HeldUp() {
@@ -193,7 +194,7 @@ TEST_P(Containers, AHandlerReadsNoArgumentsOfWhateverSize) {
   for (const std::size_t bytes : {8, 1000, 16000, 100000}) {
     writer->call<&Hold::load>(Cargo{std::string(bytes, 'x')});
   }
-  // Each is answered, so each is in the queue.
+  // All updates are answered, so all are in the queue.
   ASSERT_TRUE(eventually([&] { return writer->statistics().readers_waited_for == 0; }));
   EXPECT_EQ(reader->statistics().queued, 4u);
   EXPECT_EQ(cargoes_read, 0);
@@ -222,7 +223,7 @@ TEST_P(Containers, ALongerQueueKeepsMoreUpdatesAndSavesTheWholeObject) {
 // [CONT-9]
 TEST_P(Containers, AFullQueueCostsOneWholeObjectWhenItIsRead) {
   Options options = quick();
-  options.queue_length = 1000;  // so that the writer's own patience is not what ends
+  options.queue_length = 1000;  // so that the reader's queue, and not the outbox, is full first
   auto writer = make_numbers(*factory, options);
   const Child reader("numbers_reader", {{"QUEUE", "8"}});
   ASSERT_EQ(reader.line().hear_text(), "ready");
@@ -273,7 +274,7 @@ TEST_P(Containers, BytesOfAnInsertDoNotDependOnTheContainersSize) {
   auto writer = make_numbers(*factory, options);
   const Child reader("numbers_reader", {{"QUEUE", "10000"}});
   ASSERT_EQ(reader.line().hear_text(), "ready");
-  // What was sent before has been answered: what is sent now is the insert, and by this call.
+  // Earlier messages have been answered, so this call sends the insert and nothing else.
   const auto bytes_of_insert = [&] {
     EXPECT_TRUE(eventually([&] { return writer->statistics().readers_waited_for == 0; }));
     const auto before = writer->statistics().bytes_sent;

@@ -1,4 +1,5 @@
-// What a program is told that cannot have what it asks for: each time who is missing.
+// The errors of a program that cannot have what it asks for. Each names the process that is
+// missing.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -33,14 +34,14 @@ std::string reader_error(Factory& factory, const std::string& name) {
       [&] { factory.make_reader<Numbers>(name, std::make_shared<Numbers>(), options); });
 }
 
-// Has a writer's name, and lets nobody join.
+// Has a writer's name, and lets no reader join.
 struct Refusing : Receiver {
   Answer take(const Head&, std::span<const std::byte>) override { return Answer::refused; }
   void answered(int, Answer, std::uint32_t) override {}
   void came_back(int) override {}
 };
 
-// One line, if there is one; gone with this.
+// A file with one line, or none, which is removed in the end.
 struct File {
   explicit File(const std::string& line) { std::ofstream(path) << line; }
   ~File() { std::filesystem::remove(path); }
@@ -113,7 +114,7 @@ TEST_P(Containers, AReaderIsToldThatTheNameServerIsSilent) {
   server->go_on();
 }
 
-// A writer and a reader that evaluates in the background: "" or what it is told instead.
+// Makes a writer, and a reader that evaluates in the background. Says the error, "" for none.
 ROLE(starter) {
   const std::string error = error_of([] {
     Factory factory;
@@ -126,7 +127,7 @@ ROLE(starter) {
   return 0;
 }
 
-// The transport library's own thread is the first, without which it ends the process.
+// The first thread is the transport library's, which ends the process if it cannot have one.
 TEST_P(Containers, WhereNoMoreThreadsAreToBeHadAnErrorSaysSo) {
   std::set<std::string> errors;
   std::string error;

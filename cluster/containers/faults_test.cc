@@ -1,4 +1,4 @@
-// Processes that stop, go on and die, damaged queues, functions that a reader does not know.
+// Processes that stop, continue or die, damaged queues, and functions that a reader does not know.
 #include <random>
 
 #include "containers/container_processes.h"
@@ -72,7 +72,7 @@ TEST_P(Containers, OnlyARefusalWithNothingUnderWayCutsALinkOff) {
     push(1);
     return link.has_outbox();
   }));
-  // Whether something was still taken after its death: that comes back.
+  // A message that was taken after the death comes back, and then the link is not cut off.
   if (link.is_cut_off()) {
     EXPECT_EQ(came_back, 0u);
   } else {
@@ -92,7 +92,7 @@ TEST(ReaderLinks, KeepAsManyUpdatesAsTheyMayAndThenWantTheObjectInstead) {
   EXPECT_FALSE(link.lacks_object());
   link.add_update(Parcel::empty(1), outbox_max);
   EXPECT_TRUE(link.needs_object_now());
-  link.add_update(Parcel::empty(1), outbox_max);  // the object will have it
+  link.add_update(Parcel::empty(1), outbox_max);  // the object will contain it
   EXPECT_FALSE(link.has_outbox());
 }
 
@@ -104,7 +104,7 @@ TEST_P(Containers, WhoHasAllAnswersKnowsWhoIsBehind) {
   readers.let_in(1, there.line().hear_value<en_t>());
   readers.send_object(Parcel::empty(whole_object));
   readers.ship(Parcel::empty(1));
-  // No thread serves here: what the answer said is noted by who waits for it.
+  // No thread serves here, so statistics() notes what the answer said.
   ASSERT_TRUE(eventually([&] { return readers.statistics().readers_waited_for == 0; }));
   EXPECT_TRUE(readers.lacks_objects());
 }
@@ -117,7 +117,7 @@ TEST_P(Containers, AWritersEndDoesNotWaitForAReaderThatWasKilled) {
   EXPECT_EQ(ask(writer, "push 10"), "10:55");
   ASSERT_EQ(ask(reader, "until 10"), "10:55");
   reader.kill();
-  EXPECT_EQ(ask(writer, "delete"), "deleted");  // and not after that hour
+  EXPECT_EQ(ask(writer, "delete"), "deleted");  // and not only after an hour
 }
 
 // [CONT-11]
@@ -126,7 +126,7 @@ TEST_P(Containers, BothSidesAgreeThatAStoppedReaderIsGone) {
   const Child reader("numbers_reader");
   ASSERT_EQ(reader.line().hear_text(), "ready");
   reader.stop();
-  // It takes nothing: neither do calls wait for it, nor is more kept for it than its queue.
+  // Calls do not wait for the stopped reader, and no more is kept for it than its queue may hold.
   for (int i = 0; i < 5000; i++) writer->call<&Numbers::push_back>(i);
   EXPECT_TRUE(eventually([&] { return writer->statistics().readers == 0; }));
   reader.go_on();
@@ -145,7 +145,7 @@ TEST_P(Containers, BothSidesAgreeThatAStoppedWriterIsGone) {
   EXPECT_TRUE(eventually([&] { return ask(writer, "readers") == "0"; }));
 }
 
-// On TCP, where what one side is sent can be lost without the other's noticing.
+// Over TCP, where messages to one side can be lost without the other side's notice.
 class OneWay : public Containers {};
 INSTANTIATE_TEST_SUITE_P(Over, OneWay, ::testing::Values("tcp"),
                          [](const auto& each) { return std::string(each.param); });
@@ -167,7 +167,7 @@ TEST_P(OneWay, BothSidesAgreeThatAReaderIsGoneWhoseAnswersAreLost) {
   ASSERT_NE(ask(writer, "deafen"), "0");
   const auto pings = std::stoul(ask(reader, "pings"));
   EXPECT_TRUE(eventually([&] { return ask(writer, "readers") == "0"; }));
-  EXPECT_GT(std::stoul(ask(reader, "pings")), pings);  // as long as it was not given up
+  EXPECT_GT(std::stoul(ask(reader, "pings")), pings);  // until it was given up
   EXPECT_EQ(ask(reader, "broken"), "so");
 }
 
@@ -211,7 +211,7 @@ TEST_P(Containers, AFunctionThatAReaderDoesNotKnowCostsTheWholeObject) {
   if (table().find(&identity_of<&Counter::add>) == nullptr) {
     Functions<Counter>::all().add<&Counter::add>(1).add<&Counter::add_twice>(2);
   }
-  FunctionTable other;  // the reader's program: its number 2 has other arguments, and no 1
+  FunctionTable other;  // the reader's: its 2 has other arguments, and it has no 1
   other.add(2, &other, "s", [](StandardContainer&, DeMarshalStream&) { return true; });
   auto writer = factory->make_writer<Counter>("counter", std::make_shared<Counter>(), quick());
   const auto copy = std::make_shared<Counter>();
@@ -229,8 +229,8 @@ TEST_P(Containers, AFunctionThatAReaderDoesNotKnowCostsTheWholeObject) {
   EXPECT_EQ(reader.statistics().updates_evaluated, 0u);
 }
 
-// In a process of its own, whose table no other test has written to. It says the value, and how
-// many objects and updates that took.
+// Runs in a process of its own, because no other test has written to that process's table. The
+// process says the value, and how many objects and updates that took.
 TEST_P(Containers, AFunctionThatGetsItsNumberWhileTheyRunIsShippedFromThenOn) {
   const Child both("late_number");
   ASSERT_EQ(both.line().hear_text(), "0 1 0");

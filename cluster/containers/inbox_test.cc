@@ -1,4 +1,4 @@
-// What a reader and a writer take of the messages that come to them: no processes.
+// The inboxes of a reader and a writer, without processes.
 #include <gtest/gtest.h>
 
 #include "containers/reader_inbox.h"

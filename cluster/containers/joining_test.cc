@@ -1,9 +1,9 @@
-// Readers that join while others hold still.
+// Readers that join while another process is stopped.
 #include "containers/container_processes.h"
 
 using namespace iw::containers_test;
 
-// What it asks for comes when it has stopped: the writer goes on with it then.
+// The writer continues, and finds the joiner's request, when the joiner has stopped.
 TEST_P(Containers, AJoinerThatStopsKeepsNobodyElseOut) {
   for (const char* who : {"join", "join as another"}) {
     const Child writer("numbers_writer", {{"MORTAL", "1"}});

@@ -1,4 +1,4 @@
-// The end of writers, readers, and of what they kept.
+// The end of writers, of readers, and of the objects that they kept.
 #include "containers/container_processes.h"
 #include "interweave/am.h"
 

@@ -16,7 +16,7 @@ std::string why_no_writer(WriterContainer<Numbers>& writer) {
   }
 }
 
-// Whether a call is told at last that the name server does not answer.
+// Whether a call fails, in the end, because the name server does not answer.
 bool is_silence_noticed(WriterContainer<Numbers>& writer) {
   return eventually(
       [&] { return why_no_writer(writer).find("does not answer") != std::string::npos; });
@@ -66,7 +66,7 @@ TEST_P(Containers, AWriterThatGivesItsRoleIsReadAndPingsWhileTheNameServerIsSile
   EXPECT_TRUE(eventually([&] { return !writer->is_writer(); }));
   EXPECT_TRUE(is_pinged(follower));
   EXPECT_EQ(summary(*writer), "1:7");
-  // The role's next step, which sends the object, needs the name server's answer.
+  // The next step, which sends the object, needs the name server's answer.
   EXPECT_EQ(writer->statistics().bytes_sent, before);
   server->go_on();
   EXPECT_EQ(next.line().hear_text(), "taken");
@@ -92,7 +92,7 @@ TEST_P(Containers, ATakerThatDiesOnTheWayLeavesTheRoleWhereItWas) {
   ASSERT_EQ(taker.line().hear_text(), "ready");
   const Child follower("numbers_reader");
   ASSERT_EQ(follower.line().hear_text(), "ready");
-  server->stop();  // the role does not go further than to be on the way
+  server->stop();  // so that the role stays on its way
   taker.line().say("take");
   ASSERT_TRUE(eventually([&] { return !writer->is_writer(); }));
   taker.kill();
@@ -151,7 +151,7 @@ TEST_P(Roles, AreTakenBackWhenTheNameServerAnswersAgain) {
   en_t name;
   ASSERT_TRUE(eventually([&] { return AMNS_Lookup("numbers", &name) == AM_ERR_RESOURCE; }));
   server->stop();
-  taker.kill();  // on the way: it has not taken the name
+  taker.kill();  // before it has taken the name
   EXPECT_TRUE(is_silence_noticed(*writer));
   server->go_on();
   ASSERT_TRUE(eventually([&] { return writer->is_writer(); }));

@@ -1,4 +1,4 @@
-// Marshalling, and the table of functions: no processes.
+// Marshalling, and the table of functions, without processes.
 #include "containers/container_processes.h"
 
 using namespace iw::containers_test;
@@ -31,7 +31,8 @@ TEST(Streams, AnObjectEndsWithABufferThatIsNotFull) {
     EXPECT_EQ(buffers.back().size(), static_cast<std::size_t>(bytes % full));
     DeMarshalStream stream(buffers);
     std::vector<std::byte> read(value.size());
-    EXPECT_EQ(stream.ReadBytes(read.data(), 1), 1);  // so that reads cross the borders
+    // So that later reads cross the ends of buffers.
+    EXPECT_EQ(stream.ReadBytes(read.data(), 1), 1);
     EXPECT_EQ(stream.ReadBytes(read.data() + 1, bytes), bytes - 1);
     EXPECT_EQ(read, value);
     EXPECT_EQ(stream.ReadBytes(read.data(), 1), 0);
@@ -82,7 +83,7 @@ TEST(Streams, AFunctionHasOneNumberOfItsOwn) {
   functions.add(11, &one, "", apply);
   EXPECT_THROW(functions.add(12, &one, "", apply), std::invalid_argument);
   EXPECT_THROW(functions.add(11, &two, "", apply), std::invalid_argument);
-  functions.add(12, &two, "", apply);  // what was refused is not there
+  functions.add(12, &two, "", apply);  // the number that was refused is free
 }
 
 TEST(Streams, AClassListsWhatItInheritsItself) {
