@@ -8,7 +8,8 @@
 namespace iw::fabric {
 namespace {
 
-// The transport may take longer to say that an answer has gone than the answer to arrive.
+// An answer may arrive before the transport says that it was sent, so more answers may be on the
+// way than a peer may have asked for.
 constexpr std::size_t on_the_way_bytes_max = 2 * (unanswered_bytes_max + piece_bytes_max);
 constexpr std::size_t pieces_kept_max = 16;
 
@@ -55,7 +56,7 @@ void Answerer::answer_get(Peer& peer, const Request& request) {
   send(peer, request, status, 0, status == Status::ok ? to : Bytes{}, reply);
 }
 
-// Whoever asked may be dead: then nobody misses the answer.
+// If the answer cannot be sent, the peer is dead and does not miss it.
 void Answerer::send(Peer& peer, const Request& request, Status status, std::uint64_t before,
                     Bytes data, Reply* reply) {
   const Answer answer{peer.own_index_there, static_cast<std::uint32_t>(status), request.token,

@@ -1,9 +1,9 @@
-// The answering side of access by messages (access_messages.h): does with this process's memory
-// what peers ask for, whoever progresses the worker.
+// The answering side of access by messages (access_messages.h): does what peers ask for with this
+// process's memory. It runs in the thread that progresses the worker.
 //
-// Invariants: a request counts only if it comes from a peer, and is done only where Regions says
-// that it may be; what is answered is a copy, so that the memory may go while it travels; a peer
-// that asks more at once than it may, and does not take the answers, gets none.
+// Invariants: a request counts only if it comes from a peer, and reaches only memory that Regions
+// allows. An answer has a copy of the memory, which may be freed while the answer travels. A peer
+// that asks more at once than it may, and does not take the answers, is not answered [FAB-6].
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ class Messenger;
 class PeerTable;
 struct Peer;
 
-// Of a peer that asks.
+// The answers to one peer.
 struct Answered {
   std::size_t bytes_on_the_way = 0;  // of answers
-  Status refused = Status::ok;       // a put, of which it has not been told yet
+  Status refused = Status::ok;       // of a put, until the peer is told
 };
 
 // The worker's lock guards an answerer: its owner declares it so.
@@ -32,7 +32,7 @@ class Answerer {
   void take(const Request& request, Bytes data);
 
  private:
-  // An answer, until the transport has taken it.
+  // An answer that the transport has not taken yet.
   struct Reply : Completion {
     Answerer* answerer = nullptr;
     PeerId to = 0;

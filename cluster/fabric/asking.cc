@@ -15,7 +15,7 @@ bool is_over(const Question& question) {
   return question.unasked == 0 && question.expected == 0 && question.in_transport == 0;
 }
 
-// Only these are said by who answers; `pending` would be no end.
+// Any other status of an answer is a failure, also `pending`, which would not be an end.
 Status status_in(const Answer& answer) {
   const auto said = static_cast<Status>(answer.status);
   return said == Status::ok || said == Status::bad_argument ? said : Status::failed;
@@ -38,7 +38,8 @@ Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
   return &question;
 }
 
-// A put is never kept waiting, so that what asks whether puts are done comes after them.
+// A put is sent at once, even if other questions wait, so that a later question about puts comes
+// after it.
 Status Asker::put(const UcxWindow& to, std::size_t offset, Bytes from, bool is_told,
                   Completion* done) {
   if (to.own_regions != nullptr) return to.own_regions->put(to.region, offset, from);
@@ -124,7 +125,7 @@ void Asker::ask_what_waits(Peer& peer) {
   while (!waiting.empty() && ask_pieces(peer, waiting.front())) waiting.pop_front();
 }
 
-// True if all of it has been asked.
+// True: all pieces have been asked for.
 bool Asker::ask_pieces(Peer& peer, Question* question) {
   Request& request = question->request;
   while (question->unasked > 0) {
@@ -142,7 +143,7 @@ bool Asker::ask_pieces(Peer& peer, Question* question) {
   return true;
 }
 
-// What cannot be sent will not be: the peer is given up, and with it all that it was asked.
+// If a piece cannot be sent, the peer is given up, and all its questions with it.
 bool Asker::send(PeerId peer, const Request& request, Bytes data, Completion* sent,
                  unsigned* pending) {
   const Status status = messenger_.tell(table_.find(peer)->endpoint, request_id,

@@ -1,5 +1,5 @@
-// The asking side of access by messages (access_messages.h): what a worker has asked its peers to
-// do with their memory and not heard of yet.
+// The asking side of access by messages (access_messages.h): a worker's questions to its peers
+// about their memory, until they are answered.
 //
 // Invariants: an answer counts only if it finds its question (open_questions.h) and is as long as
 // it should be. A question ends once: when all of it is answered or its peer is dead, and the
@@ -23,10 +23,10 @@ class PeerTable;
 class UcxWindow;
 struct Peer;
 
-// Is done, as a Completion, when the transport has taken a piece of a put.
+// As a Completion, it is done when the transport has taken a piece of a put.
 struct Question : Completion, OpenQuestion {
   Asker* asker = nullptr;
-  Completion* whose = nullptr;  // nullptr: of nobody any more
+  Completion* whose = nullptr;  // nullptr: nobody waits any more
   Request request;              // for the next piece
   std::uint32_t unasked = 0;    // pieces
   std::uint32_t expected = 0;   // pieces that were asked for
@@ -38,7 +38,7 @@ struct Question : Completion, OpenQuestion {
   Status result = Status::ok;
 };
 
-// What a peer has been asked.
+// The questions to one peer.
 struct Asked {
   std::size_t unanswered_bytes = 0;
   std::list<Question*> waiting;
@@ -52,7 +52,7 @@ class Asker {
   Asker(PeerTable& table, Messenger& messenger, Peers& peers)
       : table_(table), messenger_(messenger), peers_(peers) {}
 
-  // is_told: done only when the put, and all before it, are visible.
+  // is_told: the put is done only when it and all earlier puts are visible.
   Status put(const UcxWindow& to, std::size_t offset, Bytes from, bool is_told, Completion* done);
   Status get(const UcxWindow& from, std::size_t offset, std::span<std::byte> to, Completion* done);
   Status fetch_add(const UcxWindow& at, std::size_t offset, std::uint64_t add,
@@ -60,7 +60,8 @@ class Asker {
   Status compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_t expected,
                       std::uint64_t desired, std::uint64_t* before, Completion* done);
   Status flush(PeerId peer, Completion* done);
-  // Nobody waits for it any more. False: its buffers are still in use, or it is not a question.
+  // The Completion is not called any more. False: the transport still uses the question's buffer,
+  // or there is no such question.
   bool forget(const Completion* done);
 
   void take(const Answer& answer, Bytes data);
