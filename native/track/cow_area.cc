@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "platform/process.h"
-
 namespace iw::track {
 
 namespace {
@@ -21,49 +19,14 @@ std::atomic<bool> opens_by_history{true};
 
 void set_opening_by_history(bool is_wanted) { opens_by_history = is_wanted; }
 
-Status map_two_views(const AreaRequest& request, TwoViews& out) {
-  platform::FileDescriptor own;
-  int fd = request.memfd;
-  if (fd < 0) {
-    if (Status bad = platform::create_shared_memory(request.size_bytes, own); !bad) return bad;
-    fd = own.get();
-  } else {
-    std::size_t file_bytes = 0;
-    if (Status bad = platform::file_size(fd, file_bytes); !bad) return bad;
-    if (file_bytes < request.size_bytes) return {EINVAL, "the file is smaller than the area"};
-  }
-  // The view first: the pristine copy, placed anywhere, might take the wanted address.
-  platform::MapRequest view;
-  view.fd = fd;
-  view.size_bytes = request.size_bytes;
-  view.private_view = !request.read_only;
-  view.protection =
-      request.read_only ? platform::Protection::read : platform::Protection::read_write;
-  view.wanted = request.wanted_address;
-  view.placement = request.placement;
-  if (Status bad = platform::map_file(view, out.view); !bad) return bad;
-  platform::MapRequest pristine;
-  pristine.fd = fd;
-  pristine.size_bytes = request.size_bytes;
-  if (Status bad = platform::map_file(pristine, out.pristine); !bad) return bad;
-  return out.pristine.keep_from_children();
-}
-
 CowArea::CowArea(TwoViews views, Stores stores)
-    : views_(std::move(views)),
+    : MappedArea(std::move(views), stores),
       page_bytes_(platform::page_size()),
-      made_in_fork_(platform::fork_count()),
       all_pages_(page_count()),
       known_private_(page_count()),
       pending_(page_count()),
-      touched_(page_count()),
-      guard_(views_.view.begin(), views_.view.size_bytes(), stores) {
+      touched_(page_count()) {
   all_pages_.add(0, page_count());
-}
-
-Status CowArea::check_process() const {
-  if (made_in_fork_ == platform::fork_count()) return {};
-  return {ECHILD, "the memory belongs to the process before fork"};
 }
 
 Status CowArea::check_ranges(std::span<const PageRange> ranges, std::size_t alignment_bytes) const {
@@ -107,17 +70,11 @@ Status CowArea::collect(std::vector<PageRange>& dirty) {
 }
 
 std::byte* CowArea::begin_apply(std::size_t offset, std::size_t size) {
-  if (!check_process() || offset > size_bytes() || size > size_bytes() - offset) return nullptr;
-  if (size != 0) touched_.add(offset / page_bytes_, (offset + size - 1) / page_bytes_ + 1);
-  return pristine() + offset;
-}
-
-Status CowArea::apply(std::size_t offset, const void* bytes, std::size_t size) {
-  if (Status bad = check_process(); !bad) return bad;
-  std::byte* to = begin_apply(offset, size);
-  if (to == nullptr) return {EINVAL, "apply: outside the area"};
-  if (size != 0) std::memcpy(to, bytes, size);
-  return {};
+  std::byte* const to = MappedArea::begin_apply(offset, size);
+  if (to != nullptr && size != 0) {
+    touched_.add(offset / page_bytes_, (offset + size - 1) / page_bytes_ + 1);
+  }
+  return to;
 }
 
 Status CowArea::apply_done() {
@@ -126,7 +83,7 @@ Status CowArea::apply_done() {
   renewed.keep_only(known_private_);
   touched_.clear();
   PageSet dropped(page_count());
-  const bool can_copy = can_store_to_view() && guard_.access() == Access::write;
+  const bool can_copy = can_store_to_view() && guard().access() == Access::write;
   renewed.for_each_run([&](std::size_t first, std::size_t end) {
     if (!can_copy || end - first >= drop_from_pages) dropped.add(first, end);
   });
@@ -157,7 +114,7 @@ Status CowArea::drop(const PageSet& pages) {
   Status status;
   if constexpr (!platform::can_drop_private_pages) {
     pages.for_each_run([&](std::size_t first, std::size_t end) {
-      const Status one = guard_.overwrite(first, end, pristine());
+      const Status one = guard().overwrite(first, end, pristine());
       if (!one.ok()) status = one;
     });
     return status;
@@ -216,11 +173,6 @@ Status CowArea::show_pristine() {
   was_open_ = false;
   touched_.clear();
   return drop(all_pages_);
-}
-
-Status CowArea::set_access(Access access) {
-  if (Status bad = check_process(); !bad) return bad;
-  return guard_.set_access(access);
 }
 
 }  // namespace iw::track

@@ -4,7 +4,8 @@
 
 #include <memory>
 
-#include "track/cow_area.h"
+#include "track/cow_tracker.h"
+#include "track/mapped_area.h"
 #include "track/tracker.h"
 
 namespace iw::track {

@@ -7,7 +7,6 @@
 
 #include "platform/page_scan.h"
 #include "track/mechanisms.h"
-#include "track/per_process.h"
 
 namespace iw::track {
 
@@ -47,39 +46,10 @@ class ScanArea final : public CowArea {
   std::shared_ptr<const Scanner> scanner_;
 };
 
-class ScanTracker final : public Tracker {
- public:
-  Status open() {
-    std::shared_ptr<const Scanner> first;
-    return scanner_.get(first);
-  }
-
-  [[nodiscard]] const char* name() const override { return "scan"; }
-  [[nodiscard]] bool finds_pages() const override { return true; }
-
-  std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
-                               int memfd, Status& status, Placement placement) override {
-    const AreaRequest request{size_bytes, wanted_address, read_only, memfd, placement};
-    if (read_only) return create_read_only(request, false, status);
-    TwoViews views;
-    std::shared_ptr<const Scanner> scanner;
-    status = map_two_views(request, views);
-    if (status.ok()) status = scanner_.get(scanner);
-    if (!status.ok()) return nullptr;
-    return std::make_unique<ScanArea>(std::move(views), std::move(scanner));
-  }
-
- private:
-  PerProcess<Scanner> scanner_;
-};
-
 }  // namespace
 
 Status make_scan(std::unique_ptr<Tracker>& out) {
-  auto tracker = std::make_unique<ScanTracker>();
-  if (Status bad = tracker->open(); !bad) return bad;
-  out = std::move(tracker);
-  return {};
+  return make_sharing_tracker<ScanArea, Scanner>({"scan", true, false}, out);
 }
 
 }  // namespace iw::track

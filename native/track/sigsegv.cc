@@ -19,7 +19,7 @@ class SigsegvArea final : public CowArea {
  public:
   explicit SigsegvArea(TwoViews views) : CowArea(std::move(views), Stores::trapped) {}
 
-  Status start() {
+  Status start() override {
     if (Status bad = guard().start(); !bad) return bad;
     return platform::protect(view(), size_bytes(), platform::Protection::read);
   }
@@ -51,29 +51,10 @@ class SigsegvArea final : public CowArea {
   }
 };
 
-class SigsegvTracker final : public Tracker {
- public:
-  [[nodiscard]] const char* name() const override { return "sigsegv"; }
-  [[nodiscard]] bool finds_pages() const override { return true; }
-
-  std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
-                               int memfd, Status& status, Placement placement) override {
-    const AreaRequest request{size_bytes, wanted_address, read_only, memfd, placement};
-    if (read_only) return create_read_only(request, true, status);
-    TwoViews views;
-    status = map_two_views(request, views);
-    if (!status.ok()) return nullptr;
-    auto area = std::make_unique<SigsegvArea>(std::move(views));
-    status = area->start();
-    if (!status.ok()) return nullptr;
-    return area;
-  }
-};
-
 }  // namespace
 
 Status make_sigsegv(std::unique_ptr<Tracker>& out) {
-  out = std::make_unique<SigsegvTracker>();
+  out = std::make_unique<PlainTracker<SigsegvArea>>(MechanismFacts{"sigsegv", true, true});
   return {};
 }
 

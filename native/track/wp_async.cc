@@ -12,7 +12,6 @@
 
 #include "platform/page_scan.h"
 #include "track/mechanisms.h"
-#include "track/per_process.h"
 
 namespace iw::track {
 
@@ -36,7 +35,7 @@ class WpAsyncArea final : public CowArea {
   WpAsyncArea(TwoViews views, std::shared_ptr<const Kernel> kernel)
       : CowArea(std::move(views), Stores::free), kernel_(std::move(kernel)) {}
 
-  Status start() { return kernel_->watch.start(view(), size_bytes()); }
+  Status start() override { return kernel_->watch.start(view(), size_bytes()); }
 
  private:
   [[nodiscard]] bool can_store_to_view() const override { return true; }
@@ -81,42 +80,10 @@ class WpAsyncArea final : public CowArea {
   std::vector<PageRange> found_;  // kept for its memory
 };
 
-class WpAsyncTracker final : public Tracker {
- public:
-  Status open() {
-    std::shared_ptr<const Kernel> first;
-    return kernel_.get(first);
-  }
-
-  [[nodiscard]] const char* name() const override { return "wp-async"; }
-  [[nodiscard]] bool finds_pages() const override { return true; }
-
-  std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
-                               int memfd, Status& status, Placement placement) override {
-    const AreaRequest request{size_bytes, wanted_address, read_only, memfd, placement};
-    if (read_only) return create_read_only(request, false, status);
-    TwoViews views;
-    std::shared_ptr<const Kernel> kernel;
-    status = map_two_views(request, views);
-    if (status.ok()) status = kernel_.get(kernel);
-    if (!status.ok()) return nullptr;
-    auto area = std::make_unique<WpAsyncArea>(std::move(views), std::move(kernel));
-    status = area->start();
-    if (!status.ok()) return nullptr;
-    return area;
-  }
-
- private:
-  PerProcess<Kernel> kernel_;
-};
-
 }  // namespace
 
 Status make_wp_async(std::unique_ptr<Tracker>& out) {
-  auto tracker = std::make_unique<WpAsyncTracker>();
-  if (Status bad = tracker->open(); !bad) return bad;
-  out = std::move(tracker);
-  return {};
+  return make_sharing_tracker<WpAsyncArea, Kernel>({"wp-async", true, false}, out);
 }
 
 }  // namespace iw::track
