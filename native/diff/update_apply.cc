@@ -1,14 +1,13 @@
 // The second pass: what read() has checked goes into the copy.
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "diff/plain_numbers.h"
+#include "diff/run_head.h"
 #include "diff/unit_placer.h"
 #include "diff/update.h"
-#include "platform/byte_order.h"
 #include "platform/byte_range.h"
 #include "platform/invariant.h"
 #include "platform/memory.h"
@@ -53,7 +52,8 @@ class UpdateWriter {
   Result create_blocks();
   Result change_blocks();
   Result change_block(const memory::Block& block, Reader changes);
-  Result change_numbers(const memory::Block& block, Reader changes, std::size_t number_bytes);
+  template <typename ByteOf, typename Place>
+  Result place_runs(const memory::Block& block, Reader changes, ByteOf byte_of, Place place);
   static Result no_memory_of(const memory::Block& block);
 
   const Update& update_;
@@ -129,59 +129,56 @@ Result UpdateWriter::no_memory_of(const memory::Block& block) {
   return {error_code::INTERNAL, "block " + std::to_string(block.serial) + " has no memory"};
 }
 
+// byte_of(unit) is where a unit begins in the block. place(changes, first, count, part, to) takes
+// `count` units from `first` on, which are `part` of the block's bytes, and writes them to `to`.
 // Most runs are short. A run on the same pages as the run before need not be announced again.
-Result UpdateWriter::change_numbers(const memory::Block& block, Reader changes,
-                                    std::size_t number_bytes) {
+template <typename ByteOf, typename Place>
+Result UpdateWriter::place_runs(const memory::Block& block, Reader changes, ByteOf byte_of,
+                                Place place) {
   const std::size_t offset_in_page =
       reinterpret_cast<std::uintptr_t>(block.address) % platform::page_size();
-  ByteRange announced;
+  std::size_t announced_end = 0;
   std::byte* to = nullptr;  // where the block's first byte is, or would be
-  std::size_t end_byte = 0;
+  std::uint64_t end = 0;
   while (changes.remaining() != 0) {
-    std::uint64_t gap = 0;
-    std::uint64_t count = 0;
-    const std::byte* from = nullptr;
-    IW_INVARIANT(
-        changes.varint(gap) && changes.varint(count) && changes.take(count * number_bytes, from),
-        "the first pass has read these");
-    const std::size_t begin_byte = end_byte + static_cast<std::size_t>(gap) * number_bytes;
-    end_byte = begin_byte + static_cast<std::size_t>(count) * number_bytes;
-    if (end_byte > announced.end_bytes) {
-      announced = pages_around({begin_byte, end_byte}, offset_in_page, block.size_bytes);
-      to = heap_.begin_apply(block, announced.begin_bytes, announced.size_bytes());
+    RunHead run;
+    IW_INVARIANT(run.read(changes), "the first pass has read this");
+    const std::uint64_t first = end + run.gap;
+    end = first + run.count;
+    const ByteRange part{byte_of(first), byte_of(end)};
+    if (part.end_bytes > announced_end) {
+      const ByteRange pages = pages_around(part, offset_in_page, block.size_bytes);
+      to = heap_.begin_apply(block, pages.begin_bytes, pages.size_bytes());
       if (to == nullptr) return no_memory_of(block);
-      to -= announced.begin_bytes;
+      to -= pages.begin_bytes;
+      announced_end = pages.end_bytes;
     }
-    if (platform::is_little_endian && number_bytes == 4 && count == 1) {
-      std::memcpy(to + begin_byte, from, 4);
-    } else if (platform::is_little_endian && number_bytes == 8 && count == 1) {
-      std::memcpy(to + begin_byte, from, 8);
-    } else {
-      platform::copy_little_endian(to + begin_byte, from, number_bytes,
-                                   static_cast<std::size_t>(count));
-    }
+    if (!place(changes, first, run.count, part, to + part.begin_bytes)) return units_.error();
   }
   return {};
 }
 
 Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
-  const std::size_t number_bytes = plain_number_bytes(*block.type);
-  if (number_bytes != 0) return change_numbers(block, changes, number_bytes);
-  const types::Step array = types::array_step(*block.type, block.count);
-  std::uint64_t end = 0;
-  while (changes.remaining() != 0) {
-    std::uint64_t gap = 0;
-    std::uint64_t count = 0;
-    IW_INVARIANT(changes.varint(gap) && changes.varint(count), "the first pass has read these");
-    const std::uint64_t first = end + gap;
-    end = first + count;
-    const std::size_t begin_byte = types::byte_of_unit(*block.type, block.count, first);
-    const std::size_t end_byte = types::byte_of_unit(*block.type, block.count, end);
-    std::byte* const to = heap_.begin_apply(block, begin_byte, end_byte - begin_byte);
-    if (to == nullptr) return no_memory_of(block);
-    if (!units_.place(changes, array, first, end, to, begin_byte)) return units_.error();
+  using Unit = std::uint64_t;
+  if (const std::size_t bytes = plain_number_bytes(*block.type); bytes != 0) {
+    return with_number_bytes(bytes, [&](auto number_bytes) {
+      return place_runs(
+          block, changes, [=](Unit unit) { return static_cast<std::size_t>(unit) * number_bytes; },
+          [=](Reader& from, Unit, Unit count, const ByteRange&, std::byte* to) {
+            const std::byte* numbers = nullptr;
+            IW_INVARIANT(from.take(count * number_bytes, numbers), "the first pass has read these");
+            copy_run_of_numbers<number_bytes>(to, numbers, count);
+            return true;
+          });
+    });
   }
-  return {};
+  const types::Step array = types::array_step(*block.type, block.count);
+  return place_runs(
+      block, changes,
+      [&](Unit unit) { return types::byte_of_unit(*block.type, block.count, unit); },
+      [&](Reader& from, Unit first, Unit count, const ByteRange& part, std::byte* to) {
+        return units_.place(from, array, first, first + count, to, part.begin_bytes);
+      });
 }
 
 Result UpdateWriter::change_blocks() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "diff/plain_numbers.h"
+#include "diff/run_head.h"
 #include "diff/unit_checker.h"
 #include "diff/update.h"
 #include "protocol/descriptor.gen.h"
@@ -35,8 +36,8 @@ class UpdateReader {
   Result check_name(std::string_view name);
   Result changes_section(Reader body);
   Result block_changes(std::uint64_t serial, Reader body);
-  Result run(Reader& body, const types::Step& array, std::uint64_t& last_end);
-  Result runs_of_numbers(Reader body, std::uint64_t units, std::size_t number_bytes);
+  template <typename Check>
+  Result runs(Reader body, std::uint64_t units, Check check);
   Result finish();
 
   // The block as it will be; false if there will be none.
@@ -70,12 +71,6 @@ bool read_serial(Reader& from, std::uint64_t& serial) {
   serial = apply_zigzag(serial, zigzag);
   return true;
 }
-
-// `left`: units of the block behind the run before.
-bool is_run(std::uint64_t gap, std::uint64_t count, std::uint64_t left) {
-  return count != 0 && gap <= left && count <= left - gap;
-}
-Result no_run() { return malformed("a run is empty or leads beyond its block"); }
 
 bool is_serial(std::uint64_t serial) { return serial >= 1 && serial <= memory::kMaxSerial; }
 
@@ -259,33 +254,22 @@ Result UpdateReader::blocks_section(Reader body) {
   return {};
 }
 
-Result UpdateReader::run(Reader& body, const types::Step& array, std::uint64_t& last_end) {
-  std::uint64_t gap = 0;
-  std::uint64_t count = 0;
-  if (!body.varint(gap) || !body.varint(count)) return truncated();
-  if (!is_run(gap, count, array.end_unit() - last_end)) return no_run();
-  const std::uint64_t first = last_end + gap;
-  last_end = first + count;
-  if (!units_->check(body, array, first, last_end)) return units_->error();
-  ++out_.statistics_.runs;
-  out_.statistics_.units += count;
-  return {};
-}
-
-// Mostly many short ones, each of which is skipped.
-Result UpdateReader::runs_of_numbers(Reader body, std::uint64_t units, std::size_t number_bytes) {
+// check(body, first, end) takes the units [first, end) from the body. A template, so that runs of
+// numbers, which are mostly many short ones, cost no call.
+template <typename Check>
+Result UpdateReader::runs(Reader body, std::uint64_t units, Check check) {
   std::uint64_t left = units;
   std::uint64_t runs = 0;
   std::uint64_t changed = 0;
   for (; body.remaining() != 0; ++runs) {
-    std::uint64_t gap = 0;
-    std::uint64_t count = 0;
-    if (!body.varint(gap) || !body.varint(count)) return truncated();
-    if (!is_run(gap, count, left)) return no_run();
-    const std::byte* numbers = nullptr;
-    if (!body.take(count * number_bytes, numbers)) return truncated();
-    left -= gap + count;
-    changed += count;
+    RunHead run;
+    if (!run.read(body)) return truncated();
+    if (!run.is_within(left)) return malformed("a run is empty or leads beyond its block");
+    left -= run.gap + run.count;
+    changed += run.count;
+    if (!check(body, units - left - run.count, units - left)) {
+      return units_->error().ok() ? truncated() : units_->error();
+    }
   }
   out_.statistics_.runs += runs;
   out_.statistics_.units += changed;
@@ -297,14 +281,16 @@ Result UpdateReader::block_changes(std::uint64_t serial, Reader body) {
   std::uint64_t count = 0;
   if (!block_after(serial, type, count)) return malformed("a block changes that does not exist");
   const types::Step array = types::array_step(*type, count);
-  const std::size_t number_bytes = plain_number_bytes(*type);
-  if (number_bytes != 0) return runs_of_numbers(body, array.end_unit(), number_bytes);
-  std::uint64_t last_end = 0;
-  while (body.remaining() != 0) {
-    Result result = run(body, array, last_end);
-    if (!result.ok()) return result;
+  if (const std::size_t number_bytes = plain_number_bytes(*type); number_bytes != 0) {
+    return runs(body, array.end_unit(),
+                [number_bytes](Reader& from, std::uint64_t first, std::uint64_t end) {
+                  const std::byte* numbers = nullptr;
+                  return from.take((end - first) * number_bytes, numbers);
+                });
   }
-  return {};
+  return runs(body, array.end_unit(), [&](Reader& from, std::uint64_t first, std::uint64_t end) {
+    return units_->check(from, array, first, end);
+  });
 }
 
 Result UpdateReader::changes_section(Reader body) {

@@ -58,7 +58,8 @@ class Reader {
     return true;
   }
 
-  [[nodiscard]] bool varint(std::uint64_t& out) {
+  // Inline everywhere: sparse updates are many short runs, whose heads take most of the time.
+  [[nodiscard, gnu::always_inline]] bool varint(std::uint64_t& out) {
     if (at_ == end_) return false;
     std::uint64_t byte = std::to_integer<std::uint64_t>(*at_++);
     std::uint64_t value = byte & 0x7F;
