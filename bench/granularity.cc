@@ -152,7 +152,7 @@ class Pair {
   int value_ = 0;
   std::uint64_t version_ = 0;
   std::vector<memory::SubsegmentRuns> runs_;  // kept for its memory, as a client does
-  diff::Outgoing outgoing_;
+  diff::CollectedDiff outgoing_;
   std::vector<std::byte> bytes_;
 };
 

@@ -344,7 +344,7 @@ double translate_us(bool has_merged_plan) {
   std::vector<iw::memory::SubsegmentRuns> runs;
   require(heap->collect(pages));
   require(heap->changed_runs(pages, runs));
-  iw::diff::Outgoing out;
+  iw::diff::CollectedDiff out;
   std::vector<double> us;
   for (int round = 0; round < kRounds; ++round) {
     const std::int64_t begin = now_ns();

@@ -235,7 +235,7 @@ class Pair {
   std::vector<memory::Block> pointees_;  // the writer's
   std::vector<memory::SubsegmentRuns> whole_array_;
   std::uint64_t version_ = 0;
-  diff::Outgoing outgoing_;
+  diff::CollectedDiff outgoing_;
   std::vector<std::byte> bytes_;
   std::uint64_t searches_in_ = 0;
 };

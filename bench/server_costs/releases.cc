@@ -80,7 +80,7 @@ class Writer {
     require(heap_->collect(pages));
     require(heap_->changed_runs(pages, runs));
     swizzle::Swizzler swizzler(*heap_, slots_, resolver_);
-    diff::Outgoing outgoing;
+    diff::CollectedDiff outgoing;
     require(diff::collect({*heap_, types_, slots_, swizzler, version_, runs}, outgoing));
     const std::vector<std::byte> bytes = outgoing.flattened();
     std::ofstream file(path_ + "." + std::to_string(version_), std::ios::binary);

@@ -172,7 +172,7 @@ class InterWeave final : public System {
   std::vector<memory::SubsegmentPages> pages_;
   std::vector<memory::SubsegmentRuns> runs_, whole_array_;
   std::uint64_t version_ = 0;
-  diff::Outgoing outgoing_;
+  diff::CollectedDiff outgoing_;
   std::vector<std::byte> bytes_;
   double page_faults_us_ = 0, commit_us_ = 0;
 };

@@ -33,7 +33,7 @@ using types::Result;
 
 // A writer's changes: the diff to send, and the runs to commit once it is acknowledged.
 struct CollectedDiff {
-  diff::Outgoing outgoing;
+  diff::CollectedDiff outgoing;
   std::vector<memory::SubsegmentRuns> runs;
   [[nodiscard]] bool is_empty() const { return outgoing.is_empty(); }
 };

@@ -1,7 +1,7 @@
 // Owned blocks (spec/format/wire-format.md, WIRE-7): the values of `T x<>` and `string s<>` fields.
 // Assigning makes a new block. The previous block, and the blocks of a freed struct, are freed at
 // the release [COPY-4], because only then is it known that no other field leads to them. The heap
-// journals everything, so an abort undoes it.
+// notes all changes, so an abort undoes it.
 #include <cstring>
 
 #include "copy/copy.h"

@@ -13,7 +13,7 @@ namespace iw::diff {
 // Builds CHANGES first, since translating pointers may add slots.
 class Collector {
  public:
-  Collector(const Release& release, Outgoing& out)
+  Collector(const Release& release, CollectedDiff& out)
       : release_(release),
         out_(out),
         blocks_(out.changes_, out.statistics_, release.swizzler, release.may_send_views,
@@ -31,7 +31,7 @@ class Collector {
   void write_head();
 
   const Release& release_;
-  Outgoing& out_;
+  CollectedDiff& out_;
   BlockRuns blocks_;
 };
 
@@ -146,21 +146,21 @@ Result Collector::collect() {
   return {};
 }
 
-std::vector<std::span<const std::byte>> Outgoing::slices() const {
+std::vector<std::span<const std::byte>> CollectedDiff::slices() const {
   std::vector<std::span<const std::byte>> out;
   head_.slices(out);
   changes_.slices(out);
   return out;
 }
 
-std::vector<std::byte> Outgoing::flattened() const {
+std::vector<std::byte> CollectedDiff::flattened() const {
   std::vector<std::byte> out;
   out.reserve(static_cast<std::size_t>(size_bytes()));
   for (const auto& slice : slices()) out.insert(out.end(), slice.begin(), slice.end());
   return out;
 }
 
-Result collect(const Release& release, Outgoing& out) {
+Result collect(const Release& release, CollectedDiff& out) {
   out.clear();
   return Collector(release, out).collect();
 }

@@ -34,7 +34,7 @@ struct Release {
 
 // A collected diff. Unless may_send_views was false, the diff refers to the application's view. It
 // must then be sent, or copied with flattened(), while the writer lock is held and nobody stores.
-class Outgoing {
+class CollectedDiff {
  public:
   [[nodiscard]] std::uint64_t size_bytes() const { return statistics_.bytes; }
   // In order; for writev.
@@ -63,6 +63,6 @@ class Outgoing {
 // Collects the diff of a writer section. BAD_POINTER, BAD_VALUE: the application stored a value
 // that its type does not allow; the text says where. The slot table may then have provisional
 // entries.
-Result collect(const Release& release, Outgoing& out);
+Result collect(const Release& release, CollectedDiff& out);
 
 }  // namespace iw::diff

@@ -73,7 +73,7 @@ struct Copy {
     EXPECT_TRUE(result.ok()) << result.text;
     return block;
   }
-  Result collect_into(Outgoing& out, runs::Splicing splicing = runs::Splicing::on,
+  Result collect_into(CollectedDiff& out, runs::Splicing splicing = runs::Splicing::on,
                       bool may_send_views = true) {
     Result result = heap->collect(pages);
     if (result.ok()) result = heap->changed_runs(pages, changed, splicing);
@@ -84,7 +84,7 @@ struct Copy {
   }
   // Collects and commits.
   Bytes release(runs::Splicing splicing = runs::Splicing::on, bool may_send_views = true) {
-    Outgoing out;
+    CollectedDiff out;
     const Result result = collect_into(out, splicing, may_send_views);
     EXPECT_TRUE(result.ok()) << result.text;
     Bytes bytes = out.flattened();

@@ -57,7 +57,7 @@ class PredictionTest : public DiffTest {
 
   // With prediction and without the same bytes are sent, and lead to the same copies.
   void release() {
-    Outgoing searched;
+    CollectedDiff searched;
     writer.options.predicts_blocks = false;
     ASSERT_TRUE(writer.collect_into(searched).ok());
     writer.options.predicts_blocks = true;
@@ -141,7 +141,7 @@ TEST_F(PredictionTest, APredictionDoesNotHideAPointerToAnotherType) {
   int* const odd = allocate(type(&odd_couple_def), kPointers);
   for (std::size_t i = 0; i < kPointers; ++i) holders[i].ptr = odd + 3 * i;
   holders[700].ptr = odd + 3 * 700 + 1;  // the unsigned one
-  Outgoing out;
+  CollectedDiff out;
   const Result refused = writer.collect_into(out);
   EXPECT_EQ(refused.code, types::error_code::BAD_POINTER);
   EXPECT_NE(refused.text.find("unit 4205"), std::string::npos) << refused.text;

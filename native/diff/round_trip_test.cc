@@ -152,7 +152,7 @@ TEST_F(DiffTest, LongRunsOfNumbersAreSentFromTheView) {
       writer.allocate(types::primitive_type(types::Primitive::float64), 65536, "grid");
   auto* const grid = reinterpret_cast<double*>(block.address);
   for (int i = 0; i < 65536; ++i) grid[i] = i + 1;
-  Outgoing out;
+  CollectedDiff out;
   ASSERT_TRUE(writer.collect_into(out).ok());
   const auto slices = out.slices();
   if (platform::is_little_endian) {
@@ -175,8 +175,8 @@ TEST_F(DiffTest, ViewsAndOwnBytesGiveTheSameDiff) {
     auto* const numbers = reinterpret_cast<int*>(block.address);
     for (int at = 0; at < 4000; ++at) numbers[at] = at < 1500 || at > 1600 ? at + 1 : 0;
   }
-  Outgoing views;
-  Outgoing own;
+  CollectedDiff views;
+  CollectedDiff own;
   ASSERT_TRUE(writer.collect_into(views, runs::Splicing::on, true).ok());
   swizzle::Swizzler swizzler(*writer.heap, writer.slots, writer.resolver);
   ASSERT_TRUE(
@@ -193,7 +193,7 @@ TEST_F(DiffTest, AnEmptyReleaseIsAHeaderOnly) {
   Copy writer(registry);
   Copy reader(registry);
   writer.begin();
-  Outgoing out;
+  CollectedDiff out;
   ASSERT_TRUE(writer.collect_into(out).ok());
   EXPECT_TRUE(out.is_empty());
   EXPECT_EQ(out.flattened(), bytes_of({0x49, 0x57, 0x44, 0x31, 0, 0, 1}));
@@ -239,7 +239,7 @@ TEST_F(DiffTest, WhatIsNoValueIsRefusedWithItsPlace) {
   const auto refused = [&](types::error_code code, auto store) {
     writer.begin(100);
     store();
-    Outgoing out;
+    CollectedDiff out;
     const Result result = writer.collect_into(out);
     EXPECT_EQ(result.code, code) << result.text;
     EXPECT_NE(result.text.find("block 1 (everything), unit "), std::string::npos) << result.text;

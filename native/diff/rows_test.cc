@@ -172,7 +172,7 @@ TEST_F(RowsTest, AWrongFieldOfARecordIsRefusedWithItsUnit) {
       entries[i].amount = 1;
     }
     store();
-    Outgoing out;
+    CollectedDiff out;
     const Result result = writer.collect_into(out, runs::Splicing::on);
     EXPECT_EQ(result.code, code) << result.text;
     EXPECT_NE(result.text.find(where), std::string::npos) << result.text;

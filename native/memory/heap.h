@@ -9,7 +9,7 @@
 // Invariants:
 //   - Memory that belongs to no block is zero in the view and in the pristine copy. A new block is
 //     therefore all zeros [DIFF-3], and its changes are its bytes that are not zero.
-//   - A writer section (begin_write to commit_write or rollback_write) journals everything. A freed
+//   - A writer section (begin_write to commit_write or rollback_write) notes all changes. A freed
 //     block keeps its space and bytes until the commit; a created block vanishes at the rollback
 //     [COPY-3]. A serial that was given out is never given out again [LOCK-6].
 //

@@ -68,7 +68,7 @@ Result Heap::zero_unless_alone(const Block& block) {
 Result Heap::insert(std::uint64_t serial, const types::Type& type, std::uint64_t count,
                     std::string_view name, bool is_owned, Block& out) {
   if (state_->is_forked()) return forked();
-  IW_INVARIANT(!state_->journal.is_open, "a block arrives in a writer section");
+  IW_INVARIANT(!state_->section.is_open, "a block arrives in a writer section");
   Block known;
   bool is_doubtful = false;
   bool is_known = false;
@@ -125,7 +125,7 @@ Result Heap::fill_known(const Block& known, const types::Type& type, std::string
 
 Result Heap::erase(std::uint64_t serial) {
   if (state_->is_forked()) return forked();
-  IW_INVARIANT(!state_->journal.is_open, "a block is erased in a writer section");
+  IW_INVARIANT(!state_->section.is_open, "a block is erased in a writer section");
   Block block;
   if (!find(serial, block)) {
     return Result::malformed("block " + std::to_string(serial) + " is freed and does not exist");
@@ -137,7 +137,7 @@ Result Heap::erase(std::uint64_t serial) {
 
 Result Heap::begin_full_copy() {
   if (state_->is_forked()) return forked();
-  IW_INVARIANT(!state_->journal.is_open, "a complete copy arrives in a writer section");
+  IW_INVARIANT(!state_->section.is_open, "a complete copy arrives in a writer section");
   std::lock_guard inside(state_->anchor->gate);
   state_->index.for_each_block([this](RecordId id) {
     state_->index.unlink_name(id);

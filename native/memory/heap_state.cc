@@ -196,7 +196,7 @@ Result HeapState::add_subsegment(std::size_t extent_bytes, RecordId& out) {
   if (auto bad = Subsegment::create(tracker, options.read_only, size, single, space, made); !bad) {
     return failed(bad);
   }
-  if (journal.is_armed) {
+  if (section.is_armed) {
     if (auto bad = made->area().arm(); !bad) return failed(bad);
   }
   if (auto bad = made->area().set_access(access); !bad) return failed(bad);
@@ -269,7 +269,7 @@ void HeapState::drop_subsegment(Subsegment& subsegment) {
     --shared_subsegments;
     shared_bytes -= subsegment.size_bytes();
   }
-  std::erase_if(journal.collected,
+  std::erase_if(section.collected,
                 [&](const SubsegmentPages& one) { return one.subsegment == &subsegment; });
   remove_from_map(subsegment);
   if (last_applied_to == &subsegment) last_applied_to = nullptr;

@@ -18,8 +18,8 @@
 
 namespace iw::memory {
 
-// The writer section under way.
-struct Journal {
+// The writer section under way: what an abort undoes and a release tells.
+struct SectionChanges {
   bool is_open = false;
   bool is_armed = false;                   // stores are allowed
   std::vector<SerialRange> serials;        // not yet given out, the next one at the back
@@ -53,7 +53,7 @@ struct HeapState {
   std::vector<std::unique_ptr<Subsegment>> parked;       // dropped, but pinned
   BlockIndex index;
   FreeExtents free_extents{index};
-  Journal journal;
+  SectionChanges section;
   track::Access access;
   std::uint64_t native_bytes = 0;
   Subsegment* last_applied_to = nullptr;  // mostly that of the next run, too

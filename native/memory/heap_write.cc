@@ -1,5 +1,5 @@
-// Writer sections: allocating and freeing with a journal, finding what was stored, commit and
-// rollback. Work on memory is done outside the gate: only this thread touches areas.
+// Writer sections: allocating and freeing so that both can be undone, finding what was stored,
+// commit and rollback. Work on memory is done outside the gate: only this thread touches areas.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -72,21 +72,21 @@ Result bad_serials() { return Result::malformed("the grant's serials are outside
 
 }  // namespace
 
-bool Heap::is_writing() const { return state_->journal.is_open; }
+bool Heap::is_writing() const { return state_->section.is_open; }
 
 Result Heap::begin_write(std::span<const SerialRange> serials) {
   if (state_->is_forked()) return forked();
   if (is_read_only()) return {error_code::READ_ONLY, "the segment was opened read-only"};
-  IW_INVARIANT(!state_->journal.is_open, "a writer section in a writer section");
+  IW_INVARIANT(!state_->section.is_open, "a writer section in a writer section");
   for (const SerialRange& range : serials) {
     if (!is_serial_range(range)) return bad_serials();
   }
-  Journal begun;
+  SectionChanges begun;
   begun.is_open = true;
   begun.serials.assign(serials.rbegin(), serials.rend());
   {
     std::lock_guard inside(state_->anchor->gate);
-    state_->journal = std::move(begun);
+    state_->section = std::move(begun);
   }
   Result armed = resume_write();
   if (!armed) (void)rollback_write();
@@ -95,26 +95,26 @@ Result Heap::begin_write(std::span<const SerialRange> serials) {
 
 Result Heap::add_serials(const SerialRange& range) {
   if (state_->is_forked()) return forked();
-  Journal& journal = state_->journal;
-  if (!journal.is_open) return not_writing();
+  SectionChanges& section = state_->section;
+  if (!section.is_open) return not_writing();
   if (!is_serial_range(range)) return bad_serials();
   // The next one is at the back, and serials are given out in ascending order.
-  journal.serials.insert(journal.serials.begin(), range);
+  section.serials.insert(section.serials.begin(), range);
   return {};
 }
 
 bool Heap::has_serials() const {
-  const std::vector<SerialRange>& left = state_->journal.serials;
+  const std::vector<SerialRange>& left = state_->section.serials;
   return std::any_of(left.begin(), left.end(),
                      [](const SerialRange& range) { return range.count > 0; });
 }
 
 Result Heap::resume_write() {
   if (state_->is_forked()) return forked();
-  IW_INVARIANT(state_->journal.is_open, "stores are allowed outside of a writer section");
+  IW_INVARIANT(state_->section.is_open, "stores are allowed outside of a writer section");
   {
     std::lock_guard inside(state_->anchor->gate);
-    state_->journal.is_armed = true;
+    state_->section.is_armed = true;
   }
   Result result;
   for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {
@@ -126,20 +126,20 @@ Result Heap::resume_write() {
 Result Heap::allocate(const types::Type& type, std::uint64_t count, std::string_view name,
                       bool is_owned, Block& out) {
   if (state_->is_forked()) return forked();
-  Journal& journal = state_->journal;
-  if (!journal.is_open) return not_writing();
-  while (!journal.serials.empty() && journal.serials.back().count == 0) journal.serials.pop_back();
-  if (journal.serials.empty()) {
+  SectionChanges& section = state_->section;
+  if (!section.is_open) return not_writing();
+  while (!section.serials.empty() && section.serials.back().count == 0) section.serials.pop_back();
+  if (section.serials.empty()) {
     return {error_code::TOO_LARGE,
             "the writer lock came with too few block serials for so many allocations; release it "
             "and acquire it again"};
   }
-  SerialRange& next = journal.serials.back();
+  SerialRange& next = section.serials.back();
   const unsigned flags = flag_new | (is_owned ? flag_owned : 0U);
   std::lock_guard inside(state_->anchor->gate);
   try {
-    if (journal.created.size() == journal.created.capacity()) {
-      journal.created.reserve(2 * journal.created.size() + 16);
+    if (section.created.size() == section.created.capacity()) {
+      section.created.reserve(2 * section.created.size() + 16);
     }
     RecordId id = no_record;
     if (Result bad = state_->create({next.first, type, count, name, flags}, id); !bad) return bad;
@@ -147,7 +147,7 @@ Result Heap::allocate(const types::Type& type, std::uint64_t count, std::string_
   } catch (const std::bad_alloc&) {
     return Result::no_memory();
   }
-  journal.created.push_back(next.first);
+  section.created.push_back(next.first);
   ++next.first;
   --next.count;
   return {};
@@ -155,8 +155,8 @@ Result Heap::allocate(const types::Type& type, std::uint64_t count, std::string_
 
 Result Heap::free(std::uint64_t serial) {
   if (state_->is_forked()) return forked();
-  Journal& journal = state_->journal;
-  if (!journal.is_open) return not_writing();
+  SectionChanges& section = state_->section;
+  if (!section.is_open) return not_writing();
   Block block;
   if (!find(serial, block)) {
     return {error_code::NO_BLOCK, "the segment has no block " + std::to_string(serial)};
@@ -169,7 +169,7 @@ Result Heap::free(std::uint64_t serial) {
   }
   std::lock_guard inside(state_->anchor->gate);
   try {
-    journal.freed.push_back(serial);
+    section.freed.push_back(serial);
   } catch (const std::bad_alloc&) {
     return Result::no_memory();
   }
@@ -189,7 +189,7 @@ std::vector<Block> Heap::created() const {
   GateReader inside(state_->anchor->gate);
   const BlockIndex& index = state_->index;
   std::vector<Block> blocks;
-  for (const std::uint64_t serial : state_->journal.created) {
+  for (const std::uint64_t serial : state_->section.created) {
     const RecordId id = index.by_serial(serial);
     if (id != no_record && index.at(id).is(flag_new))
       blocks.push_back(index.block_of(index.at(id)));
@@ -200,7 +200,7 @@ std::vector<Block> Heap::created() const {
 std::vector<Block> Heap::freed() const {
   GateReader inside(state_->anchor->gate);
   std::vector<Block> blocks;
-  for (const std::uint64_t serial : state_->journal.freed) {
+  for (const std::uint64_t serial : state_->section.freed) {
     blocks.push_back(state_->index.block_of(state_->index.at(state_->index.by_serial(serial))));
     blocks.back().is_freed = true;
   }
@@ -212,10 +212,10 @@ Result Heap::collect(std::vector<SubsegmentPages>& out) {
   if (state_->is_forked()) return forked();
   {
     std::lock_guard inside(state_->anchor->gate);
-    state_->journal.is_armed = false;
+    state_->section.is_armed = false;
   }
   // An area lists a section's stores only once, so they are kept until the section ends.
-  if (state_->journal.is_open) return collect_into(state_->journal.collected, out);
+  if (state_->section.is_open) return collect_into(state_->section.collected, out);
   std::vector<SubsegmentPages> outside;
   return collect_into(outside, out);
 }
@@ -336,18 +336,18 @@ Block Heap::freed_block(std::uint64_t serial) const {
 
 Result Heap::commit_write(std::span<const SubsegmentRuns> sent) {
   if (state_->is_forked()) return forked();
-  IW_INVARIANT(state_->journal.is_open, "a commit without a writer section");
+  IW_INVARIANT(state_->section.is_open, "a commit without a writer section");
   Result result;
   const auto note = [&result](Result step) {
     if (!step) result = std::move(step);
   };
   for (const SubsegmentRuns& one : sent) note(commit_runs(one));
-  for (const std::uint64_t serial : state_->journal.freed) {
+  for (const std::uint64_t serial : state_->section.freed) {
     note(zero_unless_alone(freed_block(serial)));
   }
   note(apply_done());
   std::lock_guard inside(state_->anchor->gate);
-  const Journal ended = std::exchange(state_->journal, Journal{});
+  const SectionChanges ended = std::exchange(state_->section, SectionChanges{});
   for (const std::uint64_t serial : ended.freed) {
     state_->release(state_->index.by_serial(serial));
   }
@@ -360,11 +360,11 @@ Result Heap::commit_write(std::span<const SubsegmentRuns> sent) {
 
 Result Heap::rollback_write() {
   if (state_->is_forked()) return forked();
-  IW_INVARIANT(state_->journal.is_open, "a rollback without a writer section");
+  IW_INVARIANT(state_->section.is_open, "a rollback without a writer section");
   Result undone = types::or_no_memory([this] { return undo_section(); });
   if (!undone) undone = undo_all();
   std::lock_guard inside(state_->anchor->gate);
-  const Journal ended = std::exchange(state_->journal, Journal{});
+  const SectionChanges ended = std::exchange(state_->section, SectionChanges{});
   for (const std::uint64_t serial : ended.created) {
     const RecordId id = state_->index.by_serial(serial);
     if (id != no_record && state_->index.at(id).is(flag_new)) state_->release(id);
@@ -399,7 +399,7 @@ Result Heap::undo_all() {
   if (state_->is_forked()) return forked();
   {
     std::lock_guard inside(state_->anchor->gate);
-    state_->journal.is_armed = false;
+    state_->section.is_armed = false;
   }
   Result result;
   for (Subsegment* one = next_subsegment(nullptr); one != nullptr; one = next_subsegment(one)) {

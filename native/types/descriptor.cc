@@ -13,10 +13,10 @@ namespace {
 using protocol::type_descriptor;
 using protocol::type_kind;
 
-class Reader {
+class DescriptorReader {
  public:
-  Reader(std::span<const type_descriptor> descriptors, std::uint32_t first,
-         const std::function<const Type*(std::uint32_t)>& known)
+  DescriptorReader(std::span<const type_descriptor> descriptors, std::uint32_t first,
+                   const std::function<const Type*(std::uint32_t)>& known)
       : descriptors_(descriptors), first_(first), known_(known) {}
 
   // Structure and hash of each.
@@ -58,7 +58,7 @@ Result refused(const type_descriptor& descriptor, const std::string& why) {
   return Result::malformed(described(descriptor) + " is refused: " + why);
 }
 
-bool Reader::fill_choice(Type& type, const protocol::union_body& from) {
+bool DescriptorReader::fill_choice(Type& type, const protocol::union_body& from) {
   type.discriminant_name = from.discriminant;
   type.discriminant = part(from.discriminant_type);
   const auto add = [&](const protocol::union_arm& arm) {
@@ -75,7 +75,7 @@ bool Reader::fill_choice(Type& type, const protocol::union_body& from) {
 }
 
 // False: a reference leads to no type that may be referred to.
-bool Reader::fill(Type& type, const type_descriptor& from) {
+bool DescriptorReader::fill(Type& type, const type_descriptor& from) {
   const protocol::type_body& body = from.body;
   switch (body.kind) {
     case type_kind::PRIMITIVE:
@@ -115,7 +115,7 @@ bool Reader::fill(Type& type, const type_descriptor& from) {
   return false;
 }
 
-Result Reader::read() {
+Result DescriptorReader::read() {
   for (std::size_t i = 0; i < descriptors_.size(); ++i) {
     if (descriptors_[i].serial != first_ + i) {
       return refused(descriptors_[i], "the next serial is " + std::to_string(first_ + i));
@@ -144,7 +144,7 @@ Result Reader::read() {
   return {};
 }
 
-void Reader::use_final_parts(Type& type) {
+void DescriptorReader::use_final_parts(Type& type) {
   type.element = settled(type.element);
   type.target = settled(type.target);
   type.discriminant = settled(type.discriminant);
@@ -152,7 +152,7 @@ void Reader::use_final_parts(Type& type) {
   for (Arm& arm : type.arms) arm.type = settled(arm.type);
 }
 
-Result Reader::settle(Registry& registry, DescriptorGroup& out) {
+Result DescriptorReader::settle(Registry& registry, DescriptorGroup& out) {
   for (const auto& type : types_) {
     if (type->name.empty()) continue;
     const Type* const own = registry.find(type->name, type->hash);
@@ -183,7 +183,7 @@ Result Reader::settle(Registry& registry, DescriptorGroup& out) {
 Result read_descriptors(std::span<const type_descriptor> descriptors, std::uint32_t first,
                         const std::function<const Type*(std::uint32_t)>& known, Registry& registry,
                         DescriptorGroup& out) {
-  Reader reader(descriptors, first, known);
+  DescriptorReader reader(descriptors, first, known);
   Result result = reader.read();
   return result.ok() ? reader.settle(registry, out) : result;
 }

@@ -30,9 +30,9 @@ Result refused(IW_type_t table, const std::string& why) {
               "the flags of the library"};
 }
 
-class Reader {
+class TableReader {
  public:
-  Reader(const std::function<const Type*(IW_type_t)>& known, TableGroup& out)
+  TableReader(const std::function<const Type*(IW_type_t)>& known, TableGroup& out)
       : known_(known), out_(out) {}
 
   Result read(IW_type_t root);
@@ -59,7 +59,7 @@ class Reader {
 };
 
 // The types that are complete: of this group, of an earlier one, or primitives.
-const Type* Reader::leaf(IW_type_t table) {
+const Type* TableReader::leaf(IW_type_t table) {
   if (const auto found = out_.by_table.find(table); found != out_.by_table.end()) {
     return found->second;
   }
@@ -70,13 +70,13 @@ const Type* Reader::leaf(IW_type_t table) {
   return table->size == type.size_bytes && table->align == type.align_bytes ? &type : nullptr;
 }
 
-const Type* Reader::part(IW_type_t table, std::uint32_t depth) {
+const Type* TableReader::part(IW_type_t table, std::uint32_t depth) {
   if (table == nullptr) return nullptr;
   if (const Type* type = leaf(table)) return type;
   return begin(table, depth);
 }
 
-Type* Reader::begin(IW_type_t table, std::uint32_t depth) {
+Type* TableReader::begin(IW_type_t table, std::uint32_t depth) {
   if (depth > kMaxDepth) {
     fail(table, "it is embedded more than 64 deep, or in itself");
     return nullptr;
@@ -104,14 +104,14 @@ Type* Reader::begin(IW_type_t table, std::uint32_t depth) {
 }
 
 // As the table says, or, where it says nothing, by the platform's C rules.
-std::string Reader::place(Type& type, IW_type_t table) {
+std::string TableReader::place(Type& type, IW_type_t table) {
   if (table->size == 0) return lay_out(type) ? "" : "it does not fit this machine's memory";
   type.size_bytes = table->size;
   type.align_bytes = table->align;
   return check_layout(type);
 }
 
-bool Reader::fill(Type& type, IW_type_t table, std::uint32_t depth) {
+bool TableReader::fill(Type& type, IW_type_t table, std::uint32_t depth) {
   switch (type.kind) {
     case Kind::enumeration:
       for (std::size_t i = 0; i < table->member_count; ++i) {
@@ -145,7 +145,7 @@ bool Reader::fill(Type& type, IW_type_t table, std::uint32_t depth) {
   }
 }
 
-bool Reader::add_arm(Type& type, const IW_arm_def& from, std::uint32_t depth) {
+bool TableReader::add_arm(Type& type, const IW_arm_def& from, std::uint32_t depth) {
   const Type* const inner = part(from.type, depth + 1);
   if (from.type != nullptr && inner == nullptr) return false;
   type.arms.push_back(
@@ -153,7 +153,7 @@ bool Reader::add_arm(Type& type, const IW_arm_def& from, std::uint32_t depth) {
   return true;
 }
 
-bool Reader::fill_choice(Type& type, IW_type_t table, std::uint32_t depth) {
+bool TableReader::fill_choice(Type& type, IW_type_t table, std::uint32_t depth) {
   if (table->field_count != 1 || table->fields[0].offset != 0) {
     return fail(table, "a union's table has its discriminant first");
   }
@@ -168,7 +168,7 @@ bool Reader::fill_choice(Type& type, IW_type_t table, std::uint32_t depth) {
          fail(table, "its default arm's table is wrong");
 }
 
-bool Reader::resolve_targets() {
+bool TableReader::resolve_targets() {
   while (!awaiting_target_.empty()) {
     const auto [type, table] = awaiting_target_.front();
     awaiting_target_.pop_front();
@@ -179,7 +179,7 @@ bool Reader::resolve_targets() {
   return true;
 }
 
-Result Reader::read(IW_type_t root) {
+Result TableReader::read(IW_type_t root) {
   if (part(root, 0) == nullptr || !resolve_targets()) {
     fail(root, "its table is wrong");
     return error_;
@@ -195,7 +195,7 @@ Result Reader::read(IW_type_t root) {
 
 Result read_table(IW_type_t root, const std::function<const Type*(IW_type_t)>& known,
                   TableGroup& out) {
-  return Reader(known, out).read(root);
+  return TableReader(known, out).read(root);
 }
 
 }  // namespace iw::types
