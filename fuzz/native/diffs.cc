@@ -36,7 +36,7 @@ constexpr std::size_t kMostStubs = 512;
 
 Bytes diff_of(const char* context) {
   Vector vector;
-  vector.json = Json::object({{"context", parse_json(context, "context")}});
+  vector.json = Json::object({{"context", parse_json(context)}});
   return context_diff(vector);
 }
 

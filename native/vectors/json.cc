@@ -1,8 +1,6 @@
 #include "vectors/json.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -22,25 +20,24 @@ void append_utf8(std::string& out, unsigned code) {
   }
 }
 
+constexpr int kMostNested = 200;
+
 class Parser {
  public:
-  Parser(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+  Parser(std::string_view text, JsonStrings strings) : text_(text), strings_(strings) {}
 
   Json document() {
-    Json value = this->value();
+    Json whole = value(0);
     skip_space();
     if (at_ != text_.size()) fail("something follows the value");
-    return value;
+    return whole;
   }
 
  private:
-  [[noreturn]] void fail(const char* why) {
-    std::fprintf(stderr, "%s: byte %zu: %s\n", file_.c_str(), at_, why);
-    std::abort();
+  [[noreturn]] void fail(const std::string& why) const {
+    throw JsonError("JSON: byte " + std::to_string(at_) + ": " + why);
   }
-  void skip_space() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-  }
+  void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
   char peek() {
     skip_space();
     if (at_ == text_.size()) fail("the text ends in a value");
@@ -52,54 +49,56 @@ class Parser {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) fail("another character was expected");
-  }
-  bool word(std::string_view word) {
-    if (text_.compare(at_, word.size(), word) != 0) return false;
-    at_ += word.size();
-    return true;
+    if (!take(c)) fail(std::string("missing ") + c);
   }
 
-  Json value() {
+  Json value(int depth) {
+    if (depth > kMostNested) fail("nested too deeply");
     switch (peek()) {
       case '{':
-        return object();
+        return object(depth);
       case '[':
-        return array();
+        return array(depth);
       case '"':
         return Json::string(string());
       default:
-        break;
+        return word();
     }
-    if (word("null")) return {};
-    if (word("true")) return Json::boolean(true);
-    if (word("false")) return Json::boolean(false);
-    const std::size_t end = text_.find_first_not_of("0123456789+-.eE", at_);
-    if (end == at_) fail("there is no value");
-    const std::size_t begin = std::exchange(at_, std::min(end, text_.size()));
-    return Json::number(text_.substr(begin, at_ - begin));
   }
 
-  Json object() {
+  // A number, true, false or null.
+  Json word() {
+    const std::size_t end = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
+    std::string word(text_.substr(at_, end - at_));
+    if (word != "null" && word != "true" && word != "false" &&
+        (word.empty() || word.find_first_not_of("0123456789+-.eE") != std::string::npos)) {
+      fail("'" + word + "' is not a value");
+    }
+    at_ = end;
+    if (word == "null") return {};
+    if (word == "true" || word == "false") return Json::boolean(word == "true");
+    return Json::number(std::move(word));
+  }
+
+  Json object(int depth) {
     std::vector<Json::Member> members;
     expect('{');
     if (take('}')) return Json::object({});
     do {
-      if (peek() != '"') fail("a member's name was expected");
       std::string name = string();
       expect(':');
-      members.push_back({std::move(name), value()});
+      members.push_back({std::move(name), value(depth + 1)});
     } while (take(','));
     expect('}');
     return Json::object(std::move(members));
   }
 
-  Json array() {
+  Json array(int depth) {
     std::vector<Json> items;
     expect('[');
     if (take(']')) return Json::array({});
     do {
-      items.push_back(value());
+      items.push_back(value(depth + 1));
     } while (take(','));
     expect(']');
     return Json::array(std::move(items));
@@ -108,52 +107,58 @@ class Parser {
   std::string string() {
     std::string out;
     expect('"');
-    for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      if (text_[at_] != '\\') {
-        out.push_back(text_[at_]);
-        continue;
-      }
-      const char c = ++at_ < text_.size() ? text_[at_] : '\0';
-      if (c == 'u') {
-        append_utf8(out, static_cast<unsigned>(std::stoul(text_.substr(at_ + 1, 4), nullptr, 16)));
-        at_ += 4;
+    for (;;) {
+      if (at_ == text_.size()) fail("a string without end");
+      const char c = text_[at_++];
+      if (c == '"') return out;
+      if (c == '\\') {
+        append_escaped(out);
       } else {
-        out.push_back(c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c);
+        out.push_back(c);
       }
     }
-    expect('"');
-    return out;
   }
 
-  const std::string& text_;
-  const std::string& file_;
+  void append_escaped(std::string& out) {
+    constexpr std::string_view kLetters = "\"\\/bfnrt";
+    constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+    const char c = at_ < text_.size() ? text_[at_] : '\0';
+    if (const std::size_t known = kLetters.find(c); known != std::string_view::npos) {
+      ++at_;
+      out.push_back(kMeanings[known]);
+      return;
+    }
+    const std::string digits(c == 'u' ? text_.substr(at_ + 1, 4) : "");
+    if (digits.size() != 4 ||
+        digits.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+      fail("an escape that is not one of JSON's");
+    }
+    const auto code = static_cast<unsigned>(std::stoul(digits, nullptr, 16));
+    if (strings_ == JsonStrings::utf8) {
+      append_utf8(out, code);
+    } else if (code <= 0xFF) {
+      out.push_back(static_cast<char>(code));
+    } else {
+      fail("only \\u0000 to \\u00ff are bytes");
+    }
+    at_ += 5;
+  }
+
+  std::string_view text_;
+  JsonStrings strings_;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
-Json::Json() = default;
-Json::Json(Kind kind, std::string text) : kind(kind), text(std::move(text)) {}
-Json::Json(const Json& other) = default;
-Json::Json(Json&& other) noexcept = default;
-Json& Json::operator=(const Json& other) = default;
-Json& Json::operator=(Json&& other) noexcept = default;
-Json::~Json() = default;
-
 Json Json::boolean(bool value) { return {Kind::boolean, value ? "true" : "false"}; }
 Json Json::number(std::string text) { return {Kind::number, std::move(text)}; }
 Json Json::string(std::string text) { return {Kind::string, std::move(text)}; }
 
-Json Json::array(std::vector<Json> items) {
-  Json value(Kind::array, {});
-  value.items = std::move(items);
-  return value;
-}
+Json Json::array(std::vector<Json> items) { return {Kind::array, {}, std::move(items)}; }
 
 Json Json::object(std::vector<Member> members) {
-  Json value(Kind::object, {});
-  value.members = std::move(members);
-  return value;
+  return {Kind::object, {}, {}, std::move(members)};
 }
 
 const Json* Json::find(std::string_view name) const {
@@ -197,8 +202,8 @@ bool operator==(const Json& a, const Json& b) {
   });
 }
 
-Json parse_json(const std::string& text, const std::string& file) {
-  return Parser(text, file).document();
+Json parse_json(std::string_view text, JsonStrings strings) {
+  return Parser(text, strings).document();
 }
 
 }  // namespace iw::vectors

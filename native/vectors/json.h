@@ -1,8 +1,9 @@
-// JSON (RFC 8259), as much as the vectors need: numbers stay the text that was written, so that no
-// 64-bit number loses anything.
+// JSON (RFC 8259), as much as the vectors and the agents of conformance/ need: numbers stay the
+// text that was written, so that no 64-bit number loses anything. For tests only.
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,18 +15,9 @@ struct Json {
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
   Kind kind = Kind::null;
-  std::string text;  // number as written; string; "true" and "false"
-  std::vector<Json> items;
-  std::vector<Member> members;
-
-  // Out of line, where Member is whole.
-  Json();
-  Json(Kind kind, std::string text);
-  Json(const Json& other);
-  Json(Json&& other) noexcept;
-  Json& operator=(const Json& other);
-  Json& operator=(Json&& other) noexcept;
-  ~Json();
+  std::string text = {};  // number as written; string; "true" and "false"
+  std::vector<Json> items = {};
+  std::vector<Member> members = {};
 
   static Json boolean(bool value);
   static Json number(std::string text);
@@ -33,6 +25,7 @@ struct Json {
   static Json array(std::vector<Json> items);
   static Json object(std::vector<Member> members);
 
+  [[nodiscard]] bool is(Kind wanted) const { return kind == wanted; }
   // Null if there is no such member.
   [[nodiscard]] const Json* find(std::string_view name) const;
   // Of a number, or of a string of digits.
@@ -48,7 +41,14 @@ struct Json::Member {
 // Equal but for the order of members.
 bool operator==(const Json& a, const Json& b);
 
-// Ends the program with a message if the text is not JSON: the file is one of ours.
-Json parse_json(const std::string& text, const std::string& file);
+// A text that is not JSON: what() says why, and at which byte.
+struct JsonError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Whether \u00e9 in a string becomes a character or the byte 0xE9; above \u00ff there are no bytes.
+enum class JsonStrings : std::uint8_t { utf8, bytes };
+
+Json parse_json(std::string_view text, JsonStrings strings = JsonStrings::utf8);
 
 }  // namespace iw::vectors

@@ -17,6 +17,14 @@ namespace {
   std::abort();
 }
 
+Json parsed(const std::string& text, const std::string& file) {
+  try {
+    return parse_json(text);
+  } catch (const JsonError& wrong) {
+    fail(file + ": " + wrong.what());
+  }
+}
+
 unsigned digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
@@ -43,7 +51,7 @@ std::vector<Vector> load(const std::string& folder) {
   for (const std::filesystem::path& file : files) {
     std::ifstream stream(file, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    for (Json& json : parse_json(text, file.string()).items) {
+    for (Json& json : parsed(text, file.string()).items) {
       vectors.push_back({json.find("name")->text, json.find("kind")->text, std::move(json)});
     }
   }

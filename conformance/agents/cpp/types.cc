@@ -39,7 +39,7 @@ Types::Types() {
 void Types::declare(const Json& list) {
   std::vector<IW_type_def*> made;
   for (const Json& description : list.items) {
-    const Json* const name = description.member("name");
+    const Json* const name = description.find("name");
     if (name == nullptr) throw BadCommand("a declared type needs a name");
     made.push_back(new IW_type_def{});
     made.back()->name = kept_text(name->text);
@@ -75,24 +75,24 @@ IW_type_t Types::reference(const Json& description) {
 }
 
 void Types::fill(IW_type_def& made, const Json& description) {
-  if (const Json* const bound = description.member("string")) {
+  if (const Json* const bound = description.find("string")) {
     made.kind = IW_KIND_STRING;
     made.count = number(*bound);
-  } else if (const Json* const text = description.member("text")) {
+  } else if (const Json* const text = description.find("text")) {
     made.kind = IW_KIND_TEXT;
     made.count = number(*text);
-  } else if (const Json* const target = description.member("pointer")) {
+  } else if (const Json* const target = description.find("pointer")) {
     made.kind = IW_KIND_POINTER;
     made.element = target->is(Json::Kind::null) ? nullptr : reference(*target);
-  } else if (const Json* const array = description.member("array")) {
+  } else if (const Json* const array = description.find("array")) {
     made.kind = IW_KIND_ARRAY;
     made.element = reference(part(*array, 0));
     made.count = number(part(*array, 1));
-  } else if (const Json* const sequence = description.member("sequence")) {
+  } else if (const Json* const sequence = description.find("sequence")) {
     made.kind = IW_KIND_SEQUENCE;
     made.element = reference(part(*sequence, 0));
     made.count = number(part(*sequence, 1));
-  } else if (const Json* const members = description.member("enum")) {
+  } else if (const Json* const members = description.find("enum")) {
     std::vector<IW_enum_member> all;
     for (const Json& one : members->items) {
       all.push_back({kept_text(part(one, 0).text), std::stoi(part(one, 1).text)});
@@ -100,7 +100,7 @@ void Types::fill(IW_type_def& made, const Json& description) {
     made.kind = IW_KIND_ENUM;
     made.member_count = all.size();
     made.members = kept(std::move(all));
-  } else if (const Json* const record = description.member("record")) {
+  } else if (const Json* const record = description.find("record")) {
     std::vector<IW_field_def> all;
     for (const Json& one : record->items) {
       all.push_back({kept_text(part(one, 0).text), reference(part(one, 1)), 0});
@@ -108,7 +108,7 @@ void Types::fill(IW_type_def& made, const Json& description) {
     made.kind = IW_KIND_RECORD;
     made.field_count = all.size();
     made.fields = kept(std::move(all));
-  } else if (const Json* const choice = description.member("union")) {
+  } else if (const Json* const choice = description.find("union")) {
     fill_union(made, *choice);
   } else {
     throw BadCommand("a type's description names no kind");
@@ -116,8 +116,8 @@ void Types::fill(IW_type_def& made, const Json& description) {
 }
 
 void Types::fill_union(IW_type_def& made, const Json& body) {
-  const Json* const on = body.member("on");
-  const Json* const arms = body.member("arms");
+  const Json* const on = body.find("on");
+  const Json* const arms = body.find("arms");
   if (on == nullptr || arms == nullptr) throw BadCommand("a union needs \"on\" and \"arms\"");
   const auto arm_of = [this](const Json& one) {
     IW_arm_def arm{};
@@ -141,7 +141,7 @@ void Types::fill_union(IW_type_def& made, const Json& body) {
   made.field_count = 1;
   made.arm_count = all.size();
   made.arms = kept(std::move(all));
-  if (const Json* const otherwise = body.member("default")) {
+  if (const Json* const otherwise = body.find("default")) {
     made.otherwise = kept(std::vector<IW_arm_def>{arm_of(*otherwise)});
   }
 }

@@ -256,8 +256,8 @@ void put_sequence(IW_handle_t segment, const Unit& unit, const Json& value) {
 }
 
 void put_union(IW_handle_t segment, const Unit& unit, const Json& value) {
-  const Json* const which = value.member("case");
-  const Json* const units = value.member("units");
+  const Json* const which = value.find("case");
+  const Json* const units = value.find("units");
   if (which == nullptr || units == nullptr) bad_value(value, "a union's value");
   std::memset(unit.at, 0, unit.type->size);
   const IW_field_def& on = unit.type->fields[0];
