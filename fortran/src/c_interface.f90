@@ -7,16 +7,63 @@ module interweave_c
   use interweave_interface, only: IW_open_options, IW_stats_t
   implicit none
   private :: c_char, c_double, c_funptr, c_int, c_int64_t, c_ptr, c_size_t, IW_block_t, &
-    IW_open_options, &
-    IW_stats_t
+    IW_open_options, IW_stats_t
+
+  ! What several functions take and return.
+  abstract interface
+    function status_of_segment(h) bind(C) result(answer)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: h
+      integer(c_int) :: answer
+    end function status_of_segment
+
+    function status_of_listener(h, f, arg) bind(C) result(answer)
+      import :: c_funptr, c_int, c_ptr
+      type(c_ptr), value :: h
+      type(c_funptr), value :: f
+      type(c_ptr), value :: arg
+      integer(c_int) :: answer
+    end function status_of_listener
+
+    function number() bind(C) result(answer)
+      import :: c_int
+      integer(c_int) :: answer
+    end function number
+
+    function pointer_of_text(text) bind(C) result(answer)
+      import :: c_char, c_ptr
+      character(kind=c_char), intent(in) :: text(*)
+      type(c_ptr) :: answer
+    end function pointer_of_text
+
+    function pointer_of_two(h, other) bind(C) result(answer)
+      import :: c_ptr
+      type(c_ptr), value :: h
+      type(c_ptr), value :: other
+      type(c_ptr) :: answer
+    end function pointer_of_two
+  end interface
+  private :: status_of_segment, status_of_listener, number, pointer_of_text, pointer_of_two
+
+  procedure(status_of_segment), bind(C, name="IW_close_segment") :: c_close_segment
+  procedure(status_of_segment), bind(C, name="IW_rl_acquire") :: c_rl_acquire
+  procedure(status_of_segment), bind(C, name="IW_rl_release") :: c_rl_release
+  procedure(status_of_segment), bind(C, name="IW_wl_acquire") :: c_wl_acquire
+  procedure(status_of_segment), bind(C, name="IW_wl_release") :: c_wl_release
+  procedure(status_of_segment), bind(C, name="IW_wl_abort") :: c_wl_abort
+  procedure(status_of_segment), bind(C, name="IW_refresh") :: c_refresh
+  procedure(status_of_listener), bind(C, name="IW_set_coherence_fn") :: c_set_coherence_fn
+  procedure(status_of_listener), bind(C, name="IW_on_change") :: c_on_change
+  procedure(status_of_listener), bind(C, name="IW_on_connection") :: c_on_connection
+  procedure(number), bind(C, name="IW_event_fd") :: c_event_fd
+  procedure(number), bind(C, name="IW_dispatch") :: c_dispatch
+  procedure(number), bind(C, name="IW_errno") :: c_errno
+  procedure(pointer_of_text), bind(C, name="IW_open_segment") :: c_open_segment
+  procedure(pointer_of_text), bind(C, name="IW_mip_to_ptr") :: c_mip_to_ptr
+  procedure(pointer_of_two), bind(C, name="IW_malloc") :: c_malloc
+  procedure(pointer_of_two), bind(C, name="IW_next_block") :: c_next_block
 
   interface
-    function c_open_segment(url) bind(C, name="IW_open_segment") result(answer)
-      import :: c_char, c_ptr
-      character(kind=c_char), intent(in) :: url(*)
-      type(c_ptr) :: answer
-    end function c_open_segment
-
     function c_open_segment_with(url, options) bind(C, name="IW_open_segment_with") result(answer)
       import :: c_char, IW_open_options, c_ptr
       character(kind=c_char), intent(in) :: url(*)
@@ -24,47 +71,11 @@ module interweave_c
       type(c_ptr) :: answer
     end function c_open_segment_with
 
-    function c_close_segment(h) bind(C, name="IW_close_segment") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_close_segment
-
     function c_version(h) bind(C, name="IW_version") result(answer)
       import :: c_int64_t, c_ptr
       type(c_ptr), value :: h
       integer(c_int64_t) :: answer
     end function c_version
-
-    function c_rl_acquire(h) bind(C, name="IW_rl_acquire") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_rl_acquire
-
-    function c_rl_release(h) bind(C, name="IW_rl_release") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_rl_release
-
-    function c_wl_acquire(h) bind(C, name="IW_wl_acquire") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_wl_acquire
-
-    function c_wl_release(h) bind(C, name="IW_wl_release") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_wl_release
-
-    function c_wl_abort(h) bind(C, name="IW_wl_abort") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_wl_abort
 
     function c_rl_acquire_for(h, seconds, flags) bind(C, name="IW_rl_acquire_for") result(answer)
       import :: c_double, c_int, c_ptr
@@ -89,33 +100,12 @@ module interweave_c
       integer(c_int) :: answer
     end function c_set_coherence
 
-    function c_set_coherence_fn(h, f, arg) bind(C, name="IW_set_coherence_fn") result(answer)
-      import :: c_funptr, c_int, c_ptr
-      type(c_ptr), value :: h
-      type(c_funptr), value :: f
-      type(c_ptr), value :: arg
-      integer(c_int) :: answer
-    end function c_set_coherence_fn
-
-    function c_refresh(h) bind(C, name="IW_refresh") result(answer)
-      import :: c_int, c_ptr
-      type(c_ptr), value :: h
-      integer(c_int) :: answer
-    end function c_refresh
-
     function c_staleness(h, seconds) bind(C, name="IW_staleness") result(answer)
       import :: c_double, c_int, c_ptr
       type(c_ptr), value :: h
       real(c_double), intent(out) :: seconds
       integer(c_int) :: answer
     end function c_staleness
-
-    function c_malloc(h, t) bind(C, name="IW_malloc") result(answer)
-      import :: c_ptr
-      type(c_ptr), value :: h
-      type(c_ptr), value :: t
-      type(c_ptr) :: answer
-    end function c_malloc
 
     function c_malloc_named(h, t, name) bind(C, name="IW_malloc_named") result(answer)
       import :: c_char, c_ptr
@@ -150,13 +140,6 @@ module interweave_c
       integer(c_int) :: answer
     end function c_assign
 
-    function c_next_block(h, after) bind(C, name="IW_next_block") result(answer)
-      import :: c_ptr
-      type(c_ptr), value :: h
-      type(c_ptr), value :: after
-      type(c_ptr) :: answer
-    end function c_next_block
-
     function c_describe_block(h, p, out) bind(C, name="IW_describe_block") result(answer)
       import :: IW_block_t, c_int, c_ptr
       type(c_ptr), value :: h
@@ -176,38 +159,6 @@ module interweave_c
       type(c_ptr), value :: mip
     end subroutine c_mip_free
 
-    function c_mip_to_ptr(mip) bind(C, name="IW_mip_to_ptr") result(answer)
-      import :: c_char, c_ptr
-      character(kind=c_char), intent(in) :: mip(*)
-      type(c_ptr) :: answer
-    end function c_mip_to_ptr
-
-    function c_on_change(h, f, arg) bind(C, name="IW_on_change") result(answer)
-      import :: c_funptr, c_int, c_ptr
-      type(c_ptr), value :: h
-      type(c_funptr), value :: f
-      type(c_ptr), value :: arg
-      integer(c_int) :: answer
-    end function c_on_change
-
-    function c_on_connection(h, f, arg) bind(C, name="IW_on_connection") result(answer)
-      import :: c_funptr, c_int, c_ptr
-      type(c_ptr), value :: h
-      type(c_funptr), value :: f
-      type(c_ptr), value :: arg
-      integer(c_int) :: answer
-    end function c_on_connection
-
-    function c_event_fd() bind(C, name="IW_event_fd") result(answer)
-      import :: c_int
-      integer(c_int) :: answer
-    end function c_event_fd
-
-    function c_dispatch() bind(C, name="IW_dispatch") result(answer)
-      import :: c_int
-      integer(c_int) :: answer
-    end function c_dispatch
-
     function c_stats(h, out) bind(C, name="IW_stats") result(answer)
       import :: IW_stats_t, c_int, c_ptr
       type(c_ptr), value :: h
@@ -220,11 +171,6 @@ module interweave_c
       type(c_funptr), value :: f
       type(c_ptr), value :: arg
     end subroutine c_set_log
-
-    function c_errno() bind(C, name="IW_errno") result(answer)
-      import :: c_int
-      integer(c_int) :: answer
-    end function c_errno
 
     function c_strerror() bind(C, name="IW_strerror") result(answer)
       import :: c_ptr
