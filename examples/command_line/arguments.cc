@@ -1,5 +1,7 @@
 #include "command_line/arguments.h"
 
+#include <getopt.h>
+
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -30,16 +32,63 @@ int refuse_argument(const char* program, const char* option, const char* text,
   return 2;
 }
 
-std::optional<int> take_options(
-    const char* program, int argc, char** argv, const option* options,
-    const std::function<std::optional<int>(int option, const char* text)>& take) {
-  optind = 0;  // start afresh
-  for (int found; (found = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
-    if (const auto exit_status = take(found, optarg)) return exit_status;
+Option flag(const char* name, bool& out) {
+  const auto set = [&out](const char*) { return out = true; };
+  return {name, "", set, true};
+}
+
+Option text(const char* name, std::string& out) {
+  return {name, "", [&out](const char* text) {
+            out = text;
+            return true;
+          }};
+}
+
+Option decimal(const char* name, double least, double most, double& out, const char* expected) {
+  return {name, expected, [=, &out](const char* text) {
+            const auto value = decimal_number(text);
+            if (!value || *value < least || *value > most) return false;
+            out = *value;
+            return true;
+          }};
+}
+
+std::optional<int> take_options(const char* program, const char* help, int argc, char** argv,
+                                const std::vector<Option>& options,
+                                const TakeArgument& take_argument) {
+  constexpr int kHelp = 256;
+  constexpr int kFirst = 257;
+  std::vector<option> names;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const int value = options[i].is_flag ? no_argument : required_argument;
+    for (const char* name : {options[i].name, options[i].other_spelling}) {
+      if (name != nullptr) names.push_back({name, value, nullptr, kFirst + static_cast<int>(i)});
+    }
   }
-  if (optind == argc) return std::nullopt;
-  std::fprintf(stderr, "%s: unexpected argument '%s'; try --help\n", program, argv[optind]);
-  return 2;
+  names.push_back({"help", no_argument, nullptr, kHelp});
+  names.push_back({nullptr, 0, nullptr, 0});
+  optind = 0;  // start afresh
+  for (int got; (got = getopt_long(argc, argv, "", names.data(), nullptr)) != -1;) {
+    if (got == kHelp) {
+      std::fputs(help, stdout);
+      return 0;
+    }
+    if (got < kFirst) return 2;  // getopt has said what is wrong
+    const Option& one = options[static_cast<std::size_t>(got - kFirst)];
+    if (one.take(optarg)) continue;
+    return one.expected.empty() ? 2
+                                : refuse_argument(program, one.name, optarg, one.expected.c_str());
+  }
+  std::optional<int> status;
+  for (int i = optind; i < argc; ++i) {
+    if (take_argument) {
+      if (const auto refused = take_argument(argv[i])) status = refused;
+      continue;
+    }
+    std::fprintf(stderr, "%s: unexpected argument '%s'; try --help\n", program, argv[i]);
+    return 2;
+  }
+  return status;
 }
 
 }  // namespace command_line

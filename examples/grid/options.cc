@@ -1,6 +1,5 @@
 #include "grid/options.h"
 
-#include <cstdio>
 #include <random>
 
 #include "command_line/arguments.h"
@@ -39,107 +38,39 @@ Examples:
   grid --plain --rate 0 --seed 7            as fast as it goes, and only the digests
 )";
 
-enum Option {
-  kProcesses = 256,
-  kUpdates,
-  kRate,
-  kSeed,
-  kRows,
-  kColumns,
-  kPlain,
-  kNameServer,
-  kPatience,
-  kMember,
-  kHelpOption
-};
-
-constexpr option kOptions[] = {
-    {"processes", required_argument, nullptr, kProcesses},
-    {"updates", required_argument, nullptr, kUpdates},
-    {"rate", required_argument, nullptr, kRate},
-    {"seed", required_argument, nullptr, kSeed},
-    {"rows", required_argument, nullptr, kRows},
-    {"columns", required_argument, nullptr, kColumns},
-    {"plain", no_argument, nullptr, kPlain},
-    {"name-server", required_argument, nullptr, kNameServer},
-    {"patience", required_argument, nullptr, kPatience},
-    {"member", required_argument, nullptr, kMember},  // how the processes are started
-    {"help", no_argument, nullptr, kHelpOption},
-    {nullptr, 0, nullptr, 0},
-};
-
-using Refusal = std::optional<int>;
-
+// A number of this range.
 template <typename Number>
-Refusal take_number(const char* name, const char* text, std::uint64_t least, std::uint64_t most,
-                    Number* number) {
-  const auto value = command_line::whole_number(text);
-  if (!value || *value < least || *value > most) {
-    const std::string range = std::to_string(least) + " to " + std::to_string(most);
-    return command_line::refuse_argument(kProgram, name, text, range.c_str());
-  }
-  *number = static_cast<Number>(*value);
-  return std::nullopt;
-}
-
-struct Taken {
-  LauncherOptions launcher;
-  std::optional<int> member;
-};
-
-Refusal take_option(int option, const char* text, Taken& taken) {
-  LauncherOptions& options = taken.launcher;
-  switch (option) {
-    case kProcesses:
-      return take_number("processes", text, 2, processes_max, &options.processes);
-    case kUpdates:
-      return take_number("updates", text, 0, UINT64_MAX, &options.updates);
-    case kRate:
-      return take_number("rate", text, 0, 1000000, &options.rate);
-    case kSeed:
-      return take_number("seed", text, 0, UINT64_MAX, &options.seed);
-    case kRows:
-      return take_number("rows", text, 1, side_max, &options.rows);
-    case kColumns:
-      return take_number("columns", text, 1, side_max, &options.columns);
-    case kMember:
-      return take_number("member", text, 0, processes_max - 1, &taken.member.emplace());
-    case kPlain:
-      options.is_plain = true;
-      return std::nullopt;
-    case kNameServer:
-      options.name_server = text;
-      return std::nullopt;
-    case kPatience: {
-      int seconds = 0;
-      const Refusal refusal = take_number("patience", text, 1, 86400, &seconds);
-      options.patience = std::chrono::seconds(seconds);
-      return refusal;
-    }
-    case kHelpOption:
-      std::fputs(kHelp, stdout);
-      return 0;
-  }
-  return 2;  // getopt has said what is wrong
+command_line::Option number(const char* name, std::uint64_t least, std::uint64_t most,
+                            Number& out) {
+  return command_line::whole(name, least, most, out,
+                             std::to_string(least) + " to " + std::to_string(most));
 }
 
 }  // namespace
 
 std::variant<int, LauncherOptions, MemberOptions> options_from(int argc, char** argv) {
-  Taken taken;
-  taken.launcher.seed = std::random_device{}();
-  taken.launcher.name_server = GRID_NAME_SERVER;
+  LauncherOptions options;
+  options.seed = std::random_device{}();
+  options.name_server = GRID_NAME_SERVER;
+  std::int64_t patience_s = options.patience.count();
+  int member = -1;  // none; how the processes are started
   const auto status = command_line::take_options(
-      kProgram, argc, argv, kOptions,
-      [&](int option, const char* text) { return take_option(option, text, taken); });
+      kProgram, kHelp, argc, argv,
+      {number("processes", 2, processes_max, options.processes),
+       number("updates", 0, UINT64_MAX, options.updates), number("rate", 0, 1000000, options.rate),
+       number("seed", 0, UINT64_MAX, options.seed), number("rows", 1, side_max, options.rows),
+       number("columns", 1, side_max, options.columns),
+       command_line::flag("plain", options.is_plain),
+       command_line::text("name-server", options.name_server),
+       number("patience", 1, 86400, patience_s), number("member", 0, processes_max - 1, member)});
   if (status) return *status;
-  const LauncherOptions& options = taken.launcher;
-  if (!taken.member) return options;
-  if (*taken.member >= options.processes) {
-    return command_line::refuse_argument(kProgram, "member", std::to_string(*taken.member).c_str(),
+  options.patience = std::chrono::seconds(patience_s);
+  if (member < 0) return options;
+  if (member >= options.processes) {
+    return command_line::refuse_argument(kProgram, "member", std::to_string(member).c_str(),
                                          "a number below --processes");
   }
-  return MemberOptions{*taken.member, options.processes, options.rows, options.columns};
+  return MemberOptions{member, options.processes, options.rows, options.columns};
 }
 
 std::vector<std::string> member_arguments(const MemberOptions& options) {

@@ -1,9 +1,5 @@
 #include "viewer/options.h"
 
-#include <getopt.h>
-
-#include <cstdio>
-
 #include "command_line/arguments.h"
 
 namespace astroflow {
@@ -35,82 +31,24 @@ Examples:
   astroflow-viewer --headless --png frames --until-finished
 )";
 
-enum Option {
-  kUrl = 256,
-  kCoherence,
-  kFrames,
-  kUntilFinished,
-  kHeadless,
-  kColour,
-  kPng,
-  kSummary,
-  kHelpOption
-};
-
-constexpr option kOptions[] = {
-    {"url", required_argument, nullptr, kUrl},
-    {"coherence", required_argument, nullptr, kCoherence},
-    {"frames", required_argument, nullptr, kFrames},
-    {"until-finished", no_argument, nullptr, kUntilFinished},
-    {"headless", no_argument, nullptr, kHeadless},
-    {"colour", required_argument, nullptr, kColour},
-    {"color", required_argument, nullptr, kColour},
-    {"png", required_argument, nullptr, kPng},
-    {"summary", required_argument, nullptr, kSummary},
-    {"help", no_argument, nullptr, kHelpOption},
-    {nullptr, 0, nullptr, 0},
-};
-
-// Returns an exit status if the program has to end here.
-std::optional<int> take_option(int option, const char* text, ViewerOptions& options) {
-  switch (option) {
-    case kUrl:
-      options.url = text;
-      return std::nullopt;
-    case kCoherence: {
-      const auto choice = command_line::coherence_named(text);
-      if (!choice) {
-        return command_line::refuse_argument(
-            kProgram, "coherence", text, "one of full, strict, delta:VERSIONS, temporal:SECONDS");
-      }
-      options.coherence = *choice;
-      return std::nullopt;
-    }
-    case kFrames:
-      options.frames = command_line::whole_number(text).value_or(0);
-      if (options.frames != 0) return std::nullopt;
-      return command_line::refuse_argument(kProgram, "frames", text, "a whole number above 0");
-    case kUntilFinished:
-      options.until_finished = true;
-      return std::nullopt;
-    case kHeadless:
-      options.headless = true;
-      return std::nullopt;
-    case kColour:
-      options.colour = colour_mode_named(text);
-      if (options.colour) return std::nullopt;
-      return command_line::refuse_argument(kProgram, "colour", text, "one of 24bit, 256, ascii");
-    case kPng:
-      options.png_directory = text;
-      return std::nullopt;
-    case kSummary:
-      options.summary_file = text;
-      return std::nullopt;
-    case kHelpOption:
-      std::fputs(kHelp, stdout);
-      return 0;
-    default:  // getopt has said what is wrong
-      return 2;
-  }
-}
-
 }  // namespace
 
 ViewerCommand parse_viewer_command(int argc, char** argv) {
   ViewerCommand command;
+  ViewerOptions& options = command.options;
+  command_line::Option colour =
+      command_line::found("colour", "one of 24bit, 256, ascii", options.colour, colour_mode_named);
+  colour.other_spelling = "color";
   command.exit_status = command_line::take_options(
-      kProgram, argc, argv, kOptions,
-      [&](int option, const char* text) { return take_option(option, text, command.options); });
+      kProgram, kHelp, argc, argv,
+      {command_line::text("url", options.url),
+       command_line::found("coherence", "one of full, strict, delta:VERSIONS, temporal:SECONDS",
+                           options.coherence, command_line::coherence_named),
+       command_line::whole("frames", 1, UINT64_MAX, options.frames, "a whole number above 0"),
+       command_line::flag("until-finished", options.until_finished),
+       command_line::flag("headless", options.headless), colour,
+       command_line::text("png", options.png_directory),
+       command_line::text("summary", options.summary_file)});
   return command;
 }
 

@@ -1,7 +1,5 @@
 #include "query/options.h"
 
-#include <getopt.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
@@ -10,8 +8,6 @@
 
 namespace mining {
 namespace {
-
-using command_line::refuse_argument;
 
 constexpr char kProgram[] = "mining-query";
 
@@ -36,57 +32,6 @@ Examples:
   mining-query --follow --coherence delta:4 1       a new answer after five versions or more
 )";
 
-enum Option { kCoherence = 256, kFollow, kTop, kItems, kUrl, kHelpOption };
-
-constexpr option kOptions[] = {
-    {"coherence", required_argument, nullptr, kCoherence},
-    {"follow", no_argument, nullptr, kFollow},
-    {"top", required_argument, nullptr, kTop},
-    {"items", required_argument, nullptr, kItems},
-    {"url", required_argument, nullptr, kUrl},
-    {"help", no_argument, nullptr, kHelpOption},
-    {nullptr, 0, nullptr, 0},
-};
-
-std::optional<int> take_coherence(const char* text, QueryOptions& options) {
-  const auto choice = command_line::coherence_named(text);
-  if (!choice) {
-    return refuse_argument(kProgram, "coherence", text,
-                           "one of full, strict, delta:VERSIONS, temporal:SECONDS, diff:PERCENT");
-  }
-  options.coherence = *choice;
-  return std::nullopt;
-}
-
-// Returns an exit status if the program has to end here.
-std::optional<int> take_option(int option, const char* text, QueryOptions& options) {
-  switch (option) {
-    case kCoherence:
-      return take_coherence(text, options);
-    case kFollow:
-      options.follow = true;
-      return std::nullopt;
-    case kTop:
-      options.most = command_line::whole_number(text).value_or(0);
-      if (options.most != 0) return std::nullopt;
-      return refuse_argument(kProgram, "top", text, "a whole number above 0");
-    case kItems:
-      if (const auto wrong = options.names.read(text)) {
-        std::fprintf(stderr, "%s: %s\n", kProgram, wrong->c_str());
-        return 2;
-      }
-      return std::nullopt;
-    case kUrl:
-      options.url = text;
-      return std::nullopt;
-    case kHelpOption:
-      std::fputs(kHelp, stdout);
-      return 0;
-    default:  // getopt has said what is wrong
-      return 2;
-  }
-}
-
 // Appends the purchase in the one way in which a sequence is written. False: an item is unknown.
 bool append_purchase(const char* text, const ItemNames& names, Sequence& sequence) {
   ItemSet items;
@@ -105,17 +50,29 @@ bool append_purchase(const char* text, const ItemNames& names, Sequence& sequenc
 }  // namespace
 
 QueryCommand parse_query_command(int argc, char** argv) {
+  using namespace command_line;
   QueryCommand command;
-  for (int option; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
-    command.exit_status = take_option(option, optarg, command.options);
-    if (command.exit_status) return command;
-  }
-  for (int i = optind; i < argc; ++i) {
-    if (append_purchase(argv[i], command.options.names, command.options.sequence)) continue;
+  QueryOptions& options = command.options;
+  const auto take_items = [&](const char* file) {
+    const auto wrong = options.names.read(file);
+    if (wrong) std::fprintf(stderr, "%s: %s\n", kProgram, wrong->c_str());
+    return !wrong;
+  };
+  const auto take_purchase = [&](const char* purchase) -> std::optional<int> {
+    if (append_purchase(purchase, options.names, options.sequence)) return std::nullopt;
     std::fprintf(stderr, "%s: '%s' is not an item, or items with commas between; try --help\n",
-                 kProgram, argv[i]);
-    command.exit_status = 2;
-  }
+                 kProgram, purchase);
+    return 2;
+  };
+  command.exit_status = take_options(
+      kProgram, kHelp, argc, argv,
+      {found("coherence", "one of full, strict, delta:VERSIONS, temporal:SECONDS, diff:PERCENT",
+             options.coherence, coherence_named),
+       flag("follow", options.follow),
+       whole("top", 1, SIZE_MAX, options.most, "a whole number above 0"),
+       {"items", "", take_items},
+       text("url", options.url)},
+      take_purchase);
   return command;
 }
 
