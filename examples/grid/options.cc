@@ -11,7 +11,8 @@ constexpr char kProgram[] = "grid";
 
 constexpr char kHelp[] =
     R"(Usage: grid [OPTION]...
-Starts a name server and some processes. Each process writes a grid of coloured squares with numbers,
+Starts a name server and some processes. Each process writes a grid of coloured squares with )"
+    R"(numbers,
 and reads the grids of all others; what each sees is drawn beside the others. A storm of random
 updates runs in all of them. When it is over, all must see the same: a digest of each says so.
 
@@ -27,7 +28,8 @@ updates runs in all of them. When it is over, all must see the same: a digest of
   --patience N        seconds for which a process may be silent before it is killed (60)
   --help              this text
 
-Keys, or characters on the standard input: q ends the storm; 0 to 9 kill that process (kill -9), whose
+Keys, or characters on the standard input: q ends the storm; 0 to 9 kill that process (kill -9), )"
+    R"(whose
 grid another one then writes. A w beside a grid says that this process writes it. Ctrl-C ends all.
 The exit status is 0 if all grids are the same, 1 if not, and 130 if it was stopped before they were
 compared.

@@ -23,7 +23,8 @@ storms_leave_the_same_on_two_four_and_eight_processes() {
       fail "$processes processes"
     all_have_the_same "$work/$processes.log" "$processes"
   done
-  test "$(sed -n 's/.* has the digest //p' "$work/2.log" "$work/4.log" "$work/8.log" | sort -u | wc -l)" = 3 ||
+  digests=$(sed -n 's/.* has the digest //p' "$work/2.log" "$work/4.log" "$work/8.log" | sort -u)
+  test "$(echo "$digests" | wc -l)" = 3 ||
     fail "different storms leave the same"
 }
 

@@ -17,7 +17,8 @@ foreach(program exchange calls changes)
   target_link_libraries(${program} PRIVATE interweave::fortran)
   set_target_properties(${program} PROPERTIES Fortran_MODULE_DIRECTORY ${program}.modules)
 endforeach()
-add_executable(alone ${TESTS}/checks.f90 ${TESTS}/alone.f90 ${TYPES}/exchange.f90 ${TYPES}/exchange.c)
+add_executable(alone
+  ${TESTS}/checks.f90 ${TESTS}/alone.f90 ${TYPES}/exchange.f90 ${TYPES}/exchange.c)
 target_link_libraries(alone PRIVATE interweave::fortran_stub)
 CMAKE
 "$1" -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DTESTS="$tests" -DTYPES="$3" \

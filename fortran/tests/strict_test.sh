@@ -25,5 +25,7 @@ strict_in "$root/examples/astroflow/fortran" kernels solver problems run argumen
 for file in "$root"/fortran/src/*.f90 "$root"/fortran/conformance/*.f90 \
   "$root"/fortran/tests/*.f90 "$root"/examples/*/fortran/*.f90; do
   test "$(wc -l <"$file")" -le 800 || { echo "$file is too long"; exit 1; }
-  awk -v file="$file" 'length > 120 { print file ":" NR ": more than 120 columns"; bad = 1 } END { exit bad }' "$file"
+  awk -v file="$file" '
+    length > 120 { print file ":" NR ": more than 120 columns"; bad = 1 }
+    END { exit bad }' "$file"
 done

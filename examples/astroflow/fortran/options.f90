@@ -96,7 +96,8 @@ contains
       '  --url URL          the segment (127.0.0.1:7747/astroflow)', &
       '  --problem NAME     sod, lax, lw3 (Liska-Wendroff 3) or kh (Kelvin-Helmholtz); lw3', &
       '  --cfl X            time step as a share of the stable one, 0.05 to 0.8 (0.4)', &
-      '  --frames N         cut the run to the problem''s end time into N frames and leave after the', &
+      '  --frames N         cut the run to the problem''s end time into N frames and leave ' // &
+      'after the', &
       '                     last; without it the problem is run again and again', &
       '  --max-fps X        no more than X frames a second', &
       '  --quiet            print nothing but errors', &

@@ -31,7 +31,8 @@ Ctrl-C ends the builder after the present step; what was published stays.
 
 Examples:
   mining-builder --data data/online_retail_seq.txt
-  mining-builder --data data/online_retail_seq.txt --pause 1         so that readers can watch it grow
+  mining-builder --data data/online_retail_seq.txt --pause 1         )"
+    R"(so that readers can watch it grow
   mining-builder --quest --minimum 0.25 --url host:7747/quest
 )";
 
