@@ -12,7 +12,6 @@ namespace iw::diff {
 
 using platform::load_little_endian;
 using types::error_code;
-using types::Primitive;
 using types::Type;
 using types::UnitKind;
 using types::UnitRow;
@@ -69,13 +68,8 @@ bool UnitChecker::choice(Reader& from, const Type& type) {
   const std::byte* bytes = nullptr;
   if (!from.take(4, bytes)) return truncated();
   const auto value = static_cast<std::int32_t>(load_little_endian<std::uint32_t>(bytes));
-  const Type& discriminant = *type.discriminant;
-  const types::Arm* const arm = type.arm_for(value);
-  const bool is_value =
-      value == 0 || (discriminant.kind == types::Kind::enumeration
-                         ? discriminant.has_member(value)
-                         : discriminant.primitive != Primitive::boolean || value == 1);
-  if (!is_value || (arm == nullptr && value != 0)) {
+  const types::Arm* arm = nullptr;
+  if (!type.select_arm(value, arm)) {
     return refuse(error_code::BAD_VALUE, &type, "has a discriminant that selects nothing");
   }
   if (arm == nullptr || arm->type == nullptr) return true;

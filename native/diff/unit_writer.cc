@@ -97,13 +97,8 @@ bool UnitWriter::long_strings(const UnitRow& row, const std::byte* from) {
 
 bool UnitWriter::choice(const Type& type, const std::byte* from) {
   const auto value = load<std::int32_t>(from);
-  const Type& discriminant = *type.discriminant;
-  const types::Arm* const arm = type.arm_for(value);
-  const bool is_value =
-      value == 0 || (discriminant.kind == types::Kind::enumeration
-                         ? discriminant.has_member(value)
-                         : discriminant.primitive != Primitive::boolean || value == 1);
-  if (!is_value || (arm == nullptr && value != 0)) {
+  const types::Arm* arm = nullptr;
+  if (!type.select_arm(value, arm)) {
     return bad_value(type, "has a discriminant that selects nothing");
   }
   std::byte bytes[4];

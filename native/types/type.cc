@@ -18,6 +18,16 @@ const Arm* Type::arm_for(std::int32_t discriminant_value) const {
   return has_default ? &arms.back() : nullptr;
 }
 
+bool Type::select_arm(std::int32_t discriminant_value, const Arm*& arm) const {
+  arm = arm_for(discriminant_value);
+  if (discriminant_value == 0) return true;
+  const bool is_value =
+      discriminant->kind == Kind::enumeration
+          ? discriminant->has_member(discriminant_value)
+          : discriminant->primitive != Primitive::boolean || discriminant_value == 1;
+  return is_value && arm != nullptr;
+}
+
 namespace {
 
 std::string spelled_to(const Type& type, int levels) {

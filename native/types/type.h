@@ -103,6 +103,9 @@ struct Type {
   [[nodiscard]] bool has_member(std::int32_t value) const;
   // The arm that a discriminant selects; null if it selects none.
   [[nodiscard]] const Arm* arm_for(std::int32_t discriminant_value) const;
+  // The same for a value that may travel: 0, because memory that was never written is zero
+  // [WIRE-4], or one of the discriminant's type that selects an arm. False: it may not.
+  [[nodiscard]] bool select_arm(std::int32_t discriminant_value, const Arm*& arm) const;
   // "node_t", "int[10]", "node_t *": for messages.
   [[nodiscard]] std::string spelled() const;
 };
