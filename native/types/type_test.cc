@@ -99,6 +99,24 @@ TEST(Type, UnionsSelectTheirArms) {
   EXPECT_FALSE(made(IW_colour).has_member(3));
 }
 
+TEST(Type, ZeroMayTravelAsADiscriminantThatSelectsNothing) {  // [WIRE-4]
+  Type flag = primitive_type(Primitive::boolean);
+  Type choice;
+  choice.discriminant = &flag;
+  choice.arms.resize(1);
+  choice.sorted_cases = {{1, 0}};
+  const Arm* arm = nullptr;
+  EXPECT_TRUE(choice.select_arm(0, arm));
+  EXPECT_EQ(arm, nullptr);
+  EXPECT_TRUE(choice.select_arm(1, arm));
+  EXPECT_EQ(arm, choice.arms.data());
+  EXPECT_FALSE(choice.select_arm(2, arm));
+  choice.has_default = true;
+  EXPECT_TRUE(choice.select_arm(0, arm));
+  EXPECT_EQ(arm, choice.arms.data());
+  EXPECT_FALSE(choice.select_arm(2, arm));
+}
+
 TEST(Type, StepsCoverEveryUnitOnce) {
   const Type& type = made(IW_everything);
   std::uint64_t next = 0;
