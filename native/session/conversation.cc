@@ -24,6 +24,12 @@ Effect Conversation::message(Kind kind, std::uint64_t value) const {
   return {.kind = kind, .on = life_.connection(), .segment = number_, .value = value};
 }
 
+// Another thread may close the segment before the message is sent: close() waits for said().
+void Conversation::send(const Effect& effect, Effects& effects) {
+  ++unsaid_;
+  effects.add(effect);
+}
+
 // ---- opening and closing ----
 
 Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t now_ns,
@@ -74,11 +80,10 @@ void Conversation::vanish(std::int64_t now_ns, Effects& effects) {
 }
 
 void Conversation::close(Effects& effects) {
-  must_close_ = false;
-  if (life_.must_tell()) {
-    effects.add(message(Kind::close_segment));
-    return;
-  }
+  // CLOSE_SEGMENT must not overtake a message. After the last one said() wakes the next tick.
+  must_close_ = life_.must_tell() && unsaid_ > 0;
+  if (must_close_) return;
+  if (life_.must_tell()) return send(message(Kind::close_segment), effects);
   life_.ended();
   effects.add(Kind::look_again);
 }
@@ -277,6 +282,7 @@ void Conversation::heard_push(Incoming& incoming, const Moment& moment, Effects&
 
 void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
   const bool is_current = effect.on == life_.connection();
+  if (effect.is_message() && --unsaid_ == 0 && must_close_) effects.add(Kind::wake);
   switch (effect.kind) {
     case Kind::subscribe:
       if (outcome != Said::sent && is_current) subscription_.settled();
@@ -309,7 +315,7 @@ void Conversation::tick(const Moment& moment, Effects& effects) {
   if (!life_.is_open()) return;
   if (grant_.renewal_due_ns() <= moment.now_ns) {
     grant_.renewal_sent();
-    effects.add(message(Kind::renew_writer, grant_.fence()));
+    send(message(Kind::renew_writer, grant_.fence()), effects);
   }
   if (wants_.listens) watch(effects);
   follow_bound(effects);
@@ -400,7 +406,7 @@ void Conversation::subscribe(Effects& effects) {
   subscription_.subscribing(asked.watch);
   // The server may act on the new promise before we hear so: the old one does not count any more.
   state_.unsubscribed();
-  effects.add(asked);
+  send(asked, effects);
 }
 
 void Conversation::unwatch(Effects& effects) {
@@ -408,7 +414,7 @@ void Conversation::unwatch(Effects& effects) {
   // Another thread may want a subscription again before this is on the wire.
   subscription_.unsubscribing();
   state_.unsubscribed();
-  effects.add(message(Kind::unsubscribe));
+  send(message(Kind::unsubscribe), effects);
 }
 
 // ---- readers ----
@@ -439,12 +445,12 @@ void Conversation::strict_unused(Effects& effects) {
 
 void Conversation::return_strict(bool has_strict_readers, Effects& effects) {
   if (!std::exchange(has_unused_strict_, false) || has_strict_readers) return;
-  effects.add(message(Kind::release_reader));
+  send(message(Kind::release_reader), effects);
 }
 
 void Conversation::give_credit(Effects& effects) {
   const std::uint64_t bytes = state_.take_credit(least_credit_bytes_);
-  if (bytes > 0) effects.add(message(Kind::credit, bytes));
+  if (bytes > 0) send(message(Kind::credit, bytes), effects);
 }
 
 // ---- the writer ----
@@ -455,7 +461,7 @@ protocol::acquire_writer Conversation::writer_question(std::uint32_t deadline_ms
 
 void Conversation::return_late(Effects& effects) {
   const std::uint64_t fence = std::exchange(late_fence_, 0);
-  if (fence != 0) effects.add(message(Kind::abort_writer, fence));
+  if (fence != 0) send(message(Kind::abort_writer, fence), effects);
 }
 
 bool Conversation::is_on_newest(std::int64_t now_ns) {
@@ -469,7 +475,7 @@ void Conversation::begin_writing() {
 }
 
 void Conversation::abort(Effects& effects) {
-  effects.add(message(Kind::abort_writer, grant_.fence()));
+  send(message(Kind::abort_writer, grant_.fence()), effects);
 }
 
 void Conversation::end_writing(Effects& effects) {

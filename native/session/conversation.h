@@ -238,6 +238,7 @@ class Conversation {
   void forget_connection();
   void note_change(const Moment& moment, Effects& effects);
   [[nodiscard]] Effect message(Effect::Kind kind, std::uint64_t value = 0) const;
+  void send(const Effect& effect, Effects& effects);
   void close_said(const Effect& effect, Said outcome, Effects& effects);
   [[nodiscard]] Watch wanted_watch() const;
   [[nodiscard]] bool lacks_subscription() const;
@@ -251,6 +252,7 @@ class Conversation {
   std::uint32_t number_ = 0;
   bool must_close_ = false;
   bool is_removed_ = false;
+  std::uint32_t unsaid_ = 0;  // messages that were taken to be sent, and that said() has not ended
 
   CopyState state_;
   Wants wants_;
@@ -271,7 +273,7 @@ class Conversation {
 template <typename See>
 void Conversation::describe(See&& see) const {
   see(life_.stage(), life_.connection(), life_.users(), life_.is_wanted(), number_, must_close_,
-      is_removed_);
+      is_removed_, unsaid_);
   state_.describe(see);
   see(wants_.bound.model, wants_.bound.x, wants_.decides_itself, wants_.listens, change_due_ns_,
       called_for_);

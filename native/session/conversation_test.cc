@@ -1,0 +1,126 @@
+// What a conversation does with messages that could not be sent, that another thread has not sent
+// yet, or whose answers were lost [OPEN-2, LOCK-5, NOT-5, SES-2]. conversation_orders_test.cc tries
+// these cases in all orders; each test here shows one of them alone.
+#include "session/conversation.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "session/conversation_fixture.h"
+
+namespace iw::session {
+namespace {
+
+using Kind = Effect::Kind;
+using Said = Conversation::Said;
+
+// One conversation, whose messages are carried out when the test says so.
+class Talk {
+ public:
+  Talk() { open(1, true); }
+
+  [[nodiscard]] Conversation& machine() { return machine_; }
+  [[nodiscard]] Effects& effects() { return effects_; }
+
+  // On connection `on`, which resumed the session of the last one or did not.
+  void open(ConnectionNumber on, bool is_resumed) {
+    if (machine_.life().open(on) != Opening::Step::send) ADD_FAILURE() << "it is not to be opened";
+    Conversation::OpenAnswer answer;
+    answer.on = on;
+    answer.opened.segment = 7;
+    answer.is_resumed = is_resumed;
+    (void)machine_.opened(answer, 0, effects_);
+    if (machine_.life().users() == 0) machine_.life().joined();
+    (void)messages();
+  }
+  void lose(ConnectionNumber gone) { machine_.connection_lost(gone, effects_); }
+
+  // The messages that are to be sent now, in their order; they are not sent yet.
+  std::vector<Effect> messages() {
+    std::vector<Effect> all;
+    Effect effect;
+    while (effects_.take(effect)) {
+      if (effect.is_message()) all.push_back(effect);
+    }
+    return all;
+  }
+  std::vector<Effect> ticked() {
+    machine_.tick({}, effects_);
+    return messages();
+  }
+  std::vector<Effect> returned_late() {
+    machine_.return_late(effects_);
+    return messages();
+  }
+  void said(const Effect& effect, Said outcome) { machine_.said(effect, outcome, effects_); }
+  void answered(message_type asked, const model::Down& down, ConnectionNumber on) {
+    model::Down answer = down;
+    answer.asked = asked;
+    model::Delivery delivery(answer, on, sizeof(std::uint64_t));
+    (void)machine_.heard(delivery.incoming(), false, {}, effects_);
+  }
+  void grant(std::uint64_t fence, ConnectionNumber on) {
+    answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = fence},
+             on);
+    machine_.begin_writing();
+  }
+  // Watched: SUBSCRIBE was sent and answered.
+  void watch() {
+    machine_.listen(true);
+    machine_.watch(effects_);
+    const std::vector<Effect> asked = messages();
+    ASSERT_EQ(asked.size(), 1u);
+    said(asked.front(), Said::sent);
+    answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
+    ASSERT_TRUE(machine_.state().subscription().has_value());
+  }
+  // By the last thread that has it open.
+  std::vector<Effect> close() {
+    EXPECT_EQ(machine_.life().close(), Opening::Close::last);
+    EXPECT_EQ(machine_.life().end(), Opening::Close::last);
+    machine_.clear();
+    machine_.close(effects_);
+    return messages();
+  }
+
+ private:
+  Conversation machine_{model::begins_at, 1};
+  Effects effects_;
+};
+
+bool is_one(const std::vector<Effect>& all, Kind kind) {
+  return all.size() == 1 && all.front().kind == kind;
+}
+
+TEST(Conversation, Open2CloseSegmentWaitsForAMessageThatAnotherThreadSends) {
+  for (const bool is_unsubscribe : {false, true}) {
+    Talk talk;
+    if (is_unsubscribe) talk.watch();
+    talk.machine().listen(!is_unsubscribe);
+    const std::vector<Effect> taken = talk.ticked();
+    ASSERT_TRUE(is_one(taken, is_unsubscribe ? Kind::unsubscribe : Kind::subscribe));
+    EXPECT_TRUE(talk.close().empty());
+    EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::closing);
+    talk.said(taken.front(), Said::sent);
+    ASSERT_TRUE(talk.machine().must_close());
+    talk.machine().close(talk.effects());
+    const std::vector<Effect> closing = talk.messages();
+    ASSERT_TRUE(is_one(closing, Kind::close_segment));
+    talk.said(closing.front(), Said::sent);
+    EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::shut);
+  }
+}
+
+TEST(Conversation, Open2CloseSegmentDoesNotWaitForMessagesOfALostConnection) {
+  Talk talk;
+  talk.machine().listen(true);
+  ASSERT_TRUE(is_one(talk.ticked(), Kind::subscribe));
+  talk.lose(1);
+  EXPECT_TRUE(talk.close().empty());
+  EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::shut);
+}
+
+}  // namespace
+}  // namespace iw::session
