@@ -52,8 +52,7 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   forget_connection();
   if (!answer.is_resumed) {
     lose_lock();
-    late_fence_ = 0;
-    has_unused_strict_ = false;
+    locks_ended();
   }
   state_.newest_is(answer.opened.newest, answer.sent_ns);
   effects.add(Kind::wake);
@@ -95,29 +94,35 @@ void Conversation::close_said(const Effect& effect, Said outcome, Effects& effec
     effects.add(Kind::wake);
     return;
   }
+  if (outcome == Said::sent) {
+    locks_ended();
+    asked_strict_ = false;
+  }
   life_.told(effect.on);
   close(effects);
+}
+
+// The server keeps no lock for the segment any more, or will not when it has read CLOSE_SEGMENT.
+void Conversation::locks_ended() {
+  late_fence_ = 0;
+  aborting_fence_ = 0;
+  has_unused_strict_ = false;
 }
 
 void Conversation::connection_lost(ConnectionNumber gone, Effects& effects) {
   if (!life_.connection_lost(gone)) return;
   forget_connection();
-  // A RELEASE_READER, or the answer that brought the lock, may have been lost with the connection.
-  if (asked_strict_) has_unused_strict_ = true;
   effects.add(Kind::look_again);
   effects.add(Kind::wake);
 }
 
 void Conversation::clear() {
+  // Locks at the server end with CLOSE_SEGMENT. If it cannot be sent, they last with the session.
   wants_ = {};
   state_.clear();
   subscription_ = {};
   grant_.connection_lost();
   change_due_ns_ = never_due_ns;
-  // CLOSE_SEGMENT ends the locks at the server.
-  late_fence_ = 0;
-  has_unused_strict_ = false;
-  asked_strict_ = false;
 }
 
 // Promises and unanswered messages of an earlier connection do not count any more.
@@ -125,6 +130,9 @@ void Conversation::forget_connection() {
   state_.connection_lost();
   grant_.connection_lost();
   subscription_.settled();
+  // An ABORT_WRITER, a RELEASE_READER, or the answer that brought a Strict lock may be lost, too.
+  late_fence_ = std::max(late_fence_, std::exchange(aborting_fence_, 0));
+  if (asked_strict_) has_unused_strict_ = true;
 }
 
 void Conversation::lose_lock() {
@@ -161,11 +169,15 @@ void Conversation::heard_answer(Incoming& incoming, bool is_late, const Moment& 
     case message_type::RENEW_WRITER:
       heard_renewal(incoming);
       return;
+    case message_type::ABORT_WRITER:
+      if (incoming.connection == life_.connection()) aborting_fence_ = 0;
+      return;
     case message_type::RELEASE_WRITER: {
       protocol::writer_released released;
       if (!body_of(incoming, message_type::WRITER_RELEASED, released)) return;
       if (released.versions.empty()) return;
       state_.released(released.versions.front(), incoming.sent_ns);
+      grant_.settled();
       return;
     }
     case message_type::SUBSCRIBE:
@@ -192,7 +204,7 @@ void Conversation::heard_grant(Incoming& incoming, bool is_late, const Moment& m
     effects.add(Kind::wake);
     return;
   }
-  late_fence_ = 0;  // there is one holder at a time: an earlier grant has ended
+  late_fence_ = aborting_fence_ = 0;  // there is one holder at a time: an earlier grant has ended
   granted_ = granted;
   grant_.granted(granted, incoming.sent_ns, moment.now_ns);
 }
@@ -295,8 +307,7 @@ void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
       if (outcome == Said::no_memory) grant_.renewal_unsent();
       return;
     case Kind::abort_writer:
-      if (outcome == Said::no_memory) late_fence_ = std::max(late_fence_, effect.value);
-      return;
+      return abort_said(effect, outcome);
     case Kind::release_reader:
       if (outcome != Said::sent) has_unused_strict_ = true;
       return;
@@ -460,8 +471,21 @@ protocol::acquire_writer Conversation::writer_question(std::uint32_t deadline_ms
 }
 
 void Conversation::return_late(Effects& effects) {
-  const std::uint64_t fence = std::exchange(late_fence_, 0);
-  if (fence != 0) send(message(Kind::abort_writer, fence), effects);
+  if (has_late_grant()) give_back(std::exchange(late_fence_, 0), effects);
+}
+
+// Until its answer, or until another grant shows that this one has ended, the server may keep it.
+void Conversation::give_back(std::uint64_t fence, Effects& effects) {
+  aborting_fence_ = fence;
+  send(message(Kind::abort_writer, fence), effects);
+}
+
+// Not sent: it is a late grant, at once or when the loss of the connection is told. The thread that
+// wants the lock next need not wait for that: the next connection's ACQUIRE_WRITER ends the grant.
+void Conversation::abort_said(const Effect& effect, Said outcome) {
+  const bool is_untold = outcome == Said::no_connection && effect.on == life_.connection();
+  if (outcome == Said::sent || is_untold || aborting_fence_ != effect.value) return;
+  late_fence_ = std::max(late_fence_, std::exchange(aborting_fence_, 0));
 }
 
 bool Conversation::is_on_newest(std::int64_t now_ns) {
@@ -475,10 +499,13 @@ void Conversation::begin_writing() {
 }
 
 void Conversation::abort(Effects& effects) {
-  send(message(Kind::abort_writer, grant_.fence()), effects);
+  if (!grant_.is_owed()) return;
+  grant_.settled();
+  give_back(grant_.fence(), effects);
 }
 
 void Conversation::end_writing(Effects& effects) {
+  if (grant_.is_owed()) late_fence_ = std::max(late_fence_, grant_.fence());
   grant_.given_back();
   if (late_fence_ != 0) effects.add(Kind::wake);
 }

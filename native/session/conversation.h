@@ -192,7 +192,8 @@ class Conversation {
   // ---- the writer ----
   [[nodiscard]] const WriterGrant& grant() const { return grant_; }
   [[nodiscard]] const protocol::writer_acquired& granted() const { return granted_; }
-  [[nodiscard]] bool has_late_grant() const { return late_fence_ != 0; }
+  // A late grant that can be given back now.
+  [[nodiscard]] bool has_late_grant() const { return late_fence_ != 0 && life_.is_open(); }
   // By the owner of the writer slot, or by a thread with the role returner.
   void return_late(Effects& effects);
   [[nodiscard]] protocol::acquire_writer writer_question(std::uint32_t deadline_ms) const;
@@ -216,6 +217,7 @@ class Conversation {
   // RESOLVE_RELEASE was answered: committed.
   void resolved(const protocol::version_stamp& version, std::int64_t sent_ns) {
     state_.released(version, sent_ns);
+    grant_.settled();
   }
 
   // ---- the program's callback for changes ----
@@ -235,6 +237,9 @@ class Conversation {
   void heard_push(Incoming& incoming, const Moment& moment, Effects& effects, Brought& brought);
   void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
   void lose_lock();
+  void give_back(std::uint64_t fence, Effects& effects);
+  void abort_said(const Effect& effect, Said outcome);
+  void locks_ended();
   void forget_connection();
   void note_change(const Moment& moment, Effects& effects);
   [[nodiscard]] Effect message(Effect::Kind kind, std::uint64_t value = 0) const;
@@ -262,8 +267,9 @@ class Conversation {
 
   WriterGrant grant_;
   protocol::writer_acquired granted_;
-  std::uint64_t late_fence_ = 0;     // of a grant that was given up; 0: none
-  std::uint32_t serials_asked_ = 0;  // the last range's, in this writer section
+  std::uint64_t late_fence_ = 0;      // of a grant to be given back; 0: none
+  std::uint64_t aborting_fence_ = 0;  // of an ABORT_WRITER that is not answered; 0: none
+  std::uint32_t serials_asked_ = 0;   // the last range's, in this writer section
   Release release_;
 
   bool has_unused_strict_ = false;
@@ -279,7 +285,8 @@ void Conversation::describe(See&& see) const {
       called_for_);
   subscription_.describe(see);
   grant_.describe(see);
-  see(granted_.now, granted_.fence, late_fence_, serials_asked_, has_unused_strict_, asked_strict_);
+  see(granted_.now, granted_.fence, late_fence_, aborting_fence_, serials_asked_,
+      has_unused_strict_, asked_strict_);
   see(release_.sequence(), release_.session(), release_.was_sent());
 }
 

@@ -219,6 +219,7 @@ class Server {
         return cancel(i);
       case message_type::ABORT_WRITER:
         if (holds(i, up.value)) is_held_ = false;
+        peers_[i].out.push_back({.type = message_type::DONE, .asked = message_type::ABORT_WRITER});
         return grant();
       case message_type::RELEASE_READER:
         peers_[i].reads_strictly = false;

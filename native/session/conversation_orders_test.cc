@@ -205,13 +205,6 @@ class Walk {
       reach(std::move(last));
       return;
     }
-    // A lock whose ABORT_WRITER went down with a connection ends with its lease.
-    const Server::Holder* const holder = last.server.holder();
-    if (holder != nullptr && !holder->is_of_this_connection) {
-      last.server.expire();
-      if (failure_.empty()) reach(std::move(last));
-      return;
-    }
     note(last, check_ends(last.server, last.clients));
   }
 
@@ -256,6 +249,10 @@ TEST(ConversationOrders, Lock8And9AReleaseIsCommittedOnceOverLostConnections) {
 
 TEST(ConversationOrders, Conn4AReleaseOfAnEndedSessionIsNotRepeated) {
   expect_good({{write, write}, {write}}, {.losses = 1, .ended_sessions = 1});
+}
+
+TEST(ConversationOrders, Ses2AResumedSessionKeepsNoLockForNobody) {
+  expect_good({{abort_it, read}, {write}}, {.losses = 2});
 }
 
 TEST(ConversationOrders, Lock5TheWriterHearsOfTheEndOfItsLease) {

@@ -122,5 +122,59 @@ TEST(Conversation, Open2CloseSegmentDoesNotWaitForMessagesOfALostConnection) {
   EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::shut);
 }
 
+TEST(Conversation, Ses2AnAbortThatFoundNoConnectionIsSentInTheResumedSession) {
+  for (const bool is_told_before : {false, true}) {
+    for (const bool is_resumed : {false, true}) {
+      Talk talk;
+      talk.grant(5, 1);
+      talk.machine().abort(talk.effects());
+      const std::vector<Effect> aborted = talk.messages();
+      ASSERT_TRUE(is_one(aborted, Kind::abort_writer));
+      if (is_told_before) talk.lose(1);
+      talk.said(aborted.front(), Said::no_connection);
+      talk.machine().end_writing(talk.effects());
+      // The thread that wants the lock next is not refused for that.
+      EXPECT_FALSE(talk.machine().has_late_grant());
+      if (!is_told_before) talk.lose(1);
+      talk.open(2, is_resumed);
+      const std::vector<Effect> again = talk.returned_late();
+      EXPECT_EQ(is_one(again, Kind::abort_writer), is_resumed);
+      for (const Effect& one : again) EXPECT_EQ(one.value, 5u);
+    }
+  }
+}
+
+TEST(Conversation, Ses2AnAbortWhoseAnswerWasLostIsSentInTheResumedSession) {
+  for (const bool is_answered : {false, true}) {
+    Talk talk;
+    talk.grant(5, 1);
+    talk.machine().abort(talk.effects());
+    talk.said(talk.messages().front(), Said::sent);
+    talk.machine().end_writing(talk.effects());
+    if (is_answered) talk.answered(message_type::ABORT_WRITER, {.type = message_type::DONE}, 1);
+    talk.lose(1);
+    talk.open(2, true);
+    EXPECT_EQ(is_one(talk.returned_late(), Kind::abort_writer), !is_answered);
+  }
+}
+
+TEST(Conversation, Conn4TheLockOfAReleaseThatWasNotSentIsGivenBack) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.lose(1);
+  talk.machine().end_writing(talk.effects());  // the server was not reached before the deadline
+  talk.open(2, true);
+  EXPECT_TRUE(is_one(talk.returned_late(), Kind::abort_writer));
+}
+
+TEST(Conversation, AReleasedLockIsNotGivenBackAgain) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.answered(message_type::RELEASE_WRITER, {.type = message_type::WRITER_RELEASED, .number = 1},
+                1);
+  talk.machine().end_writing(talk.effects());
+  EXPECT_TRUE(talk.returned_late().empty());
+}
+
 }  // namespace
 }  // namespace iw::session

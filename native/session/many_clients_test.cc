@@ -111,7 +111,7 @@ class Simulation {
     }
   }
 
-  // What is under way arrives; sessions and leases of those who are away end.
+  // What is under way arrives; sessions of clients that are away end.
   void come_to_rest() {
     bool is_moving = true;
     while (is_moving) {
@@ -125,10 +125,6 @@ class Simulation {
         server_.lose(i, true);
         is_moving = true;
       }
-      const Server::Holder* const holder = server_.holder();
-      if (holder == nullptr || holder->is_of_this_connection) continue;
-      server_.expire();
-      is_moving = true;
     }
   }
 

@@ -19,6 +19,7 @@ class WriterGrant {
   void granted(const protocol::writer_acquired& grant, std::int64_t sent_ns, std::int64_t now_ns) {
     held_ = true;
     lost_ = false;
+    owed_ = true;
     fence_ = grant.fence;
     lease_ns_ = grant.lease_ms * ns_per_ms;
     hold_ends_ns_ = now_ns + grant.max_hold_ms * ns_per_ms;
@@ -29,21 +30,31 @@ class WriterGrant {
   void renewal_unsent() { renewing_fence_ = 0; }
   void renewed(std::uint32_t lease_ms, std::int64_t sent_ns) {
     const std::uint64_t fence = std::exchange(renewing_fence_, 0);
-    if (fence != 0 && fence != fence_) return;  // of an earlier grant
+    if (fence == 0 || fence != fence_) return;  // of an earlier grant
     lease_ns_ = lease_ms * ns_per_ms;
     counted_from_ns_ = sent_ns;
   }
-  void renewal_refused() { lost(std::exchange(renewing_fence_, 0)); }
+  // The server may keep the lock until the end of its lease.
+  void renewal_refused() {
+    if (held_ && std::exchange(renewing_fence_, 0) == fence_) lost_ = true;
+    renewing_fence_ = 0;
+  }
   // The server took the lock away.
   void lost(std::uint64_t fence) {
-    if (held_ && fence == fence_) lost_ = true;
+    if (!held_ || fence != fence_) return;
+    lost_ = true;
+    owed_ = false;
   }
+  // The lock was released, or ABORT_WRITER is about to be sent.
+  void settled() { owed_ = false; }
   // The connection is gone, and with it the answer to a renewal.
   void connection_lost() { renewing_fence_ = 0; }
-  void given_back() { held_ = false; }
+  void given_back() { held_ = owed_ = false; }
 
   [[nodiscard]] bool is_held() const { return held_; }
   [[nodiscard]] bool is_lost() const { return lost_; }
+  // The server may keep the lock for us, and was not told that we give it back.
+  [[nodiscard]] bool is_owed() const { return owed_; }
   [[nodiscard]] std::uint64_t fence() const { return fence_; }
   // A third of the lease after it was last counted from; never after the longest hold [LOCK-3].
   [[nodiscard]] std::int64_t renewal_due_ns() const {
@@ -55,7 +66,7 @@ class WriterGrant {
   // Calls `see` with every field, for simulations.
   template <typename See>
   void describe(See&& see) const {
-    see(held_, lost_, renewing_fence_, fence_, lease_ns_, counted_from_ns_, hold_ends_ns_);
+    see(held_, lost_, owed_, renewing_fence_, fence_, lease_ns_, counted_from_ns_, hold_ends_ns_);
   }
 
  private:
@@ -63,6 +74,7 @@ class WriterGrant {
 
   bool held_ = false;
   bool lost_ = false;
+  bool owed_ = false;
   std::uint64_t fence_ = 0;
   std::uint64_t renewing_fence_ = 0;  // of the renewal that is unanswered; 0: none
   std::int64_t lease_ns_ = 0;
