@@ -129,7 +129,7 @@ void Conversation::clear() {
 void Conversation::forget_connection() {
   state_.connection_lost();
   grant_.connection_lost();
-  subscription_.settled();
+  subscription_.ended();
   // An ABORT_WRITER, a RELEASE_READER, or the answer that brought a Strict lock may be lost, too.
   late_fence_ = std::max(late_fence_, std::exchange(aborting_fence_, 0));
   if (asked_strict_) has_unused_strict_ = true;
@@ -224,7 +224,7 @@ void Conversation::heard_subscribed(const Incoming& incoming, Effects& effects) 
   if (incoming.connection != life_.connection() || !subscription_.is_changing()) return;
   subscription_.settled();
   protocol::subscribed subscribed;
-  if (!body_of(incoming, message_type::SUBSCRIBED, subscribed)) return;
+  if (!body_of(incoming, message_type::SUBSCRIBED, subscribed)) return subscription_.ended();
   state_.subscribed(subscription_.asked().promise);
   state_.newest_is(subscribed.now, incoming.sent_ns);
   // The model may have changed meanwhile.
@@ -297,11 +297,8 @@ void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
   if (effect.is_message() && --unsaid_ == 0 && must_close_) effects.add(Kind::wake);
   switch (effect.kind) {
     case Kind::subscribe:
-      if (outcome != Said::sent && is_current) subscription_.settled();
-      return;
     case Kind::unsubscribe:
-      if (is_current) subscription_.settled();
-      if (lacks_subscription()) effects.add(Kind::wake);
+      if (is_current) watch_said(effect, outcome, effects);
       return;
     case Kind::renew_writer:
       if (outcome == Said::no_memory) grant_.renewal_unsent();
@@ -320,6 +317,20 @@ void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
     case Kind::look_again:
       return;
   }
+}
+
+// For lack of memory the server watches as before: if nobody wants that, a tick says so.
+void Conversation::watch_said(const Effect& effect, Said outcome, Effects& effects) {
+  if (effect.kind == Kind::subscribe) {
+    if (outcome != Said::sent) subscription_.settled();
+    return;
+  }
+  if (outcome == Said::sent) {
+    subscription_.ended();
+  } else {
+    subscription_.settled();
+  }
+  if (lacks_subscription()) effects.add(Kind::wake);
 }
 
 void Conversation::tick(const Moment& moment, Effects& effects) {
@@ -392,7 +403,8 @@ bool Conversation::lacks_subscription() const {
 }
 
 bool Conversation::is_subscription_unwanted() const {
-  if (wants_.listens || !state_.subscription().has_value()) return false;
+  if (!life_.is_open() || wants_.listens) return false;
+  if (subscription_.is_changing() || !subscription_.may_be_watched()) return false;
   return !state_.adaptation.wants_subscription() || !coherence::can_subscribe(wants_.bound.model);
 }
 
@@ -421,7 +433,7 @@ void Conversation::subscribe(Effects& effects) {
 }
 
 void Conversation::unwatch(Effects& effects) {
-  if (!state_.subscription().has_value()) return;
+  if (subscription_.is_changing() || !subscription_.may_be_watched()) return;
   // Another thread may want a subscription again before this is on the wire.
   subscription_.unsubscribing();
   state_.unsubscribed();

@@ -159,8 +159,10 @@ class Conversation {
   // Renewals and subscriptions.
   void tick(const Moment& moment, Effects& effects);
   [[nodiscard]] std::int64_t renewal_due_ns() const { return grant_.renewal_due_ns(); }
-  // There is a subscription to ask for that a tick has not asked for.
-  [[nodiscard]] bool has_unsaid() const { return wants_.listens && lacks_subscription(); }
+  // There is a subscription to ask for, or to end, and a tick could not say so.
+  [[nodiscard]] bool has_unsaid() const {
+    return wants_.listens ? lacks_subscription() : is_subscription_unwanted();
+  }
 
   enum class Said : std::uint8_t { sent, no_memory, no_connection };
   // What came of sending a message.
@@ -238,6 +240,7 @@ class Conversation {
   void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
   void lose_lock();
   void give_back(std::uint64_t fence, Effects& effects);
+  void watch_said(const Effect& effect, Said outcome, Effects& effects);
   void abort_said(const Effect& effect, Said outcome);
   void locks_ended();
   void forget_connection();

@@ -272,6 +272,10 @@ TEST(ConversationOrders, Not4PushedBytesAreCreditedOnceInAllOrders) {
   expect_good({{read, listen, read, be_deaf, read}, {write, write}}, {.shortages = 1});
 }
 
+TEST(ConversationOrders, Poll1TheServerWatchesForNobodyInAllOrdersWithoutMemory) {
+  expect_good({{read, listen, be_deaf, listen, be_deaf}, {write}}, {.shortages = 2});
+}
+
 TEST(ConversationOrders, Not5NothingIsPromisedOverALostConnection) {
   expect_good({{read, listen, read}, {write, write}}, {.losses = 1});
 }

@@ -176,5 +176,34 @@ TEST(Conversation, AReleasedLockIsNotGivenBackAgain) {
   EXPECT_TRUE(talk.returned_late().empty());
 }
 
+TEST(Conversation, Poll1AnUnsubscribeWithoutMemoryIsRepeatedByTheNextTick) {
+  Talk talk;
+  talk.watch();
+  talk.machine().listen(false);
+  const std::vector<Effect> first = talk.ticked();
+  ASSERT_TRUE(is_one(first, Kind::unsubscribe));
+  EXPECT_TRUE(talk.ticked().empty());
+  talk.said(first.front(), Said::no_memory);
+  EXPECT_TRUE(talk.machine().has_unsaid());
+  const std::vector<Effect> second = talk.ticked();
+  ASSERT_TRUE(is_one(second, Kind::unsubscribe));
+  talk.said(second.front(), Said::sent);
+  EXPECT_FALSE(talk.machine().has_unsaid());
+  EXPECT_TRUE(talk.ticked().empty());
+}
+
+TEST(Conversation, Not5ASubscribeTakesThePlaceOfAnUnsubscribeWithoutMemory) {
+  Talk talk;
+  talk.watch();
+  talk.machine().listen(false);
+  talk.said(talk.ticked().front(), Said::no_memory);
+  talk.machine().listen(true);
+  const std::vector<Effect> wanted = talk.ticked();
+  ASSERT_TRUE(is_one(wanted, Kind::subscribe));
+  talk.said(wanted.front(), Said::sent);
+  talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
+  EXPECT_TRUE(talk.ticked().empty());
+}
+
 }  // namespace
 }  // namespace iw::session

@@ -642,6 +642,9 @@ inline void Client::check_end(const Server& server) {
   if (talk_.has_late_grant() && is_connected_) fail("a late grant was not given back");
   if (talk_.has_unused_strict() && is_connected_) fail("a Strict lock was not given back");
   if (!is_connected_) return;
+  if (server.peer(index_).watches && !talk_.state().subscription().has_value()) {
+    fail("the server watches a copy that counts as unwatched");
+  }
   apply();
   Effects effects;
   Effect credit;

@@ -28,26 +28,30 @@ class Subscription {
   // It is about to be sent.
   void subscribing(const Watch& wanted) {
     asked_ = wanted;
-    is_changing_ = true;
+    is_changing_ = may_be_watched_ = true;
   }
   // UNSUBSCRIBE is about to be sent.
   void unsubscribing() { is_changing_ = true; }
-  // The request is settled: SUBSCRIBE was answered, UNSUBSCRIBE is on the wire, or neither can
-  // happen because the connection is another.
+  // SUBSCRIBE was answered; or a request could not be sent, and the server watches as before.
   void settled() { is_changing_ = false; }
+  // The server watches nothing: UNSUBSCRIBE is on the wire, SUBSCRIBE was refused, or the
+  // connection is another.
+  void ended() { is_changing_ = may_be_watched_ = false; }
 
   [[nodiscard]] bool is_changing() const { return is_changing_; }
+  [[nodiscard]] bool may_be_watched() const { return may_be_watched_; }
   [[nodiscard]] const Watch& asked() const { return asked_; }
 
   // Calls `see` with every field, for simulations.
   template <typename See>
   void describe(See&& see) const {
-    see(asked_.promise.model, asked_.promise.x, asked_.push, is_changing_);
+    see(asked_.promise.model, asked_.promise.x, asked_.push, is_changing_, may_be_watched_);
   }
 
  private:
   Watch asked_;
   bool is_changing_ = false;
+  bool may_be_watched_ = false;
 };
 
 }  // namespace iw::session
