@@ -110,8 +110,7 @@ session::Conversation::Said Segment::say(const session::Effect& effect) {
   if (live == nullptr || live->number() != effect.on) return Said::no_connection;
   if (effect.kind == Kind::close_segment) link_.unlisten(live, effect.segment, *this);
   const Result posted = types::or_no_memory([&] { return post(live, effect); });
-  if (posted) return Said::sent;
-  return posted.code == error_code::NO_MEMORY ? Said::no_memory : Said::no_connection;
+  return session::Conversation::said_by(posted.code);
 }
 
 Result Segment::post(const std::shared_ptr<Live>& live, const session::Effect& effect) {

@@ -299,7 +299,7 @@ Result Segment::send_release_on(const std::shared_ptr<Live>& live,
     if (diff_bytes > 0) ++stats_.diffs_sent;
     stats_.diff_bytes_sent += diff_bytes;
   }
-  if (called.code == error_code::UNREACHABLE) return called;
+  if (called.code == error_code::UNREACHABLE || !request.was_sent) return called;
   if (called) called = session::check_answer(request.answer, message_type::WRITER_RELEASED);
   attempt = Attempt::answered;
   return called;

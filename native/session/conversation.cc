@@ -292,6 +292,18 @@ void Conversation::heard_push(Incoming& incoming, const Moment& moment, Effects&
   if (push.now != called_for_) note_change(moment, effects);
 }
 
+Conversation::Said Conversation::said_by(error_code sending) {
+  switch (sending) {
+    case error_code::OK:
+      return Said::sent;
+    case error_code::NO_MEMORY:
+    case error_code::TOO_LARGE:
+      return Said::no_memory;
+    default:
+      return Said::no_connection;
+  }
+}
+
 void Conversation::said(const Effect& effect, Said outcome, Effects& effects) {
   const bool is_current = effect.on == life_.connection();
   if (effect.is_message() && --unsaid_ == 0 && must_close_) effects.add(Kind::wake);

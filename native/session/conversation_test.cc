@@ -176,6 +176,13 @@ TEST(Conversation, AReleasedLockIsNotGivenBackAgain) {
   EXPECT_TRUE(talk.returned_late().empty());
 }
 
+TEST(Conversation, AMessageThatFindsTooManyOpenRequestsIsSentAnotherTime) {
+  EXPECT_EQ(Conversation::said_by(error_code::OK), Said::sent);
+  EXPECT_EQ(Conversation::said_by(error_code::TOO_LARGE), Said::no_memory);
+  EXPECT_EQ(Conversation::said_by(error_code::NO_MEMORY), Said::no_memory);
+  EXPECT_EQ(Conversation::said_by(error_code::UNREACHABLE), Said::no_connection);
+}
+
 TEST(Conversation, Poll1AnUnsubscribeWithoutMemoryIsRepeatedByTheNextTick) {
   Talk talk;
   talk.watch();

@@ -61,8 +61,7 @@ Release::Next Release::after(Attempt attempt, Code code, bool is_over) const {
       next = after_reach(code);
       break;
     case Attempt::send:
-      next = code == Code::NO_MEMORY && !was_sent_ ? Next::unsent : Next::pause;
-      if (code == Code::UNREACHABLE) next = Next::again;
+      next = after_send(code);
       break;
     case Attempt::answered:
       next = after_answer(code);
@@ -73,6 +72,12 @@ Release::Next Release::after(Attempt attempt, Code code, bool is_over) const {
   }
   if (!is_over || (next != Next::again && next != Next::pause)) return next;
   return was_sent_ ? Next::unknown : Next::rolled_back;
+}
+
+Release::Next Release::after_send(Code code) const {
+  if (code == Code::UNREACHABLE) return Next::again;
+  const bool is_shortage = code == Code::NO_MEMORY || code == Code::TOO_LARGE;
+  return is_shortage && !was_sent_ ? Next::unsent : Next::pause;
 }
 
 Release::Next Release::after_reach(Code code) const {

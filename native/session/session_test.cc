@@ -450,6 +450,7 @@ TEST(WriterGrant, Lock3TheRenewalCountsFromTheRequestsSending) {
 TEST(WriterGrant, Lock3RenewalsStopAtTheLongestHold) {
   WriterGrant held;
   held.granted(grant(), 0, 0);
+  held.renewal_sent();
   held.renewed(9000, 58 * second_ns);
   EXPECT_EQ(held.renewal_due_ns(), WriterGrant::never_due_ns);
 }
