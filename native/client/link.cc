@@ -161,9 +161,10 @@ Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) 
     if (greeted.code != error_code::TIMED_OUT) return greeted;
     return unreachable(name_, "it does not answer");
   }
+  const bool is_resumed = live->connection_.welcome().resumed;
   say_if_possible([&] {
     if (!log_choice().debug) return;
-    trace("connected to " + name_ + (live->is_resumed_ ? ", session resumed" : ", new session"));
+    trace("connected to " + name_ + (is_resumed ? ", session resumed" : ", new session"));
   });
   const MutexLock lock(mutex_);
   live_ = live;
@@ -207,7 +208,7 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
   }
   live.heard_ns_ = live.connection_.heard_ns();
   live.heartbeat_ns_ = live.connection_.heartbeat_ns();
-  live.is_resumed_ = live.connection_.welcome().resumed;
+  live.session_ = identity.id;
   const MutexLock lock(mutex_);
   expected(live).next_tag = 2;
   if (identity_.id != identity.id) sequence_ = 0;
@@ -506,11 +507,6 @@ std::uint64_t Link::next_sequence(protocol::session_id& session) {
   const MutexLock lock(mutex_);
   session = identity_.id;
   return ++sequence_;
-}
-
-protocol::session_id Link::session() {
-  const MutexLock lock(mutex_);
-  return identity_.id;
 }
 
 void Link::goodbye() {

@@ -127,7 +127,6 @@ class Link {
   [[nodiscard]] const std::string& name() const { return name_; }
   // The session, and the number of its next release.
   std::uint64_t next_sequence(protocol::session_id& session);
-  [[nodiscard]] protocol::session_id session();
   void goodbye();
 
  private:
@@ -172,7 +171,7 @@ class Live {
   // Any thread, any time.
   [[nodiscard]] std::int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::int64_t heartbeat_ns() const { return heartbeat_ns_; }  // fixed once greeted
-  [[nodiscard]] bool is_resumed() const { return is_resumed_; }              // likewise
+  [[nodiscard]] const protocol::session_id& session() const { return session_; }  // likewise
   [[nodiscard]] bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
   // Given up because there was no memory for what came.
   [[nodiscard]] bool lacked_memory() const {
@@ -204,7 +203,7 @@ class Live {
   std::atomic<bool> lacked_memory_{false};
   std::atomic<bool> is_reading_{false};  // written under the mutex
   std::int64_t heartbeat_ns_ = 0;
-  bool is_resumed_ = false;
+  protocol::session_id session_{};
   std::int64_t silent_since_ns_ = 0;  // the library's thread's; 0: it was heard
   platform::Socket socket_;
   platform::Mutex sending_;

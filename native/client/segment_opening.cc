@@ -190,7 +190,7 @@ Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t d
     return heard;
   }
   Result outcome = opened_on(
-      live, {live->number(), answered.code, opened, request.answer.sent_ns, live->is_resumed()});
+      live, {live->number(), answered.code, opened, request.answer.sent_ns, live->session()});
   return outcome.ok() ? answered : outcome;
 }
 

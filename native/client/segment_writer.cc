@@ -243,11 +243,10 @@ Result Segment::try_release(std::span<const platform::Slice> slices, std::int64_
     attempt = Attempt::reach;
     return open;
   }
-  const protocol::session_id session = link_.session();
   Release::Way way = Release::Way::send;
   {
     const MutexLock lock(mutex_);
-    way = talk_.release().way(session);
+    way = talk_.release().way(live->session());
   }
   switch (way) {
     case Release::Way::send:

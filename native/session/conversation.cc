@@ -1,6 +1,7 @@
 #include "session/conversation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "session/frame_writer.h"
 
@@ -50,7 +51,8 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   number_ = answer.opened.segment;
   life_.opened(answer.on);
   forget_connection();
-  if (!answer.is_resumed) {
+  // Another segment may have begun the new session, and this connection may have resumed that one.
+  if (std::exchange(session_, answer.session) != answer.session) {
     lose_lock();
     locks_ended();
   }

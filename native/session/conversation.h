@@ -127,7 +127,7 @@ class Conversation {
     error_code code = error_code::OK;
     protocol::segment_opened opened;
     std::int64_t sent_ns = 0;
-    bool is_resumed = false;  // the connection resumed the session
+    protocol::session_id session{};  // of the connection
   };
   // By the thread that sent OPEN_SEGMENT. Gone, older: the copy is lost by this answer [LOST-1].
   // Lost: another thread found it lost meanwhile.
@@ -260,6 +260,7 @@ class Conversation {
   std::uint64_t least_credit_bytes_;
   Opening life_;
   std::uint32_t number_ = 0;
+  protocol::session_id session_{};  // in which it was last open: the session of its locks
   bool must_close_ = false;
   bool is_removed_ = false;
   std::uint32_t unsaid_ = 0;  // messages that were taken to be sent, and that said() has not ended
@@ -284,7 +285,7 @@ class Conversation {
 template <typename See>
 void Conversation::describe(See&& see) const {
   see(life_.stage(), life_.connection(), life_.users(), life_.is_wanted(), number_, must_close_,
-      is_removed_, unsaid_);
+      is_removed_, unsaid_, session_);
   state_.describe(see);
   see(wants_.bound.model, wants_.bound.x, wants_.decides_itself, wants_.listens, change_due_ns_,
       called_for_);

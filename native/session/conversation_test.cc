@@ -16,21 +16,23 @@ namespace {
 using Kind = Effect::Kind;
 using Said = Conversation::Said;
 
+constexpr protocol::session_id first_session{1};
+constexpr protocol::session_id other_session{2};
+
 // One conversation, whose messages are carried out when the test says so.
 class Talk {
  public:
-  Talk() { open(1, true); }
+  Talk() { open(1, first_session); }
 
   [[nodiscard]] Conversation& machine() { return machine_; }
   [[nodiscard]] Effects& effects() { return effects_; }
 
-  // On connection `on`, which resumed the session of the last one or did not.
-  void open(ConnectionNumber on, bool is_resumed) {
+  void open(ConnectionNumber on, const protocol::session_id& session) {
     if (machine_.life().open(on) != Opening::Step::send) ADD_FAILURE() << "it is not to be opened";
     Conversation::OpenAnswer answer;
     answer.on = on;
     answer.opened.segment = 7;
-    answer.is_resumed = is_resumed;
+    answer.session = session;
     (void)machine_.opened(answer, 0, effects_);
     if (machine_.life().users() == 0) machine_.life().joined();
     (void)messages();
@@ -136,7 +138,7 @@ TEST(Conversation, Ses2AnAbortThatFoundNoConnectionIsSentInTheResumedSession) {
       // The thread that wants the lock next is not refused for that.
       EXPECT_FALSE(talk.machine().has_late_grant());
       if (!is_told_before) talk.lose(1);
-      talk.open(2, is_resumed);
+      talk.open(2, is_resumed ? first_session : other_session);
       const std::vector<Effect> again = talk.returned_late();
       EXPECT_EQ(is_one(again, Kind::abort_writer), is_resumed);
       for (const Effect& one : again) EXPECT_EQ(one.value, 5u);
@@ -153,7 +155,7 @@ TEST(Conversation, Ses2AnAbortWhoseAnswerWasLostIsSentInTheResumedSession) {
     talk.machine().end_writing(talk.effects());
     if (is_answered) talk.answered(message_type::ABORT_WRITER, {.type = message_type::DONE}, 1);
     talk.lose(1);
-    talk.open(2, true);
+    talk.open(2, first_session);
     EXPECT_EQ(is_one(talk.returned_late(), Kind::abort_writer), !is_answered);
   }
 }
@@ -163,7 +165,7 @@ TEST(Conversation, Conn4TheLockOfAReleaseThatWasNotSentIsGivenBack) {
   talk.grant(5, 1);
   talk.lose(1);
   talk.machine().end_writing(talk.effects());  // the server was not reached before the deadline
-  talk.open(2, true);
+  talk.open(2, first_session);
   EXPECT_TRUE(is_one(talk.returned_late(), Kind::abort_writer));
 }
 
@@ -174,6 +176,19 @@ TEST(Conversation, AReleasedLockIsNotGivenBackAgain) {
                 1);
   talk.machine().end_writing(talk.effects());
   EXPECT_TRUE(talk.returned_late().empty());
+}
+
+TEST(Conversation, Ses2AGrantOfAnEndedSessionIsLostThoughALaterConnectionResumesAnother) {
+  for (const bool is_same : {false, true}) {
+    Talk talk;
+    talk.grant(5, 1);
+    talk.lose(1);
+    // Another segment began the other session on connection 2, and connection 3 resumed that one.
+    talk.open(3, is_same ? first_session : other_session);
+    EXPECT_EQ(talk.machine().grant().is_lost(), !is_same);
+    talk.machine().end_writing(talk.effects());
+    EXPECT_EQ(is_one(talk.returned_late(), Kind::abort_writer), is_same);
+  }
 }
 
 TEST(Conversation, AMessageThatFindsTooManyOpenRequestsIsSentAnotherTime) {

@@ -29,7 +29,7 @@ class Client {
     (void)talk_.life().open(1);
     connection_ = 1;
     (void)server.connect(index);
-    opened(server, false);
+    opened(server);
     talk_.life().joined();
   }
 
@@ -105,7 +105,7 @@ class Client {
     if (failure_.empty()) failure_ = "client " + std::to_string(index_) + ": " + what;
   }
 
-  void opened(Server& server, bool is_resumed);
+  void opened(Server& server);
   void reach(Server& server);
   void ask(Server& server, Up up, At next);
   void carry_one(Effects& effects, Server& server, std::int64_t now_ns);
@@ -165,7 +165,7 @@ inline protocol::session_id id_of(std::uint64_t session) {
   return id;
 }
 
-inline void Client::opened(Server& server, bool is_resumed) {
+inline void Client::opened(Server& server) {
   is_connected_ = true;
   const std::uint64_t session = server.peer(index_).session;
   if (session != session_) sequence_ = 0;
@@ -174,7 +174,7 @@ inline void Client::opened(Server& server, bool is_resumed) {
   answer.on = connection_;
   answer.opened.segment = 7;
   answer.opened.newest = stamp(server.version());
-  answer.is_resumed = is_resumed;
+  answer.session = id_of(session_);
   Effects effects;
   if (talk_.opened(answer, 0, effects) != Conversation::Opened::open) fail("it was not opened");
 }
@@ -184,9 +184,9 @@ inline void Client::reach(Server& server) {
   if (is_connected_) return;
   (void)hear_of_loss();
   ++connection_;
-  const bool is_resumed = server.connect(index_);
+  (void)server.connect(index_);
   if (talk_.life().use(connection_) != Opening::Step::send) fail("it does not open itself again");
-  opened(server, is_resumed);
+  opened(server);
 }
 
 inline bool Client::hear_of_loss() {
