@@ -56,6 +56,11 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
     lose_lock();
     locks_ended();
   }
+  // Its CLOSE_SEGMENT ended the locks. One that was lost with its connection did not.
+  if (std::exchange(closed_on_, 0) == answer.on) {
+    locks_ended();
+    asked_strict_ = false;
+  }
   state_.newest_is(answer.opened.newest, answer.sent_ns);
   effects.add(Kind::wake);
   return Opened::open;
@@ -96,15 +101,12 @@ void Conversation::close_said(const Effect& effect, Said outcome, Effects& effec
     effects.add(Kind::wake);
     return;
   }
-  if (outcome == Said::sent) {
-    locks_ended();
-    asked_strict_ = false;
-  }
+  if (outcome == Said::sent) closed_on_ = effect.on;
   life_.told(effect.on);
   close(effects);
 }
 
-// The server keeps no lock for the segment any more, or will not when it has read CLOSE_SEGMENT.
+// The server keeps no lock for the segment.
 void Conversation::locks_ended() {
   late_fence_ = 0;
   aborting_fence_ = 0;
@@ -119,7 +121,6 @@ void Conversation::connection_lost(ConnectionNumber gone, Effects& effects) {
 }
 
 void Conversation::clear() {
-  // Locks at the server end with CLOSE_SEGMENT. If it cannot be sent, they last with the session.
   wants_ = {};
   state_.clear();
   subscription_ = {};

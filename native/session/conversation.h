@@ -262,6 +262,7 @@ class Conversation {
   std::uint32_t number_ = 0;
   protocol::session_id session_{};  // in which it was last open: the session of its locks
   bool must_close_ = false;
+  ConnectionNumber closed_on_ = 0;  // CLOSE_SEGMENT was last sent there
   bool is_removed_ = false;
   std::uint32_t unsaid_ = 0;  // messages that were taken to be sent, and that said() has not ended
 
@@ -285,7 +286,7 @@ class Conversation {
 template <typename See>
 void Conversation::describe(See&& see) const {
   see(life_.stage(), life_.connection(), life_.users(), life_.is_wanted(), number_, must_close_,
-      is_removed_, unsaid_, session_);
+      closed_on_, is_removed_, unsaid_, session_);
   state_.describe(see);
   see(wants_.bound.model, wants_.bound.x, wants_.decides_itself, wants_.listens, change_due_ns_,
       called_for_);

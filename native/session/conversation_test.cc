@@ -178,6 +178,22 @@ TEST(Conversation, AReleasedLockIsNotGivenBackAgain) {
   EXPECT_TRUE(talk.returned_late().empty());
 }
 
+TEST(Conversation, Open2CloseSegmentEndsTheLocksUnlessItsConnectionWasLost) {
+  for (const bool is_lost : {false, true}) {
+    Talk talk;
+    talk.grant(5, 1);
+    talk.machine().abort(talk.effects());
+    talk.said(talk.messages().front(), Said::sent);
+    talk.machine().end_writing(talk.effects());
+    talk.machine().asks_strict();
+    talk.said(talk.close().front(), Said::sent);
+    if (is_lost) talk.lose(1);
+    talk.open(is_lost ? 2 : 1, first_session);
+    EXPECT_EQ(is_one(talk.returned_late(), Kind::abort_writer), is_lost);
+    EXPECT_EQ(talk.machine().has_unused_strict(), is_lost);
+  }
+}
+
 TEST(Conversation, Ses2AGrantOfAnEndedSessionIsLostThoughALaterConnectionResumesAnother) {
   for (const bool is_same : {false, true}) {
     Talk talk;
