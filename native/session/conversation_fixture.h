@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,10 +19,11 @@ namespace iw::session::model {
 using protocol::error_code;
 using protocol::message_type;
 
-// A request as the model keeps it. `awaited`: a thread waits for the answer.
+// A request as the model keeps it. `awaited`: that thread waits for the answer.
 struct Up {
   message_type type{};
   bool awaited = false;
+  std::uint8_t thread = 0;
   bool is_strict = false;        // of ACQUIRE_READER
   bool pushes = false;           // of SUBSCRIBE
   std::uint64_t value = 0;       // the fence, the version that the client has, credited bytes
@@ -36,6 +37,7 @@ struct Down {
   message_type type{};
   message_type asked{};
   bool awaited = false;
+  std::uint8_t thread = 0;
   bool is_notification = false;
   error_code code = error_code::OK;
   std::uint64_t from = 0;
@@ -43,6 +45,13 @@ struct Down {
   bool updated = false;      // with a diff
   std::uint64_t fence = 0;
   std::int64_t sent_ns = 0;  // of the request, if it begins a lease
+};
+
+// Messages in one direction of a connection. A world has many, most of them empty.
+template <typename Message>
+class Queue : public std::vector<Message> {
+ public:
+  void pop_front() { this->erase(this->begin()); }
 };
 
 // How long a lock lasts without renewal, and with any number of renewals [LOCK-3].
@@ -114,6 +123,7 @@ class Server {
   struct Peer {
     std::uint64_t session = 0;
     bool is_connected = false;
+    bool has_open = false;
     bool reads_strictly = false;
     bool watches = false;
     bool pushes = false;
@@ -121,14 +131,15 @@ class Server {
     std::uint64_t has = 0;  // as far as the watch knows
     std::uint64_t pushed_bytes = 0;
     std::uint64_t credited_bytes = 0;
-    std::deque<Up> in;
-    std::deque<Down> out;
+    Queue<Up> in;
+    Queue<Down> out;
   };
   struct Waiter {
     std::size_t peer = 0;
     bool is_strict = false;
     bool is_connected = true;
     bool awaited = true;
+    std::uint8_t thread = 0;
     std::uint64_t has = 0;
     std::int64_t sent_ns = 0;
   };
@@ -153,20 +164,24 @@ class Server {
     return committed_.contains({session, sequence});
   }
 
-  // True: the session is resumed.
-  bool connect(std::size_t i) {
+  // What a client did that no client may do; empty: nothing.
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+
+  // The session is resumed, if there is one.
+  void connect(std::size_t i) {
     Peer& peer = peers_[i];
-    const bool is_resumed = peer.session != 0;
-    if (!is_resumed) peer.session = ++sessions_;
+    if (peer.session == 0) peer.session = ++sessions_;
     peer.is_connected = true;
-    return is_resumed;
+  }
+  void open(std::size_t i) {
+    if (peers_[i].has_open) failure_ = "OPEN_SEGMENT overtook CLOSE_SEGMENT";
+    peers_[i].has_open = true;
   }
 
   void lose(std::size_t i, bool ends_session) {
     Peer& peer = peers_[i];
     peer.is_connected = false;
-    peer.watches = peer.pushes = peer.is_told = false;
-    peer.has = peer.pushed_bytes = peer.credited_bytes = 0;
+    forget_client(i);
     peer.in.clear();
     peer.out.clear();
     if (is_held_ && holder_.peer == i) holder_.is_of_this_connection = false;
@@ -175,10 +190,7 @@ class Server {
     }
     if (!ends_session) return;
     peer.session = 0;
-    peer.reads_strictly = false;
-    if (is_held_ && holder_.peer == i) is_held_ = false;
-    std::erase_if(queue_, [i](const Waiter& waiter) { return waiter.peer == i; });
-    grant();
+    end_locks(i);
   }
 
   void set_now(std::int64_t now_ns) {
@@ -196,12 +208,13 @@ class Server {
     grant();
   }
 
-  // Nobody waits any more for the client's answer, wherever it is.
-  void give_up(std::size_t i) {
-    for (Up& up : peers_[i].in) up.awaited = false;
-    for (Down& down : peers_[i].out) down.awaited = false;
+  // That thread waits no more for its answer, wherever the answer is.
+  void give_up(std::size_t i, std::uint8_t thread) {
+    const auto stop = [thread](auto& one) { one.awaited = one.awaited && one.thread != thread; };
+    for (Up& up : peers_[i].in) stop(up);
+    for (Down& down : peers_[i].out) stop(down);
     for (Waiter& waiter : queue_) {
-      if (waiter.peer == i) waiter.awaited = false;
+      if (waiter.peer == i) stop(waiter);
     }
   }
 
@@ -209,12 +222,30 @@ class Server {
   void serve(std::size_t i) {
     const Up up = peers_[i].in.front();
     peers_[i].in.pop_front();
+    const bool needs_no_segment =
+        up.type == message_type::OPEN_SEGMENT || up.type == message_type::CANCEL;
+    if (!needs_no_segment && !peers_[i].has_open) {
+      failure_ = "client " + std::to_string(i) + ": CLOSE_SEGMENT overtook a message of type " +
+                 std::to_string(static_cast<int>(up.type));
+    }
     switch (up.type) {
+      case message_type::OPEN_SEGMENT:
+        open(i);
+        peers_[i].out.push_back({.type = message_type::SEGMENT_OPENED,
+                                 .asked = message_type::OPEN_SEGMENT,
+                                 .awaited = up.awaited,
+                                 .thread = up.thread,
+                                 .number = version_});
+        return;
+      case message_type::CLOSE_SEGMENT:
+        peers_[i].has_open = false;
+        forget_client(i);
+        return end_locks(i);
       case message_type::ACQUIRE_WRITER:
         return acquire_writer(i, up);
       case message_type::ACQUIRE_READER:
         if (up.is_strict) return wait(i, up);
-        return answer_reader(i, up.awaited, up.value);
+        return answer_reader(i, up.awaited, up.thread, up.value);
       case message_type::CANCEL:
         return cancel(i);
       case message_type::ABORT_WRITER:
@@ -247,17 +278,19 @@ class Server {
   void describe(See&& see) const {
     see(version_, last_fence_, is_held_, committed_.size(), sessions_);
     if (is_held_) see(holder_.peer, holder_.fence, holder_.is_of_this_connection);
-    for (const Waiter& w : queue_) see(w.peer, w.is_strict, w.is_connected, w.awaited, w.has);
+    for (const Waiter& w : queue_)
+      see(w.peer, w.is_strict, w.is_connected, w.awaited, w.thread, w.has);
     for (const auto& [release, version] : committed_) see(release.first, release.second, version);
     for (const Peer& p : peers_) {
-      see(p.session, p.is_connected, p.reads_strictly, p.watches, p.pushes, p.is_told, p.has,
-          p.pushed_bytes, p.credited_bytes, p.in.size(), p.out.size());
+      see(p.session, p.is_connected, p.has_open, p.reads_strictly, p.watches, p.pushes, p.is_told,
+          p.has, p.pushed_bytes, p.credited_bytes, p.in.size(), p.out.size());
       for (const Up& u : p.in) {
-        see(u.type, u.awaited, u.is_strict, u.pushes, u.value, u.session, u.sequence, u.diff_bytes);
+        see(u.type, u.awaited, u.thread, u.is_strict, u.pushes, u.value, u.session, u.sequence,
+            u.diff_bytes);
       }
       for (const Down& d : p.out) {
-        see(d.type, d.asked, d.awaited, d.is_notification, d.code, d.from, d.number, d.updated,
-            d.fence);
+        see(d.type, d.asked, d.awaited, d.thread, d.is_notification, d.code, d.from, d.number,
+            d.updated, d.fence);
       }
     }
   }
@@ -267,15 +300,43 @@ class Server {
     return is_held_ && holder_.peer == i && holder_.fence == fence;
   }
 
-  void refuse(std::size_t i, message_type asked, bool awaited, error_code code) {
-    peers_[i].out.push_back(
-        {.type = message_type::ERROR, .asked = asked, .awaited = awaited, .code = code});
+  template <typename Request>
+  void refuse(std::size_t i, message_type asked, const Request& request, error_code code) {
+    peers_[i].out.push_back({.type = message_type::ERROR,
+                             .asked = asked,
+                             .awaited = request.awaited,
+                             .thread = request.thread,
+                             .code = code});
+  }
+
+  // On a connection that is lost, or that the segment is closed on.
+  void forget_client(std::size_t i) {
+    Peer& peer = peers_[i];
+    peer.has_open = peer.watches = peer.pushes = peer.is_told = false;
+    peer.has = peer.pushed_bytes = peer.credited_bytes = 0;
+  }
+
+  // Requests that wait for a lock are cancelled.
+  void end_locks(std::size_t i) {
+    peers_[i].reads_strictly = false;
+    if (is_held_ && holder_.peer == i) is_held_ = false;
+    for (const Waiter& waiter : queue_) {
+      if (waiter.peer == i && waiter.is_connected) refuse_waiter(waiter);
+    }
+    std::erase_if(queue_, [i](const Waiter& waiter) { return waiter.peer == i; });
+    grant();
+  }
+
+  void refuse_waiter(const Waiter& waiter) {
+    const auto asked =
+        waiter.is_strict ? message_type::ACQUIRE_READER : message_type::ACQUIRE_WRITER;
+    refuse(waiter.peer, asked, waiter, error_code::CANCELLED);
   }
 
   void acquire_writer(std::size_t i, const Up& up) {
     if (is_held_ && holder_.peer == i) {
       if (holder_.is_of_this_connection) {
-        return refuse(i, message_type::ACQUIRE_WRITER, up.awaited, error_code::WOULD_DEADLOCK);
+        return refuse(i, message_type::ACQUIRE_WRITER, up, error_code::WOULD_DEADLOCK);
       }
       is_held_ = false;  // of a connection that was lost [SES-2]
     }
@@ -284,7 +345,7 @@ class Server {
 
   void wait(std::size_t i, const Up& up) {
     const bool is_strict = up.type == message_type::ACQUIRE_READER;
-    const Waiter waiter{i, is_strict, true, up.awaited, up.value, up.sent_ns};
+    const Waiter waiter{i, is_strict, true, up.awaited, up.thread, up.value, up.sent_ns};
     bool is_kept = false;
     for (Waiter& w : queue_) {
       if (is_kept || w.peer != i || w.is_strict != is_strict || w.is_connected) continue;
@@ -300,9 +361,7 @@ class Server {
       const Waiter waiter = queue_[at];
       if (waiter.peer != i || waiter.awaited || !waiter.is_connected) continue;
       queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
-      const auto asked =
-          waiter.is_strict ? message_type::ACQUIRE_READER : message_type::ACQUIRE_WRITER;
-      refuse(i, asked, false, error_code::CANCELLED);
+      refuse_waiter(waiter);
       return grant();
     }
   }
@@ -316,7 +375,7 @@ class Server {
       queue_.erase(next);
       if (waiter.is_strict) {
         peers_[waiter.peer].reads_strictly = true;
-        answer_reader(waiter.peer, waiter.awaited, waiter.has);
+        answer_reader(waiter.peer, waiter.awaited, waiter.thread, waiter.has);
       } else {
         is_held_ = true;
         holder_ = {waiter.peer, ++last_fence_, true, now_ns_ + lease_ms * ns_per_ms,
@@ -324,6 +383,7 @@ class Server {
         peers_[waiter.peer].out.push_back({.type = message_type::WRITER_ACQUIRED,
                                            .asked = message_type::ACQUIRE_WRITER,
                                            .awaited = waiter.awaited,
+                                           .thread = waiter.thread,
                                            .from = waiter.has,
                                            .number = version_,
                                            .updated = waiter.has != version_,
@@ -354,10 +414,11 @@ class Server {
     peers_[i].is_told = false;
   }
 
-  void answer_reader(std::size_t i, bool awaited, std::uint64_t has) {
+  void answer_reader(std::size_t i, bool awaited, std::uint8_t thread, std::uint64_t has) {
     peers_[i].out.push_back({.type = message_type::READER_ACQUIRED,
                              .asked = message_type::ACQUIRE_READER,
                              .awaited = awaited,
+                             .thread = thread,
                              .from = has,
                              .number = version_,
                              .updated = has != version_});
@@ -366,7 +427,7 @@ class Server {
 
   void renew(std::size_t i, const Up& up) {
     if (!holds(i, up.value)) {
-      return refuse(i, message_type::RENEW_WRITER, false, error_code::FENCED);
+      return refuse(i, message_type::RENEW_WRITER, up, error_code::FENCED);
     }
     holder_.lease_until_ns = now_ns_ + lease_ms * ns_per_ms;
     peers_[i].out.push_back({.type = message_type::WRITER_RENEWED,
@@ -377,7 +438,7 @@ class Server {
   void release(std::size_t i, const Up& up) {
     const bool is_repeated = has_committed(up.session, up.sequence);
     if (!is_repeated && !holds(i, up.value)) {
-      return refuse(i, message_type::RELEASE_WRITER, up.awaited, error_code::FENCED);
+      return refuse(i, message_type::RELEASE_WRITER, up, error_code::FENCED);
     }
     if (!is_repeated) {
       is_held_ = false;
@@ -388,6 +449,7 @@ class Server {
     peers_[i].out.push_back({.type = message_type::WRITER_RELEASED,
                              .asked = message_type::RELEASE_WRITER,
                              .awaited = up.awaited,
+                             .thread = up.thread,
                              .number = committed_[{up.session, up.sequence}]});
     if (!is_repeated) tell_watchers();
     grant();
@@ -399,6 +461,7 @@ class Server {
     peers_[i].out.push_back({.type = message_type::RELEASE_RESOLVED,
                              .asked = message_type::RESOLVE_RELEASE,
                              .awaited = up.awaited,
+                             .thread = up.thread,
                              .number = is_committed ? committed_[{up.session, up.sequence}] : 0,
                              .updated = is_committed});
   }
@@ -438,6 +501,7 @@ class Server {
   std::uint64_t version_ = 0;
   std::uint64_t last_fence_ = 0;
   std::uint64_t sessions_ = 0;
+  std::string failure_;
   bool is_held_ = false;
   Holder holder_;
   std::vector<Waiter> queue_;

@@ -63,9 +63,9 @@ struct World {
   Budget left;
   std::string steps;  // that led here
 
-  World(const std::vector<std::vector<Job>>& jobs, const Budget& budget)
-      : server(jobs.size(), sizeof(std::uint64_t)), left(budget) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) clients.emplace_back(i, jobs[i], server);
+  World(const std::vector<Program>& programs, const Budget& budget)
+      : server(programs.size(), sizeof(std::uint64_t)), left(budget) {
+    for (std::size_t i = 0; i < programs.size(); ++i) clients.emplace_back(i, programs[i], server);
   }
 
   [[nodiscard]] std::uint64_t hash() const {
@@ -102,6 +102,7 @@ class Walk {
     for (std::size_t i = 0; i < world.clients.size(); ++i) {
       world.clients[i].check_promise(world.server);
       note(world, world.clients[i].failure());
+      note(world, world.server.failure());
       in_flight += world.server.peer(i).in.size() + world.server.peer(i).out.size();
     }
     most_in_flight_ = std::max(most_in_flight_, in_flight);
@@ -138,7 +139,10 @@ class Walk {
 
   void step_one(const World& world, std::size_t i) {
     const std::string who = " " + std::to_string(i) + ":";
-    attempt(world, who + "step", [i](World& w) { return w.clients[i].step(w.server, early_ns); });
+    for (std::size_t thread = 0; thread < world.clients[i].thread_count(); ++thread) {
+      attempt(world, who + "step" + name_of(thread),
+              [=](World& w) { return w.clients[i].step(w.server, thread, early_ns); });
+    }
     attempt(world, who + "tick", [i](World& w) { return w.clients[i].tick(w.server, early_ns); });
     attempt(world, who + "hears",
             [i](World& w) { return w.clients[i].deliver(w.server, early_ns); });
@@ -152,24 +156,36 @@ class Walk {
     });
   }
 
+  // Empty for the only thread of most clients.
+  static std::string name_of(std::size_t thread) {
+    return thread == 0 ? "" : "'" + std::to_string(thread);
+  }
+
+  void disturb_thread(const World& world, std::size_t i, std::size_t thread) {
+    const std::string who = " " + std::to_string(i) + ":";
+    if (world.left.time_outs > 0) {
+      attempt(world, who + "time-out" + name_of(thread), [=](World& w) {
+        --w.left.time_outs;
+        return w.clients[i].time_out(w.server, thread);
+      });
+    }
+    if (world.left.losses > 0) {
+      attempt(world, who + "step-cut" + name_of(thread), [=](World& w) {
+        --w.left.losses;
+        return w.clients[i].step(w.server, thread, early_ns, true);
+      });
+    }
+  }
+
   // Events that need not happen.
   void disturb(const World& world, std::size_t i) {
     const std::string who = " " + std::to_string(i) + ":";
-    if (world.left.time_outs > 0) {
-      attempt(world, who + "time-out", [i](World& w) {
-        --w.left.time_outs;
-        return w.clients[i].time_out(w.server);
-      });
+    for (std::size_t thread = 0; thread < world.clients[i].thread_count(); ++thread) {
+      disturb_thread(world, i, thread);
     }
     for (const bool ends_session : {false, true}) {
       attempt(world, who + (ends_session ? "loss-of-session" : "loss"),
               [i, ends_session](World& w) { return lose(w, i, ends_session); });
-    }
-    if (world.left.losses > 0) {
-      attempt(world, who + "step-cut", [i](World& w) {
-        --w.left.losses;
-        return w.clients[i].step(w.server, early_ns, true);
-      });
     }
     if (world.left.renewals > 0) {
       attempt(world, who + "renewal", [i](World& w) {
@@ -216,12 +232,19 @@ class Walk {
   std::string failure_;
 };
 
-void expect_good(const std::vector<std::vector<Job>>& jobs, const Budget& budget) {
-  const Walk walk(World(jobs, budget));
+void expect_good_of(const std::vector<Program>& programs, const Budget& budget) {
+  const Walk walk(World(programs, budget));
   std::printf("%zu worlds, %zu ends, at most %zu messages in flight\n", walk.worlds(), walk.ends(),
               walk.most_in_flight());
   EXPECT_EQ(walk.failure(), "");
   EXPECT_GT(walk.ends(), 0u);
+}
+
+// Clients with one thread each.
+void expect_good(const std::vector<Jobs>& clients, const Budget& budget) {
+  std::vector<Program> programs;
+  for (const Jobs& jobs : clients) programs.push_back({jobs});
+  expect_good_of(programs, budget);
 }
 
 constexpr Job write = Job::write;
@@ -230,6 +253,7 @@ constexpr Job read = Job::read;
 constexpr Job read_strict = Job::read_strict;
 constexpr Job listen = Job::listen;
 constexpr Job be_deaf = Job::be_deaf;
+constexpr Job reopen = Job::reopen;
 
 TEST(ConversationOrders, Lock1HoldsForThreeWritersWhoseRequestsAreGivenUp) {
   expect_good({{write}, {write, write}, {abort_it}}, {.time_outs = 2});
@@ -278,6 +302,26 @@ TEST(ConversationOrders, Poll1TheServerWatchesForNobodyInAllOrdersWithoutMemory)
 
 TEST(ConversationOrders, Not5NothingIsPromisedOverALostConnection) {
   expect_good({{read, listen, read}, {write, write}}, {.losses = 1});
+}
+
+TEST(ConversationOrders, Open2HoldsInAllOrdersOfAReopenedSegment) {
+  expect_good({{read, listen, reopen, read}, {write}}, {});
+}
+
+TEST(ConversationOrders, Open2HoldsInAllOrdersOverALostConnection) {
+  expect_good({{listen, reopen, read_strict}, {write}}, {.losses = 1});
+}
+
+TEST(ConversationOrders, Open2LocksEndWithTheirOpeningInAllOrders) {
+  expect_good({{abort_it, reopen, read_strict}, {write}}, {.time_outs = 1, .losses = 1});
+}
+
+TEST(ConversationOrders, Proc1And2HoldInAllOrdersOfTwoThreadsOfAClient) {
+  expect_good_of({{{write}, {read}}, {{write}}}, {.time_outs = 1});
+}
+
+TEST(ConversationOrders, Open1TwoThreadsReopenInAllOrders) {
+  expect_good_of({{{listen, reopen}, {reopen, read}}}, {.losses = 1});
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// A client process as tests host it: a Conversation and a ThreadLock, one thread of the program and
-// the library's thread, each of which does one thing at a time when the test says so. It does what
-// client::Segment does with them, but for the copy, against the model of a server. Each step checks
-// what must hold then; failure() says what did not.
+// A client process as tests host it: a Conversation and a ThreadLock, a few threads of the program
+// and the library's thread, each of which does one thing at a time when the test says so. It does
+// what client::Segment does with them, but for the copy, against the model of a server. Each step
+// checks what must hold then; failure() says what did not. What a thread of the program does is in
+// hosted_thread_fixture.h.
 #pragma once
 
 #include <array>
@@ -20,41 +21,109 @@ using Role = ThreadLock::Role;
 using Kind = Effect::Kind;
 using Said = Conversation::Said;
 
-enum class Job : std::uint8_t { write, write_and_abort, read, read_strict, listen, be_deaf };
+enum class Job : std::uint8_t {
+  write,
+  write_and_abort,
+  read,
+  read_strict,
+  listen,
+  be_deaf,
+  reopen
+};
+// What one thread does, and what all threads of a client do.
+using Jobs = std::vector<Job>;
+using Program = std::vector<Jobs>;
+
+enum class At : std::uint8_t {
+  idle,
+  has_slot,  // to give a late grant back first
+  asks,      // for the writer lock
+  asked,
+  waits_to_write,  // for the readers of the process to leave
+  behind,          // to ask for the version that was granted
+  behind_asked,
+  writing,
+  releases,  // to send a release, or to ask what became of it
+  released,
+  resolves,
+  resolved,
+  aborting,
+  reads,  // to ask for a reader lock
+  read_asked,
+  has_answer,
+  waits_to_update,
+  updating,
+  updated,
+  reading,
+  returns_strict,
+  waits_to_close,
+  closing,
+  opens,
+  open_asked,
+  says,  // the last messages of a job
+};
+
+// A thread of the program.
+struct Thread {
+  const Jobs* jobs = nullptr;
+  std::size_t done = 0;  // jobs
+  At at = At::idle;
+  bool is_alone = false;  // has the role exclusive
+  bool is_answered = false;
+  Down answer{};
+  ConnectionNumber asked_on = 0;
+  std::uint64_t asked_in = 0;  // that session
+  Effects mine{};
+
+  [[nodiscard]] Job job() const { return (*jobs)[done]; }
+  [[nodiscard]] bool is_done() const { return at == At::idle && done == jobs->size(); }
+  [[nodiscard]] bool is_waiting() const {
+    return at == At::asked || at == At::behind_asked || at == At::released || at == At::resolved ||
+           at == At::read_asked || at == At::open_asked;
+  }
+  [[nodiscard]] bool is_strict() const { return job() == Job::read_strict; }
+};
 
 class Client {
  public:
-  Client(std::size_t index, const std::vector<Job>& jobs, Server& server) : index_(index) {
-    jobs_ = &jobs;
-    (void)talk_.life().open(1);
-    connection_ = 1;
-    (void)server.connect(index);
-    opened(server);
-    talk_.life().joined();
+  // All threads have the segment open.
+  Client(std::size_t index, const Program& program, Server& server) : index_(index) {
+    for (const Jobs& jobs : program) threads_.push_back({.jobs = &jobs});
+    connect(server);
+    server.open(index);
+    (void)talk_.life().open(connection_);
+    opened(session_, connection_, server.version());
+    for (std::size_t i = 0; i < threads_.size(); ++i) talk_.life().joined();
   }
 
   [[nodiscard]] const std::string& failure() const { return failure_; }
-  [[nodiscard]] bool is_done() const { return at_ == At::idle && job_ == jobs_->size(); }
-  [[nodiscard]] bool is_writing() const { return at_ == At::writing; }
-  [[nodiscard]] const Conversation& talk() const { return talk_; }
+  [[nodiscard]] std::size_t thread_count() const { return threads_.size(); }
+  [[nodiscard]] bool is_done() const {
+    return std::all_of(threads_.begin(), threads_.end(),
+                       [](const Thread& thread) { return thread.is_done(); });
+  }
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
 
-  // The program's thread does the next thing. `is_cut`: the connection is lost while it sends a
-  // release. False: it waits.
-  bool step(Server& server, std::int64_t now_ns, bool is_cut = false);
+  // That thread of the program does the next thing. `is_cut`: the connection is lost while it sends
+  // a release. False: it waits.
+  bool step(Server& server, std::size_t thread, std::int64_t now_ns, bool is_cut = false);
   // So does the library's thread.
   bool tick(Server& server, std::int64_t now_ns);
   // The next message of the server is taken in.
   bool deliver(Server& server, std::int64_t now_ns);
-  // The thread gives the answer up that it waits for.
-  bool time_out(Server& server);
+  // The thread gives up what it waits for.
+  bool time_out(Server& server, std::size_t thread);
   // The connection is lost. The message that was just being taken in still comes, at any time.
   void lose(Server& server, bool ends_session);
   bool hear_of_loss();
   bool take_straggler(std::int64_t now_ns);
   // From now on the next message is not sent for lack of memory.
   void lack_memory() { lacks_memory_ = true; }
-  [[nodiscard]] bool has_effects() const { return !mine_.is_empty() || !library_.is_empty(); }
+  [[nodiscard]] bool has_effects() const {
+    return !library_.is_empty() ||
+           std::any_of(threads_.begin(), threads_.end(),
+                       [](const Thread& thread) { return !thread.mine.is_empty(); });
+  }
   // The client counts on a promise only while the server watches its copy [NOT-5].
   void check_promise(const Server& server);
   // Everything is over. Pushed bytes were credited or wait to be.
@@ -63,95 +132,91 @@ class Client {
   template <typename See>
   void describe(See&& see) const {
     talk_.describe(see);
-    see(connection_, is_connected_, is_loss_untold_, at_, job_, is_answered_, answer_, fence_,
-        returning_, session_, sequence_, lacks_memory_, lock_.has_readers(),
-        lock_.has(Role::writer), lock_.has(Role::asker), straggler_.has_value());
-    if (straggler_) see(straggler_->type, straggler_->number, straggler_->awaited);
-    mine_.describe(see);
+    see(connection_, is_connected_, is_loss_untold_, is_listening_, fence_, returning_, session_,
+        sequence_, lacks_memory_, newest_read_, straggler_.has_value());
+    if (straggler_) {
+      see(straggler_->type, straggler_->number, straggler_->awaited, straggler_->thread);
+    }
+    for (const Thread& thread : threads_) {
+      see(thread.done, thread.at, thread.is_alone, thread.is_answered, thread.answer.code,
+          thread.answer.updated, thread.answer.number, thread.asked_on, thread.asked_in);
+      thread.mine.describe(see);
+    }
     library_.describe(see);
   }
 
  private:
-  enum class At : std::uint8_t {
-    idle,
-    has_slot,  // to give a late grant back first
-    asks,      // for the writer lock
-    asked,
-    behind,  // to ask for the version that was granted
-    behind_asked,
-    writing,
-    releases,  // to send a release, or to ask what became of it
-    released,
-    resolves,
-    resolved,
-    aborting,
-    reads,  // to ask for a reader lock
-    read_asked,
-    reading,
-    returns_strict,
-    says,  // the last messages of a job
-  };
-
-  [[nodiscard]] Job job() const { return (*jobs_)[job_]; }
-  [[nodiscard]] bool is_waiting() const {
-    return at_ == At::asked || at_ == At::behind_asked || at_ == At::released ||
-           at_ == At::resolved || at_ == At::read_asked;
+  [[nodiscard]] bool is_answer_lost(const Thread& thread) const {
+    const bool still_comes = straggler_ && is_awaited(*straggler_, thread);
+    return !thread.is_answered && !still_comes &&
+           (!is_connected_ || thread.asked_on != connection_);
   }
-  [[nodiscard]] bool is_answer_lost() const {
-    const bool still_comes = straggler_ && straggler_->awaited;
-    return !is_answered_ && !still_comes && (!is_connected_ || asked_on_ != connection_);
+  [[nodiscard]] bool is_awaited(const Down& down, const Thread& thread) const {
+    return down.awaited && &threads_[down.thread] == &thread;
   }
   void fail(const std::string& what) {
     if (failure_.empty()) failure_ = "client " + std::to_string(index_) + ": " + what;
   }
 
-  void opened(Server& server);
-  void reach(Server& server);
-  void ask(Server& server, Up up, At next);
+  void opened(std::uint64_t session, ConnectionNumber on, std::uint64_t version);
+  void connect(Server& server);
+  bool reach(Server& server);
+  void ask(Server& server, Thread& thread, Up up, At next);
   void carry_one(Effects& effects, Server& server, std::int64_t now_ns);
-  Up up_of(const Effect& effect);
+  static Up up_of(const Effect& effect);
   void check_message(const Effect& effect, const Server& server);
   void take_in(const Down& down, ConnectionNumber on, std::int64_t now_ns,
                std::uint64_t diff_bytes);
-  void begin_job();
-  void end_job();
-  void leave_slot();
-  void apply();
-  bool wait_for_writer();
-  bool wait_for_newest();
-  void catch_up();
-  void write(Server& server);
-  void try_release(Server& server, bool is_cut);
-  bool wait_for_release(Server& server);
-  void end_release(Release::Next next, const Server& server);
-  bool wait_for_resolution(Server& server);
-  bool wait_for_reader();
-  void stop_reading();
+  bool begin_tick(std::int64_t now_ns);
   void unuse_strict() {
     Effects woken;
     talk_.strict_unused(woken);
   }
 
+  // hosted_thread_fixture.h
+  bool work(Server& server, Thread& thread, std::int64_t now_ns, bool is_cut);
+  bool begin_job(Thread& thread);
+  bool end_job(Thread& thread);
+  void leave_slot(Thread& thread);
+  bool become_alone(Thread& thread);
+  void leave_alone(Thread& thread);
+  bool ask_for_writer(Server& server, Thread& thread, std::int64_t now_ns);
+  bool wait_for_writer(Thread& thread);
+  bool wait_for_newest(Thread& thread);
+  void catch_up(Thread& thread);
+  bool write(Server& server, Thread& thread);
+  bool try_release(Server& server, Thread& thread, bool is_cut);
+  bool wait_for_release(Server& server, Thread& thread);
+  bool end_release(Release::Next next, const Server& server, Thread& thread);
+  bool resolve(Server& server, Thread& thread);
+  bool wait_for_resolution(Server& server, Thread& thread);
+  bool end_writing(Thread& thread);
+  bool ask_for_reader(Server& server, Thread& thread);
+  bool wait_for_reader(Thread& thread);
+  bool update(Thread& thread);
+  bool begin_reading(Thread& thread);
+  bool stop_reading(Thread& thread);
+  bool begin_closing(Thread& thread);
+  bool close(Thread& thread);
+  bool open(Server& server, Thread& thread);
+  bool wait_for_opening(Thread& thread);
+  void apply();
+
   std::size_t index_;
-  const std::vector<Job>* jobs_;
-  std::size_t job_ = 0;
+  std::vector<Thread> threads_;
   Conversation talk_{begins_at, 1};
   ThreadLock lock_;
   ConnectionNumber connection_ = 0;
   bool is_connected_ = false;
   bool is_loss_untold_ = false;
+  bool is_listening_ = false;  // notifications about the segment are given to it
   ConnectionNumber lost_connection_ = 0;
-  At at_ = At::idle;
-  bool is_answered_ = false;
-  Down answer_down_;
-  error_code answer_ = error_code::OK;
-  ConnectionNumber asked_on_ = 0;
-  std::uint64_t fence_ = 0;
+  std::uint64_t fence_ = 0;  // of the thread that writes
   std::uint64_t session_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t commits_ = 0;
+  std::uint64_t newest_read_ = 0;
   bool lacks_memory_ = false;
-  Effects mine_;
   Effects library_;
   enum class Returning : std::uint8_t { nothing, late_grant, strict } returning_{};
   std::optional<Down> straggler_;
@@ -164,29 +229,47 @@ inline protocol::session_id id_of(std::uint64_t session) {
   id[1] = static_cast<std::uint8_t>(session >> 8U);
   return id;
 }
+inline std::uint64_t session_of(const protocol::session_id& id) { return id[0] + 256U * id[1]; }
 
-inline void Client::opened(Server& server) {
-  is_connected_ = true;
-  const std::uint64_t session = server.peer(index_).session;
-  if (session != session_) sequence_ = 0;
-  session_ = session;
+inline void Client::opened(std::uint64_t session, ConnectionNumber on, std::uint64_t version) {
+  is_listening_ = true;
   Conversation::OpenAnswer answer;
-  answer.on = connection_;
+  answer.on = on;
   answer.opened.segment = 7;
-  answer.opened.newest = stamp(server.version());
-  answer.session = id_of(session_);
+  answer.opened.newest = stamp(version);
+  answer.session = id_of(session);
   Effects effects;
   if (talk_.opened(answer, 0, effects) != Conversation::Opened::open) fail("it was not opened");
 }
 
-// In one moment; opening_test.cc takes it apart.
-inline void Client::reach(Server& server) {
+inline void Client::connect(Server& server) {
   if (is_connected_) return;
   (void)hear_of_loss();
   ++connection_;
-  (void)server.connect(index_);
-  if (talk_.life().use(connection_) != Opening::Step::send) fail("it does not open itself again");
-  opened(server);
+  is_connected_ = true;
+  server.connect(index_);
+  const std::uint64_t session = server.peer(index_).session;
+  if (session != session_) sequence_ = 0;
+  session_ = session;
+}
+
+// Opens it again in one moment; opening_test.cc takes that apart. False: another thread opens or
+// closes it.
+inline bool Client::reach(Server& server) {
+  connect(server);
+  switch (talk_.life().use(connection_)) {
+    case Opening::Step::ready:
+      return true;
+    case Opening::Step::send:
+      server.open(index_);
+      opened(session_, connection_, server.version());
+      return true;
+    case Opening::Step::wait:
+      return false;
+    default:
+      fail("the segment is closed under a thread that has it open");
+      return false;
+  }
 }
 
 inline bool Client::hear_of_loss() {
@@ -199,7 +282,7 @@ inline bool Client::hear_of_loss() {
 
 inline void Client::lose(Server& server, bool ends_session) {
   if (!is_connected_) return;
-  const std::deque<Down>& out = server.peer(index_).out;
+  const Queue<Down>& out = server.peer(index_).out;
   straggler_ = out.empty() ? std::nullopt : std::optional<Down>(out.front());
   is_connected_ = false;
   is_loss_untold_ = true;
@@ -216,7 +299,7 @@ inline bool Client::take_straggler(std::int64_t now_ns) {
 }
 
 inline bool Client::deliver(Server& server, std::int64_t now_ns) {
-  std::deque<Down>& out = server.peer(index_).out;
+  Queue<Down>& out = server.peer(index_).out;
   if (!is_connected_ || out.empty()) return false;
   const Down down = out.front();
   out.pop_front();
@@ -226,6 +309,7 @@ inline bool Client::deliver(Server& server, std::int64_t now_ns) {
 
 inline void Client::take_in(const Down& down, ConnectionNumber on, std::int64_t now_ns,
                             std::uint64_t diff_bytes) {
+  if (down.is_notification && !is_listening_) return;
   Delivery delivery(down, on, diff_bytes);
   Effects effects;
   (void)talk_.heard(delivery.incoming(), !down.awaited, {.now_ns = now_ns}, effects);
@@ -233,25 +317,33 @@ inline void Client::take_in(const Down& down, ConnectionNumber on, std::int64_t 
   while (effects.take(effect)) {
     if (effect.is_message()) fail("the thread that reads is to send a message");
   }
-  if (!down.awaited || !is_waiting()) return;
-  is_answered_ = true;
-  answer_ = down.code;
-  answer_down_ = down;
+  if (!down.awaited) return;
+  Thread& thread = threads_[down.thread];
+  if (!thread.is_waiting()) return;
+  thread.is_answered = true;
+  thread.answer = down;
 }
 
-inline bool Client::time_out(Server& server) {
-  const bool may_give_up = at_ == At::asked || at_ == At::read_asked;
-  if (!may_give_up || is_answered_ || is_answer_lost()) return false;
-  if (straggler_ && straggler_->awaited) return false;  // it is just being taken in
-  server.give_up(index_);
+inline bool Client::time_out(Server& server, std::size_t number) {
+  Thread& thread = threads_[number];
+  if (thread.at == At::waits_to_write) {  // it has the lock, and another thread reads on
+    lock_.end_waiting();
+    talk_.abort(thread.mine);
+    thread.at = At::aborting;
+    return true;
+  }
+  const bool may_give_up = thread.at == At::asked || thread.at == At::read_asked;
+  if (!may_give_up || thread.is_answered || is_answer_lost(thread)) return false;
+  if (straggler_ && is_awaited(*straggler_, thread)) return false;  // it is just being taken in
+  server.give_up(index_, static_cast<std::uint8_t>(number));
   server.peer(index_).in.push_back({.type = message_type::CANCEL});
-  if (at_ == At::asked) {
-    leave_slot();
+  if (thread.at == At::asked) {
+    leave_slot(thread);
   } else {
-    if (job() == Job::read_strict) unuse_strict();
+    if (thread.is_strict()) unuse_strict();
     lock_.leave(Role::asker);
   }
-  end_job();
+  (void)end_job(thread);
   return true;
 }
 
@@ -284,8 +376,9 @@ inline void Client::check_message(const Effect& effect, const Server& server) {
     fail("a lease is renewed twice at a time");
   }
   if (effect.kind != Kind::abort_writer) return;
-  if (effect.value == fence_ && (at_ == At::writing || at_ == At::releases)) {
-    fail("the lock is given back under its writer");
+  for (const Thread& thread : threads_) {
+    const bool has_lock = thread.at == At::writing || thread.at == At::releases;
+    if (has_lock && effect.value == fence_) fail("the lock is given back under its writer");
   }
 }
 
@@ -294,7 +387,9 @@ inline void Client::carry_one(Effects& effects, Server& server, std::int64_t now
   Effect effect;
   if (!effects.take(effect) || !effect.is_message()) return;
   Said outcome = Said::no_connection;
+  const bool closes = effect.kind == Kind::close_segment;
   if (is_connected_ && effect.on == connection_) {
+    if (closes) is_listening_ = false;
     outcome = std::exchange(lacks_memory_, false) ? Said::no_memory : Said::sent;
   }
   if (outcome == Said::sent) {
@@ -306,303 +401,21 @@ inline void Client::carry_one(Effects& effects, Server& server, std::int64_t now
   talk_.said(effect, outcome, effects);
 }
 
-inline void Client::ask(Server& server, Up up, At next) {
+inline void Client::ask(Server& server, Thread& thread, Up up, At next) {
   up.awaited = true;
+  up.thread = static_cast<std::uint8_t>(&thread - threads_.data());
   server.peer(index_).in.push_back(up);
-  asked_on_ = connection_;
-  is_answered_ = false;
-  at_ = next;
+  thread.asked_on = connection_;
+  thread.asked_in = session_;
+  thread.is_answered = false;
+  thread.at = next;
 }
 
-inline void Client::begin_job() {
-  switch (job()) {
-    case Job::write:
-    case Job::write_and_abort:
-      if (!lock_.may_enter(Role::writer)) return;
-      lock_.enter(Role::writer);
-      at_ = At::has_slot;
-      return;
-    case Job::read:
-    case Job::read_strict:
-      if (!lock_.may_enter(Role::asker)) return;
-      lock_.enter(Role::asker);
-      if (job() == Job::read_strict) talk_.asks_strict();
-      at_ = At::reads;
-      return;
-    case Job::listen:
-      talk_.listen(true);
-      talk_.watch(mine_);
-      at_ = At::says;
-      return;
-    case Job::be_deaf:
-      talk_.listen(false);
-      at_ = At::says;
-      return;
-  }
-}
-
-inline void Client::end_job() {
-  at_ = At::idle;
-  ++job_;
-}
-
-inline void Client::leave_slot() {
-  fence_ = 0;
-  lock_.leave(Role::writer);
-}
-
-inline bool Client::step(Server& server, std::int64_t now_ns, bool is_cut) {
-  if (!mine_.is_empty()) {
-    carry_one(mine_, server, now_ns);
-    return true;
-  }
-  switch (at_) {
-    case At::idle: {
-      if (is_done()) return false;
-      begin_job();
-      return at_ != At::idle;
-    }
-    case At::has_slot:
-      talk_.return_late(mine_);
-      at_ = At::asks;
-      return true;
-    case At::asks:
-      reach(server);
-      ask(server,
-          {.type = message_type::ACQUIRE_WRITER,
-           .value = talk_.writer_question(0).have.number,
-           .sent_ns = now_ns},
-          At::asked);
-      return true;
-    case At::asked:
-      return wait_for_writer();
-    case At::behind:
-      reach(server);
-      ask(server,
-          {.type = message_type::ACQUIRE_READER, .value = talk_.question({}, true, 0).have.number},
-          At::behind_asked);
-      return true;
-    case At::behind_asked:
-      return wait_for_newest();
-    case At::writing:
-      write(server);
-      return true;
-    case At::releases:
-      try_release(server, is_cut);
-      return true;
-    case At::released:
-      return wait_for_release(server);
-    case At::resolves:
-      reach(server);
-      ask(server,
-          {.type = message_type::RESOLVE_RELEASE,
-           .session = talk_.release().session()[0] + 256U * talk_.release().session()[1],
-           .sequence = talk_.release().sequence()},
-          At::resolved);
-      return true;
-    case At::resolved:
-      return wait_for_resolution(server);
-    case At::aborting:
-      talk_.end_writing(mine_);
-      leave_slot();
-      end_job();
-      return true;
-    case At::reads:
-      reach(server);
-      ask(server,
-          {.type = message_type::ACQUIRE_READER,
-           .is_strict = job() == Job::read_strict,
-           .value = talk_.question({}, false, 0).have.number},
-          At::read_asked);
-      return true;
-    case At::read_asked:
-      return wait_for_reader();
-    case At::reading:
-      stop_reading();
-      return true;
-    case At::returns_strict:
-      lock_.leave(Role::strict_returner);
-      end_job();
-      return true;
-    case At::says:
-      end_job();
-      return true;
-  }
-  return false;
-}
-
-inline void Client::apply() {
-  while (const std::optional<StagedDiff> diff = talk_.state().take_staged()) {
-    talk_.state().applied(*diff);
-  }
-}
-
-inline bool Client::wait_for_writer() {
-  if (!is_answered_) {
-    if (!is_answer_lost()) return false;
-    at_ = At::asks;
-    return true;
-  }
-  if (talk_.must_ask_again(answer_)) {
-    at_ = At::has_slot;
-    return true;
-  }
-  if (answer_ != error_code::OK) {
-    if (answer_ == error_code::WOULD_DEADLOCK) fail("it waits for itself");
-    leave_slot();
-    end_job();
-    return true;
-  }
-  fence_ = talk_.granted().fence;
-  catch_up();
+inline bool Client::step(Server& server, std::size_t number, std::int64_t now_ns, bool is_cut) {
+  Thread& thread = threads_[number];
+  if (thread.mine.is_empty()) return work(server, thread, now_ns, is_cut);
+  carry_one(thread.mine, server, now_ns);
   return true;
-}
-
-inline bool Client::wait_for_newest() {
-  if (!is_answered_) {
-    if (!is_answer_lost()) return false;
-    at_ = At::behind;
-    return true;
-  }
-  catch_up();
-  return true;
-}
-
-// Another answer may have come between the request for the lock and its grant [COH-9].
-inline void Client::catch_up() {
-  apply();
-  talk_.give_credit(mine_);
-  if (talk_.is_on_newest(0)) {
-    talk_.begin_writing();
-    at_ = At::writing;
-  } else if (talk_.grant().is_lost()) {
-    at_ = At::aborting;
-  } else {
-    at_ = At::behind;
-  }
-}
-
-inline void Client::write(Server& server) {
-  const Server::Holder* const holder = server.holder();
-  const bool has_lock = holder != nullptr && holder->peer == index_ && holder->fence == fence_;
-  bool will_hear = false;
-  for (const Down& down : server.peer(index_).out) {
-    will_hear = will_hear || (down.type == message_type::WRITER_LOST && down.fence == fence_);
-  }
-  const bool may_be_lost = !is_connected_ || asked_on_ != connection_ || straggler_.has_value();
-  if (!talk_.grant().is_lost() && !has_lock && !will_hear && !may_be_lost) {
-    fail("the lock was lost without a word");
-  }
-  if (job() == Job::write_and_abort || talk_.grant().is_lost()) {
-    if (!talk_.grant().is_lost()) talk_.abort(mine_);
-    at_ = At::aborting;
-    return;
-  }
-  at_ = At::releases;
-}
-
-inline void Client::try_release(Server& server, bool is_cut) {
-  if (!talk_.release().has_sequence()) talk_.release().number(id_of(session_), ++sequence_);
-  reach(server);
-  switch (talk_.release().way(id_of(session_))) {
-    case Release::Way::send:
-      break;
-    case Release::Way::resolve:
-      at_ = At::resolves;
-      return;
-    case Release::Way::none:
-      if (server.has_committed(0, 0)) fail("never");
-      return end_release(Release::Next::rolled_back, server);
-  }
-  if (talk_.release().session() != id_of(session_)) fail("another session repeats a release");
-  if (is_cut) {
-    lose(server, false);
-    return;
-  }
-  const protocol::release_writer message = talk_.release_message(1);
-  talk_.release().sent(true);
-  ask(server,
-      {.type = message_type::RELEASE_WRITER,
-       .value = message.parts[0].fence,
-       .session = session_,
-       .sequence = message.sequence,
-       .diff_bytes = 1},
-      At::released);
-}
-
-inline bool Client::wait_for_release(Server& server) {
-  if (!is_answered_ && !is_answer_lost()) return false;
-  const Release::Next next =
-      is_answered_ ? talk_.release().after(Release::Attempt::answered, answer_, false)
-                   : talk_.release().after(Release::Attempt::send, error_code::UNREACHABLE, false);
-  end_release(next, server);
-  return true;
-}
-
-inline bool Client::wait_for_resolution(Server& server) {
-  if (!is_answered_) {
-    if (!is_answer_lost()) return false;
-    at_ = At::resolves;
-    return true;
-  }
-  if (answer_down_.updated) talk_.resolved(stamp(answer_down_.number), 0);
-  const error_code code = answer_down_.updated ? error_code::OK : error_code::ROLLED_BACK;
-  end_release(talk_.release().after(Release::Attempt::resolve, code, false), server);
-  return true;
-}
-
-inline void Client::end_release(Release::Next next, const Server& server) {
-  const protocol::session_id& id = talk_.release().session();
-  const bool is_committed = server.has_committed(id[0] + 256U * id[1], talk_.release().sequence());
-  switch (next) {
-    case Release::Next::again:
-    case Release::Next::pause:
-      at_ = At::releases;
-      return;
-    case Release::Next::committed:
-      if (!is_committed) fail("a release counts as committed that is not");
-      ++commits_;
-      break;
-    case Release::Next::rolled_back:
-      if (is_committed) fail("a release was undone that is committed");
-      break;
-    default:
-      fail("nobody knows what became of a release");
-  }
-  talk_.end_writing(mine_);
-  leave_slot();
-  end_job();
-}
-
-inline bool Client::wait_for_reader() {
-  if (!is_answered_) {
-    if (!is_answer_lost()) return false;
-    at_ = At::reads;
-    return true;
-  }
-  const bool is_strict = job() == Job::read_strict;
-  lock_.leave(Role::asker);
-  if (answer_ != error_code::OK) {
-    if (is_strict) unuse_strict();
-    end_job();
-    return true;
-  }
-  talk_.watch(mine_);
-  apply();
-  talk_.give_credit(mine_);
-  lock_.enter_reader(Role::updated_reader, is_strict);
-  at_ = At::reading;
-  return true;
-}
-
-inline void Client::stop_reading() {
-  const bool is_strict = job() == Job::read_strict;
-  if (lock_.leave_reader(is_strict).was_last_strict) unuse_strict();
-  if (!talk_.has_unused_strict() || !lock_.may_enter(Role::strict_returner)) return end_job();
-  talk_.return_strict(lock_.has_strict_readers(), mine_);
-  if (mine_.is_empty()) return end_job();
-  lock_.enter(Role::strict_returner);
-  at_ = At::returns_strict;
 }
 
 inline bool Client::tick(Server& server, std::int64_t now_ns) {
@@ -614,7 +427,14 @@ inline bool Client::tick(Server& server, std::int64_t now_ns) {
     returning_ = Returning::nothing;
     return true;
   }
-  if (!is_connected_ || !talk_.life().is_open()) return false;
+  if (talk_.must_close()) {
+    talk_.close(library_);
+    return !talk_.must_close();
+  }
+  return is_connected_ && talk_.life().is_open() && begin_tick(now_ns);
+}
+
+inline bool Client::begin_tick(std::int64_t now_ns) {
   if (talk_.has_late_grant() && lock_.may_enter(Role::returner)) {
     lock_.enter(Role::returner);
     returning_ = Returning::late_grant;
@@ -638,9 +458,10 @@ inline void Client::check_promise(const Server& server) {
 }
 
 inline void Client::check_end(const Server& server) {
-  if (!is_done()) fail("the program's thread waits for ever");
+  if (!is_done()) fail("a thread of the program waits for ever");
   if (talk_.has_late_grant() && is_connected_) fail("a late grant was not given back");
   if (talk_.has_unused_strict() && is_connected_) fail("a Strict lock was not given back");
+  if (talk_.must_close()) fail("it was not closed");
   if (!is_connected_) return;
   if (server.peer(index_).watches && !talk_.state().subscription().has_value()) {
     fail("the server watches a copy that counts as unwatched");
@@ -660,6 +481,7 @@ inline void Client::check_end(const Server& server) {
 // The end of a run, in which nothing happens by itself any more: nobody waits, the server keeps no
 // lock for anybody, and both sides count the same versions. Says what is wrong.
 inline std::string check_ends(const Server& server, std::vector<Client>& clients) {
+  if (!server.failure().empty()) return server.failure();
   std::uint64_t commits = 0;
   for (std::size_t i = 0; i < clients.size(); ++i) {
     clients[i].check_end(server);
@@ -675,3 +497,5 @@ inline std::string check_ends(const Server& server, std::vector<Client>& clients
 }
 
 }  // namespace iw::session::model
+
+#include "session/hosted_thread_fixture.h"

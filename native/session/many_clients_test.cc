@@ -14,7 +14,8 @@ namespace iw::session::model {
 namespace {
 
 constexpr std::size_t client_count = 40;
-constexpr std::size_t jobs_each = 30;
+constexpr std::size_t threads_each = 2;
+constexpr std::size_t jobs_each = 15;
 constexpr std::int64_t second_ns = 1'000'000'000;
 // Large enough for credit to be given back now and then.
 constexpr std::uint64_t diff_bytes = 100;
@@ -22,14 +23,18 @@ constexpr std::uint64_t diff_bytes = 100;
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed)
-      : random_(seed), jobs_(client_count), server_(client_count, diff_bytes) {
-    const std::array<Job, 10> kinds{Job::write,  Job::write,       Job::write, Job::write_and_abort,
-                                    Job::read,   Job::read_strict, Job::read,  Job::read_strict,
-                                    Job::listen, Job::be_deaf};
+      : random_(seed), programs_(client_count), server_(client_count, diff_bytes) {
+    const std::array<Job, 11> kinds{Job::write,           Job::write,       Job::write,
+                                    Job::write_and_abort, Job::read,        Job::read,
+                                    Job::read_strict,     Job::read_strict, Job::listen,
+                                    Job::be_deaf,         Job::reopen};
     clients_.reserve(client_count);
     for (std::size_t i = 0; i < client_count; ++i) {
-      for (std::size_t n = 0; n < jobs_each; ++n) jobs_[i].push_back(kinds[below(kinds.size())]);
-      clients_.emplace_back(i, jobs_[i], server_);
+      programs_[i].resize(threads_each);
+      for (Jobs& jobs : programs_[i]) {
+        for (std::size_t n = 0; n < jobs_each; ++n) jobs.push_back(kinds[below(kinds.size())]);
+      }
+      clients_.emplace_back(i, programs_[i], server_);
     }
   }
 
@@ -42,7 +47,7 @@ class Simulation {
       if (below(400) == 0) {
         disturb(i);
       } else {
-        (void)happen(i, below(6));
+        (void)happen(i, below(7));
       }
       clients_[i].check_promise(server_);
       if (!clients_[i].failure().empty()) return clients_[i].failure();
@@ -69,7 +74,7 @@ class Simulation {
     Client& client = clients_[i];
     switch (what) {
       case 0:
-        return client.step(server_, now_ns_);
+        return client.step(server_, 0, now_ns_);
       case 1:
         return client.tick(server_, now_ns_);
       case 2:
@@ -78,6 +83,8 @@ class Simulation {
         return client.hear_of_loss();
       case 4:
         return client.take_straggler(now_ns_);
+      case 5:
+        return client.step(server_, 1, now_ns_);
       default:
         if (server_.peer(i).in.empty()) return false;
         server_.serve(i);
@@ -90,7 +97,7 @@ class Simulation {
     switch (below(8)) {
       case 0:
       case 1:
-        (void)clients_[i].time_out(server_);
+        (void)clients_[i].time_out(server_, below(threads_each));
         return;
       case 2:
         clients_[i].lose(server_, false);
@@ -99,7 +106,7 @@ class Simulation {
         clients_[i].lose(server_, below(4) == 0);
         return;
       case 4:
-        (void)clients_[i].step(server_, now_ns_, true);
+        (void)clients_[i].step(server_, below(threads_each), now_ns_, true);
         return;
       case 5:
         if (clients_[i].has_effects()) clients_[i].lack_memory();
@@ -117,7 +124,7 @@ class Simulation {
     while (is_moving) {
       is_moving = false;
       for (std::size_t i = 0; i < client_count; ++i) {
-        for (std::size_t what = 0; what < 6; ++what) is_moving = happen(i, what) || is_moving;
+        for (std::size_t what = 0; what < 7; ++what) is_moving = happen(i, what) || is_moving;
       }
       if (is_moving) continue;
       for (std::size_t i = 0; i < client_count; ++i) {
@@ -129,7 +136,7 @@ class Simulation {
   }
 
   std::mt19937_64 random_;
-  std::vector<std::vector<Job>> jobs_;
+  std::vector<Program> programs_;
   Server server_;
   std::vector<Client> clients_;
   std::int64_t now_ns_ = 1;
