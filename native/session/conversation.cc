@@ -135,6 +135,7 @@ void Conversation::forget_connection() {
   subscription_.ended();
   // An ABORT_WRITER, a RELEASE_READER, or the answer that brought a Strict lock may be lost, too.
   late_fence_ = std::max(late_fence_, std::exchange(aborting_fence_, 0));
+  aborts_ = 0;
   if (asked_strict_) has_unused_strict_ = true;
 }
 
@@ -173,7 +174,7 @@ void Conversation::heard_answer(Incoming& incoming, bool is_late, const Moment& 
       heard_renewal(incoming);
       return;
     case message_type::ABORT_WRITER:
-      if (incoming.connection == life_.connection()) aborting_fence_ = 0;
+      if (incoming.connection == life_.connection()) abort_ended();
       return;
     case message_type::RELEASE_WRITER: {
       protocol::writer_released released;
@@ -503,16 +504,23 @@ void Conversation::return_late(Effects& effects) {
 
 // Until its answer, or until another grant shows that this one has ended, the server may keep it.
 void Conversation::give_back(std::uint64_t fence, Effects& effects) {
-  aborting_fence_ = fence;
+  aborting_fence_ = std::max(aborting_fence_, fence);
+  ++aborts_;
   send(message(Kind::abort_writer, fence), effects);
 }
 
 // Not sent: it is a late grant, at once or when the loss of the connection is told. The thread that
 // wants the lock next need not wait for that: the next connection's ACQUIRE_WRITER ends the grant.
 void Conversation::abort_said(const Effect& effect, Said outcome) {
-  const bool is_untold = outcome == Said::no_connection && effect.on == life_.connection();
-  if (outcome == Said::sent || is_untold || aborting_fence_ != effect.value) return;
-  late_fence_ = std::max(late_fence_, std::exchange(aborting_fence_, 0));
+  const bool is_current = effect.on == life_.connection();
+  if (outcome == Said::sent || (outcome == Said::no_connection && is_current)) return;
+  late_fence_ = std::max(late_fence_, effect.value);
+  if (is_current) abort_ended();
+}
+
+// One of the ABORT_WRITERs of this connection was answered, or was not sent.
+void Conversation::abort_ended() {
+  if (aborts_ > 0 && --aborts_ == 0) aborting_fence_ = 0;
 }
 
 bool Conversation::is_on_newest(std::int64_t now_ns) {

@@ -244,6 +244,7 @@ class Conversation {
   void give_back(std::uint64_t fence, Effects& effects);
   void watch_said(const Effect& effect, Said outcome, Effects& effects);
   void abort_said(const Effect& effect, Said outcome);
+  void abort_ended();
   void locks_ended();
   void forget_connection();
   void note_change(const Moment& moment, Effects& effects);
@@ -275,7 +276,8 @@ class Conversation {
   WriterGrant grant_;
   protocol::writer_acquired granted_;
   std::uint64_t late_fence_ = 0;      // of a grant to be given back; 0: none
-  std::uint64_t aborting_fence_ = 0;  // of an ABORT_WRITER that is not answered; 0: none
+  std::uint64_t aborting_fence_ = 0;  // the largest of ABORT_WRITERs without an answer; 0: none
+  std::uint32_t aborts_ = 0;          // so many are not answered on this connection
   std::uint32_t serials_asked_ = 0;   // the last range's, in this writer section
   Release release_;
 
@@ -292,7 +294,7 @@ void Conversation::describe(See&& see) const {
       called_for_);
   subscription_.describe(see);
   grant_.describe(see);
-  see(granted_.now, granted_.fence, late_fence_, aborting_fence_, serials_asked_,
+  see(granted_.now, granted_.fence, late_fence_, aborting_fence_, aborts_, serials_asked_,
       has_unused_strict_, asked_strict_);
   see(release_.sequence(), release_.session(), release_.was_sent());
 }

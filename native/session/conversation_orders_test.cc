@@ -5,6 +5,7 @@
 // that makes a difference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -221,6 +222,12 @@ class Walk {
       reach(std::move(last));
       return;
     }
+    const Server::Holder* const holder = last.server.holder();
+    if (holder != nullptr && last.clients[holder->peer].heard_fence() < holder->fence) {
+      last.server.expire();
+      reach(std::move(last));
+      return;
+    }
     note(last, check_ends(last.server, last.clients));
   }
 
@@ -232,8 +239,23 @@ class Walk {
   std::string failure_;
 };
 
+// Sanitizers and emulators take minutes for a million worlds: there, nothing is lost or given up in
+// the walks of clients that reopen, or that have two threads.
+#ifdef IW_WALKS_ARE_SHORT
+constexpr bool are_walks_short = true;
+#else
+constexpr bool are_walks_short = false;
+#endif
+
 void expect_good_of(const std::vector<Program>& programs, const Budget& budget) {
-  const Walk walk(World(programs, budget));
+  bool is_long = false;
+  for (const Program& program : programs) {
+    is_long = is_long || program.size() > 1;
+    for (const Jobs& jobs : program) {
+      is_long = is_long || std::find(jobs.begin(), jobs.end(), Job::reopen) != jobs.end();
+    }
+  }
+  const Walk walk(World(programs, is_long && are_walks_short ? Budget{} : budget));
   std::printf("%zu worlds, %zu ends, at most %zu messages in flight\n", walk.worlds(), walk.ends(),
               walk.most_in_flight());
   EXPECT_EQ(walk.failure(), "");
@@ -304,24 +326,52 @@ TEST(ConversationOrders, Not5NothingIsPromisedOverALostConnection) {
   expect_good({{read, listen, read}, {write, write}}, {.losses = 1});
 }
 
-TEST(ConversationOrders, Open2HoldsInAllOrdersOfAReopenedSegment) {
-  expect_good({{read, listen, reopen, read}, {write}}, {});
+TEST(ConversationOrders, Open2NothingOvertakesACloseInAllOrders) {
+  expect_good({{read, listen, reopen, listen, be_deaf, read}, {write, write}}, {.shortages = 2});
 }
 
-TEST(ConversationOrders, Open2HoldsInAllOrdersOverALostConnection) {
-  expect_good({{listen, reopen, read_strict}, {write}}, {.losses = 1});
+TEST(ConversationOrders, Open2NothingOvertakesACloseOverALostConnection) {
+  expect_good({{read, listen, reopen, listen, read}, {write}}, {.losses = 1, .shortages = 1});
 }
 
 TEST(ConversationOrders, Open2LocksEndWithTheirOpeningInAllOrders) {
-  expect_good({{abort_it, reopen, read_strict}, {write}}, {.time_outs = 1, .losses = 1});
+  expect_good({{write, reopen, read_strict, reopen, abort_it}, {write}},
+              {.time_outs = 1, .losses = 1});
 }
 
-TEST(ConversationOrders, Proc1And2HoldInAllOrdersOfTwoThreadsOfAClient) {
-  expect_good_of({{{write}, {read}}, {{write}}}, {.time_outs = 1});
+TEST(ConversationOrders, Open2LocksEndWithTheirOpeningOverLostConnections) {
+  expect_good({{abort_it, reopen, read_strict, write}},
+              {.time_outs = 1, .losses = 2, .ended_sessions = 1, .shortages = 1});
+}
+
+TEST(ConversationOrders, Proc1And2HoldInAllOrdersOfTwoThreads) {
+  expect_good_of({{{write, read}, {read, read_strict}}, {{write}}}, {.time_outs = 2});
+}
+
+TEST(ConversationOrders, Proc1And2HoldInAllOrdersOfTwoThreadsOverALostConnection) {
+  expect_good_of({{{write}, {read_strict}}, {{write}}}, {.time_outs = 1, .losses = 1});
+}
+
+TEST(ConversationOrders, Proc1TwoWritersOfAClientAreGrantedInAllOrders) {
+  expect_good_of({{{write, abort_it}, {write}}, {{write}}}, {.time_outs = 1, .losses = 1});
+}
+
+TEST(ConversationOrders, Lock11TwoStrictReadersShareTheServersLockInAllOrders) {
+  expect_good_of({{{read_strict, read_strict}, {read_strict}}, {{write}}},
+                 {.time_outs = 1, .losses = 1, .shortages = 1});
+}
+
+TEST(ConversationOrders, Not4And5HoldInAllOrdersOfTwoThreads) {
+  expect_good_of({{{listen, read}, {read}}, {{write}}}, {.losses = 1});
 }
 
 TEST(ConversationOrders, Open1TwoThreadsReopenInAllOrders) {
-  expect_good_of({{{listen, reopen}, {reopen, read}}}, {.losses = 1});
+  expect_good_of({{{listen, reopen, read}, {reopen, write}}}, {.losses = 1, .shortages = 1});
+}
+
+TEST(ConversationOrders, Open1TwoThreadsReopenWhileTheyGiveUpInAllOrders) {
+  expect_good_of({{{read_strict, reopen}, {write, reopen}}},
+                 {.time_outs = 2, .losses = 1, .ended_sessions = 1});
 }
 
 }  // namespace

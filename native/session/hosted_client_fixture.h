@@ -103,6 +103,8 @@ class Client {
                        [](const Thread& thread) { return thread.is_done(); });
   }
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
+  // The newest grant that it knows of. A grant whose message was lost ends with its lease.
+  [[nodiscard]] std::uint64_t heard_fence() const { return heard_fence_; }
 
   // That thread of the program does the next thing. `is_cut`: the connection is lost while it sends
   // a release. False: it waits.
@@ -133,7 +135,7 @@ class Client {
   void describe(See&& see) const {
     talk_.describe(see);
     see(connection_, is_connected_, is_loss_untold_, is_listening_, fence_, returning_, session_,
-        sequence_, lacks_memory_, newest_read_, straggler_.has_value());
+        sequence_, lacks_memory_, newest_read_, heard_fence_, straggler_.has_value());
     if (straggler_) {
       see(straggler_->type, straggler_->number, straggler_->awaited, straggler_->thread);
     }
@@ -216,6 +218,7 @@ class Client {
   std::uint64_t sequence_ = 0;
   std::uint64_t commits_ = 0;
   std::uint64_t newest_read_ = 0;
+  std::uint64_t heard_fence_ = 0;
   bool lacks_memory_ = false;
   Effects library_;
   enum class Returning : std::uint8_t { nothing, late_grant, strict } returning_{};
@@ -310,6 +313,7 @@ inline bool Client::deliver(Server& server, std::int64_t now_ns) {
 inline void Client::take_in(const Down& down, ConnectionNumber on, std::int64_t now_ns,
                             std::uint64_t diff_bytes) {
   if (down.is_notification && !is_listening_) return;
+  heard_fence_ = std::max(heard_fence_, down.fence);
   Delivery delivery(down, on, diff_bytes);
   Effects effects;
   (void)talk_.heard(delivery.incoming(), !down.awaited, {.now_ns = now_ns}, effects);

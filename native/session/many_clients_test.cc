@@ -132,6 +132,10 @@ class Simulation {
         server_.lose(i, true);
         is_moving = true;
       }
+      const Server::Holder* const holder = server_.holder();
+      if (holder == nullptr || clients_[holder->peer].heard_fence() >= holder->fence) continue;
+      server_.expire();
+      is_moving = true;
     }
   }
 
