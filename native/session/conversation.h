@@ -10,53 +10,70 @@
 // THE TABLE. Opening and closing have their table in opening.h, a release in release.h, and the
 // threads of the process in client/thread_lock.h. `-> x` is a state, CAPITALS are messages.
 //
-//  Writer lock: free, held, taken (the server took it away). Beside it: perhaps a late fence.
-//    a thread wants it        late fence    ABORT_WRITER of it, then ACQUIRE_WRITER
+//  Writer lock: free, held, taken (the server took it away). A lock is owed while the server may
+//  keep it for us. There may also be a late fence: an owed lock that no thread uses.
+//    a thread wants it        late fence    while it is open: ABORT_WRITER of it, ACQUIRE_WRITER
 //                             none          ACQUIRE_WRITER
-//    WRITER_ACQUIRED          awaited       -> held; a late fence has ended and is forgotten
+//    WRITER_ACQUIRED          awaited       -> held, owed; a late fence has ended and is forgotten
 //                             given up      -> late fence, the larger of two; wake
 //    WOULD_DEADLOCK           late fence    as wanted anew: the grant has crossed the request
 //                             none          the thread is told
-//    tick                     late fence    ABORT_WRITER of it, if the writer slot is free
-//                             held, due     RENEW_WRITER; not again before its answer
+//    the library's thread     late fence    ABORT_WRITER of it, if it is open and the slot is free
+//    tick                     held, due     RENEW_WRITER; not again before its answer
+//    RENEW_WRITER not sent    no memory     the next tick sends it
 //    WRITER_RENEWED           its fence     the lease counts from the sending of RENEW_WRITER
-//      or an error instead    its fence     -> taken
-//      of an earlier fence    held          nothing
-//    WRITER_LOST              its fence     -> taken
-//    SEGMENT_GONE, lost       held          -> taken
-//    a new session            held          -> taken; a late fence is forgotten
-//    the thread is done       held, taken   -> free; ABORT_WRITER unless it was released
+//                             earlier       nothing: that lock has ended
+//      or an error instead    its fence     -> taken; owed: the server may keep it for the lease
+//                             earlier       nothing
+//    WRITER_LOST              its fence     -> taken, not owed
+//    SEGMENT_GONE, lost       held          -> taken, not owed
+//    a new session            held          -> taken, not owed; a late fence is forgotten
+//    WRITER_RELEASED          held          not owed; so after RESOLVE_RELEASE said: committed
+//    the thread aborts        owed          not owed; ABORT_WRITER
+//    the thread is done       held, taken   -> free; wake if there is a late fence
+//                             and owed      -> late fence: the server was not reached, or refused
 //    ABORT_WRITER not sent    no memory     -> late fence: the next owner or a tick sends it
+//                             connection    -> late fence when its loss is told
+//      answered               DONE, error   the lock is forgotten
+//      not answered           connection    -> late fence: it may be lost
 //
-//  Strict lock: none, used (by readers), unused.
-//    READER_ACQUIRED          given up      -> unused; wake
-//    the last reader leaves   used          -> unused
-//    the reader gives up      -             -> unused; wake
-//    tick, a reader leaves    unused        RELEASE_READER, if no thread asks, and none uses it
-//    RELEASE_READER not sent  -             -> unused
-//    the connection is lost   any           -> unused: an answer or RELEASE_READER may be lost
+//  Strict lock: none, used (by readers), unused. It is asked for when a thread begins to.
+//    READER_ACQUIRED          given up      if it is asked for -> unused; wake
+//    the last reader leaves   used          -> unused; wake
+//    the reader gives up      any           -> unused; wake
+//    the library's thread,    unused        -> none; RELEASE_READER if no strict reader is inside;
+//      a reader that leaves                 both wait for the thread that asks
+//    RELEASE_READER not sent  none          -> unused
+//    the connection is lost   asked for     -> unused: an answer or RELEASE_READER may be lost
 //    a new session            any           -> none
 //
-//  Watch (subscription): none, changing, watched.
+//  Watch (subscription): none, changing, watched. While the server may watch, it is to be told when
+//  nobody wants that any more.
 //    it is wanted             none, other   -> changing; SUBSCRIBE
-//    it is not wanted         watched       -> changing; UNSUBSCRIBE
+//    it is not wanted         may watch     -> changing; UNSUBSCRIBE
 //    SUBSCRIBED               changing      -> watched; wake if it is wanted otherwise by now
 //      or an error instead    changing      -> none
-//    SUBSCRIBE not sent       changing      -> none
-//    UNSUBSCRIBE was said     changing      -> none; wake if it is wanted again by now
+//    SUBSCRIBE not sent       changing      -> none; the server may watch
+//    UNSUBSCRIBE sent         changing      -> none; wake if it is wanted again by now
+//      not sent               changing      -> none; the server may watch: a tick repeats it
 //    a diff                   any           it is staged (copy_state.h)
 //    PUSH, NOT_RECENT         listens       a change is due, perhaps later (Temporal); wake
 //    pushed diffs were used   1 MiB         CREDIT; if there is no memory, with the next one
 //
 //  What may come between a message and its answer:
 //    the connection is lost   changing, watched -> none; a renewal is forgotten, and credit, too
-//    an answer of another connection    changes neither watch nor lease, and earns no credit
-//    the segment is closed    all as at the beginning; a SUBSCRIBED that comes later is ignored
+//    an answer of another connection    changes neither watch nor lease, ends no ABORT_WRITER, and
+//                             earns no credit; a grant and a diff count
+//    the segment is closed    wishes, copy and watch as at the beginning. CLOSE_SEGMENT waits for
+//                             said() of each message. The next opening forgets the locks if it is
+//                             on the connection that took CLOSE_SEGMENT, or in another session
+//    SUBSCRIBED after that    nothing
 //    the thread gives up      the answer counts as given up
 //    a callback calls back    like any thread: each call here ends before its effects begin
 //    fork                     the child's calls end (FORKED) before they come here
 //
-// conversation_orders_test.cc tries the orders; many_clients_test.cc hosts many conversations.
+// conversation_orders_test.cc tries the orders, conversation_test.cc single rows, and
+// many_clients_test.cc hosts many conversations.
 #pragma once
 
 #include <cstdint>
