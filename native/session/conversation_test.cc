@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "session/conversation_fixture.h"
@@ -35,7 +35,7 @@ class Talk {
     answer.session = session;
     (void)machine_.opened(answer, 0, effects_);
     if (machine_.life().users() == 0) machine_.life().joined();
-    (void)messages();
+    is_woken_ = was_woken();
   }
   void lose(ConnectionNumber gone) { machine_.connection_lost(gone, effects_); }
 
@@ -45,8 +45,14 @@ class Talk {
     Effect effect;
     while (effects_.take(effect)) {
       if (effect.is_message()) all.push_back(effect);
+      is_woken_ = is_woken_ || effect.kind == Kind::wake;
     }
     return all;
+  }
+  // Since the last call: the library's thread was woken. Messages are dropped.
+  bool was_woken() {
+    (void)messages();
+    return std::exchange(is_woken_, false);
   }
   std::vector<Effect> ticked() {
     machine_.tick({}, effects_);
@@ -57,11 +63,12 @@ class Talk {
     return messages();
   }
   void said(const Effect& effect, Said outcome) { machine_.said(effect, outcome, effects_); }
-  void answered(message_type asked, const model::Down& down, ConnectionNumber on) {
+  void answered(message_type asked, const model::Down& down, ConnectionNumber on,
+                bool is_late = false) {
     model::Down answer = down;
     answer.asked = asked;
     model::Delivery delivery(answer, on, sizeof(std::uint64_t));
-    (void)machine_.heard(delivery.incoming(), false, {}, effects_);
+    (void)machine_.heard(delivery.incoming(), is_late, {}, effects_);
   }
   void grant(std::uint64_t fence, ConnectionNumber on) {
     answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = fence},
@@ -90,6 +97,7 @@ class Talk {
  private:
   Conversation machine_{model::begins_at, 1};
   Effects effects_;
+  bool is_woken_ = false;
 };
 
 bool is_one(const std::vector<Effect>& all, Kind kind) {
@@ -205,6 +213,121 @@ TEST(Conversation, Ses2AGrantOfAnEndedSessionIsLostThoughALaterConnectionResumes
     talk.machine().end_writing(talk.effects());
     EXPECT_EQ(is_one(talk.returned_late(), Kind::abort_writer), is_same);
   }
+}
+
+TEST(Conversation, TheLibrarysThreadIsWokenForALateGrant) {
+  Talk talk;
+  (void)talk.was_woken();
+  talk.answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = 5},
+                1, true);
+  EXPECT_TRUE(talk.was_woken());
+  // A thread that owned the slot at that moment leaves it.
+  talk.machine().end_writing(talk.effects());
+  EXPECT_TRUE(talk.was_woken());
+}
+
+TEST(Conversation, TheLibrarysThreadIsWokenAfterTheMessageThatACloseWaitsFor) {
+  Talk talk;
+  talk.machine().listen(true);
+  const std::vector<Effect> taken = talk.ticked();
+  (void)talk.close();
+  (void)talk.was_woken();
+  talk.said(taken.front(), Said::sent);
+  EXPECT_TRUE(talk.was_woken());
+}
+
+TEST(Conversation, TheLibrarysThreadIsWokenByAnOpeningAndByAPromiseOfTheWrongModel) {
+  Talk talk;
+  EXPECT_TRUE(talk.was_woken());
+  talk.machine().listen(true);
+  const std::vector<Effect> asked = talk.ticked();
+  talk.said(asked.front(), Said::sent);
+  talk.machine().listen(false);
+  talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED}, 1);
+  EXPECT_TRUE(talk.was_woken());
+}
+
+TEST(Conversation, Lock3ARenewalWithoutMemoryIsSentByTheNextTick) {
+  Talk talk;
+  talk.grant(5, 1);
+  const Conversation::Moment due{.now_ns = 15'000'000'000};
+  talk.machine().tick(due, talk.effects());
+  const std::vector<Effect> first = talk.messages();
+  ASSERT_TRUE(is_one(first, Kind::renew_writer));
+  talk.machine().tick(due, talk.effects());
+  EXPECT_TRUE(talk.messages().empty());
+  talk.said(first.front(), Said::no_memory);
+  talk.machine().tick(due, talk.effects());
+  EXPECT_TRUE(is_one(talk.messages(), Kind::renew_writer));
+}
+
+TEST(Conversation, Lock5ARefusedRenewalLosesTheLockAndStillGivesItBack) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.machine().tick({.now_ns = 15'000'000'000}, talk.effects());
+  talk.said(talk.messages().front(), Said::sent);
+  talk.answered(message_type::RENEW_WRITER, {.type = message_type::ERROR}, 1);
+  EXPECT_TRUE(talk.machine().grant().is_lost());
+  talk.machine().end_writing(talk.effects());
+  EXPECT_TRUE(is_one(talk.returned_late(), Kind::abort_writer));
+}
+
+TEST(Conversation, Lock5ALockThatTheServerTookIsNotGivenBack) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.answered({}, {.type = message_type::WRITER_LOST, .is_notification = true, .fence = 5}, 1);
+  EXPECT_TRUE(talk.machine().grant().is_lost());
+  talk.machine().abort(talk.effects());
+  EXPECT_TRUE(talk.messages().empty());
+  talk.machine().end_writing(talk.effects());
+  EXPECT_TRUE(talk.returned_late().empty());
+}
+
+TEST(Conversation, Lost4AVanishedSegmentLosesItsLockAndTellsItsListener) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.machine().listen(true);
+  talk.machine().vanish(17, talk.effects());
+  EXPECT_TRUE(talk.machine().grant().is_lost());
+  EXPECT_EQ(talk.machine().change_due_ns(), 17);
+}
+
+TEST(Conversation, Open2AnOpeningThatNobodyWantsIsClosedByATick) {
+  Talk talk;
+  talk.said(talk.close().front(), Said::sent);
+  ASSERT_EQ(talk.machine().life().stage(), Opening::Stage::shut);
+  talk.machine().opened_in_vain(1, 7, talk.effects());
+  EXPECT_TRUE(talk.machine().must_close());
+  EXPECT_TRUE(talk.was_woken());
+  talk.machine().close(talk.effects());
+  EXPECT_TRUE(is_one(talk.messages(), Kind::close_segment));
+}
+
+TEST(Conversation, Open2ACloseWithoutMemoryIsSentByATick) {
+  Talk talk;
+  talk.said(talk.close().front(), Said::no_memory);
+  EXPECT_TRUE(talk.machine().must_close());
+  EXPECT_EQ(talk.machine().life().stage(), Opening::Stage::closing);
+}
+
+TEST(Conversation, Lock6EachFurtherRangeOfSerialsIsTwiceAsLarge) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.machine().want_serials();
+  EXPECT_EQ(talk.machine().serials_question().count, 16u);
+  talk.machine().want_serials();
+  EXPECT_EQ(talk.machine().serials_question().count, 32u);
+}
+
+TEST(Conversation, Conn2AChangeThatTheProgramWasCalledForIsNotDueAgain) {
+  Talk talk;
+  talk.machine().listen(true);
+  const model::Down told{.type = message_type::NOT_RECENT, .is_notification = true, .number = 3};
+  talk.answered({}, told, 1);
+  EXPECT_EQ(talk.machine().change_due_ns(), 0);
+  EXPECT_EQ(talk.machine().take_change(), 3u);
+  talk.answered({}, told, 1);
+  EXPECT_EQ(talk.machine().change_due_ns(), Conversation::never_due_ns);
 }
 
 TEST(Conversation, AMessageThatFindsTooManyOpenRequestsIsSentAnotherTime) {
