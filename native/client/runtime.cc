@@ -161,7 +161,7 @@ Runtime::Server& Runtime::server_for(const types::Url& url, const std::string& t
   session::SessionIdentity identity;
   identity.token = token;
   identity.client = "libinterweave (C++)";
-  Server made{std::make_shared<Link>(url, std::move(identity), wake_)};
+  Server made{std::make_shared<ServerLink>(url, std::move(identity), wake_)};
   return servers_.emplace(name, std::move(made)).first->second;
 }
 
@@ -281,9 +281,9 @@ std::vector<std::shared_ptr<Segment>> Runtime::segments() {
   return all;
 }
 
-std::vector<std::shared_ptr<Link>> Runtime::links() {
+std::vector<std::shared_ptr<ServerLink>> Runtime::links() {
   const MutexLock lock(mutex_);
-  std::vector<std::shared_ptr<Link>> all;
+  std::vector<std::shared_ptr<ServerLink>> all;
   for (const auto& [name, server] : servers_) all.push_back(server.link);
   return all;
 }
@@ -292,7 +292,7 @@ Result Runtime::describe(const types::Url& url, std::vector<std::uint64_t> seria
                          std::int64_t deadline_ns) {
   std::shared_ptr<Segment> segment = segment_for(url, {});
   Result result = segment->open_for_pointers(deadline_ns);
-  // What is missing here for a connection may be there later: such stubs are healed.
+  // Memory or descriptors for a connection may be there later: such stubs are healed.
   if (result.code == protocol::error_code::NO_MEMORY) {
     result.code = protocol::error_code::UNREACHABLE;
   }
@@ -449,7 +449,7 @@ void Runtime::run_callbacks() {
 
 void Runtime::wait_and_read(std::int64_t deadline_ns) {
   struct Watched {
-    std::shared_ptr<Link> link;
+    std::shared_ptr<ServerLink> link;
     std::shared_ptr<Live> live;
   };
   std::vector<Watched> watched;

@@ -1,7 +1,8 @@
-// What the process has once: its segments by URL, its links by server, and the library's thread,
-// which reads what nobody waits for and renews leases. Callbacks run, holding no lock, on a thread
-// of their own, made when the program first asks for them: they may take as long as they like.
-// Reconnecting for those who listen [CONN-1] has a thread, too, made at the first lost connection.
+// A process has one Runtime: its segments by URL, its links by server, and the library's thread,
+// which renews leases, and reads the messages that no thread waits for. Callbacks run, holding no
+// lock, on a thread of their own, made when the program first asks for them: they may take as long
+// as they like. Reconnecting for programs that listen [CONN-1] has a thread, too, made at the first
+// lost connection.
 //
 // Segments and links are kept while somebody needs them; handles are kept for ever (handle.h).
 // Whoever works with a segment shares it, or is inside a call on its handle; the maps' own share is
@@ -21,8 +22,8 @@
 #include <vector>
 
 #include "client/handle.h"
-#include "client/link.h"
 #include "client/segment.h"
+#include "client/server_link.h"
 #include "platform/mutex.h"
 #include "platform/socket.h"
 #include "session/reconnection.h"
@@ -62,7 +63,7 @@ class Runtime {
 
  private:
   struct Server {
-    std::shared_ptr<Link> link;
+    std::shared_ptr<ServerLink> link;
     std::size_t segments = 0;  // that have the link
   };
   using Need = Segment::Need;
@@ -74,7 +75,7 @@ class Runtime {
   // Taken out under the mutex, to end without it.
   struct Forgotten {
     std::shared_ptr<Segment> segment;
-    std::shared_ptr<Link> link;
+    std::shared_ptr<ServerLink> link;
   };
 
   Runtime() = default;
@@ -91,7 +92,7 @@ class Runtime {
   std::int64_t reconnect(std::map<std::string, session::Reconnection>& paces);
   void wait_and_read(std::int64_t deadline_ns);
   std::vector<std::shared_ptr<Segment>> segments();
-  std::vector<std::shared_ptr<Link>> links();
+  std::vector<std::shared_ptr<ServerLink>> links();
   // Made at the first call for a URL; not yet opened.
   std::shared_ptr<Segment> segment_for(const types::Url& url, const std::string& token);
   Server& server_for(const types::Url& url, const std::string& token) IW_REQUIRES(mutex_);

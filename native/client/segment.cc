@@ -29,7 +29,7 @@ bool begins_at(std::span<const std::byte> bytes, std::uint64_t& from) {
 
 }  // namespace
 
-Segment::Segment(Runtime& runtime, types::Url url, Link& link)
+Segment::Segment(Runtime& runtime, types::Url url, ServerLink& link)
     : runtime_(runtime),
       url_(std::move(url)),
       name_(url_.text()),
@@ -182,7 +182,7 @@ void Segment::thread_ended(const Hold& hold) noexcept {
     });
     (void)abort_writer();
   }
-  // Taken under the writer lock, it goes on alone after the abort.
+  // Taken under the writer lock, the reader lock stays after the abort.
   if (Hold* const reading = find_hold(this); reading != nullptr) {
     reading->reads = 1;
     (void)release_reader();

@@ -25,7 +25,7 @@
 
 #include "client/handle.h"
 #include "client/holds.h"
-#include "client/link.h"
+#include "client/server_link.h"
 #include "client/thread_lock.h"
 #include "client/waiting.h"
 #include "coherence/freshness.h"
@@ -67,7 +67,7 @@ struct Pin {
 
 class Segment : public Listener {
  public:
-  Segment(Runtime& runtime, types::Url url, Link& link);
+  Segment(Runtime& runtime, types::Url url, ServerLink& link);
 
   [[nodiscard]] const types::Url& url() const { return url_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -86,7 +86,7 @@ class Segment : public Listener {
   // it is just being closed, or another thread looks at it, which is not waited for.
   enum class Need : std::uint8_t { none, some, unknown };
   [[nodiscard]] Need need() const;
-  // What the program has of it, for its callbacks; null: nothing.
+  // The program's handle, for its callbacks; null: the program has none.
   void set_handle(IW_segment* handle) { handle_ = handle; }
   [[nodiscard]] IW_segment* handle() const { return handle_; }
   // `seconds` from now; a negative number: the segment's own timeout; 0: no waiting for others.
@@ -136,7 +136,7 @@ class Segment : public Listener {
   // Somebody listens, and it is open on no connection [CONN-1].
   [[nodiscard]] bool wants_connection();
   Result reconnect(std::int64_t deadline_ns);
-  [[nodiscard]] const Link& link() const { return link_; }
+  [[nodiscard]] const ServerLink& link() const { return link_; }
 
   void absorb(session::Incoming& incoming, bool is_late) override;
   void connection_lost(session::ConnectionNumber gone) noexcept override;
@@ -154,7 +154,7 @@ class Segment : public Listener {
   };
 
   // segment_opening.cc
-  // A connection on which it is open: for whoever has it open.
+  // A connection on which it is open: for a caller that has it open.
   Result live_and_open(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out)
       IW_EXCLUDES(mutex_);
   Result reach(const Caller& caller, std::int64_t deadline_ns, bool keep_trying,
@@ -183,7 +183,7 @@ class Segment : public Listener {
   // Sends and waits for the answer. Lost connections: `keep_trying` until the deadline.
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying)
       IW_EXCLUDES(mutex_);
-  // What the conversation wants done, in its order. The mutex is given up while a message is sent.
+  // Carries out the effects in their order. The mutex is given up while a message is sent.
   // Throws nothing.
   void carry_out(session::Effects& effects) IW_REQUIRES(mutex_);
   session::Conversation::Said say(const session::Effect& effect) IW_EXCLUDES(mutex_);
@@ -247,7 +247,7 @@ class Segment : public Listener {
   std::atomic<IW_segment*> handle_{nullptr};
   const types::Url url_;
   const std::string name_;  // url_ as text
-  Link& link_;
+  ServerLink& link_;
   const unsigned fork_count_;
 
   mutable platform::Mutex mutex_;
@@ -260,13 +260,13 @@ class Segment : public Listener {
   std::string lost_why_ IW_GUARDED_BY(mutex_);
   std::uint64_t opening_ IW_GUARDED_BY(mutex_) = 0;  // counts first openings
   OpenWish wish_ IW_GUARDED_BY(mutex_);
-  std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says, for who has no mutex
+  std::atomic<double> timeout_s_{OpenWish{}.timeout_s};  // as wish_ says; read without the mutex
   // The connection on which it is open, perhaps lost.
   std::shared_ptr<Live> live_ IW_GUARDED_BY(mutex_);
   // As the server said when it was opened; read without the mutex by the writer.
   std::atomic<std::uint64_t> quota_bytes_{0};
 
-  // Replaced with the mutex by the thread that is exclusive; used by whoever is inside.
+  // Replaced with the mutex by the thread that is exclusive; used by the threads inside.
   std::shared_ptr<Copy> copy_;
 
   IW_recent_fn recent_fn_ IW_GUARDED_BY(mutex_) = nullptr;

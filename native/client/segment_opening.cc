@@ -154,7 +154,7 @@ Result Segment::make_copy() {
 Result Segment::open_on_server(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
   protocol::open_segment wanted;
   wanted.path = url_.path;
-  // What the copy has would be missing in a segment that is made now [LOST-1].
+  // A segment that is made now would lack the blocks of the copy [LOST-1].
   wanted.create = wish_.create && !talk_.has_content();
   wanted.read_only = wish_.read_only;
   wanted.durable = wish_.durable;
@@ -215,7 +215,7 @@ Result Segment::opened_on(const std::shared_ptr<Live>& live,
     });
   }
   carry_out(effects);
-  look_for_lost_connection();  // whoever lost it may have told its segments before
+  look_for_lost_connection();  // its segments may have been told before
   if (!talk_.life().is_lost()) return {};
   if (answer.code == error_code::OK) {
     const MutexUnlock talking(mutex_);
@@ -334,7 +334,7 @@ Result Segment::why_not_closed(const Result& alone) {
           "other threads hold locks of the segment, which stays open; release them first"};
 }
 
-// What the thread that closes holds itself. The mutex is given up meanwhile.
+// Ends the locks of the thread that closes. The mutex is given up meanwhile.
 void Segment::give_up_holds() {
   const MutexUnlock releasing(mutex_);
   if (const Hold* hold = find_hold(this); hold != nullptr && hold->writes > 0) {

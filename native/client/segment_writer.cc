@@ -7,7 +7,7 @@
 // grant is given back only by that owner or, while the slot is free (and kept so by the role
 // returner), by the library's thread. Hence no ABORT_WRITER is sent behind a request that it had to
 // precede without the request's sender knowing. session/conversation_orders_test.cc tries all
-// orders. Whether a grant is late is decided once, before it is taken in (Link::handle).
+// orders. Whether a grant is late is decided once, before it is taken in (ServerLink::handle).
 #include "client/log.h"
 #include "client/runtime.h"
 #include "client/segment.h"
@@ -386,7 +386,7 @@ Result Segment::roll_back(Result why) {
   return why;
 }
 
-// Reader locks taken under the writer lock go on alone.
+// Reader locks taken under the writer lock stay.
 void Segment::leave_writing() {
   Hold* const hold = find_hold(this);
   const bool goes_on_reading = hold->reads > 0;

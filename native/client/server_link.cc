@@ -1,4 +1,4 @@
-#include "client/link.h"
+#include "client/server_link.h"
 
 #include <algorithm>
 #include <cstring>
@@ -90,25 +90,26 @@ class Announced {
 
 }  // namespace
 
-Link::Link(types::Url any_segment, session::SessionIdentity identity,
-           const platform::WakeUp& library_thread)
+ServerLink::ServerLink(types::Url any_segment, session::SessionIdentity identity,
+                       const platform::WakeUp& library_thread)
     : server_(std::move(any_segment)),
       name_(server_.server()),
       library_thread_(library_thread),
       identity_(std::move(identity)) {}
 
-Expected& Link::expected(Live& live) const { return live.expected_; }
+Expected& ServerLink::expected(Live& live) const { return live.expected_; }
 
-Result Link::why_lost(const Live& live) const {
+Result ServerLink::why_lost(const Live& live) const {
   return unreachable(name_, live.lacked_memory() ? without_memory : "the connection was lost");
 }
 
-std::shared_ptr<Live> Link::current() {
+std::shared_ptr<Live> ServerLink::current() {
   const MutexLock lock(mutex_);
   return live_ != nullptr && !live_->is_lost() ? live_ : nullptr;
 }
 
-Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out) {
+Result ServerLink::connected(std::int64_t deadline_ns, bool keep_trying,
+                             std::shared_ptr<Live>& out) {
   out = current();
   if (out != nullptr) return {};
   if (!connecting_.take(deadline_ns)) {
@@ -133,7 +134,7 @@ Result Link::connected(std::int64_t deadline_ns, bool keep_trying, std::shared_p
   }
 }
 
-Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
+Result ServerLink::open_socket(std::int64_t deadline_ns, platform::Socket& out) const {
   if (server_.is_unix()) {
     const platform::Status status = platform::connect_unix(server_.socket_file, deadline_ns, out);
     return status ? Result{} : not_connected(name_, status);
@@ -148,7 +149,7 @@ Result Link::open_socket(std::int64_t deadline_ns, platform::Socket& out) const 
   return status ? Result{} : not_connected(name_, status);
 }
 
-Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
+Result ServerLink::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) {
   platform::Socket socket;
   if (Result opened = open_socket(deadline_ns, socket); !opened) return opened;
   session::ConnectionNumber number = 0;
@@ -173,7 +174,7 @@ Result Link::connect_once(std::int64_t deadline_ns, std::shared_ptr<Live>& out) 
 }
 
 // HELLO and WELCOME, before anyone else sees the connection.
-Result Link::greet(Live& live, std::int64_t deadline_ns) {
+Result ServerLink::greet(Live& live, std::int64_t deadline_ns) {
   session::SessionIdentity identity;
   {
     const MutexLock lock(mutex_);
@@ -216,8 +217,8 @@ Result Link::greet(Live& live, std::int64_t deadline_ns) {
   return {};
 }
 
-Result Link::send(const std::shared_ptr<Live>& live, Request& request,
-                  const std::shared_ptr<Waiter>& waiter) {
+Result ServerLink::send(const std::shared_ptr<Live>& live, Request& request,
+                        const std::shared_ptr<Waiter>& waiter) {
   waiter->segment = ListenerRef(request.segment);
   Announced announced(mutex_, *live);
   std::uint32_t stream = 0;
@@ -239,7 +240,7 @@ Result Link::send(const std::shared_ptr<Live>& live, Request& request,
 }
 
 // Nothing throws here: a part may be on the wire.
-Result Link::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames) {
+Result ServerLink::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames) {
   while (true) {
     const MutexLock lock(live->sending_);
     const std::span<const platform::Slice> slices = frames.next(send_budget_bytes);
@@ -258,7 +259,8 @@ Result Link::send_frames(const std::shared_ptr<Live>& live, session::FrameWriter
   }
 }
 
-Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int64_t deadline_ns) {
+Result ServerLink::call(const std::shared_ptr<Live>& live, Request& request,
+                        std::int64_t deadline_ns) {
   const auto waiter = std::make_shared<Waiter>();
   if (Result sent = send(live, request, waiter); !sent) return sent;
   const std::int64_t patience_ns =
@@ -283,8 +285,9 @@ Result Link::call(const std::shared_ptr<Live>& live, Request& request, std::int6
 }
 
 // Reads until the answer is there. The wait is cut in pieces, since a connection that is taken for
-// lost wakes nobody who waits for its socket.
-void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns) {
+// lost wakes no thread that waits for its socket.
+void ServerLink::lead(const std::shared_ptr<Live>& live, const Waiter& waiter,
+                      std::int64_t deadline_ns) {
   const std::int64_t from_ns = now_ns();
   live->is_reading_ = true;
   live->led_from_ns_.store(from_ns, std::memory_order_relaxed);
@@ -299,8 +302,8 @@ void Link::lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::in
   if (to_ns - from_ns >= quiet_ns) library_thread_.signal();
 }
 
-Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
-                     const std::shared_ptr<Waiter>& waiter) {
+Result ServerLink::give_up(const std::shared_ptr<Live>& live, Request& request,
+                           const std::shared_ptr<Waiter>& waiter) {
   waiter->is_late = true;
   std::uint32_t stream = 0;
   for (const auto& [tag, other] : expected(*live).waiters) {
@@ -319,14 +322,14 @@ Result Link::give_up(const std::shared_ptr<Live>& live, Request& request,
   });
 }
 
-Result Link::post(const std::shared_ptr<Live>& live, Request& request) {
+Result ServerLink::post(const std::shared_ptr<Live>& live, Request& request) {
   const auto waiter = std::make_shared<Waiter>();
   waiter->is_late = true;
   return send(live, request, waiter);
 }
 
-Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
-                  std::span<const std::uint8_t> body) {
+Result ServerLink::tell(const std::shared_ptr<Live>& live, message_type type,
+                        std::span<const std::uint8_t> body) {
   session::FrameWriter frames(type, 0, body, {});
   {
     const MutexLock lock(mutex_);
@@ -336,14 +339,15 @@ Result Link::tell(const std::shared_ptr<Live>& live, message_type type,
   return send_frames(live, frames);
 }
 
-void Link::listen(const std::shared_ptr<Live>& live, std::uint32_t number, Listener& segment) {
+void ServerLink::listen(const std::shared_ptr<Live>& live, std::uint32_t number,
+                        Listener& segment) {
   const MutexLock lock(mutex_);
   if (live->is_lost()) return;  // who listens looks for that afterwards
   expected(*live).segments[number] = ListenerRef(&segment);
 }
 
-void Link::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
-                    const Listener& segment) {
+void ServerLink::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
+                          const Listener& segment) {
   const MutexLock lock(mutex_);
   auto& segments = expected(*live).segments;
   const auto found = segments.find(number);
@@ -351,7 +355,7 @@ void Link::unlisten(const std::shared_ptr<Live>& live, std::uint32_t number,
   segments.erase(found);
 }
 
-void Link::read_available(const std::shared_ptr<Live>& live) {
+void ServerLink::read_available(const std::shared_ptr<Live>& live) {
   {
     const MutexLock lock(mutex_);
     if (live->is_reading_ || live->is_lost()) return;
@@ -363,7 +367,7 @@ void Link::read_available(const std::shared_ptr<Live>& live) {
 }
 
 // The next of those who wait reads on; if nobody does, the library's thread.
-void Link::stop_reading(Live& live) {
+void ServerLink::stop_reading(Live& live) {
   live.is_reading_ = false;
   for (const auto& [tag, waiter] : expected(live).waiters) {
     if (waiter->is_late || waiter->is_done) continue;
@@ -374,7 +378,7 @@ void Link::stop_reading(Live& live) {
 
 // By the one thread that has set is_reading_. What comes for others cannot be read again: without
 // memory for it the connection is lost, and everybody recovers as from any lost connection.
-void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
+void ServerLink::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
   try {
     read_messages(live, deadline_ns);
   } catch (const std::bad_alloc&) {
@@ -383,7 +387,7 @@ void Link::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns
   }
 }
 
-void Link::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+void ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
   std::vector<session::Incoming> incoming;
   std::size_t got = 0;
   const platform::Space space = live->connection_.space();
@@ -414,7 +418,7 @@ void Link::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadlin
   if (!understood) lose(live, understood.text.c_str());
 }
 
-void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
+void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
   ListenerRef segment;
   std::shared_ptr<Waiter> waiter;
   bool is_late = false;
@@ -454,7 +458,7 @@ void Link::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming
   waiter->done.notify_one();
 }
 
-void Link::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
+void ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
   std::unordered_map<std::uint32_t, ListenerRef> segments;
   {
     const MutexLock lock(mutex_);
@@ -477,7 +481,7 @@ void Link::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
   }
 }
 
-std::int64_t Link::run_timers(std::int64_t now) {
+std::int64_t ServerLink::run_timers(std::int64_t now) {
   const std::shared_ptr<Live> live = current();
   if (live == nullptr) return platform::never_ns;
   std::int64_t ping_due_ns = 0;
@@ -503,13 +507,13 @@ std::int64_t Link::run_timers(std::int64_t now) {
   return now + live->heartbeat_ns();
 }
 
-std::uint64_t Link::next_sequence(protocol::session_id& session) {
+std::uint64_t ServerLink::next_sequence(protocol::session_id& session) {
   const MutexLock lock(mutex_);
   session = identity_.id;
   return ++sequence_;
 }
 
-void Link::goodbye() {
+void ServerLink::goodbye() {
   const std::shared_ptr<Live> live = current();
   if (live != nullptr) (void)tell(live, message_type::GOODBYE, {});
 }

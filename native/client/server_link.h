@@ -1,9 +1,9 @@
 // The process's one connection to one server, shared by all its segments (design, decision 11).
 //
-// Who reads the socket: a thread that waits for its answer reads it itself, so that an answer costs
-// one wake-up; when nobody waits, the library's thread reads (Runtime). Whoever reads handles
-// everything that comes, in its order: first the segment takes in what the message says
-// (Listener::absorb), then the thread that asked is woken.
+// A thread that waits for its answer reads the socket itself, so that an answer costs one wake-up.
+// When no thread waits, the library's thread reads (Runtime). The thread that reads handles all
+// messages in their order: first the segment takes the message in (Listener::absorb), then the
+// thread that asked is woken.
 //
 // A Live is one connection of the link; it is replaced by a new one after a loss, never repaired.
 // Locks: mutex_ and a segment's mutex are never held together. No lock is held across a system
@@ -37,8 +37,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
  public:
   // Every message about the segment, in order, on the reading thread; may not call the link.
   // Takes the diff out of the message. `is_late`: nobody waits for this answer any more; otherwise
-  // whoever asked is given it, even if the deadline passes or the connection is lost meanwhile.
-  // Throws std::bad_alloc: the message is lost, and so is the connection.
+  // the thread that asked is given it, even if the deadline passes or the connection is lost
+  // meanwhile. Throws std::bad_alloc: the message is lost, and so is the connection.
   virtual void absorb(session::Incoming& incoming, bool is_late) = 0;
   // Also of a connection that the segment has left since.
   virtual void connection_lost(session::ConnectionNumber gone) noexcept = 0;
@@ -87,18 +87,18 @@ struct Request {
   bool was_sent = false;  // whole; what was not, the server cannot have acted on
 };
 
-class Link {
+class ServerLink {
  public:
   // `library_thread` is woken when it has to read again.
-  Link(types::Url any_segment, session::SessionIdentity identity,
-       const platform::WakeUp& library_thread);
+  ServerLink(types::Url any_segment, session::SessionIdentity identity,
+             const platform::WakeUp& library_thread);
 
-  // The live connection, made if there is none: by trying once (`keep_trying` false) or until the
+  // The live connection. Without one, it is made: by trying once (`keep_trying` false) or until the
   // deadline. UNREACHABLE with the address otherwise; or NO_MEMORY, if descriptors, memory or a
-  // thread are missing here. Who keeps trying has lost a connection, and is told UNREACHABLE then,
-  // too: it waits for one as for a server that is away.
+  // thread are missing here. A caller that keeps trying has lost a connection, and is told
+  // UNREACHABLE then, too, because it waits for one as for a server that is away.
   Result connected(std::int64_t deadline_ns, bool keep_trying, std::shared_ptr<Live>& out);
-  // Null if there is none now.
+  // Null while no connection lives.
   [[nodiscard]] std::shared_ptr<Live> current();
   // UNREACHABLE. REQUIRES: the connection is lost.
   [[nodiscard]] Result why_lost(const Live& live) const;
@@ -193,7 +193,7 @@ class Live {
   }
 
  private:
-  friend class Link;
+  friend class ServerLink;
   const session::ConnectionNumber number_;
   session::Connection connection_;  // frames_ of it: the reading thread's
   std::atomic<std::int64_t> heard_ns_;

@@ -18,9 +18,9 @@
 namespace iw::test {
 namespace {
 
-using client::Link;
 using client::Live;
 using client::Request;
+using client::ServerLink;
 using protocol::error_code;
 using protocol::message_type;
 using types::Result;
@@ -34,7 +34,7 @@ class LateGrant : public ::testing::Test {
     types::Url url;
     ASSERT_TRUE(types::parse_url(server_.url("/late"), url).ok());
     ASSERT_TRUE(platform::WakeUp::create(nobody_).ok());
-    link_ = std::make_unique<Link>(url, session::SessionIdentity{}, nobody_);
+    link_ = std::make_unique<ServerLink>(url, session::SessionIdentity{}, nobody_);
     client::Runtime* runtime = nullptr;
     const Result begun = client::Runtime::get(runtime);
     ASSERT_TRUE(begun.ok()) << begun.text;
@@ -81,7 +81,7 @@ class LateGrant : public ::testing::Test {
 
   Server server_;
   platform::WakeUp nobody_;
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<ServerLink> link_;
   std::shared_ptr<client::Segment> segment_;
 };
 
@@ -139,7 +139,7 @@ TEST_F(LateGrant, OfALostConnectionIsNoHindrance) {
 // Each thread waits until its own deadline, whoever else waits longer for the same answer.
 TEST_F(LateGrant, AThreadThatConnectsHoldsNoOtherUpBeyondItsDeadline) {
   EXPECT_TRUE(segment_->close().ok());
-  Link other(segment_->url(), {}, nobody_);
+  ServerLink other(segment_->url(), {}, nobody_);
   server_.suspend();
   std::future<Result> patient = std::async(std::launch::async, [&other] {
     std::shared_ptr<Live> live;
