@@ -56,7 +56,7 @@ int Lock::acquire(Hold hold) {
   if (!enter(hold)) return DDSS_EHELD;
   Patience patience(link_);
   for (;;) {
-    Place place;
+    QueuePlace place;
     int error = 0;
     Asked asked =
         hold == Hold::exclusive ? ask_exclusive(&place, &error) : ask_shared(&place, &error);
@@ -88,7 +88,7 @@ int Lock::try_acquire(Hold hold) {
       return DDSS_EBUSY;
     }
     enter(hold);
-    Place place;
+    QueuePlace place;
     bool is_in = false;
     error = swap_in(hold, words, &place, &is_in);
     if (error != 0) return give_up(error);
@@ -99,7 +99,7 @@ int Lock::try_acquire(Hold hold) {
 
 // Takes the next place in the queue, if the queue is still as it was seen. So no other holding has
 // this ticket, and its turn cannot be over.
-int Lock::swap_in(Hold hold, const LockWords& words, Place* place, bool* is_in) {
+int Lock::swap_in(Hold hold, const LockWords& words, QueuePlace* place, bool* is_in) {
   Queue queue = unpack_queue(words.queue);
   *place = {queue.ticket, unpack_turn(words.turn).epoch,
             hold == Hold::exclusive ? queue.sharers : 0};
@@ -115,7 +115,7 @@ int Lock::swap_in(Hold hold, const LockWords& words, Place* place, bool* is_in) 
   return error;
 }
 
-Lock::Asked Lock::ask_exclusive(Place* place, int* error) {
+Lock::Asked Lock::ask_exclusive(QueuePlace* place, int* error) {
   for (;;) {
     LockWords words;
     if ((*error = look(&words)) != 0) return Asked::failed;
@@ -129,7 +129,7 @@ Lock::Asked Lock::ask_exclusive(Place* place, int* error) {
   }
 }
 
-Lock::Asked Lock::ask_shared(Place* place, int* error) {
+Lock::Asked Lock::ask_shared(QueuePlace* place, int* error) {
   std::uint64_t before = 0;
   LockWords words;
   *error = link_.add(offset_ + queue_at, 1, &before);
@@ -142,7 +142,7 @@ Lock::Asked Lock::ask_shared(Place* place, int* error) {
   return queue.ticket == turn.ticket() ? Asked::granted : Asked::queued;
 }
 
-Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, int* error) {
+Lock::Asked Lock::await_turn(Hold hold, const QueuePlace& place, Patience* patience, int* error) {
   set_state(State::waiting);
   for (;;) {
     LockWords words;
@@ -167,7 +167,7 @@ Lock::Asked Lock::await_turn(Hold hold, const Place& place, Patience* patience, 
   return Asked::granted;
 }
 
-int Lock::hold_at(const Place& place) {
+int Lock::hold_at(const QueuePlace& place) {
   const platform::MutexLock held(mutex_);
   mine()->state = State::held;
   mine()->place = place;
@@ -192,7 +192,7 @@ int Lock::give_up(int error) {
 
 // A holding that a survey counted waits until the lock is made anew, because the recovery gives it
 // a new place.
-int Lock::prepare_release(Hold* hold, Place* place) {
+int Lock::prepare_release(Hold* hold, QueuePlace* place) {
   Patience patience(link_);
   for (;;) {
     unsigned counted = 0;
@@ -225,7 +225,7 @@ int Lock::prepare_release(Hold* hold, Place* place) {
 
 int Lock::release() {
   Hold hold;
-  Place place;
+  QueuePlace place;
   int error = prepare_release(&hold, &place);
   if (error == DDSS_ENOTHELD) return error;
   std::uint64_t before = 0;
@@ -238,7 +238,7 @@ int Lock::release() {
   return 0;
 }
 
-int Lock::release_shared(const Place& place) {
+int Lock::release_shared(const QueuePlace& place) {
   for (;;) {
     LockWords words;
     int error = look(&words);

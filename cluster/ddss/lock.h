@@ -92,7 +92,7 @@ class Lock {
 
  private:
   enum class State : std::uint8_t { in_flight, waiting, held };
-  struct Place {
+  struct QueuePlace {
     std::uint16_t ticket = 0;
     std::uint16_t epoch = 0;
     std::uint32_t sharers_before = 0;
@@ -103,7 +103,7 @@ class Lock {
     State state = State::in_flight;
     bool must_ask_again = false;
     unsigned counted = 0;
-    Place place = {};
+    QueuePlace place = {};
   };
   enum class Asked : std::uint8_t { granted, queued, being_recovered, failed };
 
@@ -112,15 +112,15 @@ class Lock {
   bool enter(Hold hold);
   void leave();
   void set_state(State state);
-  Asked ask_exclusive(Place* place, int* error);
-  Asked ask_shared(Place* place, int* error);
-  int swap_in(Hold hold, const LockWords& words, Place* place, bool* is_in);
-  Asked await_turn(Hold hold, const Place& place, Patience* patience, int* error);
-  int hold_at(const Place& place);
+  Asked ask_exclusive(QueuePlace* place, int* error);
+  Asked ask_shared(QueuePlace* place, int* error);
+  int swap_in(Hold hold, const LockWords& words, QueuePlace* place, bool* is_in);
+  Asked await_turn(Hold hold, const QueuePlace& place, Patience* patience, int* error);
+  int hold_at(const QueuePlace& place);
   int pause_while_waiting(Patience* patience);
   int give_up(int error);
-  int prepare_release(Hold* hold, Place* place);
-  int release_shared(const Place& place);
+  int prepare_release(Hold* hold, QueuePlace* place);
+  int release_shared(const QueuePlace& place);
 
   int look(LockWords* words) const;
   bool is_to_be_recovered(const LockWords& words) const;
