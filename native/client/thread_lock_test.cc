@@ -266,6 +266,31 @@ TEST(ThreadLock, AWaitingThreadHoldsBackNewReadersButNotTheOneThatBroughtTheUpda
   EXPECT_TRUE(lock.may_enter(Role::exclusive));
 }
 
+TEST(ThreadLock, EachRoleWaitsForTheRolesOfItsRow) {
+  struct Row {
+    Role present;
+    Role wanted;
+  };
+  const std::array<Row, 10> rows{{{Role::exclusive, Role::reader},
+                                  {Role::exclusive, Role::updated_reader},
+                                  {Role::exclusive, Role::asker},
+                                  {Role::asker, Role::asker},
+                                  {Role::asker, Role::strict_returner},
+                                  {Role::exclusive, Role::exclusive},
+                                  {Role::writer, Role::writer},
+                                  {Role::returner, Role::writer},
+                                  {Role::writer, Role::returner},
+                                  {Role::returner, Role::returner}}};
+  for (const Row& row : rows) {
+    ThreadLock lock;
+    EXPECT_TRUE(lock.may_enter(row.wanted));
+    lock.enter(row.present);
+    EXPECT_FALSE(lock.may_enter(row.wanted)) << static_cast<int>(row.wanted);
+    lock.leave(row.present);
+    EXPECT_TRUE(lock.may_enter(row.wanted));
+  }
+}
+
 TEST(ThreadLock, TheLastStrictReaderIsToldSo) {
   ThreadLock lock;
   lock.enter_reader(Role::reader, true);

@@ -226,6 +226,35 @@ TEST(Conversation, TheLibrarysThreadIsWokenForALateGrant) {
   EXPECT_TRUE(talk.was_woken());
 }
 
+TEST(Conversation, Lock1ALateGrantHasEndedWhenAnotherIsGranted) {
+  Talk talk;
+  talk.answered(message_type::ACQUIRE_WRITER, {.type = message_type::WRITER_ACQUIRED, .fence = 5},
+                1, true);
+  talk.grant(6, 1);
+  EXPECT_TRUE(talk.returned_late().empty());
+}
+
+TEST(Conversation, Lock3TheAnswerToARenewalCountsOnItsConnectionOnly) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.lose(1);
+  talk.open(2, first_session);
+  talk.machine().tick({.now_ns = 15'000'000'000}, talk.effects());
+  ASSERT_TRUE(is_one(talk.messages(), Kind::renew_writer));
+  talk.answered(message_type::RENEW_WRITER, {.type = message_type::ERROR}, 1);
+  EXPECT_FALSE(talk.machine().grant().is_lost());
+  talk.answered(message_type::RENEW_WRITER, {.type = message_type::ERROR}, 2);
+  EXPECT_TRUE(talk.machine().grant().is_lost());
+}
+
+TEST(Conversation, SubscribedSaysWhichVersionIsTheNewest) {
+  Talk talk;
+  talk.machine().listen(true);
+  talk.said(talk.ticked().front(), Said::sent);
+  talk.answered(message_type::SUBSCRIBE, {.type = message_type::SUBSCRIBED, .number = 3}, 1);
+  EXPECT_EQ(talk.machine().state().newest().number, 3u);
+}
+
 TEST(Conversation, TheLibrarysThreadIsWokenAfterTheMessageThatACloseWaitsFor) {
   Talk talk;
   talk.machine().listen(true);
