@@ -255,6 +255,44 @@ TEST(Conversation, SubscribedSaysWhichVersionIsTheNewest) {
   EXPECT_EQ(talk.machine().state().newest().number, 3u);
 }
 
+TEST(Conversation, Not5AnOldPromiseDoesNotCountWhileItIsChanged) {
+  Talk talk;
+  talk.watch();
+  talk.machine().set_bound({coherence::Model::DELTA, 2}, false, {}, talk.effects());
+  EXPECT_TRUE(is_one(talk.messages(), Kind::subscribe));
+  EXPECT_FALSE(talk.machine().state().subscription().has_value());
+}
+
+TEST(Conversation, Not4ACreditOfALostConnectionIsForgotten) {
+  for (const bool is_lost : {false, true}) {
+    Talk talk;
+    talk.machine().state().keep_credit(8);
+    talk.machine().give_credit(talk.effects());
+    const std::vector<Effect> credit = talk.messages();
+    ASSERT_TRUE(is_one(credit, Kind::credit));
+    if (is_lost) {
+      talk.lose(1);
+      talk.open(2, first_session);
+    }
+    talk.said(credit.front(), Said::no_memory);
+    EXPECT_EQ(talk.machine().state().take_credit(1), is_lost ? 0u : 8u);
+  }
+}
+
+TEST(Conversation, Lock11AStrictLockIsKeptWhileItIsReadUnderOrNotGivenBack) {
+  Talk talk;
+  talk.machine().strict_unused(talk.effects());
+  talk.machine().return_strict(true, talk.effects());
+  EXPECT_TRUE(talk.messages().empty());
+  talk.machine().strict_unused(talk.effects());
+  talk.machine().return_strict(false, talk.effects());
+  const std::vector<Effect> given_back = talk.messages();
+  ASSERT_TRUE(is_one(given_back, Kind::release_reader));
+  EXPECT_FALSE(talk.machine().has_unused_strict());
+  talk.said(given_back.front(), Said::no_memory);
+  EXPECT_TRUE(talk.machine().has_unused_strict());
+}
+
 TEST(Conversation, TheLibrarysThreadIsWokenAfterTheMessageThatACloseWaitsFor) {
   Talk talk;
   talk.machine().listen(true);
