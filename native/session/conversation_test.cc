@@ -293,6 +293,80 @@ TEST(Conversation, Lock11AStrictLockIsKeptWhileItIsReadUnderOrNotGivenBack) {
   EXPECT_TRUE(talk.machine().has_unused_strict());
 }
 
+TEST(Conversation, Lock11AGivenUpAnswerBringsTheStrictLock) {
+  Talk talk;
+  talk.machine().asks_strict();
+  talk.answered(message_type::ACQUIRE_READER, {.type = message_type::READER_ACQUIRED}, 1, true);
+  EXPECT_TRUE(talk.machine().has_unused_strict());
+}
+
+TEST(Conversation, AChangeThatIsDueIsNotPutOff) {
+  Talk talk;
+  talk.machine().listen(true);
+  talk.answered({}, {.type = message_type::NOT_RECENT, .is_notification = true, .number = 3}, 1);
+  model::Delivery later({.type = message_type::NOT_RECENT, .is_notification = true, .number = 4}, 1,
+                        0);
+  (void)talk.machine().heard(later.incoming(), false, {.now_ns = 10}, talk.effects());
+  EXPECT_EQ(talk.machine().change_due_ns(), 0);
+}
+
+TEST(Conversation, Coh5UnderTemporalAChangeIsDueWhenTheCopysTimeEnds) {
+  for (const bool decides_itself : {false, true}) {
+    Talk talk;
+    talk.machine().listen(true);
+    talk.machine().resolved(model::stamp(5), 100);
+    talk.machine().set_bound({coherence::Model::TEMPORAL, 2}, decides_itself, {}, talk.effects());
+    talk.answered({}, {.type = message_type::NOT_RECENT, .is_notification = true, .number = 6}, 1);
+    const std::int64_t due_ns = decides_itself ? 0 : 2'000'000'100;
+    EXPECT_EQ(talk.machine().change_due_ns(), due_ns);
+    // A reader that is content with the old copy is called when its time ends.
+    EXPECT_EQ(talk.machine().take_change(), 6u);
+    talk.machine().entered({}, talk.effects());
+    EXPECT_EQ(talk.machine().change_due_ns(), decides_itself ? Conversation::never_due_ns : due_ns);
+  }
+}
+
+TEST(Conversation, AnAnswerWhoseDiffFitsNothingIsAskedForAgain) {
+  Talk talk;
+  EXPECT_TRUE(talk.machine().must_ask_again({model::stamp(3), true}));
+  EXPECT_FALSE(talk.machine().must_ask_again({model::stamp(3), false}));
+  talk.machine().resolved(model::stamp(4), 0);
+  EXPECT_FALSE(talk.machine().must_ask_again({model::stamp(3), true}));
+}
+
+TEST(Conversation, ARemovedSegmentLosesItsLock) {
+  Talk talk;
+  talk.grant(5, 1);
+  talk.answered({}, {.type = message_type::SEGMENT_GONE, .is_notification = true}, 1);
+  EXPECT_TRUE(talk.machine().is_removed());
+  EXPECT_TRUE(talk.machine().grant().is_lost());
+}
+
+TEST(Conversation, Lost1AServerThatCameBackWithLessLosesTheCopy) {
+  for (const std::uint64_t number : {3U, 5U}) {
+    Talk talk;
+    talk.machine().resolved(model::stamp(5), 0);
+    talk.lose(1);
+    ASSERT_EQ(talk.machine().life().use(2), Opening::Step::send);
+    Conversation::OpenAnswer answer;
+    answer.on = 2;
+    answer.opened.newest = model::stamp(number);
+    const auto expected = number == 3 ? Conversation::Opened::older : Conversation::Opened::open;
+    EXPECT_EQ(talk.machine().opened(answer, 0, talk.effects()), expected);
+  }
+}
+
+TEST(Conversation, ARefusedOpeningIsTriedAgain) {
+  Talk talk;
+  talk.lose(1);
+  ASSERT_EQ(talk.machine().life().use(2), Opening::Step::send);
+  Conversation::OpenAnswer answer;
+  answer.on = 2;
+  answer.code = error_code::DENIED;
+  EXPECT_EQ(talk.machine().opened(answer, 0, talk.effects()), Conversation::Opened::refused);
+  EXPECT_EQ(talk.machine().life().use(2), Opening::Step::send);
+}
+
 TEST(Conversation, TheLibrarysThreadIsWokenAfterTheMessageThatACloseWaitsFor) {
   Talk talk;
   talk.machine().listen(true);
