@@ -53,7 +53,7 @@ const char* to_string(Status status);
 enum class Operation : std::uint8_t { message, put, get, fetch_add, compare_swap };
 
 // Which transports may be used. IW_FABRIC=auto|shm|tcp|verbs chooses for by_environment (auto
-// else).
+// else). Without a job key, automatic is shm.
 enum class Transport : std::uint8_t { by_environment, automatic, shm, tcp, verbs };
 
 struct Options {

@@ -70,10 +70,16 @@ inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-// The parameter is the transport.
+// The parameter is the transport. With a key "auto" is all transports, without one it is "shm".
 class OverTransports : public ::testing::TestWithParam<const char*> {
  protected:
-  OverTransports() { setenv("IW_FABRIC", GetParam(), 1); }
+  OverTransports() {
+    setenv("IW_FABRIC", GetParam(), 1);
+    if (is_over("auto")) setenv("IW_CLUSTER_KEY", "00112233445566778899aabbccddeeff", 1);
+  }
+  ~OverTransports() override {
+    if (is_over("auto")) unsetenv("IW_CLUSTER_KEY");
+  }
   static bool is_over(const std::string& transport) { return transport == GetParam(); }
 };
 

@@ -26,6 +26,14 @@ TEST(Messages, OfConnectionsToTheDeadAreNotPrinted) {
   EXPECT_EQ(printed("../src/uct/tcp/tcp_ep.c", UCS_LOG_LEVEL_ERROR), "");
 }
 
+TEST(Messages, OfWhatStrangersSayAreNotPrinted) {
+  unsetenv("UCX_LOG_LEVEL");
+  const Process here;
+  EXPECT_EQ(printed("../src/uct/base/uct_iface.c", UCS_LOG_LEVEL_WARN), "");
+  EXPECT_EQ(printed("debug/log.c", UCS_LOG_LEVEL_WARN), "");
+  EXPECT_NE(printed("../src/uct/base/uct_iface.c", UCS_LOG_LEVEL_ERROR), "");
+}
+
 TEST(Messages, OfAllElseArePrinted) {
   const Process here;
   EXPECT_NE(printed("../src/uct/sm/mm/base/mm_ep.c", UCS_LOG_LEVEL_ERROR), "");

@@ -1,7 +1,14 @@
 // Strangers that found the transport's socket and pass the door over: what they say by UCX counts
 // only with a pass and a proof.
 #include <gtest/gtest.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <ucp/api/ucp.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "fabric/door.h"
 #include "fabric/fabric_fixture.h"
@@ -9,6 +16,7 @@
 #include "fabric/messenger.h"
 #include "fabric/packed.h"
 #include "fabric/process_name.h"
+#include "fabric/transport_segments.h"
 
 using namespace iw::fabric_tests;
 
@@ -26,7 +34,7 @@ class BareTransport {
     ucp_config_modify(config, "NET_DEVICES", "lo");
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_AM;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA;
     EXPECT_EQ(ucp_init(&params, config, &context_), UCS_OK);
     ucp_config_release(config);
     ucp_worker_params_t worker_params{};
@@ -58,17 +66,40 @@ class BareTransport {
     ucp_worker_release_address(worker_, address);
     return copy;
   }
-  // And waits until it is out.
-  void say(unsigned id, Bytes header, Bytes data) {
+  ucs_status_ptr_t post(unsigned id, Bytes header, Bytes data) {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_EAGER;
-    finish(ucp_am_send_nbx(endpoint_, id, header.data(), header.size(), data.data(), data.size(),
-                           &param));
+    return ucp_am_send_nbx(endpoint_, id, header.data(), header.size(), data.data(), data.size(),
+                           &param);
+  }
+  // And waits until it is out.
+  void say(unsigned id, Bytes header, Bytes data) {
+    finish(post(id, header, data));
     const ucp_request_param_t plain{};
     finish(ucp_ep_flush_nbx(endpoint_, &plain));
   }
   void progress() { ucp_worker_progress(worker_); }
+  // Asks the other end for a word of its memory, and waits for nothing. The library emulates this
+  // over TCP: the right to the word is not looked at.
+  void ask_for_word(const std::uint64_t* there, std::uint64_t* here) {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address = here;
+    params.length = sizeof *here;
+    ucp_mem_h mapped = nullptr;
+    EXPECT_EQ(ucp_mem_map(context_, &params, &mapped), UCS_OK);
+    void* packed = nullptr;
+    std::size_t bytes = 0;
+    EXPECT_EQ(ucp_rkey_pack(context_, mapped, &packed, &bytes), UCS_OK);
+    ucp_rkey_h any_right = nullptr;
+    EXPECT_EQ(ucp_ep_rkey_unpack(endpoint_, packed, &any_right), UCS_OK);
+    const ucp_request_param_t plain{};
+    const auto posted = ucp_get_nbx(endpoint_, here, sizeof *here,
+                                    reinterpret_cast<std::uintptr_t>(there), any_right, &plain);
+    EXPECT_FALSE(UCS_PTR_IS_ERR(posted));
+    ucp_rkey_buffer_release(packed);
+  }
 
  private:
   // UCX 1.13 does not survive a message without a handler.
@@ -111,6 +142,11 @@ class Guest {
   void say(const Hello& hello) {
     transport_.say(hello_id, bytes_of_message(hello), transport_.transport_address());
   }
+  // Without waiting.
+  void post(const Hello& hello) {
+    posted_ = {hello, transport_.transport_address()};
+    transport_.post(hello_id, bytes_of_message(posted_.first), posted_.second);
+  }
   BareTransport& transport() { return transport_; }
   static JobKey key() {
     JobKey key;
@@ -127,6 +163,7 @@ class Guest {
   Door door_;
   Admission admission_;
   BareTransport transport_;
+  std::pair<Hello, std::vector<std::byte>> posted_;
 };
 
 class ByTransport : public ::testing::Test {
@@ -213,6 +250,84 @@ TEST_F(ByTransport, AHelloOfAnotherVersionIsNamed) {
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("version 7"), std::string::npos) << log;
   EXPECT_NE(log.find("version " + std::to_string(hello_version)), std::string::npos) << log;
+}
+
+// Says what it has found in the host's memory. It leaves the transport's objects in use.
+ROLE(gets_a_word_by_the_transport) {
+  const auto address = parent.hear_value<Address>();
+  const auto* const there = parent.hear_value<const std::uint64_t*>();
+  setenv("IW_CLUSTER_KEY", our_key, 1);
+  auto& guest = *new Guest(address);
+  auto& got = *new std::uint64_t(0);
+  guest.transport().ask_for_word(there, &got);
+  Hello without = guest.hello();
+  without.of_asked = draw_nonce();
+  guest.post(without);
+  std::atomic<bool> is_over{false};
+  std::thread progress([&] {
+    while (!is_over) guest.transport().progress();
+  });
+  parent.hear_text();  // the host has handled both
+  is_over = true;
+  progress.join();
+  parent.say_value(got);
+  return 0;
+}
+
+// [UCX-16]
+TEST_F(ByTransport, AStrangerGetsNoMemoryByTheTransport) {
+  const std::uint64_t secret = draw_nonce()[0];
+  const Child stranger("gets_a_word_by_the_transport");
+  stranger.line().say_value(address());
+  stranger.line().say_value(&secret);
+  EXPECT_EQ(host_->worker->wait([&] { return host_->fabric->strangers_refused() == 1; }, soon()),
+            Status::ok);
+  stranger.line().say("look");
+  EXPECT_NE(stranger.line().hear_value<std::uint64_t>(), secret);
+}
+
+namespace {
+
+// Listening at an address of the network, of this process.
+int listening_sockets() {
+  int count = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(each.path().filename());
+    int domain = 0, is_listening = 0;
+    socklen_t size = sizeof domain;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) continue;
+    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size);
+    if (is_listening != 0 && domain != AF_UNIX) count++;
+  }
+  return count;
+}
+
+}  // namespace
+
+// [HELLO-1]
+TEST(WithoutAKey, OnlyTheDoorListensUnlessAPersonAskedForTcp) {
+  {
+    const Process here(Transport::automatic);
+    EXPECT_EQ(listening_sockets(), 1);
+    const Process there(Transport::automatic);
+    EXPECT_TRUE(here.worker->is_alive(here.connect(there.worker->address())));
+  }
+  const Process here(Transport::tcp);
+  EXPECT_GT(listening_sockets(), 1);
+}
+
+// [UCX-16]
+TEST(SharedMemory, IsTheUsersOnly) {
+  const Process here(Transport::shm);
+  Status status;
+  const auto memory = here.fabric->allocate(4096, &status);
+  const auto segments = mapped_segments();
+  EXPECT_GT(segments.size(), 1u) << "the transport's, and the memory";
+  for (const int id : segments) {
+    shmid_ds is{};
+    ASSERT_EQ(shmctl(id, IPC_STAT, &is), 0);
+    EXPECT_EQ(is.shm_perm.mode & 0777, 0600u) << id;
+  }
 }
 
 // [HELLO-8] A peer of the host is at place 0. The host drops messages and goodbyes in the peer's

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "fabric/transport_segments.h"
 #include "fabric/ucx_status.h"
 #include "fabric/ucx_worker.h"
 
@@ -25,6 +26,13 @@ Transport from_environment() {
   if (name == "tcp") return Transport::tcp;
   if (name == "verbs") return Transport::verbs;
   return Transport::by_environment;
+}
+
+// What a fabric may use. Without a job key nobody listens at a TCP port of UCX's, which obeys
+// strangers [UCX-16], unless a person asked for TCP [HELLO-1].
+Transport allowed(Transport asked_for, const JobKey& key) {
+  const bool is_limited = asked_for == Transport::automatic && !key.is_secret();
+  return is_limited ? Transport::shm : asked_for;
 }
 
 // System V segments are committed when touched and go with their last process; POSIX ones are
@@ -59,6 +67,13 @@ void copy_what_is_sent(ucp_config_t* config) {
 // One socket's event at a time [UCX-15].
 void take_events_singly(ucp_config_t* config) { ucp_config_modify(config, "MAX_POLL", "1"); }
 
+// UCX obeys emulated puts, gets and atomics of strangers where it has these features [UCX-16]. Only
+// on verbs does this room put and get by UCX (is_reached_by_messages).
+std::uint64_t features(Transport transport) {
+  const std::uint64_t messages = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  return transport == Transport::verbs ? messages | UCP_FEATURE_RMA : messages;
+}
+
 ucs_status_t make_context(Transport transport, bool this_machine_only, ucp_context_h* context) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -75,7 +90,7 @@ ucs_status_t make_context(Transport transport, bool this_machine_only, ucp_conte
   }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO64 | UCP_FEATURE_WAKEUP;
+  params.features = features(transport);
   params.mt_workers_shared = 1;
   status = ucp_init(&params, config, context);
   ucp_config_release(config);
@@ -108,26 +123,30 @@ void be_silent_about_unused_environment() {
 
 // The library's files that speak of connections [UCX-14]: that one is refused or reset is an error
 // there, with advice on kernel settings. Here a peer has died, which whoever asks it is told.
-ucs_log_func_rc_t pass_over_the_dead(const char* file, unsigned, const char*, ucs_log_level_t level,
-                                     const ucs_log_component_config_t*, const char*, va_list) {
+// Two more files warn, each time with a backtrace, of a stranger's message that nobody takes
+// [UCX-16].
+ucs_log_func_rc_t pass_over(const char* file, unsigned, const char*, ucs_log_level_t level,
+                            const ucs_log_component_config_t*, const char*, va_list) {
   const std::string_view name(file);
   const bool is_of_connections = name.ends_with("/sock.c") || name.ends_with("/tcp_ep.c");
-  return is_of_connections && level != UCS_LOG_LEVEL_FATAL ? UCS_LOG_FUNC_RC_STOP
-                                                           : UCS_LOG_FUNC_RC_CONTINUE;
+  const bool is_of_strangers = name.ends_with("/uct_iface.c") || name.ends_with("debug/log.c");
+  const bool is_unwanted = (is_of_connections && level != UCS_LOG_LEVEL_FATAL) ||
+                           (is_of_strangers && level == UCS_LOG_LEVEL_WARN);
+  return is_unwanted ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
 }
 
-void be_silent_about_the_dead() {
+void be_silent_about_the_dead_and_strangers() {
   static std::once_flag once;
   if (std::getenv("UCX_LOG_LEVEL") != nullptr) return;  // the user wants to see what there is
-  std::call_once(once, [] { ucs_log_push_handler(&pass_over_the_dead); });
+  std::call_once(once, [] { ucs_log_push_handler(&pass_over); });
 }
 
 }  // namespace
 
 std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error) {
-  const Transport transport =
+  const Transport asked_for =
       options.transport == Transport::by_environment ? from_environment() : options.transport;
-  if (transport == Transport::by_environment) {
+  if (asked_for == Transport::by_environment) {
     *error = "IW_FABRIC must be auto, shm, tcp or verbs";
     return nullptr;
   }
@@ -135,21 +154,24 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
   const bool is_found = options.takes_key_of_rendezvous ? find_job_key(&key, error)
                                                         : read_key_of_environment(&key, error);
   if (!is_found) return nullptr;
-  if (transport == Transport::verbs && !key.is_secret()) {
+  if (asked_for == Transport::verbs && !key.is_secret()) {
     *error = std::string("IW_FABRIC=verbs needs a job key: ") + how_to_set_a_key;
     return nullptr;
   }
+  const Transport transport = allowed(asked_for, key);
   leave_signals_alone();
   if (transport == Transport::shm || transport == Transport::automatic) {
     setenv(tells_of_death, "y", 0);
   }
   be_silent_about_unused_environment();
-  be_silent_about_the_dead();
+  be_silent_about_the_dead_and_strangers();
   ucp_context_h context = nullptr;
   const ucs_status_t status = make_context(transport, !key.is_secret(), &context);
   if (status != UCS_OK) {
     *error = std::string("the transport library has no such transport here: ") +
              ucs_status_string(status);
+    if (transport != asked_for)
+      *error += "; use IW_FABRIC=tcp, or " + std::string(how_to_set_a_key);
     return nullptr;
   }
   auto fabric = std::make_unique<UcxFabric>(context, transport, key, options.spin);
@@ -193,8 +215,14 @@ std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   ucp_worker_h made = nullptr;
+  const std::set<int> before = mapped_segments();
   *status = to_status(ucp_worker_create(context_, &params, &made));
   if (*status != Status::ok) return nullptr;
+  if (!close_new_segments_to_others(before)) {
+    ucp_worker_destroy(made);
+    *status = Status::failed;
+    return nullptr;
+  }
   auto worker = std::make_unique<UcxWorker>(*this, next_worker_++, made);
   *status = worker->start();
   if (*status != Status::ok) return nullptr;
