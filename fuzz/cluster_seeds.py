@@ -66,7 +66,7 @@ CONTAINERS = {
 
 
 def access_request(access, offset=0, operand=8):
-    return struct.pack("<2I7Q", 0, access, 0, 0, 1, 0, offset, operand, 5)
+    return struct.pack("<Q2I7Q", 0, access, 0, 0, 0, 1, 0, offset, operand, 5)
 
 
 ACCESS = {

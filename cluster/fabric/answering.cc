@@ -16,7 +16,7 @@ constexpr std::size_t pieces_kept_max = 16;
 }  // namespace
 
 void Answerer::take(const Request& request, Bytes data) {
-  Peer* peer = table_.find(request.from);
+  Peer* peer = table_.find_by_tag(request.tag);  // [HELLO-8]
   if (peer == nullptr || peer->state != PeerState::connected) return;
   if (peer->answered.bytes_on_the_way > on_the_way_bytes_max) return;
   std::uint64_t before = 0;
@@ -59,9 +59,11 @@ void Answerer::answer_get(Peer& peer, const Request& request) {
 // If the answer cannot be sent, the peer is dead and does not miss it.
 void Answerer::send(Peer& peer, const Request& request, Status status, std::uint64_t before,
                     Bytes data, Reply* reply) {
-  const Answer answer{peer.own_index_there, static_cast<std::uint32_t>(status), request.token,
-                      before};
-  reply->to = request.from;
+  const Answer answer{.tag = peer.tag_there,
+                      .status = static_cast<std::uint32_t>(status),
+                      .token = request.token,
+                      .before = before};
+  reply->to = peer.id;
   reply->bytes = answer_bytes + data.size();
   const Status sent =
       messenger_.tell(peer.endpoint, answer_id, std::as_bytes(std::span(&answer, 1)), data, reply);

@@ -30,7 +30,7 @@ Question* Asker::add(PeerId peer, const Request& request, Completion* done) {
   question.whose = done;
   question.request = request;
   question.request.token = {question.place, question.mark};
-  question.request.from = table_.find(peer)->own_index_there;
+  question.request.tag = table_.find(peer)->tag_there;
   question.to = nullptr;
   question.before = nullptr;
   question.puts = 0;
@@ -170,9 +170,11 @@ void Asker::end_if_over(Question* question) {
 }
 
 void Asker::take(const Answer& answer, Bytes data) {
-  Question* question = questions_.find(answer.token.place, answer.token.secret, answer.from);
+  Peer* from = table_.find_by_tag(answer.tag);  // [HELLO-8]
+  if (from == nullptr) return;
+  Question* question = questions_.find(answer.token.place, answer.token.secret, from->id);
   if (question == nullptr || question->expected == 0) return;
-  Peer& peer = *table_.find(answer.from);
+  Peer& peer = *from;
   const std::size_t bytes = std::min(question->expected_bytes, piece_bytes_max);
   Status status = status_in(answer);
   if (status == Status::ok && data.size() != bytes) status = Status::failed;

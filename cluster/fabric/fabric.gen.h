@@ -158,9 +158,10 @@ static_assert(offsetof(Token, secret) == 8);
 }
 
 struct Request {
-  // as its receiver knows the asker
-  std::uint32_t from = 0;
+  // by which its receiver knows the asker [HELLO-8]
+  std::uint64_t tag = 0;
   Access access{};
+  std::uint32_t unused = 0;
   Token token{};
   RegionName region{};
   std::uint64_t offset = 0;
@@ -170,14 +171,15 @@ struct Request {
 
   bool operator==(const Request& other) const = default;
 };
-static_assert(sizeof(Request) == 64);
-static_assert(offsetof(Request, from) == 0);
-static_assert(offsetof(Request, access) == 4);
-static_assert(offsetof(Request, token) == 8);
-static_assert(offsetof(Request, region) == 24);
-static_assert(offsetof(Request, offset) == 40);
-static_assert(offsetof(Request, operand) == 48);
-static_assert(offsetof(Request, desired) == 56);
+static_assert(sizeof(Request) == 72);
+static_assert(offsetof(Request, tag) == 0);
+static_assert(offsetof(Request, access) == 8);
+static_assert(offsetof(Request, unused) == 12);
+static_assert(offsetof(Request, token) == 16);
+static_assert(offsetof(Request, region) == 32);
+static_assert(offsetof(Request, offset) == 48);
+static_assert(offsetof(Request, operand) == 56);
+static_assert(offsetof(Request, desired) == 64);
 // Whether each number is one that the specification has.
 [[nodiscard]] constexpr bool check(const Request& v) {
   return is_known(v.access);
@@ -194,20 +196,23 @@ enum class Outcome : std::uint32_t {
 }
 
 struct Answer {
-  std::uint32_t from = 0;
+  // by which the asker knows who answers [HELLO-8]
+  std::uint64_t tag = 0;
   // a fabric_outcome, or another number of the fabric's
   std::uint32_t status = 0;
+  std::uint32_t unused = 0;
   Token token{};
   // of an atomic
   std::uint64_t before = 0;
 
   bool operator==(const Answer& other) const = default;
 };
-static_assert(sizeof(Answer) == 32);
-static_assert(offsetof(Answer, from) == 0);
-static_assert(offsetof(Answer, status) == 4);
-static_assert(offsetof(Answer, token) == 8);
-static_assert(offsetof(Answer, before) == 24);
+static_assert(sizeof(Answer) == 40);
+static_assert(offsetof(Answer, tag) == 0);
+static_assert(offsetof(Answer, status) == 8);
+static_assert(offsetof(Answer, unused) == 12);
+static_assert(offsetof(Answer, token) == 16);
+static_assert(offsetof(Answer, before) == 32);
 // Whether each number is one that the specification has.
 [[nodiscard]] constexpr bool check(const Answer&) {
   return true;

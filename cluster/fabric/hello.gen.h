@@ -16,7 +16,7 @@
 
 namespace iw::fabric {
 
-inline constexpr int hello_version = 1;
+inline constexpr int hello_version = 2;
 inline constexpr int hello_magic = 1212962633;
 inline constexpr int transport_address_bytes_max = 4096;
 inline constexpr int proof_bytes = 32;
@@ -25,7 +25,7 @@ inline constexpr int job_key_bytes = 16;
 // What all begin with.
 struct HelloHead {
   std::uint32_t magic = 1212962633;
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
 
   bool operator==(const HelloHead& other) const = default;
 };
@@ -38,7 +38,7 @@ static_assert(offsetof(HelloHead, version) == 4);
 }
 
 inline constexpr int hello_head_magic_default = 1212962633;
-inline constexpr int hello_head_version_default = 1;
+inline constexpr int hello_head_version_default = 2;
 
 enum class ChallengeStatus : std::uint32_t {
   go_on = 0,
@@ -136,7 +136,7 @@ struct Hello {
   std::uint64_t tag = 0;
   // where the sender keeps the receiver
   std::uint32_t index = 0;
-  // a welcome: where the receiver keeps it; else 0
+  // a welcome: the hello's index; else 0
   std::uint32_t index_of_sender = 0;
   // a hello: the transport address follows
   std::array<std::byte, 32> proof{};

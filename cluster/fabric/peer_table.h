@@ -45,9 +45,8 @@ struct Peer {
   // A message names its receiver's entry of its sender by a tag [HELLO-8]: the place, and bits that
   // nobody can guess. Of this entry here, and of the entry of this worker there.
   std::uint64_t tag = 0;
-  std::uint64_t tag_there = 0;  // once connected, as the next
-  PeerId own_index_there = 0;
-  Pass pass{};  // of the hello that this worker says
+  std::uint64_t tag_there = 0;  // once connected
+  Pass pass{};                  // of the hello that this worker says
   std::atomic<PeerState> state{PeerState::connecting};
   Status why = Status::peer_dead;  // of one that is dead
   Asked asked;

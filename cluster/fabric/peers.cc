@@ -166,7 +166,6 @@ void Peers::take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h cam
 
 void Peers::answer_hello(Peer& peer, const Hello& hello, const Pass& pass) {
   peer.tag_there = hello.tag;
-  peer.own_index_there = hello.index;
   Hello welcome = hello_to(peer);
   welcome.of_asked = pass.of_asked;
   welcome.index_of_sender = hello.index;
@@ -196,7 +195,6 @@ void Peers::take_welcome(const Hello& welcome) {
   const std::string why = why_not_taken(welcome, welcome_label, peer->pass, {});
   if (!why.empty()) return strangers_.refuse("by the transport", why);
   peer->tag_there = welcome.tag;
-  peer->own_index_there = welcome.index;
   peer->state = PeerState::connected;
   callbacks_.connected(peer->id);
 }

@@ -5,14 +5,18 @@
 #include <sys/socket.h>
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
+#include <map>
 #include <thread>
 #include <utility>
 
 #include "fabric/door.h"
 #include "fabric/fabric_fixture.h"
 #include "fabric/hello_messages.h"
+#include "fabric/memory_key.h"
 #include "fabric/messenger.h"
 #include "fabric/packed.h"
 #include "fabric/process_name.h"
@@ -39,8 +43,7 @@ class BareTransport {
     ucp_config_release(config);
     ucp_worker_params_t worker_params{};
     EXPECT_EQ(ucp_worker_create(context_, &worker_params, &worker_), UCS_OK);
-    drop(welcome_id);
-    drop(goodbye_id);
+    for (const unsigned id : {welcome_id, goodbye_id, unsigned{request_id}}) keep_last(id);
   }
   ~BareTransport() {
     ucp_worker_destroy(worker_);
@@ -80,6 +83,13 @@ class BareTransport {
     finish(ucp_ep_flush_nbx(endpoint_, &plain));
   }
   void progress() { ucp_worker_progress(worker_); }
+  // The last message of that number. False: none has come that is as long.
+  template <typename T>
+  bool last(unsigned id, T* message) const {
+    const auto& bytes = last_.at(id);
+    if (bytes.size() == sizeof *message) std::memcpy(message, bytes.data(), sizeof *message);
+    return bytes.size() == sizeof *message;
+  }
   // Asks the other end for a word of its memory, and waits for nothing. The library emulates this
   // over TCP: the right to the word is not looked at.
   void ask_for_word(const std::uint64_t* there, std::uint64_t* here) {
@@ -103,11 +113,16 @@ class BareTransport {
 
  private:
   // UCX 1.13 does not survive a message without a handler.
-  void drop(unsigned id) {
+  void keep_last(unsigned id) {
     ucp_am_handler_param_t param{};
-    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
     param.id = id;
-    param.cb = [](void*, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*) {
+    param.arg = &last_[id];
+    param.cb = [](void* last, const void* header, std::size_t header_bytes, void* data,
+                  std::size_t bytes, const ucp_am_recv_param_t*) {
+      const auto* begin = static_cast<const std::byte*>(header_bytes > 0 ? header : data);
+      *static_cast<std::vector<std::byte>*>(last) = {begin, begin + std::max(header_bytes, bytes)};
       return UCS_OK;
     };
     ucp_worker_set_am_recv_handler(worker_, &param);
@@ -120,6 +135,7 @@ class BareTransport {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h endpoint_ = nullptr;
+  std::map<unsigned, std::vector<std::byte>> last_;
 };
 
 // A member of the job whose hellos a test can spoil. It has asked at the door.
@@ -148,6 +164,7 @@ class Guest {
     transport_.post(hello_id, bytes_of_message(posted_.first), posted_.second);
   }
   BareTransport& transport() { return transport_; }
+  const Nonce& process() const { return name_.nonce; }
   static JobKey key() {
     JobKey key;
     EXPECT_TRUE(JobKey::from_text(our_key, &key));
@@ -347,11 +364,73 @@ TEST_F(ByTransport, AGuessedTagReachesNobody) {
   stranger.line().say("that is all");
 }
 
+namespace {
+
+constexpr std::uint64_t guesses[] = {0, 1, std::uint64_t{1} << 24};
+
+}  // namespace
+
+// [HELLO-8] A request for memory counts only with its asker's tag.
+TEST_F(ByTransport, ARequestWithAGuessedTagReachesNoMemory) {
+  const Process peer(Transport::tcp);
+  peer.connect(address());
+  Status status;
+  const auto memory = host_->fabric->allocate(64, &status);
+  Bytes own_key;
+  const auto key = decode(memory->key(), &own_key);
+  ASSERT_TRUE(key.has_value());
+  Guest guest(address());
+  for (const std::uint64_t tag : guesses) {
+    const Request request{
+        .tag = tag, .access = Access::fetch_add, .region = key->region, .operand = 1};
+    guest.transport().say(request_id, {}, bytes_of_message(request));
+  }
+  Hello without = guest.hello();
+  without.of_asked = draw_nonce();
+  guest.say(without);
+  EXPECT_TRUE(is_refused(guest, 1)) << "what was said before has arrived";
+  EXPECT_EQ(memory->bytes()[0], std::byte{0});
+}
+
+// [HELLO-8] The guest has memory that the host asks for. Another that knows the token of the
+// request, and not the guest's tag, does not answer it.
+TEST_F(ByTransport, AnAnswerWithAGuessedTagIsDropped) {
+  Guest guest(address());
+  guest.say(guest.hello());
+  EXPECT_TRUE(comes_true(guest, [&] { return connected_ == 1; }));
+  const MemoryKey made_up{.size = 64, .process_nonce = guest.process()};
+  Status status;
+  const auto window = host_->worker->open(0, encode(made_up, {}), &status);
+  ASSERT_EQ(status, Status::ok);
+  struct Told : Completion {
+    unsigned times = 0;
+  } told;
+  told.done = [](Completion& self, Status) { static_cast<Told&>(self).times++; };
+  std::uint64_t before = 0;
+  EXPECT_EQ(host_->worker->fetch_add(*window, 0, 1, &before, &told), Status::pending);
+  Request asked;
+  Hello welcome;
+  EXPECT_TRUE(comes_true(guest, [&] { return guest.transport().last(request_id, &asked); }));
+  ASSERT_TRUE(guest.transport().last(welcome_id, &welcome));
+  EXPECT_EQ(asked.tag, 1u) << "as the guest's hello said";
+  Answer answer{.token = asked.token};
+  for (const std::uint64_t tag : guesses) {
+    answer.tag = tag;
+    answer.before = 7;
+    guest.transport().say(answer_id, {}, bytes_of_message(answer));
+  }
+  answer.tag = welcome.tag;
+  answer.before = 8;
+  guest.transport().say(answer_id, {}, bytes_of_message(answer));
+  EXPECT_TRUE(comes_true(guest, [&] { return told.times > 0; }));
+  EXPECT_EQ(before, 8u);
+}
+
 ROLE(says_with_guessed_tags) {
   const auto address = parent.hear_value<Address>();
   setenv("IW_CLUSTER_KEY", our_key, 1);
   Guest guest(address);
-  for (std::uint64_t tag : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 24}) {
+  for (const std::uint64_t tag : guesses) {
     const Prefix prefix{tag};
     guest.transport().say(0, {}, std::as_bytes(std::span(&prefix, 1)));
     guest.transport().say(goodbye_id, std::as_bytes(std::span(&tag, 1)), {});
