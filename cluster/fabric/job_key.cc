@@ -95,6 +95,7 @@ JobKey JobKey::draw() {
 
 bool JobKey::from_text(const std::string& text, JobKey* key) {
   constexpr const char* blanks = " \t\r\n";
+  std::array<std::byte, job_key_bytes> bytes;
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string::npos) return false;
   const std::size_t size = text.find_last_not_of(blanks) + 1 - begin;
@@ -103,14 +104,14 @@ bool JobKey::from_text(const std::string& text, JobKey* key) {
     const int high = value_of_digit(text[begin + 2 * i]);
     const int low = value_of_digit(text[begin + 2 * i + 1]);
     if (high < 0 || low < 0) return false;
-    key->bytes_[i] = static_cast<std::byte>(high * 16 + low);
+    bytes[i] = static_cast<std::byte>(high * 16 + low);
   }
-  key->is_secret_ = true;
-  return true;
+  return from_bytes(bytes, key);
 }
 
 bool JobKey::from_bytes(Bytes bytes, JobKey* key) {
-  if (bytes.size() != job_key_bytes) return false;
+  const auto is_zero = [](std::byte each) { return each == std::byte{0}; };
+  if (bytes.size() != job_key_bytes || std::ranges::all_of(bytes, is_zero)) return false;
   std::copy(bytes.begin(), bytes.end(), key->bytes_.begin());
   key->is_secret_ = true;
   return true;
@@ -148,17 +149,22 @@ bool JobKey::is_proven(const Proof& proof, const char* label,
 
 bool read_key_of_environment(JobKey* key, std::string* error) {
   *key = {};
-  if (const char* text = std::getenv("IW_CLUSTER_KEY"); text != nullptr && *text != '\0') {
-    if (JobKey::from_text(text, key)) return true;
-    *error = "IW_CLUSTER_KEY is not 32 hexadecimal digits (openssl rand -hex 16 prints some)";
+  const char* const text = std::getenv("IW_CLUSTER_KEY");
+  const char* const file = std::getenv("IW_CLUSTER_KEY_FILE");
+  if (text == nullptr && file == nullptr) return true;
+  const char* const name = text != nullptr ? "IW_CLUSTER_KEY" : "IW_CLUSTER_KEY_FILE";
+  if (*(text != nullptr ? text : file) == '\0') {  // [HELLO-9]
+    *error = std::string(name) + " is set and empty: unset it, or " + how_to_set_a_key;
     return false;
   }
-  if (const char* file = std::getenv("IW_CLUSTER_KEY_FILE"); file != nullptr && *file != '\0') {
-    if (read_key_file(file, key, error)) return true;
-    *error = "IW_CLUSTER_KEY_FILE: " + *error;
-    return false;
-  }
-  return true;
+  const bool is_read =
+      text != nullptr ? JobKey::from_text(text, key) : read_key_file(file, key, error);
+  if (is_read) return true;
+  *error = text != nullptr
+               ? "IW_CLUSTER_KEY is not 32 hexadecimal digits, at least one of them not 0 "
+                 "(openssl rand -hex 16 prints some)"
+               : "IW_CLUSTER_KEY_FILE: " + *error;
+  return false;
 }
 
 bool find_job_key(JobKey* key, std::string* error) {
@@ -189,7 +195,7 @@ bool read_key_file(const std::string& name, JobKey* key, std::string* error) {
   if (size >= 0 && JobKey::from_text(std::string(text, static_cast<std::size_t>(size)), key)) {
     return true;
   }
-  *error = "the file " + name + " does not hold 32 hexadecimal digits";
+  *error = "the file " + name + " does not hold 32 hexadecimal digits, at least one of them not 0";
   return false;
 }
 

@@ -21,7 +21,7 @@ class JobKey {
   // A process without a key has this one, which everybody knows [HELLO-1].
   JobKey() = default;
   static JobKey draw();
-  // False: the text is not 32 hexadecimal digits, with blanks around them.
+  // False: the text is not 32 hexadecimal digits, with blanks around them; or all are 0 [HELLO-9].
   static bool from_text(const std::string& text, JobKey* key);
   static bool from_bytes(Bytes bytes, JobKey* key);
 

@@ -102,6 +102,24 @@ TEST_F(JobKeys, AnErrorSaysWhatToSetAndNotTheKey) {
   }
 }
 
+// [HELLO-9]
+TEST_F(JobKeys, AnEmptyVariableOrAKeyOfZerosIsAnErrorAndNotNoKey) {
+  JobKey key;
+  for (const char* name : {"IW_CLUSTER_KEY_FILE", "IW_CLUSTER_KEY"}) {
+    setenv(name, "", 1);
+    EXPECT_NE(look(&key).find(std::string(name) + " is set and empty: unset it"),
+              std::string::npos)
+        << look(&key);
+  }
+  const std::string zeros(32, '0');
+  setenv("IW_CLUSTER_KEY", zeros.c_str(), 1);
+  EXPECT_NE(look(&key).find("not 0"), std::string::npos) << look(&key);
+  unsetenv("IW_CLUSTER_KEY");
+  setenv("IW_CLUSTER_KEY_FILE", write(zeros, 0600).c_str(), 1);
+  EXPECT_NE(look(&key).find("not 0"), std::string::npos) << look(&key);
+  EXPECT_FALSE(key.is_secret());
+}
+
 TEST_F(JobKeys, AFileThatOthersMayReadIsRefused) {
   JobKey key;
   setenv("IW_CLUSTER_KEY_FILE", write(digits, 0640).c_str(), 1);
