@@ -21,6 +21,8 @@ inline constexpr int hello_magic = 1212962633;
 inline constexpr int transport_address_bytes_max = 4096;
 inline constexpr int proof_bytes = 32;
 inline constexpr int job_key_bytes = 16;
+// Long, because the caller or the worker may be stopped, or busy in a handler, in between.
+inline constexpr int pass_seconds = 600;
 
 // What all begin with.
 struct HelloHead {

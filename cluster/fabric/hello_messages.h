@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,6 +12,8 @@
 #include "fabric/job_key.h"
 
 namespace iw::fabric {
+
+inline constexpr std::chrono::seconds pass_lifetime{pass_seconds};
 
 // The numbers of the transport's messages that begin and end with a peer.
 inline constexpr unsigned hello_id = message_ids, welcome_id = message_ids + 1,

@@ -126,14 +126,19 @@ ucs_status_t Peers::on_hello(void* peers, const void* header, std::size_t header
   return UCS_OK;
 }
 
-// False, and the stranger is counted.
+// False, and the stranger is counted. A hello with a wrong proof does not use up the pass, because
+// anybody may have said it.
 bool Peers::has_pass(const Hello& hello, Bytes transport_address, Pass* pass) {
   const auto parts = decode(hello.from);
-  const bool is_given =
-      parts && passes_.take(hello.of_asked, parts->process.nonce, parts->worker, pass);
+  const bool is_given = parts && passes_.find(hello.of_asked, parts->process.nonce, parts->worker,
+                                              Clock::now(), pass);
   const std::string why = is_given ? why_not_taken(hello, hello_label, *pass, transport_address)
                                    : "its hello has no pass, or one that another hello had";
-  if (!why.empty()) strangers_.refuse("by the transport", why);
+  if (why.empty()) {
+    passes_.use_up(*pass);
+  } else {
+    strangers_.refuse("by the transport", why);
+  }
   return why.empty();
 }
 

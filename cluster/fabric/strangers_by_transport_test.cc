@@ -19,6 +19,7 @@
 #include "fabric/memory_key.h"
 #include "fabric/messenger.h"
 #include "fabric/packed.h"
+#include "fabric/passes.h"
 #include "fabric/process_name.h"
 #include "fabric/transport_segments.h"
 
@@ -229,16 +230,39 @@ TEST_F(ByTransport, APassIsGoodForOneHello) {
   EXPECT_EQ(connected_, 1u);
 }
 
-// [HELLO-7]
-TEST_F(ByTransport, AHelloWithAWrongProofUsesItsPassUp) {
+// [HELLO-7] Anybody may have said the wrong one.
+TEST_F(ByTransport, AHelloWithAWrongProofLeavesThePassToItsOwner) {
   Guest guest(address());
   Hello wrong = guest.hello();
   wrong.tag++;
   guest.say(wrong);
   EXPECT_TRUE(is_refused(guest, 1));
-  guest.say(guest.hello());
-  EXPECT_TRUE(is_refused(guest, 2));
   EXPECT_EQ(connected_, 0u);
+  guest.say(guest.hello());
+  EXPECT_TRUE(comes_true(guest, [&] { return connected_ == 1; }));
+  EXPECT_EQ(host_->fabric->strangers_refused(), 1u);
+}
+
+// [HELLO-7]
+TEST(APass, EndsWithItsLifetimeOrWhenItIsUsedUp) {
+  Passes passes;
+  const Pass first{draw_nonce(), draw_nonce()}, second{draw_nonce(), draw_nonce()};
+  const Nonce process = draw_nonce();
+  const Deadline then = Clock::now();
+  passes.give(first, process, 1, then);
+  passes.give(second, process, 1, then + std::chrono::seconds(1));
+  Pass found;
+  const auto has = [&](const Pass& pass, std::uint32_t worker, Deadline now) {
+    return passes.find(pass.of_asked, process, worker, now, &found);
+  };
+  const Deadline last = then + pass_lifetime - std::chrono::nanoseconds(1);
+  EXPECT_TRUE(has(first, 1, last));
+  EXPECT_EQ(found.of_asking, first.of_asking);
+  EXPECT_FALSE(has(first, 2, last)) << "another worker's";
+  EXPECT_FALSE(has(first, 1, then + pass_lifetime));
+  EXPECT_TRUE(has(second, 1, then + pass_lifetime));
+  passes.use_up(second);
+  EXPECT_FALSE(has(second, 1, then + pass_lifetime));
 }
 
 // [HELLO-7]

@@ -89,7 +89,7 @@ class UcxWorker final : public Worker {
   const std::vector<std::byte>& transport_address() const { return transport_address_; }
   // By the door, without the lock.
   std::vector<std::byte> admit(const Caller& caller) {
-    passes_.give(caller.pass, caller.process.nonce, caller.worker);
+    passes_.give(caller.pass, caller.process.nonce, caller.worker, Clock::now());
     return transport_address_;
   }
   void note_death(const ProcessName& process) {
