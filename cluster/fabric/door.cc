@@ -169,8 +169,9 @@ Status Door::prove_each_other(int fd, const DoorQuestion& question, Deadline dea
 }
 
 void Door::handle() {
-  epoll_event events[32];
-  const int count = epoll_wait(epoll_, events, 32, 0);
+  constexpr int events_max = 32;
+  epoll_event events[events_max];
+  const int count = epoll_wait(epoll_, events, events_max, 0);
   for (int i = 0; i < count; i++) {
     if (events[i].data.fd == listener_) {
       accept_all();
@@ -178,19 +179,25 @@ void Door::handle() {
       read(events[i].data.fd);
     }
   }
-  if (is_full_) put_out_the_silent();
-  if (is_full_) listen_again();
+  // Not while somebody may have spoken who is not heard yet: this process may have been stopped.
+  if (count < events_max) put_out_the_late();
+  if (is_shut_) listen_again();
 }
 
+// A listener that cannot let anybody in would be ready all the time, so it is not watched then.
 void Door::accept_all() {
   for (;;) {
     {
       const platform::MutexLock held(mutex_);
-      is_full_ = strangers_ >= strangers_max;
+      is_shut_ = strangers_ >= strangers_max;
     }
-    if (is_full_) return watch_listener(false);
+    if (is_shut_) return watch_listener(false);
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
+    if (fd < 0) {
+      is_shut_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (is_shut_) watch_listener(false);
+      return;
+    }
     {
       const platform::MutexLock held(mutex_);
       strangers_++;
@@ -199,23 +206,28 @@ void Door::accept_all() {
   }
 }
 
+// handle() is called now and then, so a lack of descriptors that goes away is noticed.
 void Door::listen_again() {
-  const platform::MutexLock held(mutex_);
-  if (strangers_ >= strangers_max) return;
-  is_full_ = false;
-  watch_listener(true);
-}
-
-void Door::put_out_the_silent() {
-  std::vector<int> silent;
   {
     const platform::MutexLock held(mutex_);
+    if (strangers_ >= strangers_max) return;
+  }
+  watch_listener(true);
+  accept_all();
+}
+
+// [HELLO-10]
+void Door::put_out_the_late() {
+  std::vector<int> late;
+  {
+    const platform::MutexLock held(mutex_);
+    if (strangers_ == 0) return;
     const auto now = Clock::now();
     for (const auto& [fd, visitor] : visitors_) {
-      if (!visitor.is_lifeline && visitor.speaks_until <= now) silent.push_back(fd);
+      if (!visitor.is_lifeline && visitor.speaks_until <= now) late.push_back(fd);
     }
   }
-  for (const int fd : silent) hang_up(fd);
+  for (const int fd : late) hang_up(fd);
 }
 
 void Door::read(int fd) {
@@ -271,6 +283,7 @@ bool Door::answer_question(int fd, Visitor& visitor) {
   visitor.received = {};
   visitor.of_asked = made.of_asked;
   visitor.is_challenged = true;
+  visitor.speaks_until = Clock::now() + patience_;
   return say(fd, bytes_of_message(made));
 }
 

@@ -5,9 +5,10 @@
 //
 // Invariants: what comes from strangers is of fixed size, kept for few at a time, and answered only
 // if it names this process by its nonce. Nobody is told an address or has a lifeline before both
-// sides have proven the job key (spec/cluster/hello.x). When there are too many
-// strangers, the next wait outside (in the listener's backlog): one that is turned away would take
-// this process for dead. Meanwhile those that say nothing are put out.
+// sides have proven the job key (spec/cluster/hello.x). When there are too many strangers, or no
+// descriptor is free for another, the next wait outside (in the listener's backlog): one that is
+// turned away would take this process for dead. Strangers are put out that have not proven the key
+// in time [HELLO-10].
 #pragma once
 
 #include <atomic>
@@ -45,10 +46,10 @@ class Door {
     std::function<std::vector<std::byte>(std::uint32_t worker, const Caller& caller)> admit;
     std::function<void(const ProcessName& process)> died;
   };
-  // patience: for how long a stranger may say nothing while others wait outside.
+  // patience: how long a stranger may take to ask, and to prove the key.
   // A door without a secret key opens to this machine only, and asks at no other machine's.
   Door(const ProcessName& me, const JobKey& key, Strangers& strangers, bool this_machine_only,
-       Callbacks callbacks, std::chrono::milliseconds patience = std::chrono::seconds(5));
+       Callbacks callbacks, std::chrono::milliseconds patience = door_patience);
   ~Door();
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
@@ -78,7 +79,7 @@ class Door {
   };
   void accept_all();
   void listen_again();
-  void put_out_the_silent();
+  void put_out_the_late();
   void read(int fd);
   bool hear(int fd, Visitor& visitor);
   bool answer_question(int fd, Visitor& visitor);
@@ -100,7 +101,8 @@ class Door {
   Place place_;
   int listener_ = -1;
   int epoll_ = -1;
-  bool is_full_ = false;  // the listener is not watched; of the service thread
+  // The listener is not watched, because nobody can be let in now; of the service thread.
+  bool is_shut_ = false;
   platform::Mutex mutex_;
   std::map<int, Visitor> visitors_ IW_GUARDED_BY(mutex_);
   std::size_t strangers_ IW_GUARDED_BY(mutex_) = 0;

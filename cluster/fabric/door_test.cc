@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <future>
@@ -31,11 +33,34 @@ class Silent {
     EXPECT_EQ(connect_to(htonl(INADDR_LOOPBACK), place.port, soon(), &fd_), Status::ok);
   }
   ~Silent() { close(fd_); }
+  bool is_put_out() const {
+    std::byte any;
+    return recv(fd_, &any, 1, MSG_DONTWAIT) == 0;
+  }
   Silent(const Silent&) = delete;
   Silent& operator=(const Silent&) = delete;
 
  private:
   int fd_ = -1;
+};
+
+// While it lives this process can open nothing: the limit is the lowest number that is free.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &usual_), 0);
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    rlimit low = usual_;
+    low.rlim_cur = static_cast<rlim_t>(lowest);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  }
+  ~NoDescriptors() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &usual_), 0); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit usual_{};
 };
 
 class Doors : public ::testing::Test {
@@ -64,6 +89,7 @@ class Doors : public ::testing::Test {
     return asked.get();
   }
 
+  const Deadline begin_ = Clock::now();
   const JobKey key_ = JobKey::draw();
   Strangers strangers_;
   const Door::Callbacks callbacks_{&admit, [](const ProcessName&) {}};
@@ -76,8 +102,41 @@ class Doors : public ::testing::Test {
 }  // namespace
 
 TEST_F(Doors, WhoAsksBehindTheSilentIsAnswered) {
-  open(0ms);
+  open(1s);
   let_come_silent(2 * let_in_max);
+  auto asked = ask();
+  EXPECT_EQ(answer_to(asked), Status::ok);
+}
+
+// [HELLO-10]
+TEST_F(Doors, TheSilentArePutOutThoughNobodyWaitsOutside) {
+  open(0ms);
+  let_come_silent(1);
+  while (!silent_[0]->is_put_out()) {
+    pollfd one{door_->event_fd(), POLLIN, 0};
+    poll(&one, 1, 10);
+    door_->handle();
+    ASSERT_LT(Clock::now(), begin_ + 30s);
+  }
+}
+
+// Without a descriptor for a caller the door waits; a listener that stays ready would keep the
+// service thread busy.
+TEST_F(Doors, WithoutDescriptorsTheDoorSleepsAndLetsInLater) {
+  open(1h);
+  let_come_silent(1);
+  const auto is_ready = [this] {
+    pollfd one{door_->event_fd(), POLLIN, 0};
+    return poll(&one, 1, 0) == 1;
+  };
+  while (!is_ready()) ASSERT_LT(Clock::now(), begin_ + 30s);
+  {
+    const NoDescriptors none;
+    door_->handle();
+    EXPECT_FALSE(is_ready());
+    door_->handle();
+    EXPECT_FALSE(is_ready());
+  }
   auto asked = ask();
   EXPECT_EQ(answer_to(asked), Status::ok);
 }

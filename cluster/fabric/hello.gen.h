@@ -21,6 +21,7 @@ inline constexpr int hello_magic = 1212962633;
 inline constexpr int transport_address_bytes_max = 4096;
 inline constexpr int proof_bytes = 32;
 inline constexpr int job_key_bytes = 16;
+inline constexpr int door_seconds = 5;
 // Long, because the caller or the worker may be stopped, or busy in a handler, in between.
 inline constexpr int pass_seconds = 600;
 

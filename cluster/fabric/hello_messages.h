@@ -13,6 +13,7 @@
 
 namespace iw::fabric {
 
+inline constexpr std::chrono::seconds door_patience{door_seconds};
 inline constexpr std::chrono::seconds pass_lifetime{pass_seconds};
 
 // The numbers of the transport's messages that begin and end with a peer.
