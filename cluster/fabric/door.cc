@@ -265,13 +265,13 @@ bool Door::hear(int fd, Visitor& visitor) {
     return visitor.received.size() < sizeof(DoorQuestion) || answer_question(fd, visitor);
   }
   if (head.magic != hello_magic) {
-    refusals_.refuse("at the door", "it does not speak the hello");
+    refusals_.refuse("at the door", why_foreign(head));
     return false;
   }
   Challenge other_version;
   other_version.status = ChallengeStatus::other_version;
   // First, so that the refusal is counted when the stranger hears of it.
-  refusals_.refuse("at the door", name_versions(head));
+  refusals_.refuse("at the door", why_foreign(head));
   say(fd, bytes_of_message(other_version));
   return false;
 }

@@ -12,7 +12,10 @@ Nonce draw_nonce() {
   return nonce;
 }
 
-std::string name_versions(const HelloHead& theirs) {
+std::string why_foreign(const HelloHead& theirs) {
+  if (theirs.magic != hello_magic) {
+    return "it is not an InterWeave process: it does not speak the hello";
+  }
   return "it speaks version " + std::to_string(theirs.version) +
          " of the hello, this process speaks version " + std::to_string(hello_version);
 }
@@ -26,8 +29,7 @@ Challenge challenge(const JobKey& key, const char* label, Bytes question) {
 
 std::string why_not_proven(const JobKey& key, const char* label, Bytes question,
                            const Challenge& answer) {
-  if (answer.head.magic != hello_magic) return "it does not speak the hello";
-  if (answer.head.version != hello_version) return name_versions(answer.head);
+  if (!is_ours(answer.head)) return why_foreign(answer.head);
   if (answer.status != ChallengeStatus::go_on) return "it refuses without a reason";
   if (key.is_proven(answer.proof, label, {question, bytes_of_message(answer.of_asked)})) return "";
   return "it has not proven this job's key";

@@ -42,8 +42,9 @@ inline Bytes proven_bytes(const Hello& hello) {
   return bytes_of_message(hello).first(offsetof(Hello, proof));
 }
 
-// "it speaks version 2 of the hello, this process version 1".
-std::string name_versions(const HelloHead& theirs);
+// Of a head that is not this process's: "it is not an InterWeave process", or both versions
+// [HELLO-5].
+std::string why_foreign(const HelloHead& theirs);
 
 // The two sides of a challenge, the same at a door and where a job meets.
 //

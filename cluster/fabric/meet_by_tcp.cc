@@ -195,8 +195,7 @@ class Entrance {
     const MeetingQuestion& question = caller->question;
     if (!is_ours(question.head)) {
       const bool is_hello = question.head.magic == hello_magic;
-      strangers_.refuse("where the job meets",
-                        is_hello ? name_versions(question.head) : "it does not speak the hello");
+      strangers_.refuse("where the job meets", why_foreign(question.head));
       Challenge other_version;
       other_version.status = ChallengeStatus::other_version;
       if (is_hello) say(caller->fd, bytes_of_message(other_version));

@@ -107,7 +107,7 @@ ucs_status_t Peers::on_hello(void* peers, const void* header, std::size_t header
   HelloHead head;
   if (header_length >= sizeof head) std::memcpy(&head, header, sizeof head);
   if (!is_ours(head)) {
-    self.strangers_.refuse("by the transport", name_versions(head));
+    self.strangers_.refuse("by the transport", why_foreign(head));
     return UCS_OK;
   }
   Hello hello;

@@ -371,6 +371,18 @@ TEST(SharedMemory, IsTheUsersOnly) {
   }
 }
 
+TEST_F(ByTransport, AMessageOfAnotherProgramIsNotSaidToBeOfAnotherVersion) {
+  Guest guest(address());
+  Hello other = guest.hello();
+  other.head.magic++;
+  ::testing::internal::CaptureStderr();
+  guest.say(other);
+  EXPECT_TRUE(is_refused(guest, 1));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("not an InterWeave process"), std::string::npos) << log;
+  EXPECT_EQ(log.find("version"), std::string::npos) << log;
+}
+
 // [HELLO-8] A peer of the host is at place 0. The host drops messages and goodbyes in the peer's
 // name that lack the peer's tag. Messages on one way arrive in order, so the hello is the last.
 TEST_F(ByTransport, AGuessedTagReachesNobody) {
