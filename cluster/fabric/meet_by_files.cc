@@ -1,17 +1,19 @@
 // Each process writes files into a folder that all see, complete from the moment that they are
-// there: `hello.RANK`, and a file a round, `ROUND.RANK`.
+// there: `hello.RANK`, and a file a round, `ROUND.RANK`. Only the user may read them, because a
+// process that knows the numbers of a job could take part.
 //
 // What earlier jobs left there does not count. A hello has a number that its process has drawn and
 // the digest of everybody's numbers as they are there to see, and is renewed when that changes. Who
 // finds its own digest in every hello knows that all of them are of now: nobody from before has
 // seen its number. From then on the digest names the job, and a round's file begins with it.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -36,29 +38,50 @@ std::uint64_t digest_of(const std::vector<Hello>& hellos) {
   return hash(std::as_bytes(std::span(numbers)));
 }
 
+// A file that is open. It is the user's alone, and never what a link of another user leads to.
+class File {
+ public:
+  File(const std::string& name, int flags)
+      : fd_(open(name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR)) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_plain() const {
+    struct stat is;
+    return fd_ >= 0 && fstat(fd_, &is) == 0 && S_ISREG(is.st_mode);
+  }
+  bool write_all(Bytes bytes) const {
+    return fd_ >= 0 &&
+           ::write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  }
+  // How many bytes there were, at most as many as there is room for.
+  std::size_t read_up_to(std::span<std::byte> bytes) const {
+    const ssize_t count = ::read(fd_, bytes.data(), bytes.size());
+    return count < 0 ? 0 : static_cast<std::size_t>(count);
+  }
+
+ private:
+  const int fd_;
+};
+
+// A process that was killed may have left an unfinished file.
 Status write(const std::string& name, Bytes first, Bytes second) {
   const std::string unfinished = name + ".new";
-  {
-    std::ofstream file(unfinished, std::ios::binary);
-    for (const Bytes part : {first, second}) {
-      file.write(reinterpret_cast<const char*>(part.data()),
-                 static_cast<std::streamsize>(part.size()));
-    }
-    if (!file.flush()) return Status::failed;
-  }
+  unlink(unfinished.c_str());
+  const File file(unfinished, O_WRONLY | O_CREAT | O_EXCL);
+  if (!file.write_all(first) || !file.write_all(second)) return Status::failed;
   return std::rename(unfinished.c_str(), name.c_str()) == 0 ? Status::ok : Status::failed;
 }
 
 // False: it is not there, or does not begin with as many bytes as `first` has.
 bool read(const std::string& name, std::span<std::byte> first, std::vector<std::byte>* second) {
-  std::ifstream file(name, std::ios::binary);
-  if (!file.read(reinterpret_cast<char*>(first.data()),
-                 static_cast<std::streamsize>(first.size()))) {
-    return false;
-  }
+  const File file(name, O_RDONLY);
+  if (!file.is_plain() || file.read_up_to(first) != first.size()) return false;
   second->resize(exchange_bytes_max + 1);
-  file.read(reinterpret_cast<char*>(second->data()), static_cast<std::streamsize>(second->size()));
-  second->resize(static_cast<std::size_t>(file.gcount()));
+  second->resize(file.read_up_to(*second));
   return true;
 }
 

@@ -158,6 +158,25 @@ TEST(Rendezvous, ByFilesInAFolderThatEarlierJobsHaveUsed) {
 }
 
 // One process of a job, alone in a folder where all that it waits for is there from an earlier job.
+// A link where an unfinished file will be, and one where a file will be looked for.
+TEST(Rendezvous, FilesAreTheUsersOnlyAndFollowNoLinks) {
+  const Folder folder, elsewhere;
+  const std::string kept = elsewhere.file("kept");
+  std::ofstream(kept) << "unchanged";
+  for (const char* name : {"hello.0.new", "hello.1.new", "0.0.new", "hello.1"}) {
+    std::filesystem::create_symlink(kept, folder.file(name));
+  }
+  EXPECT_EQ(run_job(folder.means(), 2), 0);
+  std::string text;
+  std::ifstream(kept) >> text;
+  EXPECT_EQ(text, "unchanged");
+  for (const auto& each : std::filesystem::directory_iterator(folder.file(""))) {
+    EXPECT_TRUE(each.is_regular_file() && !each.is_symlink()) << each;
+    constexpr auto users = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+    EXPECT_EQ(each.status().permissions(), users) << each;
+  }
+}
+
 TEST(Rendezvous, FilesOfAnEarlierJobAreNoneOfThisOne) {
   const Folder folder;
   ASSERT_EQ(run_job(folder.means(), 2), 0);
@@ -369,8 +388,10 @@ ROLE(stranger_to_the_job) {
 TEST(Rendezvous, ByTcpAProcessWithAnotherKeyOrWithNoneIsRefusedAndTheRestMeet) {
   const std::string means = "tcp:127.0.0.1:" + std::to_string(free_port());
   const auto as = [&](const std::string& rank, const std::string& key) {
-    return std::map<std::string, std::string>{
-        {"IW_RENDEZVOUS", means}, {"IW_RANK", rank}, {"IW_SIZE", "2"}, {"IW_CLUSTER_KEY", key}};
+    std::map<std::string, std::string> environment{
+        {"IW_RENDEZVOUS", means}, {"IW_RANK", rank}, {"IW_SIZE", "2"}};
+    if (!key.empty()) environment["IW_CLUSTER_KEY"] = key;
+    return environment;
   };
   const std::string ours(32, '1'), anothers(32, '2');
   Child first("member", as("0", ours));
