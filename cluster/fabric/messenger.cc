@@ -9,6 +9,7 @@
 namespace iw::fabric {
 
 ucs_status_t Messenger::set_handler(unsigned id, ucp_am_recv_callback_t call, void* argument) {
+  if (id >= ids_of_transport) return UCS_ERR_INVALID_PARAM;
   ucp_am_handler_param_t param{};
   param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                      UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -18,11 +19,11 @@ ucs_status_t Messenger::set_handler(unsigned id, ucp_am_recv_callback_t call, vo
   return ucp_worker_set_am_recv_handler(transport_, &param);
 }
 
-ucs_status_t Messenger::drop_unknown() {
-  constexpr unsigned ids = 256;  // more than this room uses
+// From the highest down, so that the transport's table grows once.
+ucs_status_t Messenger::drop_all(unsigned ids) {
   const ucp_am_recv_callback_t drop = [](void*, const void*, std::size_t, void*, std::size_t,
                                          const ucp_am_recv_param_t*) { return UCS_OK; };
-  for (unsigned id = 0; id < ids; id++) {
+  for (unsigned id = ids; id-- > 0;) {
     if (const ucs_status_t set = set_handler(id, drop, nullptr); set != UCS_OK) return set;
   }
   return UCS_OK;

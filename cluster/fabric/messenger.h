@@ -26,6 +26,9 @@ class Service;
 // The library's fastest way is for one piece of about this size.
 inline constexpr std::size_t one_piece_bytes_max = 128;
 
+// The numbers that a message of the transport can have, whoever says it.
+inline constexpr unsigned ids_of_transport = 1 << 16;
+
 // Before a message's header. A message that is small, or was sent in place, travels in one piece,
 // another as header and payload.
 struct Prefix {
@@ -48,8 +51,8 @@ class Messenger {
 
   ucp_worker_h transport() const { return transport_; }
   ucs_status_t set_handler(unsigned id, ucp_am_recv_callback_t call, void* argument);
-  // Drops messages that have no handler yet. Before anybody can reach the worker [UCX-17].
-  ucs_status_t drop_unknown();
+  // Drops messages of the numbers below. Before anybody can reach the worker [UCX-17].
+  ucs_status_t drop_all(unsigned ids);
 
   // Handles what has arrived; how much.
   unsigned poll() {

@@ -383,6 +383,19 @@ TEST_F(ByTransport, AMessageOfAnotherProgramIsNotSaidToBeOfAnotherVersion) {
   EXPECT_EQ(log.find("version"), std::string::npos) << log;
 }
 
+// [UCX-17] The transport warns, at best, of a number that is not in its table.
+TEST_F(ByTransport, AMessageOfAnyNumberIsDropped) {
+  Guest guest(address());
+  ::testing::internal::CaptureStdout();
+  for (const unsigned id : {message_ids - 1u, 200u, 256u, 4096u, 65535u}) {
+    guest.transport().say(id, {}, {});
+    guest.transport().say(id, bytes_of_message(id), bytes_of_message(id));
+  }
+  guest.say(guest.hello());
+  EXPECT_TRUE(comes_true(guest, [&] { return connected_ == 1; }));
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+}
+
 // [HELLO-8] A peer of the host is at place 0. The host drops messages and goodbyes in the peer's
 // name that lack the peer's tag. Messages on one way arrive in order, so the hello is the last.
 TEST_F(ByTransport, AGuessedTagReachesNobody) {

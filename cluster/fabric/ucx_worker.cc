@@ -17,6 +17,9 @@ constexpr int polls_a_clock = 8;                     // reading the clock costs 
 constexpr int messages_a_turn = 256;                 // then deadlines are looked at
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
+// Only processes of the same user send over shared memory, and a table for all numbers takes 1.5 MB
+// and some milliseconds [UCX-17].
+constexpr unsigned ids_of_this_user = 256;
 
 Prefix prefix_to(const Peer& peer, std::size_t header_bytes) {
   return {peer.tag_there | std::uint64_t{header_bytes} << tag_gap_shift};
@@ -67,7 +70,9 @@ Peers::Callbacks UcxWorker::callbacks_of_peers() {
 
 Status UcxWorker::start() {
   const Held held(lock_);
-  const ucs_status_t ready = messenger_.drop_unknown();
+  const bool is_users_only = fabric_.transport() == Transport::shm;
+  const ucs_status_t ready =
+      messenger_.drop_all(is_users_only ? ids_of_this_user : ids_of_transport);
   if (ready != UCS_OK) return to_status(ready);
   const Status started = peers_.start();
   if (started != Status::ok) return started;
