@@ -108,7 +108,8 @@ Status Endpoints::call(Bytes bytes, ucp_ep_h* endpoint) {
 
 void Endpoints::on_call(ucp_conn_request_h request, void* endpoints) {
   auto& self = *static_cast<Endpoints*>(endpoints);
-  const bool has_room = self.table_.has_room() && self.called_by_.size() < peers_max;
+  self.messenger_.after_poll([&self] { self.close_late(Clock::now()); });
+  const bool has_room = self.table_.has_room() && self.called_.size() < peers_max;
   if (!has_room || !has_open_files_for_a_peer()) {
     ucp_listener_reject(self.listener_, request);
     return;
@@ -118,7 +119,7 @@ void Endpoints::on_call(ucp_conn_request_h request, void* endpoints) {
   param.conn_request = request;
   ucp_ep_h endpoint = nullptr;
   if (ucp_ep_create(self.messenger_.transport(), &param, &endpoint) == UCS_OK) {
-    self.called_by_.insert(endpoint);
+    self.called_.add(endpoint, Clock::now() + pass_lifetime);
   }
 }
 
@@ -130,8 +131,7 @@ void Endpoints::on_error(void* endpoints, ucp_ep_h endpoint, ucs_status_t status
 
 void Endpoints::stop_listening() {
   if (listener_ != nullptr) ucp_listener_destroy(listener_);
-  for (const ucp_ep_h endpoint : called_by_) close(endpoint, true);
-  called_by_.clear();
+  for (const ucp_ep_h endpoint : called_.take_all()) close(endpoint, true);
 }
 
 void Endpoints::close(Peer& peer, bool by_force) {

@@ -5,7 +5,7 @@
 // worker calls that place; the endpoint that it opens serves both ways. The listener knows the
 // caller when the caller's hello arrives. Elsewhere UCX connects by the worker's address.
 //
-// Invariants: an endpoint that another worker opened is in called_by_ until it is a peer's, or is
+// Invariants: an endpoint that another worker opened is in called_ until it is a peer's, or is
 // closed. An endpoint is closed once.
 //
 // The worker's lock guards its endpoints: their owner declares it so.
@@ -14,10 +14,10 @@
 #include <ucp/api/ucp.h>
 
 #include <functional>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "fabric/called_endpoints.h"
 #include "fabric/messenger.h"
 #include "fabric/peer_table.h"
 
@@ -40,11 +40,16 @@ class Endpoints {
 
   Status open(const AddressParts& parts, Bytes transport_address, ucp_ep_h* endpoint);
   // Whether the endpoint is one that another worker opened and nobody has taken.
-  bool is_called_by(ucp_ep_h endpoint) const { return called_by_.contains(endpoint); }
+  bool is_called_by(ucp_ep_h endpoint) const { return called_.contains(endpoint); }
   // It is a peer's from here on. False: another worker did not open it.
-  bool take_called_by(ucp_ep_h endpoint) { return called_by_.erase(endpoint) > 0; }
-  // This worker called, too, and uses the other's endpoint: keeps its own until it is closed.
-  void keep_unused(ucp_ep_h endpoint) { called_by_.insert(endpoint); }
+  bool take_called_by(ucp_ep_h endpoint) { return called_.take(endpoint); }
+  // This worker called, too, and uses the other's endpoint: keeps its own until it is closed,
+  // because the other uses that one.
+  void keep_unused(ucp_ep_h endpoint) { called_.add(endpoint, Deadline::max()); }
+  // Closes those by which nobody has said hello in time [HELLO-11]. Not while the transport calls.
+  void close_late(Deadline now) {
+    for (const ucp_ep_h endpoint : called_.take_late(now)) close(endpoint, true);
+  }
 
   void close(Peer& peer, bool by_force);
   // Flushes what was said last; is_closing() until it is out.
@@ -68,8 +73,8 @@ class Endpoints {
   const Failed failed_;
   std::vector<std::byte> transport_address_;
   ucp_listener_h listener_ = nullptr;
-  // That others opened: of those who have not said hello yet, or whom this worker has called too.
-  std::set<ucp_ep_h> called_by_;
+  // Of those who have not said hello yet, or whom this worker has called too.
+  CalledEndpoints called_;
   // Endpoints whose last words are under way, or that are being closed.
   std::size_t closing_ = 0;
 };

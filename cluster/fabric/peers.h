@@ -45,6 +45,8 @@ class Peers {
   // Opens a way to a worker whose door gave this admission. The peer is in the table then,
   // connecting.
   Status introduce(const AddressParts& parts, const Admission& admission);
+  // To be called now and then, not while the transport calls.
+  void close_late(Deadline now) { endpoints_.close_late(now); }
   // After the transport has returned, because an endpoint may not be closed within it.
   void fail_soon(PeerId peer, Status why);
   // Handles first what the dead sent last.

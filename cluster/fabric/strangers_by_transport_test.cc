@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "fabric/called_endpoints.h"
 #include "fabric/door.h"
 #include "fabric/fabric_fixture.h"
 #include "fabric/hello_messages.h"
@@ -381,6 +382,23 @@ TEST_F(ByTransport, AMessageOfAnotherProgramIsNotSaidToBeOfAnotherVersion) {
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("not an InterWeave process"), std::string::npos) << log;
   EXPECT_EQ(log.find("version"), std::string::npos) << log;
+}
+
+// [HELLO-11] No adapter is needed to tell which endpoints are to be closed.
+TEST(CalledEndpoints, EndWithoutAHelloInTime) {
+  CalledEndpoints called;
+  const auto endpoint = [](std::uintptr_t number) { return reinterpret_cast<ucp_ep_h>(number); };
+  const Deadline now = Clock::now();
+  called.add(endpoint(8), now);
+  called.add(endpoint(16), now + std::chrono::seconds(1));
+  called.add(endpoint(24), now);
+  called.add(endpoint(32), Deadline::max());
+  EXPECT_TRUE(called.take(endpoint(24))) << "its hello was taken";
+  EXPECT_EQ(called.take_late(now), std::vector{endpoint(8)});
+  EXPECT_FALSE(called.take(endpoint(8)));
+  EXPECT_EQ(called.take_late(now + std::chrono::hours(1)), std::vector{endpoint(16)});
+  EXPECT_EQ(called.take_all(), std::vector{endpoint(32)});
+  EXPECT_EQ(called.size(), 0u);
 }
 
 // [UCX-17] The transport warns, at best, of a number that is not in its table.

@@ -341,6 +341,7 @@ UcxWorker::Served UcxWorker::serve() {
     if (now == 0) break;
     handled += now;
   }
+  peers_.close_late(Clock::now());
   const bool is_armed = arm_to_sleep();
   is_service_ = false;
   lock_.unlock();
