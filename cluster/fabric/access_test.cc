@@ -305,7 +305,7 @@ TEST_P(AskedFor, FreedMemoryIsReachedNoMore) {
   EXPECT_EQ(worker.fetch_add(*seen.window, 0, 1, &word, soon()), Status::bad_argument);
 }
 
-// So that a process may go on for ever while others come and go.
+// So that a process may run for ever while others come and go.
 TEST_P(AskedFor, ThePlacesOfTheDeadAreUsedAgainButNotTheirIndexes) {
   const Process here;
   std::set<PeerId> met;

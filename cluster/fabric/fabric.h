@@ -65,8 +65,8 @@ struct Options {
   bool takes_key_of_rendezvous = true;
 };
 
-// What an operation that is under way reports to. Stays where it is until `done` has been called,
-// by the thread that progresses the worker.
+// An operation that is under way reports to it. Stays where it is until `done` has been called, by
+// the thread that progresses the worker.
 struct Completion {
   void (*done)(Completion& self, Status status) = nullptr;
 };
@@ -87,7 +87,7 @@ struct Message {
 };
 using Handler = void (*)(void* context, const Message& message);
 using MessageId = std::uint8_t;
-// What a message that is sent in place begins with, for the fabric's own words.
+// The room at the beginning of a message that is sent in place, for the fabric's own words.
 inline constexpr std::size_t message_room_bytes = 8;
 
 // Memory of this process that others reach with its key.

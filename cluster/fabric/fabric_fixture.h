@@ -1,4 +1,4 @@
-// What tests of the fabric have in common: a part in it, and memory of another process seen there.
+// Shared by tests of the fabric: a part in it, and memory of another process seen there.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -107,8 +107,7 @@ TEST_F(JobKeys, AnEmptyVariableOrAKeyOfZerosIsAnErrorAndNotNoKey) {
   JobKey key;
   for (const char* name : {"IW_CLUSTER_KEY_FILE", "IW_CLUSTER_KEY"}) {
     setenv(name, "", 1);
-    EXPECT_NE(look(&key).find(std::string(name) + " is set and empty: unset it"),
-              std::string::npos)
+    EXPECT_NE(look(&key).find(std::string(name) + " is set and empty: unset it"), std::string::npos)
         << look(&key);
   }
   const std::string zeros(32, '0');

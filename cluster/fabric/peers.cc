@@ -154,7 +154,7 @@ void Peers::take_hello(const Hello& hello, Bytes transport_address, ucp_ep_h cam
   const auto parts = decode(hello.from);
   Peer* peer = table_.find(key_of(*parts));
   if (peer != nullptr) {
-    // Both called. What the hello came by is connected, the other is not yet [UCX-5].
+    // Both called. The endpoint that the hello came by is connected, the other not yet [UCX-5].
     if (peer->state == PeerState::connecting && endpoints_.take_called_by(came_by)) {
       endpoints_.keep_unused(std::exchange(peer->endpoint, came_by));
     }
@@ -228,8 +228,8 @@ void Peers::fail_soon(PeerId peer, Status why) {
   messenger_.later([this, peer, why] { fail(peer, why); });
 }
 
-// What they sent last is here already, at least of those on this machine, but the news of their end
-// comes another way and may overtake it. So it is handled first.
+// The last messages of the dead are here already, at least of those on this machine. The news of
+// their end comes another way and may overtake the messages, so these are handled first.
 void Peers::bury(std::vector<ProcessName> dead) {
   messenger_.poll_until_quiet();
   messenger_.after_poll([this, dead = std::move(dead)] {

@@ -1,4 +1,4 @@
-// Who a process is, and what an Address says: little-endian, at fixed places.
+// The name of a process, and the fields of an Address: little-endian, at fixed places.
 #pragma once
 
 #include <array>

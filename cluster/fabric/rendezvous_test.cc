@@ -305,7 +305,7 @@ int run_under_mpirun(const std::string& role, int processes,
 
 TEST(Rendezvous, ByPmixUnderMpirun) { EXPECT_EQ(run_under_mpirun("member", 3), 0); }
 
-// Writes into IW_TEST_FILE why it did not meet the others. (An mpirun that went on would now and
+// Writes into IW_TEST_FILE why it did not meet the others. (An mpirun that continued would now and
 // then hang in its own library, Debian 12's, since a process left while it was being let in.)
 ROLE(member_of_a_stopped_mpirun) {
   const pid_t mpirun = getppid();

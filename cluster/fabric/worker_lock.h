@@ -13,7 +13,7 @@
 namespace iw::fabric {
 
 // Taken and given back twice a message, nearly always by the same thread: one atomic exchange and
-// one plain store. Who must wait yields, then sleeps a little at a time; nobody is woken.
+// one plain store. A thread that must wait yields, then sleeps a little at a time; nobody is woken.
 class IW_CAPABILITY("worker lock") WorkerLock {
  public:
   bool is_mine() const { return owner_.load(std::memory_order_relaxed) == me(); }
