@@ -174,6 +174,10 @@ impl SegmentStore for EmbeddedStore {
         self.status.lock().overdue.clone()
     }
 
+    fn with_much_log(&self) -> Vec<(u64, u64)> {
+        self.status.lock().with_much_log.clone()
+    }
+
     fn is_in_need(&self) -> bool {
         !self.status.lock().overdue.is_empty()
     }

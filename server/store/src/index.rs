@@ -7,10 +7,11 @@ use std::time::Instant;
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
 use crate::history::{Effect, History, Uncovered, REMOVE};
+use crate::holders::{Hold, Holders};
 use crate::saver::Saved;
 use crate::StoreError;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 struct Segment {
     /// The crc of its last record.
     chain: u32,
@@ -24,8 +25,65 @@ struct Segment {
     uncovered_bytes: u64,
     damage: Option<StoreError>,
     removed: bool,
-    /// A checkpoint has failed: another is not asked for before then.
-    postponed_until: Option<Instant>,
+    /// A checkpoint has failed lately: another is not asked for yet.
+    is_postponed: bool,
+}
+
+impl Segment {
+    fn hold(&self) -> Hold {
+        let is_savable = self.damage.is_none() && !self.removed && !self.is_postponed;
+        let oldest = self.uncovered.front().filter(|_| is_savable);
+        Hold {
+            oldest_file: oldest.map(|record| record.file),
+            checkpoint_bytes: self.checkpoint_bytes,
+            log_bytes: self.uncovered_bytes,
+        }
+    }
+}
+
+/// The log files, by their first records' numbers.
+#[derive(Debug, Default)]
+struct Files {
+    /// Of each: bytes, and records that no checkpoint covers.
+    by_first: BTreeMap<u64, (u64, u64)>,
+    /// The sums of both.
+    bytes: u64,
+    uncovered: u64,
+}
+
+impl Files {
+    fn set_bytes(&mut self, first: u64, bytes: u64) {
+        let file = self.by_first.entry(first).or_default();
+        self.bytes = self.bytes - file.0 + bytes;
+        file.0 = bytes;
+    }
+
+    fn count(&mut self, first: u64) {
+        if let Some((_, uncovered)) = self.by_first.get_mut(&first) {
+            *uncovered += 1;
+            self.uncovered += 1;
+        }
+    }
+
+    fn uncount<'a>(&mut self, records: impl Iterator<Item = &'a Uncovered>) {
+        for record in records {
+            if let Some((_, uncovered)) = self.by_first.get_mut(&record.file) {
+                *uncovered -= 1;
+                self.uncovered -= 1;
+            }
+        }
+    }
+
+    /// Takes the oldest file out, unless somebody needs it.
+    fn take_unneeded(&mut self, current: u64) -> Option<u64> {
+        let (&first, &(bytes, uncovered)) = self.by_first.first_key_value()?;
+        if uncovered > 0 || first == current {
+            return None;
+        }
+        self.bytes -= bytes;
+        self.by_first.remove(&first);
+        Some(first)
+    }
 }
 
 /// A record that was written.
@@ -40,8 +98,8 @@ pub struct Written {
 #[derive(Debug, Default)]
 pub struct Index {
     segments: HashMap<u64, Segment>,
-    /// Of each log file, by its first record's number: bytes, and records not covered.
-    files: BTreeMap<u64, (u64, u64)>,
+    files: Files,
+    holders: Holders,
 }
 
 /// What the records admitted but not yet written will make of the segments.
@@ -53,7 +111,17 @@ pub struct Admission {
 
 impl Index {
     pub fn add_file(&mut self, first: u64, bytes: u64) {
-        self.files.insert(first, (bytes, 0));
+        self.files.set_bytes(first, bytes);
+    }
+
+    /// Changes what is known of a segment, if it is known.
+    fn change(&mut self, segment_id: u64, change: impl FnOnce(&mut Segment, &mut Files)) {
+        if let Some(segment) = self.segments.get_mut(&segment_id) {
+            let before = segment.hold();
+            change(segment, &mut self.files);
+            self.holders
+                .changed(segment_id, Some(before), Some(segment.hold()));
+        }
     }
 
     /// Takes up a segment as it was recovered. The files are known. Where a segment is damaged, the
@@ -62,7 +130,7 @@ impl Index {
         let head = history.checkpoint.as_ref().map(|loaded| &loaded.head);
         let mut uncovered: VecDeque<Uncovered> = history.uncovered.iter().copied().collect();
         if history.damage.is_some() {
-            uncovered.extend(self.files.keys().map(|&file| Uncovered {
+            uncovered.extend(self.files.by_first.keys().map(|&file| Uncovered {
                 file,
                 crc: 0,
                 bytes: 0,
@@ -70,9 +138,7 @@ impl Index {
             }));
         }
         for record in &uncovered {
-            if let Some((_, live)) = self.files.get_mut(&record.file) {
-                *live += 1;
-            }
+            self.files.count(record.file);
         }
         let segment = Segment {
             chain: history.chain(),
@@ -85,8 +151,10 @@ impl Index {
             uncovered,
             damage: history.damage.clone().map(StoreError::from),
             removed: false,
-            postponed_until: None,
+            is_postponed: false,
         };
+        let hold = segment.hold();
+        self.holders.changed(segment_id, None, Some(hold));
         self.segments.insert(segment_id, segment);
     }
 
@@ -129,48 +197,19 @@ impl Index {
         for record in records {
             self.wrote(file, record);
         }
-        if let Some((bytes, _)) = self.files.get_mut(&file) {
-            *bytes = end;
-        }
+        self.files.set_bytes(file, end);
     }
 
     fn wrote(&mut self, file: u64, record: &Written) {
-        let segment = self.segments.entry(record.segment_id).or_insert(Segment {
-            chain: 0,
-            covered: 0,
-            version: 0,
-            checkpointed: 0,
-            checkpoint_bytes: 0,
-            serials_below: 0,
-            uncovered: VecDeque::new(),
-            uncovered_bytes: 0,
-            damage: None,
-            removed: false,
-            postponed_until: None,
+        if !self.segments.contains_key(&record.segment_id) {
+            let segment = Segment::default();
+            self.holders
+                .changed(record.segment_id, None, Some(segment.hold()));
+            self.segments.insert(record.segment_id, segment);
+        }
+        self.change(record.segment_id, |segment, files| {
+            segment.wrote(file, record, files);
         });
-        segment.chain = record.crc;
-        match &record.body {
-            LogBody::Release(release) => segment.version = release.version,
-            LogBody::Incarnation(stamp) => segment.version = stamp.number,
-            LogBody::Serials(below) => segment.serials_below = segment.serials_below.max(*below),
-            LogBody::Create(_) | LogBody::Other(_) => {}
-        }
-        if record.body == REMOVE {
-            segment.removed = true;
-            let covered = std::mem::take(&mut segment.uncovered);
-            segment.uncovered_bytes = 0;
-            uncount(&mut self.files, covered.iter());
-        }
-        segment.uncovered_bytes += record.bytes;
-        segment.uncovered.push_back(Uncovered {
-            file,
-            crc: record.crc,
-            bytes: record.bytes,
-            effect: Effect::of(&record.body),
-        });
-        if let Some((_, live)) = self.files.get_mut(&file) {
-            *live += 1;
-        }
     }
 
     /// The crc of the last record that a checkpoint at this version covers, and the bound of the
@@ -209,107 +248,112 @@ impl Index {
 
     /// A checkpoint lasts: what it covers is no longer needed.
     pub fn covered(&mut self, saved: &Saved) {
-        let segment = self.segments.get_mut(&saved.segment_id);
-        let Some(segment) = segment.filter(|segment| !segment.removed) else {
-            return;
-        };
-        segment.checkpointed = saved.version;
-        segment.checkpoint_bytes = saved.diff_bytes;
-        // MEMORY segments' releases are not in the log
-        segment.version = segment.version.max(saved.version);
-        let records = &mut segment.uncovered;
-        if let Some(last) = records.iter().position(|r| r.crc == saved.parent) {
-            segment.covered = saved.parent;
-            let covered: Vec<Uncovered> = segment.uncovered.drain(..=last).collect();
-            segment.uncovered_bytes -= covered.iter().map(|record| record.bytes).sum::<u64>();
-            uncount(&mut self.files, covered.iter());
-        }
+        self.change(saved.segment_id, |segment, files| {
+            if !segment.removed {
+                segment.covered(saved, files);
+            }
+        });
     }
 
     /// A checkpoint of the segment has failed; it is not asked for at once again.
     pub fn postpone(&mut self, segment_id: u64, until: Instant) {
-        if let Some(segment) = self.segments.get_mut(&segment_id) {
-            segment.postponed_until = Some(until);
-        }
+        self.change(segment_id, |segment, _| segment.is_postponed = true);
+        self.holders.postpone(segment_id, until);
     }
 
     /// Nothing of a removed segment is left but its log records.
     pub fn forget(&mut self, segment_id: u64) {
         if let Some(segment) = self.segments.remove(&segment_id) {
-            uncount(&mut self.files, segment.uncovered.iter());
+            self.holders.changed(segment_id, Some(segment.hold()), None);
+            self.files.uncount(segment.uncovered.iter());
         }
     }
 
     /// Takes the oldest files that no segment needs out of the index. The order keeps the log whole
     /// from some record on, so that a missing file shows.
     pub fn take_unneeded(&mut self, current: u64) -> Vec<u64> {
-        let mut unneeded = Vec::new();
-        while let Some((&first, &(_, live))) = self.files.first_key_value() {
-            if live > 0 || first == current {
-                break;
-            }
-            self.files.remove(&first);
-            unneeded.push(first);
-        }
-        unneeded
+        std::iter::from_fn(|| self.files.take_unneeded(current)).collect()
     }
 
     pub fn total_bytes(&self) -> u64 {
-        self.files.values().map(|&(bytes, _)| bytes).sum()
+        self.files.bytes
     }
 
     pub fn file_count(&self) -> u64 {
-        self.files.len() as u64
+        self.files.by_first.len() as u64
     }
 
     /// What all checkpoints hold, and the largest of them.
     pub fn checkpoint_bytes(&self) -> (u64, u64) {
-        let sizes = self.segments.values().map(|s| s.checkpoint_bytes);
-        sizes.fold((0, 0), |(sum, most), size| (sum + size, most.max(size)))
+        self.holders.checkpoint_bytes()
     }
 
     /// Whether checkpoints cover every record.
     pub fn is_covered(&self) -> bool {
-        self.files.values().all(|&(_, live)| live == 0)
+        self.files.uncovered == 0
     }
 
-    /// The segments that hold files which must go if the log is to have `bound` bytes at most; the
-    /// holders of the oldest first, then the smallest. The file `kept` and newer ones may stay.
-    pub fn overdue(&self, bound: u64, kept: Option<u64>, now: Instant) -> Vec<u64> {
-        let mut rest = self.total_bytes();
+    /// Of the segments that hold files which must go if the log is to have `bound` bytes at most,
+    /// the first: the holders of the oldest, then the smallest. The file `kept` and newer ones may
+    /// stay.
+    pub fn overdue(&mut self, bound: u64, kept: Option<u64>, now: Instant) -> Vec<u64> {
+        while let Some(id) = self.holders.take_resumed(now) {
+            self.change(id, |segment, _| segment.is_postponed = false);
+        }
+        let mut rest = self.files.bytes;
         let mut last = None;
-        for (&first, &(bytes, _)) in &self.files {
+        for (&first, &(bytes, _)) in &self.files.by_first {
             if rest <= bound || Some(first) == kept {
                 break;
             }
             rest -= bytes;
             last = Some(first);
         }
-        let holds = |segment: &Segment| {
-            let front = segment.uncovered.front()?.file;
-            let savable = segment.damage.is_none() && !segment.removed;
-            let postponed = segment.postponed_until.is_some_and(|until| now < until);
-            (savable && !postponed && Some(front) <= last).then_some(front)
-        };
-        let mut holders: Vec<(u64, u64, u64)> = Vec::new();
-        if last.is_some() {
-            for (&id, segment) in &self.segments {
-                let front = holds(segment);
-                holders.extend(front.map(|file| (file, segment.checkpoint_bytes, id)));
-            }
-        }
-        holders.sort_unstable();
-        holders.into_iter().map(|(_, _, id)| id).collect()
+        last.map_or(Vec::new(), |last| self.holders.holding(last))
+    }
+
+    /// The segments with [`MUCH_LOG_BYTES`](crate::MUCH_LOG_BYTES) of log or more, and how much.
+    pub fn with_much_log(&self) -> Vec<(u64, u64)> {
+        let ids = self.holders.with_much();
+        ids.map(|id| (id, self.log_bytes(id))).collect()
     }
 }
 
-fn uncount<'a>(
-    files: &mut BTreeMap<u64, (u64, u64)>,
-    records: impl Iterator<Item = &'a Uncovered>,
-) {
-    for record in records {
-        if let Some((_, live)) = files.get_mut(&record.file) {
-            *live -= 1;
+impl Segment {
+    fn wrote(&mut self, file: u64, record: &Written, files: &mut Files) {
+        self.chain = record.crc;
+        match &record.body {
+            LogBody::Release(release) => self.version = release.version,
+            LogBody::Incarnation(stamp) => self.version = stamp.number,
+            LogBody::Serials(below) => self.serials_below = self.serials_below.max(*below),
+            LogBody::Create(_) | LogBody::Other(_) => {}
+        }
+        if record.body == REMOVE {
+            self.removed = true;
+            files.uncount(std::mem::take(&mut self.uncovered).iter());
+            self.uncovered_bytes = 0;
+        }
+        self.uncovered_bytes += record.bytes;
+        self.uncovered.push_back(Uncovered {
+            file,
+            crc: record.crc,
+            bytes: record.bytes,
+            effect: Effect::of(&record.body),
+        });
+        files.count(file);
+    }
+
+    fn covered(&mut self, saved: &Saved, files: &mut Files) {
+        self.checkpointed = saved.version;
+        self.checkpoint_bytes = saved.diff_bytes;
+        // MEMORY segments' releases are not in the log
+        self.version = self.version.max(saved.version);
+        let records = &mut self.uncovered;
+        if let Some(last) = records.iter().position(|r| r.crc == saved.parent) {
+            self.covered = saved.parent;
+            let covered: Vec<Uncovered> = records.drain(..=last).collect();
+            self.uncovered_bytes -= covered.iter().map(|record| record.bytes).sum::<u64>();
+            files.uncount(covered.iter());
         }
     }
 }

@@ -11,6 +11,7 @@ pub struct Told {
     pub status: StoreStatus,
     pub log_bytes: HashMap<u64, u64>,
     pub overdue: Vec<u64>,
+    pub with_much_log: Vec<(u64, u64)>,
 }
 
 /// Never held over a system call.

@@ -52,9 +52,16 @@ pub trait SegmentStore: Send {
     /// How many bytes of log the segment has since its last checkpoint.
     fn log_bytes(&self, segment_id: u64) -> u64;
 
+    /// The segments that have [`MUCH_LOG_BYTES`](crate::MUCH_LOG_BYTES) of log or more since their
+    /// last checkpoints, and how much.
+    fn with_much_log(&self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
     /// Segments whose records keep more log than there should be, or any of it where space is
-    /// short: a checkpoint of each frees it. Ask now and then (each second, say), because an idle
-    /// segment would keep the log growing.
+    /// short: a checkpoint of each frees it. Of very many, those that are to be saved first; the
+    /// others follow when these are. Ask now and then (each second, say), because an idle segment
+    /// would keep the log growing.
     fn overdue(&self) -> Vec<u64> {
         Vec::new()
     }

@@ -286,7 +286,7 @@ impl Tail {
     }
 
     /// Says how the log is, and which checkpoints would let it be cut [LOG-5].
-    fn tell(&self, now: Instant) {
+    fn tell(&mut self, now: Instant) {
         let (data, largest) = self.index.checkpoint_bytes();
         let bound = match self.is_full() || self.space.is_low(largest) {
             true => 0,
@@ -297,6 +297,7 @@ impl Tail {
         let overdue = self.index.overdue(bound, kept, now);
         let mut told = self.status.lock();
         told.overdue = overdue;
+        told.with_much_log = self.index.with_much_log();
         told.status.log_bytes = self.index.total_bytes();
         told.status.log_files = self.index.file_count();
     }

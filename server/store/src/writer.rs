@@ -221,6 +221,7 @@ impl Writer {
         let mut told = self.status.lock();
         told.status.groups += groups.iter().filter(|group| group.verdict.is_ok()).count() as u64;
         told.status.log_bytes = self.tail.index.total_bytes();
+        told.with_much_log = self.tail.index.with_much_log();
         for record in groups.iter().flat_map(|group| &group.records) {
             let bytes = self.tail.index.log_bytes(record.segment_id);
             told.log_bytes.insert(record.segment_id, bytes);
