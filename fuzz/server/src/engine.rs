@@ -179,9 +179,9 @@ impl World {
             1 | 2 => {
                 let log_bytes = u64::from(script.byte()) << 20;
                 let overdue = [1, 2, u64::from(script.byte())];
-                let log_bytes = |_| log_bytes;
+                let with_much_log = overdue.map(|id| (id, log_bytes));
                 self.engine
-                    .store_looked_at(self.now_ns, &log_bytes, &overdue);
+                    .store_looked_at(self.now_ns, &with_much_log, &overdue);
             }
             3 => {
                 let text = "not a frame".to_string();
@@ -397,7 +397,7 @@ impl World {
                 self.waiting.push((ticket, Asked::Save(checkpoint)));
             }
             Effect::LookAfterStore => {
-                self.engine.store_looked_at(self.now_ns, &|_| 0, &[]);
+                self.engine.store_looked_at(self.now_ns, &[], &[]);
             }
         }
     }

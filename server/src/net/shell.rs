@@ -193,10 +193,9 @@ impl Shell {
             if let Some(why) = store.stopped() {
                 engine.store_stopped(why);
             }
-            let log_bytes = |segment| store.log_bytes(segment);
             let now_ns = self.event_ns.get();
             self.looked_ns.set(now_ns);
-            engine.store_looked_at(now_ns, &log_bytes, &store.overdue());
+            engine.store_looked_at(now_ns, &store.with_much_log(), &store.overdue());
         }
     }
 

@@ -11,6 +11,7 @@ use super::config::Config;
 use super::effect::Effect;
 use super::journal::Journal;
 use super::message::{Backlog, Incoming, Outgoing, Request};
+use super::saving::Saving;
 use super::segments::Segments;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
 use interweave_wire::protocol::xdr::XdrError;
@@ -27,6 +28,7 @@ pub struct Engine {
     pub(super) wire: Wire,
     pub(super) journal: Journal,
     pub(super) segments: Segments,
+    pub(super) saving: Saving,
     pub(super) stopping: bool,
 }
 
@@ -38,6 +40,7 @@ impl Engine {
             wire: Wire::new(config.clone()),
             journal: Journal::default(),
             segments: Segments::new(config.first_fence),
+            saving: Saving::default(),
             stopping: false,
             config,
         }

@@ -12,6 +12,7 @@
 //! | `segment` | its master copy, locks, subscribers; the rules are its methods | other segments |
 //! | `serials` | one segment's block serials: given out, known to the log, awaited | its segment |
 //! | `journal` | what waits for the store, what is left to settle | segments, connections |
+//! | `saving` | which segments are to be saved, and which are being saved | segments, connections |
 //!
 //! `engine` takes each event to its owner. Nobody is told of a release before it is durable. A few
 //! readers are told before the writer, many readers after the writer. The master copies follow when
@@ -36,6 +37,7 @@ mod release;
 mod remembered;
 mod removing;
 mod resolving;
+mod saving;
 mod segment;
 mod segments;
 mod serials;

@@ -123,8 +123,8 @@ impl Engine {
                     self.wire.refuse_awaiting(connection, stream, &rejection);
                 }
             }
-            // A MEMORY segment is served in spite of it, and the log is asked again later.
-            Err(_) => s.unlogged = true,
+            // A MEMORY segment is served all the same; the log is asked again later.
+            Err(_) => self.saving.not_logged(number),
         }
     }
 
@@ -174,7 +174,6 @@ impl SegmentState {
         if self.life == Life::Creating {
             self.life = Life::Open;
         }
-        self.unlogged = false;
         let creators = std::mem::take(&mut self.creators);
         for (index, asker) in creators.into_iter().enumerate() {
             let (connection, stream, _) = asker;

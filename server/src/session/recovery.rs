@@ -101,7 +101,6 @@ impl SegmentState {
         });
         self.remembered
             .recover(saved.unwrap_or_default(), logged, until_ns);
-        self.unsaved = !found.releases.is_empty();
     }
 
     fn log_incarnation(&self, journal: &mut Journal) {

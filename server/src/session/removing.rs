@@ -90,6 +90,7 @@ impl Engine {
         let Some(mut segment) = self.segments.remove(number) else {
             return;
         };
+        self.saving.forget(number);
         let rejection = removed(&segment.path);
         for (at, _) in segment.serials.take_awaiting() {
             self.wire

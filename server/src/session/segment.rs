@@ -53,15 +53,9 @@ pub struct SegmentState {
     pub creators: Vec<(u64, u32, bool)>,
     /// There is a store in which the segment is saved.
     pub is_stored: bool,
-    /// The segment has changed since the last checkpoint.
-    pub unsaved: bool,
-    pub checkpointing: bool,
-    /// When the segment was saved last, or began.
+    /// When it was saved last, or began.
     pub saved_ns: u64,
-    /// The store did not take the segment's creation, so the segment cannot be saved.
-    pub unlogged: bool,
-    /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
-    /// taken.
+    /// Bytes of diffs that clients were sent, and of whole copies in their place.
     pub sent_bytes: u64,
     pub whole_bytes: u64,
 }
@@ -168,10 +162,7 @@ impl From<Beginning> for SegmentState {
             committing: false,
             creators: Vec::new(),
             is_stored: b.is_stored,
-            unsaved: false,
-            checkpointing: false,
             saved_ns: 0,
-            unlogged: false,
             sent_bytes: 0,
             whole_bytes: 0,
         }

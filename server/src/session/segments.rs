@@ -1,11 +1,10 @@
 //! The segments of the server, by number and by path.
 //!
-//! Invariants: `paths` and `by_number` name the same segments. Numbers and ids are never given
-//! twice.
-//!
-//! A segment whose number a peer or the store names may have been removed meanwhile. Such a number
-//! is looked up with [`Segments::usable`], [`Segments::get`] or [`Segments::if_still_there`]. A
-//! number that the present event took from here is looked up with [`Segments::found`].
+//! Invariants: `paths`, `by_id` and `by_number` name the same segments; numbers and ids are never
+//! given twice. A number that a peer or the store names may be of a segment that was removed
+//! meanwhile: its look-ups are [`Segments::usable`], [`Segments::get`] and
+//! [`Segments::if_still_there`]. A number that the present event took from here is of a segment
+//! that is there ([`Segments::found`]).
 
 use super::config::Config;
 use super::segment::{Life, SegmentState};
@@ -13,13 +12,17 @@ use super::timers::Timers;
 use super::wire::Closed;
 use interweave_wire::protocol::{ErrorCode, OpenSegment};
 use interweave_wire::Rejection;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 #[derive(Debug)]
 pub struct Segments {
     by_number: HashMap<u32, SegmentState>,
     paths: BTreeMap<String, u32>,
+    /// By the store's numbers for them.
+    by_id: HashMap<u64, u32>,
+    /// Those that damage has stopped.
+    damaged: BTreeSet<u32>,
     /// Damaged segments whose paths are lost [LOG-12].
     nameless: Vec<u32>,
     /// When each segment's locks are looked at.
@@ -35,6 +38,8 @@ impl Segments {
         Segments {
             by_number: HashMap::new(),
             paths: BTreeMap::new(),
+            by_id: HashMap::new(),
+            damaged: BTreeSet::new(),
             nameless: Vec::new(),
             timers: Timers::default(),
             last_number: 0,
@@ -74,16 +79,26 @@ impl Segments {
         segment.expect("nothing of this event has removed the segment")
     }
 
+    /// The segment that the store names, whatever its life; None: it was removed meanwhile.
+    pub fn with_id(&self, id: u64) -> Option<&SegmentState> {
+        self.by_number.get(self.by_id.get(&id)?)
+    }
+
+    /// Damage has stopped the segment.
+    pub fn note_damaged(&mut self, number: u32) {
+        self.damaged.insert(number);
+    }
+
+    pub fn damaged(&self) -> impl ExactSizeIterator<Item = &u32> {
+        self.damaged.iter()
+    }
+
     pub fn number_at(&self, path: &str) -> Option<u32> {
         self.paths.get(path).copied()
     }
 
     pub fn len(&self) -> usize {
         self.by_number.len()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &SegmentState> {
-        self.by_number.values()
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut SegmentState> {
@@ -116,6 +131,10 @@ impl Segments {
         self.last_number += 1;
         segment.number = self.last_number;
         self.paths.insert(segment.path.clone(), self.last_number);
+        self.by_id.insert(segment.id, self.last_number);
+        if matches!(segment.life, Life::Damaged(_)) {
+            self.damaged.insert(self.last_number);
+        }
         self.by_number.entry(self.last_number).or_insert(segment)
     }
 
@@ -166,6 +185,8 @@ impl Segments {
     pub fn remove(&mut self, number: u32) -> Option<SegmentState> {
         let segment = self.by_number.remove(&number)?;
         self.paths.remove(&segment.path);
+        self.by_id.remove(&segment.id);
+        self.damaged.remove(&number);
         self.nameless.retain(|n| *n != number);
         Some(segment)
     }

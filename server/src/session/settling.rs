@@ -47,6 +47,9 @@ impl Engine {
                 continue;
             };
             s.release_failed(at.session, part.fence, error, keeps_lock.then_some(now_ns));
+            if matches!(s.life, Life::Damaged(_)) {
+                self.segments.note_damaged(part.segment);
+            }
             self.grant_waiting(part.segment);
         }
         self.wire.counters.releases_refused += 1;
@@ -129,6 +132,9 @@ impl Engine {
                 let committed = release.committed(&part);
                 s.remembered.add(committed, lives, self.wire.now_ns());
                 s.lock.release(release.at.session, part.fence);
+                if part.checked.is_some() {
+                    storing::note_unlogged_changes(&mut self.saving, s);
+                }
                 s.commit_part(&mut self.wire, release.at.connection, part);
                 self.grant_waiting(number);
             }
@@ -166,7 +172,6 @@ impl SegmentState {
             self.chains.add(part.after.stamp.chain);
             self.commits.add(version, wire.now_ns());
             self.units_changed = part.after.units_changed;
-            self.unsaved = true;
             wire.counters.releases += 1;
             wire.counters.release_bytes += part.diff.len() as u64;
         }

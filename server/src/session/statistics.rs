@@ -94,15 +94,15 @@ const NAMED: usize = 8;
 
 impl Engine {
     pub fn health(&self) -> Health {
-        let is_damaged = |s: &&SegmentState| matches!(s.life, super::segment::Life::Damaged(_));
-        let mut damaged = self.segments.iter().filter(is_damaged);
-        let named = damaged.by_ref().take(NAMED);
+        let damaged = self.segments.damaged();
+        let count = damaged.len();
+        let named = damaged.filter_map(|n| self.segments.get(*n)).take(NAMED);
         let mut damaged_paths: Vec<String> = named.map(|s| s.path.clone()).collect();
         damaged_paths.sort();
         Health {
             segments: self.segments.len(),
             connections: self.wire.connection_count(),
-            damaged: damaged_paths.len() + damaged.count(),
+            damaged: count,
             damaged_paths,
         }
     }

@@ -2,21 +2,18 @@
 //! [LOG-1], [LOG-5] and [LOG-8].
 
 use super::engine::{stopping, Engine};
-use super::journal::{Answered, Entry, Journal};
+use super::journal::{Answered, Entry};
+use super::saving::Saving;
 use super::segment::{Life, SegmentState};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
 use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
 use interweave_wire::Rejection;
-use std::collections::BTreeSet;
 
-/// A checkpoint is taken after so many bytes of log, if the store does not need it before [LOG-5].
-const CHECKPOINT_LOG_BYTES: u64 = 64 << 20;
-/// Checkpoints are made in memory. No more bytes of them are there at a time, but for one
-/// checkpoint.
-const SAVING_BYTES: u64 = 256 << 20;
-/// A MEMORY segment has no log. While it changes, it is saved after this time, and a second later
-/// for each so many bytes of its size.
+/// A segment that was due and could not be saved is due again then.
+const POSTPONED_NS: u64 = 1_000_000_000;
+/// A MEMORY segment, of which there is no log, is saved that often while it changes; a large one
+/// less often, by a second for so many bytes.
 const MEMORY_SAVE_NS: u64 = 60_000_000_000;
 const MEMORY_SAVE_BYTES: u64 = 10 << 20;
 
@@ -37,11 +34,6 @@ pub fn rejection(error: &StoreError) -> Rejection {
         StoreError::TooLarge { .. } => ErrorCode::TooLarge,
     };
     Rejection::new(code, error.to_string())
-}
-
-fn memory_is_due(s: &SegmentState, now_ns: u64) -> bool {
-    let size_ns = s.master.wire_bytes() / MEMORY_SAVE_BYTES * 1_000_000_000;
-    s.unsaved && s.durable == Durability::Memory && now_ns >= s.saved_ns + MEMORY_SAVE_NS + size_ns
 }
 
 impl Engine {
@@ -69,10 +61,9 @@ impl Engine {
             } => self.removal_stored(segment, before, (connection, stream), result),
             Entry::Serials { segment, below } => self.serials_stored(segment, below, result),
             Entry::Incarnation { segment } => {
-                // The next checkpoint says the incarnation, too. It is due at the latest at the
-                // end.
-                if let (Err(_), Some(s)) = (result, self.segments.if_still_there(segment)) {
-                    s.unsaved = true;
+                // The next checkpoint says it as well; it is due at the end at the latest.
+                if result.is_err() && self.segments.get(segment).is_some() {
+                    self.saving.changed(segment);
                 }
             }
             Entry::Checkpoint { segment, version } => {
@@ -107,53 +98,65 @@ impl Engine {
         }
     }
 
-    /// Takes the store's wants: the bytes of log of each segment since its checkpoint, and the
-    /// segments that must be saved for other reasons.
-    pub fn store_looked_at(
-        &mut self,
-        now_ns: u64,
-        log_bytes: &dyn Fn(u64) -> u64,
-        overdue: &[u64],
-    ) {
+    /// The store's answer: the segments with much log, by their ids, and how much they have; and
+    /// those that the store wants saved for other reasons.
+    pub fn store_looked_at(&mut self, now_ns: u64, with_much_log: &[(u64, u64)], overdue: &[u64]) {
         self.advance(now_ns);
-        let overdue: BTreeSet<u64> = overdue.iter().copied().collect();
-        let due = self.segments.iter().filter(|s| {
-            let much = CHECKPOINT_LOG_BYTES.max(2 * s.master.wire_bytes());
-            overdue.contains(&s.id)
-                || log_bytes(s.id) > much
-                || memory_is_due(s, self.wire.now_ns())
+        let now_ns = self.wire.now_ns();
+        let with_much = with_much_log.iter().filter(|(id, log_bytes)| {
+            // Without need, a checkpoint is taken after that much log [LOG-5].
+            let segment = self.segments.with_id(*id);
+            segment.is_some_and(|s| *log_bytes > 2 * s.master.wire_bytes())
         });
-        // The smallest segments come first, because where space is short they make room for others.
-        let mut due: Vec<(u64, u32)> = due.map(|s| (s.master.wire_bytes(), s.number)).collect();
-        due.sort_unstable();
-        self.save_some(&due);
-        for s in self.segments.iter_mut().filter(|s| s.unlogged) {
-            s.unlogged = false;
-            s.log_creation(&mut self.journal);
+        let wanted = with_much.map(|(id, _)| id).chain(overdue);
+        let wanted = wanted.filter_map(|id| Some(self.segments.with_id(*id)?.number));
+        let mut due: Vec<u32> = wanted.collect();
+        let in_time = self.saving.take_due(now_ns);
+        due.extend(&in_time);
+        self.save_some(due);
+        for number in in_time {
+            self.saving.postpone(number, now_ns + POSTPONED_NS);
+        }
+        for number in self.saving.take_unlogged() {
+            if let Some(s) = self.segments.if_still_there(number) {
+                s.log_creation(&mut self.journal);
+            }
         }
     }
 
-    /// Saves as many segments as may be under way together. The others are due at the next look.
-    fn save_some(&mut self, due: &[(u64, u32)]) {
-        let saving = self.segments.iter().filter(|s| s.checkpointing);
-        let mut bytes: u64 = saving.map(|s| s.master.wire_bytes()).sum();
-        let now_ns = self.wire.now_ns();
-        for &(wire_bytes, number) in due {
-            if bytes > 0 && bytes + wire_bytes > SAVING_BYTES {
+    /// Saves as many as may be under way together; the others are due again at a later look.
+    fn save_some(&mut self, due: Vec<u32>) {
+        let size = |number| Some((self.segments.get(number)?.master.wire_bytes(), number));
+        let mut due: Vec<(u64, u32)> = due.into_iter().filter_map(size).collect();
+        // The smallest first: where space is short they make room for the others.
+        due.sort_unstable();
+        for (bytes, number) in due {
+            if !self.saving.has_room(bytes) {
                 return;
             }
-            bytes += wire_bytes;
-            self.segments.found(number).save(&mut self.journal, now_ns);
+            self.save(number);
+        }
+    }
+
+    /// Saves the segment as a whole, unless that is under way, or it cannot be.
+    fn save(&mut self, number: u32) {
+        let s = self.segments.found(number);
+        if self.saving.may_begin(number) && s.is_stored && s.life == Life::Open {
+            s.saved_ns = self.wire.now_ns();
+            self.saving.begin(number, s.master.wire_bytes());
+            self.journal.save(number, s.checkpoint());
         }
     }
 
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
-        let Some(s) = self.segments.if_still_there(number) else {
-            return;
-        };
-        s.checkpointing = false;
-        s.unsaved |= result.is_err();
-        debug_assert!(version <= s.master.newest());
+        self.saving.ended(number);
+        if let Some(s) = self.segments.if_still_there(number) {
+            debug_assert!(version <= s.master.newest());
+            if result.is_err() {
+                note_unlogged_changes(&mut self.saving, s);
+            }
+        }
+        self.save_at_the_end();
     }
 
     /// Begins to stop the server. From now on new sessions, writer locks, new segments and removals
@@ -170,33 +173,46 @@ impl Engine {
         }
     }
 
-    /// Saves the segments with unsaved changes, and tells the clients to go. REQUIRES: all releases
-    /// have ended.
+    /// After the last release: what the log lacks is saved, and clients are told to go.
     pub fn save_and_part(&mut self, now_ns: u64) {
         self.advance(now_ns);
-        let now_ns = self.wire.now_ns();
-        for s in self.segments.iter_mut().filter(|s| s.unsaved) {
-            s.save(&mut self.journal, now_ns);
-        }
+        let segments = &self.segments;
+        let size = |number| segments.get(number).map_or(0, |s| s.master.wire_bytes());
+        self.saving.begin_end(size);
+        self.save_at_the_end();
         self.wire.part();
         self.forget_closed();
     }
 
-    /// Whether all changes are saved.
+    /// Saves as much as may be under way together; the rest follows when that has ended.
+    fn save_at_the_end(&mut self) {
+        while let Some(number) = self.saving.next_at_the_end() {
+            let bytes = self.segments.found(number).master.wire_bytes();
+            if !self.saving.has_room(bytes) {
+                return;
+            }
+            self.saving.pop_at_the_end();
+            self.save(number);
+        }
+    }
+
+    /// Whether the log or a checkpoint has everything.
     pub fn is_saved(&self) -> bool {
-        self.segments.iter().all(|s| !s.unsaved)
+        self.saving.is_saved()
+    }
+}
+
+/// Changes of a MEMORY segment are in no log: it is saved when some time has passed. What others
+/// change is in the log.
+pub fn note_unlogged_changes(saving: &mut Saving, s: &SegmentState) {
+    if s.is_stored && s.durable == Durability::Memory {
+        let size_ns = s.master.wire_bytes() / MEMORY_SAVE_BYTES * 1_000_000_000;
+        saving.changed_until(s.number, s.saved_ns + MEMORY_SAVE_NS + size_ns);
     }
 }
 
 impl SegmentState {
-    /// Saves the whole segment, unless a save is under way or the segment cannot be saved.
-    fn save(&mut self, journal: &mut Journal, now_ns: u64) {
-        if self.checkpointing || self.unlogged || !self.is_stored || self.life != Life::Open {
-            return;
-        }
-        self.checkpointing = true;
-        self.saved_ns = now_ns;
-        self.unsaved = false;
+    fn checkpoint(&self) -> Checkpoint {
         let head = CheckpointHead {
             magic: *b"IWC3",
             segment_id: self.id,
@@ -211,10 +227,9 @@ impl SegmentState {
             fields: Vec::new(),
             diff_bytes: 0,
         };
-        let checkpoint = Checkpoint {
+        Checkpoint {
             head,
             diff: self.master.checkpoint(),
-        };
-        journal.save(self.number, checkpoint);
+        }
     }
 }

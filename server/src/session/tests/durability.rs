@@ -196,7 +196,9 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
     world.write(1, segment, 1);
     for expected in [1, 1] {
         let now_ns = world.now_ns();
-        world.engine.store_looked_at(now_ns, &|_| 1 << 40, &[]);
+        world
+            .engine
+            .store_looked_at(now_ns, &[(FIRST_FENCE + 1, 1 << 40)], &[]);
         world.drain();
         assert_eq!(world.asked.len(), expected);
     }
@@ -204,7 +206,7 @@ fn a_segment_with_much_log_is_checkpointed_once_at_a_time() {
     let now_ns = world.now_ns();
     world
         .engine
-        .store_looked_at(now_ns, &|_| 0, &[FIRST_FENCE + 1]);
+        .store_looked_at(now_ns, &[], &[FIRST_FENCE + 1]);
     world.drain();
     assert_eq!(world.asked.len(), 1, "the store wanted it");
 }
@@ -217,11 +219,50 @@ fn a_memory_segment_is_saved_each_minute_that_it_changes() {
     for (ms, checkpoints) in [(30_000, 0), (30_000, 1), (60_000, 0)] {
         world.pass_talking(ms, &[1]);
         let now_ns = world.now_ns();
-        world.engine.store_looked_at(now_ns, &|_| 0, &[]);
+        world.engine.store_looked_at(now_ns, &[], &[]);
         world.drain();
         assert_eq!(world.asked.len(), checkpoints);
         world.store_all();
     }
+}
+
+#[test]
+fn log_5_a_stop_saves_what_the_log_lacks_and_no_more() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Synced);
+    world.write(1, segment, 1);
+    let stream = world.send(1, open("/memory", Durability::Memory));
+    world.answer(stream);
+    world.store_all();
+    assert!(world.engine.is_saved(), "the log has it");
+    world.engine.stop(world.now_ns());
+    world.engine.save_and_part(world.now_ns());
+    world.drain();
+    assert!(world.asked.is_empty(), "{:?}", world.asked);
+}
+
+#[test]
+fn many_memory_segments_are_saved_some_at_a_time_and_all_before_the_end() {
+    const SEGMENTS: usize = 1000;
+    let mut world = World::new(true);
+    world.hello(1);
+    for i in 0..SEGMENTS {
+        let segment = world.open(1, &format!("/list-{i}"), Durability::Memory);
+        world.store_all();
+        world.write(1, segment, 1);
+    }
+    world.engine.stop(world.now_ns());
+    world.engine.save_and_part(world.now_ns());
+    world.drain();
+    let mut saved = 0;
+    while let Some(asked) = world.asked.pop() {
+        assert!(world.asked.len() < 256, "{}", world.asked.len());
+        assert!(!world.engine.is_idle());
+        saved += 1;
+        world.stored(&asked, Ok(()));
+    }
+    assert_eq!(saved, SEGMENTS);
+    assert!(world.engine.is_idle() && world.engine.is_saved());
 }
 
 #[test]
@@ -233,7 +274,7 @@ fn a_memory_segment_that_the_store_had_no_room_for_is_logged_later() {
     let asked = world.asked.remove(0);
     world.stored(&asked, full());
     let now_ns = world.now_ns();
-    world.engine.store_looked_at(now_ns, &|_| 0, &[]);
+    world.engine.store_looked_at(now_ns, &[], &[]);
     world.drain();
     let [Asked::Append(_, group, _)] = &world.asked[..] else {
         panic!("the creation is logged again: {:?}", world.asked);

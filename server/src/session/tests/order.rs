@@ -60,7 +60,11 @@ impl Order {
             0..=3 => self.write(),
             4 => {
                 let now_ns = self.world.now_ns();
-                self.world.engine.store_looked_at(now_ns, &|_| 1 << 40, &[]);
+                let ids = FIRST_FENCE + 1..=FIRST_FENCE + SEGMENTS;
+                let with_much_log: Vec<_> = ids.map(|id| (id, 1 << 40)).collect();
+                self.world
+                    .engine
+                    .store_looked_at(now_ns, &with_much_log, &[]);
                 self.world.drain();
             }
             _ => self.store(),

@@ -1,0 +1,111 @@
+//! What is to be saved as a whole, and what is being saved.
+//!
+//! Invariants: `unsaved` has the segments with something that no log keeps, and only they make a
+//! stop wait for checkpoints; a segment has one checkpoint under way at most. Nothing here looks at
+//! all segments, because there may be a million of them.
+
+use super::timers::Timers;
+use std::collections::{BTreeSet, HashMap};
+
+/// Checkpoints are made in memory first: no more than that of them at a time, but for one.
+const BYTES_MAX: u64 = 256 << 20;
+/// And no more checkpoints than that: each costs the store some system calls.
+const COUNT_MAX: usize = 256;
+
+#[derive(Debug, Default)]
+pub struct Saving {
+    unsaved: BTreeSet<u32>,
+    /// When segments are saved that no log keeps.
+    due: Timers<u32>,
+    /// The creations that the store has not taken: these segments cannot be saved.
+    unlogged: BTreeSet<u32>,
+    /// The bytes of each checkpoint under way, and their sum.
+    under_way: HashMap<u32, u64>,
+    bytes: u64,
+    /// What is saved before the server ends: the next one last.
+    at_the_end: Vec<u32>,
+}
+
+impl Saving {
+    /// The segment has something that no log keeps.
+    pub fn changed(&mut self, number: u32) {
+        self.unsaved.insert(number);
+    }
+
+    /// The segment has something that no log keeps, and is to be saved at that time.
+    pub fn changed_until(&mut self, number: u32, at_ns: u64) {
+        if self.unsaved.insert(number) {
+            self.due.arm(number, at_ns);
+        }
+    }
+
+    /// The segments whose time has come, as many as may be saved together.
+    pub fn take_due(&mut self, now_ns: u64) -> Vec<u32> {
+        let room = COUNT_MAX.saturating_sub(self.under_way.len());
+        let due = std::iter::from_fn(|| self.due.pop(now_ns));
+        due.take(room).collect()
+    }
+
+    /// It was due, but is not being saved.
+    pub fn postpone(&mut self, number: u32, at_ns: u64) {
+        if self.unsaved.contains(&number) && !self.under_way.contains_key(&number) {
+            self.due.arm(number, at_ns);
+        }
+    }
+
+    pub fn not_logged(&mut self, number: u32) {
+        self.unlogged.insert(number);
+    }
+
+    pub fn take_unlogged(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.unlogged)
+    }
+
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.under_way.is_empty()
+            || self.under_way.len() < COUNT_MAX && self.bytes + bytes <= BYTES_MAX
+    }
+
+    pub fn may_begin(&self, number: u32) -> bool {
+        !self.under_way.contains_key(&number) && !self.unlogged.contains(&number)
+    }
+
+    /// A checkpoint of that size is under way.
+    pub fn begin(&mut self, number: u32, bytes: u64) {
+        self.unsaved.remove(&number);
+        self.under_way.insert(number, bytes);
+        self.bytes += bytes;
+    }
+
+    /// The store has, or has not, taken the checkpoint.
+    pub fn ended(&mut self, number: u32) {
+        self.bytes -= self.under_way.remove(&number).unwrap_or_default();
+    }
+
+    /// The segment was removed.
+    pub fn forget(&mut self, number: u32) {
+        self.unsaved.remove(&number);
+        self.unlogged.remove(&number);
+    }
+
+    /// The server ends: all that is unsaved is to be saved, in the order that `key` gives.
+    pub fn begin_end(&mut self, key: impl Fn(u32) -> u64) {
+        self.at_the_end = self.unsaved.iter().copied().collect();
+        let order = |number: &u32| std::cmp::Reverse(key(*number));
+        self.at_the_end.sort_by_key(order);
+    }
+
+    /// The next segment that is saved before the server ends.
+    pub fn next_at_the_end(&self) -> Option<u32> {
+        self.at_the_end.last().copied()
+    }
+
+    pub fn pop_at_the_end(&mut self) {
+        self.at_the_end.pop();
+    }
+
+    /// Whether a log or a checkpoint keeps everything.
+    pub fn is_saved(&self) -> bool {
+        self.unsaved.is_empty()
+    }
+}
