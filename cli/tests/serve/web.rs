@@ -54,6 +54,44 @@ fn the_viewer_and_what_it_asks_are_served() {
 }
 
 #[test]
+fn what_is_told_of_many_segments_comes_in_pages() {
+    let server = Server::in_memory(&[]);
+    let mut client = connect(&server);
+    for path in ["/a", "/b b", "/c"] {
+        let mut copy = open(&mut client, path, Durability::Memory);
+        write(&mut client, &mut copy, 1, 1000, 1).unwrap();
+    }
+    let (_, first) = server.get("/status?limit=2", "127.0.0.1");
+    assert!(
+        first.contains("\"/a\"") && first.contains("\"/b b\""),
+        "{first}"
+    );
+    assert!(first.contains("\"segment_count\": 3"), "{first}");
+    assert!(first.contains("\"next\": \"/c\""), "{first}");
+    let (_, second) = server.get("/status?from=%2Fb+b", "127.0.0.1");
+    assert!(
+        !second.contains("\"/a\"") && second.contains("\"/b b\""),
+        "{second}"
+    );
+    assert!(second.contains("\"next\": null"), "{second}");
+
+    let (_, series) = server.get("/metrics?from=/c&limit=1", "127.0.0.1");
+    assert!(
+        series.contains("segment_version{segment=\"/c\"} 1"),
+        "{series}"
+    );
+    assert!(!series.contains("{segment=\"/a\"}"), "{series}");
+    assert!(series.contains("interweave_segments 3\n"), "{series}");
+    assert!(series.contains("interweave_blocks 3\n"), "{series}");
+
+    let (status, text) = server.get("/status?limit=5000", "127.0.0.1");
+    assert!(
+        status.contains("400") && text.contains("1 to 1000"),
+        "{status} {text}"
+    );
+}
+
+#[test]
 fn pages_of_other_sites_are_refused() {
     let server = Server::in_memory(&[]);
     for path in ["/", "/status", "/metrics", "/healthz", "/ws"] {

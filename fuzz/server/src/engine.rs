@@ -189,7 +189,9 @@ impl World {
             }
             4 => self.engine.heard(self.now_ns, connection),
             5 => {
-                self.engine.statistics(self.now_ns);
+                self.engine.statistics();
+                let all = std::ops::Bound::Unbounded;
+                self.engine.segment_statistics(self.now_ns, all, usize::MAX);
                 self.engine.health();
             }
             6 => {

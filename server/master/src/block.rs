@@ -97,12 +97,11 @@ impl Block {
         }
     }
 
-    /// Bytes allocated for data and for versions.
-    pub fn held_bytes(&self) -> (u64, u64) {
+    /// Bytes allocated for the versions of its subblocks.
+    pub fn version_bytes(&self) -> u64 {
         match &self.data {
-            Data::Freed | Data::Zero | Data::Inline(_) | Data::Shared { .. } => (0, 0),
-            Data::Whole(data) => (data.len() as u64, 0),
-            Data::Parts(parts) => (parts.data.len() as u64, parts.version_bytes()),
+            Data::Parts(parts) => parts.version_bytes(),
+            _ => 0,
         }
     }
 }

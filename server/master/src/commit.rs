@@ -59,6 +59,7 @@ impl Segment {
             let layout = self.layout_of(block);
             let (units, bytes) = (layout.units(), layout.bytes());
             let (created, named) = (block.created, block.is_named());
+            self.version_bytes -= block.version_bytes();
             self.freed.add(serial, created, version);
             self.total_units -= units;
             self.wire_bytes -= bytes;
@@ -101,7 +102,9 @@ impl Segment {
             count: block.count(),
         };
         let block = self.blocks.at_mut(place);
+        self.version_bytes -= block.version_bytes();
         changer.change(block, layout, change.runs, &mut self.shared);
+        self.version_bytes += block.version_bytes();
         if block.created != changer.version {
             self.blocks.touch(place, changer.version);
         }

@@ -41,6 +41,8 @@ pub struct Segment {
     pub(crate) wire_bytes: u64,
     pub(crate) total_units: u64,
     pub(crate) metadata_bytes: u64,
+    /// Of the versions of all blocks' subblocks.
+    pub(crate) version_bytes: u64,
     pub(crate) cache: DiffCache,
     /// How often a diff had to be collected.
     pub(crate) collections: u64,
@@ -146,6 +148,7 @@ impl Segment {
             wire_bytes: 0,
             total_units: 0,
             metadata_bytes: 0,
+            version_bytes: 0,
             cache: DiffCache::default(),
             collections: 0,
             tuning: Tuning::default(),
@@ -309,14 +312,12 @@ impl Segment {
         }
     }
 
-    /// Returns the memory beyond the wire bytes. Walks over all blocks.
+    /// Returns the memory beyond the wire bytes.
     pub fn overhead_bytes(&self) -> Overhead {
-        let all = self.blocks.starting_at(0);
-        let version_bytes = all.map(|block| block.held_bytes().1).sum();
         let texts: usize = self.slots.iter().map(String::capacity).sum();
         Overhead {
             block_bytes: self.blocks.held_bytes() + self.names.bytes,
-            version_bytes,
+            version_bytes: self.version_bytes,
             shared_bytes: self.shared.excess_bytes(),
             cache_bytes: self.cache.bytes_beyond(self.shared.live_bytes()),
             metadata_bytes: self.metadata_bytes + texts as u64 + self.freed.held_bytes(),

@@ -10,6 +10,7 @@
 use super::door::{Door, Origin};
 use super::listen::Patience;
 use super::metrics;
+use super::pages::{self, Wanted};
 use super::shell::Shell;
 use super::tasks;
 use super::viewer;
@@ -17,7 +18,7 @@ use super::visits::{Visit, Visits};
 use super::websocket;
 use axum::body::HttpBody;
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
-use axum::extract::{Request, State};
+use axum::extract::{RawQuery, Request, State};
 use axum::http::{header, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -36,7 +37,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, Semaphore};
-use tokio::task::{spawn_local, JoinHandle};
+use tokio::task::{spawn_blocking, spawn_local, JoinHandle};
 use tokio::time::timeout;
 
 /// The most questions of handlers that wait for the engine's task.
@@ -52,9 +53,14 @@ const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 pub enum Ask {
     Health(oneshot::Sender<(bool, String)>),
-    Metrics(oneshot::Sender<String>),
-    Status(oneshot::Sender<String>),
+    Page(Page),
     Web(Box<WebSocket>),
+}
+
+/// A page of numbers that takes a while.
+pub enum Page {
+    Metrics(Wanted, oneshot::Sender<String>),
+    Status(Wanted, oneshot::Sender<String>),
 }
 
 #[derive(Clone)]
@@ -160,20 +166,71 @@ where
 
 /// Answers the handlers' questions, on the engine's task.
 pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
-    while let Some(ask) = asked.recv().await {
-        // The handler that asked may have gone meanwhile.
-        match ask {
-            Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
-            Ask::Metrics(reply) => drop(reply.send(metrics::prometheus(&shell))),
-            Ask::Status(reply) => drop(reply.send(viewer::status(&shell))),
-            Ask::Web(socket) => {
-                tasks::spawn(
-                    &shell,
-                    "a WebSocket",
-                    websocket::serve(shell.clone(), *socket),
-                );
+    let (pages, wanted) = mpsc::channel(MAX_ASKED);
+    let asked = async {
+        while let Some(ask) = asked.recv().await {
+            match ask {
+                // Whoever asked may have gone meanwhile.
+                Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
+                // Where too many pages are wanted, the sender is dropped: it is told to come later.
+                Ask::Page(page) => drop(pages.try_send(page)),
+                Ask::Web(socket) => {
+                    tasks::spawn(
+                        &shell,
+                        "a WebSocket",
+                        websocket::serve(shell.clone(), *socket),
+                    );
+                }
             }
         }
+    };
+    tokio::join!(asked, make_pages(&shell, wanted));
+}
+
+/// One page at a time, so that those who ask much do not keep the thread for themselves.
+async fn make_pages(shell: &Shell, mut wanted: mpsc::Receiver<Page>) {
+    while let Some(page) = wanted.recv().await {
+        match page {
+            Page::Metrics(wanted, reply) => {
+                let numbers = numbers(shell, &wanted).await;
+                reply_with(reply, move || metrics::prometheus(&numbers)).await;
+            }
+            Page::Status(wanted, reply) => {
+                let listed = pages::list(shell, &wanted).await;
+                let statistics = shell.statistics();
+                let listening = shell.listening.borrow().clone();
+                let text = move || viewer::status(&statistics, listening, &listed);
+                reply_with(reply, text).await;
+            }
+        }
+    }
+}
+
+/// Makes the text on another thread. If that fails the reply is dropped.
+async fn reply_with(
+    reply: oneshot::Sender<String>,
+    text: impl FnOnce() -> String + Send + 'static,
+) {
+    if let Ok(text) = spawn_blocking(text).await {
+        // Whoever asked may have gone meanwhile.
+        let _ = reply.send(text);
+    }
+}
+
+async fn numbers(shell: &Shell, wanted: &Wanted) -> metrics::Numbers {
+    let statistics = shell.statistics();
+    let segments = match wanted.is_chosen || statistics.segments <= pages::MOST {
+        true => pages::list(shell, wanted).await.segments,
+        false => Vec::new(),
+    };
+    metrics::Numbers {
+        totals: pages::totals(shell).await,
+        store: shell.store_status(),
+        received: shell.traffic.received.get(),
+        sent: shell.traffic.sent.get(),
+        refused: shell.traffic.refused.get(),
+        statistics,
+        segments,
     }
 }
 
@@ -193,20 +250,30 @@ fn stopping_text() -> String {
     "{\"status\":\"stopping\"}\n".to_string()
 }
 
-async fn metrics(State(asker): State<Asker>) -> Response {
-    let (reply, replied) = oneshot::channel();
-    let _ = asker.0.send(Ask::Metrics(reply)).await;
-    match replied.await {
-        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
-        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
-    }
+async fn metrics(State(asker): State<Asker>, RawQuery(query): RawQuery) -> Response {
+    page(asker, query, Page::Metrics, "text/plain; version=0.0.4").await
 }
 
-async fn status(State(asker): State<Asker>) -> Response {
+async fn status(State(asker): State<Asker>, RawQuery(query): RawQuery) -> Response {
+    page(asker, query, Page::Status, "application/json").await
+}
+
+async fn page(
+    asker: Asker,
+    query: Option<String>,
+    ask: impl FnOnce(Wanted, oneshot::Sender<String>) -> Page,
+    kind: &'static str,
+) -> Response {
+    let wanted = match Wanted::parse(query.as_deref()) {
+        Ok(wanted) => wanted,
+        Err(text) => {
+            return (StatusCode::BAD_REQUEST, format!("InterWeave: {text}\n")).into_response()
+        }
+    };
     let (reply, replied) = oneshot::channel();
-    let _ = asker.0.send(Ask::Status(reply)).await;
+    let _ = asker.0.send(Ask::Page(ask(wanted, reply))).await;
     match replied.await {
-        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
         Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::shell::Shell;
 use super::tasks;
-use crate::session::{SegmentStatistics, Statistics};
-use interweave_store::StoreError;
+use crate::session::{SegmentStatistics, Statistics, Totals};
+use interweave_store::{StoreError, StoreStatus};
 use interweave_wire::Json;
 use std::fmt::Write;
 
@@ -78,20 +78,32 @@ impl Page {
     }
 }
 
-/// Makes the text of /metrics.
-pub fn prometheus(shell: &Shell) -> String {
-    let statistics = shell.statistics();
+/// What /metrics tells. It is gathered on the engine's thread and made into text on another.
+pub struct Numbers {
+    pub statistics: Statistics,
+    pub totals: Totals,
+    pub store: StoreStatus,
+    pub received: u64,
+    pub sent: u64,
+    pub refused: u64,
+    /// Those that have series of their own.
+    pub segments: Vec<SegmentStatistics>,
+}
+
+/// Everything for /metrics.
+pub fn prometheus(numbers: &Numbers) -> String {
     let mut page = Page(String::with_capacity(8192));
-    connections(&mut page, shell, &statistics);
-    work(&mut page, &statistics);
-    segments(&mut page, &statistics.segments);
-    store(&mut page, shell, &statistics);
+    connections(&mut page, numbers);
+    work(&mut page, &numbers.statistics);
+    totals(&mut page, &numbers.statistics, &numbers.totals);
+    segments(&mut page, &numbers.segments);
+    store(&mut page, &numbers.store, &numbers.statistics);
     page.0
 }
 
-fn connections(page: &mut Page, shell: &Shell, statistics: &Statistics) {
+fn connections(page: &mut Page, numbers: &Numbers) {
+    let statistics = &numbers.statistics;
     let counters = &statistics.counters;
-    let traffic = &shell.traffic;
     let open = statistics.connections as u64;
     let sessions = statistics.sessions as u64;
     page.one("connections", "gauge", "Connections open.", open);
@@ -111,7 +123,7 @@ fn connections(page: &mut Page, shell: &Shell, statistics: &Statistics) {
         "connections_refused_total",
         "counter",
         "Connections beyond the limit.",
-        traffic.refused.get(),
+        numbers.refused,
     );
     page.one(
         "connections_silent_total",
@@ -129,13 +141,13 @@ fn connections(page: &mut Page, shell: &Shell, statistics: &Statistics) {
         "received_bytes_total",
         "counter",
         "Bytes received from clients.",
-        traffic.received.get(),
+        numbers.received,
     );
     page.one(
         "sent_bytes_total",
         "counter",
         "Bytes sent to clients.",
-        traffic.sent.get(),
+        numbers.sent,
     );
     page.one(
         "malformed_total",
@@ -213,8 +225,51 @@ fn work(page: &mut Page, statistics: &Statistics) {
     }
 }
 
+fn totals(page: &mut Page, statistics: &Statistics, totals: &Totals) {
+    let rows = [
+        ("segments", "Segments.", statistics.segments as u64),
+        (
+            "segments_damaged",
+            "Segments stopped by damage.",
+            statistics.damaged as u64,
+        ),
+        ("blocks", "Blocks of all segments.", totals.blocks),
+        ("wire_bytes", "Wire bytes of all blocks.", totals.wire_bytes),
+        (
+            "overhead_bytes",
+            "Memory of all segments beyond their wire bytes.",
+            totals.overhead_bytes,
+        ),
+        (
+            "open_segments",
+            "Segments open, counted for each connection.",
+            totals.clients,
+        ),
+        (
+            "subscriptions",
+            "Segments subscribed to, counted for each connection.",
+            totals.subscribers,
+        ),
+        (
+            "writer_locks",
+            "Writer locks that are held.",
+            totals.writer_locked,
+        ),
+        (
+            "writers_waiting",
+            "Writers waiting.",
+            totals.writers_waiting,
+        ),
+    ];
+    for (name, help, value) in rows {
+        page.one(name, "gauge", help, value);
+    }
+}
+
 fn segments(page: &mut Page, all: &[SegmentStatistics]) {
-    page.one("segments", "gauge", "Segments.", all.len() as u64);
+    if all.is_empty() {
+        return;
+    }
     page.per_segment("segment_version", "Newest version.", all, |s| s.version);
     page.per_segment("segment_blocks", "Blocks.", all, |s| s.blocks);
     page.per_segment(
@@ -267,8 +322,7 @@ fn segments(page: &mut Page, all: &[SegmentStatistics]) {
     });
 }
 
-fn store(page: &mut Page, shell: &Shell, statistics: &Statistics) {
-    let status = shell.store_status();
+fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
     let gauges = [
         (
             "store_full",

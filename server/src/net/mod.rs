@@ -16,6 +16,7 @@ mod listen;
 mod memory;
 mod metrics;
 mod outbound;
+mod pages;
 mod serve;
 mod serving;
 mod shell;

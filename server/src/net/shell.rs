@@ -6,11 +6,14 @@
 use super::allocator::Ebb;
 use super::clock::{self, Punctuality};
 use super::connection::Connection;
-use crate::session::{Effect, Engine, Health, Incoming, Request, Statistics};
+use crate::session::{
+    Effect, Engine, Health, Incoming, Request, SegmentStatistics, Statistics, Totals,
+};
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
@@ -321,7 +324,21 @@ impl Shell {
     }
 
     pub fn statistics(&self) -> Statistics {
-        self.engine.borrow().statistics(clock::now_ns())
+        self.engine.borrow().statistics()
+    }
+
+    pub fn segment_statistics(&self, from: Bound<&str>, most: usize) -> Vec<SegmentStatistics> {
+        let engine = self.engine.borrow();
+        engine.segment_statistics(clock::now_ns(), from, most)
+    }
+
+    pub fn add_to_totals(
+        &self,
+        totals: &mut Totals,
+        from: Bound<&str>,
+        most: usize,
+    ) -> Option<String> {
+        self.engine.borrow().add_to_totals(totals, from, most)
     }
 
     pub fn store_status(&self) -> StoreStatus {

@@ -4,8 +4,8 @@
 //! addition to the protocol. `make/web.sh` builds the files from web/viewer. They are committed, so
 //! that cargo needs no npm.
 
-use super::shell::Shell;
-use crate::session::{Origin, Reader, SegmentStatistics};
+use super::pages::Listed;
+use crate::session::{Origin, Reader, SegmentStatistics, Statistics};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use interweave_wire::{json, Json};
@@ -87,19 +87,19 @@ fn hex(id: &[u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 
-/// Makes the text of /status, which says what LIST_SEGMENTS does not: this server's ids, where
-/// programs connect, and of each segment its writer, the clients that wait to write, the version of
-/// each client and how long the client has been behind. It compares the bytes of the diffs that
-/// were sent with those of whole copies.
-pub fn status(shell: &Shell) -> String {
-    let statistics = shell.statistics();
-    let segments: Vec<Json> = statistics.segments.iter().map(segment).collect();
+/// What LIST_SEGMENTS does not say: which server this is, where programs connect, who writes and
+/// waits to, what each client has and how long it has been behind, and the bytes of diffs sent
+/// beside those of whole copies. `next` is the path at which the next page begins.
+pub fn status(statistics: &Statistics, listening: Vec<String>, listed: &Listed) -> String {
+    let segments: Vec<Json> = listed.segments.iter().map(segment).collect();
     let status = object([
         ("server_id", Json::from(hex(&statistics.identity.server))),
         ("space_id", Json::from(hex(&statistics.identity.space))),
-        ("listening", Json::from(shell.listening.borrow().clone())),
+        ("listening", Json::from(listening)),
         ("connections", Json::from(statistics.connections)),
+        ("segment_count", Json::from(statistics.segments)),
         ("segments", Json::from(segments)),
+        ("next", Json::from(listed.next.clone())),
     ]);
     json::line(&status) + "\n"
 }

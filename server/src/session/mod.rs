@@ -57,5 +57,5 @@ pub use engine::Engine;
 pub use interweave_master::{Order, Tuning};
 pub use interweave_store::Identity;
 pub use message::{Backlog, Incoming, Outgoing, Request};
-pub use statistics::{Health, Reader, SegmentStatistics, Statistics};
+pub use statistics::{Health, Reader, SegmentStatistics, Statistics, Totals};
 pub use wire::Origin;

@@ -5,6 +5,7 @@ use super::segment::SegmentState;
 use super::wire::{Connection, Origin};
 use interweave_master::Overhead;
 use interweave_store::Identity;
+use std::ops::Bound;
 
 /// Events counted since the start.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,6 +70,7 @@ pub struct SegmentStatistics {
     pub whole_bytes: u64,
 }
 
+/// What is known without a look at segments.
 #[derive(Debug, Clone)]
 pub struct Statistics {
     pub identity: Identity,
@@ -76,7 +78,21 @@ pub struct Statistics {
     pub connections: usize,
     pub sessions: usize,
     pub store_waiting: usize,
-    pub segments: Vec<SegmentStatistics>,
+    pub segments: usize,
+    pub damaged: usize,
+}
+
+/// Sums over segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub blocks: u64,
+    pub wire_bytes: u64,
+    pub overhead_bytes: u64,
+    /// Connections that have a segment open, counted for each segment; and those that subscribe.
+    pub clients: u64,
+    pub subscribers: u64,
+    pub writer_locked: u64,
+    pub writers_waiting: u64,
 }
 
 /// The part of /healthz that is about the engine.
@@ -107,38 +123,68 @@ impl Engine {
         }
     }
 
-    pub fn statistics(&self, now_ns: u64) -> Statistics {
-        let segments = self.segments.starting_at(std::ops::Bound::Unbounded);
+    pub fn statistics(&self) -> Statistics {
         Statistics {
             identity: self.config.identity,
             counters: self.wire.counters,
             connections: self.wire.connection_count(),
             sessions: self.wire.session_count(),
             store_waiting: self.journal.waiting(),
-            segments: segments
-                .map(|s| SegmentStatistics {
-                    path: s.path.clone(),
-                    version: s.master.newest(),
-                    blocks: s.master.block_count(),
-                    wire_bytes: s.master.wire_bytes(),
-                    overhead: s.master.overhead_bytes(),
-                    clients: s.clients.len(),
-                    subscribers: s.subscribers.len(),
-                    writer_locked: s.lock.is_write_locked(),
-                    writers_waiting: s.lock.waiting_writers(),
-                    damaged: matches!(s.life, super::segment::Life::Damaged(_)),
-                    writer: s.lock.writing_session().map(|n| self.wire.label(n)),
-                    writer_origin: s.lock.writing_session().map(|n| self.wire.origin(n)),
-                    waiting: s
-                        .lock
-                        .waiting_sessions()
-                        .map(|n| self.wire.label(n))
-                        .collect(),
-                    readers: self.readers(s, now_ns),
-                    sent_bytes: s.sent_bytes,
-                    whole_bytes: s.whole_bytes,
-                })
+            segments: self.segments.len(),
+            damaged: self.segments.damaged().len(),
+        }
+    }
+
+    /// About the next `most` segments from that path on, in the order of paths. It takes some
+    /// microseconds for each, so that a caller asks for few at a time.
+    pub fn segment_statistics(
+        &self,
+        now_ns: u64,
+        from: Bound<&str>,
+        most: usize,
+    ) -> Vec<SegmentStatistics> {
+        let segments = self.segments.starting_at(from).take(most);
+        segments.map(|s| self.statistics_of(s, now_ns)).collect()
+    }
+
+    /// Adds the next `most` segments from that path on. Returns the last of them; None: no segment
+    /// is left.
+    pub fn add_to_totals(
+        &self,
+        totals: &mut Totals,
+        from: Bound<&str>,
+        most: usize,
+    ) -> Option<String> {
+        let mut last = None;
+        for s in self.segments.starting_at(from).take(most) {
+            totals.add(s);
+            last = Some(s);
+        }
+        last.map(|s| s.path.clone())
+    }
+
+    fn statistics_of(&self, s: &SegmentState, now_ns: u64) -> SegmentStatistics {
+        SegmentStatistics {
+            path: s.path.clone(),
+            version: s.master.newest(),
+            blocks: s.master.block_count(),
+            wire_bytes: s.master.wire_bytes(),
+            overhead: s.master.overhead_bytes(),
+            clients: s.clients.len(),
+            subscribers: s.subscribers.len(),
+            writer_locked: s.lock.is_write_locked(),
+            writers_waiting: s.lock.waiting_writers(),
+            damaged: matches!(s.life, super::segment::Life::Damaged(_)),
+            writer: s.lock.writing_session().map(|n| self.wire.label(n)),
+            writer_origin: s.lock.writing_session().map(|n| self.wire.origin(n)),
+            waiting: s
+                .lock
+                .waiting_sessions()
+                .map(|n| self.wire.label(n))
                 .collect(),
+            readers: self.readers(s, now_ns),
+            sent_bytes: s.sent_bytes,
+            whole_bytes: s.whole_bytes,
         }
     }
 
@@ -162,5 +208,22 @@ impl Engine {
             })
         };
         connections.filter_map(reader).collect()
+    }
+}
+
+impl Totals {
+    fn add(&mut self, s: &SegmentState) {
+        let overhead = s.master.overhead_bytes();
+        self.blocks += s.master.block_count();
+        self.wire_bytes += s.master.wire_bytes();
+        self.overhead_bytes += overhead.block_bytes
+            + overhead.version_bytes
+            + overhead.shared_bytes
+            + overhead.cache_bytes
+            + overhead.metadata_bytes;
+        self.clients += s.clients.len() as u64;
+        self.subscribers += s.subscribers.len() as u64;
+        self.writer_locked += u64::from(s.lock.is_write_locked());
+        self.writers_waiting += s.lock.waiting_writers() as u64;
     }
 }

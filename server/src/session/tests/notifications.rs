@@ -236,8 +236,11 @@ fn what_each_client_has_and_since_when_it_is_behind_is_known() {
     world.write(1, segment, 3);
     world.pass_talking(1000, &[1, 2, 3]);
     let known = |world: &World| -> Vec<(u64, u64, u64)> {
-        let statistics = world.engine.statistics(world.now_ns());
-        let readers = statistics.segments[0].readers.iter();
+        let now_ns = world.now_ns();
+        let statistics = world
+            .engine
+            .segment_statistics(now_ns, std::ops::Bound::Unbounded, 1);
+        let readers = statistics[0].readers.iter();
         let known = readers.map(|r| Some((r.version?, r.behind?, r.stale_ns? / 1_000_000)));
         known.collect::<Option<_>>().expect("all have a copy")
     };
