@@ -102,6 +102,10 @@ impl Engine {
     /// those that the store wants saved for other reasons.
     pub fn store_looked_at(&mut self, now_ns: u64, with_much_log: &[(u64, u64)], overdue: &[u64]) {
         self.advance(now_ns);
+        if self.stopping {
+            // The log has what is not saved; a stop does not wait for more.
+            return;
+        }
         let now_ns = self.wire.now_ns();
         let with_much = with_much_log.iter().filter(|(id, log_bytes)| {
             // Without need, a checkpoint is taken after that much log [LOG-5].

@@ -236,7 +236,10 @@ fn log_5_a_stop_saves_what_the_log_lacks_and_no_more() {
     world.store_all();
     assert!(world.engine.is_saved(), "the log has it");
     world.engine.stop(world.now_ns());
-    world.engine.save_and_part(world.now_ns());
+    let now_ns = world.now_ns();
+    let ids = [FIRST_FENCE + 1, FIRST_FENCE + 2];
+    world.engine.store_looked_at(now_ns, &[], &ids);
+    world.engine.save_and_part(now_ns);
     world.drain();
     assert!(world.asked.is_empty(), "{:?}", world.asked);
 }
