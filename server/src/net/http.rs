@@ -170,7 +170,7 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     let asked = async {
         while let Some(ask) = asked.recv().await {
             match ask {
-                // Whoever asked may have gone meanwhile.
+                // The handler that asked may have gone meanwhile.
                 Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
                 // Where too many pages are wanted, the sender is dropped: it is told to come later.
                 Ask::Page(page) => drop(pages.try_send(page)),
@@ -212,7 +212,7 @@ async fn reply_with(
     text: impl FnOnce() -> String + Send + 'static,
 ) {
     if let Ok(text) = spawn_blocking(text).await {
-        // Whoever asked may have gone meanwhile.
+        // The handler that asked may have gone meanwhile.
         let _ = reply.send(text);
     }
 }

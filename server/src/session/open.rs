@@ -123,7 +123,7 @@ impl Engine {
                     self.wire.refuse_awaiting(connection, stream, &rejection);
                 }
             }
-            // A MEMORY segment is served all the same; the log is asked again later.
+            // A MEMORY segment is served in spite of it, and the log is asked again later.
             Err(_) => self.saving.not_logged(number),
         }
     }

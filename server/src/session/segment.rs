@@ -53,9 +53,10 @@ pub struct SegmentState {
     pub creators: Vec<(u64, u32, bool)>,
     /// There is a store in which the segment is saved.
     pub is_stored: bool,
-    /// When it was saved last, or began.
+    /// When the segment was saved last, or began.
     pub saved_ns: u64,
-    /// Bytes of diffs that clients were sent, and of whole copies in their place.
+    /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
+    /// taken.
     pub sent_bytes: u64,
     pub whole_bytes: u64,
 }

@@ -1,10 +1,11 @@
 //! The segments of the server, by number and by path.
 //!
-//! Invariants: `paths`, `by_id` and `by_number` name the same segments; numbers and ids are never
-//! given twice. A number that a peer or the store names may be of a segment that was removed
-//! meanwhile: its look-ups are [`Segments::usable`], [`Segments::get`] and
-//! [`Segments::if_still_there`]. A number that the present event took from here is of a segment
-//! that is there ([`Segments::found`]).
+//! Invariants: `paths`, `by_id` and `by_number` name the same segments. Numbers and ids are never
+//! given twice.
+//!
+//! A segment whose number a peer or the store names may have been removed meanwhile. Such a number
+//! is looked up with [`Segments::usable`], [`Segments::get`] or [`Segments::if_still_there`]. A
+//! number that the present event took from here is looked up with [`Segments::found`].
 
 use super::config::Config;
 use super::segment::{Life, SegmentState};

@@ -12,8 +12,8 @@ use interweave_wire::Rejection;
 
 /// A segment that was due and could not be saved is due again then.
 const POSTPONED_NS: u64 = 1_000_000_000;
-/// A MEMORY segment, of which there is no log, is saved that often while it changes; a large one
-/// less often, by a second for so many bytes.
+/// A MEMORY segment has no log. While it changes, it is saved after this time, and a second later
+/// for each so many bytes of its size.
 const MEMORY_SAVE_NS: u64 = 60_000_000_000;
 const MEMORY_SAVE_BYTES: u64 = 10 << 20;
 
@@ -61,7 +61,8 @@ impl Engine {
             } => self.removal_stored(segment, before, (connection, stream), result),
             Entry::Serials { segment, below } => self.serials_stored(segment, below, result),
             Entry::Incarnation { segment } => {
-                // The next checkpoint says it as well; it is due at the end at the latest.
+                // The next checkpoint says the incarnation, too. It is due at the latest at the
+                // end.
                 if result.is_err() && self.segments.get(segment).is_some() {
                     self.saving.changed(segment);
                 }
