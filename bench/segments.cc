@@ -70,7 +70,7 @@ class Child {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  // The next line that it wrote; it ends the benchmark if there is none.
+  // The next line that it wrote; without one the benchmark ends.
   std::string line() {
     char text[256];
     if (std::fgets(text, sizeof text, lines_) == nullptr) {
