@@ -110,7 +110,7 @@ class Viewer {
   private async look(): Promise<void> {
     if (document.hidden || this.client?.isConnected !== true) return;
     try {
-      this.status = (await askStatus()) ?? this.status;
+      this.status = (await askStatus(this.page?.segment.path)) ?? this.status;
       await this.list?.update();
       this.page?.tell(this.status);
     } catch {

@@ -36,10 +36,14 @@ export function readerText({ version, behind, stale_ms }: Reader): string {
   return `${versions} behind for ${durationText((stale_ms ?? 0) / 1000)}`;
 }
 
-/** null: the server does not answer. */
-export async function askStatus(): Promise<Status | null> {
+/**
+ * Of the first segments, or of the one with that path: the server tells of 1,000 at most. null: it
+ * does not answer.
+ */
+export async function askStatus(path?: string): Promise<Status | null> {
+  const one = path === undefined ? "" : `?${new URLSearchParams({ from: path, limit: "1" })}`;
   try {
-    const answer = await fetch("status", { cache: "no-store" });
+    const answer = await fetch(`status${one}`, { cache: "no-store" });
     return answer.ok ? ((await answer.json()) as Status) : null;
   } catch {
     return null;
