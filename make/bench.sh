@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
-# memory, readers, blocks, granularity, translate, swizzle, optimisations, mining, server_costs,
-# solver, frames, rpc, am, containers, ddss or services.
+# memory, readers, blocks, segments, granularity, translate, swizzle, optimisations, mining,
+# server_costs, solver, frames, rpc, am, containers, ddss or services.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -15,7 +15,7 @@ begin() {
   begun=$1
   echo "== $1"
 }
-for name in update frame read_lock memory readers blocks granularity translate swizzle \
+for name in update frame read_lock memory readers blocks segments granularity translate swizzle \
   optimisations mining; do
   if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   begin "$name"
