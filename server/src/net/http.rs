@@ -37,7 +37,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, Semaphore};
-use tokio::task::{spawn_blocking, spawn_local, JoinHandle};
+use tokio::task::{spawn_local, JoinHandle};
 use tokio::time::timeout;
 
 /// The most questions of handlers that wait for the engine's task.
@@ -187,51 +187,66 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
     tokio::join!(asked, make_pages(&shell, wanted));
 }
 
-/// One page at a time, so that those who ask much do not keep the thread for themselves.
+/// Makes one page at a time, so that handlers that ask much do not keep the thread for themselves.
+/// A page whose handler has gone is not made.
 async fn make_pages(shell: &Shell, mut wanted: mpsc::Receiver<Page>) {
     while let Some(page) = wanted.recv().await {
         match page {
             Page::Metrics(wanted, reply) => {
-                let numbers = numbers(shell, &wanted).await;
-                reply_with(reply, move || metrics::prometheus(&numbers)).await;
+                if let Some(numbers) = numbers(shell, &wanted, || !reply.is_closed()).await {
+                    reply_with(reply, move || metrics::prometheus(&numbers)).await;
+                }
             }
             Page::Status(wanted, reply) => {
-                let listed = pages::list(shell, &wanted).await;
-                let statistics = shell.statistics();
-                let listening = shell.listening.borrow().clone();
-                let text = move || viewer::status(&statistics, listening, &listed);
-                reply_with(reply, text).await;
+                let listed = pages::list(shell, &wanted, || !reply.is_closed()).await;
+                if let Some(listed) = listed {
+                    let statistics = shell.statistics();
+                    let listening = shell.listening.borrow().clone();
+                    let text = move || viewer::status(&statistics, listening, &listed);
+                    reply_with(reply, text).await;
+                }
             }
         }
     }
 }
 
-/// Makes the text on another thread. If that fails the reply is dropped.
+/// Makes the text on a thread of its own. If the system has no thread, the reply is dropped.
 async fn reply_with(
     reply: oneshot::Sender<String>,
     text: impl FnOnce() -> String + Send + 'static,
 ) {
-    if let Ok(text) = spawn_blocking(text).await {
+    let (done, is_done) = oneshot::channel::<()>();
+    let work = move || {
         // The handler that asked may have gone meanwhile.
-        let _ = reply.send(text);
+        let _ = reply.send(text());
+        drop(done);
+    };
+    let thread = std::thread::Builder::new().name("iw-page".to_string());
+    if thread.spawn(work).is_ok() {
+        // It ends when the thread drops its end.
+        let _ = is_done.await;
     }
 }
 
-async fn numbers(shell: &Shell, wanted: &Wanted) -> metrics::Numbers {
+async fn numbers(
+    shell: &Shell,
+    wanted: &Wanted,
+    is_wanted: impl Fn() -> bool,
+) -> Option<metrics::Numbers> {
     let statistics = shell.statistics();
     let segments = match wanted.is_chosen || statistics.segments <= pages::MOST {
-        true => pages::list(shell, wanted).await.segments,
+        true => pages::list(shell, wanted, &is_wanted).await?.segments,
         false => Vec::new(),
     };
-    metrics::Numbers {
-        totals: pages::totals(shell).await,
+    Some(metrics::Numbers {
+        totals: pages::totals(shell, is_wanted).await?,
         store: shell.store_status(),
         received: shell.traffic.received.get(),
         sent: shell.traffic.sent.get(),
         refused: shell.traffic.refused.get(),
         statistics,
         segments,
-    }
+    })
 }
 
 async fn healthz(State(asker): State<Asker>) -> Response {

@@ -55,7 +55,8 @@ impl Wanted {
     }
 }
 
-pub async fn list(shell: &Shell, wanted: &Wanted) -> Listed {
+/// None: `is_wanted` was false meanwhile.
+pub async fn list(shell: &Shell, wanted: &Wanted, is_wanted: impl Fn() -> bool) -> Option<Listed> {
     let mut segments: Vec<SegmentStatistics> = Vec::new();
     // One more than the page has: it says where the next page begins.
     while segments.len() <= wanted.limit {
@@ -70,16 +71,20 @@ pub async fn list(shell: &Shell, wanted: &Wanted) -> Listed {
         }
         segments.extend(more);
         yield_now().await;
+        if !is_wanted() {
+            return None;
+        }
     }
     let beyond = (segments.len() > wanted.limit).then(|| segments.pop());
-    Listed {
+    Some(Listed {
         next: beyond.flatten().map(|segment| segment.path),
         segments,
-    }
+    })
 }
 
-/// The sums over all segments. Segments that come or go meanwhile may be in them or not.
-pub async fn totals(shell: &Shell) -> Totals {
+/// The sums over all segments. Segments that come or go meanwhile may be in them or not. None:
+/// `is_wanted` was false meanwhile.
+pub async fn totals(shell: &Shell, is_wanted: impl Fn() -> bool) -> Option<Totals> {
     let mut totals = Totals::default();
     let mut last = None;
     loop {
@@ -87,9 +92,12 @@ pub async fn totals(shell: &Shell) -> Totals {
         let from = from.as_ref().map(String::as_str);
         last = shell.add_to_totals(&mut totals, from, SLICE_OF_TOTALS);
         if last.is_none() {
-            return totals;
+            return Some(totals);
         }
         yield_now().await;
+        if !is_wanted() {
+            return None;
+        }
     }
 }
 

@@ -406,7 +406,7 @@ impl Shell {
         }
     }
 
-    /// Ends the server in order. The store takes what is on its way, changed segments are saved,
+    /// Ends the server in order. The store takes what is on its way, what the log lacks is saved,
     /// and clients are told.
     pub async fn stop(&self) -> Result<(), StoreError> {
         self.event(|engine, now_ns| engine.stop(now_ns));

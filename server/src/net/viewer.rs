@@ -76,6 +76,7 @@ fn segment(s: &SegmentStatistics) -> Json {
             s.writer_origin.as_ref().map_or(Json::Null, origin),
         ),
         ("waiting", Json::from(s.waiting.clone())),
+        ("reader_count", Json::from(s.clients)),
         ("readers", Json::from(readers)),
         ("sent_bytes", Json::from(s.sent_bytes)),
         ("whole_bytes", Json::from(s.whole_bytes)),

@@ -10,7 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 /// Checkpoints are made in memory first: no more than that of them at a time, but for one.
 const BYTES_MAX: u64 = 256 << 20;
 /// And no more checkpoints than that: each costs the store some system calls.
-const COUNT_MAX: usize = 256;
+pub const COUNT_MAX: usize = 256;
+/// Of them, those that the store wants. So neither these nor MEMORY segments wait for the others
+/// for ever.
+pub const COUNT_FOR_STORE: usize = 192;
 
 #[derive(Debug, Default)]
 pub struct Saving {
@@ -19,11 +22,30 @@ pub struct Saving {
     due: Timers<u32>,
     /// The creations that the store has not taken: these segments cannot be saved.
     unlogged: BTreeSet<u32>,
-    /// The bytes of each checkpoint under way, and their sum.
-    under_way: HashMap<u32, u64>,
+    under_way: HashMap<u32, UnderWay>,
+    /// The bytes of all checkpoints under way.
     bytes: u64,
+    /// The store wants a large segment saved: until then no other checkpoint begins.
+    pub makes_room: bool,
     /// What is saved before the server ends: the next one last.
     at_the_end: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    bytes: u64,
+    /// The checkpoint has something that no log keeps.
+    was_unsaved: bool,
+}
+
+/// Whether all that was due is being saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    ForAll,
+    /// Too many checkpoints are under way.
+    NotForMore,
+    /// A checkpoint is so large that others must end before it begins.
+    NotForLarge,
 }
 
 impl Saving {
@@ -34,9 +56,8 @@ impl Saving {
 
     /// The segment has something that no log keeps, and is to be saved at that time.
     pub fn changed_until(&mut self, number: u32, at_ns: u64) {
-        if self.unsaved.insert(number) {
-            self.due.arm(number, at_ns);
-        }
+        self.unsaved.insert(number);
+        self.due.arm(number, at_ns);
     }
 
     /// The segments whose time has come, as many as may be saved together.
@@ -48,7 +69,7 @@ impl Saving {
 
     /// It was due, but is not being saved.
     pub fn postpone(&mut self, number: u32, at_ns: u64) {
-        if self.unsaved.contains(&number) && !self.under_way.contains_key(&number) {
+        if self.unsaved.contains(&number) {
             self.due.arm(number, at_ns);
         }
     }
@@ -61,9 +82,17 @@ impl Saving {
         std::mem::take(&mut self.unlogged)
     }
 
-    pub fn has_room(&self, bytes: u64) -> bool {
-        self.under_way.is_empty()
-            || self.under_way.len() < COUNT_MAX && self.bytes + bytes <= BYTES_MAX
+    /// Whether a checkpoint of that size may begin, of at most so many.
+    pub fn room(&self, bytes: u64, most: usize) -> Room {
+        if self.under_way.is_empty() {
+            Room::ForAll
+        } else if self.under_way.len() >= most {
+            Room::NotForMore
+        } else if self.bytes + bytes > BYTES_MAX {
+            Room::NotForLarge
+        } else {
+            Room::ForAll
+        }
     }
 
     pub fn may_begin(&self, number: u32) -> bool {
@@ -72,14 +101,20 @@ impl Saving {
 
     /// A checkpoint of that size is under way.
     pub fn begin(&mut self, number: u32, bytes: u64) {
-        self.unsaved.remove(&number);
-        self.under_way.insert(number, bytes);
+        let was_unsaved = self.unsaved.remove(&number);
+        self.under_way
+            .insert(number, UnderWay { bytes, was_unsaved });
         self.bytes += bytes;
     }
 
     /// The store has, or has not, taken the checkpoint.
-    pub fn ended(&mut self, number: u32) {
-        self.bytes -= self.under_way.remove(&number).unwrap_or_default();
+    pub fn ended(&mut self, number: u32, is_saved: bool) {
+        if let Some(ended) = self.under_way.remove(&number) {
+            self.bytes -= ended.bytes;
+            if ended.was_unsaved && !is_saved {
+                self.unsaved.insert(number);
+            }
+        }
     }
 
     /// The segment was removed.

@@ -63,6 +63,7 @@ pub struct SegmentStatistics {
     pub writer: Option<String>,
     pub writer_origin: Option<Origin>,
     pub waiting: Vec<String>,
+    /// The first [`READERS_NAMED`] of them.
     pub readers: Vec<Reader>,
     /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
     /// taken.
@@ -105,6 +106,8 @@ pub struct Health {
     pub damaged_paths: Vec<String>,
 }
 
+/// So many readers of a segment are named: `clients` counts all.
+pub const READERS_NAMED: usize = 256;
 /// So many damaged segments are named.
 const NAMED: usize = 8;
 
@@ -190,7 +193,8 @@ impl Engine {
 
     fn readers(&self, s: &SegmentState, now_ns: u64) -> Vec<Reader> {
         let newest = s.stamp();
-        let connections = s.clients.iter().filter_map(|c| self.wire.connection(*c));
+        let named = s.clients.iter().take(READERS_NAMED);
+        let connections = named.filter_map(|c| self.wire.connection(*c));
         let reader = |c: &Connection| {
             let have = c.open.get(&s.number)?.known.stamp;
             let has_copy = have.incarnation == newest.incarnation;

@@ -3,7 +3,7 @@
 
 use super::engine::{stopping, Engine};
 use super::journal::{Answered, Entry};
-use super::saving::Saving;
+use super::saving::{Room, Saving, COUNT_FOR_STORE, COUNT_MAX};
 use super::segment::{Life, SegmentState};
 use bytes::Bytes;
 use interweave_store::{Checkpoint, Record, StoreError};
@@ -107,7 +107,6 @@ impl Engine {
             // The log has what is not saved; a stop does not wait for more.
             return;
         }
-        let now_ns = self.wire.now_ns();
         let with_much = with_much_log.iter().filter(|(id, log_bytes)| {
             // Without need, a checkpoint is taken after that much log [LOG-5].
             let segment = self.segments.with_id(*id);
@@ -115,13 +114,27 @@ impl Engine {
         });
         let wanted = with_much.map(|(id, _)| id).chain(overdue);
         let wanted = wanted.filter_map(|id| Some(self.segments.with_id(*id)?.number));
-        let mut due: Vec<u32> = wanted.collect();
-        let in_time = self.saving.take_due(now_ns);
-        due.extend(&in_time);
-        self.save_some(due);
-        for number in in_time {
+        let wanted: Vec<u32> = wanted.collect();
+        let room = self.save_some(wanted, COUNT_FOR_STORE);
+        self.saving.makes_room = room == Room::NotForLarge;
+        self.save_due();
+        self.log_creations_again();
+    }
+
+    /// Saves MEMORY segments whose time has come.
+    fn save_due(&mut self) {
+        if self.saving.makes_room {
+            return;
+        }
+        let now_ns = self.wire.now_ns();
+        let due = self.saving.take_due(now_ns);
+        self.save_some(due.clone(), COUNT_MAX);
+        for number in due {
             self.saving.postpone(number, now_ns + POSTPONED_NS);
         }
+    }
+
+    fn log_creations_again(&mut self) {
         for number in self.saving.take_unlogged() {
             if let Some(s) = self.segments.if_still_there(number) {
                 s.log_creation(&mut self.journal);
@@ -129,18 +142,21 @@ impl Engine {
         }
     }
 
-    /// Saves as many as may be under way together; the others are due again at a later look.
-    fn save_some(&mut self, due: Vec<u32>) {
+    /// Saves as many as may be under way together, `most` at most. The others are due again at a
+    /// later look.
+    fn save_some(&mut self, due: Vec<u32>, most: usize) -> Room {
         let size = |number| Some((self.segments.get(number)?.master.wire_bytes(), number));
         let mut due: Vec<(u64, u32)> = due.into_iter().filter_map(size).collect();
         // The smallest first: where space is short they make room for the others.
         due.sort_unstable();
         for (bytes, number) in due {
-            if !self.saving.has_room(bytes) {
-                return;
+            let room = self.saving.room(bytes, most);
+            if room != Room::ForAll {
+                return room;
             }
             self.save(number);
         }
+        Room::ForAll
     }
 
     /// Saves the segment as a whole, unless that is under way, or it cannot be.
@@ -154,14 +170,17 @@ impl Engine {
     }
 
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
-        self.saving.ended(number);
+        self.saving.ended(number, result.is_ok());
         if let Some(s) = self.segments.if_still_there(number) {
             debug_assert!(version <= s.master.newest());
             if result.is_err() {
                 note_unlogged_changes(&mut self.saving, s);
             }
         }
-        self.save_at_the_end();
+        match self.stopping {
+            true => self.save_at_the_end(),
+            false => self.save_due(),
+        }
     }
 
     /// Begins to stop the server. From now on new sessions, writer locks, new segments and removals
@@ -181,6 +200,8 @@ impl Engine {
     /// After the last release: what the log lacks is saved, and clients are told to go.
     pub fn save_and_part(&mut self, now_ns: u64) {
         self.advance(now_ns);
+        // A checkpoint follows its segment's creation into the store.
+        self.log_creations_again();
         let segments = &self.segments;
         let size = |number| segments.get(number).map_or(0, |s| s.master.wire_bytes());
         self.saving.begin_end(size);
@@ -193,7 +214,7 @@ impl Engine {
     fn save_at_the_end(&mut self) {
         while let Some(number) = self.saving.next_at_the_end() {
             let bytes = self.segments.found(number).master.wire_bytes();
-            if !self.saving.has_room(bytes) {
+            if self.saving.room(bytes, COUNT_MAX) != Room::ForAll {
                 return;
             }
             self.saving.pop_at_the_end();

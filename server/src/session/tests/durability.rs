@@ -425,6 +425,13 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
 
 /// A server that starts with that.
 fn restarted(segment: RecoveredSegment) -> (World, Vec<String>) {
+    let (mut world, remarks) = starting(segment);
+    world.store_all();
+    (world, remarks)
+}
+
+/// The same before the store has answered.
+fn starting(segment: RecoveredSegment) -> (World, Vec<String>) {
     let mut world = World::with(Config {
         stored: true,
         first_fence: FIRST_FENCE + (1 << 32),
@@ -432,7 +439,6 @@ fn restarted(segment: RecoveredSegment) -> (World, Vec<String>) {
     });
     let remarks = world.engine.recover(0, vec![segment]);
     world.drain();
-    world.store_all();
     (world, remarks)
 }
 
@@ -485,6 +491,84 @@ fn log_7_a_segment_that_may_have_lost_versions_begins_a_new_incarnation() {
         );
         assert_eq!(now.number, 3);
     }
+}
+
+/// Of what a start asks of the store, everything is taken but the incarnation.
+fn refuse_incarnation(world: &mut World) {
+    let is_incarnation = |asked: &Asked| match asked {
+        Asked::Append(_, group, _) => matches!(group[0].body, LogBody::Incarnation(_)),
+        Asked::Checkpoint(..) => false,
+    };
+    let at = world.asked.iter().position(is_incarnation);
+    let asked = world.asked.remove(at.expect("an incarnation begins"));
+    world.stored(&asked, full());
+    world.store_all();
+}
+
+#[test]
+fn log_5_a_memory_segment_is_saved_in_time_although_the_store_was_full_at_the_start() {
+    let mut before = World::new(true);
+    let (segment, _) = found(&mut before, true, Durability::Memory);
+    let (mut world, _) = starting(segment);
+    refuse_incarnation(&mut world);
+    world.hello(1);
+    let number = world.open(1, "/list", Durability::Memory);
+    world.write(1, number, 4);
+    world.store_all();
+    world.pass_talking(60_000, &[1]);
+    world.engine.store_looked_at(world.now_ns(), &[], &[]);
+    world.drain();
+    assert!(
+        matches!(world.asked[..], [Asked::Checkpoint(..)]),
+        "{:?}",
+        world.asked
+    );
+}
+
+#[test]
+fn log_7_an_incarnation_that_neither_log_nor_checkpoint_has_taken_is_not_saved() {
+    let mut before = World::new(true);
+    let (segment, _) = found(&mut before, false, Durability::Written);
+    let id = segment.segment_id;
+    let (mut world, _) = starting(segment);
+    refuse_incarnation(&mut world);
+    assert!(!world.engine.is_saved());
+    world.engine.store_looked_at(world.now_ns(), &[], &[id]);
+    world.drain();
+    let checkpoint = world.asked.pop().expect("it is overdue");
+    world.stored(&checkpoint, full());
+    assert!(!world.engine.is_saved(), "the next start would not know");
+    world.engine.stop(world.now_ns());
+    world.engine.save_and_part(world.now_ns());
+    world.drain();
+    world.store_all();
+    assert!(world.engine.is_saved());
+}
+
+#[test]
+fn a_memory_segment_that_changes_while_it_is_saved_is_saved_again() {
+    let mut world = World::new(true);
+    let segment = world.clients(1, Durability::Memory);
+    world.write(1, segment, 1);
+    world.pass_talking(59_000, &[1]);
+    let id = FIRST_FENCE + 1;
+    world.engine.store_looked_at(world.now_ns(), &[], &[id]);
+    world.drain();
+    let under_way = world.asked.pop().expect("the store wanted it");
+    world.write(1, segment, 2);
+    world.pass_talking(2_000, &[1]);
+    world.engine.store_looked_at(world.now_ns(), &[], &[]);
+    world.drain();
+    assert!(world.asked.is_empty(), "one at a time: {:?}", world.asked);
+    world.stored(&under_way, Ok(()));
+    world.pass_talking(60_000, &[1]);
+    world.engine.store_looked_at(world.now_ns(), &[], &[]);
+    world.drain();
+    assert!(
+        matches!(world.asked[..], [Asked::Checkpoint(..)]),
+        "{:?}",
+        world.asked
+    );
 }
 
 #[test]
