@@ -214,12 +214,31 @@ impl Generator<'_, '_> {
     }
 
     /// The number that an integer is in a new struct.
-    fn initial_of(&self, owner: &Def, field: &Field) -> String {
+    fn initial_of(&mut self, owner: &Def, field: &Field) -> String {
         let wanted = format!("{}_{}_DEFAULT", owner.name, field.name).to_uppercase();
-        match self.constant_named(&wanted) {
-            Some(value) => constant(value).1,
-            None => "0".into(),
+        let filled = self.constant_named(&wanted);
+        let Type::Primitive(primitive) = *self.schema.resolve(&field.ty) else {
+            if filled.is_some() {
+                self.refuse(field.span, format!("`{wanted}` fills only an integer"));
+            }
+            return "{}".into();
+        };
+        let Some(value) = filled else {
+            return " = 0".into();
+        };
+        let fits = match primitive {
+            Primitive::UHyper => u64::try_from(value).is_ok(),
+            _ => range(primitive).is_none_or(|(least, most)| {
+                (i128::from(least)..=i128::from(most)).contains(&value)
+            }),
+        };
+        if !fits {
+            self.refuse(
+                field.span,
+                format!("`{wanted}` is {value}, which does not fit"),
+            );
         }
+        format!(" = {}", constant(value).1)
     }
 
     fn constant_named(&self, name: &str) -> Option<i128> {
@@ -296,10 +315,7 @@ impl Generator<'_, '_> {
         for field in fields {
             self.text.comment("//", &field.doc);
             let ty = self.type_name(&field.ty);
-            let initial = match self.schema.resolve(&field.ty) {
-                Type::Primitive(_) => format!(" = {}", self.initial_of(def, field)),
-                _ => "{}".into(),
-            };
+            let initial = self.initial_of(def, field);
             self.text
                 .line(format!("{ty} {}{initial};", c_name(&field.name)));
         }
