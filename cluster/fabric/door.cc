@@ -122,7 +122,6 @@ Status Door::ask(const AddressParts& whom, std::uint32_t asking_worker, Deadline
     return Status::refused;
   }
   DoorQuestion question;
-  question.of_asking = draw_nonce();
   question.asked_process = whom.process.nonce;
   question.asking_process = me_.nonce;
   question.asking_host = me_.host;
@@ -131,22 +130,36 @@ Status Door::ask(const AddressParts& whom, std::uint32_t asking_worker, Deadline
   question.worker = whom.worker;
   question.asking_computer = me_.computer;
   question.is_lifeline = wants_lifeline(whom.process) && !(whom.process == me_) ? 1 : 0;
-  const bool is_here = whom.process.host == me_.host;
   int fd = -1;
-  Status status =
-      connect_to(is_here ? htonl(INADDR_LOOPBACK) : whom.place.ip4, whom.place.port, deadline, &fd);
-  if (status == Status::ok) status = prove_each_other(fd, question, deadline, &admission->pass);
-  if (status == Status::ok) {
-    status =
-        receive_piece(fd, transport_address_bytes_max, &admission->transport_address, deadline);
-  }
-  if (status == Status::ok && admission->transport_address.empty()) status = Status::peer_dead;
-  if (status == Status::ok && question.is_lifeline != 0) {
+  Status status = ask_once(whom, question, deadline, admission, &fd);
+  // A door that lives hangs up on the slow [HELLO-10]. A second connection is refused at once where
+  // nobody listens any more.
+  if (status == Status::peer_dead) status = ask_once(whom, question, deadline, admission, &fd);
+  if (status != Status::ok) return status;
+  const bool has_worker = !admission->transport_address.empty();
+  if (has_worker && question.is_lifeline != 0) {
     keep_alive(fd);
     watch(fd, Visitor{.name = whom.process, .is_lifeline = true});
-  } else if (fd >= 0) {
+  } else {
     close(fd);
   }
+  return has_worker ? Status::ok : Status::peer_dead;
+}
+
+// On a connection of its own: *fd, which is open if the result is ok. peer_dead: nobody listens, or
+// the door has hung up.
+Status Door::ask_once(const AddressParts& whom, DoorQuestion question, Deadline deadline,
+                      Admission* admission, int* fd) {
+  question.of_asking = draw_nonce();
+  const bool is_here = whom.process.host == me_.host;
+  Status status =
+      connect_to(is_here ? htonl(INADDR_LOOPBACK) : whom.place.ip4, whom.place.port, deadline, fd);
+  if (status == Status::ok) status = prove_each_other(*fd, question, deadline, &admission->pass);
+  if (status == Status::ok) {
+    status =
+        receive_piece(*fd, transport_address_bytes_max, &admission->transport_address, deadline);
+  }
+  if (status != Status::ok && *fd >= 0) close(*fd);
   return status;
 }
 

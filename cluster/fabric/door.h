@@ -7,7 +7,7 @@
 // if it names this process by its nonce. Nobody is told an address or has a lifeline before both
 // sides have proven the job key (spec/cluster/hello.x). When there are too many strangers, or no
 // descriptor is free for another, the next wait outside (in the listener's backlog): one that is
-// turned away would take this process for dead. Strangers are put out that have not proven the key
+// turned away twice takes this process for dead. Strangers are put out that have not proven the key
 // in time [HELLO-10].
 #pragma once
 
@@ -57,7 +57,8 @@ class Door {
   bool is_open() const { return listener_ >= 0; }
   const Place& place() const { return place_; }
   // Asks at another's door, for this process's worker of that number. peer_dead if nobody is there
-  // any more, or the worker is not; refused if the two do not prove the same key to each other.
+  // any more, it hangs up twice, or the worker is not there; refused if the two do not prove the
+  // same key to each other.
   Status ask(const AddressParts& whom, std::uint32_t asking_worker, Deadline deadline,
              Admission* admission);
 
@@ -86,6 +87,8 @@ class Door {
   bool answer_proof(int fd, Visitor& visitor);
   bool admit(int fd, Visitor& visitor);
   std::string why_unreachable(const AddressParts& whom) const;
+  Status ask_once(const AddressParts& whom, DoorQuestion question, Deadline deadline,
+                  Admission* admission, int* fd);
   Status prove_each_other(int fd, const DoorQuestion& question, Deadline deadline, Pass* pass);
   void hang_up(int fd);
   bool wants_lifeline(const ProcessName& process);

@@ -1,4 +1,4 @@
-// A door at which more ask than it lets in at once.
+// A door at which more ask than it lets in at once, and doors that hang up.
 #include "fabric/door.h"
 
 #include <gtest/gtest.h>
@@ -63,6 +63,57 @@ class NoDescriptors {
   rlimit usual_{};
 };
 
+// The door of a process that the test plays.
+class PlayedDoor {
+ public:
+  PlayedDoor() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    at_.sin_family = AF_INET;
+    at_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof at_;
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&at_), length), 0);
+    EXPECT_EQ(listen(listener_, 4), 0);
+    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&at_), &length), 0);
+  }
+  ~PlayedDoor() {
+    hang_up();
+    close(listener_);
+  }
+  PlayedDoor(const PlayedDoor&) = delete;
+  PlayedDoor& operator=(const PlayedDoor&) = delete;
+  Place place() const { return {at_.sin_addr.s_addr, at_.sin_port}; }
+
+  DoorQuestion hear_question() {
+    DoorQuestion question;
+    EXPECT_EQ(wait_for(listener_, POLLIN, soon()), Status::ok);
+    fd_ = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK);
+    EXPECT_EQ(receive_all(fd_, std::as_writable_bytes(std::span(&question, 1)), soon()),
+              Status::ok);
+    return question;
+  }
+  void hang_up() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  void hear_proof(const JobKey& key, const DoorQuestion& question) const {
+    const Challenge made = challenge(key, door_label, bytes_of_message(question));
+    EXPECT_EQ(send_all(fd_, bytes_of_message(made), soon()), Status::ok);
+    Proof proof;
+    EXPECT_EQ(receive_all(fd_, proof, soon()), Status::ok);
+  }
+  void answer(Bytes transport_address) const {
+    EXPECT_EQ(send_piece(fd_, transport_address, soon()), Status::ok);
+  }
+  bool is_asked_again() const {
+    pollfd one{listener_, POLLIN, 0};
+    return poll(&one, 1, 0) > 0;
+  }
+
+ private:
+  const int listener_;
+  sockaddr_in at_{};
+  int fd_ = -1;
+};
+
 class Doors : public ::testing::Test {
  protected:
   void open(std::chrono::milliseconds patience) {
@@ -72,10 +123,11 @@ class Doors : public ::testing::Test {
   void let_come_silent(std::size_t count) {
     while (silent_.size() < count) silent_.push_back(std::make_unique<Silent>(door_->place()));
   }
-  std::future<Status> ask() {
-    return std::async(std::launch::async, [this] {
+  std::future<Status> ask() { return ask_at(door_->place()); }
+  std::future<Status> ask_at(const Place& place) {
+    return std::async(std::launch::async, [this, place] {
       Admission answer;
-      const Status status = guest_.ask({host_, door_->place(), 7}, 1, soon(), &answer);
+      const Status status = guest_.ask({host_, place, 7}, 1, soon(), &answer);
       EXPECT_EQ(answer.transport_address == admit(7, {}), status == Status::ok);
       return status;
     });
@@ -147,4 +199,52 @@ TEST_F(Doors, ACrowdIsAnsweredToTheLastThroughTheOnePlaceThatIsFree) {
   std::vector<std::future<Status>> crowd;
   for (int i = 0; i < 40; i++) crowd.push_back(ask());
   for (auto& each : crowd) EXPECT_EQ(answer_to(each), Status::ok);
+}
+
+// [HELLO-10] The door of a process that lives hangs up on who is slow, before and after the
+// challenge.
+TEST_F(Doors, WhoIsHungUpOnOnceAsksOnceMore) {
+  for (const bool is_challenged : {false, true}) {
+    PlayedDoor door;
+    auto asked = ask_at(door.place());
+    const DoorQuestion first = door.hear_question();
+    if (is_challenged) door.hear_proof(key_, first);
+    door.hang_up();
+    const DoorQuestion second = door.hear_question();
+    EXPECT_NE(first.of_asking, second.of_asking) << "[HELLO-2]";
+    door.hear_proof(key_, second);
+    door.answer(admit(7, {}));
+    EXPECT_EQ(asked.get(), Status::ok);
+  }
+}
+
+// [HELLO-10]
+TEST_F(Doors, WhoIsHungUpOnTwiceTakesTheProcessForDead) {
+  PlayedDoor door;
+  auto asked = ask_at(door.place());
+  for (int i = 0; i < 2; i++) {
+    door.hear_question();
+    door.hang_up();
+  }
+  EXPECT_EQ(asked.get(), Status::peer_dead);
+  EXPECT_FALSE(door.is_asked_again());
+}
+
+// [HELLO-4] Another process has the place of the one that is asked.
+TEST_F(Doors, AProcessWhosePlaceAnotherHasIsDead) {
+  open(1h);
+  auto asked = std::async(std::launch::async, [this] {
+    Admission answer;
+    return guest_.ask({name_of_this_process(), door_->place(), 7}, 1, soon(), &answer);
+  });
+  EXPECT_EQ(answer_to(asked), Status::peer_dead);
+}
+
+TEST_F(Doors, AWorkerThatTheDoorDoesNotKnowIsDead) {
+  PlayedDoor door;
+  auto asked = ask_at(door.place());
+  door.hear_proof(key_, door.hear_question());
+  door.answer({});
+  EXPECT_EQ(asked.get(), Status::peer_dead);
+  EXPECT_FALSE(door.is_asked_again()) << "the answer counts";
 }
