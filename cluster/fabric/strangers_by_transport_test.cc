@@ -358,12 +358,32 @@ TEST(WithoutAKey, OnlyTheDoorListensUnlessAPersonAskedForTcp) {
   EXPECT_GT(listening_sockets(), 1);
 }
 
+// [UCX-16] The program may make a segment while a worker is made.
+TEST(SharedMemory, OfAnotherModeThanTheTransportsStaysAsItIs) {
+  const auto before = mapped_segments();
+  ASSERT_TRUE(before.has_value());
+  const std::pair<unsigned, unsigned> modes[] = {{0660, 0600}, {0640, 0640}, {0666, 0666}};
+  std::vector<std::pair<int, void*>> made;
+  for (const auto& [mode, afterwards] : modes) {
+    const int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | static_cast<int>(mode));
+    made.emplace_back(id, shmat(id, nullptr, 0));
+    shmctl(id, IPC_RMID, nullptr);
+  }
+  EXPECT_TRUE(close_new_segments_to_others(*before));
+  for (std::size_t i = 0; i < made.size(); i++) {
+    shmid_ds is{};
+    EXPECT_EQ(shmctl(made[i].first, IPC_STAT, &is), 0);
+    EXPECT_EQ(is.shm_perm.mode & 0777, modes[i].second) << i;
+    shmdt(made[i].second);
+  }
+}
+
 // [UCX-16]
 TEST(SharedMemory, IsTheUsersOnly) {
   const Process here(Transport::shm);
   Status status;
   const auto memory = here.fabric->allocate(4096, &status);
-  const auto segments = mapped_segments();
+  const auto segments = mapped_segments().value();
   EXPECT_GT(segments.size(), 1u) << "the transport's, and the memory";
   for (const int id : segments) {
     shmid_ds is{};

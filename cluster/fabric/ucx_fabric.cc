@@ -215,10 +215,10 @@ std::unique_ptr<Worker> UcxFabric::add_worker(Status* status) {
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   ucp_worker_h made = nullptr;
-  const std::set<int> before = mapped_segments();
+  const auto before = mapped_segments();
   *status = to_status(ucp_worker_create(context_, &params, &made));
   if (*status != Status::ok) return nullptr;
-  if (!close_new_segments_to_others(before)) {
+  if (!before || !close_new_segments_to_others(*before)) {
     ucp_worker_destroy(made);
     *status = Status::failed;
     return nullptr;
