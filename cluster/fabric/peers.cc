@@ -210,7 +210,9 @@ ucs_status_t Peers::on_goodbye(void* peers, const void* header, std::size_t head
   std::uint64_t tag = 0;
   if (!read_header(header, header_length, &tag)) return UCS_OK;
   const Peer* from = self.table_.find_by_tag(tag);
-  if (from != nullptr) self.fail_soon(from->id, Status::peer_dead);
+  // [HELLO-8]
+  const bool is_connected = from != nullptr && from->state == PeerState::connected;
+  if (is_connected) self.fail_soon(from->id, Status::peer_dead);
   return UCS_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <thread>
 #include <utility>
@@ -45,7 +46,9 @@ class BareTransport {
     ucp_config_release(config);
     ucp_worker_params_t worker_params{};
     EXPECT_EQ(ucp_worker_create(context_, &worker_params, &worker_), UCS_OK);
-    for (const unsigned id : {welcome_id, goodbye_id, unsigned{request_id}}) keep_last(id);
+    for (const unsigned id : {hello_id, welcome_id, goodbye_id, unsigned{request_id}}) {
+      keep_last(id);
+    }
   }
   ~BareTransport() {
     ucp_worker_destroy(worker_);
@@ -85,7 +88,8 @@ class BareTransport {
     finish(ucp_ep_flush_nbx(endpoint_, &plain));
   }
   void progress() { ucp_worker_progress(worker_); }
-  // The last message of that number. False: none has come that is as long.
+  // The last message of that number: its header, or all of one without. False: none has come that
+  // is as long.
   template <typename T>
   bool last(unsigned id, T* message) const {
     const auto& bytes = last_.at(id);
@@ -124,7 +128,8 @@ class BareTransport {
     param.cb = [](void* last, const void* header, std::size_t header_bytes, void* data,
                   std::size_t bytes, const ucp_am_recv_param_t*) {
       const auto* begin = static_cast<const std::byte*>(header_bytes > 0 ? header : data);
-      *static_cast<std::vector<std::byte>*>(last) = {begin, begin + std::max(header_bytes, bytes)};
+      *static_cast<std::vector<std::byte>*>(last) = {
+          begin, begin + (header_bytes > 0 ? header_bytes : bytes)};
       return UCS_OK;
     };
     ucp_worker_set_am_recv_handler(worker_, &param);
@@ -149,7 +154,7 @@ class Guest {
   }
   Hello hello() {
     Hello hello;
-    hello.from = encode({name_, door_.place(), 0});
+    hello.from = address();
     hello.of_asked = admission_.pass.of_asked;
     hello.tag = 1;
     const std::vector<std::byte> own = transport_.transport_address();
@@ -165,6 +170,22 @@ class Guest {
     posted_ = {hello, transport_.transport_address()};
     transport_.post(hello_id, bytes_of_message(posted_.first), posted_.second);
   }
+  // The answer to a hello of the host's, which has asked at this guest's door.
+  Hello welcome(const Hello& to) const {
+    Hello welcome;
+    welcome.from = address();
+    welcome.of_asked = to.of_asked;
+    welcome.index_of_sender = to.index;
+    welcome.tag = 1;
+    welcome.proof =
+        key().prove(welcome_label, {bytes_of_message(pass_of_host_), proven_bytes(welcome)});
+    return welcome;
+  }
+  void progress() {
+    transport_.progress();
+    door_.handle();
+  }
+  Address address() const { return encode({name_, door_.place(), 0}); }
   BareTransport& transport() { return transport_; }
   const Nonce& process() const { return name_.nonce; }
   static JobKey key() {
@@ -176,10 +197,13 @@ class Guest {
  private:
   const ProcessName name_ = name_of_this_process();
   Strangers strangers_;
-  const Door::Callbacks callbacks_{
-      [](std::uint32_t, const Caller&) { return std::vector<std::byte>(); },
-      [](const ProcessName&) {}};
+  const Door::Callbacks callbacks_{[this](std::uint32_t, const Caller& caller) {
+                                     pass_of_host_ = caller.pass;
+                                     return transport_.transport_address();
+                                   },
+                                   [](const ProcessName&) {}};
   Door door_;
+  Pass pass_of_host_{};
   Admission admission_;
   BareTransport transport_;
   std::pair<Hello, std::vector<std::byte>> posted_;
@@ -204,7 +228,7 @@ class ByTransport : public ::testing::Test {
   bool comes_true(Guest& guest, const std::function<bool()>& what) const {
     const Deadline deadline = soon();
     while (!what() && Clock::now() < deadline) {
-      guest.transport().progress();
+      guest.progress();
       host_->worker->progress();
     }
     return what();
@@ -449,6 +473,29 @@ TEST_F(ByTransport, AGuessedTagReachesNobody) {
   EXPECT_EQ(peer.worker->send(host_there, 0, {}, {}, nullptr), Status::ok);
   EXPECT_EQ(host_->worker->wait([&] { return heard_ == 1; }, soon()), Status::ok);
   stranger.line().say("that is all");
+}
+
+// [HELLO-8] The host connects to the guest, who has heard the host's tag and not yet said welcome.
+TEST_F(ByTransport, AGoodbyeBeforeTheWelcomeIsDropped) {
+  Guest guest(address());
+  PeerId peer = 0;
+  auto connecting = std::async(
+      std::launch::async, [&] { return host_->worker->connect(guest.address(), soon(), &peer); });
+  Hello hello;
+  ASSERT_TRUE(comes_true(guest, [&] { return guest.transport().last(hello_id, &hello); }));
+  const auto say_goodbye = [&] {
+    guest.transport().say(goodbye_id, bytes_of_message(hello.tag), {});
+  };
+  say_goodbye();
+  Hello without = guest.hello();
+  without.of_asked = draw_nonce();
+  guest.say(without);
+  EXPECT_TRUE(is_refused(guest, 1)) << "what was said before has arrived";
+  EXPECT_TRUE(host_->worker->is_alive(0));
+  guest.transport().say(welcome_id, bytes_of_message(guest.welcome(hello)), {});
+  EXPECT_EQ(connecting.get(), Status::ok);
+  say_goodbye();
+  EXPECT_TRUE(comes_true(guest, [&] { return !host_->worker->is_alive(peer); }));
 }
 
 namespace {
