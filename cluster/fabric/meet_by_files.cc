@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -43,9 +44,7 @@ class File {
  public:
   File(const std::string& name, int flags)
       : fd_(open(name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, S_IRUSR | S_IWUSR)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
+  ~File() { close(); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -57,32 +56,41 @@ class File {
     return fd_ >= 0 &&
            ::write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   }
-  // How many bytes there were, at most as many as there is room for.
-  std::size_t read_up_to(std::span<std::byte> bytes) const {
-    const ssize_t count = ::read(fd_, bytes.data(), bytes.size());
-    return count < 0 ? 0 : static_cast<std::size_t>(count);
+  // False: a file system of the network may not have what was written.
+  bool close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) == 0; }
+  // How many bytes there were, at most as many as there is room for. None: they cannot be read.
+  std::optional<std::size_t> read_up_to(std::span<std::byte> bytes) const {
+    std::size_t size = 0;
+    while (size < bytes.size()) {
+      const ssize_t count = ::read(fd_, bytes.data() + size, bytes.size() - size);
+      if (count == 0) break;
+      if (count < 0 && errno != EINTR) return std::nullopt;
+      if (count > 0) size += static_cast<std::size_t>(count);
+    }
+    return size;
   }
 
  private:
-  const int fd_;
+  int fd_;
 };
 
 // A process that was killed may have left an unfinished file.
 Status write(const std::string& name, Bytes first, Bytes second) {
   const std::string unfinished = name + ".new";
   unlink(unfinished.c_str());
-  const File file(unfinished, O_WRONLY | O_CREAT | O_EXCL);
-  if (!file.write_all(first) || !file.write_all(second)) return Status::failed;
+  File file(unfinished, O_WRONLY | O_CREAT | O_EXCL);
+  if (!file.write_all(first) || !file.write_all(second) || !file.close()) return Status::failed;
   return std::rename(unfinished.c_str(), name.c_str()) == 0 ? Status::ok : Status::failed;
 }
 
-// False: it is not there, or does not begin with as many bytes as `first` has.
+// False: it is not there, cannot be read, or does not begin with as many bytes as `first` has.
 bool read(const std::string& name, std::span<std::byte> first, std::vector<std::byte>* second) {
   const File file(name, O_RDONLY);
   if (!file.is_plain() || file.read_up_to(first) != first.size()) return false;
   second->resize(exchange_bytes_max + 1);
-  second->resize(file.read_up_to(*second));
-  return true;
+  const auto size = file.read_up_to(*second);
+  second->resize(size.value_or(0));
+  return size.has_value();
 }
 
 class Files final : public Rendezvous {
