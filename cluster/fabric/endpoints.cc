@@ -108,7 +108,13 @@ Status Endpoints::call(Bytes bytes, ucp_ep_h* endpoint) {
 
 void Endpoints::on_call(ucp_conn_request_h request, void* endpoints) {
   auto& self = *static_cast<Endpoints*>(endpoints);
-  self.messenger_.after_poll([&self] { self.close_late(Clock::now()); });
+  // Once for all that call now.
+  if (!std::exchange(self.is_looking_for_late_, true)) {
+    self.messenger_.after_poll([&self] {
+      self.is_looking_for_late_ = false;
+      self.close_late(Clock::now());
+    });
+  }
   const bool has_room = self.table_.has_room() && self.called_.size() < peers_max;
   if (!has_room || !has_open_files_for_a_peer()) {
     ucp_listener_reject(self.listener_, request);

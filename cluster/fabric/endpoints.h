@@ -75,6 +75,7 @@ class Endpoints {
   ucp_listener_h listener_ = nullptr;
   // Of those who have not said hello yet, or whom this worker has called too.
   CalledEndpoints called_;
+  bool is_looking_for_late_ = false;  // after the poll
   // Endpoints whose last words are under way, or that are being closed.
   std::size_t closing_ = 0;
 };
