@@ -2,8 +2,8 @@
 // answer may be sent after the handler of its question has returned.
 //
 // Invariants: no thread waits in a handler, longer than its deadline, or for a node that is dead.
-// From drop() on, and once end() has been called, no answer is written to an Asking. A message that
-// the answering node sent before its answer is handled before the asker sees the answer.
+// From drop() on no answer is written to an Asking. A message that the answering node sent before
+// its answer is handled before the asker sees the answer.
 #pragma once
 
 #include <array>

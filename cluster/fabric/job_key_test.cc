@@ -119,6 +119,17 @@ TEST_F(JobKeys, AnEmptyVariableOrAKeyOfZerosIsAnErrorAndNotNoKey) {
   EXPECT_FALSE(key.is_secret());
 }
 
+// [HELLO-9]
+TEST_F(JobKeys, OnlyTheFirstVariableThatIsSetIsRead) {
+  JobKey key;
+  setenv("IW_CLUSTER_KEY", digits, 1);
+  for (const char* file : {"", "/nowhere/key"}) {
+    setenv("IW_CLUSTER_KEY_FILE", file, 1);
+    EXPECT_EQ(look(&key), "");
+    EXPECT_EQ(key.text(), digits);
+  }
+}
+
 TEST_F(JobKeys, AFileThatOthersMayReadIsRefused) {
   JobKey key;
   setenv("IW_CLUSTER_KEY_FILE", write(digits, 0640).c_str(), 1);

@@ -17,8 +17,8 @@ constexpr int polls_a_clock = 8;                     // reading the clock costs 
 constexpr int messages_a_turn = 256;                 // then deadlines are looked at
 constexpr int looks_a_poll = 4;                      // so that polling is not mostly locking
 constexpr std::chrono::seconds farewell_max{1};
-// Only processes of the same user send over shared memory, and a table for all numbers takes 1.5 MB
-// and some milliseconds [UCX-17].
+// Over shared memory only processes of the same user send, but for what UCX leaves open to the
+// user's group [UCX-16]. A table for all numbers takes 1.5 MB and some milliseconds [UCX-17].
 constexpr unsigned ids_of_this_user = 256;
 
 Prefix prefix_to(const Peer& peer, std::size_t header_bytes) {
