@@ -131,8 +131,9 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
     // A writer of this process that came in meanwhile has a newer version.
     if (threads_.may_enter(Role::updated_reader)) break;
   }
-  if (talk_.life().is_lost()) return lost();
-  if (copy_ == nullptr) {
+  if (talk_.life().is_lost() || copy_ == nullptr) {
+    if (is_strict) strict_unused();
+    if (talk_.life().is_lost()) return lost();
     return {error_code::NOT_OPEN, "another thread closed the segment meanwhile"};
   }
   if (!is_updated) ++stats_.local_reader_locks;
