@@ -103,6 +103,7 @@ void Segment::carry_out(session::Effects& effects) {
       talk_.said(effect, outcome, effects);
     }
   }
+  if (talk_.life().is_lost() && !talk_.life().must_tell()) is_lost_ = true;
 }
 
 session::Conversation::Said Segment::say(const session::Effect& effect) {

@@ -255,7 +255,8 @@ class Segment : public Listener {
   ThreadLock threads_ IW_GUARDED_BY(mutex_);
 
   std::atomic<bool> is_usable_{false};
-  std::atomic<bool> is_lost_{false};  // as talk_ says
+  // As talk_ says, once CLOSE_SEGMENT is on its way: then another segment may take its place.
+  std::atomic<bool> is_lost_{false};
   session::Conversation talk_ IW_GUARDED_BY(mutex_);
   std::string lost_why_ IW_GUARDED_BY(mutex_);
   std::uint64_t opening_ IW_GUARDED_BY(mutex_) = 0;  // counts first openings

@@ -266,23 +266,16 @@ Result Segment::lost() const {
 // Without memory for the reason only the reason is lost.
 template <typename MakeText>
 void Segment::note_loss(MakeText&& make_text) {
-  is_lost_ = true;
   lost_why_ = Result::of(error_code::SEGMENT_LOST, std::forward<MakeText>(make_text)).text;
 }
 
-// By the thread that applied an update. The mutex is given up meanwhile. The server still counts
-// the segment as open on this connection.
+// By the thread that applied an update. The mutex is given up meanwhile. The server has the segment
+// open, and perhaps granted a lock with the update: CLOSE_SEGMENT ends both.
 void Segment::give_up_lost(std::string why) {
-  session::Effects effects;
-  talk_.unwatch(effects);
-  carry_out(effects);
   if (!talk_.life().is_lost()) note_loss([&why] { return std::move(why); });
+  session::Effects effects;
   talk_.vanish(now_ns(), effects);
   carry_out(effects);
-  const std::shared_ptr<Live> live = live_;
-  const std::uint32_t number = talk_.number();
-  const MutexUnlock talking(mutex_);
-  if (live != nullptr) link_.unlisten(live, number, *this);
 }
 
 // ---- closing ----

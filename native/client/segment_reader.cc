@@ -125,7 +125,8 @@ Result Segment::acquire_reader_slowly(const Wish& wish, std::int64_t began_ns) {
     changed_.notify_all();
     if (!updated) {
       if (is_strict) strict_unused();
-      return updated;
+      // Another thread's CLOSE_SEGMENT has ended the question [LOST-4].
+      return talk_.life().is_lost() ? lost() : updated;
     }
     is_updated = true;
     // A writer of this process that came in meanwhile has a newer version.

@@ -55,6 +55,8 @@ Result Segment::acquire_writer(const Wish& wish) {
     threads_.leave(Role::writer);
     changed_.notify_all();
     if (talk_.has_late_grant()) runtime_.wake();
+    // Another thread's CLOSE_SEGMENT has ended the question [LOST-4].
+    if (talk_.life().is_lost()) return lost();
   }
   return result;
 }

@@ -22,7 +22,10 @@ bool body_of(const Incoming& incoming, message_type type, Body& body) {
 }  // namespace
 
 Effect Conversation::message(Kind kind, std::uint64_t value) const {
-  return {.kind = kind, .on = life_.connection(), .segment = number_, .value = value};
+  // While it is not open, nothing may follow CLOSE_SEGMENT.
+  const bool may_go = life_.is_open() || kind == Kind::close_segment;
+  const ConnectionNumber on = may_go ? life_.connection() : 0;
+  return {.kind = kind, .on = on, .segment = number_, .value = value};
 }
 
 // Another thread may close the segment before the message is sent: close() waits for said().
@@ -40,6 +43,10 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
   const bool is_gone = answer.code == error_code::NO_SEGMENT && has_content();
   const bool is_older =
       is_ok && has_content() && answer.opened.newest.number < state_.have().number;
+  if (is_older) {  // and open there, until vanish() closes it
+    number_ = answer.opened.segment;
+    life_.opened(answer.on);
+  }
   if (is_gone || is_older) {
     vanish(now_ns, effects);
     return is_gone ? Opened::gone : Opened::older;
@@ -83,6 +90,7 @@ void Conversation::vanish(std::int64_t now_ns, Effects& effects) {
   if (wants_.listens) change_due_ns_ = now_ns;
   effects.add(Kind::look_again);
   effects.add(Kind::wake);
+  close(effects);
 }
 
 void Conversation::close(Effects& effects) {

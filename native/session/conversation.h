@@ -26,7 +26,9 @@
 //      or an error instead    its fence     -> taken; owed: the server may keep it for the lease
 //                             earlier       nothing
 //    WRITER_LOST              its fence     -> taken, not owed
-//    SEGMENT_GONE, lost       held          -> taken, not owed
+//    SEGMENT_GONE             held          -> taken, not owed
+//    the segment is lost      held          -> taken, not owed: CLOSE_SEGMENT ends it; without a
+//                                           connection, its lease does
 //    a new session            held          -> taken, not owed; a late fence is forgotten
 //    WRITER_RELEASED          held          not owed; so after RESOLVE_RELEASE said: committed
 //    the thread aborts        owed          not owed; ABORT_WRITER
@@ -67,6 +69,8 @@
 //    the segment is closed    wishes, copy and watch as at the beginning. CLOSE_SEGMENT waits for
 //                             said() of each message. The next opening forgets the locks if it is
 //                             on the connection that took CLOSE_SEGMENT, or in another session
+//    the segment is lost      CLOSE_SEGMENT as above, which ends the locks and the watch. It is
+//                             lost for good, so that no message follows
 //    SUBSCRIBED after that    nothing
 //    the thread gives up      the answer counts as given up
 //    a callback calls back    like any thread: each call here ends before its effects begin
@@ -151,6 +155,7 @@ class Conversation {
   Opened opened(const OpenAnswer& answer, std::int64_t now_ns, Effects& effects);
   // Granted, and nobody wants it any more: close() is called by a tick.
   void opened_in_vain(ConnectionNumber on, std::uint32_t number, Effects& effects);
+  // It is lost. CLOSE_SEGMENT where the server has it open, as by close().
   void vanish(std::int64_t now_ns, Effects& effects);
   // CLOSE_SEGMENT as long as life() must tell; then it is shut. By the thread that closes it.
   void close(Effects& effects);
@@ -197,7 +202,6 @@ class Conversation {
   [[nodiscard]] bool must_ask_again(const protocol::reader_acquired& answer) const;
   // A subscription is asked for if there should be one.
   void watch(Effects& effects);
-  void unwatch(Effects& effects);
   // A reader went in.
   void entered(const Moment& moment, Effects& effects);
   void asks_strict() { asked_strict_ = true; }
@@ -273,6 +277,7 @@ class Conversation {
   [[nodiscard]] bool is_subscription_unwanted() const;
   void follow_bound(Effects& effects);
   void subscribe(Effects& effects);
+  void unwatch(Effects& effects);
 
   Beginning beginning_;
   std::uint64_t least_credit_bytes_;

@@ -356,6 +356,70 @@ TEST(Conversation, Lost1AServerThatCameBackWithLessLosesTheCopy) {
   }
 }
 
+TEST(Conversation, Open2AnOpeningThatFindsTheCopyLostIsClosed) {
+  Talk talk;
+  talk.machine().resolved(model::stamp(5), 0);
+  talk.lose(1);
+  (void)talk.messages();
+  ASSERT_EQ(talk.machine().life().use(2), Opening::Step::send);
+  Conversation::OpenAnswer answer;
+  answer.on = 2;
+  answer.opened.segment = 9;
+  answer.opened.newest = model::stamp(3);
+  ASSERT_EQ(talk.machine().opened(answer, 0, talk.effects()), Conversation::Opened::older);
+  const std::vector<Effect> closing = talk.messages();
+  ASSERT_TRUE(is_one(closing, Kind::close_segment));
+  EXPECT_EQ(closing.front().on, 2u);
+  EXPECT_EQ(closing.front().segment, 9u);
+  talk.said(closing.front(), Said::sent);
+  EXPECT_FALSE(talk.machine().life().must_tell());
+}
+
+TEST(Conversation, Lost2AndOpen2ALossIsToldToTheServerThatLivesBeforeTheNextOpening) {
+  for (const Said outcome : {Said::sent, Said::no_memory, Said::no_connection}) {
+    Talk talk;
+    talk.grant(5, 1);
+    talk.machine().vanish(0, talk.effects());
+    const std::vector<Effect> closing = talk.messages();
+    ASSERT_TRUE(is_one(closing, Kind::close_segment));
+    EXPECT_EQ(closing.front().on, 1u);
+    EXPECT_EQ(talk.machine().life().open(1), Opening::Step::wait);
+    EXPECT_EQ(talk.machine().life().use(1), Opening::Step::lost);
+    talk.said(closing.front(), outcome);
+    EXPECT_EQ(talk.machine().must_close(), outcome == Said::no_memory);
+    const auto next = outcome == Said::no_memory ? Opening::Step::wait : Opening::Step::lost;
+    EXPECT_EQ(talk.machine().life().open(1), next);
+  }
+}
+
+TEST(Conversation, Open2TheCloseOfALostSegmentWaitsForAMessageThatAnotherThreadSends) {
+  Talk talk;
+  talk.machine().listen(true);
+  const std::vector<Effect> taken = talk.ticked();
+  ASSERT_TRUE(is_one(taken, Kind::subscribe));
+  talk.machine().vanish(0, talk.effects());
+  EXPECT_TRUE(talk.messages().empty());
+  talk.said(taken.front(), Said::sent);
+  EXPECT_TRUE(talk.was_woken());
+  ASSERT_TRUE(talk.machine().must_close());
+  talk.machine().close(talk.effects());
+  EXPECT_TRUE(is_one(talk.messages(), Kind::close_segment));
+}
+
+TEST(Conversation, Open2NothingFollowsTheCloseOfALostSegment) {
+  Talk talk;
+  talk.machine().vanish(0, talk.effects());
+  ASSERT_TRUE(is_one(talk.messages(), Kind::close_segment));
+  // A reader that was inside leaves, and a grant that crossed is given back.
+  talk.machine().strict_unused(talk.effects());
+  talk.machine().return_strict(false, talk.effects());
+  talk.grant(5, 1);
+  talk.machine().abort(talk.effects());
+  const std::vector<Effect> late = talk.messages();
+  EXPECT_EQ(late.size(), 2u);
+  for (const Effect& one : late) EXPECT_EQ(one.on, 0u);
+}
+
 TEST(Conversation, ARefusedOpeningIsTriedAgain) {
   Talk talk;
   talk.lose(1);

@@ -20,7 +20,7 @@ Opening::Step Opening::open(ConnectionNumber live) {
     case Stage::closing:
       return Step::wait;
     case Stage::lost:
-      return Step::lost;
+      return must_tell() ? Step::wait : Step::lost;
   }
   return Step::lost;
 }
@@ -51,10 +51,7 @@ void Opening::refused() {
   if (!is_lost()) stage_ = is_wanted() ? Stage::away : Stage::shut;
 }
 
-void Opening::vanished() {
-  stage_ = Stage::lost;
-  connection_ = 0;
-}
+void Opening::vanished() { stage_ = Stage::lost; }
 
 Opening::Close Opening::close() {
   if (users_ == 0) return Close::not_open;

@@ -43,7 +43,8 @@ class Opening {
   };
 
   // ---- a thread wants it, now that there is the connection `live` ----
-  // To open it. When ready: joined(), in the same moment.
+  // To open it. When ready: joined(), in the same moment. A lost segment is waited for while
+  // must_tell(), because the one that takes its place sends OPEN_SEGMENT [OPEN-2].
   [[nodiscard]] Step open(ConnectionNumber live);
   void joined() { ++users_; }
   // Pointers lead to it: opened, but counted by nobody. When ready: pointed_at().
@@ -55,8 +56,9 @@ class Opening {
   // ---- what came of OPEN_SEGMENT, by the thread that sent it ----
   void opened(ConnectionNumber live);
   void refused();
-  // The server does not have what the copy has [LOST-1]. Also called by a thread that applies an
-  // update [LOST-2].
+  // The server does not have what the copy has [LOST-1]; if it granted the opening, say opened()
+  // before. Also called by a thread that applies an update [LOST-2]. As after end(): while
+  // must_tell(), do so.
   void vanished();
 
   // ---- closing ----
