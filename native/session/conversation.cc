@@ -63,11 +63,9 @@ Conversation::Opened Conversation::opened(const OpenAnswer& answer, std::int64_t
     lose_lock();
     locks_ended();
   }
-  // Its CLOSE_SEGMENT ended the locks. One that was lost with its connection did not.
-  if (std::exchange(closed_on_, 0) == answer.on) {
-    locks_ended();
-    asked_strict_ = false;
-  }
+  // Its CLOSE_SEGMENT ended the locks. One that was lost with its connection did not. A thread may
+  // already be about to ask for the Strict lock of this opening.
+  if (std::exchange(closed_on_, 0) == answer.on) locks_ended();
   state_.newest_is(answer.opened.newest, answer.sent_ns);
   effects.add(Kind::wake);
   return Opened::open;

@@ -39,7 +39,8 @@
 //      answered               DONE, error   the lock is forgotten
 //      not answered           connection    -> late fence: it may be lost
 //
-//  Strict lock: none, used (by readers), unused. It is asked for when a thread begins to.
+//  Strict lock: none, used (by readers), unused. It is asked for once a thread begins to, also in
+//  later openings: at most that costs a RELEASE_READER too many.
 //    READER_ACQUIRED          given up      if it is asked for -> unused; wake
 //    the last reader leaves   used          -> unused; wake
 //    the reader gives up      any           -> unused; wake
@@ -304,7 +305,7 @@ class Conversation {
   Release release_;
 
   bool has_unused_strict_ = false;
-  bool asked_strict_ = false;  // a given-up answer may bring the Strict lock
+  bool asked_strict_ = false;  // ever: a given-up answer may bring the Strict lock
 };
 
 template <typename See>

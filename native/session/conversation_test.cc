@@ -202,6 +202,16 @@ TEST(Conversation, Open2CloseSegmentEndsTheLocksUnlessItsConnectionWasLost) {
   }
 }
 
+TEST(Conversation, Lock11AStrictLockThatIsAskedForWhileTheSegmentIsReopenedIsGivenBack) {
+  Talk talk;
+  talk.machine().asks_strict();  // and its ACQUIRE_READER is sent in the next opening
+  talk.said(talk.close().front(), Said::sent);
+  talk.open(1, first_session);
+  EXPECT_FALSE(talk.machine().has_unused_strict());
+  talk.answered(message_type::ACQUIRE_READER, {.type = message_type::READER_ACQUIRED}, 1, true);
+  EXPECT_TRUE(talk.machine().has_unused_strict());
+}
+
 TEST(Conversation, Ses2AGrantOfAnEndedSessionIsLostThoughALaterConnectionResumesAnother) {
   for (const bool is_same : {false, true}) {
     Talk talk;
