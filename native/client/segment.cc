@@ -16,7 +16,6 @@ namespace iw::client {
 using platform::now_ns;
 using protocol::error_code;
 using Kind = session::Effect::Kind;
-using Said = session::Conversation::Said;
 
 namespace {
 
@@ -87,7 +86,8 @@ session::Conversation::Moment Segment::moment() const {
   return {now_ns(), live_->heard_ns(), live_->heartbeat_ns()};
 }
 
-void Segment::carry_out(session::Effects& effects) {
+Segment::Said Segment::carry_out(session::Effects& effects) {
+  Said outcome = Said::sent;
   session::Effect effect;
   while (effects.take(effect)) {
     if (effect.kind == Kind::wake) {
@@ -95,7 +95,6 @@ void Segment::carry_out(session::Effects& effects) {
     } else if (effect.kind == Kind::look_again) {
       changed_.notify_all();
     } else {
-      Said outcome = Said::no_connection;
       {
         const MutexUnlock talking(mutex_);
         outcome = say(effect);
@@ -104,9 +103,10 @@ void Segment::carry_out(session::Effects& effects) {
     }
   }
   if (talk_.life().is_lost() && !talk_.life().must_tell()) is_lost_ = true;
+  return outcome;
 }
 
-session::Conversation::Said Segment::say(const session::Effect& effect) {
+Segment::Said Segment::say(const session::Effect& effect) {
   const std::shared_ptr<Live> live = link_.current();
   if (live == nullptr || live->number() != effect.on) return Said::no_connection;
   if (effect.kind == Kind::close_segment) link_.unlisten(live, effect.segment, *this);

@@ -143,6 +143,7 @@ class Segment : public Listener {
 
  private:
   using Role = ThreadLock::Role;
+  using Said = session::Conversation::Said;
 
   // A request's body, made with the mutex held, once the segment is open on a connection.
   using Body = std::function<std::vector<std::uint8_t>()>;
@@ -184,9 +185,9 @@ class Segment : public Listener {
   Result converse(Request& request, const Body& body, std::int64_t deadline_ns, bool keep_trying)
       IW_EXCLUDES(mutex_);
   // Carries out the effects in their order. The mutex is given up while a message is sent.
-  // Throws nothing.
-  void carry_out(session::Effects& effects) IW_REQUIRES(mutex_);
-  session::Conversation::Said say(const session::Effect& effect) IW_EXCLUDES(mutex_);
+  // Throws nothing. Returns what came of the last message; sent, if there was none.
+  Said carry_out(session::Effects& effects) IW_REQUIRES(mutex_);
+  Said say(const session::Effect& effect) IW_EXCLUDES(mutex_);
   Result post(const std::shared_ptr<Live>& live, const session::Effect& effect) IW_EXCLUDES(mutex_);
   [[nodiscard]] session::Conversation::Moment moment() const IW_REQUIRES(mutex_);
   bool wait(const Wish& wish) IW_REQUIRES(mutex_);
@@ -215,7 +216,7 @@ class Segment : public Listener {
 
   // segment_writer.cc
   Result ask_for_writer(const Wish& wish) IW_EXCLUDES(mutex_);
-  void give_back_late() IW_REQUIRES(mutex_);
+  Said give_back_late() IW_REQUIRES(mutex_);
   Result begin_writing(const Wish& wish) IW_REQUIRES(mutex_);
   Result write_on_newest(const Wish& wish) IW_REQUIRES(mutex_);
   Result become_newest(const Wish& wish) IW_REQUIRES(mutex_);

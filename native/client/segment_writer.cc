@@ -71,7 +71,9 @@ Result Segment::ask_for_writer(const Wish& wish) {
   while (true) {
     {
       const MutexLock lock(mutex_);
-      give_back_late();
+      const Said returned = give_back_late();
+      // Another connection may have taken the place of one that was lost before it was told.
+      if (talk_.has_late_grant() && returned != Said::no_memory) continue;
       if (talk_.has_late_grant()) return Result::no_memory();
     }
     Request request;
@@ -87,10 +89,10 @@ Result Segment::ask_for_writer(const Wish& wish) {
 }
 
 // By the slot's owner, or the library's thread as returner. The mutex is given up meanwhile.
-void Segment::give_back_late() {
+Segment::Said Segment::give_back_late() {
   session::Effects effects;
   talk_.return_late(effects);
-  carry_out(effects);
+  return carry_out(effects);
 }
 
 // The server has granted the lock, and a hold is prepared. On failure the lock is given back there.

@@ -74,6 +74,7 @@ struct Thread {
   ConnectionNumber asked_on = 0;
   std::uint64_t asked_in = 0;  // that session
   Effects mine{};
+  Said said = Said::sent;  // of its last message
 
   [[nodiscard]] Job job() const { return (*jobs)[done]; }
   [[nodiscard]] bool is_done() const { return at == At::idle && done == jobs->size(); }
@@ -141,7 +142,8 @@ class Client {
     }
     for (const Thread& thread : threads_) {
       see(thread.done, thread.at, thread.is_alone, thread.is_answered, thread.answer.code,
-          thread.answer.updated, thread.answer.number, thread.asked_on, thread.asked_in);
+          thread.answer.updated, thread.answer.number, thread.asked_on, thread.asked_in,
+          thread.said);
       thread.mine.describe(see);
     }
     library_.describe(see);
@@ -164,7 +166,7 @@ class Client {
   void connect(Server& server);
   bool reach(Server& server);
   void ask(Server& server, Thread& thread, Up up, At next);
-  void carry_one(Effects& effects, Server& server, std::int64_t now_ns);
+  Said carry_one(Effects& effects, Server& server, std::int64_t now_ns);
   static Up up_of(const Effect& effect);
   void check_message(const Effect& effect, const Server& server);
   void take_in(const Down& down, ConnectionNumber on, std::int64_t now_ns,
@@ -387,9 +389,9 @@ inline void Client::check_message(const Effect& effect, const Server& server) {
 }
 
 // The first of the effects.
-inline void Client::carry_one(Effects& effects, Server& server, std::int64_t now_ns) {
+inline Said Client::carry_one(Effects& effects, Server& server, std::int64_t now_ns) {
   Effect effect;
-  if (!effects.take(effect) || !effect.is_message()) return;
+  if (!effects.take(effect) || !effect.is_message()) return Said::sent;
   Said outcome = Said::no_connection;
   const bool closes = effect.kind == Kind::close_segment;
   if (is_connected_ && effect.on == connection_) {
@@ -403,6 +405,7 @@ inline void Client::carry_one(Effects& effects, Server& server, std::int64_t now
     server.peer(index_).in.push_back(up);
   }
   talk_.said(effect, outcome, effects);
+  return outcome;
 }
 
 inline void Client::ask(Server& server, Thread& thread, Up up, At next) {
@@ -418,13 +421,13 @@ inline void Client::ask(Server& server, Thread& thread, Up up, At next) {
 inline bool Client::step(Server& server, std::size_t number, std::int64_t now_ns, bool is_cut) {
   Thread& thread = threads_[number];
   if (thread.mine.is_empty()) return work(server, thread, now_ns, is_cut);
-  carry_one(thread.mine, server, now_ns);
+  thread.said = carry_one(thread.mine, server, now_ns);
   return true;
 }
 
 inline bool Client::tick(Server& server, std::int64_t now_ns) {
   if (!library_.is_empty()) {
-    carry_one(library_, server, now_ns);
+    (void)carry_one(library_, server, now_ns);
     if (!library_.is_empty()) return true;
     if (returning_ == Returning::late_grant) lock_.leave(Role::returner);
     if (returning_ == Returning::strict) lock_.leave(Role::strict_returner);

@@ -12,6 +12,7 @@ inline bool Client::work(Server& server, Thread& thread, std::int64_t now_ns, bo
     case At::idle:
       return !thread.is_done() && begin_job(thread);
     case At::has_slot:
+      thread.said = Said::sent;
       talk_.return_late(thread.mine);
       thread.at = At::asks;
       return true;
@@ -136,7 +137,12 @@ inline void Client::leave_slot(Thread& thread) {
 }
 
 inline bool Client::ask_for_writer(Server& server, Thread& thread, std::int64_t now_ns) {
-  if (talk_.has_late_grant()) {  // no memory to give it back
+  const bool lacked_memory = std::exchange(thread.said, Said::sent) == Said::no_memory;
+  if (talk_.has_late_grant()) {
+    if (!lacked_memory) {
+      thread.at = At::has_slot;
+      return true;
+    }
     leave_slot(thread);
     return end_job(thread);
   }
