@@ -227,7 +227,7 @@ Result ServerLink::send(const std::shared_ptr<Live>& live, Request& request,
     if (live->is_lost()) return why_lost(*live);
     const session::RequestTag tag = expected(*live).next_tag++;
     stream = live->connection_.begin_request(tag, request.type, now_ns());
-    if (stream == 0) return {error_code::TOO_LARGE, "too many requests wait for their answers"};
+    if (stream == 0) return {error_code::NO_MEMORY, "too many requests wait for their answers"};
     announced.is(tag, stream);
     expected(*live).waiters[tag] = waiter;
   }

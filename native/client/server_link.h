@@ -103,7 +103,8 @@ class ServerLink {
   // UNREACHABLE. REQUIRES: the connection is lost.
   [[nodiscard]] Result why_lost(const Live& live) const;
 
-  // For what follows: nothing was sent if it throws std::bad_alloc.
+  // For what follows: nothing was sent if it throws std::bad_alloc, or says NO_MEMORY because too
+  // many requests wait for their answers.
   //
   // Sends and waits for the answer, whatever it is. TIMED_OUT at the deadline (what comes later
   // goes to absorb); UNREACHABLE when the connection was lost before the answer came.

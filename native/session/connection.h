@@ -54,7 +54,7 @@ class Connection {
   Result welcomed(const Incoming& answer, SessionIdentity& identity);
   [[nodiscard]] const protocol::welcome& welcome() const { return welcome_; }
 
-  // A request is about to be sent: its stream number. TOO_LARGE (0): too many are open.
+  // A request is about to be sent: its stream number; 0 if too many are open.
   std::uint32_t begin_request(RequestTag tag, message_type type, std::int64_t now_ns);
   // It will not be sent.
   void forget_request(std::uint32_t stream) { requests_.erase(stream); }

@@ -307,7 +307,6 @@ Conversation::Said Conversation::said_by(error_code sending) {
     case error_code::OK:
       return Said::sent;
     case error_code::NO_MEMORY:
-    case error_code::TOO_LARGE:
       return Said::no_memory;
     default:
       return Said::no_connection;

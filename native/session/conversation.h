@@ -187,7 +187,7 @@ class Conversation {
     return wants_.listens ? lacks_subscription() : is_subscription_unwanted();
   }
 
-  // No_memory: or too many requests wait for their answers. The message is sent another time.
+  // No_memory: the message is sent another time.
   enum class Said : std::uint8_t { sent, no_memory, no_connection };
   [[nodiscard]] static Said said_by(error_code sending);
   // What came of sending a message.

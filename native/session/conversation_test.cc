@@ -545,9 +545,8 @@ TEST(Conversation, Conn2AChangeThatTheProgramWasCalledForIsNotDueAgain) {
   EXPECT_EQ(talk.machine().change_due_ns(), Conversation::never_due_ns);
 }
 
-TEST(Conversation, AMessageThatFindsTooManyOpenRequestsIsSentAnotherTime) {
+TEST(Conversation, AMessageWithoutMemoryIsSentAnotherTime) {
   EXPECT_EQ(Conversation::said_by(error_code::OK), Said::sent);
-  EXPECT_EQ(Conversation::said_by(error_code::TOO_LARGE), Said::no_memory);
   EXPECT_EQ(Conversation::said_by(error_code::NO_MEMORY), Said::no_memory);
   EXPECT_EQ(Conversation::said_by(error_code::UNREACHABLE), Said::no_connection);
 }

@@ -76,8 +76,7 @@ Release::Next Release::after(Attempt attempt, Code code, bool is_over) const {
 
 Release::Next Release::after_send(Code code) const {
   if (code == Code::UNREACHABLE) return Next::again;
-  const bool is_shortage = code == Code::NO_MEMORY || code == Code::TOO_LARGE;
-  return is_shortage && !was_sent_ ? Next::unsent : Next::pause;
+  return code == Code::NO_MEMORY && !was_sent_ ? Next::unsent : Next::pause;
 }
 
 Release::Next Release::after_reach(Code code) const {

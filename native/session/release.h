@@ -16,7 +16,7 @@
 //   (reached)         by the same session         send                send
 //                     by another session          rolled_back         resolve
 //   send              the connection was lost     again               again
-//                     NO_MEMORY, TOO_LARGE        unsent              pause
+//                     NO_MEMORY                   unsent              pause
 //   answered          STOPPING                    -                   pause
 //                     OK                          -                   committed
 //                     STORE_FULL, TIMED_OUT       -                   held
@@ -54,7 +54,7 @@ class Release {
     pause,        // after a pause
     committed,    // the pristine copy takes the changes
     held,         // the server refused it for now; the lock is still held
-    unsent,       // there was no memory to send it, or too many requests are open; lock held
+    unsent,       // there was no memory to send it; lock held
     rolled_back,  // the changes are undone
     unknown,      // it may have been committed: the copy is fetched anew
   };

@@ -37,7 +37,6 @@ const std::vector<Row> rows{
     {Attempt::reach, Code::STOPPING, Next::rolled_back, Next::pause},
     {Attempt::send, Code::UNREACHABLE, Next::again, Next::again},
     {Attempt::send, Code::NO_MEMORY, Next::unsent, Next::pause},
-    {Attempt::send, Code::TOO_LARGE, Next::unsent, Next::pause},
     {Attempt::answered, Code::OK, Next::committed, Next::committed},
     {Attempt::answered, Code::STOPPING, Next::pause, Next::pause},
     {Attempt::answered, Code::STORE_FULL, Next::held, Next::held},

@@ -252,6 +252,17 @@ TEST_F(Connected, Frame6UnimplementedAndErrorsBecomeResults) {
   EXPECT_EQ(error.text, "none");
 }
 
+TEST_F(Connected, ARequestBeyondTheMostThatMayBeOpenHasNoStreamUntilOneIsForgotten) {
+  std::uint32_t last = 0;
+  for (RequestTag tag = 0; tag < 65536; ++tag) {
+    last = connection_.begin_request(tag, message_type::PING, 0);
+    ASSERT_NE(last, 0u) << tag;
+  }
+  EXPECT_EQ(connection_.begin_request(65536, message_type::PING, 0), 0u);
+  connection_.forget_request(last);
+  EXPECT_NE(connection_.begin_request(65536, message_type::PING, 0), 0u);
+}
+
 TEST_F(Connected, Ses3ThePingIsDueAThirdOfTheLeaseAfterTheLastWord) {
   connection_.said(10 * second_ns);
   EXPECT_EQ(connection_.ping_due_ns(), 13 * second_ns);
