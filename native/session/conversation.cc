@@ -234,11 +234,13 @@ void Conversation::heard_subscribed(const Incoming& incoming, Effects& effects) 
   if (incoming.connection != life_.connection() || !subscription_.is_changing()) return;
   subscription_.settled();
   protocol::subscribed subscribed;
-  if (!body_of(incoming, message_type::SUBSCRIBED, subscribed)) return subscription_.ended();
-  state_.subscribed(subscription_.asked().promise);
-  state_.newest_is(subscribed.now, incoming.sent_ns);
-  // The model may have changed meanwhile.
-  if (is_subscription_unwanted() || lacks_subscription()) effects.add(Kind::wake);
+  const bool is_granted = body_of(incoming, message_type::SUBSCRIBED, subscribed);
+  if (is_granted) {
+    state_.subscribed(subscription_.asked().promise);
+    state_.newest_is(subscribed.now, incoming.sent_ns);
+  }
+  // The model may have changed meanwhile. A refused request is not repeated at once.
+  if (is_subscription_unwanted() || (is_granted && lacks_subscription())) effects.add(Kind::wake);
 }
 
 void Conversation::stage_answer(Incoming& incoming, const version_stamp& now, bool updated,

@@ -55,7 +55,7 @@
 //    it is wanted             none, other   -> changing; SUBSCRIBE
 //    it is not wanted         may watch     -> changing; UNSUBSCRIBE
 //    SUBSCRIBED               changing      -> watched; wake if it is wanted otherwise by now
-//      or an error instead    changing      -> none
+//      or an error instead    changing      -> none; the server watches as before, or not at all
 //    SUBSCRIBE not sent       changing      -> none; the server may watch
 //    UNSUBSCRIBE sent         changing      -> none; wake if it is wanted again by now
 //      not sent               changing      -> none; the server may watch: a tick repeats it

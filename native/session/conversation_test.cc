@@ -567,6 +567,19 @@ TEST(Conversation, Poll1AnUnsubscribeWithoutMemoryIsRepeatedByTheNextTick) {
   EXPECT_TRUE(talk.ticked().empty());
 }
 
+TEST(Conversation, Poll1TheWatchThatARefusedSubscribeLeftIsEndedWhenNobodyWantsIt) {
+  Talk talk;
+  talk.watch();
+  talk.machine().set_bound({coherence::Model::DELTA, 2}, false, {}, talk.effects());
+  talk.said(talk.messages().front(), Said::sent);
+  talk.machine().listen(false);
+  (void)talk.was_woken();
+  talk.answered(message_type::SUBSCRIBE, {.type = message_type::ERROR}, 1);
+  EXPECT_TRUE(talk.was_woken());
+  EXPECT_FALSE(talk.machine().state().subscription().has_value());
+  EXPECT_TRUE(is_one(talk.ticked(), Kind::unsubscribe));
+}
+
 TEST(Conversation, Not5ASubscribeTakesThePlaceOfAnUnsubscribeWithoutMemory) {
   Talk talk;
   talk.watch();

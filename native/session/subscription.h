@@ -32,10 +32,10 @@ class Subscription {
   }
   // UNSUBSCRIBE is about to be sent.
   void unsubscribing() { is_changing_ = true; }
-  // SUBSCRIBE was answered; or a request could not be sent, and the server watches as before.
+  // SUBSCRIBE was granted; or it was refused, or a request could not be sent, and the server
+  // watches as before.
   void settled() { is_changing_ = false; }
-  // The server watches nothing: UNSUBSCRIBE is on the wire, SUBSCRIBE was refused, or the
-  // connection is another.
+  // The server watches nothing: UNSUBSCRIBE is on the wire, or the connection is another.
   void ended() { is_changing_ = may_be_watched_ = false; }
 
   [[nodiscard]] bool is_changing() const { return is_changing_; }
