@@ -355,9 +355,9 @@ void Segment::drop_copy() {
   stats_ = {};
 }
 
-// CLOSE_SEGMENT is on its way when this returns, so that another OPEN_SEGMENT follows it [OPEN-2];
-// or, for lack of memory, others wait until the library's thread has sent it. The mutex is given up
-// meanwhile.
+// CLOSE_SEGMENT is on its way when this returns, so that another OPEN_SEGMENT follows it [OPEN-2].
+// If memory lacks, or another thread's message is not yet said(), others wait until the library's
+// thread has sent it. The mutex is given up meanwhile.
 void Segment::tell_closed() {
   session::Effects effects;
   talk_.close(effects);

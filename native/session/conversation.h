@@ -69,7 +69,9 @@
 //                             earns no credit; a grant and a diff count
 //    the segment is closed    wishes, copy and watch as at the beginning. CLOSE_SEGMENT waits for
 //                             said() of each message. The next opening forgets the locks if it is
-//                             on the connection that took CLOSE_SEGMENT, or in another session
+//                             on the connection that took CLOSE_SEGMENT, or in another session.
+//                             Runtime::done_with may end this object before: then the next opening
+//                             knows of no lock, and one of a lost connection ends with its lease
 //    the segment is lost      CLOSE_SEGMENT as above, which ends the locks and the watch. It is
 //                             lost for good, so that no message follows
 //    SUBSCRIBED after that    nothing
