@@ -151,11 +151,11 @@ class Parser {
 
 }  // namespace
 
-Json Json::boolean(bool value) { return {Kind::boolean, value ? "true" : "false"}; }
-Json Json::number(std::string text) { return {Kind::number, std::move(text)}; }
-Json Json::string(std::string text) { return {Kind::string, std::move(text)}; }
+Json Json::boolean(bool value) { return {Kind::boolean, value ? "true" : "false", {}, {}}; }
+Json Json::number(std::string text) { return {Kind::number, std::move(text), {}, {}}; }
+Json Json::string(std::string text) { return {Kind::string, std::move(text), {}, {}}; }
 
-Json Json::array(std::vector<Json> items) { return {Kind::array, {}, std::move(items)}; }
+Json Json::array(std::vector<Json> items) { return {Kind::array, {}, std::move(items), {}}; }
 
 Json Json::object(std::vector<Member> members) {
   return {Kind::object, {}, {}, std::move(members)};

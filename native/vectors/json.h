@@ -17,7 +17,7 @@ struct Json {
   Kind kind = Kind::null;
   std::string text = {};  // number as written; string; "true" and "false"
   std::vector<Json> items = {};
-  std::vector<Member> members = {};
+  std::vector<Member> members;  // an initializer would need a complete Member
 
   static Json boolean(bool value);
   static Json number(std::string text);
