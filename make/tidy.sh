@@ -13,6 +13,10 @@ git ls-files '*.cc' '*.h' '*.hpp' '*.c' | grep -v '\.gen\.' | xargs clang-format
 echo "tidy: lints"
 cargo clippy --release --quiet --locked --workspace --all-targets -- -D clippy::correctness \
   -D clippy::suspicious
+echo "tidy: the lock file of the fuzz programs"
+host=$(rustc -vV | sed -n 's/^host: //p')
+cargo metadata --quiet --locked --format-version 1 --filter-platform "$host" \
+  --manifest-path fuzz/server/programs/Cargo.toml >/dev/null
 echo "tidy: generated code"
 before=$(make/generate.sh files | git hash-object --stdin-paths)
 make/generate.sh
