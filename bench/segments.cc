@@ -91,16 +91,6 @@ void say(std::FILE* out, const std::string& line) {
   std::fflush(out);
 }
 
-IW_handle_t open_written(const std::string& url) {
-  IW_open_options options{};
-  options.size = sizeof options;
-  options.flags = IW_CREATE;
-  options.durability = IW_WRITTEN;
-  const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
-  if (segment == nullptr) fail("open");
-  return segment;
-}
-
 int* first_ints(IW_handle_t segment, std::size_t count) {
   if (IW_wl_acquire(segment) != 0) fail("writer lock");
   auto* const ints = static_cast<int*>(IW_malloc_array(segment, IW_int, count, "ints"));
@@ -112,7 +102,7 @@ int* first_ints(IW_handle_t segment, std::size_t count) {
 // Makes its part of the segments and keeps them open.
 void fill(const std::string& server, int part, int segments, std::FILE* out) {
   for (int i = part; i < segments; i += kFillers) {
-    first_ints(open_written(server + "/small/" + std::to_string(i)), 16);
+    first_ints(bench::open_segment(server + "/small/" + std::to_string(i), IW_WRITTEN), 16);
   }
   say(out, "done");
   pause();
@@ -191,7 +181,7 @@ void ask(int port, std::FILE* out) {
 
 // Writes so much that the log must be cut again and again; a line when the first part is done.
 void write_much(const std::string& server, std::FILE* out) {
-  const IW_handle_t segment = open_written(server + "/large");
+  const IW_handle_t segment = bench::open_segment(server + "/large", IW_WRITTEN);
   int* const ints = first_ints(segment, kReleaseInts);
   const std::int64_t begin = now_ns();
   for (int round = 1;; round++) {

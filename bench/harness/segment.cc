@@ -11,11 +11,11 @@ void fail(const char* what) {
   std::exit(1);
 }
 
-IW_handle_t open_segment(const std::string& url) {
+IW_handle_t open_segment(const std::string& url, int durability) {
   IW_open_options options{};
   options.size = sizeof options;
   options.flags = IW_CREATE;
-  options.durability = IW_MEMORY;
+  options.durability = durability;
   const IW_handle_t segment = IW_open_segment_with(url.c_str(), &options);
   if (segment == nullptr) fail("open");
   return segment;

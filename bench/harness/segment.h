@@ -12,8 +12,8 @@ namespace bench {
 
 [[noreturn]] void fail(const char* what);
 
-// Made if it is not there, with durability memory.
-IW_handle_t open_segment(const std::string& url);
+// Makes the segment with that durability if it does not exist.
+IW_handle_t open_segment(const std::string& url, int durability = IW_MEMORY);
 
 // For IW_on_change where only the event descriptor is wanted.
 void note_change(IW_handle_t, std::uint64_t, void*);

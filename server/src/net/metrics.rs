@@ -62,6 +62,12 @@ impl Page {
         let _ = writeln!(self.0, "interweave_{name} {value}");
     }
 
+    fn all<const N: usize>(&mut self, kind: &str, rows: [(&str, &str, u64); N]) {
+        for (name, help, value) in rows {
+            self.one(name, kind, help, value);
+        }
+    }
+
     fn per_segment(
         &mut self,
         name: &str,
@@ -220,9 +226,7 @@ fn work(page: &mut Page, statistics: &Statistics) {
             c.collected_bytes,
         ),
     ];
-    for (name, help, value) in rows {
-        page.one(name, "counter", help, value);
-    }
+    page.all("counter", rows);
 }
 
 fn totals(page: &mut Page, statistics: &Statistics, totals: &Totals) {
@@ -261,9 +265,7 @@ fn totals(page: &mut Page, statistics: &Statistics, totals: &Totals) {
             totals.writers_waiting,
         ),
     ];
-    for (name, help, value) in rows {
-        page.one(name, "gauge", help, value);
-    }
+    page.all("gauge", rows);
 }
 
 fn segments(page: &mut Page, all: &[SegmentStatistics]) {
@@ -347,9 +349,7 @@ fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
             statistics.store_waiting as u64,
         ),
     ];
-    for (name, help, value) in gauges {
-        page.one(name, "gauge", help, value);
-    }
+    page.all("gauge", gauges);
     let counters = [
         ("store_groups_total", "Groups appended.", status.groups),
         ("store_syncs_total", "Syncs of the log.", status.syncs),
@@ -365,9 +365,7 @@ fn store(page: &mut Page, status: &StoreStatus, statistics: &Statistics) {
         ),
         ("panics_total", "Errors of the server.", tasks::panics()),
     ];
-    for (name, help, value) in counters {
-        page.one(name, "counter", help, value);
-    }
+    page.all("counter", counters);
 }
 
 /// Returns the memory of this process, where the system tells it.

@@ -493,6 +493,17 @@ fn log_7_a_segment_that_may_have_lost_versions_begins_a_new_incarnation() {
     }
 }
 
+/// The store names these segments as overdue.
+fn look(world: &mut World, overdue: &[u64]) {
+    world.engine.store_looked_at(world.now_ns(), &[], overdue);
+    world.drain();
+}
+
+fn expect_one_checkpoint(world: &World) {
+    let asked = &world.asked;
+    assert!(matches!(asked[..], [Asked::Checkpoint(..)]), "{asked:?}");
+}
+
 /// Of what a start asks of the store, everything is taken but the incarnation.
 fn refuse_incarnation(world: &mut World) {
     let is_incarnation = |asked: &Asked| match asked {
@@ -516,13 +527,8 @@ fn log_5_a_memory_segment_is_saved_in_time_although_the_store_was_full_at_the_st
     world.write(1, number, 4);
     world.store_all();
     world.pass_talking(60_000, &[1]);
-    world.engine.store_looked_at(world.now_ns(), &[], &[]);
-    world.drain();
-    assert!(
-        matches!(world.asked[..], [Asked::Checkpoint(..)]),
-        "{:?}",
-        world.asked
-    );
+    look(&mut world, &[]);
+    expect_one_checkpoint(&world);
 }
 
 #[test]
@@ -533,8 +539,7 @@ fn log_7_an_incarnation_that_neither_log_nor_checkpoint_has_taken_is_not_saved()
     let (mut world, _) = starting(segment);
     refuse_incarnation(&mut world);
     assert!(!world.engine.is_saved());
-    world.engine.store_looked_at(world.now_ns(), &[], &[id]);
-    world.drain();
+    look(&mut world, &[id]);
     let checkpoint = world.asked.pop().expect("it is overdue");
     world.stored(&checkpoint, full());
     assert!(!world.engine.is_saved(), "the next start would not know");
@@ -552,23 +557,16 @@ fn a_memory_segment_that_changes_while_it_is_saved_is_saved_again() {
     world.write(1, segment, 1);
     world.pass_talking(59_000, &[1]);
     let id = FIRST_FENCE + 1;
-    world.engine.store_looked_at(world.now_ns(), &[], &[id]);
-    world.drain();
+    look(&mut world, &[id]);
     let under_way = world.asked.pop().expect("the store wanted it");
     world.write(1, segment, 2);
     world.pass_talking(2_000, &[1]);
-    world.engine.store_looked_at(world.now_ns(), &[], &[]);
-    world.drain();
+    look(&mut world, &[]);
     assert!(world.asked.is_empty(), "one at a time: {:?}", world.asked);
     world.stored(&under_way, Ok(()));
     world.pass_talking(60_000, &[1]);
-    world.engine.store_looked_at(world.now_ns(), &[], &[]);
-    world.drain();
-    assert!(
-        matches!(world.asked[..], [Asked::Checkpoint(..)]),
-        "{:?}",
-        world.asked
-    );
+    look(&mut world, &[]);
+    expect_one_checkpoint(&world);
 }
 
 #[test]
