@@ -19,12 +19,10 @@ pub fn text(interface: &Interface<'_>) -> String {
     text.line("/** A failed call, by the negative number that functions of C return. */");
     let errors = interface.errors.iter().map(|error| (*error, -error.value));
     enumeration(&mut text, "Error", errors.collect());
-    for group in &interface.groups {
+    for group in interface.groups_to_read() {
         match group {
             Group::Enum(numbers) => named(&mut text, numbers),
-            // Programs hand these in as arguments of functions.
-            Group::Struct(record) if record.is_filled_by_library() => structure(&mut text, record),
-            Group::Struct(_) => {}
+            Group::Struct(record) => structure(&mut text, record),
         }
     }
     text.close("}");

@@ -109,6 +109,15 @@ impl Record<'_> {
 }
 
 impl<'a> Interface<'a> {
+    /// The enums, and the structs that the library fills. In other languages than C, programs hand
+    /// in the other structs as arguments of functions.
+    fn groups_to_read(&self) -> impl Iterator<Item = &Group<'a>> {
+        self.groups.iter().filter(|group| match group {
+            Group::Enum(_) => true,
+            Group::Struct(record) => record.is_filled_by_library(),
+        })
+    }
+
     fn new(unit: &Unit<'a>, report: &mut Report) -> Option<Self> {
         let [root] = unit.roots else {
             report.error(Diagnostic::global("the interface is one file"));

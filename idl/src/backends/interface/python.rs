@@ -83,12 +83,10 @@ pub fn interface(interface: &Interface<'_>) -> String {
         "from dataclasses import dataclass",
         "from enum import IntEnum",
     ]);
-    for group in &interface.groups {
+    for group in interface.groups_to_read() {
         match group {
             Group::Enum(numbers) => enumeration(&mut text, numbers),
-            // Programs hand these in as arguments of functions.
-            Group::Struct(record) if record.is_filled_by_library() => structure(&mut text, record),
-            Group::Struct(_) => {}
+            Group::Struct(record) => structure(&mut text, record),
         }
     }
     text.finish()

@@ -8,12 +8,10 @@ use crate::backends::text::Text;
 pub fn text(interface: &Interface<'_>) -> String {
     let mut text = Text::new("  ");
     text.line(format!("// {}", interface.first_line));
-    for group in &interface.groups {
+    for group in interface.groups_to_read() {
         match group {
             Group::Enum(numbers) => enumeration(&mut text, numbers),
-            // Programs hand these in as arguments of functions.
-            Group::Struct(record) if record.is_filled_by_library() => structure(&mut text, record),
-            Group::Struct(_) => {}
+            Group::Struct(record) => structure(&mut text, record),
         }
     }
     text.finish()
