@@ -60,7 +60,7 @@ ROLE(connected) {
   return 0;
 }
 
-// The other process dies when it is a peer and there is no connection with it yet.
+// The other process becomes a peer, and dies before a connection with it exists.
 TEST(Connections, WithOneWhoDiesMeanwhileAreRefusedAtOnce) {
   using namespace iw::fabric;
   const Library library;

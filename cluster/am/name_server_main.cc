@@ -35,7 +35,7 @@ int failed(const std::string& why) {
 }
 
 // The file with the server's name, which is removed with this object unless it names another
-// server. With an empty path there is no file.
+// server. An empty path means that no file is written.
 class NameFile {
  public:
   explicit NameFile(std::string path) : path_(std::move(path)) {}

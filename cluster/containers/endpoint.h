@@ -42,7 +42,7 @@ class Endpoint {
   void unmap(int index);
   // Handles, in this thread, the messages that have arrived.
   void poll() { AM_Poll(bundle_); }
-  // False: there is no room, or the receiver is gone.
+  // Returns false if the window has no room, or the receiver is gone.
   bool send(int index, Head head, std::span<const std::byte> block);
 
  private:

@@ -89,7 +89,7 @@ class Transfer final : public UnderWay {
     if (flight_ != nullptr) land(fabric::Clock::now());
   }
 
-  // Afterwards there is no flight any more, or it deletes itself when it is over.
+  // Deletes the flight. An unfinished flight deletes itself when it is over.
   Status land(fabric::Deadline until) {
     fabric::Buffered* flight = std::exchange(flight_, nullptr);
     fabric::Worker& worker = *segment_->data().worker;

@@ -75,8 +75,8 @@ void Daemon::run() {
   }
 }
 
-// If there is no place for the client's memory as well, ChannelEnd::take tells the client, and
-// closing the socket frees its place.
+// If the client's memory finds no place as well, ChannelEnd::take tells the client, and closing the
+// socket frees its place.
 void Daemon::accept_one() {
   close(spare_fd_);
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

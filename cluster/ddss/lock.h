@@ -74,7 +74,8 @@ class Lock {
   int release();
   bool is_held_here() const;  // by this thread
   int word(std::uint64_t* queue) const { return link_.get(offset_, queue); }
-  // What this node's threads hold. Threads of this node that wait must ask again afterwards.
+  // Returns the holds of this node's threads. Waiting threads of this node must ask again
+  // afterwards.
   Survey survey();
 
   // Recovers the lock if a node died that the lock does not know of [DDSS-LOCK-5].

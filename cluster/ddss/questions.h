@@ -72,7 +72,7 @@ class Questions {
   }
   // Threads that wait for answers give up, and later ones do not begin to wait.
   void end();
-  // Does not wait, because there is no answer.
+  // Does not wait, because nobody answers.
   template <typename Asked>
   void tell(fabric::PeerId peer, Question question, const Asked& asked) {
     send(peer, 0, question, bytes_of(asked), {});

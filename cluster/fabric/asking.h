@@ -60,8 +60,8 @@ class Asker {
   Status compare_swap(const UcxWindow& at, std::size_t offset, std::uint64_t expected,
                       std::uint64_t desired, std::uint64_t* before, Completion* done);
   Status flush(PeerId peer, Completion* done);
-  // The Completion is not called any more. False: the transport still uses the question's buffer,
-  // or there is no such question.
+  // The Completion is not called any more. Returns false if the transport still uses the question's
+  // buffer, or if no question has that Completion.
   bool forget(const Completion* done);
 
   void take(const Answer& answer, Bytes data);

@@ -1,5 +1,5 @@
 //! Shares out the file descriptors, once at the start. Some are kept, so that with any number of
-//! connections the store can begin a log file and a listener can say that there is no room.
+//! connections the store can begin a log file and a listener can say that it has no room.
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::io;
@@ -44,7 +44,7 @@ pub fn share_out(wanted: usize) -> io::Result<Shares> {
     Ok(shares)
 }
 
-/// Raises the soft limit to the hard one, and returns it; None: there is no limit.
+/// Raises the soft limit to the hard limit, and returns it. None means unlimited.
 fn raised_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -172,7 +172,7 @@ pub async fn answer(shell: Rc<Shell>, mut asked: mpsc::Receiver<Ask>) {
             match ask {
                 // The handler that asked may have gone meanwhile.
                 Ask::Health(reply) => drop(reply.send(metrics::health(&shell))),
-                // Where too many pages are wanted, the sender is dropped: it is told to come later.
+                // If too many pages wait, the page is dropped, and the handler answers 503.
                 Ask::Page(page) => drop(pages.try_send(page)),
                 Ask::Web(socket) => {
                     tasks::spawn(
@@ -223,7 +223,7 @@ async fn reply_with(
     };
     let thread = std::thread::Builder::new().name("iw-page".to_string());
     if thread.spawn(work).is_ok() {
-        // It ends when the thread drops its end.
+        // The wait ends when the thread drops `done`.
         let _ = is_done.await;
     }
 }

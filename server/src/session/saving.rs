@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 const BYTES_MAX: u64 = 256 << 20;
 /// And no more checkpoints than that: each costs the store some system calls.
 pub const COUNT_MAX: usize = 256;
-/// Of them, those that the store wants. So neither these nor MEMORY segments wait for the others
-/// for ever.
+/// At most so many of them are checkpoints that the store wants. So MEMORY segments have places,
+/// and neither kind waits for the other for ever.
 pub const COUNT_FOR_STORE: usize = 192;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Saving {
     under_way: HashMap<u32, UnderWay>,
     /// The bytes of all checkpoints under way.
     bytes: u64,
-    /// The store wants a large segment saved: until then no other checkpoint begins.
+    /// The store wants a large segment saved. Meanwhile no MEMORY segment's checkpoint begins.
     pub makes_room: bool,
     /// What is saved before the server ends: the next one last.
     at_the_end: Vec<u32>,
@@ -67,7 +67,7 @@ impl Saving {
         due.take(room).collect()
     }
 
-    /// It was due, but is not being saved.
+    /// The segment was due, and its last change is not being saved: it is due again at that time.
     pub fn postpone(&mut self, number: u32, at_ns: u64) {
         if self.unsaved.contains(&number) {
             self.due.arm(number, at_ns);

@@ -125,7 +125,7 @@ impl SegmentState {
         Ok(())
     }
 
-    /// Asks for more serials, because there are too few for a grant. An error: there are no more.
+    /// Asks for more serials, because a grant needs more. An error says that none are left.
     pub fn lack_serials(&mut self, journal: &mut Journal) -> Result<(), Rejection> {
         if self.serials.is_at_end() {
             return Err(all_given_out());

@@ -11,7 +11,7 @@ use crate::source::{FileId, Span};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-/// The module that a codec's runtime is, where generated modules lie beside it.
+/// The runtime's module. Generated modules lie in the same folder.
 pub const RUNTIME: &str = "xdr";
 
 /// One .x file, of which a codec is made.

@@ -117,7 +117,7 @@ impl Header<'_> {
         }
     }
 
-    /// A struct of members, of which one may have the name of its own type.
+    /// A struct. A member may have the name of its own type.
     fn members(&mut self, id: DefId, fields: Vec<&Field>) {
         let name = self.name(id);
         self.text.open(format!("struct {name} {{"));

@@ -9,7 +9,7 @@ pub fn name_of(schema: &Schema, id: DefId) -> String {
     c_name(&schema.def(id).full_name("_"))
 }
 
-/// A type's name among members of which one may have the same name, and so would hide it.
+/// A type's name in a struct. A member with the same name would hide the type.
 pub struct TypeName<'a> {
     pub schema: &'a Schema,
     pub members: &'a BTreeSet<String>,
