@@ -20,7 +20,7 @@ use client::{About, Arriving, Client};
 use disk::{Asked, Disk};
 use interweave_server::session::message::Kind;
 use interweave_server::session::{
-    Absence, Backlog, Config, Effect, Engine, Incoming, Outgoing, Request,
+    Absence, Backlog, Config, Effect, Engine, Incoming, Request, ServerMessage,
 };
 use interweave_store::StoreError;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
@@ -427,7 +427,7 @@ impl World {
         self.clients.iter().position(|c| c.connection == connection)
     }
 
-    fn sent(&mut self, connection: u64, message: &Outgoing) {
+    fn sent(&mut self, connection: u64, message: &ServerMessage) {
         let Some(client) = self.client_of(connection) else {
             let lost = self.lost;
             assert_eq!(connection, lost, "something is sent on a closed connection");

@@ -1,12 +1,12 @@
 //! Listeners of TCP and Unix sockets.
 
 use super::address::{abstract_name, ListenAddress};
-use super::connection::{Connection, Sink};
+use super::client_socket::{ClientSocket, Sink};
 use super::serving;
 use super::shell::Shell;
 use super::socket::{Socket, Stream};
 use super::tasks;
-use crate::session::Outgoing;
+use crate::session::ServerMessage;
 use interweave_wire::protocol::ErrorCode;
 use std::fs::Permissions;
 use std::io;
@@ -207,7 +207,7 @@ fn accept_unix(shell: &Rc<Shell>, stream: UnixStream, peers: UnixPeers) -> io::R
 
 fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
     let mut sink = Some(Sink::Stream(Socket::new(stream)?));
-    let connection = shell.connect(|id| Connection::new(id, sink.take().unwrap_or(Sink::Web)));
+    let connection = shell.connect(|id| ClientSocket::new(id, sink.take().unwrap_or(Sink::Web)));
     match (connection, sink) {
         (Some((connection, serving)), _) => {
             let task = serving::serve(shell.clone(), connection, serving);
@@ -226,8 +226,8 @@ fn accept(shell: &Rc<Shell>, stream: Stream) -> io::Result<()> {
 /// Sends the error as far as a new socket takes it. If there is a place for the connection, the
 /// peer's bytes are read meanwhile, because otherwise the system may drop the error.
 fn refuse(shell: &Rc<Shell>, sink: Sink, code: ErrorCode, text: String) {
-    let connection = Connection::new(0, sink);
-    let error = Outgoing::plain_error(0, code, text);
+    let connection = ClientSocket::new(0, sink);
+    let error = ServerMessage::plain_error(0, code, text);
     connection.outbound.borrow_mut().push(error);
     connection.flush();
     if let Some(place) = shell.place() {

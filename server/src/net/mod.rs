@@ -6,8 +6,8 @@
 
 mod address;
 mod allocator;
+mod client_socket;
 mod clock;
-mod connection;
 mod descriptors;
 mod door;
 mod http;

@@ -5,7 +5,7 @@
 //! segment are never under way at once. So versions arrive in order [FRAME-5]. Bulk is never
 //! copied. `interweave_wire::FrameEncoder` makes the frames.
 
-use crate::session::message::{Backlog, Kind, Outgoing, MESSAGE_BYTES};
+use crate::session::message::{Backlog, Kind, ServerMessage, MESSAGE_BYTES};
 use bytes::{Buf, Bytes};
 use interweave_wire::protocol::MAX_OPEN_STREAMS;
 use interweave_wire::FrameEncoder;
@@ -36,7 +36,7 @@ pub struct Frame {
 /// The messages that one connection has yet to send.
 #[derive(Debug, Default)]
 pub struct Outbound {
-    pending: VecDeque<Outgoing>,
+    pending: VecDeque<ServerMessage>,
     begun: VecDeque<Begun>,
     began_last: bool,
     /// Frames laid out for writing, as pieces.
@@ -47,7 +47,7 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    pub fn push(&mut self, message: Outgoing) {
+    pub fn push(&mut self, message: ServerMessage) {
         self.backlog += message.cost();
         self.pending.push_back(message);
     }

@@ -3,7 +3,7 @@
 //! Small messages are read into a buffer that all connections share. Large bulk is read straight
 //! into its place.
 
-use super::connection::{Connection, Sink};
+use super::client_socket::{ClientSocket, Sink};
 use super::inbound::{Admission, Inbound};
 use super::shell::{Serving, Shell};
 use super::socket::Socket;
@@ -31,7 +31,7 @@ impl Admission for AskEngine {
 }
 
 /// Serves the connection until it ends.
-pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Serving) {
+pub async fn serve(shell: Rc<Shell>, connection: Rc<ClientSocket>, _serving: Serving) {
     let Sink::Stream(socket) = &connection.sink else {
         return;
     };
@@ -45,14 +45,14 @@ pub async fn serve(shell: Rc<Shell>, connection: Rc<Connection>, _serving: Servi
 }
 
 /// Ends a connection that was refused, after the error has gone out.
-pub async fn part(connection: Rc<Connection>, _serving: Serving) {
+pub async fn part(connection: Rc<ClientSocket>, _serving: Serving) {
     if let Sink::Stream(socket) = &connection.sink {
         let _ = timeout(LINGER, linger(&connection, socket)).await;
     }
 }
 
 /// Sends what is left, then gives the peer the time to read it.
-async fn linger(connection: &Connection, socket: &Socket) {
+async fn linger(connection: &ClientSocket, socket: &Socket) {
     while !connection.outbound.borrow().is_empty() {
         if socket.writable().await.is_err() {
             return;
@@ -68,7 +68,7 @@ async fn linger(connection: &Connection, socket: &Socket) {
 }
 
 /// Writes what the socket did not take at once.
-async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
+async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket: &Socket) {
     loop {
         connection.stuck().await;
         while !connection.outbound.borrow().is_empty() {
@@ -80,7 +80,7 @@ async fn write_stuck(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &So
     }
 }
 
-async fn read_messages(shell: &Rc<Shell>, connection: &Rc<Connection>, socket: &Socket) {
+async fn read_messages(shell: &Rc<Shell>, connection: &Rc<ClientSocket>, socket: &Socket) {
     let mut inbound = Inbound::new(AskEngine {
         shell: shell.clone(),
         connection: connection.id,

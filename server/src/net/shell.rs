@@ -4,8 +4,8 @@
 //! their sockets at once, and lets the engine settle what it told. Then comes the next event.
 
 use super::allocator::Ebb;
+use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
-use super::connection::Connection;
 use crate::session::{
     Effect, Engine, Health, Incoming, Request, SegmentStatistics, Statistics, Totals,
 };
@@ -35,7 +35,7 @@ pub struct Traffic {
 
 pub struct Shell {
     engine: RefCell<Engine>,
-    connections: RefCell<HashMap<u64, Rc<Connection>>>,
+    connections: RefCell<HashMap<u64, Rc<ClientSocket>>>,
     store: RefCell<Option<Box<dyn SegmentStore>>>,
     stored: UnboundedSender<Stored>,
     /// The read buffer that connections share.
@@ -131,7 +131,7 @@ impl Shell {
     /// Carries out effects until there are none.
     fn carry_out(&self) {
         let mut effects = self.effects.take();
-        let mut touched: Vec<Rc<Connection>> = Vec::new();
+        let mut touched: Vec<Rc<ClientSocket>> = Vec::new();
         loop {
             self.engine.borrow_mut().take_effects(&mut effects);
             if effects.is_empty() {
@@ -148,7 +148,7 @@ impl Shell {
         self.effects.set(effects);
     }
 
-    fn carry_out_one(&self, effect: Effect, touched: &mut Vec<Rc<Connection>>) {
+    fn carry_out_one(&self, effect: Effect, touched: &mut Vec<Rc<ClientSocket>>) {
         match effect {
             Effect::Send {
                 connection,
@@ -226,7 +226,7 @@ impl Shell {
     }
 
     /// Writes the connection's frames, as far as the socket takes them.
-    fn flush(&self, connection: &Connection) {
+    fn flush(&self, connection: &ClientSocket) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
         let backlog = connection.backlog();
@@ -235,7 +235,7 @@ impl Shell {
     }
 
     /// As [`Shell::flush`], for the connection's own task.
-    pub fn flush_later(&self, connection: &Connection) {
+    pub fn flush_later(&self, connection: &ClientSocket) {
         let sent = connection.flush();
         self.traffic.sent.set(self.traffic.sent.get() + sent as u64);
         let backlog = connection.backlog();
@@ -277,8 +277,8 @@ impl Shell {
     /// many.
     pub fn connect(
         self: &Rc<Self>,
-        make: impl FnOnce(u64) -> Rc<Connection>,
-    ) -> Option<(Rc<Connection>, Serving)> {
+        make: impl FnOnce(u64) -> Rc<ClientSocket>,
+    ) -> Option<(Rc<ClientSocket>, Serving)> {
         let mut unused_id = [0; 16];
         let full = self.serving.get() >= self.max_connections;
         if full || getrandom::fill(&mut unused_id).is_err() {
@@ -294,7 +294,7 @@ impl Shell {
         Some((connection, serving))
     }
 
-    pub fn disconnected(&self, connection: &Connection) {
+    pub fn disconnected(&self, connection: &ClientSocket) {
         self.connections.borrow_mut().remove(&connection.id);
         self.event(|engine, now_ns| engine.disconnected(now_ns, connection.id));
     }

@@ -2,7 +2,7 @@
 
 use super::inbound::{Admission, Inbound};
 use super::outbound::Outbound;
-use crate::session::{Backlog, Incoming, Outgoing, Request};
+use crate::session::{Backlog, Incoming, Request, ServerMessage};
 use bytes::Bytes;
 use interweave_wire::frame::{BulkTarget, READ_BYTES};
 use interweave_wire::json::{self, Json};
@@ -198,8 +198,8 @@ fn malformed_frames_of_the_specification_lose_the_framing() {
     assert!(walked >= 4, "{walked} vectors");
 }
 
-fn outgoing(segment: u32, stream: u32, bulk: Bytes) -> Outgoing {
-    Outgoing::with_bulk(segment, MessageType::Push, stream, &(), bulk)
+fn outgoing(segment: u32, stream: u32, bulk: Bytes) -> ServerMessage {
+    ServerMessage::with_bulk(segment, MessageType::Push, stream, &(), bulk)
 }
 
 /// Streams in the order of their frames, and messages in the order of completion.

@@ -5,7 +5,7 @@
 //! that cargo needs no npm.
 
 use super::pages::Listed;
-use crate::session::{Origin, Reader, SegmentStatistics, Statistics};
+use crate::session::{OpenClient, Origin, SegmentStatistics, Statistics};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use interweave_wire::{json, Json};
@@ -56,7 +56,7 @@ fn origin(o: &Origin) -> Json {
     ])
 }
 
-fn reader(r: &Reader) -> Json {
+fn reader(r: &OpenClient) -> Json {
     object([
         ("client", Json::from(r.label.as_str())),
         ("runs", origin(&r.origin)),

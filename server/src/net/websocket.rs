@@ -4,7 +4,7 @@
 //! peer has taken the answer. So one message at most waits in the library, and counts as the
 //! connection's backlog.
 
-use super::connection::{Connection, Sink};
+use super::client_socket::{ClientSocket, Sink};
 use super::inbound::Inbound;
 use super::serving::{AskEngine, LINGER};
 use super::shell::Shell;
@@ -30,7 +30,7 @@ pub fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
 }
 
 pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
-    let Some((connection, _serving)) = shell.connect(|id| Connection::new(id, Sink::Web)) else {
+    let Some((connection, _serving)) = shell.connect(|id| ClientSocket::new(id, Sink::Web)) else {
         return;
     };
     let mut inbound = Inbound::new(AskEngine {
@@ -70,7 +70,7 @@ pub async fn serve(shell: Rc<Shell>, mut socket: WebSocket) {
 /// Takes a message, which must be exactly one frame. Otherwise nothing of it is looked at.
 fn take(
     shell: &Rc<Shell>,
-    connection: &Connection,
+    connection: &ClientSocket,
     inbound: &mut Inbound<AskEngine>,
     message: &[u8],
 ) {
@@ -100,7 +100,7 @@ fn take(
 /// Sends all frames. An error: the peer is gone, or takes none.
 async fn send_all(
     shell: &Rc<Shell>,
-    connection: &Rc<Connection>,
+    connection: &Rc<ClientSocket>,
     socket: &mut WebSocket,
 ) -> Result<(), ()> {
     loop {
@@ -123,7 +123,7 @@ async fn send_all(
 /// Sends one message. Gives up a moment after the engine has ended the connection [NET-3].
 async fn send(
     shell: &Rc<Shell>,
-    connection: &Rc<Connection>,
+    connection: &Rc<ClientSocket>,
     socket: &mut WebSocket,
     message: Message,
 ) -> Result<(), ()> {

@@ -1,6 +1,6 @@
 //! The actions that the engine asks of the shell.
 
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use interweave_store::{Checkpoint, Record};
 use interweave_wire::protocol::Durability;
 
@@ -10,12 +10,10 @@ use interweave_wire::protocol::Durability;
 pub enum Effect {
     Send {
         connection: u64,
-        message: Outgoing,
+        message: ServerMessage,
     },
     /// Close the connection once all messages that were sent before are on the wire.
-    Close {
-        connection: u64,
-    },
+    Close { connection: u64 },
     /// Append to the log; tell [`super::Engine::stored`].
     Append {
         ticket: u64,
@@ -23,10 +21,7 @@ pub enum Effect {
         durable: Durability,
     },
     /// Save the segment; tell [`super::Engine::stored`].
-    Checkpoint {
-        ticket: u64,
-        checkpoint: Checkpoint,
-    },
+    Checkpoint { ticket: u64, checkpoint: Checkpoint },
     /// See how the store is; tell [`super::Engine::store_looked_at`].
     LookAfterStore,
 }

@@ -10,7 +10,7 @@
 use super::config::Config;
 use super::effect::Effect;
 use super::journal::Journal;
-use super::message::{Backlog, Incoming, Outgoing, Request};
+use super::message::{Backlog, Incoming, Request, ServerMessage};
 use super::saving::Saving;
 use super::segments::Segments;
 use super::wire::{self, At, Unanswered, Wire, NOTIFICATION};
@@ -246,7 +246,7 @@ impl Engine {
             Request::Credit(r) => self.credit(at, r),
             Request::Unknown(type_) => {
                 let body = Unimplemented { type_: *type_ };
-                let reply = Outgoing::new(MessageType::Unimplemented, at.stream, &body);
+                let reply = ServerMessage::new(MessageType::Unimplemented, at.stream, &body);
                 self.wire.send(connection, reply);
                 Ok(())
             }

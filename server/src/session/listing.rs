@@ -1,7 +1,7 @@
 //! Listing segments by their paths, and describing blocks of one that is open.
 
 use super::engine::Engine;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::SegmentState;
 use super::wire::At;
 use interweave_wire::protocol::*;
@@ -31,7 +31,7 @@ impl Engine {
         let list = fitted(list);
         self.wire.send(
             at.connection,
-            Outgoing::new(MessageType::SegmentList, at.stream, &list),
+            ServerMessage::new(MessageType::SegmentList, at.stream, &list),
         );
         Ok(())
     }
@@ -47,7 +47,8 @@ impl Engine {
             more: described.more,
         };
         let type_ = MessageType::BlocksDescribed;
-        let mut reply = Outgoing::with_bulk(r.segment, type_, at.stream, &body, described.diff);
+        let mut reply =
+            ServerMessage::with_bulk(r.segment, type_, at.stream, &body, described.diff);
         // The list may be large, but only this connection pays for it.
         reply.lent = false;
         self.wire.send(at.connection, reply);

@@ -4,7 +4,7 @@
 use super::config::{ns, Config};
 use super::engine::{stopping, Engine};
 use super::journal::Journal;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::SegmentState;
 use super::serials::GRANTED_SERIALS;
 use super::wire::{At, Unanswered, Wire};
@@ -120,7 +120,7 @@ impl Engine {
                 let type_ = MessageType::WriterRenewed;
                 self.wire.send(
                     at.connection,
-                    Outgoing::about(r.segment, type_, at.stream, &body),
+                    ServerMessage::about(r.segment, type_, at.stream, &body),
                 );
                 Ok(())
             }
@@ -259,7 +259,7 @@ impl SegmentState {
         }
         let type_ = MessageType::ReaderAcquired;
         let bulk = diff.unwrap_or_default();
-        let reply = Outgoing::with_bulk(self.number, type_, stream, &body, bulk);
+        let reply = ServerMessage::with_bulk(self.number, type_, stream, &body, bulk);
         wire.send(connection, reply);
     }
 
@@ -294,7 +294,7 @@ impl SegmentState {
         wire.now_newest(ticket.connection, self.number, &newest);
         let type_ = MessageType::WriterAcquired;
         let bulk = diff.unwrap_or_default();
-        let reply = Outgoing::with_bulk(self.number, type_, ticket.stream, &body, bulk);
+        let reply = ServerMessage::with_bulk(self.number, type_, ticket.stream, &body, bulk);
         wire.send(ticket.connection, reply);
     }
 }

@@ -122,7 +122,7 @@ pub struct Incoming {
 
 /// A reply or notification to be sent.
 #[derive(Debug, Clone)]
-pub struct Outgoing {
+pub struct ServerMessage {
     /// The segment's number, or 0 for none. Messages of one segment are completed in order
     /// [FRAME-5].
     pub segment: u32,
@@ -134,15 +134,15 @@ pub struct Outgoing {
     pub lent: bool,
 }
 
-impl Outgoing {
+impl ServerMessage {
     /// Makes a message about the connection or session.
     pub fn new(type_: MessageType, stream: u32, body: &impl Body) -> Self {
-        Outgoing::with_bulk(0, type_, stream, body, Bytes::new())
+        ServerMessage::with_bulk(0, type_, stream, body, Bytes::new())
     }
 
     /// Makes a message about a segment.
     pub fn about(segment: u32, type_: MessageType, stream: u32, body: &impl Body) -> Self {
-        Outgoing::with_bulk(segment, type_, stream, body, Bytes::new())
+        ServerMessage::with_bulk(segment, type_, stream, body, Bytes::new())
     }
 
     pub fn with_bulk(
@@ -160,7 +160,7 @@ impl Outgoing {
         let mut control = Vec::with_capacity(128);
         envelope.encode(&mut control);
         body.put(&mut control);
-        Outgoing {
+        ServerMessage {
             segment,
             stream,
             control,
@@ -173,7 +173,7 @@ impl Outgoing {
     pub fn error(stream: u32, code: ErrorCode, text: String) -> Self {
         let text = shortened(text, MAX_ERROR_TEXT as usize);
         let fields = Vec::new();
-        Outgoing::new(
+        ServerMessage::new(
             MessageType::Error,
             stream,
             &ErrorReply { code, text, fields },
@@ -183,7 +183,7 @@ impl Outgoing {
     /// Makes an ERROR for a peer whose version is not known, or not spoken here [SES-5].
     pub fn plain_error(stream: u32, code: ErrorCode, text: String) -> Self {
         let text = shortened(text, MAX_ERROR_TEXT as usize);
-        Outgoing::new(MessageType::Error, stream, &PlainError { code, text })
+        ServerMessage::new(MessageType::Error, stream, &PlainError { code, text })
     }
 
     /// Returns the kinds as which control part and bulk count while they wait.

@@ -56,6 +56,6 @@ pub use effect::Effect;
 pub use engine::Engine;
 pub use interweave_master::{Order, Tuning};
 pub use interweave_store::Identity;
-pub use message::{Backlog, Incoming, Outgoing, Request};
-pub use statistics::{Health, Reader, SegmentStatistics, Statistics, Totals};
+pub use message::{Backlog, Incoming, Request, ServerMessage};
+pub use statistics::{Health, OpenClient, SegmentStatistics, Statistics, Totals};
 pub use wire::Origin;

@@ -7,7 +7,7 @@
 
 use super::engine::Engine;
 use super::locks;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::SegmentState;
 use super::wire::{At, Wire};
 use crate::coherence::{Newest, Version, Watch};
@@ -37,7 +37,7 @@ impl Engine {
             now: segment.stamp().into(),
         };
         let type_ = MessageType::Subscribed;
-        let reply = Outgoing::about(r.segment, type_, at.stream, &body);
+        let reply = ServerMessage::about(r.segment, type_, at.stream, &body);
         wire.send(at.connection, reply);
         segment.notify(wire, at.connection);
         Ok(())

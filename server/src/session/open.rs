@@ -7,7 +7,7 @@ use super::commits::Commits;
 use super::engine::{stopping, Engine};
 use super::journal::{Entry, Journal};
 use super::locks::terms;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::{Beginning, Life, SegmentState};
 use super::segments::{damaged, removed};
 use super::serials::{Serials, SERIALS_END, SERIAL_STEP};
@@ -204,7 +204,7 @@ impl SegmentState {
             wire_bytes: self.master.wire_bytes(),
             fields: Vec::new(),
         };
-        let reply = Outgoing::about(self.number, MessageType::SegmentOpened, stream, &body);
+        let reply = ServerMessage::about(self.number, MessageType::SegmentOpened, stream, &body);
         wire.send(connection, reply);
         Ok(())
     }

@@ -8,7 +8,7 @@
 use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
 use super::locks::fenced;
-use super::message::{Incoming, Outgoing};
+use super::message::{Incoming, ServerMessage};
 use super::segment::SegmentState;
 use super::wire::{At, Unanswered};
 use crate::coherence::Version;
@@ -93,7 +93,7 @@ impl Engine {
                 "the release was sent again; its answer goes to stream {}",
                 at.stream
             );
-            let error = Outgoing::error(older.stream, ErrorCode::Cancelled, text);
+            let error = ServerMessage::error(older.stream, ErrorCode::Cancelled, text);
             self.wire.send(older.connection, error);
         }
         Ok(true)

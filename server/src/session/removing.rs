@@ -2,7 +2,7 @@
 
 use super::engine::{stopping, Engine};
 use super::journal::Entry;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::{Life, SegmentState};
 use super::segments::removed;
 use super::storing;
@@ -70,7 +70,7 @@ impl Engine {
         let reply = match result {
             Ok(()) => {
                 self.remove_state(number);
-                Outgoing::new(MessageType::Done, stream, &())
+                ServerMessage::new(MessageType::Done, stream, &())
             }
             Err(error) => {
                 // The store may have found damage meanwhile.
@@ -79,7 +79,7 @@ impl Engine {
                     s.life = before;
                 }
                 let rejection = storing::rejection(&error);
-                Outgoing::error(stream, rejection.code, rejection.text)
+                ServerMessage::error(stream, rejection.code, rejection.text)
             }
         };
         self.wire.send(connection, reply);

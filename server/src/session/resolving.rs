@@ -1,7 +1,7 @@
 //! What became of a release whose answer was lost [LOCK-9].
 
 use super::engine::Engine;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::remembered::Fate;
 use super::wire::{At, Unanswered};
 use interweave_wire::protocol::*;
@@ -50,7 +50,7 @@ impl Engine {
         match self.resolved(at, r) {
             Ok(body) => {
                 let type_ = MessageType::ReleaseResolved;
-                let reply = Outgoing::about(r.segment, type_, at.stream, &body);
+                let reply = ServerMessage::about(r.segment, type_, at.stream, &body);
                 self.wire.send(at.connection, reply);
             }
             Err(rejection) => self.wire.refuse(at.connection, at.stream, &rejection),

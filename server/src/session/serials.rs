@@ -7,7 +7,7 @@
 
 use super::journal::{Entry, Journal};
 use super::locks::fenced;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::SegmentState;
 use super::storing::{record, rejection};
 use super::wire::{At, Unanswered, Wire};
@@ -169,7 +169,7 @@ impl SegmentState {
             serial_count: r.count,
         };
         let type_ = MessageType::SerialsGranted;
-        let reply = Outgoing::about(self.number, type_, at.stream, &body);
+        let reply = ServerMessage::about(self.number, type_, at.stream, &body);
         wire.send(at.connection, reply);
     }
 

@@ -8,7 +8,7 @@
 use super::engine::Engine;
 use super::in_flight::{InFlight, Part};
 use super::journal::{DurableRelease, Settling};
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::segment::{Life, SegmentState};
 use super::storing;
 use super::wire::{At, Wire};
@@ -94,7 +94,7 @@ impl Engine {
 
     pub(super) fn send_released(&mut self, at: At, versions: Vec<VersionStamp>) {
         let body = WriterReleased { versions };
-        let reply = Outgoing::new(MessageType::WriterReleased, at.stream, &body);
+        let reply = ServerMessage::new(MessageType::WriterReleased, at.stream, &body);
         self.wire.send(at.connection, reply);
     }
 

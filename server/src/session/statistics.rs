@@ -37,7 +37,7 @@ pub struct Counters {
 
 /// A client that has a segment open.
 #[derive(Debug, Clone)]
-pub struct Reader {
+pub struct OpenClient {
     pub label: String,
     pub origin: Origin,
     /// The version of the client's copy, as far as the server knows; None: it has no copy.
@@ -64,7 +64,7 @@ pub struct SegmentStatistics {
     pub writer_origin: Option<Origin>,
     pub waiting: Vec<String>,
     /// The first [`READERS_NAMED`] of them.
-    pub readers: Vec<Reader>,
+    pub readers: Vec<OpenClient>,
     /// The bytes of all diffs that clients were sent, and the bytes that whole copies would have
     /// taken.
     pub sent_bytes: u64,
@@ -191,7 +191,7 @@ impl Engine {
         }
     }
 
-    fn readers(&self, s: &SegmentState, now_ns: u64) -> Vec<Reader> {
+    fn readers(&self, s: &SegmentState, now_ns: u64) -> Vec<OpenClient> {
         let newest = s.stamp();
         let named = s.clients.iter().take(READERS_NAMED);
         let connections = named.filter_map(|c| self.wire.connection(*c));
@@ -203,7 +203,7 @@ impl Engine {
                 .commits
                 .at_ns(have.number.saturating_add(1))
                 .unwrap_or(now_ns);
-            Some(Reader {
+            Some(OpenClient {
                 label: c.session.map(|n| self.wire.label(n)).unwrap_or_default(),
                 origin: c.session.map(|n| self.wire.origin(n)).unwrap_or_default(),
                 version: has_copy.then_some(have.number),

@@ -1,7 +1,7 @@
 //! Connections that ask and do not read: what waits on them is bounded [NET-2, NET-3].
 
 use super::*;
-use crate::session::Outgoing;
+use crate::session::ServerMessage;
 
 const PATH: usize = 200;
 const MOST: usize = 100_000;
@@ -60,7 +60,7 @@ fn net_2_small_replies_count_with_what_they_take() {
         world.send(2, Request::Ping);
         sent += 1;
     }
-    let each = std::mem::size_of::<Outgoing>();
+    let each = std::mem::size_of::<ServerMessage>();
     assert!(
         sent * each <= MOST,
         "{sent} answers of {each} bytes and more"

@@ -1,7 +1,7 @@
 //! The beginning of a connection: HELLO, and the session that it begins or resumes [SES-1] [SES-2].
 
 use super::super::engine::stopping;
-use super::super::message::{common_version, Outgoing};
+use super::super::message::{common_version, ServerMessage};
 use super::{Origin, Wire};
 use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::protocol::{
@@ -62,7 +62,7 @@ impl Wire {
         };
         self.send(
             connection,
-            Outgoing::new(MessageType::Welcome, stream, &welcome),
+            ServerMessage::new(MessageType::Welcome, stream, &welcome),
         );
         self.watch_connection(connection);
         Ok(())

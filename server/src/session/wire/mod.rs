@@ -21,7 +21,7 @@ mod watching;
 use super::absence::Absence;
 use super::config::{ns, Config};
 use super::effect::Effect;
-use super::message::Outgoing;
+use super::message::ServerMessage;
 use super::statistics::Counters;
 use super::timers::Timers;
 use connection::MAX_OPEN_SEGMENTS;
@@ -190,7 +190,7 @@ impl Wire {
 
     /// Answers with a message that has no body.
     pub fn answer(&mut self, at: At, type_: MessageType) {
-        self.send(at.connection, Outgoing::new(type_, at.stream, &()));
+        self.send(at.connection, ServerMessage::new(type_, at.stream, &()));
     }
 
     /// Answers a request with an error. While the client's version is not known, the error has the
@@ -199,8 +199,8 @@ impl Wire {
         let (code, text) = (rejection.code, rejection.text.clone());
         let is_known = |c: &Connection| c.session.is_some();
         let message = match self.connections.get(&connection).is_some_and(is_known) {
-            true => Outgoing::error(stream, code, text),
-            false => Outgoing::plain_error(stream, code, text),
+            true => ServerMessage::error(stream, code, text),
+            false => ServerMessage::plain_error(stream, code, text),
         };
         self.send(connection, message);
     }
@@ -218,7 +218,7 @@ impl Wire {
 
     /// Sends a message. Notifications that the connection could not take before go first, in their
     /// short form [NOT-6].
-    pub fn send(&mut self, connection: u64, message: Outgoing) {
+    pub fn send(&mut self, connection: u64, message: ServerMessage) {
         let behind = self
             .connections
             .get_mut(&connection)
@@ -230,7 +230,7 @@ impl Wire {
     }
 
     /// Sends a message without due notifications before it.
-    fn put(&mut self, connection: u64, message: Outgoing) {
+    fn put(&mut self, connection: u64, message: ServerMessage) {
         let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
@@ -294,7 +294,7 @@ impl Wire {
     fn send_notification(&mut self, connection: u64, type_: MessageType) {
         if let Some(c) = self.connections.get_mut(&connection) {
             let stream = c.next_notification();
-            self.send(connection, Outgoing::new(type_, stream, &()));
+            self.send(connection, ServerMessage::new(type_, stream, &()));
         }
     }
 

@@ -3,7 +3,7 @@
 //! A slow connection is sent no diffs. The wire only notes the newest version of which the
 //! connection must hear later.
 
-use super::super::message::Outgoing;
+use super::super::message::ServerMessage;
 use super::Wire;
 use crate::coherence::{Known, Newest, Version, Watch};
 use bytes::Bytes;
@@ -101,7 +101,7 @@ impl Wire {
             from: from.into(),
             now: newest.stamp.into(),
         };
-        let message = Outgoing::with_bulk(number, MessageType::Push, stream, &body, diff);
+        let message = ServerMessage::with_bulk(number, MessageType::Push, stream, &body, diff);
         self.send(connection, message);
     }
 
@@ -143,7 +143,7 @@ impl Wire {
             segment: number,
             now: now.into(),
         };
-        let message = Outgoing::about(number, MessageType::NotRecent, stream, &body);
+        let message = ServerMessage::about(number, MessageType::NotRecent, stream, &body);
         self.put(connection, message);
     }
 
@@ -194,7 +194,10 @@ impl Wire {
             fence,
         };
         let type_ = MessageType::WriterLost;
-        self.send(connection, Outgoing::about(number, type_, stream, &body));
+        self.send(
+            connection,
+            ServerMessage::about(number, type_, stream, &body),
+        );
     }
 
     /// Tells the connection that the segment exists no more. Its requests that wait for the
@@ -215,7 +218,7 @@ impl Wire {
             self.refuse_awaiting(connection, waiting, rejection);
         }
         let gone = SegmentGone { segment: number };
-        let gone = Outgoing::about(number, MessageType::SegmentGone, stream, &gone);
+        let gone = ServerMessage::about(number, MessageType::SegmentGone, stream, &gone);
         self.send(connection, gone);
     }
 }

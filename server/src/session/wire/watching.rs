@@ -2,7 +2,7 @@
 //! without a hello in time, after silence, or if its peer takes nothing [SES-2] [SES-3] [NET-3].
 
 use super::super::config::ns;
-use super::super::message::Outgoing;
+use super::super::message::ServerMessage;
 use super::{Timer, Wire};
 use interweave_wire::protocol::{ErrorCode, MessageType};
 
@@ -69,7 +69,7 @@ impl Wire {
             return;
         }
         let text = "no hello came in time; say hello as soon as the connection is made";
-        let error = Outgoing::plain_error(0, ErrorCode::TimedOut, text.to_string());
+        let error = ServerMessage::plain_error(0, ErrorCode::TimedOut, text.to_string());
         self.send(connection, error);
         self.close(connection);
     }

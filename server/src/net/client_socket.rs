@@ -1,4 +1,5 @@
-//! One connection: the bytes that it has to send, and the tasks that wait for it (serving.rs).
+//! The socket of one client: the bytes that it has to send, and the tasks that wait for it
+//! (serving.rs).
 //!
 //! An event that makes the engine send a message writes it to the socket at once, and does not wake
 //! the connection's own task. The task writes only what the socket did not take. Memory is bounded:
@@ -24,7 +25,7 @@ pub enum Sink {
 }
 
 #[derive(Debug)]
-pub struct Connection {
+pub struct ClientSocket {
     pub id: u64,
     pub outbound: RefCell<Outbound>,
     /// The present event has sent something on it.
@@ -37,9 +38,9 @@ pub struct Connection {
     room: Notify,
 }
 
-impl Connection {
+impl ClientSocket {
     pub fn new(id: u64, sink: Sink) -> Rc<Self> {
-        Rc::new(Connection {
+        Rc::new(ClientSocket {
             id,
             outbound: RefCell::default(),
             touched: Cell::new(false),
