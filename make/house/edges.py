@@ -27,6 +27,7 @@ CLUSTER_EDGES = {
     "am": {"fabric"},
     "containers": {"fabric", "am"},
     "ddss": {"fabric"},
+    "dsm": {"fabric"},
 }
 SERVER_EDGES = {
     "lock": set(),

@@ -1,0 +1,66 @@
+// Barriers, by a manager: rank 0. A pure state machine. Implements [DSM-BARRIER-1] to
+// [DSM-BARRIER-3] of spec/cluster/dsm.x (PIPE, section 3).
+//
+// Every rank arrives with the intervals that it ended since the barrier before: its log has no
+// others of its own. When all have arrived, the manager knows all intervals, and tells each rank
+// those that it lacks. Then nobody needs to be told of them again.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dsm/pages.h"
+#include "dsm/time.h"
+
+namespace iw::dsm {
+
+using BarrierId = std::uint64_t;
+inline constexpr Rank barrier_manager = 0;
+
+class BarrierMail {
+ public:
+  virtual ~BarrierMail() = default;
+  virtual void arrive(Rank to, BarrierId barrier, const VectorTime& known,
+                      std::span<const Interval> own) = 0;
+  // `common`: every rank knows of the intervals up to that time then.
+  virtual void let_go(Rank to, const VectorTime& common, std::span<const Interval> lacking) = 0;
+};
+
+class BarrierListener {
+ public:
+  virtual ~BarrierListener() = default;
+  virtual void passed() = 0;
+  // Two ranks are at different barriers: the program is wrong.
+  virtual void mismatch(Rank rank, BarrierId there, BarrierId here) = 0;
+};
+
+class Barriers {
+ public:
+  Barriers(Rank me, Rank ranks, Pages& pages, BarrierMail& mail, BarrierListener& listener)
+      : me_(me), pages_(pages), mail_(mail), listener_(listener), arrived_(ranks) {}
+
+  // One thread of the rank at a time.
+  void arrive(BarrierId barrier);
+
+  void heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
+                    std::span<const Interval> own);
+  void heard_let_go(const VectorTime& common, std::span<const Interval> lacking);
+
+ private:
+  struct Arrival {
+    BarrierId barrier;
+    VectorTime known;
+    std::vector<Interval> own;
+  };
+  void let_all_go();
+
+  const Rank me_;
+  Pages& pages_;
+  BarrierMail& mail_;
+  BarrierListener& listener_;
+  std::vector<std::optional<Arrival>> arrived_;
+  std::size_t arrivals_ = 0;
+};
+
+}  // namespace iw::dsm

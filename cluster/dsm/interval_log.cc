@@ -1,0 +1,45 @@
+#include "dsm/interval_log.h"
+
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+namespace iw::dsm {
+
+bool IntervalLog::add(Interval interval) {
+  const auto [writer, sequence] = interval.stamp;
+  if (sequence <= known_[writer]) return false;
+  if (sequence != known_[writer] + 1) throw std::logic_error("an interval was left out");
+  known_[writer] = sequence;
+  held_[writer].push_back(std::move(interval));
+  return true;
+}
+
+std::vector<Interval> IntervalLog::after(const VectorTime& since) const {
+  std::vector<Interval> found;
+  for (Rank writer = 0; writer < known_.size(); writer++) {
+    std::ranges::move(after(Stamp{writer, since[writer]}), std::back_inserter(found));
+  }
+  return found;
+}
+
+std::vector<Interval> IntervalLog::after(Stamp since) const {
+  const std::deque<Interval>& all = held_[since.writer];
+  const auto is_known = [&](const Interval& each) { return each.stamp.sequence <= since.sequence; };
+  return {std::ranges::partition_point(all, is_known), all.end()};
+}
+
+void IntervalLog::forget_up_to(const VectorTime& time) {
+  for (Rank writer = 0; writer < known_.size(); writer++) {
+    std::deque<Interval>& all = held_[writer];
+    while (!all.empty() && all.front().stamp.sequence <= time[writer]) all.pop_front();
+  }
+}
+
+std::size_t IntervalLog::size() const {
+  std::size_t sum = 0;
+  for (const auto& each : held_) sum += each.size();
+  return sum;
+}
+
+}  // namespace iw::dsm
