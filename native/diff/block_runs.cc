@@ -23,7 +23,7 @@ void BlockRuns::fail_at_unit() {
 void BlockRuns::begin_runs() {
   if (block_has_runs_) return;
   out_.append_varint(zigzag_delta(last_serial_, block_.serial));
-  body_ = out_.here();
+  body_ = out_.begin_body();
   last_serial_ = block_.serial;
   block_has_runs_ = true;
   ++statistics_.blocks;
@@ -54,7 +54,7 @@ void BlockRuns::write_pending() {
 
 void BlockRuns::end_block() {
   write_pending();
-  if (block_has_runs_ && error_.ok()) out_.insert_length(body_);
+  if (block_has_runs_ && error_.ok()) out_.end_body(body_);
   has_block_ = false;
 }
 

@@ -58,7 +58,7 @@ class BlockRuns {
   types::UnitRange pending_;
   std::uint64_t last_end_ = 0;
   std::uint64_t last_serial_ = 0;
-  Pieces::Place body_;
+  Pieces::Body body_;
 };
 
 }  // namespace iw::diff

@@ -13,26 +13,38 @@ void Pieces::grow(std::size_t count) {
   capacity_ = capacity;
 }
 
-void Pieces::insert_length(const Place& place) {
+Pieces::Body Pieces::begin_body() {
+  views_.push_back({size_, size_, {}});
+  (void)extend(kMaxVarintBytes);
+  return {views_.size() - 1, size_bytes()};
+}
+
+void Pieces::end_body(const Body& body) {
   std::byte bytes[kMaxVarintBytes];
-  const std::size_t count = put_varint(size_bytes() - place.size_before, bytes);
-  (void)extend(count);
-  std::byte* const at = own_.get() + place.own_offset;
-  std::memmove(at + count, at, size_ - count - place.own_offset);
-  std::memcpy(at, bytes, count);
-  for (auto view = views_.rbegin(); view != views_.rend(); ++view) {
-    if (view->own_offset < place.own_offset) break;
-    view->own_offset += count;
+  const auto length = static_cast<std::size_t>(size_bytes() - body.size_before);
+  const std::size_t count = put_varint(length, bytes);
+  const std::size_t unused = kMaxVarintBytes - count;
+  View& room = views_[body.view];
+  if (length < kLeastSliceBytes) {  // it has no views
+    std::byte* const at = own_.get() + room.own_end;
+    views_.pop_back();
+    std::memmove(at + count, at + kMaxVarintBytes, length);
+    std::memcpy(at, bytes, count);
+    size_ -= unused;
+    return;
   }
+  room.own_next = room.own_end + unused;
+  std::memcpy(own_.get() + room.own_next, bytes, count);
+  unused_bytes_ += unused;
 }
 
 void Pieces::slices(std::vector<Slice>& out) const {
   const Slice own(own_.get(), size_);
   std::size_t at = 0;
   for (const View& view : views_) {
-    if (view.own_offset != at) out.push_back(own.subspan(at, view.own_offset - at));
-    out.push_back(view.bytes);
-    at = view.own_offset;
+    if (view.own_end != at) out.push_back(own.subspan(at, view.own_end - at));
+    if (!view.bytes.empty()) out.push_back(view.bytes);
+    at = view.own_next;
   }
   if (at != own.size()) out.push_back(own.subspan(at));
 }

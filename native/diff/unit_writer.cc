@@ -20,9 +20,6 @@ using types::UnitRow;
 
 namespace {
 
-// Shorter runs are cheaper to copy than to send as a slice of their own.
-constexpr std::size_t kLeastViewBytes = 4096;
-
 template <typename T>
 T load(const std::byte* from) {
   T value;
@@ -257,7 +254,7 @@ bool UnitWriter::row(const UnitRow& row, const std::byte* from) {
   const std::size_t each = travelling_bytes_each(row);
   if (each == 0) return long_strings(row, from);
   const std::size_t bytes = each * static_cast<std::size_t>(row.count);
-  if (row.kind == UnitKind::number && may_send_views_ && bytes >= kLeastViewBytes &&
+  if (row.kind == UnitKind::number && may_send_views_ && bytes >= Pieces::kLeastSliceBytes &&
       (platform::is_little_endian || row.number_bytes == 1)) {
     out_.append_view(from, bytes);
     return true;
