@@ -16,6 +16,7 @@
 
 #include "diff/fixed_units.h"
 #include "platform/byte_order.h"
+#include "platform/vector_rows.h"
 #include "swizzle/swizzler.h"
 #include "swizzle/wire_pointer.h"
 #include "types/type.h"
@@ -54,6 +55,23 @@ struct Lattice {
   std::uint64_t stride_units = 1;
   unsigned shift = 0;  // log2 of the stride in bytes, if is_power_of_two
   bool is_power_of_two = true;
+
+  // Whether places() has the same values.
+  [[nodiscard]] bool has_places() const {
+    return is_power_of_two && size_bytes != 0 && last() < platform::Places::kMost &&
+           stride_units <= platform::Places::kMost;
+  }
+  [[nodiscard]] platform::Places places() const {
+    return {reinterpret_cast<std::uintptr_t>(begin),
+            last() + 1,
+            shift,
+            block,
+            first_unit,
+            stride_units};
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t last() const { return (size_bytes - 1) >> shift; }
 };
 
 class BlockPrediction {
@@ -67,6 +85,12 @@ class BlockPrediction {
     std::size_t next_offset = 0;       // expected; saves a division
     std::uint64_t index = ~std::uint64_t{0};
     std::uint64_t i = 0;
+    if (count >= kLeastRow && are_side_by_side(to, from) && lattice.has_places()) {
+      i = platform::addresses_to_words(lattice.places(), from.at, to.at,
+                                       static_cast<std::size_t>(count));
+      from = from.after(i);
+      to = to.after(i);
+    }
     for (; i < count; ++i) {
       const std::byte* address = nullptr;
       std::memcpy(&address, from.at, sizeof address);
@@ -92,6 +116,13 @@ class BlockPrediction {
     std::uint64_t next_unit = 0;
     std::uint64_t index = ~std::uint64_t{0};
     std::uint64_t i = 0;
+    if (count >= kLeastRow && are_side_by_side(from, to) && lattice.has_places() &&
+        lattice.stride_units == 1) {
+      i = platform::words_to_addresses(lattice.places(), from.at, to.at,
+                                       static_cast<std::size_t>(count));
+      from = from.after(i);
+      to = to.after(i);
+    }
     for (; i < count; ++i) {
       const PointerWords words = load_words(from.at);
       const std::uint64_t unit = words.unit - lattice.first_unit;
@@ -119,6 +150,14 @@ class BlockPrediction {
   }
 
  private:
+  // Shorter rows are cheaper to translate one by one.
+  static constexpr std::uint64_t kLeastRow = 8;
+
+  template <typename Wire, typename Memory>
+  static bool are_side_by_side(const Lane<Wire>& wire, const Lane<Memory>& memory) {
+    return wire.stride_bytes == swizzle::kWirePointerBytes && memory.stride_bytes == 8 &&
+           sizeof(void*) == 8;
+  }
   void consider(const PointerWords& words, const void* address);
 
   const types::Type* target_;

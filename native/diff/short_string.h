@@ -9,6 +9,7 @@
 
 #include "diff/fixed_units.h"
 #include "diff/format.h"
+#include "platform/vector_rows.h"
 
 namespace iw::diff {
 
@@ -110,7 +111,9 @@ struct Pairs {
 // These functions work on strings from the first on and return how many they handled. They leave
 // the last few strings, and any malformed string, to the caller.
 inline std::uint64_t write_pairs(const std::byte* from, std::byte* to, std::uint64_t count) {
-  std::uint64_t i = 0;
+  std::uint64_t i = platform::pack_strings_of_3(from, to, static_cast<std::size_t>(count));
+  from += 4 * i;
+  to += 3 * i;
   for (; i + 4 <= count; i += 4, from += 16, to += 12) {
     auto first = platform::load_little_endian<std::uint64_t>(from);
     auto second = platform::load_little_endian<std::uint64_t>(from + 8);
@@ -124,7 +127,8 @@ inline std::uint64_t write_pairs(const std::byte* from, std::byte* to, std::uint
   return i;
 }
 inline std::uint64_t check_pairs(const std::byte* from, std::uint64_t count) {
-  std::uint64_t i = 0;
+  std::uint64_t i = platform::check_strings_of_3(from, static_cast<std::size_t>(count));
+  from += 3 * i;
   for (; i + 8 <= count; i += 8, from += 24) {
     const auto word = [from](std::size_t n) {
       return platform::load_little_endian<std::uint64_t>(from + 8 * n);
@@ -149,6 +153,24 @@ inline std::uint64_t place_pairs(const std::byte* from, std::byte* to, std::uint
   }
   return i;
 }
+// Each gets a zero behind its bytes.
+template <std::size_t bound>
+std::uint64_t place_row(const std::byte* from, std::byte* to, std::uint64_t count) {
+  std::uint64_t i = 0;
+  if constexpr (bound < platform::ByteMap::kMostBytes) {
+    platform::ByteMap map{bound, bound + 1, {}};
+    for (std::size_t byte = 0; byte < bound; ++byte) {
+      map.take[byte] = static_cast<std::uint8_t>(byte);
+    }
+    map.take[bound] = platform::ByteMap::kZero;
+    i = platform::map_rows(map, from, to, static_cast<std::size_t>(count));
+  }
+  if constexpr (bound == 3) i += place_pairs(from + 3 * i, to + 4 * i, count - i);
+  return i;
+}
+
+// Shorter rows are cheaper to handle one by one.
+constexpr std::uint64_t kLeastRow = 8;
 
 template <typename Byte>
 void skip(Lane<Byte>& lane, std::uint64_t count) {
@@ -160,7 +182,7 @@ void skip(Lane<Byte>& lane, std::uint64_t count) {
 template <std::size_t bound>
 bool write(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t& count) {
   std::uint64_t i = 0;
-  if (bound == 3 && from.stride_bytes == 4 && to.stride_bytes == 3) {
+  if (bound == 3 && count >= kLeastRow && from.stride_bytes == 4 && to.stride_bytes == 3) {
     i = write_pairs(from.at, to.at, count);
     skip(from, i);
     skip(to, i);
@@ -181,7 +203,7 @@ template <std::size_t bound>
 bool check(Lane<const std::byte> from, Lane<std::byte>, std::uint64_t& count) {
   std::uint64_t wrong = 0;
   std::uint64_t i = 0;
-  if (bound == 3 && from.stride_bytes == 3) {
+  if (bound == 3 && count >= kLeastRow && from.stride_bytes == 3) {
     i = check_pairs(from.at, count);
     skip(from, i);
   }
@@ -197,8 +219,8 @@ bool check(Lane<const std::byte> from, Lane<std::byte>, std::uint64_t& count) {
 template <std::size_t bound>
 bool place(Lane<const std::byte> from, Lane<std::byte> to, std::uint64_t& count) {
   std::uint64_t i = 0;
-  if (bound == 3 && from.stride_bytes == 3 && to.stride_bytes == 4) {
-    i = place_pairs(from.at, to.at, count);
+  if (count >= kLeastRow && from.stride_bytes == bound && to.stride_bytes == bound + 1) {
+    i = place_row<bound>(from.at, to.at, count);
     skip(from, i);
     skip(to, i);
   }

@@ -7,6 +7,7 @@
 #include "diff/format.h"
 #include "diff/short_string.h"
 #include "platform/byte_order.h"
+#include "platform/vector_rows.h"
 
 namespace iw::diff {
 
@@ -95,10 +96,21 @@ bool UnitChecker::pointer(const LaneUnits& units, const swizzle::WirePointer& wi
 
 bool UnitChecker::pointers(const LaneUnits& units, From from, std::uint64_t count) {
   const bool is_pointer = units.kind == UnitKind::pointer;
+  // Of so many pointers to one block, the next are mostly to this block, too.
+  constexpr std::uint64_t kRepeated = 8;
+  const bool is_row = from.stride_bytes == swizzle::kWirePointerBytes;
+  const auto left = [count](std::uint64_t i) { return static_cast<std::size_t>(count - i - 1); };
+  std::uint64_t repeated = 0;
   std::uint64_t last_block = 0;
   for (std::uint64_t i = 0; i < count; ++i, from.at += from.stride_bytes) {
     const PointerWords words = load_words(from.at);
-    if (words.block == last_block && last_block != 0) continue;
+    if (words.block == last_block && last_block != 0) {
+      if (++repeated % kRepeated != 0 || !is_row) continue;
+      const auto more = platform::count_tagged(last_block, from.after(1).at, left(i));
+      from = from.after(more);
+      i += more;
+      continue;
+    }
     if (!pointer(units, pointer_of(words))) return false;
     if (is_pointer) last_block = words.block;
   }
