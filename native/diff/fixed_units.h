@@ -3,18 +3,17 @@
 // If every unit's travelling form has a fixed length, a row of records is translated field by
 // field. Numbers, bools, enumerations, pointers and short strings have one. The first field of all
 // records is translated first, then the second. Each loop then handles one kind of unit at fixed
-// distances on both sides. Records with strings of any length are translated one by one along a
-// list of their fields.
+// distances on both sides. Records with strings of any length: record_parts.h.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "diff/format.h"
 #include "platform/byte_order.h"
+#include "platform/vector_rows.h"
 #include "swizzle/wire_pointer.h"
 #include "types/plan.h"
 #include "types/type.h"
@@ -121,51 +120,6 @@ inline LaneUnits lane_units(const types::UnitRow& row) {
   return {row.kind, row.number_bytes, row.type, 1, row.first_unit, 1};
 }
 
-// A field of a plain record.
-struct Field {
-  LaneUnits units;  // counted from the beginning of the record
-  std::uint64_t count;
-  std::size_t offset_bytes;
-  std::size_t stride_bytes;
-  std::size_t each_bytes;  // that travel; 0: not fixed
-};
-
-inline std::vector<Field> fields_of(const types::Type& type) {
-  std::vector<Field> fields;
-  fields.reserve(type.plan.steps.size());
-  for (const types::Step& step : type.plan.steps) {
-    fields.push_back({{step.kind, step.number_bytes, step.type, 1, step.first_unit, 1},
-                      step.count,
-                      step.offset_bytes,
-                      step.stride_bytes,
-                      travelling_bytes_each(step)});
-  }
-  return fields;
-}
-
-inline std::size_t most_travelling_bytes(const std::vector<Field>& fields) {
-  std::size_t sum = 0;
-  for (const Field& field : fields) {
-    const std::size_t each =
-        field.each_bytes != 0 ? field.each_bytes : kStringLengthBytes + field.stride_bytes;
-    sum += each * static_cast<std::size_t>(field.count);
-  }
-  return sum;
-}
-
-// The numbers of one field of one record.
-inline void copy_field_numbers(const Field& field, const std::byte* from, std::byte* to) {
-  const std::size_t bytes = field.units.number_bytes * static_cast<std::size_t>(field.count);
-  if (platform::is_little_endian && bytes == 4) {
-    std::memcpy(to, from, 4);
-  } else if (platform::is_little_endian && bytes == 8) {
-    std::memcpy(to, from, 8);
-  } else {
-    platform::copy_little_endian(to, from, field.units.number_bytes,
-                                 static_cast<std::size_t>(field.count));
-  }
-}
-
 // Calls f(LaneUnits, offset in memory, offset in the bytes that travel) for the fields of a row of
 // records, until it returns false; both offsets are from the first record's beginning.
 template <typename F>
@@ -190,6 +144,39 @@ bool for_each_lane(const types::UnitRow& row, F&& f) {
     }
   }
   return true;
+}
+
+// How a record of numbers becomes the bytes that travel, where vector instructions can do it. Its
+// to_bytes are 0 if they cannot.
+inline platform::ByteMap map_of_record(const types::Type& type) {
+  platform::ByteMap map{static_cast<std::size_t>(type.size_bytes), 0, {}};
+  if (!platform::is_little_endian || type.size_bytes > platform::ByteMap::kMostBytes) return map;
+  std::size_t travelling = 0;
+  for (const types::Step& step : type.plan.steps) {
+    if (step.kind != types::UnitKind::number) return map;
+    for (std::size_t at = step.offset_bytes; at < step.end_bytes(); ++at) {
+      map.take[travelling++] = static_cast<std::uint8_t>(at);
+    }
+  }
+  map.to_bytes = travelling;
+  return map;
+}
+
+// The way back; padding becomes zeros.
+inline platform::ByteMap reversed(const platform::ByteMap& map) {
+  platform::ByteMap back{map.to_bytes, map.from_bytes, {}};
+  back.take.fill(platform::ByteMap::kZero);
+  for (std::size_t i = 0; i < map.to_bytes; ++i)
+    back.take[map.take[i]] = static_cast<std::uint8_t>(i);
+  return back;
+}
+
+// A row of records without its first `count`.
+inline types::UnitRow records_after(types::UnitRow row, std::uint64_t count) {
+  row.first_unit += count * row.type->units;
+  row.offset_bytes += static_cast<std::size_t>(count) * row.stride_bytes;
+  row.count -= count;
+  return row;
 }
 
 // Calls f(row, bytes before it that travel) for parts of a row of records that fit the nearest

@@ -20,6 +20,11 @@ struct triple {
   int a, b;
   char tag[4];
 };
+// Numbers with padding between them.
+struct padded {
+  int a;
+  double b;
+};
 // A string of any length among the rest.
 struct entry {
   char kind;
@@ -31,6 +36,7 @@ struct entry {
 };
 
 IW_ALIGN_PROBE(triple, triple);
+IW_ALIGN_PROBE(padded, padded);
 IW_ALIGN_PROBE(entry, entry);
 const IW_type_def tag_def = IW_STRING_DEF("", 3);
 const IW_type_def title_def = IW_STRING_DEF("", 40);
@@ -42,6 +48,13 @@ const IW_field_def triple_fields[] = {
 };
 const IW_type_def triple_def =
     IW_RECORD_DEF("triple", sizeof(triple), IW_ALIGN_OF(triple), triple_fields, 3);
+const IW_field_def padded_fields[] = {
+    {"a", &IW_def_int, offsetof(padded, a)},
+    {"b", &IW_def_double, offsetof(padded, b)},
+};
+const IW_type_def padded_def =
+    IW_RECORD_DEF("padded", sizeof(padded), IW_ALIGN_OF(padded), padded_fields, 2);
+const IW_type_def int_pointer = IW_POINTER_DEF("", &IW_def_int);
 const IW_type_def triple_pointer = IW_POINTER_DEF("", &triple_def);
 const IW_field_def entry_fields[] = {
     {"kind", &IW_def_char, offsetof(entry, kind)},
@@ -57,7 +70,7 @@ const IW_type_def entry_def =
 class RowsTest : public DiffTest {
  protected:
   RowsTest() {
-    const IW_type_t tables[] = {&triple_def, &entry_def};
+    const IW_type_t tables[] = {&triple_def, &padded_def, &int_pointer, &entry_def};
     EXPECT_TRUE(registry.add(tables).ok());
   }
 };
@@ -153,6 +166,70 @@ TEST_F(RowsTest, RecordsArriveWithTheirStringsAndPointers) {
     for (std::size_t i = first + 1; i < kCount && i < first + random() % 12; ++i) fill(i);
     ASSERT_TRUE(reader.apply(writer.release()).ok());
     expect_equal(writer, reader);
+  }
+}
+
+TEST_F(RowsTest, PaddedNumbersArriveAndTheirNeighboursStay) {
+  constexpr std::size_t kCount = 500;
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  auto* const values =
+      reinterpret_cast<padded*>(writer.allocate(type(&padded_def), kCount).address);
+  std::mt19937 random(4);
+  for (int round = 0; round < 60; ++round) {
+    if (round != 0) writer.begin(100);
+    const std::size_t first = random() % kCount;
+    const std::size_t end = first + random() % 12;
+    for (std::size_t i = round == 0 ? 0 : first; i < kCount && (round == 0 || i < end); ++i) {
+      values[i].a = static_cast<int>(random());
+      values[i].b = static_cast<double>(random()) + 0.5;
+    }
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    memory::Block block;
+    ASSERT_TRUE(reader.heap->find(1, block));
+    const auto* const got = reinterpret_cast<const padded*>(block.address);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(got[i].a, values[i].a) << "record " << i << ", round " << round;
+      ASSERT_EQ(got[i].b, values[i].b) << "record " << i << ", round " << round;
+    }
+  }
+}
+
+// Most lead into one block; some to another one, to nothing or one past the end.
+TEST_F(RowsTest, RowsOfPointersLeadWhereTheyShould) {
+  constexpr std::size_t kCount = 300;
+  Copy writer(registry);
+  Copy reader(registry);
+  writer.begin();
+  auto* const pointers =
+      reinterpret_cast<int**>(writer.allocate(type(&int_pointer), kCount).address);
+  auto* const a = reinterpret_cast<int*>(writer.allocate(type(&IW_def_int), kCount).address);
+  auto* const b = reinterpret_cast<int*>(writer.allocate(type(&IW_def_int), kCount).address);
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    if (round != 0) writer.begin(100);
+    const unsigned others = random() % 40 + 2;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      pointers[i] = a + random() % (kCount + 1);
+      if (random() % others == 0) pointers[i] = random() % 2 == 0 ? nullptr : b + i;
+    }
+    ASSERT_TRUE(reader.apply(writer.release()).ok());
+    memory::Block row;
+    memory::Block at_a;
+    memory::Block at_b;
+    ASSERT_TRUE(reader.heap->find(1, row) && reader.heap->find(2, at_a) &&
+                reader.heap->find(3, at_b));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const auto* const got = reinterpret_cast<int* const*>(row.address)[i];
+      const int* expected = nullptr;
+      if (pointers[i] != nullptr) {
+        const bool is_in_b = pointers[i] == b + i;
+        expected = reinterpret_cast<const int*>((is_in_b ? at_b : at_a).address) +
+                   (pointers[i] - (is_in_b ? b : a));
+      }
+      ASSERT_EQ(got, expected) << "pointer " << i << ", round " << round;
+    }
   }
 }
 

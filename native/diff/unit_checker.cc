@@ -142,19 +142,31 @@ bool UnitChecker::records(Reader& from, const UnitRow& row) {
   });
 }
 
+bool UnitChecker::record(Reader& from, const RecordParts& parts, std::byte* fixed) {
+  for (const RecordPart& part : parts.parts()) {
+    const std::size_t readable = from.remaining();
+    const std::byte* bytes = nullptr;
+    if (!from.take(part.fixed_bytes, bytes)) return truncated();
+    RecordBuffer::copy(fixed + part.fixed_offset, bytes, part.fixed_bytes, readable);
+    if (part.strings != 0 && !long_strings(from, *part.string, part.strings)) return false;
+  }
+  return true;
+}
+
 bool UnitChecker::records_with_strings(Reader& from, const UnitRow& row) {
-  const std::vector<Field> fields = fields_of(*row.type);
-  for (std::uint64_t i = 0; i < row.count; ++i) {
-    for (const Field& field : fields) {
-      if (field.each_bytes == 0) {
-        if (!long_strings(from, *field.units.type, field.count)) return false;
-        continue;
-      }
-      const std::byte* bytes = nullptr;
-      if (!from.take(field.count * field.each_bytes, bytes)) return truncated();
-      if (field.units.kind == UnitKind::number) continue;
-      if (!lane(field.units, {bytes, field.each_bytes}, field.count)) return false;
+  const RecordParts parts(*row.type);
+  RecordBuffer buffer(parts);
+  for (UnitRow rest = row; rest.count != 0;) {
+    const UnitRow batch = parts.batch(rest);
+    for (std::uint64_t i = 0; i < batch.count; ++i) {
+      if (!record(from, parts, buffer.record(i))) return false;
     }
+    const bool is_valid = RecordParts::for_each_fixed_lane(
+        batch, [&](const LaneUnits& units, std::size_t, std::size_t there) {
+          return lane(units, buffer.lane_of(there), batch.count);
+        });
+    if (!is_valid) return false;
+    rest = records_after(rest, batch.count);
   }
   return true;
 }

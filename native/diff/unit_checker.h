@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "diff/fixed_units.h"
+#include "diff/record_parts.h"
 #include "diff/varint.h"
 #include "swizzle/wire_pointer.h"
 #include "types/plan.h"
@@ -36,6 +37,8 @@ class UnitChecker {
   bool row(Reader& from, const types::UnitRow& row);
   bool records(Reader& from, const types::UnitRow& row);
   bool records_with_strings(Reader& from, const types::UnitRow& row);
+  // `fixed` gets the units of a fixed length, unchecked.
+  bool record(Reader& from, const RecordParts& parts, std::byte* fixed);
   bool long_strings(Reader& from, const types::Type& type, std::uint64_t count);
   bool long_string(Reader& from, const types::Type& type);
   bool choice(Reader& from, const types::Type& type);

@@ -27,6 +27,8 @@ const std::byte* UnitPlacer::take(Reader& from, std::uint64_t count) {
 void UnitPlacer::long_string(Reader& from, const Type& type, std::byte* to) {
   const std::size_t length = load_little_endian<std::uint16_t>(take(from, kStringLengthBytes));
   std::memcpy(to, take(from, length), length);
+  to[length] = std::byte{0};
+  if (length == type.count) return;
   std::memset(to + length, 0, static_cast<std::size_t>(type.count) + 1 - length);
 }
 
@@ -131,9 +133,16 @@ bool UnitPlacer::lane(const LaneUnits& units, From from, To to, std::uint64_t co
 bool UnitPlacer::records(Reader& from, const UnitRow& row, std::byte* to) {
   const std::size_t record_bytes = travelling_bytes_of_record(*row.type);
   if (record_bytes == 0) return records_with_strings(from, row, to);
-  const std::byte* const bytes = take(from, row.count * record_bytes);
-  return for_each_part_of_records(row, [&](const UnitRow& part, std::size_t before) {
-    std::byte* const part_to = to + (part.offset_bytes - row.offset_bytes);
+  const std::byte* bytes = take(from, row.count * record_bytes);
+  std::size_t done = 0;
+  if (const platform::ByteMap map = map_of_record(*row.type); map.to_bytes != 0) {
+    done = platform::map_rows(reversed(map), bytes, to, static_cast<std::size_t>(row.count));
+    bytes += done * record_bytes;
+    to += done * row.stride_bytes;
+  }
+  const UnitRow rest = records_after(row, done);
+  return for_each_part_of_records(rest, [&](const UnitRow& part, std::size_t before) {
+    std::byte* const part_to = to + (part.offset_bytes - rest.offset_bytes);
     return for_each_lane(part, [&](const LaneUnits& units, std::size_t here, std::size_t there) {
       return lane(units, {bytes + before + there, record_bytes}, {part_to + here, row.stride_bytes},
                   part.count);
@@ -141,30 +150,33 @@ bool UnitPlacer::records(Reader& from, const UnitRow& row, std::byte* to) {
   });
 }
 
-bool UnitPlacer::record(Reader& from, const std::vector<Field>& fields, std::byte* to) {
-  for (const Field& field : fields) {
-    std::byte* at = to + field.offset_bytes;
-    if (field.each_bytes == 0) {
-      for (std::uint64_t i = 0; i < field.count; ++i, at += field.stride_bytes) {
-        long_string(from, *field.units.type, at);
-      }
-      continue;
-    }
-    const std::byte* const bytes = take(from, field.count * field.each_bytes);
-    if (field.units.kind == UnitKind::number) {
-      copy_field_numbers(field, bytes, at);
-    } else if (!lane(field.units, {bytes, field.each_bytes}, {at, field.stride_bytes},
-                     field.count)) {
-      return false;
+void UnitPlacer::record(Reader& from, const RecordParts& parts, std::byte* fixed, std::byte* to) {
+  for (const RecordPart& part : parts.parts()) {
+    const std::size_t readable = from.remaining();
+    const std::byte* const bytes = take(from, part.fixed_bytes);
+    RecordBuffer::copy(fixed + part.fixed_offset, bytes, part.fixed_bytes, readable);
+    std::byte* at = to + part.offset_bytes;
+    for (std::uint64_t i = 0; i < part.strings; ++i, at += part.stride_bytes) {
+      long_string(from, *part.string, at);
     }
   }
-  return true;
 }
 
 bool UnitPlacer::records_with_strings(Reader& from, const UnitRow& row, std::byte* to) {
-  const std::vector<Field> fields = fields_of(*row.type);
-  for (std::uint64_t i = 0; i < row.count; ++i, to += row.stride_bytes) {
-    if (!record(from, fields, to)) return false;
+  const RecordParts parts(*row.type);
+  RecordBuffer buffer(parts);
+  for (UnitRow rest = row; rest.count != 0;) {
+    const UnitRow batch = parts.batch(rest);
+    for (std::uint64_t i = 0; i < batch.count; ++i) {
+      record(from, parts, buffer.record(i), to + static_cast<std::size_t>(i) * row.stride_bytes);
+    }
+    const bool is_placed = RecordParts::for_each_fixed_lane(
+        batch, [&](const LaneUnits& units, std::size_t here, std::size_t there) {
+          return lane(units, buffer.lane_of(there), {to + here, row.stride_bytes}, batch.count);
+        });
+    if (!is_placed) return false;
+    to += static_cast<std::size_t>(batch.count) * row.stride_bytes;
+    rest = records_after(rest, batch.count);
   }
   return true;
 }

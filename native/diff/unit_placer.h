@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "diff/block_prediction.h"
 #include "diff/fixed_units.h"
 #include "diff/format.h"
+#include "diff/record_parts.h"
 #include "diff/varint.h"
 #include "swizzle/swizzler.h"
 #include "types/plan.h"
@@ -39,7 +39,8 @@ class UnitPlacer {
   bool row(Reader& from, const types::UnitRow& row, std::byte* to);
   bool records(Reader& from, const types::UnitRow& row, std::byte* to);
   bool records_with_strings(Reader& from, const types::UnitRow& row, std::byte* to);
-  bool record(Reader& from, const std::vector<Field>& fields, std::byte* to);
+  // The strings of a record; `fixed` gets its other units as they travel.
+  void record(Reader& from, const RecordParts& parts, std::byte* fixed, std::byte* to);
   bool choices(Reader& from, const types::UnitRow& row, std::byte* to);
   bool choice(Reader& from, const types::Type& type, std::byte* to);
   void long_string(Reader& from, const types::Type& type, std::byte* to);

@@ -9,6 +9,7 @@
 #include "diff/short_string.h"
 #include "memory/address_map.h"
 #include "platform/byte_order.h"
+#include "platform/vector_rows.h"
 
 namespace iw::diff {
 
@@ -67,19 +68,18 @@ bool UnitWriter::short_strings(const LaneUnits& units, From from, To to, std::ui
 }
 
 std::byte* UnitWriter::long_string(const Type& type, const std::byte* from, std::byte* to) {
-  const void* const nul = std::memchr(from, 0, static_cast<std::size_t>(type.count) + 1);
-  if (nul == nullptr) {
+  const std::size_t most = static_cast<std::size_t>(type.count) + 1;
+  const std::size_t length = platform::copy_string(to + kStringLengthBytes, from, most);
+  if (length == most) {
     bad_value(type, "has no NUL within its bound");
     return nullptr;
   }
-  const auto length = static_cast<std::size_t>(static_cast<const std::byte*>(nul) - from);
   platform::store_little_endian(to, static_cast<std::uint16_t>(length));
-  std::memcpy(to + kStringLengthBytes, from, length);
   return to + kStringLengthBytes + length;
 }
 
 bool UnitWriter::long_strings(const UnitRow& row, const std::byte* from) {
-  const std::size_t most = kStringLengthBytes + static_cast<std::size_t>(row.type->count);
+  const std::size_t most = kStringLengthBytes + static_cast<std::size_t>(row.type->count) + 1;
   for (std::uint64_t i = 0; i < row.count; ++i, from += row.stride_bytes) {
     std::byte* const to = out_.extend(most);
     std::byte* const end = long_string(*row.type, from, to);
@@ -191,9 +191,16 @@ bool UnitWriter::lane(const LaneUnits& units, From from, To to, std::uint64_t co
 bool UnitWriter::records(const UnitRow& row, const std::byte* from) {
   const std::size_t bytes = travelling_bytes_of_record(*row.type);
   if (bytes == 0) return records_with_strings(row, from);
-  std::byte* const to = out_.extend(bytes * static_cast<std::size_t>(row.count));
-  return for_each_part_of_records(row, [&](const UnitRow& part, std::size_t before) {
-    const std::byte* const part_from = from + (part.offset_bytes - row.offset_bytes);
+  std::byte* to = out_.extend(bytes * static_cast<std::size_t>(row.count));
+  std::size_t done = 0;
+  if (const platform::ByteMap map = map_of_record(*row.type); map.to_bytes != 0) {
+    done = platform::map_rows(map, from, to, static_cast<std::size_t>(row.count));
+    from += done * row.stride_bytes;
+    to += done * bytes;
+  }
+  const UnitRow rest = records_after(row, done);
+  return for_each_part_of_records(rest, [&](const UnitRow& part, std::size_t before) {
+    const std::byte* const part_from = from + (part.offset_bytes - rest.offset_bytes);
     return for_each_lane(part, [&](const LaneUnits& units, std::size_t here, std::size_t there) {
       return lane(units, {part_from + here, row.stride_bytes}, {to + before + there, bytes},
                   part.count);
@@ -201,40 +208,44 @@ bool UnitWriter::records(const UnitRow& row, const std::byte* from) {
   });
 }
 
-std::byte* UnitWriter::record(const std::vector<Field>& fields, const std::byte* from,
-                              std::byte* to) {
-  for (const Field& field : fields) {
-    const std::byte* at = from + field.offset_bytes;
-    if (field.units.kind == UnitKind::number) {
-      copy_field_numbers(field, at, to);
-    } else if (field.each_bytes != 0) {
-      if (!lane(field.units, {at, field.stride_bytes}, {to, field.each_bytes}, field.count)) {
-        return nullptr;
-      }
-    } else {
-      for (std::uint64_t i = 0; i < field.count; ++i, at += field.stride_bytes) {
-        to = long_string(*field.units.type, at, to);
-        if (to != nullptr) continue;
-        bad_at(field.units, i);
-        return nullptr;
-      }
+// To where there is room for it and RecordParts::kCopied more. Where its bytes end, or null.
+std::byte* UnitWriter::record(const RecordParts& parts, const std::byte* from,
+                              const std::byte* fixed, std::byte* to) {
+  for (const RecordPart& part : parts.parts()) {
+    RecordBuffer::copy(to, fixed + part.fixed_offset, part.fixed_bytes, RecordParts::kCopied);
+    to += part.fixed_bytes;
+    for (std::uint64_t i = 0; i < part.strings; ++i) {
+      const std::size_t at = part.offset_bytes + static_cast<std::size_t>(i) * part.stride_bytes;
+      to = long_string(*part.string, from + at, to);
+      if (to != nullptr) continue;
+      bad_unit_ = part.first_unit + i;
+      return nullptr;
     }
-    to += field.each_bytes * static_cast<std::size_t>(field.count);
   }
   return to;
 }
 
 bool UnitWriter::records_with_strings(const UnitRow& row, const std::byte* from) {
-  const std::vector<Field> fields = fields_of(*row.type);
-  const std::size_t most = most_travelling_bytes(fields);
-  for (std::uint64_t i = 0; i < row.count; ++i, from += row.stride_bytes) {
-    std::byte* const to = out_.extend(most);
-    std::byte* const end = record(fields, from, to);
-    if (end == nullptr) {
-      bad_unit_ += row.first_unit + i * row.type->units;
-      return false;
+  const RecordParts parts(*row.type);
+  const std::size_t most = parts.most_bytes() + RecordParts::kCopied;
+  RecordBuffer buffer(parts);
+  for (UnitRow rest = row; rest.count != 0;) {
+    const UnitRow batch = parts.batch(rest);
+    const bool is_written = RecordParts::for_each_fixed_lane(
+        batch, [&](const LaneUnits& units, std::size_t here, std::size_t there) {
+          return lane(units, {from + here, row.stride_bytes}, buffer.lane(there), batch.count);
+        });
+    if (!is_written) return false;
+    for (std::uint64_t i = 0; i < batch.count; ++i, from += row.stride_bytes) {
+      std::byte* const to = out_.extend(most);
+      std::byte* const end = record(parts, from, buffer.record(i), to);
+      if (end == nullptr) {
+        bad_unit_ += batch.first_unit + i * row.type->units;
+        return false;
+      }
+      out_.shrink(static_cast<std::size_t>(to + most - end));
     }
-    out_.shrink(static_cast<std::size_t>(to + most - end));
+    rest = records_after(rest, batch.count);
   }
   return true;
 }

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "diff/block_prediction.h"
 #include "diff/fixed_units.h"
 #include "diff/format.h"
 #include "diff/pieces.h"
+#include "diff/record_parts.h"
 #include "swizzle/swizzler.h"
 #include "types/plan.h"
 #include "types/result.h"
@@ -40,8 +40,9 @@ class UnitWriter {
   bool records(const types::UnitRow& row, const std::byte* from);
   bool long_strings(const types::UnitRow& row, const std::byte* from);
   bool records_with_strings(const types::UnitRow& row, const std::byte* from);
-  // One each, to where there is room; where its bytes end, or null.
-  std::byte* record(const std::vector<Field>& fields, const std::byte* from, std::byte* to);
+  std::byte* record(const RecordParts& parts, const std::byte* from, const std::byte* fixed,
+                    std::byte* to);
+  // To where there is room for one byte more. Where its bytes end, or null.
   std::byte* long_string(const types::Type& type, const std::byte* from, std::byte* to);
   bool choices(const types::UnitRow& row, const std::byte* from);
   bool choice(const types::Type& type, const std::byte* from);
