@@ -57,7 +57,7 @@ FIGURES = {
 # Measurements that are not compared, because they follow from others or are not InterWeave's.
 IGNORED = {
     *("bytes", "pages", "messages", "server_ratio", "client_ratio", "server_growth_kib"),
-    *("page_faults_us", "commit_us", "wire_bytes"),
+    *("page_faults_us", "commit_us", "to_memcpy", "to_flatbuffers", "wire_bytes"),
 }
 KEY_BYTES = {"am.csv", "ddss.csv"}  # here `bytes` names the case
 

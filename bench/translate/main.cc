@@ -1,6 +1,7 @@
 // Figure 4 of ICDCS'03: what it costs to translate 1 MiB of nine shapes into bytes to send
-// (collect) and back (apply), all of it changed, beside other systems. Writes translate.csv:
-// shape,operation,system,us,page_faults_us,commit_us. Medians over bursts in which the systems take
+// (collect) and back (apply), all of it changed, compared with other systems. Writes translate.csv:
+// shape,operation,system,us,page_faults_us,commit_us,to_memcpy,to_flatbuffers; the last two are
+// time ratios, and less than 1 is faster. Medians over bursts in which the systems take
 // turns. Every translation is checked against its source before it is timed.
 //   bench_translate [SYSTEM...]
 #include <array>
@@ -80,13 +81,26 @@ void measure(Shape shape, const std::vector<Entry>& chosen, Table& table, Csv& c
   for (int round = 0; round < kRounds; ++round) {
     for (Running& one : running) burst(one);
   }
+  const auto ratios = [&](double us, std::vector<double> Samples::*samples) {
+    std::string columns;
+    for (const char* const rival : {"memcpy", "flatbuffers"}) {
+      columns += ',';
+      for (const Running& one : running) {
+        if (std::strcmp(one.name, rival) != 0) continue;
+        columns += format("%.2f", us / median(one.samples.*samples));
+      }
+    }
+    return columns;
+  };
   for (const Running& one : running) {
     const Samples& samples = one.samples;
     const double collect = median(samples.collect);
     const double apply = median(samples.apply);
-    csv.row(format("%s,collect,%s,%.1f,%.1f,%.1f", shape_name(shape), one.name, collect,
-                   median(samples.page_faults), median(samples.commit)));
-    csv.row(format("%s,apply,%s,%.1f,,", shape_name(shape), one.name, apply));
+    csv.row(format("%s,collect,%s,%.1f,%.1f,%.1f%s", shape_name(shape), one.name, collect,
+                   median(samples.page_faults), median(samples.commit),
+                   ratios(collect, &Samples::collect).c_str()));
+    csv.row(format("%s,apply,%s,%.1f,,%s", shape_name(shape), one.name, apply,
+                   ratios(apply, &Samples::apply).c_str()));
     std::printf("%-13s %-17s %9.1f %9.1f %9.1f %9.1f\n", shape_name(shape), one.name, collect,
                 apply, median(samples.page_faults), median(samples.commit));
     table[one.name][static_cast<std::size_t>(shape)] = collect + apply;
@@ -95,16 +109,18 @@ void measure(Shape shape, const std::vector<Entry>& chosen, Table& table, Csv& c
 
 struct Wanted {
   const char* name;
+  const char* rival;
   double mean;  // at least
 };
-constexpr std::array kWanted = {Wanted{"interweave-block", 9}, Wanted{"interweave-diff", 6}};
+constexpr std::array kWanted = {
+    Wanted{"interweave-block", "rpcgen", 9}, Wanted{"interweave-diff", "rpcgen", 6},
+    Wanted{"interweave-block", "flatbuffers", 1.6}, Wanted{"interweave-block", "memcpy", 0.65}};
 
-// A line a system: times rpcgen's speed, the geometric mean over the shapes, the slowest shape.
-void verdict(const Table& table) {
-  const auto reference = table.find("rpcgen");
+// A line a system: times the rival's speed, the geometric mean over the shapes, the slowest shape.
+void compare(const Table& table, const char* rival, std::string& line) {
+  const auto reference = table.find(rival);
   if (reference == table.end()) return;
-  std::printf("\ncollect + apply, times rpcgen's speed: mean, worst shape\n");
-  std::string line;
+  std::printf("\ncollect + apply, times the speed of %s: mean, worst shape\n", rival);
   for (const auto& [name, us] : table) {
     double logarithms = 0;
     std::size_t worst = 0;
@@ -116,12 +132,17 @@ void verdict(const Table& table) {
     std::printf("%-17s %6.2fx   %5.2fx %s\n", name.c_str(), mean,
                 reference->second[worst] / us[worst], shape_name(kShapes[worst]));
     for (const Wanted& wanted : kWanted) {
-      if (name != wanted.name) continue;
-      line += format("%s%s %.1fx rpcgen's speed (at least %.0fx wanted)", line.empty() ? "" : ", ",
-                     wanted.name, mean, wanted.mean);
+      if (name != wanted.name || std::strcmp(rival, wanted.rival) != 0) continue;
+      line += format("%s%s %.2fx the speed of %s (at least %.2fx wanted)", line.empty() ? "" : ", ",
+                     wanted.name, mean, rival, wanted.mean);
     }
   }
-  std::printf("verdict: %s\n", line.c_str());
+}
+
+void verdict(const Table& table) {
+  std::string line;
+  for (const char* const rival : {"rpcgen", "flatbuffers", "memcpy"}) compare(table, rival, line);
+  if (!line.empty()) std::printf("\nverdict: %s\n", line.c_str());
 }
 
 }  // namespace
@@ -133,7 +154,8 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], entry.name) == 0;
     if (wanted) chosen.push_back(entry);
   }
-  Csv csv("translate.csv", "shape,operation,system,us,page_faults_us,commit_us");
+  Csv csv("translate.csv",
+          "shape,operation,system,us,page_faults_us,commit_us,to_memcpy,to_flatbuffers");
   std::printf("%-13s %-17s %9s %9s %9s %9s   us per MiB\n", "shape", "system", "collect", "apply",
               "faults", "commit");
   Table table;
