@@ -24,6 +24,7 @@ bool decode(xdr::Reader& r, field_key& v) {
     case 9:
     case 10:
     case 11:
+    case 12:
       v = static_cast<field_key>(word);
       return true;
     default:
@@ -44,6 +45,7 @@ const char* name_of(field_key v) {
     case field_key::FIELD_PROOF: return "FIELD_PROOF";
     case field_key::FIELD_CHAIN_HASH: return "FIELD_CHAIN_HASH";
     case field_key::FIELD_EPOCH: return "FIELD_EPOCH";
+    case field_key::FIELD_KEEPING: return "FIELD_KEEPING";
   }
   return "?";
 }
@@ -138,6 +140,14 @@ void encode(xdr::Writer& w, const epoch_field& v) {
 
 bool decode(xdr::Reader& r, epoch_field& v) {
   return r.u64(v.epoch);
+}
+
+void encode(xdr::Writer& w, const keeping_field& v) {
+  w.boolean(v.keeps_grants);
+}
+
+bool decode(xdr::Reader& r, keeping_field& v) {
+  return r.boolean(v.keeps_grants);
 }
 
 }  // namespace iw::protocol

@@ -31,6 +31,7 @@ enum class field_key : std::int32_t {
   FIELD_PROOF = 9,
   FIELD_CHAIN_HASH = 10,
   FIELD_EPOCH = 11,
+  FIELD_KEEPING = 12,
 };
 void encode(xdr::Writer& w, const field_key& v);
 [[nodiscard]] bool decode(xdr::Reader& r, field_key& v);
@@ -135,5 +136,15 @@ struct epoch_field {
 };
 void encode(xdr::Writer& w, const epoch_field& v);
 [[nodiscard]] bool decode(xdr::Reader& r, epoch_field& v);
+
+// On this connection the client keeps the grants that a release leaves with it. Without the field
+// it keeps none.
+struct keeping_field {
+  bool keeps_grants{};
+
+  bool operator==(const keeping_field& other) const = default;
+};
+void encode(xdr::Writer& w, const keeping_field& v);
+[[nodiscard]] bool decode(xdr::Reader& r, keeping_field& v);
 
 }  // namespace iw::protocol

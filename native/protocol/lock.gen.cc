@@ -179,6 +179,15 @@ bool decode(xdr::Reader& r, writer_released& v) {
   return xdr::get_array(r, v.versions, 16U, 24U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
 }
 
+void encode(xdr::Writer& w, const writer_kept& v) {
+  xdr::put_array(w, v.versions, 16U,
+    [](xdr::Writer& to0, const auto& item0) { encode(to0, item0); });
+}
+
+bool decode(xdr::Reader& r, writer_kept& v) {
+  return xdr::get_array(r, v.versions, 16U, 24U, [](xdr::Reader& from0, auto& item0) { return decode(from0, item0); });
+}
+
 void encode(xdr::Writer& w, const abort_writer& v) {
   w.u32(v.segment);
   w.u64(v.fence);

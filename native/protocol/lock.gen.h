@@ -176,6 +176,16 @@ struct writer_released {
 void encode(xdr::Writer& w, const writer_released& v);
 [[nodiscard]] bool decode(xdr::Reader& r, writer_released& v);
 
+// Sent instead of WRITER_RELEASED to a client that keeps grants: the locks of all parts stay with
+// the client, under the same fences [LOCK-13]. It ends a RECALL_WRITER that came before it.
+struct writer_kept {
+  std::vector<version_stamp> versions{};
+
+  bool operator==(const writer_kept& other) const = default;
+};
+void encode(xdr::Writer& w, const writer_kept& v);
+[[nodiscard]] bool decode(xdr::Reader& r, writer_kept& v);
+
 // Gives the lock back without a change; answered DONE, also when the lock was lost already.
 struct abort_writer {
   std::uint32_t segment{};

@@ -81,6 +81,16 @@ bool decode(xdr::Reader& r, writer_lost& v) {
       r.u64(v.fence);
 }
 
+void encode(xdr::Writer& w, const recall_writer& v) {
+  w.u32(v.segment);
+  w.u64(v.fence);
+}
+
+bool decode(xdr::Reader& r, recall_writer& v) {
+  return r.u32(v.segment) &&
+      r.u64(v.fence);
+}
+
 void encode(xdr::Writer& w, const segment_gone& v) {
   w.u32(v.segment);
 }

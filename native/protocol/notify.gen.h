@@ -88,6 +88,16 @@ struct writer_lost {
 void encode(xdr::Writer& w, const writer_lost& v);
 [[nodiscard]] bool decode(xdr::Reader& r, writer_lost& v);
 
+// Somebody waits for the lock that the client keeps under this fence. [LOCK-15]
+struct recall_writer {
+  std::uint32_t segment{};
+  std::uint64_t fence{};
+
+  bool operator==(const recall_writer& other) const = default;
+};
+void encode(xdr::Writer& w, const recall_writer& v);
+[[nodiscard]] bool decode(xdr::Reader& r, recall_writer& v);
+
 // The segment was removed; every later request on it is answered REMOVED.
 struct segment_gone {
   std::uint32_t segment{};

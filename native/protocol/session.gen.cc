@@ -45,6 +45,7 @@ bool decode(xdr::Reader& r, message_type& v) {
     case 59:
     case 60:
     case 61:
+    case 62:
     case 80:
     case 81:
     case 82:
@@ -54,6 +55,7 @@ bool decode(xdr::Reader& r, message_type& v) {
     case 86:
     case 87:
     case 88:
+    case 89:
       v = static_cast<message_type>(word);
       return true;
     default:
@@ -95,6 +97,7 @@ const char* name_of(message_type v) {
     case message_type::ABORT_WRITER: return "ABORT_WRITER";
     case message_type::RESOLVE_RELEASE: return "RESOLVE_RELEASE";
     case message_type::RELEASE_RESOLVED: return "RELEASE_RESOLVED";
+    case message_type::WRITER_KEPT: return "WRITER_KEPT";
     case message_type::SUBSCRIBE: return "SUBSCRIBE";
     case message_type::SUBSCRIBED: return "SUBSCRIBED";
     case message_type::UNSUBSCRIBE: return "UNSUBSCRIBE";
@@ -104,6 +107,7 @@ const char* name_of(message_type v) {
     case message_type::HEARTBEAT: return "HEARTBEAT";
     case message_type::WRITER_LOST: return "WRITER_LOST";
     case message_type::SEGMENT_GONE: return "SEGMENT_GONE";
+    case message_type::RECALL_WRITER: return "RECALL_WRITER";
   }
   return "?";
 }

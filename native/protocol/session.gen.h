@@ -59,6 +59,7 @@ enum class message_type : std::int32_t {
   ABORT_WRITER = 59,
   RESOLVE_RELEASE = 60,
   RELEASE_RESOLVED = 61,
+  WRITER_KEPT = 62,
   // notify.x: SUBSCRIBE is a request, CREDIT a notification of the client, the others notifications
   // of the server
   SUBSCRIBE = 80,
@@ -70,6 +71,7 @@ enum class message_type : std::int32_t {
   HEARTBEAT = 86,
   WRITER_LOST = 87,
   SEGMENT_GONE = 88,
+  RECALL_WRITER = 89,
 };
 void encode(xdr::Writer& w, const message_type& v);
 [[nodiscard]] bool decode(xdr::Reader& r, message_type& v);

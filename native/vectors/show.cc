@@ -102,6 +102,7 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(release_part, F(segment), F(fence), F(base), F(diff_bytes))                                    \
   S(release_writer, F(sequence), F(parts))                                                         \
   S(writer_released, F(versions))                                                                  \
+  S(writer_kept, F(versions))                                                                      \
   S(abort_writer, F(segment), F(fence))                                                            \
   S(resolve_release, F(segment), F(session), F(sequence))                                          \
   S(release_resolved, F(committed), F(version))                                                    \
@@ -112,6 +113,7 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(push, F(segment), F(from), F(now))                                                             \
   S(credit, F(segment), F(bytes))                                                                  \
   S(writer_lost, F(segment), F(fence))                                                             \
+  S(recall_writer, F(segment), F(fence))                                                           \
   S(segment_gone, F(segment))                                                                      \
   S(enum_member, F(name), F(value))                                                                \
   S(field, F(name), F(type))                                                                       \
@@ -125,7 +127,8 @@ static Json show(const std::array<std::uint8_t, N>& bytes) {
   S(pid_field, F(pid))                                                                             \
   S(redirect_field, F(address), F(tls_name), F(relay))                                             \
   S(identity_field, F(scheme), F(name))                                                            \
-  S(epoch_field, F(epoch))
+  S(epoch_field, F(epoch))                                                                         \
+  S(keeping_field, F(keeps_grants))
 
 // Opaque values of variable length.
 static Json show(const p::header_field& v);
@@ -268,6 +271,8 @@ types::Result show_value(std::span<const p::header_field> list, const p::header_
       return value_of<p::chain_field>(list, key, out);
     case K::FIELD_EPOCH:
       return value_of<p::epoch_field>(list, key, out);
+    case K::FIELD_KEEPING:
+      return value_of<p::keeping_field>(list, key, out);
   }
   out = show_opaque(field.value);
   return {};
@@ -328,6 +333,7 @@ types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Jso
       IW_CASE(SERIALS_GRANTED, serials_granted)
       IW_CASE(RELEASE_WRITER, release_writer)
       IW_CASE(WRITER_RELEASED, writer_released)
+      IW_CASE(WRITER_KEPT, writer_kept)
       IW_CASE(ABORT_WRITER, abort_writer)
       IW_CASE(RESOLVE_RELEASE, resolve_release)
       IW_CASE(RELEASE_RESOLVED, release_resolved)
@@ -338,6 +344,7 @@ types::Result show_body(std::int32_t type, std::span<const std::byte> bytes, Jso
       IW_CASE(PUSH, push)
       IW_CASE(CREDIT, credit)
       IW_CASE(WRITER_LOST, writer_lost)
+      IW_CASE(RECALL_WRITER, recall_writer)
       IW_CASE(SEGMENT_GONE, segment_gone)
 #undef IW_CASE
   }

@@ -52,6 +52,7 @@ const fieldValues: Record<keyof typeof protocol.FieldKey, Codec<unknown>> = {
   FIELD_PROOF: protocol.challengeField,
   FIELD_CHAIN_HASH: protocol.chainField,
   FIELD_EPOCH: protocol.epochField,
+  FIELD_KEEPING: protocol.keepingField,
 };
 
 const enumOfMember: Record<string, Record<string, number>> = {

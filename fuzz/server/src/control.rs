@@ -78,6 +78,7 @@ pub fn run(data: &[u8]) {
         Unimplemented Hello Welcome Cancel OpenSegment SegmentOpened CloseSegment RemoveSegment
         ListSegments SegmentList DescribeBlocks BlocksDescribed AcquireReader ReaderAcquired
         ReleaseReader AcquireWriter WriterAcquired RenewWriter WriterRenewed MoreSerials
-        SerialsGranted ReleaseWriter WriterReleased AbortWriter ResolveRelease ReleaseResolved
-        Subscribe Subscribed Unsubscribe NotRecent Push Credit WriterLost SegmentGone);
+        SerialsGranted ReleaseWriter WriterReleased WriterKept AbortWriter ResolveRelease
+        ReleaseResolved Subscribe Subscribed Unsubscribe NotRecent Push Credit WriterLost
+        RecallWriter SegmentGone);
 }

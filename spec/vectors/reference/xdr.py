@@ -65,6 +65,7 @@ STRUCTS = {
     "release_part": "segment:u32 fence:u64 base:version_stamp diff_bytes:u64",
     "release_writer": "sequence:u64 parts:release_part<16>",
     "writer_released": "versions:version_stamp<16>",
+    "writer_kept": "versions:version_stamp<16>",
     "abort_writer": "segment:u32 fence:u64",
     "resolve_release": "segment:u32 session:opaque16 sequence:u64",
     "release_resolved": "committed:bool version:version_stamp",
@@ -76,6 +77,7 @@ STRUCTS = {
     "push": "segment:u32 from:version_stamp now:version_stamp",
     "credit": "segment:u32 bytes:u64",
     "writer_lost": "segment:u32 fence:u64",
+    "recall_writer": "segment:u32 fence:u64",
     "segment_gone": "segment:u32",
     "ping": "", "pong": "", "heartbeat": "", "done": "", "goodbye": "", "continue": "",
     # field.x
@@ -89,6 +91,7 @@ STRUCTS = {
     "challenge_field": "scheme:string255 bytes:bytes1024",
     "chain_field": "function:string255 hash:bytes64",
     "epoch_field": "epoch:u64",
+    "keeping_field": "keeps_grants:bool",
     # descriptor.x
     "enum_member": "name:string255 value:i32",
     "field": "name:string255 type:u32",

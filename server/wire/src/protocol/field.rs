@@ -25,6 +25,7 @@ pub enum FieldKey {
     Proof = 9,
     ChainHash = 10,
     Epoch = 11,
+    Keeping = 12,
 }
 
 impl FieldKey {
@@ -42,6 +43,7 @@ impl FieldKey {
             Self::Proof => "FIELD_PROOF",
             Self::ChainHash => "FIELD_CHAIN_HASH",
             Self::Epoch => "FIELD_EPOCH",
+            Self::Keeping => "FIELD_KEEPING",
         }
     }
 }
@@ -62,6 +64,7 @@ impl TryFrom<i32> for FieldKey {
             9 => Ok(Self::Proof),
             10 => Ok(Self::ChainHash),
             11 => Ok(Self::Epoch),
+            12 => Ok(Self::Keeping),
             _ => Err(XdrError::BadEnum),
         }
     }
@@ -274,6 +277,25 @@ impl Xdr for EpochField {
     fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
         Ok(Self {
             epoch: u64::decode(r)?,
+        })
+    }
+}
+
+/// On this connection the client keeps the grants that a release leaves with it. Without the field
+/// it keeps none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeepingField {
+    pub keeps_grants: bool,
+}
+
+impl Xdr for KeepingField {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.keeps_grants.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            keeps_grants: bool::decode(r)?,
         })
     }
 }

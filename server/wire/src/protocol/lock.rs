@@ -360,6 +360,25 @@ impl Xdr for WriterReleased {
     }
 }
 
+/// Sent instead of WRITER_RELEASED to a client that keeps grants: the locks of all parts stay with
+/// the client, under the same fences [LOCK-13]. It ends a RECALL_WRITER that came before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriterKept {
+    pub versions: Vec<VersionStamp>,
+}
+
+impl Xdr for WriterKept {
+    fn encode(&self, out: &mut Vec<u8>) {
+        xdr::put_array(&self.versions, 16, out, |item, out| item.encode(out));
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            versions: r.array(16, 24, |r| VersionStamp::decode(r))?,
+        })
+    }
+}
+
 /// Gives the lock back without a change; answered DONE, also when the lock was lost already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbortWriter {

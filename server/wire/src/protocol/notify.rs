@@ -166,6 +166,27 @@ impl Xdr for WriterLost {
     }
 }
 
+/// Somebody waits for the lock that the client keeps under this fence. [LOCK-15]
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecallWriter {
+    pub segment: u32,
+    pub fence: u64,
+}
+
+impl Xdr for RecallWriter {
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.segment.encode(out);
+        self.fence.encode(out);
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, XdrError> {
+        Ok(Self {
+            segment: u32::decode(r)?,
+            fence: u64::decode(r)?,
+        })
+    }
+}
+
 /// The segment was removed; every later request on it is answered REMOVED.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentGone {

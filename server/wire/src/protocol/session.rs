@@ -54,6 +54,7 @@ pub enum MessageType {
     AbortWriter = 59,
     ResolveRelease = 60,
     ReleaseResolved = 61,
+    WriterKept = 62,
     /// notify.x: SUBSCRIBE is a request, CREDIT a notification of the client, the others notifications
     /// of the server
     Subscribe = 80,
@@ -65,6 +66,7 @@ pub enum MessageType {
     Heartbeat = 86,
     WriterLost = 87,
     SegmentGone = 88,
+    RecallWriter = 89,
 }
 
 impl MessageType {
@@ -103,6 +105,7 @@ impl MessageType {
             Self::AbortWriter => "ABORT_WRITER",
             Self::ResolveRelease => "RESOLVE_RELEASE",
             Self::ReleaseResolved => "RELEASE_RESOLVED",
+            Self::WriterKept => "WRITER_KEPT",
             Self::Subscribe => "SUBSCRIBE",
             Self::Subscribed => "SUBSCRIBED",
             Self::Unsubscribe => "UNSUBSCRIBE",
@@ -112,6 +115,7 @@ impl MessageType {
             Self::Heartbeat => "HEARTBEAT",
             Self::WriterLost => "WRITER_LOST",
             Self::SegmentGone => "SEGMENT_GONE",
+            Self::RecallWriter => "RECALL_WRITER",
         }
     }
 }
@@ -153,6 +157,7 @@ impl TryFrom<i32> for MessageType {
             59 => Ok(Self::AbortWriter),
             60 => Ok(Self::ResolveRelease),
             61 => Ok(Self::ReleaseResolved),
+            62 => Ok(Self::WriterKept),
             80 => Ok(Self::Subscribe),
             81 => Ok(Self::Subscribed),
             82 => Ok(Self::Unsubscribe),
@@ -162,6 +167,7 @@ impl TryFrom<i32> for MessageType {
             86 => Ok(Self::Heartbeat),
             87 => Ok(Self::WriterLost),
             88 => Ok(Self::SegmentGone),
+            89 => Ok(Self::RecallWriter),
             _ => Err(XdrError::BadEnum),
         }
     }

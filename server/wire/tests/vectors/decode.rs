@@ -143,6 +143,7 @@ fn fields(vector: &Vector) -> Result<Decoded, Rejection> {
             Some(K::Challenge | K::Proof) => get::<ChallengeField>(fields, key.unwrap())?,
             Some(K::ChainHash) => get::<ChainField>(fields, K::ChainHash)?,
             Some(K::Epoch) => get::<EpochField>(fields, K::Epoch)?,
+            Some(K::Keeping) => get::<KeepingField>(fields, K::Keeping)?,
         };
         shown.push(object([("key", name), ("value", value)]));
     }

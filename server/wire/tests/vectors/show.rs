@@ -140,6 +140,7 @@ structs! {
     ReleasePart { segment fence base diff_bytes }
     ReleaseWriter { sequence parts }
     WriterReleased { versions }
+    WriterKept { versions }
     AbortWriter { segment fence }
     ResolveRelease { segment session sequence }
     ReleaseResolved { committed version }
@@ -150,6 +151,7 @@ structs! {
     Push { segment from now }
     Credit { segment bytes }
     WriterLost { segment fence }
+    RecallWriter { segment fence }
     SegmentGone { segment }
     EnumMember { name value }
     Field { name type_ }
@@ -166,6 +168,7 @@ structs! {
     RedirectField { address tls_name relay }
     IdentityField { scheme name }
     EpochField { epoch }
+    KeepingField { keeps_grants }
 }
 
 /// Opaque values of variable length.
@@ -246,6 +249,7 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         M::SerialsGranted => of::<SerialsGranted>(bytes),
         M::ReleaseWriter => of::<ReleaseWriter>(bytes),
         M::WriterReleased => of::<WriterReleased>(bytes),
+        M::WriterKept => of::<WriterKept>(bytes),
         M::AbortWriter => of::<AbortWriter>(bytes),
         M::ResolveRelease => of::<ResolveRelease>(bytes),
         M::ReleaseResolved => of::<ReleaseResolved>(bytes),
@@ -256,6 +260,7 @@ pub fn body(type_: i32, bytes: &[u8]) -> Result<(Json, Vec<u8>), Rejection> {
         M::Push => of::<Push>(bytes),
         M::Credit => of::<Credit>(bytes),
         M::WriterLost => of::<WriterLost>(bytes),
+        M::RecallWriter => of::<RecallWriter>(bytes),
         M::SegmentGone => of::<SegmentGone>(bytes),
     }
 }

@@ -19,6 +19,7 @@ export const FieldKey = {
   FIELD_PROOF: 9,
   FIELD_CHAIN_HASH: 10,
   FIELD_EPOCH: 11,
+  FIELD_KEEPING: 12,
 } as const;
 export type FieldKey = (typeof FieldKey)[keyof typeof FieldKey];
 export const fieldKey: xdr.Codec<FieldKey> = xdr.enumeration<FieldKey>(FieldKey);
@@ -116,4 +117,13 @@ export interface EpochField {
 }
 export const epochField: xdr.Codec<EpochField> = xdr.struct<EpochField>({
   epoch: xdr.u64,
+});
+
+/* On this connection the client keeps the grants that a release leaves with it. Without the field
+ * it keeps none. */
+export interface KeepingField {
+  keeps_grants: boolean;
+}
+export const keepingField: xdr.Codec<KeepingField> = xdr.struct<KeepingField>({
+  keeps_grants: xdr.bool,
 });

@@ -172,6 +172,15 @@ export const writerReleased: xdr.Codec<WriterReleased> = xdr.struct<WriterReleas
   versions: xdr.array(16, 24, versionStamp),
 });
 
+/* Sent instead of WRITER_RELEASED to a client that keeps grants: the locks of all parts stay with
+ * the client, under the same fences [LOCK-13]. It ends a RECALL_WRITER that came before it. */
+export interface WriterKept {
+  versions: VersionStamp[];
+}
+export const writerKept: xdr.Codec<WriterKept> = xdr.struct<WriterKept>({
+  versions: xdr.array(16, 24, versionStamp),
+});
+
 /* Gives the lock back without a change; answered DONE, also when the lock was lost already. */
 export interface AbortWriter {
   segment: number;

@@ -80,6 +80,16 @@ export const writerLost: xdr.Codec<WriterLost> = xdr.struct<WriterLost>({
   fence: xdr.u64,
 });
 
+/* Somebody waits for the lock that the client keeps under this fence. [LOCK-15] */
+export interface RecallWriter {
+  segment: number;
+  fence: bigint;
+}
+export const recallWriter: xdr.Codec<RecallWriter> = xdr.struct<RecallWriter>({
+  segment: xdr.u32,
+  fence: xdr.u64,
+});
+
 /* The segment was removed; every later request on it is answered REMOVED. */
 export interface SegmentGone {
   segment: number;

@@ -47,6 +47,7 @@ export const MessageType = {
   ABORT_WRITER: 59,
   RESOLVE_RELEASE: 60,
   RELEASE_RESOLVED: 61,
+  WRITER_KEPT: 62,
   /* notify.x: SUBSCRIBE is a request, CREDIT a notification of the client, the others notifications
    * of the server */
   SUBSCRIBE: 80,
@@ -58,6 +59,7 @@ export const MessageType = {
   HEARTBEAT: 86,
   WRITER_LOST: 87,
   SEGMENT_GONE: 88,
+  RECALL_WRITER: 89,
 } as const;
 export type MessageType = (typeof MessageType)[keyof typeof MessageType];
 export const messageType: xdr.Codec<MessageType> = xdr.enumeration<MessageType>(MessageType);
