@@ -4,8 +4,9 @@
 //! caller gives; a ticket says which request of which connection waits. Invariants: a writer and
 //! strict readers never hold together [LOCK-11]; waiters are granted in order of arrival, except
 //! that one whose connection is lost keeps its place but is passed over [LOCK-1]; fences only grow
-//! [LOCK-2]; a lock whose release is being logged is not taken away.
-//! Implements [LOCK-1..5] and [LOCK-11] of spec/coherence.md.
+//! [LOCK-2]; a lock whose release is being logged is not taken away; a grant that is kept over a
+//! lost connection stands in nobody's way [LOCK-16].
+//! Implements [LOCK-1..5], [LOCK-11] and [LOCK-13..16] of spec/coherence.md.
 
 use std::collections::VecDeque;
 
@@ -66,6 +67,16 @@ pub enum Refusal {
     HeldTooLong,
 }
 
+/// A session may keep its grant once it was granted so many in a row [LOCK-13].
+const GRANTS_BEFORE_KEPT: u32 = 3;
+
+/// A kept grant that somebody waits for: the connection to be told, and the fence [LOCK-15].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recall {
+    pub connection: u64,
+    pub fence: u64,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Hold {
     session: u64,
@@ -76,6 +87,44 @@ struct Hold {
     connection: u64,
     /// Its release is on the way to the log.
     committing: bool,
+    keeping: Keeping,
+}
+
+/// What becomes of a grant when its holder releases, and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeping {
+    /// The first section of the grant, or the first after a recall.
+    Not,
+    /// The release that is being answered leaves the grant with the client.
+    Granted,
+    /// The client keeps it. Nobody knows whether a section has begun.
+    Kept,
+    /// Likewise, and it was told that somebody waits.
+    Recalled,
+    /// Likewise, and its connection is lost.
+    Away,
+}
+
+impl Hold {
+    /// Lease and hold time begin.
+    fn begin(&mut self, terms: &Terms, now_ns: u64) {
+        self.hold_until_ns = now_ns.saturating_add(terms.max_hold_ns);
+        let lease_until_ns = now_ns.saturating_add(terms.lease_ns);
+        self.lease_until_ns = lease_until_ns.min(self.hold_until_ns);
+    }
+
+    /// The client has shown over another connection that it is in a writer section. It will not
+    /// keep the grant after it.
+    fn is_in_section(&mut self) {
+        if self.keeping == Keeping::Away {
+            self.keeping = Keeping::Not;
+        }
+    }
+
+    /// Whether whoever asks gets the lock at once [LOCK-16].
+    fn is_abandoned(&self) -> bool {
+        self.keeping == Keeping::Away && !self.committing
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +159,9 @@ pub struct SegmentLock {
     holder: Option<Hold>,
     strict: Vec<StrictHold>,
     queue: VecDeque<Waiter>,
+    /// The session that was granted the writer lock last, and how often in a row. Strict readers of
+    /// other sessions end the row.
+    row: (u64, u32),
 }
 
 impl SegmentLock {
@@ -121,6 +173,7 @@ impl SegmentLock {
             holder: None,
             strict: Vec::new(),
             queue: VecDeque::new(),
+            row: (0, 0),
         }
     }
 
@@ -184,12 +237,16 @@ impl SegmentLock {
 
     /// The next request whose turn has come, if any; call until it returns None.
     pub fn grant(&mut self, now_ns: u64) -> Option<Outcome> {
-        if self.holder.is_some() {
+        if self.queue.is_empty() {
+            return None;
+        }
+        if self.holder.is_some_and(|hold| !hold.is_abandoned()) {
             return None;
         }
         let index = self.next_in_turn()?;
         let next = self.queue[index];
         let ticket = next.ticket?;
+        self.holder = None;
         match next.kind {
             Kind::StrictReader => {
                 self.queue.remove(index);
@@ -224,8 +281,54 @@ impl SegmentLock {
         again.or_else(|| self.queue.iter().position(is_connected))
     }
 
+    /// The client that keeps the grant and must be told, once, that somebody waits [LOCK-15].
+    pub fn recall(&mut self) -> Option<Recall> {
+        self.next_in_turn()?;
+        let hold = self.holder.as_mut()?;
+        if hold.keeping != Keeping::Kept || hold.committing {
+            return None;
+        }
+        hold.keeping = Keeping::Recalled;
+        Some(Recall {
+            connection: hold.connection,
+            fence: hold.fence,
+        })
+    }
+
+    /// Whether a release under that fence, over that connection, may leave the grant with its
+    /// client [LOCK-13].
+    pub fn may_keep(&self, session: u64, connection: u64, fence: u64) -> bool {
+        let is_wanted = !self.queue.is_empty() || self.row.1 < GRANTS_BEFORE_KEPT;
+        !is_wanted && self.writer_hold(session) == Some((fence, connection))
+    }
+
+    /// The release that is being answered leaves the grant with the client.
+    pub fn keep(&mut self, fence: u64) {
+        if let Some(hold) = self.holder.as_mut().filter(|hold| hold.fence == fence) {
+            hold.keeping = Keeping::Granted;
+        }
+    }
+
+    /// The release was committed. The lock is given back, unless the client was told that it keeps
+    /// it: then lease and hold time begin anew.
+    pub fn end_commit(&mut self, session: u64, fence: u64, now_ns: u64) {
+        let terms = self.terms;
+        let kept = |hold: &&mut Hold| hold.fence == fence && hold.keeping == Keeping::Granted;
+        match self.holder.as_mut().filter(kept) {
+            Some(hold) => {
+                hold.keeping = Keeping::Kept;
+                hold.committing = false;
+                hold.begin(&terms, now_ns);
+            }
+            None => drop(self.release(session, fence)),
+        }
+    }
+
     /// The hold time runs from the first grant, however often the session asks again.
     fn hold_strictly(&mut self, session: u64, now_ns: u64) {
+        if self.row.0 != session {
+            self.row = (0, 0);
+        }
         match self.strict.iter_mut().find(|s| s.session == session) {
             Some(hold) => hold.heard_ns = hold.heard_ns.max(now_ns),
             None => self.strict.push(StrictHold {
@@ -238,15 +341,21 @@ impl SegmentLock {
 
     fn hold_writing(&mut self, session: u64, connection: u64, now_ns: u64) -> u64 {
         self.last_fence += 1;
-        let hold_until_ns = now_ns.saturating_add(self.terms.max_hold_ns);
-        self.holder = Some(Hold {
+        self.row = match self.row {
+            (last, in_row) if last == session => (last, in_row.saturating_add(1)),
+            _ => (session, 1),
+        };
+        let mut hold = Hold {
             session,
             fence: self.last_fence,
-            lease_until_ns: hold_until_ns.min(now_ns.saturating_add(self.terms.lease_ns)),
-            hold_until_ns,
+            lease_until_ns: 0,
+            hold_until_ns: 0,
             connection,
             committing: false,
-        });
+            keeping: Keeping::Not,
+        };
+        hold.begin(&self.terms, now_ns);
+        self.holder = Some(hold);
         self.last_fence
     }
 
@@ -260,6 +369,7 @@ impl SegmentLock {
         if now_ns >= hold.hold_until_ns {
             return Err(Refusal::HeldTooLong);
         }
+        hold.is_in_section();
         hold.lease_until_ns = hold
             .hold_until_ns
             .min(now_ns.saturating_add(terms.lease_ns));
@@ -296,6 +406,7 @@ impl SegmentLock {
         let lease_ns = self.terms.lease_ns;
         if let Some(hold) = self.holder.as_mut().filter(|hold| hold.fence == fence) {
             hold.committing = false;
+            hold.is_in_section();
             hold.lease_until_ns = now_ns.saturating_add(lease_ns);
             hold.hold_until_ns = hold.hold_until_ns.max(hold.lease_until_ns);
         }
@@ -314,13 +425,21 @@ impl SegmentLock {
         waiters.into_iter().filter_map(|w| w.ticket).collect()
     }
 
-    /// The connection is lost: its waiters keep their places without being granted.
-    pub fn disconnect(&mut self, connection: u64) {
+    /// The connection is lost: its waiters keep their places without being granted. A grant that
+    /// was kept over it goes to the next who waits; true: somebody does.
+    pub fn disconnect(&mut self, connection: u64) -> bool {
+        let over_it = |hold: &&mut Hold| hold.connection == connection;
+        if let Some(hold) = self.holder.as_mut().filter(over_it) {
+            if matches!(hold.keeping, Keeping::Kept | Keeping::Recalled) {
+                hold.keeping = Keeping::Away;
+            }
+        }
         for waiter in &mut self.queue {
             if waiter.ticket.is_some_and(|t| t.connection == connection) {
                 waiter.ticket = None;
             }
         }
+        self.holder.is_some_and(|hold| hold.is_abandoned()) && self.next_in_turn().is_some()
     }
 
     /// The session is over, or closes the segment: its locks and places are gone. A lock whose

@@ -274,3 +274,157 @@ fn lock_11_a_session_that_reads_strictly_does_not_wait_for_writers_that_wait_for
     assert!(lock.release_strict(1));
     assert_eq!(granted(&mut lock, 0), Some(2));
 }
+
+/// Session 1 is granted the lock so often in a row that it may keep it; returns the fence.
+fn granted_in_a_row(lock: &mut SegmentLock, now_ns: u64) -> u64 {
+    loop {
+        ask(lock, 1, Kind::Writer);
+        assert_eq!(granted(lock, now_ns), Some(1));
+        let fence = fence_of(lock, 1);
+        if lock.may_keep(1, 1, fence) {
+            return fence;
+        }
+        lock.release(1, fence);
+    }
+}
+
+/// As above, and it keeps the grant.
+fn kept(lock: &mut SegmentLock, now_ns: u64) -> u64 {
+    let fence = granted_in_a_row(lock, now_ns);
+    lock.begin_commit(1, fence);
+    lock.keep(fence);
+    lock.end_commit(1, fence, now_ns);
+    assert!(lock.holds(1, fence));
+    fence
+}
+
+#[test]
+fn lock_13_only_a_session_that_is_granted_thrice_in_a_row_may_keep() {
+    let mut lock = lock();
+    for session in [1, 1, 2, 1, 1] {
+        ask(&mut lock, session, Kind::Writer);
+        assert_eq!(granted(&mut lock, 0), Some(session));
+        let fence = fence_of(&lock, session);
+        assert!(!lock.may_keep(session, session, fence));
+        lock.release(session, fence);
+    }
+    let fence = granted_in_a_row(&mut lock, 0);
+    assert_eq!(fence, 7 + 6, "the sixth grant");
+    assert!(!lock.may_keep(1, 9, fence), "over another connection");
+    assert!(!lock.may_keep(1, 1, fence - 1));
+    ask(&mut lock, 2, Kind::Writer);
+    assert!(!lock.may_keep(1, 1, fence), "somebody waits");
+}
+
+#[test]
+fn lock_13_a_strict_reader_of_another_session_ends_the_row() {
+    let mut lock = lock();
+    let fence = granted_in_a_row(&mut lock, 0);
+    lock.release(1, fence);
+    ask(&mut lock, 2, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 0), Some(2));
+    lock.release_strict(2);
+    ask(&mut lock, 1, Kind::Writer);
+    assert_eq!(granted(&mut lock, 0), Some(1));
+    assert!(!lock.may_keep(1, 1, fence + 1));
+}
+
+#[test]
+fn lock_13_lease_and_hold_time_begin_anew_with_a_kept_grant() {
+    let mut lock = lock();
+    let fence = kept(&mut lock, 60);
+    assert_eq!(lock.next_deadline_ns(), Some(60 + LEASE_NS));
+    assert_eq!(lock.renew(1, fence, 60 + HOLD_NS - 1), Ok(1));
+    assert!(lock.renew(1, fence, 60 + HOLD_NS).is_err());
+}
+
+#[test]
+fn lock_15_a_kept_grant_is_recalled_once_for_a_writer_or_a_strict_reader() {
+    for kind in [Kind::Writer, Kind::StrictReader] {
+        let mut lock = lock();
+        let fence = kept(&mut lock, 0);
+        assert_eq!(lock.recall(), None, "nobody waits");
+        ask(&mut lock, 2, kind);
+        assert_eq!(granted(&mut lock, 0), None);
+        let recall = Recall {
+            connection: 1,
+            fence,
+        };
+        assert_eq!(lock.recall(), Some(recall));
+        assert_eq!(lock.recall(), None);
+        assert!(lock.release(1, fence));
+        assert_eq!(granted(&mut lock, 0), Some(2));
+    }
+}
+
+#[test]
+fn lock_15_a_holder_is_not_recalled_in_its_first_section_or_during_its_release() {
+    let mut lock = lock();
+    let fence = granted_in_a_row(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(
+        lock.recall(),
+        None,
+        "its release is answered WRITER_RELEASED"
+    );
+    assert!(lock.cancel(ticket(2)));
+    lock.begin_commit(1, fence);
+    lock.keep(fence);
+    lock.end_commit(1, fence, 0);
+    lock.begin_commit(1, fence);
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(lock.recall(), None);
+    lock.end_commit(1, fence, 0);
+    assert_eq!(granted(&mut lock, 0), Some(2));
+}
+
+#[test]
+fn lock_15_a_client_that_does_not_answer_a_recall_loses_the_lock_with_its_lease() {
+    let mut lock = lock();
+    let fence = kept(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    assert!(lock.recall().is_some());
+    let lost = Expired::Writer { session: 1, fence };
+    assert_eq!(lock.expire(LEASE_NS, silent), [lost]);
+    assert_eq!(granted(&mut lock, LEASE_NS), Some(2));
+}
+
+#[test]
+fn lock_16_a_grant_kept_over_a_lost_connection_goes_to_who_waits() {
+    let mut lock = lock();
+    let fence = kept(&mut lock, 0);
+    ask(&mut lock, 2, Kind::Writer);
+    assert!(lock.recall().is_some());
+    assert!(lock.disconnect(1), "2 waits");
+    assert_eq!(granted(&mut lock, 0), Some(2));
+    assert!(!lock.holds(1, fence));
+    lock.release(2, fence + 1);
+    kept(&mut lock, 0);
+    assert!(!lock.disconnect(1));
+    ask(&mut lock, 2, Kind::StrictReader);
+    assert_eq!(granted(&mut lock, 0), Some(2));
+}
+
+#[test]
+fn lock_16_a_section_that_is_heard_of_over_the_next_connection_keeps_its_lock() {
+    let mut lock = lock();
+    let fence = kept(&mut lock, 0);
+    lock.disconnect(1);
+    assert!(lock.renew(1, fence, 10).is_ok());
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(granted(&mut lock, 10), None);
+    assert!(!lock.may_keep(1, 9, fence));
+    lock.begin_commit(1, fence);
+    lock.end_commit(1, fence, 10);
+    assert_eq!(granted(&mut lock, 10), Some(2));
+}
+
+#[test]
+fn lock_16_a_lock_in_its_first_section_outlives_its_connection() {
+    let mut lock = lock();
+    ask(&mut lock, 1, Kind::Writer);
+    assert_eq!(granted(&mut lock, 0), Some(1));
+    assert!(!lock.disconnect(1));
+    ask(&mut lock, 2, Kind::Writer);
+    assert_eq!(granted(&mut lock, 0), None);
+}

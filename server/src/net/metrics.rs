@@ -189,6 +189,16 @@ fn work(page: &mut Page, statistics: &Statistics) {
         ),
         ("writer_grants_total", "Writer locks granted.", c.grants),
         (
+            "kept_grants_total",
+            "Releases after which the client kept the lock's grant.",
+            c.kept,
+        ),
+        (
+            "recalls_total",
+            "Kept grants that somebody waited for.",
+            c.recalls,
+        ),
+        (
             "leases_lost_total",
             "Writer locks taken away because lease or hold time ended.",
             c.leases_lost,

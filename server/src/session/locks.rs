@@ -1,5 +1,6 @@
 //! Reader and writer locks: a request, its wait, the grant, renewal and loss. Releases are in
-//! release.rs. Implements the server's side of [COH-1..7], [LOCK-1..6] and [LOCK-11].
+//! release.rs. Implements the server's side of [COH-1..7], [LOCK-1..6], [LOCK-11], [LOCK-15] and
+//! [LOCK-16].
 
 use super::config::{ns, Config};
 use super::engine::{stopping, Engine};
@@ -9,7 +10,7 @@ use super::segment::SegmentState;
 use super::serials::GRANTED_SERIALS;
 use super::wire::{At, Unanswered, Wire};
 use crate::coherence::{Bound, Version};
-use crate::lock::{Expired, Kind, Outcome, Refusal, Terms, Ticket};
+use crate::lock::{Expired, Kind, Outcome, Recall, Refusal, Terms, Ticket};
 use interweave_wire::protocol::*;
 use interweave_wire::Rejection;
 
@@ -198,10 +199,19 @@ impl SegmentState {
                     self.extend_serials(journal);
                 }
                 Some(Outcome::StrictReader { ticket, .. }) => self.grant_reader(wire, ticket),
-                None => return,
+                None => return self.recall(wire),
             }
             // Sending may have closed connections. Nothing more is granted to these.
-            wire.closed().iter().for_each(|closed| self.forget(closed));
+            for closed in wire.closed() {
+                self.forget(closed);
+            }
+        }
+    }
+
+    /// Tells a client that somebody waits for the grant that it keeps [LOCK-15].
+    fn recall(&mut self, wire: &mut Wire) {
+        if let Some(Recall { connection, fence }) = self.lock.recall() {
+            wire.recall_writer(connection, self.number, fence);
         }
     }
 

@@ -284,7 +284,6 @@ macro_rules! bodies {
 
 bodies!(
     ErrorReply PlainError Unimplemented Welcome SegmentOpened SegmentList BlocksDescribed
-    ReaderAcquired
-    WriterAcquired WriterRenewed SerialsGranted WriterReleased ReleaseResolved Subscribed NotRecent
-    Push WriterLost SegmentGone
+    ReaderAcquired WriterAcquired WriterRenewed SerialsGranted WriterReleased WriterKept
+    ReleaseResolved Subscribed NotRecent Push WriterLost RecallWriter SegmentGone
 );

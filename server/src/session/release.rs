@@ -72,6 +72,8 @@ impl Engine {
         let answered = !versions.is_empty();
         if answered {
             self.send_released(at, versions);
+            // The first answer, which is lost, may have left the grants with the client.
+            self.give_back(at, r);
         }
         answered
     }

@@ -63,14 +63,12 @@ pub struct SegmentState {
 
 impl SegmentState {
     /// Forgets a connection that is gone: it does not have the segment open any more, nor watches
-    /// it, nor waits over it.
-    pub fn forget(&mut self, closed: &Closed) {
+    /// it, nor waits over it. True: somebody waits for the grant that was kept over it [LOCK-16].
+    pub fn forget(&mut self, closed: &Closed) -> bool {
         if closed.open.contains(&self.number) {
             self.forget_client(closed.connection);
         }
-        if closed.locks.contains(&self.number) {
-            self.lock.disconnect(closed.connection);
-        }
+        closed.locks.contains(&self.number) && self.lock.disconnect(closed.connection)
     }
 
     /// Forgets a connection that has closed the segment.

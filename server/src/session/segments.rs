@@ -201,12 +201,17 @@ impl Segments {
     }
 
     /// Lets segments forget a connection that is gone. A segment that it had open may be gone, too.
-    pub fn forget(&mut self, closed: &Closed) {
+    /// Returns those whose lock the next who waits can have now.
+    pub fn forget(&mut self, closed: &Closed) -> Vec<u32> {
+        let mut free = Vec::new();
         for number in closed.open.iter().chain(&closed.locks) {
             if let Some(segment) = self.by_number.get_mut(number) {
-                segment.forget(closed);
+                if segment.forget(closed) {
+                    free.push(*number);
+                }
             }
         }
+        free
     }
 }
 

@@ -69,7 +69,7 @@ impl Engine {
         if !many {
             self.forward_to(release, &readers);
         }
-        self.send_released(release.at, release.versions());
+        self.answer_release(release);
         self.journal.settle_later(match many {
             true => Settling::Tell(durable, readers),
             false => Settling::Commit(durable),
@@ -90,6 +90,39 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Answers the writer. The answer says whether the grants stay with the client [LOCK-13].
+    fn answer_release(&mut self, release: &InFlight) {
+        if !self.leaves_grants(release) {
+            return self.send_released(release.at, release.versions());
+        }
+        for part in &release.parts {
+            self.segments.found(part.segment).lock.keep(part.fence);
+        }
+        self.wire.counters.kept += 1;
+        let body = WriterKept {
+            versions: release.versions(),
+        };
+        let reply = ServerMessage::new(MessageType::WriterKept, release.at.stream, &body);
+        self.wire.send(release.at.connection, reply);
+    }
+
+    fn leaves_grants(&self, release: &InFlight) -> bool {
+        let At {
+            connection,
+            session,
+            ..
+        } = release.at;
+        let may_keep = |part: &Part| {
+            let segment = self.segments.get(part.segment);
+            segment.is_some_and(|s| s.lock.may_keep(session, connection, part.fence))
+        };
+        let keeps = self
+            .wire
+            .connection(connection)
+            .is_some_and(|c| c.keeps_grants);
+        keeps && !self.stopping && !release.parts.is_empty() && release.parts.iter().all(may_keep)
     }
 
     pub(super) fn send_released(&mut self, at: At, versions: Vec<VersionStamp>) {
@@ -131,7 +164,8 @@ impl Engine {
             if let Some(s) = self.segments.if_still_there(number) {
                 let committed = release.committed(&part);
                 s.remembered.add(committed, lives, self.wire.now_ns());
-                s.lock.release(release.at.session, part.fence);
+                s.lock
+                    .end_commit(release.at.session, part.fence, self.wire.now_ns());
                 if part.checked.is_some() {
                     storing::note_unlogged_changes(&mut self.saving, s);
                 }

@@ -22,6 +22,9 @@ pub struct Counters {
     pub release_bytes: u64,
     pub leases_lost: u64,
     pub grants: u64,
+    /// Releases after which the client kept the grant, and kept grants that somebody waited for.
+    pub kept: u64,
+    pub recalls: u64,
     pub pushes: u64,
     pub push_bytes: u64,
     pub announcements: u64,

@@ -1,6 +1,7 @@
 //! The engine without sockets, clock or store: events in, effects out, in made-up time.
 
 mod durability;
+mod keeping;
 mod lending;
 mod locks;
 mod notifications;

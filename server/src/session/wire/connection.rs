@@ -60,6 +60,8 @@ pub struct Connection {
     /// Random bytes: a new session gets them as its id. Hello takes them out, because the server
     /// keeps no session's id [SES-6]; None from then on.
     pub unused_id: Option<SessionId>,
+    /// Its client answers RECALL_WRITER [LOCK-13].
+    pub keeps_grants: bool,
     pub open: HashMap<u32, OpenSegmentState>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
@@ -81,6 +83,7 @@ impl Connection {
         Connection {
             session: None,
             unused_id: Some(unused_id),
+            keeps_grants: false,
             open: HashMap::new(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,

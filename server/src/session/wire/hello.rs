@@ -5,8 +5,8 @@ use super::super::message::{common_version, ServerMessage};
 use super::{Origin, Wire};
 use interweave_wire::fields::{field, readable, Fields};
 use interweave_wire::protocol::{
-    ErrorCode, FieldKey, HeaderField, Hello, IdField, MessageType, Welcome, PROTOCOL_VERSION_MAX,
-    PROTOCOL_VERSION_MIN,
+    ErrorCode, FieldKey, HeaderField, Hello, IdField, KeepingField, MessageType, Welcome,
+    PROTOCOL_VERSION_MAX, PROTOCOL_VERSION_MIN,
 };
 use interweave_wire::session_hash::session_hash;
 use interweave_wire::Rejection;
@@ -29,7 +29,9 @@ impl Wire {
             ));
         };
         let version = agreed_version(hello)?;
-        let origin = Origin::of(Fields::of(&hello.fields)?)?;
+        let fields = Fields::of(&hello.fields)?;
+        let origin = Origin::of(fields)?;
+        let keeping: Option<KeepingField> = fields.get(FieldKey::Keeping)?;
         if is_stopping {
             return Err(stopping());
         }
@@ -49,6 +51,7 @@ impl Wire {
         };
         if let Some(c) = self.connections.get_mut(&connection) {
             c.session = Some(session);
+            c.keeps_grants = keeping.is_some_and(|field| field.keeps_grants);
         }
         let welcome = Welcome {
             version,

@@ -3,7 +3,7 @@
 //! A slow connection is sent no diffs. The wire only notes the newest version of which the
 //! connection must hear later.
 
-use super::super::message::ServerMessage;
+use super::super::message::{Body, ServerMessage};
 use super::Wire;
 use crate::coherence::{Known, Newest, Version, Watch};
 use bytes::Bytes;
@@ -181,23 +181,32 @@ impl Wire {
     pub fn writer_lost(&mut self, session: u64, number: u32, fence: u64) {
         self.counters.leases_lost += 1;
         let connection = self.sessions.get(session).and_then(|s| s.connection);
-        let c = connection.and_then(|c| self.connections.get_mut(&c));
-        let (Some(connection), Some(c)) = (connection, c) else {
+        let segment = number;
+        if let Some(connection) = connection {
+            let body = WriterLost { segment, fence };
+            self.notify(connection, number, MessageType::WriterLost, &body);
+        }
+    }
+
+    /// Tells the connection that somebody waits for the grant that its client keeps [LOCK-15].
+    pub fn recall_writer(&mut self, connection: u64, number: u32, fence: u64) {
+        self.counters.recalls += 1;
+        let segment = number;
+        let body = RecallWriter { segment, fence };
+        self.notify(connection, number, MessageType::RecallWriter, &body);
+    }
+
+    /// Sends a notification about a segment to a connection that has it open.
+    fn notify(&mut self, connection: u64, number: u32, type_: MessageType, body: &impl Body) {
+        let Some(c) = self.connections.get_mut(&connection) else {
             return;
         };
         if !c.open.contains_key(&number) {
             return;
         }
         let stream = c.next_notification();
-        let body = WriterLost {
-            segment: number,
-            fence,
-        };
-        let type_ = MessageType::WriterLost;
-        self.send(
-            connection,
-            ServerMessage::about(number, type_, stream, &body),
-        );
+        let message = ServerMessage::about(number, type_, stream, body);
+        self.send(connection, message);
     }
 
     /// Tells the connection that the segment exists no more. Its requests that wait for the
