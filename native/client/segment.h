@@ -221,6 +221,7 @@ class Segment : public Listener {
   Result write_on_newest(const Wish& wish) IW_REQUIRES(mutex_);
   Result become_newest(const Wish& wish) IW_REQUIRES(mutex_);
   Result collect_release(CollectedDiff& diff);
+  bool ends_unsaid();
   Result keep_lock(Result why);
   Result send_release(const CollectedDiff& diff, session::Release::Next& next);
   Result try_release(std::span<const platform::Slice> slices, std::int64_t deadline_ns,

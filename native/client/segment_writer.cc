@@ -8,6 +8,9 @@
 // returner), by the library's thread. Hence no ABORT_WRITER is sent behind a request that it had to
 // precede without the request's sender knowing. session/conversation_orders_test.cc tries all
 // orders. Whether a grant is late is decided once, before it is taken in (ServerLink::handle).
+//
+// Kept grants [LOCK-13..16]. A release may leave the grant here. The next section then begins
+// without a message, and ends without one if it changed nothing.
 #include "client/log.h"
 #include "client/runtime.h"
 #include "client/segment.h"
@@ -71,6 +74,8 @@ Result Segment::ask_for_writer(const Wish& wish) {
   while (true) {
     {
       const MutexLock lock(mutex_);
+      look_for_lost_connection();
+      if (talk_.resume_kept(now_ns())) return {};
       const Said returned = give_back_late();
       // Another connection may have taken the place of one that was lost before it was told.
       if (talk_.has_late_grant() && returned != Said::no_memory) continue;
@@ -131,8 +136,9 @@ Result Segment::write_on_newest(const Wish& wish) {
   if (Result newest = become_newest(wish); !newest) return newest;
   const protocol::writer_acquired& granted = talk_.granted();
   const memory::SerialRange serials{granted.first_serial, granted.serial_count};
+  const bool is_first = talk_.grant().is_first();
   const MutexUnlock beginning(mutex_);
-  return copy_->begin_write(serials);
+  return is_first ? copy_->begin_write(serials) : copy_->continue_write();
 }
 
 // A writer works on the newest version [COH-9]. The grant's diff mostly is all that is missing; it
@@ -181,8 +187,14 @@ Result Segment::release_writer() {
   Result collected = types::or_no_memory([&] { return collect_release(diff); });
   if (!collected) return keep_lock(std::move(collected));
   Next next = Next::unsent;
+  if (diff.is_empty() && ends_unsaid()) return end_release({}, Next::committed, diff);
   Result answer = send_release(diff, next);
   return end_release(std::move(answer), next, diff);
+}
+
+bool Segment::ends_unsaid() {
+  const MutexLock lock(mutex_);
+  return talk_.may_end_unsaid(now_ns());
 }
 
 // Nothing was sent.
@@ -303,7 +315,9 @@ Result Segment::send_release_on(const std::shared_ptr<Live>& live,
     stats_.diff_bytes_sent += diff_bytes;
   }
   if (called.code == error_code::UNREACHABLE || !request.was_sent) return called;
-  if (called) called = session::check_answer(request.answer, message_type::WRITER_RELEASED);
+  if (called && request.answer.type() != message_type::WRITER_KEPT) {
+    called = session::check_answer(request.answer, message_type::WRITER_RELEASED);
+  }
   attempt = Attempt::answered;
   return called;
 }

@@ -181,6 +181,11 @@ Result Copy::begin_write(const memory::SerialRange& serials) {
   return heap_->begin_write({&serials, 1});
 }
 
+Result Copy::continue_write() {
+  const platform::MutexLock lock(mutex_);
+  return heap_->continue_write();
+}
+
 Result Copy::add_serials(const memory::SerialRange& range) {
   const platform::MutexLock lock(mutex_);
   return heap_->add_serials(range);

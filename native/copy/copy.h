@@ -85,6 +85,8 @@ class Copy {
 
   // ---- a writer section ----
   Result begin_write(const memory::SerialRange& serials);
+  // Another section under the same grant.
+  Result continue_write();
   Result add_serials(const memory::SerialRange& range);
   [[nodiscard]] bool has_serials();
   // Refused with QUOTA if the block alone is more than a segment of that quota may hold; 0: no

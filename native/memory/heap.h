@@ -136,6 +136,8 @@ class Heap {
 
   // Begins a writer section: stores to the view are allowed. `serials`: those of the grant.
   Result begin_write(std::span<const SerialRange> serials);
+  // Likewise, with the serials that the last section left.
+  Result continue_write();
   [[nodiscard]] bool is_writing() const;
   // Adds a range to this section; its serials are above all that the section has.
   Result add_serials(const SerialRange& range);

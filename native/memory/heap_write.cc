@@ -68,6 +68,13 @@ class Taken {
   std::size_t count_ = 0;
 };
 
+// The serials that it leaves are for the next section under the same grant.
+SectionChanges end_section(SectionChanges& section) {
+  SectionChanges ended = std::exchange(section, SectionChanges{});
+  section.serials = std::move(ended.serials);
+  return ended;
+}
+
 Result bad_serials() { return Result::malformed("the grant's serials are outside 1 to 2^48 - 1"); }
 
 }  // namespace
@@ -81,12 +88,21 @@ Result Heap::begin_write(std::span<const SerialRange> serials) {
   for (const SerialRange& range : serials) {
     if (!is_serial_range(range)) return bad_serials();
   }
-  SectionChanges begun;
-  begun.is_open = true;
-  begun.serials.assign(serials.rbegin(), serials.rend());
+  std::vector<SerialRange> begun(serials.rbegin(), serials.rend());
   {
     std::lock_guard inside(state_->anchor->gate);
-    state_->section = std::move(begun);
+    state_->section.serials = std::move(begun);
+  }
+  return continue_write();
+}
+
+Result Heap::continue_write() {
+  if (state_->is_forked()) return forked();
+  if (is_read_only()) return {error_code::READ_ONLY, "the segment was opened read-only"};
+  IW_INVARIANT(!state_->section.is_open, "a writer section in a writer section");
+  {
+    std::lock_guard inside(state_->anchor->gate);
+    state_->section.is_open = true;
   }
   Result armed = resume_write();
   if (!armed) (void)rollback_write();
@@ -347,7 +363,7 @@ Result Heap::commit_write(std::span<const SubsegmentRuns> sent) {
   }
   note(apply_done());
   std::lock_guard inside(state_->anchor->gate);
-  const SectionChanges ended = std::exchange(state_->section, SectionChanges{});
+  const SectionChanges ended = end_section(state_->section);
   for (const std::uint64_t serial : ended.freed) {
     state_->release(state_->index.by_serial(serial));
   }
@@ -364,7 +380,7 @@ Result Heap::rollback_write() {
   Result undone = types::or_no_memory([this] { return undo_section(); });
   if (!undone) undone = undo_all();
   std::lock_guard inside(state_->anchor->gate);
-  const SectionChanges ended = std::exchange(state_->section, SectionChanges{});
+  const SectionChanges ended = end_section(state_->section);
   for (const std::uint64_t serial : ended.created) {
     const RecordId id = state_->index.by_serial(serial);
     if (id != no_record && state_->index.at(id).is(flag_new)) state_->release(id);

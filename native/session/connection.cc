@@ -57,6 +57,7 @@ protocol::hello Connection::hello(const SessionIdentity& identity) const {
   hello.token = identity.token;
   hello.client = identity.client;
   hello.fields = origin_fields(identity.origin);
+  hello.fields.push_back(keeping_field());
   return hello;
 }
 

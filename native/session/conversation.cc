@@ -130,6 +130,7 @@ void Conversation::clear() {
   wants_ = {};
   state_.clear();
   subscription_ = {};
+  if (grant_.is_kept()) grant_.give_up();
   grant_.connection_lost();
   change_due_ns_ = never_due_ns;
 }
@@ -137,6 +138,7 @@ void Conversation::clear() {
 // Promises and unanswered messages of an earlier connection do not count any more.
 void Conversation::forget_connection() {
   state_.connection_lost();
+  give_up_kept();
   grant_.connection_lost();
   subscription_.ended();
   // An ABORT_WRITER, a RELEASE_READER, or the answer that brought a Strict lock may be lost, too.
@@ -146,7 +148,14 @@ void Conversation::forget_connection() {
 }
 
 void Conversation::lose_lock() {
-  if (grant_.is_held()) grant_.lost(grant_.fence());
+  if (grant_.is_held() || grant_.is_kept()) grant_.lost(grant_.fence());
+}
+
+// Nobody uses the kept grant any more.
+void Conversation::give_up_kept() {
+  if (!grant_.is_kept()) return;
+  grant_.give_up();
+  late_fence_ = std::max(late_fence_, grant_.fence());
 }
 
 // ---- messages ----
@@ -182,14 +191,9 @@ void Conversation::heard_answer(Incoming& incoming, bool is_late, const Moment& 
     case message_type::ABORT_WRITER:
       if (incoming.connection == life_.connection()) abort_ended();
       return;
-    case message_type::RELEASE_WRITER: {
-      protocol::writer_released released;
-      if (!body_of(incoming, message_type::WRITER_RELEASED, released)) return;
-      if (released.versions.empty()) return;
-      state_.released(released.versions.front(), incoming.sent_ns);
-      grant_.settled();
+    case message_type::RELEASE_WRITER:
+      heard_release(incoming, moment);
       return;
-    }
     case message_type::SUBSCRIBE:
       heard_subscribed(incoming, effects);
       return;
@@ -217,6 +221,35 @@ void Conversation::heard_grant(Incoming& incoming, bool is_late, const Moment& m
   late_fence_ = aborting_fence_ = 0;  // there is one holder at a time: an earlier grant has ended
   granted_ = granted;
   grant_.granted(granted, incoming.sent_ns, moment.now_ns);
+}
+
+void Conversation::heard_release(const Incoming& incoming, const Moment& moment) {
+  grant_.stays_not();
+  protocol::writer_released released;
+  protocol::writer_kept kept;
+  if (body_of(incoming, message_type::WRITER_RELEASED, released) && !released.versions.empty()) {
+    state_.released(released.versions.front(), incoming.sent_ns);
+    grant_.settled();
+  }
+  if (body_of(incoming, message_type::WRITER_KEPT, kept) && !kept.versions.empty()) {
+    granted_.now = kept.versions.front();
+    state_.released(granted_.now, incoming.sent_ns);
+    if (incoming.connection == life_.connection()) grant_.stays(incoming.sent_ns, moment.now_ns);
+  }
+}
+
+// A section under way gives the lock back at its end. Otherwise the next owner of the writer slot
+// does, or the library's thread.
+void Conversation::heard_recall(const Incoming& incoming, Effects& effects) {
+  protocol::recall_writer recalled;
+  if (!body_of(incoming, message_type::RECALL_WRITER, recalled)) return;
+  if (recalled.fence != grant_.fence() || incoming.connection != life_.connection()) return;
+  if (grant_.is_kept()) {
+    give_up_kept();
+    effects.add(Kind::wake);
+  } else {
+    grant_.stays_not();
+  }
 }
 
 void Conversation::heard_renewal(const Incoming& incoming) {
@@ -279,6 +312,9 @@ void Conversation::heard_notification(Incoming& incoming, const Moment& moment, 
       if (body_of(incoming, message_type::WRITER_LOST, lost)) grant_.lost(lost.fence);
       return;
     }
+    case message_type::RECALL_WRITER:
+      heard_recall(incoming, effects);
+      return;
     case message_type::SEGMENT_GONE:
       is_removed_ = true;
       lose_lock();
@@ -361,6 +397,10 @@ void Conversation::tick(const Moment& moment, Effects& effects) {
   if (grant_.renewal_due_ns() <= moment.now_ns) {
     grant_.renewal_sent();
     send(message(Kind::renew_writer, grant_.fence()), effects);
+  }
+  if (grant_.is_idle(moment.now_ns)) {
+    give_up_kept();
+    effects.add(Kind::wake);
   }
   if (wants_.listens) watch(effects);
   follow_bound(effects);
@@ -505,6 +545,15 @@ protocol::acquire_writer Conversation::writer_question(std::uint32_t deadline_ms
   return {number_, state_.reach(), deadline_ms};
 }
 
+bool Conversation::resume_kept(std::int64_t now_ns) {
+  if (!grant_.may_resume(now_ns)) {
+    give_up_kept();
+    return false;
+  }
+  grant_.resume(now_ns);
+  return true;
+}
+
 void Conversation::return_late(Effects& effects) {
   if (has_late_grant()) give_back(std::exchange(late_fence_, 0), effects);
 }
@@ -541,12 +590,13 @@ void Conversation::begin_writing() {
 }
 
 void Conversation::abort(Effects& effects) {
-  if (!grant_.is_owed()) return;
+  if (!grant_.is_owed() || grant_.may_stay()) return;
   grant_.settled();
   give_back(grant_.fence(), effects);
 }
 
 void Conversation::end_writing(Effects& effects) {
+  if (grant_.may_stay()) return grant_.rest();
   if (grant_.is_owed()) late_fence_ = std::max(late_fence_, grant_.fence());
   grant_.given_back();
   if (late_fence_ != 0) effects.add(Kind::wake);

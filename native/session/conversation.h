@@ -10,9 +10,12 @@
 // THE TABLE. Opening and closing have their table in opening.h, a release in release.h, and the
 // threads of the process in client/thread_lock.h. `-> x` is a state, CAPITALS are messages.
 //
-//  Writer lock: free, held, taken (the server took it away). A lock is owed while the server may
-//  keep it for us. There may also be a late fence: an owed lock that no thread uses.
-//    a thread wants it        late fence    while it is open: ABORT_WRITER of it, ACQUIRE_WRITER
+//  Writer lock: free, held, taken (the server took it away), kept (the server leaves its grant here
+//  while no thread wants it). A lock is owed while the server may keep it for us. It stays from
+//  WRITER_KEPT on. There may also be a late fence: an owed lock that no thread uses.
+//    a thread wants it        kept          a third of the lease is not over: -> held
+//                                           it is: -> free, late fence; as below
+//                             late fence    while it is open: ABORT_WRITER of it, ACQUIRE_WRITER
 //                             none          ACQUIRE_WRITER
 //    WRITER_ACQUIRED          awaited       -> held, owed; a late fence has ended and is forgotten
 //                             given up      -> late fence, the larger of two; wake
@@ -20,19 +23,26 @@
 //                             none          the thread is told
 //    the library's thread     late fence    ABORT_WRITER of it, if it is open and the slot is free
 //    tick                     held, due     RENEW_WRITER; not again before its answer
+//                             kept, unused  for a second: -> free, late fence; wake
 //    RENEW_WRITER not sent    no memory     the next tick sends it
 //    WRITER_RENEWED           its fence     the lease counts from the sending of RENEW_WRITER
 //                             earlier       nothing: that lock has ended
 //      or an error instead    its fence     -> taken; owed: the server may keep it for the lease
 //                             earlier       nothing
-//    WRITER_LOST              its fence     -> taken, not owed
-//    SEGMENT_GONE             held          -> taken, not owed
-//    the segment is lost      held          -> taken, not owed: CLOSE_SEGMENT ends it; without a
-//                                           connection, its lease does
-//    a new session            held          -> taken, not owed; a late fence is forgotten
+//    WRITER_LOST              its fence     held -> taken, kept -> free; not owed
+//    RECALL_WRITER            its fence     held: it stays not. kept -> free, late fence; wake
+//    SEGMENT_GONE             held, kept    -> taken, free; not owed
+//    the segment is lost      held, kept    -> taken, free; not owed: CLOSE_SEGMENT ends it;
+//                                           without a connection, its lease does
+//    a new session            held, kept    -> taken, free; not owed; a late fence is forgotten
 //    WRITER_RELEASED          held          not owed; so after RESOLVE_RELEASE said: committed
-//    the thread aborts        owed          not owed; ABORT_WRITER
+//    WRITER_KEPT              held          it stays; the lease counts from sending RELEASE_WRITER
+//      of another connection  held          it is owed, and stays not
+//      or an error instead    held          it stays not
+//    the thread aborts        owed          if it stays: nothing. Else: not owed; ABORT_WRITER
+//    nothing was changed      held          if it stays and the lease is not over: nothing is sent
 //    the thread is done       held, taken   -> free; wake if there is a late fence
+//                             it stays      -> kept
 //                             and owed      -> late fence: the server was not reached, or refused
 //    ABORT_WRITER not sent    no memory     -> late fence: the next owner or a tick sends it
 //                             connection    -> late fence when its loss is told
@@ -64,14 +74,16 @@
 //    pushed diffs were used   1 MiB         CREDIT; if there is no memory, with the next one
 //
 //  What may come between a message and its answer:
-//    the connection is lost   changing, watched -> none; a renewal is forgotten, and credit, too
+//    the connection is lost   changing, watched -> none; a renewal is forgotten, and credit, too;
+//                             a lock that is held stays not; kept -> free, late fence
 //    an answer of another connection    changes neither watch nor lease, ends no ABORT_WRITER, and
 //                             earns no credit; a grant and a diff count
-//    the segment is closed    wishes, copy and watch as at the beginning. CLOSE_SEGMENT waits for
-//                             said() of each message. The next opening forgets the locks if it is
-//                             on the connection that took CLOSE_SEGMENT, or in another session.
-//                             Runtime::done_with may end this object before: then the next opening
-//                             knows of no lock, and one of a lost connection ends with its lease
+//    the segment is closed    wishes, copy and watch as at the beginning; kept -> free, because
+//                             CLOSE_SEGMENT ends the locks. It waits for said() of each message.
+//                             The next opening forgets the locks if it is on the connection that
+//                             took CLOSE_SEGMENT, or in another session. Runtime::done_with may end
+//                             this object before: then the next opening knows of no lock, and one
+//                             of a lost connection ends with its lease
 //    the segment is lost      CLOSE_SEGMENT as above, which ends the locks and the watch. It is
 //                             lost for good, so that no message follows
 //    SUBSCRIBED after that    nothing
@@ -220,6 +232,13 @@ class Conversation {
   // ---- the writer ----
   [[nodiscard]] const WriterGrant& grant() const { return grant_; }
   [[nodiscard]] const protocol::writer_acquired& granted() const { return granted_; }
+  // By the owner of the writer slot: the kept grant serves another section, without a message.
+  // False: the lock is to be asked for.
+  bool resume_kept(std::int64_t now_ns);
+  // The section under way changed nothing, and the server need not hear of that [LOCK-14].
+  [[nodiscard]] bool may_end_unsaid(std::int64_t now_ns) const {
+    return grant_.may_stay() && grant_.is_leased(now_ns);
+  }
   // A late grant that can be given back now.
   [[nodiscard]] bool has_late_grant() const { return late_fence_ != 0 && life_.is_open(); }
   // By the owner of the writer slot, or by a thread with the role returner.
@@ -258,13 +277,16 @@ class Conversation {
                     Brought& brought);
   void heard_grant(Incoming& incoming, bool is_late, const Moment& moment, Effects& effects,
                    Brought& brought);
+  void heard_release(const Incoming& incoming, const Moment& moment);
   void heard_renewal(const Incoming& incoming);
+  void heard_recall(const Incoming& incoming, Effects& effects);
   void heard_subscribed(const Incoming& incoming, Effects& effects);
   void heard_notification(Incoming& incoming, const Moment& moment, Effects& effects,
                           Brought& brought);
   void heard_push(Incoming& incoming, const Moment& moment, Effects& effects, Brought& brought);
   void stage_answer(Incoming& incoming, const version_stamp& now, bool updated, Brought& brought);
   void lose_lock();
+  void give_up_kept();
   void give_back(std::uint64_t fence, Effects& effects);
   void watch_said(const Effect& effect, Said outcome, Effects& effects);
   void abort_said(const Effect& effect, Said outcome);

@@ -1,5 +1,5 @@
 // A model of the server's part of a conversation, for tests that host conversations in one thread:
-// one segment, its locks, its versions and its watchers [LOCK-1..11, COH-9, NOT-1..5]. Messages
+// one segment, its locks, its versions and its watchers [LOCK-1..16, COH-9, NOT-1..5]. Messages
 // wait in a queue for each direction of each connection. Time is what set_now() says.
 #pragma once
 
@@ -99,6 +99,10 @@ class Delivery {
         return encoded(protocol::reader_acquired{now, down.updated});
       case message_type::WRITER_RELEASED:
         return encoded(protocol::writer_released{{now}});
+      case message_type::WRITER_KEPT:
+        return encoded(protocol::writer_kept{{now}});
+      case message_type::RECALL_WRITER:
+        return encoded(protocol::recall_writer{7, down.fence});
       case message_type::WRITER_RENEWED:
         return encoded(protocol::writer_renewed{lease_ms});
       case message_type::SUBSCRIBED:
@@ -147,17 +151,24 @@ class Server {
     std::size_t peer = 0;
     std::uint64_t fence = 0;
     bool is_of_this_connection = true;
+    bool is_kept = false;      // nobody knows whether a section has begun
+    bool is_recalled = false;  // and the client was told
     std::int64_t lease_until_ns = 0;
     std::int64_t hold_until_ns = 0;
   };
 
-  explicit Server(std::size_t peers, std::uint64_t diff_bytes)
-      : peers_(peers), diff_bytes_(diff_bytes) {}
+  // `keeps_after`: so many grants in a row let a client keep the next; 0: none does.
+  explicit Server(std::size_t peers, std::uint64_t diff_bytes, std::size_t keeps_after = 0)
+      : peers_(peers), diff_bytes_(diff_bytes), keeps_after_(keeps_after) {}
 
   [[nodiscard]] Peer& peer(std::size_t i) { return peers_[i]; }
   [[nodiscard]] const Peer& peer(std::size_t i) const { return peers_[i]; }
   [[nodiscard]] const Holder* holder() const { return is_held_ ? &holder_ : nullptr; }
   [[nodiscard]] const std::vector<Waiter>& queue() const { return queue_; }
+  // Nobody stands in the way of who asks next.
+  [[nodiscard]] bool is_held_for_nobody() const {
+    return is_held_ && !(holder_.is_kept && !holder_.is_of_this_connection);
+  }
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] std::uint64_t diff_bytes() const { return diff_bytes_; }
   [[nodiscard]] bool has_committed(std::uint64_t session, std::uint64_t sequence) const {
@@ -188,7 +199,7 @@ class Server {
     for (Waiter& waiter : queue_) {
       if (waiter.peer == i) waiter.is_connected = false;
     }
-    if (!ends_session) return;
+    if (!ends_session) return grant();
     peer.session = 0;
     end_locks(i);
   }
@@ -277,7 +288,11 @@ class Server {
   template <typename See>
   void describe(See&& see) const {
     see(version_, last_fence_, is_held_, committed_.size(), sessions_);
-    if (is_held_) see(holder_.peer, holder_.fence, holder_.is_of_this_connection);
+    if (keeps_after_ > 0) see(last_writer_, std::min(in_row_, keeps_after_));
+    if (is_held_) {
+      see(holder_.peer, holder_.fence, holder_.is_of_this_connection, holder_.is_kept,
+          holder_.is_recalled);
+    }
     for (const Waiter& w : queue_)
       see(w.peer, w.is_strict, w.is_connected, w.awaited, w.thread, w.has);
     for (const auto& [release, version] : committed_) see(release.first, release.second, version);
@@ -366,20 +381,26 @@ class Server {
     }
   }
 
+  // A grant that is kept over a lost connection stands in nobody's way [LOCK-16].
   void grant() {
-    while (!is_held_) {
+    while (true) {
       const auto next = next_in_turn();
       if (next == queue_.end()) return;
+      if (is_held_ && holder_.is_kept && !holder_.is_of_this_connection) is_held_ = false;
+      if (is_held_) return recall();
       const Waiter waiter = *next;
       if (!waiter.is_strict && someone_reads_strictly()) return;
       queue_.erase(next);
       if (waiter.is_strict) {
         peers_[waiter.peer].reads_strictly = true;
+        if (last_writer_ != waiter.peer) in_row_ = 0;
         answer_reader(waiter.peer, waiter.awaited, waiter.thread, waiter.has);
       } else {
         is_held_ = true;
-        holder_ = {waiter.peer, ++last_fence_, true, now_ns_ + lease_ms * ns_per_ms,
-                   now_ns_ + longest_hold_ms * ns_per_ms};
+        in_row_ = last_writer_ == waiter.peer ? in_row_ + 1 : 1;
+        last_writer_ = waiter.peer;
+        holder_ = {.peer = waiter.peer, .fence = ++last_fence_};
+        begin_hold();
         peers_[waiter.peer].out.push_back({.type = message_type::WRITER_ACQUIRED,
                                            .asked = message_type::ACQUIRE_WRITER,
                                            .awaited = waiter.awaited,
@@ -392,6 +413,24 @@ class Server {
         note_has(waiter.peer);
       }
     }
+  }
+
+  void begin_hold() {
+    holder_.lease_until_ns = now_ns_ + lease_ms * ns_per_ms;
+    holder_.hold_until_ns = now_ns_ + longest_hold_ms * ns_per_ms;
+  }
+
+  // Somebody waits for the grant that is kept [LOCK-15].
+  void recall() {
+    if (!holder_.is_kept || holder_.is_recalled) return;
+    holder_.is_recalled = true;
+    peers_[holder_.peer].out.push_back(
+        {.type = message_type::RECALL_WRITER, .is_notification = true, .fence = holder_.fence});
+  }
+
+  [[nodiscard]] bool may_keep() const {
+    return keeps_after_ > 0 && in_row_ >= keeps_after_ && queue_.empty() &&
+           holder_.is_of_this_connection;
   }
 
   [[nodiscard]] std::vector<Waiter>::iterator next_in_turn() {
@@ -429,6 +468,7 @@ class Server {
     if (!holds(i, up.value)) {
       return refuse(i, message_type::RENEW_WRITER, up, error_code::FENCED);
     }
+    if (!holder_.is_of_this_connection) holder_.is_kept = false;  // a section is under way
     holder_.lease_until_ns = now_ns_ + lease_ms * ns_per_ms;
     peers_[i].out.push_back({.type = message_type::WRITER_RENEWED,
                              .asked = message_type::RENEW_WRITER,
@@ -440,17 +480,24 @@ class Server {
     if (!is_repeated && !holds(i, up.value)) {
       return refuse(i, message_type::RELEASE_WRITER, up, error_code::FENCED);
     }
+    const bool keeps = !is_repeated && may_keep();
+    if (holds(i, up.value)) is_held_ = keeps;
+    if (keeps) {
+      holder_.is_kept = true;
+      holder_.is_recalled = false;
+      begin_hold();
+    }
     if (!is_repeated) {
-      is_held_ = false;
       ++version_;
       committed_[{up.session, up.sequence}] = version_;
       peers_[i].has = version_;
     }
-    peers_[i].out.push_back({.type = message_type::WRITER_RELEASED,
-                             .asked = message_type::RELEASE_WRITER,
-                             .awaited = up.awaited,
-                             .thread = up.thread,
-                             .number = committed_[{up.session, up.sequence}]});
+    peers_[i].out.push_back(
+        {.type = keeps ? message_type::WRITER_KEPT : message_type::WRITER_RELEASED,
+         .asked = message_type::RELEASE_WRITER,
+         .awaited = up.awaited,
+         .thread = up.thread,
+         .number = committed_[{up.session, up.sequence}]});
     if (!is_repeated) tell_watchers();
     grant();
   }
@@ -501,6 +548,9 @@ class Server {
   std::uint64_t version_ = 0;
   std::uint64_t last_fence_ = 0;
   std::uint64_t sessions_ = 0;
+  std::size_t keeps_after_;
+  std::size_t last_writer_ = 0;
+  std::size_t in_row_ = 0;  // grants of the last writer
   std::string failure_;
   bool is_held_ = false;
   Holder holder_;

@@ -56,6 +56,7 @@ struct Budget {
   int ended_leases = 0;
   int renewals = 0;
   int shortages = 0;
+  std::size_t keeps_after = 0;  // grants in a row; 0: no client keeps grants
 };
 
 struct World {
@@ -65,7 +66,7 @@ struct World {
   std::string steps;  // that led here
 
   World(const std::vector<Program>& programs, const Budget& budget)
-      : server(programs.size(), sizeof(std::uint64_t)), left(budget) {
+      : server(programs.size(), sizeof(std::uint64_t), budget.keeps_after), left(budget) {
     for (std::size_t i = 0; i < programs.size(); ++i) clients.emplace_back(i, programs[i], server);
   }
 
@@ -92,6 +93,8 @@ class Walk {
   [[nodiscard]] const std::string& failure() const { return failure_; }
   [[nodiscard]] std::size_t worlds() const { return seen_.size(); }
   [[nodiscard]] std::size_t ends() const { return ends_; }
+  // The most sections of a client that began under a kept grant.
+  [[nodiscard]] std::uint64_t resumed() const { return resumed_; }
   [[nodiscard]] std::size_t most_in_flight() const { return most_in_flight_; }
 
  private:
@@ -103,6 +106,7 @@ class Walk {
     for (std::size_t i = 0; i < world.clients.size(); ++i) {
       world.clients[i].check_promise(world.server);
       note(world, world.clients[i].failure());
+      resumed_ = std::max(resumed_, world.clients[i].resumed());
       note(world, world.server.failure());
       in_flight += world.server.peer(i).in.size() + world.server.peer(i).out.size();
     }
@@ -222,6 +226,13 @@ class Walk {
       reach(std::move(last));
       return;
     }
+    for (Client& client : last.clients) {
+      if (!client.keeps_grant()) continue;
+      if (!last.server.queue().empty()) note(last, "a recall of a kept grant was not answered");
+      if (!client.tick(last.server, renewal_ns)) continue;
+      reach(std::move(last));  // the grant was unused for long
+      return;
+    }
     const Server::Holder* const holder = last.server.holder();
     if (holder != nullptr && last.clients[holder->peer].heard_fence() < holder->fence) {
       last.server.expire();
@@ -236,6 +247,7 @@ class Walk {
   std::size_t moves_ = 0;
   std::size_t ends_ = 0;
   std::size_t most_in_flight_ = 0;
+  std::uint64_t resumed_ = 0;
   std::string failure_;
 };
 
@@ -255,11 +267,14 @@ void expect_good_of(const std::vector<Program>& programs, const Budget& budget) 
       is_long = is_long || std::find(jobs.begin(), jobs.end(), Job::reopen) != jobs.end();
     }
   }
-  const Walk walk(World(programs, is_long && are_walks_short ? Budget{} : budget));
+  Budget allowed = is_long && are_walks_short ? Budget{} : budget;
+  allowed.keeps_after = budget.keeps_after;
+  const Walk walk(World(programs, allowed));
   std::printf("%zu worlds, %zu ends, at most %zu messages in flight\n", walk.worlds(), walk.ends(),
               walk.most_in_flight());
   EXPECT_EQ(walk.failure(), "");
   EXPECT_GT(walk.ends(), 0u);
+  EXPECT_EQ(walk.resumed() > 0, budget.keeps_after > 0);
 }
 
 // Clients with one thread each.
@@ -372,6 +387,42 @@ TEST(ConversationOrders, Open1TwoThreadsReopenInAllOrders) {
 TEST(ConversationOrders, Open1TwoThreadsReopenWhileTheyGiveUpInAllOrders) {
   expect_good_of({{{read_strict, reopen}, {write, reopen}}},
                  {.time_outs = 2, .losses = 1, .ended_sessions = 1});
+}
+
+TEST(ConversationOrders, Lock13To15AKeptGrantIsRecalledInAllOrders) {
+  expect_good({{write, write, abort_it}, {write, write}}, {.keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock13To15AKeptGrantIsRecalledWhileRequestsAreGivenUp) {
+  expect_good({{write, write}, {write, abort_it}}, {.time_outs = 2, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock13To15AKeptGrantIsRecalledWithoutMemory) {
+  expect_good({{write, write, write}, {write}}, {.shortages = 2, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock16AKeptGrantEndsWithItsConnectionInAllOrders) {
+  expect_good({{write, write}, {write}}, {.losses = 2, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock16AKeptGrantEndsWithItsSessionInAllOrders) {
+  expect_good({{write, write}, {write}}, {.losses = 1, .ended_sessions = 1, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock15AKeptGrantEndsWithItsLeaseInAllOrders) {
+  expect_good({{write, write}, {write}}, {.ended_leases = 1, .renewals = 2, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock15AStrictReaderRecallsAKeptGrantInAllOrders) {
+  expect_good({{write, write, read_strict}, {read_strict}}, {.time_outs = 1, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Lock13AKeptGrantEndsWithItsOpeningInAllOrders) {
+  expect_good({{write, reopen, write, write}, {write}}, {.losses = 1, .keeps_after = 1});
+}
+
+TEST(ConversationOrders, Proc1AKeptGrantServesTwoThreadsInAllOrders) {
+  expect_good_of({{{write, abort_it}, {write}}, {{write}}}, {.losses = 1, .keeps_after = 1});
 }
 
 }  // namespace

@@ -43,6 +43,11 @@ FieldList origin_fields(const Origin& origin) {
   return list;
 }
 
+header_field keeping_field() {
+  return {static_cast<std::uint32_t>(field_key::FIELD_KEEPING),
+          encoded(protocol::keeping_field{true})};
+}
+
 types::Result check_fields(std::span<const header_field> list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     for (std::size_t before = 0; before < i; ++before) {

@@ -31,6 +31,15 @@ TEST(Fields, AClientSaysWhereItRunsAsFarAsItKnows) {
   EXPECT_TRUE(origin_fields({}).empty());
 }
 
+TEST(Fields, Lock13AClientSaysThatItKeepsGrants) {
+  const Connection connection(0);
+  const FieldList all = connection.hello({}).fields;
+  protocol::keeping_field keeping;
+  bool is_there = false;
+  ASSERT_TRUE(find_field(all, field_key::FIELD_KEEPING, keeping, is_there).ok());
+  EXPECT_TRUE(is_there && keeping.keeps_grants);
+}
+
 TEST(Fields, NamesThatAreNotUtf8OrTooLongAreMadeToFit) {
   std::string long_name;
   for (int i = 0; i < 200; ++i) long_name += "\xC3\xA9";

@@ -104,6 +104,10 @@ class Client {
                        [](const Thread& thread) { return thread.is_done(); });
   }
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
+  // It keeps a grant between its sections.
+  [[nodiscard]] bool keeps_grant() const { return talk_.grant().is_kept(); }
+  // Sections that began under a kept grant.
+  [[nodiscard]] std::uint64_t resumed() const { return resumed_; }
   // The newest grant that it knows of. A grant whose message was lost ends with its lease.
   [[nodiscard]] std::uint64_t heard_fence() const { return heard_fence_; }
 
@@ -184,10 +188,13 @@ class Client {
   void leave_slot(Thread& thread);
   bool become_alone(Thread& thread);
   void leave_alone(Thread& thread);
+  bool resume_kept(const Server& server, Thread& thread, std::int64_t now_ns);
+  bool return_late(Thread& thread);
   bool ask_for_writer(Server& server, Thread& thread, std::int64_t now_ns);
   bool wait_for_writer(Thread& thread);
   bool wait_for_newest(Thread& thread);
   void catch_up(Thread& thread);
+  void check_lock(const Server& server, const Thread& thread);
   bool write(Server& server, Thread& thread);
   bool try_release(Server& server, Thread& thread, bool is_cut);
   bool wait_for_release(Server& server, Thread& thread);
@@ -219,6 +226,7 @@ class Client {
   std::uint64_t session_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t commits_ = 0;
+  std::uint64_t resumed_ = 0;
   std::uint64_t newest_read_ = 0;
   std::uint64_t heard_fence_ = 0;
   bool lacks_memory_ = false;
@@ -467,6 +475,7 @@ inline void Client::check_promise(const Server& server) {
 inline void Client::check_end(const Server& server) {
   if (!is_done()) fail("a thread of the program waits for ever");
   if (talk_.has_late_grant() && is_connected_) fail("a late grant was not given back");
+  if (keeps_grant() && is_connected_) fail("an unused grant was not given back");
   if (talk_.has_unused_strict() && is_connected_) fail("a Strict lock was not given back");
   if (talk_.must_close()) fail("it was not closed");
   if (!is_connected_) return;
@@ -499,7 +508,7 @@ inline std::string check_ends(const Server& server, std::vector<Client>& clients
       return "the server keeps a Strict lock for nobody";
     }
   }
-  if (server.holder() != nullptr) return "the server keeps a writer lock for nobody";
+  if (server.is_held_for_nobody()) return "the server keeps a writer lock for nobody";
   return commits == server.version() ? "" : "the server counts other commits";
 }
 

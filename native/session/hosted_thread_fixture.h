@@ -12,10 +12,7 @@ inline bool Client::work(Server& server, Thread& thread, std::int64_t now_ns, bo
     case At::idle:
       return !thread.is_done() && begin_job(thread);
     case At::has_slot:
-      thread.said = Said::sent;
-      talk_.return_late(thread.mine);
-      thread.at = At::asks;
-      return true;
+      return resume_kept(server, thread, now_ns) || return_late(thread);
     case At::asks:
       return ask_for_writer(server, thread, now_ns);
     case At::asked:
@@ -136,6 +133,25 @@ inline void Client::leave_slot(Thread& thread) {
   lock_.leave(Role::writer);
 }
 
+// A kept grant is good until the client hears otherwise.
+inline bool Client::resume_kept(const Server& server, Thread& thread, std::int64_t now_ns) {
+  if (!talk_.resume_kept(now_ns)) return false;
+  ++resumed_;
+  fence_ = talk_.grant().fence();
+  thread.asked_on = connection_;
+  lock_.begin_waiting();
+  thread.at = At::waits_to_write;
+  check_lock(server, thread);
+  return true;
+}
+
+inline bool Client::return_late(Thread& thread) {
+  thread.said = Said::sent;
+  talk_.return_late(thread.mine);
+  thread.at = At::asks;
+  return true;
+}
+
 inline bool Client::ask_for_writer(Server& server, Thread& thread, std::int64_t now_ns) {
   const bool lacked_memory = std::exchange(thread.said, Said::sent) == Said::no_memory;
   if (talk_.has_late_grant()) {
@@ -201,7 +217,8 @@ inline void Client::catch_up(Thread& thread) {
   }
 }
 
-inline bool Client::write(Server& server, Thread& thread) {
+// The server keeps the lock for this client, or the client will hear otherwise.
+inline void Client::check_lock(const Server& server, const Thread& thread) {
   const Server::Holder* const holder = server.holder();
   const bool has_lock = holder != nullptr && holder->peer == index_ && holder->fence == fence_;
   bool will_hear = false;
@@ -213,6 +230,10 @@ inline bool Client::write(Server& server, Thread& thread) {
   if (!talk_.grant().is_lost() && !has_lock && !will_hear && !may_be_lost) {
     fail("the lock was lost without a word");
   }
+}
+
+inline bool Client::write(Server& server, Thread& thread) {
+  check_lock(server, thread);
   if (thread.job() == Job::write_and_abort) talk_.abort(thread.mine);
   const bool is_undone = thread.job() == Job::write_and_abort || talk_.grant().is_lost();
   thread.at = is_undone ? At::aborting : At::releases;

@@ -22,8 +22,11 @@ constexpr std::uint64_t diff_bytes = 100;
 
 class Simulation {
  public:
+  // With an odd seed, clients keep grants.
   explicit Simulation(std::uint64_t seed)
-      : random_(seed), programs_(client_count), server_(client_count, diff_bytes) {
+      : random_(seed),
+        programs_(client_count),
+        server_(client_count, diff_bytes, seed % 2 == 1 ? 1 : 0) {
     const std::array<Job, 11> kinds{Job::write,           Job::write,       Job::write,
                                     Job::write_and_abort, Job::read,        Job::read,
                                     Job::read_strict,     Job::read_strict, Job::listen,
@@ -118,7 +121,12 @@ class Simulation {
     }
   }
 
-  // What is under way arrives; sessions of clients that are away end.
+  [[nodiscard]] bool is_a_grant_kept() const {
+    return std::any_of(clients_.begin(), clients_.end(),
+                       [](const Client& client) { return client.keeps_grant(); });
+  }
+
+  // What is under way arrives; sessions of clients that are away end; unused grants are given back.
   void come_to_rest() {
     bool is_moving = true;
     while (is_moving) {
@@ -130,6 +138,11 @@ class Simulation {
       for (std::size_t i = 0; i < client_count; ++i) {
         if (server_.peer(i).is_connected || server_.peer(i).session == 0) continue;
         server_.lose(i, true);
+        is_moving = true;
+      }
+      if (is_a_grant_kept()) {
+        now_ns_ += 2 * second_ns;
+        server_.set_now(now_ns_);
         is_moving = true;
       }
       const Server::Holder* const holder = server_.holder();
