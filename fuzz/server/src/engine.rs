@@ -23,6 +23,7 @@ use interweave_server::session::{
     Absence, Backlog, Config, Effect, Engine, Incoming, Request, ServerMessage,
 };
 use interweave_store::StoreError;
+use interweave_wire::fields::field;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use std::collections::HashMap;
@@ -213,6 +214,9 @@ impl World {
             known.session = [0; 16];
             known.granted.clear();
         }
+        let keeping = KeepingField {
+            keeps_grants: client % 2 == 1,
+        };
         let hello = Hello {
             magic: *b"IWV1",
             version_min: PROTOCOL_VERSION_MIN,
@@ -220,7 +224,7 @@ impl World {
             session: known.session,
             token: String::new(),
             client: "fuzz".to_string(),
-            fields: Vec::new(),
+            fields: vec![field(FieldKey::Keeping, &keeping)],
         };
         self.engine
             .connected(self.now_ns, self.last_connection, unused_id);
@@ -484,7 +488,10 @@ impl World {
                 client.granted.remove(&gone.segment);
             }
             // The client asks on as if it had the lock: the fence must refuse it.
-            MessageType::WriterLost | MessageType::Goodbye | MessageType::Heartbeat => {}
+            MessageType::WriterLost
+            // It answers now and then, because aborts and releases follow anyway.
+            | MessageType::RecallWriter
+            | MessageType::Goodbye | MessageType::Heartbeat => {}
             other => panic!("{other:?} was sent as a notification"),
         }
     }
@@ -515,6 +522,11 @@ impl World {
                 let released = from_bytes::<WriterReleased>(body).expect("a body");
                 self.acknowledge(client, about, released.versions);
             }
+            MessageType::WriterKept => {
+                let kept = from_bytes::<WriterKept>(body).expect("a body");
+                assert!(client % 2 == 1, "it did not say that it keeps grants");
+                self.keep(client, about, kept.versions);
+            }
             MessageType::ReleaseResolved => {
                 let resolved = from_bytes::<ReleaseResolved>(body).expect("a body");
                 self.check_logged(&resolved.version);
@@ -538,6 +550,20 @@ impl World {
                 let version = (version.incarnation, version.number);
                 let first = *self.released.entry(version).or_insert(release);
                 assert_eq!(first, release, "version {version:?} is given twice");
+            }
+        }
+    }
+
+    /// The client keeps the grants of the release [LOCK-13].
+    fn keep(&mut self, client: usize, about: &About, versions: Vec<VersionStamp>) {
+        let before = self.clients[client].granted.clone();
+        self.acknowledge(client, about, versions.clone());
+        for (segment, mut grant) in before {
+            let now = |v: &&VersionStamp| v.incarnation == grant.now.incarnation;
+            if let Some(version) = versions.iter().find(now).cloned() {
+                self.told(client, segment, version.clone());
+                grant.now = version;
+                self.clients[client].granted.insert(segment, grant);
             }
         }
     }
