@@ -89,30 +89,39 @@ ChildServer::~ChildServer() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-ChildServer ChildServer::interweave(const std::string& listen) {
+ChildServer ChildServer::interweave(const std::string& listen, bool is_stored) {
   const char* program = getenv("IW_PROGRAM");
-  return listening({program ? program : "interweave", "serve", "--listen", listen, "--http",
-                    "127.0.0.1:0", "--store", "memory"});
+  ChildServer server;
+  server.folder_ = own_folder();
+  const std::string store = is_stored ? server.folder_ + "/store" : "memory";
+  server.listen({program ? program : "interweave", "serve", "--listen", listen, "--http",
+                 "127.0.0.1:0", "--store", store});
+  return server;
 }
 
 ChildServer ChildServer::listening(const std::vector<std::string>& command) {
   ChildServer server;
   server.folder_ = own_folder();
-  int output = -1;
-  server.pid_ = start(command, server.folder_ + "/log", &output);
-  const std::string line = wait_for_line(output, "listening ", command[0]);
-  server.address_ = line.substr(line.find(' ') + 1);
+  server.listen(command);
   return server;
 }
 
-ChildServer ChildServer::redis() {
+void ChildServer::listen(const std::vector<std::string>& command) {
+  int output = -1;
+  pid_ = start(command, folder_ + "/log", &output);
+  const std::string line = wait_for_line(output, "listening ", command[0]);
+  address_ = line.substr(line.find(' ') + 1);
+}
+
+ChildServer ChildServer::redis(bool is_synced) {
   ChildServer server;
   server.folder_ = own_folder();
   server.address_ = server.folder_ + "/socket";
   int output = -1;
-  server.pid_ = start({"redis-server", "--port", "0", "--unixsocket", server.address_, "--save", "",
-                       "--appendonly", "no", "--dir", server.folder_},
-                      server.folder_ + "/log", &output);
+  server.pid_ = start(
+      {"redis-server", "--port", "0", "--unixsocket", server.address_, "--save", "", "--appendonly",
+       is_synced ? "yes" : "no", "--appendfsync", "always", "--dir", server.folder_},
+      server.folder_ + "/log", &output);
   wait_for_line(output, "ready to accept connections", "redis-server");
   return server;
 }

@@ -17,12 +17,13 @@ class ChildServer {
 
   // Waits for its `listening A` line; address() is A. The program is $IW_PROGRAM or `interweave`.
   // On 127.0.0.1 clients of the same host take a Unix socket by themselves; on another loopback
-  // address they use TCP (NET-1). Nothing is kept on disk.
-  static ChildServer interweave(const std::string& listen = "127.0.0.1:0");
+  // address they use TCP (NET-1). Nothing is kept on disk, but if `is_stored`.
+  static ChildServer interweave(const std::string& listen = "127.0.0.1:0", bool is_stored = false);
   // A program that prints such a line.
   static ChildServer listening(const std::vector<std::string>& command);
-  // Listens on a Unix socket only, keeps nothing on disk; address() is the socket's path.
-  static ChildServer redis();
+  // Listens on a Unix socket only; address() is the socket's path. Keeps nothing on disk, or, if
+  // `is_synced`, each change before it is answered (appendfsync always).
+  static ChildServer redis(bool is_synced = false);
   // memcached in the same way.
   static ChildServer memcached();
 
@@ -31,6 +32,7 @@ class ChildServer {
 
  private:
   ChildServer() = default;
+  void listen(const std::vector<std::string>& command);
   pid_t pid_ = -1;
   std::string address_;
   std::string folder_;
