@@ -20,6 +20,8 @@ using platform::now_ns;
 
 namespace {
 
+// The calling thread reads what it will then call callbacks for.
+thread_local constinit bool thread_is_dispatching = false;
 // Programs with an event loop wait for what the library's thread reads.
 constexpr std::int64_t dispatched_quiet_ns = 1'000'000;
 // For one attempt to reach a server that others wait for.
@@ -458,6 +460,7 @@ void Runtime::wait_and_read(std::int64_t deadline_ns) {
   for (const auto& link : links()) {
     std::shared_ptr<Live> live = link->current();
     if (live == nullptr) continue;
+    if (is_dispatched_ && !live->is_watched() && events_.watch(live->fd())) live->set_watched();
     if (live->is_led()) {
       // It wakes us at its end, unless that comes soon.
       const std::int64_t soon_ns =
@@ -465,7 +468,8 @@ void Runtime::wait_and_read(std::int64_t deadline_ns) {
       if (now < soon_ns) deadline_ns = std::min(deadline_ns, soon_ns);
       continue;
     }
-    const std::int64_t quiet_until_ns = is_dispatched_ ? 0 : live->led_to_ns() + quiet_ns;
+    const std::int64_t read_ns = is_dispatched_ ? live->dispatched_ns() : live->led_to_ns();
+    const std::int64_t quiet_until_ns = read_ns + quiet_ns;
     if (now < quiet_until_ns) {
       deadline_ns = std::min(deadline_ns, quiet_until_ns);
       continue;
@@ -483,7 +487,7 @@ void Runtime::wait_and_read(std::int64_t deadline_ns) {
 Result Runtime::event_fd(int& out) {
   const MutexLock lock(callbacks_mutex_);
   if (!is_dispatched_) {
-    if (const platform::Status made = platform::WakeUp::create(events_); !made) {
+    if (const platform::Status made = platform::EventDescriptor::create(events_); !made) {
       return missing("no descriptor for events could be made", made);
     }
     is_dispatched_ = true;
@@ -493,9 +497,27 @@ Result Runtime::event_fd(int& out) {
   return {};
 }
 
+// Whoever waits for the event descriptor is woken by the socket itself, and reads it here. The
+// library's thread keeps away from a connection that was read here just now.
+void Runtime::read_dispatched() {
+  const std::vector<std::shared_ptr<ServerLink>> all = links();
+  thread_is_dispatching = true;
+  for (const auto& link : all) {
+    const std::shared_ptr<Live> live = link->current();
+    // Another thread is reading. The library's thread reads the messages that it leaves.
+    if (live != nullptr && live->is_watched() && !link->read_all(live)) wake();
+  }
+  thread_is_dispatching = false;
+}
+
+bool Runtime::is_dispatching() const { return thread_is_dispatching; }
+
 void Runtime::dispatch() {
-  if (is_dispatched_) events_.drain();
   try {
+    if (is_dispatched_) {
+      events_.take();
+      read_dispatched();
+    }
     run_callbacks();
   } catch (const std::bad_alloc&) {
     if (is_dispatched_) events_.signal();  // they are still due

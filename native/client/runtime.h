@@ -1,8 +1,10 @@
 // A process has one Runtime: its segments by URL, its links by server, and the library's thread,
 // which renews leases, and reads the messages that no thread waits for. Callbacks run, holding no
 // lock, on a thread of their own, made when the program first asks for them: they may take as long
-// as they like. Reconnecting for programs that listen [CONN-1] has a thread, too, made at the first
-// lost connection.
+// as they like. A program with an event loop runs them itself, in dispatch(). Its event descriptor
+// has the sockets, so that a message wakes the program's thread, and not the library's in between.
+// Reconnecting for programs that listen [CONN-1] has a thread, too, made at the first lost
+// connection.
 //
 // Segments and links are kept while somebody needs them; handles are kept for ever (handle.h).
 // Whoever works with a segment shares it, or is inside a call on its handle; the maps' own share is
@@ -24,6 +26,7 @@
 #include "client/handle.h"
 #include "client/segment.h"
 #include "client/server_link.h"
+#include "platform/event_descriptor.h"
 #include "platform/mutex.h"
 #include "platform/socket.h"
 #include "session/reconnection.h"
@@ -59,6 +62,8 @@ class Runtime {
   // From now on the program runs them.
   Result event_fd(int& out);
   void dispatch();
+  // Whether the calling thread is in dispatch() before its callbacks.
+  [[nodiscard]] bool is_dispatching() const;
   void goodbye();
 
  private:
@@ -85,6 +90,7 @@ class Runtime {
   Due run_timers(std::int64_t now_ns);
   void tell_of_changes();
   void run_callbacks();
+  void read_dispatched();
   void serve_callbacks();
   std::int64_t keep_connected(std::int64_t now_ns);
   Result prepare_connections();
@@ -112,7 +118,7 @@ class Runtime {
   std::atomic<bool> has_unused_{false};  // a segment to forget, that was still looked at
 
   platform::WakeUp wake_;
-  platform::WakeUp events_;                 // readable when dispatch() has something to do
+  platform::EventDescriptor events_;        // readable when dispatch() has something to do
   std::atomic<bool> is_dispatched_{false};  // callbacks run in dispatch(); events_ is made
   platform::Mutex callbacks_mutex_;
   platform::Condition callbacks_;

@@ -22,6 +22,16 @@ void Segment::absorb(session::Incoming& incoming, bool is_late) {
   if (brought.has_diff) ++stats_.diffs_received;
   if (brought.is_complete) ++stats_.full_copies;
   stats_.diff_bytes_received += brought.diff_bytes;
+  const message_type type = incoming.type();
+  const bool is_news =
+      incoming.tag == 0 && (type == message_type::PUSH || type == message_type::NOT_RECENT);
+  if (is_news && runtime_.is_dispatching()) {
+    // This thread calls the callback next, so the library's thread is not woken for it.
+    session::Effect effect;
+    while (effects.take(effect)) {
+      if (effect.kind == session::Effect::Kind::look_again) changed_.notify_all();
+    }
+  }
   carry_out(effects);  // none of them is a message
 }
 

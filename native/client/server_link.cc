@@ -366,6 +366,24 @@ void ServerLink::read_available(const std::shared_ptr<Live>& live) {
   stop_reading(*live);
 }
 
+bool ServerLink::read_all(const std::shared_ptr<Live>& live) {
+  {
+    const MutexLock lock(mutex_);
+    if (live->is_lost()) return true;
+    if (live->is_reading_) {
+      live->dispatched_ns_.store(0, std::memory_order_relaxed);
+      return false;
+    }
+    live->is_reading_ = true;
+  }
+  bool has_read = false;
+  while (read_some(live, 0)) has_read = true;
+  if (has_read) live->dispatched_ns_.store(now_ns(), std::memory_order_relaxed);
+  const MutexLock lock(mutex_);
+  stop_reading(*live);
+  return true;
+}
+
 // The next of those who wait reads on; if nobody does, the library's thread.
 void ServerLink::stop_reading(Live& live) {
   live.is_reading_ = false;
@@ -377,17 +395,18 @@ void ServerLink::stop_reading(Live& live) {
 }
 
 // By the one thread that has set is_reading_. What comes for others cannot be read again: without
-// memory for it the connection is lost, and everybody recovers as from any lost connection.
-void ServerLink::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
+// memory for it the connection is lost, and everybody recovers as from any lost connection. Returns
+// whether something came, and more may be there.
+bool ServerLink::read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept {
   try {
-    read_messages(live, deadline_ns);
+    return read_messages(live, deadline_ns);
   } catch (const std::bad_alloc&) {
     live->lacked_memory_.store(true, std::memory_order_relaxed);
-    lose(live, without_memory);
+    return lose(live, without_memory);
   }
 }
 
-void ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
+bool ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) {
   std::vector<session::Incoming> incoming;
   std::size_t got = 0;
   const platform::Space space = live->connection_.space();
@@ -397,10 +416,10 @@ void ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t d
     platform::Interest interest{live->fd()};
     const platform::Status waited = platform::wait_for({&interest, 1}, deadline_ns);
     if (!waited) return lose(live, platform::error_text(waited.code));
-    if (!interest.readable) return;
+    if (!interest.readable) return false;
     status = live->socket_.receive(space, got);
   }
-  if (status.code == EAGAIN) return;
+  if (status.code == EAGAIN) return false;
   if (!status) return lose(live, platform::error_text(status.code));
   if (got == 0) return lose(live, "the server closed it");
   Result understood;
@@ -415,7 +434,7 @@ void ServerLink::read_messages(const std::shared_ptr<Live>& live, std::int64_t d
   }
   // Only now: a promise is kept up to here [FRESH-3].
   live->heard_ns_.store(live->connection_.heard_ns(), std::memory_order_relaxed);
-  if (!understood) lose(live, understood.text.c_str());
+  return understood ? true : lose(live, understood.text.c_str());
 }
 
 void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& incoming) {
@@ -458,11 +477,12 @@ void ServerLink::handle(const std::shared_ptr<Live>& live, session::Incoming& in
   waiter->done.notify_one();
 }
 
-void ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
+// Returns false, as what was to be read.
+bool ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexcept {
   std::unordered_map<std::uint32_t, ListenerRef> segments;
   {
     const MutexLock lock(mutex_);
-    if (live->is_lost_.exchange(true)) return;
+    if (live->is_lost_.exchange(true)) return false;
     Expected& gone = expected(*live);
     for (const auto& [tag, waiter] : gone.waiters) {
       if (waiter->is_arriving) continue;  // has its answer in a moment
@@ -479,6 +499,7 @@ void ServerLink::lose(const std::shared_ptr<Live>& live, const char* why) noexce
   for (const auto& [number, segment] : segments) {
     segment.listener->connection_lost(live->number());
   }
+  return false;
 }
 
 std::int64_t ServerLink::run_timers(std::int64_t now) {

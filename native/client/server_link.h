@@ -1,9 +1,9 @@
 // The process's one connection to one server, shared by all its segments (design, decision 11).
 //
 // A thread that waits for its answer reads the socket itself, so that an answer costs one wake-up.
-// When no thread waits, the library's thread reads (Runtime). The thread that reads handles all
-// messages in their order: first the segment takes the message in (Listener::absorb), then the
-// thread that asked is woken.
+// When no thread waits, the library's thread reads (Runtime); or, in a program with an event loop,
+// the thread that dispatches does. The thread that reads handles all messages in their order: first
+// the segment takes the message in (Listener::absorb), then the thread that asked is woken.
 //
 // A Live is one connection of the link; it is replaced by a new one after a loss, never repaired.
 // Locks: mutex_ and a segment's mutex are never held together. No lock is held across a system
@@ -117,6 +117,9 @@ class ServerLink {
 
   // Reads what is there without waiting, unless another thread is reading.
   void read_available(const std::shared_ptr<Live>& live);
+  // Reads all that is there, for a program's thread that runs callbacks next. False: another thread
+  // is reading, and may leave something.
+  [[nodiscard]] bool read_all(const std::shared_ptr<Live>& live);
   // PING, silence. Returns when to be called again.
   std::int64_t run_timers(std::int64_t now_ns);
 
@@ -139,10 +142,10 @@ class ServerLink {
   void lead(const std::shared_ptr<Live>& live, const Waiter& waiter, std::int64_t deadline_ns)
       IW_REQUIRES(mutex_);
   Result send_frames(const std::shared_ptr<Live>& live, session::FrameWriter& frames);
-  void read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
-  void read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
+  bool read_some(const std::shared_ptr<Live>& live, std::int64_t deadline_ns) noexcept;
+  bool read_messages(const std::shared_ptr<Live>& live, std::int64_t deadline_ns);
   void handle(const std::shared_ptr<Live>& live, session::Incoming& incoming);
-  void lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
+  bool lose(const std::shared_ptr<Live>& live, const char* why) noexcept;
   void stop_reading(Live& live) IW_REQUIRES(mutex_);
   Result give_up(const std::shared_ptr<Live>& live, Request& request,
                  const std::shared_ptr<Waiter>& waiter) IW_REQUIRES(mutex_);
@@ -186,6 +189,13 @@ class Live {
     return led_to_ns_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool is_led() const { return is_reading_.load(std::memory_order_relaxed); }
+  // When a thread that runs callbacks last read something; 0: never, or it could not.
+  [[nodiscard]] std::int64_t dispatched_ns() const {
+    return dispatched_ns_.load(std::memory_order_relaxed);
+  }
+  // The program's event descriptor has the socket.
+  [[nodiscard]] bool is_watched() const { return is_watched_.load(std::memory_order_relaxed); }
+  void set_watched() { is_watched_.store(true, std::memory_order_relaxed); }
 
   // With the link's mutex: a request that was not sent.
   void withdraw(session::RequestTag tag, std::uint32_t stream) {
@@ -200,6 +210,8 @@ class Live {
   std::atomic<std::int64_t> heard_ns_;
   std::atomic<std::int64_t> led_from_ns_{0};
   std::atomic<std::int64_t> led_to_ns_{0};
+  std::atomic<std::int64_t> dispatched_ns_{0};
+  std::atomic<bool> is_watched_{false};
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> lacked_memory_{false};
   std::atomic<bool> is_reading_{false};  // written under the mutex

@@ -284,7 +284,8 @@ typedef void (*IW_connection_fn)(IW_handle_t h, IW_connection_t state, void* arg
 IW_API int IW_on_connection(IW_handle_t h, IW_connection_fn f, void* arg);
 
 /* For programs with an event loop: a descriptor that is readable when IW_dispatch has something to
- * do. After the first call of IW_event_fd, callbacks run only in IW_dispatch. Returns the
+ * do. That may be a message that makes no callback due. After the first call of IW_event_fd,
+ * callbacks run only in IW_dispatch. Returns the
  * descriptor (on Windows: a SOCKET), which belongs to the library, or a negative IW_E code.
  * IW_ENO_MEMORY: a descriptor could not be made, and callbacks run where they ran before. */
 IW_API int IW_event_fd(void);
