@@ -7,12 +7,11 @@ use super::allocator::Ebb;
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
 use crate::session::{
-    Effect, Engine, Health, Incoming, Request, SegmentStatistics, Statistics, Totals,
+    Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics, Statistics, Totals,
 };
 use interweave_store::{SegmentStore, StoreError, StoreStatus};
 use interweave_wire::frame::READ_BYTES;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Duration;
@@ -35,7 +34,7 @@ pub struct Traffic {
 
 pub struct Shell {
     engine: RefCell<Engine>,
-    connections: RefCell<HashMap<u64, Rc<ClientSocket>>>,
+    connections: RefCell<NumberMap<u64, Rc<ClientSocket>>>,
     store: RefCell<Option<Box<dyn SegmentStore>>>,
     stored: UnboundedSender<Stored>,
     /// The read buffer that connections share.
@@ -46,6 +45,8 @@ pub struct Shell {
     /// The addresses at which programs connect.
     pub listening: RefCell<Vec<String>>,
     effects: Cell<Vec<Effect>>,
+    /// The connections on which the present event has sent something.
+    touched: Cell<Vec<Rc<ClientSocket>>>,
     last_connection: Cell<u64>,
     /// Connections whose sockets are open: those of the engine, and those that are parting.
     serving: Cell<usize>,
@@ -60,6 +61,8 @@ pub struct Shell {
     looked_ns: Cell<u64>,
     waiting: Ebb,
     earlier: Notify,
+    /// [`Shell::stop`] has begun.
+    stopping: Cell<bool>,
     /// Something happened that may end the server, or let it end.
     progress: Notify,
     /// The text of a panic in one of the tasks. The engine must not be asked any more then.
@@ -84,6 +87,7 @@ impl Shell {
             traffic: Traffic::default(),
             listening: RefCell::default(),
             effects: Cell::default(),
+            touched: Cell::default(),
             last_connection: Cell::new(0),
             serving: Cell::new(0),
             max_connections,
@@ -93,6 +97,7 @@ impl Shell {
             looked_ns: Cell::new(0),
             waiting: Ebb::default(),
             earlier: Notify::new(),
+            stopping: Cell::new(false),
             progress: Notify::new(),
             failure: RefCell::default(),
             has_failed: Notify::new(),
@@ -124,14 +129,18 @@ impl Shell {
                 break;
             }
         }
-        self.waiting.follow(self.engine.borrow().waiting_bytes());
-        self.progress.notify_one();
+        let engine = self.engine.borrow();
+        self.waiting.follow(engine.waiting_bytes());
+        // Not at each event, because it wakes the task that ends the server.
+        if self.stopping.get() || engine.lost_store().is_some() {
+            self.progress.notify_one();
+        }
     }
 
     /// Carries out effects until there are none.
     fn carry_out(&self) {
         let mut effects = self.effects.take();
-        let mut touched: Vec<Rc<ClientSocket>> = Vec::new();
+        let mut touched = self.touched.take();
         loop {
             self.engine.borrow_mut().take_effects(&mut effects);
             if effects.is_empty() {
@@ -146,6 +155,7 @@ impl Shell {
             }
         }
         self.effects.set(effects);
+        self.touched.set(touched);
     }
 
     fn carry_out_one(&self, effect: Effect, touched: &mut Vec<Rc<ClientSocket>>) {
@@ -409,6 +419,7 @@ impl Shell {
     /// Ends the server in order. The store takes what is on its way, what the log lacks is saved,
     /// and clients are told.
     pub async fn stop(&self) -> Result<(), StoreError> {
+        self.stopping.set(true);
         self.event(|engine, now_ns| engine.stop(now_ns));
         self.idle().await;
         self.event(|engine, now_ns| engine.save_and_part(now_ns));

@@ -2,6 +2,7 @@
 //! segment, and a few words for each unanswered request.
 
 use super::super::message::Backlog;
+use super::super::number_map::NumberMap;
 use super::lending::Lent;
 use crate::coherence::{Known, Newest, Watch, NO_COPY};
 use interweave_wire::protocol::SessionId;
@@ -62,7 +63,7 @@ pub struct Connection {
     pub unused_id: Option<SessionId>,
     /// Its client answers RECALL_WRITER [LOCK-13].
     pub keeps_grants: bool,
-    pub open: HashMap<u32, OpenSegmentState>,
+    pub open: NumberMap<u32, OpenSegmentState>,
     pub unanswered: HashMap<u32, Unanswered>,
     pub connected_ns: u64,
     pub heard_ns: u64,
@@ -84,7 +85,7 @@ impl Connection {
             session: None,
             unused_id: Some(unused_id),
             keeps_grants: false,
-            open: HashMap::new(),
+            open: NumberMap::default(),
             unanswered: HashMap::new(),
             connected_ns: now_ns,
             heard_ns: now_ns,

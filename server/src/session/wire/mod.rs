@@ -22,6 +22,7 @@ use super::absence::Absence;
 use super::config::{ns, Config};
 use super::effect::Effect;
 use super::message::ServerMessage;
+use super::number_map::NumberMap;
 use super::statistics::Counters;
 use super::timers::Timers;
 use connection::MAX_OPEN_SEGMENTS;
@@ -35,7 +36,7 @@ pub use receiving::largest_diff_bytes;
 use receiving::Receiving;
 use registry::Registry;
 pub use registry::Session;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ pub struct Closed {
 pub struct Wire {
     config: Arc<Config>,
     now_ns: u64,
-    connections: HashMap<u64, Connection>,
+    connections: NumberMap<u64, Connection>,
     sessions: Registry,
     receiving: Receiving,
     lent_bytes: Arc<AtomicU64>,
@@ -78,7 +79,7 @@ impl Wire {
         Wire {
             config,
             now_ns: 0,
-            connections: HashMap::new(),
+            connections: NumberMap::default(),
             sessions: Registry::default(),
             receiving: Receiving::default(),
             lent_bytes: Arc::default(),
