@@ -8,6 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
@@ -69,6 +70,11 @@ pub struct Serve {
     /// How many clients may be connected at a time; each counts as two file descriptors
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_connections: usize,
+    /// How long to look for the next message before sleeping, at most 1000; 0: not at all. A server
+    /// with a processor of its own answers sooner so
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..=1000))]
+    spin_us: u32,
     /// What the diff cache of a segment holds at most; 0: every diff is collected anew
     #[arg(long, value_name = "BYTES", default_value = "16M", value_parser = bytes_or_none)]
     diff_cache: u64,
@@ -213,6 +219,7 @@ impl Serve {
                 Peers::All => UnixPeers::All,
             },
             max_connections: self.max_connections,
+            spin: Duration::from_micros(self.spin_us.into()),
             engine,
         };
         let ended = net::serve(options, opened.store, opened.recovered, &mut |address| {

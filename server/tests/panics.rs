@@ -64,6 +64,7 @@ fn serve_until_the_end(fault: Fault) -> (Result<(), ServeError>, Option<ErrorCod
             http: None,
             origins: Vec::new(),
             unix_peers: net::UnixPeers::Own,
+            spin: std::time::Duration::ZERO,
             max_connections: 10,
             engine: Config {
                 stored: true,

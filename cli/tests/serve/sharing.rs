@@ -36,6 +36,19 @@ fn what_one_writes_another_reads() {
 }
 
 #[test]
+fn a_server_that_spins_serves_like_any_other() {
+    let server = Server::in_memory(&["--spin-us", "200"]);
+    let (mut a, mut b) = (connect(&server), connect(&server));
+    let mut at_a = open(&mut a, "/numbers", Durability::Memory);
+    let mut at_b = open(&mut b, "/numbers", Durability::Memory);
+    for round in 1..=100 {
+        write(&mut a, &mut at_a, round, 1000, round as i32).unwrap();
+        assert!(at_b.acquire(&mut b, CoherenceModel::Full, 0.0).unwrap());
+        assert_eq!(value(&at_b), Some(round as i32));
+    }
+}
+
+#[test]
 fn diffs_larger_than_a_chunk_are_pushed_whole() {
     const INTS: u64 = 1 << 20;
     let server = Server::in_memory(&[]);

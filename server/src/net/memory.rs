@@ -4,6 +4,7 @@
 use super::door::Door;
 use super::http;
 use super::shell::Shell;
+use super::spinning::Spinning;
 use super::visits::Visits;
 use crate::session::{Config, Engine};
 use interweave_store::MemoryStore;
@@ -30,7 +31,13 @@ pub fn http_in_memory(words: &[u8]) -> Vec<u8> {
 async fn converse(words: &[u8]) -> Vec<u8> {
     let (stored, _) = unbounded_channel();
     let store = Box::new(MemoryStore::new());
-    let shell = Shell::new(Engine::new(Config::default()), store, stored, 1);
+    let shell = Shell::new(
+        Engine::new(Config::default()),
+        store,
+        stored,
+        1,
+        Spinning::default(),
+    );
     let door = Arc::new(Door {
         port: PORT,
         origins: Vec::new(),

@@ -21,6 +21,7 @@ mod serve;
 mod serving;
 mod shell;
 mod socket;
+mod spinning;
 mod tasks;
 mod viewer;
 mod visits;

@@ -7,6 +7,7 @@ use super::door::Origin;
 use super::http;
 use super::listen::{Listener, UnixPeers};
 use super::shell::{Shell, Stored};
+use super::spinning::{self, Spinning};
 use super::tasks;
 use crate::session::{Config, Engine};
 use interweave_store::{RecoveredSegment, SegmentStore, StoreError, StoreStatus};
@@ -32,6 +33,8 @@ pub struct ServeOptions {
     /// The users whom the Unix sockets admit.
     pub unix_peers: UnixPeers,
     pub max_connections: usize,
+    /// How long to look for a message before the thread sleeps; zero: not at all.
+    pub spin: Duration,
     pub engine: Config,
 }
 
@@ -125,7 +128,9 @@ async fn run(
         tracing::error!("{remark}");
     }
     tracing::info!(segments, "the store is open");
-    let shell = Shell::new(engine, store, stored_sender, shares.connections);
+    let spin_ns = u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX);
+    let spinning = Spinning::new(spin_ns);
+    let shell = Shell::new(engine, store, stored_sender, shares.connections, spinning);
     tasks::spawn(
         &shell,
         "the store's answers",
@@ -135,6 +140,13 @@ async fn run(
         let shell = shell.clone();
         async move { shell.keep_time().await }
     });
+    if spin_ns > 0 {
+        tasks::spawn(
+            &shell,
+            "looking for messages",
+            spinning::spin(shell.clone()),
+        );
+    }
     shell.event(|engine, now_ns| engine.advance(now_ns));
 
     let listening = match listen(&shell, &options, shares.http, ready).await {

@@ -6,6 +6,7 @@
 use super::allocator::Ebb;
 use super::client_socket::ClientSocket;
 use super::clock::{self, Punctuality};
+use super::spinning::Spinning;
 use crate::session::{
     Effect, Engine, Health, Incoming, NumberMap, Request, SegmentStatistics, Statistics, Totals,
 };
@@ -61,6 +62,10 @@ pub struct Shell {
     looked_ns: Cell<u64>,
     waiting: Ebb,
     earlier: Notify,
+    spinning: RefCell<Spinning>,
+    /// The server looks for messages until this time before it sleeps.
+    spins_until_ns: Cell<u64>,
+    spin: Notify,
     /// [`Shell::stop`] has begun.
     stopping: Cell<bool>,
     /// Something happened that may end the server, or let it end.
@@ -76,6 +81,7 @@ impl Shell {
         store: Box<dyn SegmentStore>,
         stored: UnboundedSender<Stored>,
         max_connections: usize,
+        spinning: Spinning,
     ) -> Rc<Self> {
         Rc::new(Shell {
             engine: RefCell::new(engine),
@@ -97,6 +103,9 @@ impl Shell {
             looked_ns: Cell::new(0),
             waiting: Ebb::default(),
             earlier: Notify::new(),
+            spinning: RefCell::new(spinning),
+            spins_until_ns: Cell::new(0),
+            spin: Notify::new(),
             stopping: Cell::new(false),
             progress: Notify::new(),
             failure: RefCell::default(),
@@ -312,7 +321,27 @@ impl Shell {
     pub fn heard(&self, connection: u64, bytes: usize) {
         let received = self.traffic.received.get() + bytes as u64;
         self.traffic.received.set(received);
-        self.engine.borrow_mut().heard(clock::now_ns(), connection);
+        let now_ns = clock::now_ns();
+        self.engine.borrow_mut().heard(now_ns, connection);
+        if let Some(until_ns) = self.spinning.borrow_mut().heard(now_ns) {
+            self.spins_until_ns.set(until_ns);
+            self.spin.notify_one();
+        }
+    }
+
+    /// Waits for a message after which it pays to look for the next one. Returns until when.
+    pub async fn wants_spinning(&self) -> u64 {
+        self.spin.notified().await;
+        self.spins_until_ns.get()
+    }
+
+    pub fn spins_until_ns(&self) -> u64 {
+        self.spins_until_ns.get()
+    }
+
+    /// One look for messages has found nothing. Returns whether to look again.
+    pub fn looked(&self, from_ns: u64, now_ns: u64) -> bool {
+        self.spinning.borrow_mut().looked(from_ns, now_ns)
     }
 
     pub fn request(&self, connection: u64, incoming: Incoming) {
