@@ -160,6 +160,15 @@ Status PageScanner::take_written(const std::byte* base, const std::byte* begin,
   return scan(fd_.get(), arguments, base, begin, size_bytes, out);
 }
 
+Status PageScanner::list_written(const std::byte* base, const std::byte* begin,
+                                 std::size_t size_bytes, std::vector<ByteRange>& out) const {
+  ScanArguments arguments{};
+  arguments.flags = scan_check_async;
+  arguments.category_mask = page_is_written;
+  arguments.return_mask = page_is_written;
+  return scan(fd_.get(), arguments, base, begin, size_bytes, out);
+}
+
 Status PageScanner::list_private(const std::byte* base, const std::byte* begin,
                                  std::size_t size_bytes, std::vector<ByteRange>& out) const {
   ScanArguments arguments{};
@@ -207,6 +216,10 @@ Status WriteWatch::start(std::byte*, std::size_t) const { return {ENOSYS, "userf
 Status WriteWatch::let_write(std::byte*, std::size_t) const { return {ENOSYS, "userfaultfd"}; }
 Status PageScanner::open(PageScanner&) { return {ENOSYS, "page map: not on this system"}; }
 Status PageScanner::take_written(const std::byte*, const std::byte*, std::size_t,
+                                 std::vector<ByteRange>&) const {
+  return {ENOSYS, "page map"};
+}
+Status PageScanner::list_written(const std::byte*, const std::byte*, std::size_t,
                                  std::vector<ByteRange>&) const {
   return {ENOSYS, "page map"};
 }

@@ -40,6 +40,10 @@ class PageScanner {
   Status take_written(const std::byte* base, const std::byte* begin, std::size_t size_bytes,
                       std::vector<ByteRange>& out) const;
 
+  // The same pages, which are not marked again.
+  Status list_written(const std::byte* base, const std::byte* begin, std::size_t size_bytes,
+                      std::vector<ByteRange>& out) const;
+
   // Appends the pages of a private view that have their own copy. Not for watched ranges.
   Status list_private(const std::byte* base, const std::byte* begin, std::size_t size_bytes,
                       std::vector<ByteRange>& out) const;
