@@ -35,9 +35,21 @@ class PageSet {
     for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
   }
   void clear() { words_.assign(words_.size(), 0); }
+  [[nodiscard]] bool contains(std::size_t page) const {
+    return ((words_[page / pages_per_word] >> (page % pages_per_word)) & 1) != 0;
+  }
+  [[nodiscard]] bool is_empty() const {
+    return std::all_of(words_.begin(), words_.end(), [](PageWord word) { return word == 0; });
+  }
   [[nodiscard]] std::size_t size() const {
     std::size_t count = 0;
     for (const PageWord word : words_) count += static_cast<std::size_t>(std::popcount(word));
+    return count;
+  }
+  // How many maximal runs of pages there are.
+  [[nodiscard]] std::size_t stretches() const {
+    std::size_t count = 0;
+    for_each_run([&count](std::size_t, std::size_t) { ++count; });
     return count;
   }
 

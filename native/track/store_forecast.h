@@ -1,0 +1,101 @@
+// Learns which pages of one area the writer sections store to, and says by their prices which pages
+// to open: to let be stored to without a notice. An open page is listed and compared whether it was
+// stored to or not. This is the half of the no-diff mode of ICDCS'03 3.3 that saves notices, page
+// by page.
+//
+// The choice for a page. A notice costs `notice + mark + compare`. An open page costs each section
+//   kept:          one compare, and one more for each look between sections, or
+//   each_section:  one compare, one mark, and its share of the calls that open it again.
+// The cheaper way is taken for all open pages. The worth of a notice is the number of sections that
+// an open page costs as much. Each page has a credit in sections: each section costs 1, each store
+// earns the worth, or less if the section before did not store to the page. A watched page is
+// opened when its credit is that of `patience` sections in a row that stored to it. An open page is
+// closed when its credit is used up. So pages are open whose stores earn more than they cost.
+//
+// The choice is looked at again without a notice, because a commit tells which open pages had
+// changed. Pages that are stored to with equal values look idle and are not: they are noticed as
+// soon as they are closed. Such `quiet` pages stay open for `review_sections`.
+//
+// So after a change of behaviour a page costs at most patience + 1 notices more if all sections
+// store to it, and at most keep_factor * most_worth sections of an open page (review_sections of a
+// quiet one) if none does.
+//
+// Pure: no memory is read, and time is an argument (Prices).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "track/page_set.h"
+#include "track/prices.h"
+
+namespace iw::track {
+
+// What a mechanism can do at most (it can do those before, too), and what the forecast chooses.
+enum class Opening {
+  none,          // every page is watched
+  each_section,  // pages are opened as a section begins, and watched again as it ends
+  kept           // pages stay open between sections, and every collect lists them
+};
+
+class StoreForecast {
+ public:
+  // REQUIRES: `most`, which the mechanism can do, is not none.
+  StoreForecast(std::size_t page_count, const Prices& prices, Opening most);
+
+  // A section begins; the one before, its commit included, has ended. Then open_pages() are to be
+  // open as opening() says. Takes no memory.
+  void section_begins();
+  // A section ends. These pages were noticed in it, and are not open ones.
+  void noticed(const PageSet& pages);
+  // A commit has changed these pages.
+  void changed(std::size_t first, std::size_t end) { changed_.add(first, end); }
+  // The pages are collected between two sections. Afterwards open_pages() may be empty.
+  void looked();
+
+  [[nodiscard]] Opening opening() const { return opening_; }
+  [[nodiscard]] const PageSet& open_pages() const { return open_; }
+
+  static constexpr int patience = 3;
+  static constexpr int keep_factor = 4;
+  static constexpr int most_worth = 15;
+  static constexpr int review_sections = 64;
+
+ private:
+  struct Page {
+    std::uint16_t section = 0;  // in which it earned last, modulo 2^16
+    std::uint16_t credit = 0;   // in parts of a section
+  };
+  static constexpr double credit_parts = 256;
+
+  [[nodiscard]] std::uint16_t age(const Page& page) const {
+    return static_cast<std::uint16_t>(section_ - page.section);
+  }
+  void set_credit(Page& page, double credit) const;
+  [[nodiscard]] double opening_credit() const { return patience * (worth_ - 1); }
+  // One notice opens such a page again.
+  [[nodiscard]] double reopening_credit() const { return (patience - 1) * (worth_ - 1); }
+  void reckon(const PageSet& working);
+  void settle();
+  bool is_open_still(std::size_t at, bool is_review);
+  double earn(Page& page);
+  void close_all();
+
+  const Prices prices_;
+  const Opening most_;
+  std::vector<Page> pages_;
+  PageSet open_;
+  PageSet quiet_;    // noticed, and not changed, in the last section that they were noticed in
+  PageSet noticed_;  // in the last section
+  PageSet changed_;  // since the last section began
+  PageSet scratch_;  // because a section begins without taking memory
+  Opening opening_;
+  double worth_ = 0;
+  unsigned looks_ = 0;             // since the last section
+  double looks_each_section_ = 1;  // a writer looks for stray stores as it begins
+  std::uint32_t section_ = 1000;   // every page was stored to long ago
+  std::uint32_t reviewed_ = 1000;
+};
+
+}  // namespace iw::track
