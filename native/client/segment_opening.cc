@@ -7,7 +7,9 @@
 #include "client/segment.h"
 #include "client/waiting.h"
 #include "copy/optimisations.h"
+#include "platform/clock.h"
 #include "session/frame_writer.h"
+#include "track/tracker.h"
 
 namespace iw::client {
 
@@ -145,6 +147,8 @@ Result Segment::take_part(const Caller& caller) {
 Result Segment::make_copy() {
   if (copy_ != nullptr) return {};
   talk_.state().clear();
+  // Without measured prices others serve.
+  if (!wish_.read_only) (void)track::measure_recommended(&platform::now_ns);
   Result made = Copy::create(url_, wish_.read_only, copy_);
   if (made) show_access(track::Access::none);
   return made;

@@ -22,14 +22,16 @@ constexpr const char* came_back_other = "the server came back with another segme
 
 diff::Options diff_options() { return {.predicts_blocks = optimisations().prediction}; }
 
-// The pages in watched areas. In other areas the system did not report any page.
+// The pages whose stores were noticed. Open pages are listed without a notice.
 std::uint64_t page_count(std::span<const memory::SubsegmentPages> pages) {
-  std::uint64_t bytes = 0;
+  std::uint64_t count = 0;
   for (const memory::SubsegmentPages& one : pages) {
-    if (one.subsegment->area().was_open()) continue;
+    std::uint64_t bytes = 0;
     for (const platform::ByteRange& range : one.pages) bytes += range.size_bytes();
+    const std::uint64_t listed = bytes / platform::page_size();
+    count += listed - std::min<std::uint64_t>(listed, one.subsegment->area().open_pages());
   }
-  return bytes / platform::page_size();
+  return count;
 }
 
 // Whether the reason may pass: the server may answer later, or there may be memory again.

@@ -55,7 +55,7 @@ struct Configured {
     const char* const text = std::getenv("IW_OPTIMISATIONS");
     if (text != nullptr) result = parse_optimisations(text, optimisations);
     types::set_merging_of_plans(optimisations.plans);
-    track::set_opening_by_history(optimisations.no_diff);
+    if (!optimisations.no_diff) track::set_opening(track::OpeningRule::never);
   }
 };
 

@@ -10,9 +10,9 @@
 namespace iw::copy {
 
 struct Optimisations {
-  bool no_diff = true;   // what is rewritten whole again and again is neither watched nor compared
-  bool splicing = true;  // runs with a short gap between them are sent as one
-  bool plans = true;     // what is alike in a type is one step of its translation plan
+  bool no_diff = true;     // what is stored to again and again is not watched, or not compared
+  bool splicing = true;    // runs with a short gap between them are sent as one
+  bool plans = true;       // what is alike in a type is one step of its translation plan
   bool prediction = true;  // a block is looked for behind the last one before it is searched for
 };
 

@@ -13,11 +13,11 @@ namespace {
 // copying: dropped pages must be copied by the kernel again at their next store.
 constexpr std::size_t drop_from_pages = 32;
 
-std::atomic<bool> opens_by_history{true};
+std::atomic<OpeningRule> opening_rule{OpeningRule::by_price};
 
 }  // namespace
 
-void set_opening_by_history(bool is_wanted) { opens_by_history = is_wanted; }
+void set_opening(OpeningRule rule) { opening_rule = rule; }
 
 CowArea::CowArea(TwoViews views, Stores stores)
     : MappedArea(std::move(views), stores),
@@ -25,8 +25,15 @@ CowArea::CowArea(TwoViews views, Stores stores)
       all_pages_(page_count()),
       known_private_(page_count()),
       pending_(page_count()),
-      touched_(page_count()) {
+      touched_(page_count()),
+      kept_(page_count()),
+      opened_(page_count()),
+      scratch_(page_count()) {
   all_pages_.add(0, page_count());
+}
+
+void CowArea::open_by(const Prices& prices) {
+  if (most_opening() != Opening::none) forecast_.emplace(page_count(), prices, most_opening());
 }
 
 Status CowArea::check_ranges(std::span<const PageRange> ranges, std::size_t alignment_bytes) const {
@@ -41,30 +48,74 @@ Status CowArea::check_ranges(std::span<const PageRange> ranges, std::size_t alig
 
 Status CowArea::arm() {
   if (Status bad = check_process(); !bad) return bad;
-  if (!is_armed_ && opens_by_history.load(std::memory_order_relaxed)) {
-    is_open_ = history_.open_next() && open(known_private_);
-  }
+  if (!is_armed_ && forecast_) begin_section();
   is_armed_ = true;
   return {};
 }
 
-// Ends the section. REQUIRES: pending_ has the pages that were stored to in it.
+void CowArea::begin_section() {
+  forecast_->section_begins();
+  switch (opening_rule.load(std::memory_order_relaxed)) {
+    case OpeningRule::by_price:
+      return open_pages_of(forecast_->opening(), forecast_->open_pages());
+    case OpeningRule::never:
+      return open_pages_of(Opening::none, all_pages_);
+    case OpeningRule::all_each_section:
+      return open_pages_of(Opening::each_section, known_private_);
+    case OpeningRule::all_kept:
+      return open_pages_of(most_opening(), known_private_);
+  }
+}
+
+// Pages that were kept and no longer are remain open until the section ends.
+void CowArea::open_pages_of(Opening opening, const PageSet& pages) {
+  opened_ = kept_;
+  kept_.clear();
+  if (opening == Opening::none) return;
+  if (opening == Opening::kept) kept_ = pages;
+  scratch_ = pages;
+  scratch_.remove(opened_);
+  if (open(scratch_)) {
+    opened_.add(scratch_);
+  } else {
+    kept_.remove(scratch_);
+  }
+}
+
+// Between sections nobody but a stray store changes the pages that are kept open.
+void CowArea::begin_collect() {
+  if (!forecast_ || is_armed_) return;
+  opened_ = kept_;
+  forecast_->looked();
+  if (forecast_->open_pages().is_empty() &&
+      opening_rule.load(std::memory_order_relaxed) == OpeningRule::by_price) {
+    kept_.clear();
+  }
+}
+
+// REQUIRES: pending_ has the pages that were stored to in the section.
 void CowArea::end_section() {
-  was_open_ = is_open_;
-  if (is_armed_ && !is_open_) history_.watched(pending_.size(), page_count());
+  if (forecast_ && is_armed_) {
+    scratch_ = pending_;
+    scratch_.remove(opened_);
+    forecast_->noticed(scratch_);
+  }
   is_armed_ = false;
-  is_open_ = false;
 }
 
 Status CowArea::collect(std::vector<PageRange>& dirty) {
   dirty.clear();
   if (Status bad = check_process(); !bad) return bad;
+  begin_collect();
   if (Status bad = take_stored(all_pages_, pending_); !bad) return bad;
   end_section();
+  pending_.add(kept_);
   known_private_.add(pending_);
   pending_.for_each_run([&](std::size_t first, std::size_t end) {
     dirty.push_back({first * page_bytes_, end * page_bytes_});
   });
+  opened_.keep_only(pending_);
+  listed_open_pages_ = opened_.size();
   pending_.clear();
   return {};
 }
@@ -137,7 +188,18 @@ Status CowArea::commit_some(std::span<const PageRange> ranges) {
   for (const PageRange& range : ranges) {
     std::memcpy(pristine() + range.begin_bytes, view() + range.begin_bytes, range.size_bytes());
   }
+  if (forecast_) note_changed(ranges);
   return {};
+}
+
+void CowArea::note_changed(std::span<const PageRange> ranges) {
+  std::size_t noted_bytes = 0;  // ranges that end before here are noted; most share a page
+  for (const PageRange& range : ranges) {
+    if (range.end_bytes <= noted_bytes || range.begin_bytes == range.end_bytes) continue;
+    const std::size_t end = (range.end_bytes - 1) / page_bytes_ + 1;
+    forecast_->changed(range.begin_bytes / page_bytes_, end);
+    noted_bytes = end * page_bytes_;
+  }
 }
 
 Status CowArea::rollback(std::span<const PageRange> pages) {
@@ -169,8 +231,6 @@ void CowArea::list_again(std::span<const PageRange> pages) {
 Status CowArea::show_pristine() {
   if (Status bad = check_process(); !bad) return bad;
   is_armed_ = false;
-  is_open_ = false;
-  was_open_ = false;
   touched_.clear();
   return drop(all_pages_);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "platform/mutex.h"
 #include "track/cow_area.h"
 #include "track/per_process.h"
 #include "track/tracker.h"
@@ -26,6 +27,8 @@ class CowTracker : public Tracker {
   [[nodiscard]] bool finds_pages() const final { return mechanism_.finds_pages; }
   std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
                                int memfd, Status& status, Placement placement) final;
+  Status measure_prices(Clock clock) final;
+  [[nodiscard]] Prices prices() const final;
 
  protected:
   explicit CowTracker(const MechanismFacts& mechanism) : mechanism_(mechanism) {}
@@ -34,7 +37,11 @@ class CowTracker : public Tracker {
   // An area of the mechanism over the views, not yet started.
   virtual Status make_area(TwoViews views, std::unique_ptr<CowArea>& out) = 0;
 
+  std::unique_ptr<CowArea> make_and_start(const AreaRequest& request, Status& status);
+
   const MechanismFacts mechanism_;
+  mutable platform::Mutex mutex_;
+  Prices prices_ IW_GUARDED_BY(mutex_);
 };
 
 // A mechanism that needs nothing but the views.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,8 @@ class RefusingTracker final : public Tracker {
     status = {code_, why_.c_str()};
     return nullptr;
   }
+  Status measure_prices(Clock) override { return {}; }
+  [[nodiscard]] Prices prices() const override { return {}; }
 
  private:
   const int code_;
@@ -124,6 +127,22 @@ Status choose_recommended() {
 Tracker& recommended() {
   if (Status missing = choose_recommended(); !missing) return refusing_for(missing);
   return *chosen.load(std::memory_order_acquire);
+}
+
+Status measure_recommended(Clock clock) {
+  static std::atomic<bool> is_measured{false};
+  if (is_measured.load(std::memory_order_acquire)) return {};
+  static platform::Mutex measuring;
+  const platform::MutexLock lock(measuring);
+  if (is_measured.load(std::memory_order_acquire)) return {};
+  if (Status missing = choose_recommended(); !missing) return missing;
+  try {
+    if (Status bad = recommended().measure_prices(clock); !bad) return bad;
+  } catch (const std::bad_alloc&) {
+    return {ENOMEM, "measuring what it costs to track stores"};
+  }
+  is_measured.store(true, std::memory_order_release);
+  return {};
 }
 
 std::span<const char* const> tracker_names() { return names; }

@@ -24,6 +24,9 @@ class SigsegvArea final : public CowArea {
     return platform::protect(view(), size_bytes(), platform::Protection::read);
   }
 
+  // Stores outside of the lock are reported at once, so no page is kept open.
+  [[nodiscard]] Opening most_opening() const override { return Opening::each_section; }
+
   Status arm() override {
     if (Status bad = platform::keep_fault_handler_on_top(); !bad) return bad;
     if (Status bad = CowArea::arm(); !bad) return bad;

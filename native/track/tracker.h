@@ -42,7 +42,9 @@
 #include "platform/byte_range.h"
 #include "platform/memory.h"
 #include "platform/status.h"
-#include "track/rewrite_history.h"
+#include "track/prices.h"
+#include "track/store_forecast.h"
+#include "track/whole_history.h"
 
 namespace iw::track {
 
@@ -71,11 +73,11 @@ class Area {
   // to remain to be listed.
   virtual Status collect(std::vector<PageRange>& dirty) = 0;
 
-  // Whether the section that the last collect ended was not watched. All pages that earlier
-  // sections stored to are then listed and must be compared, because these sections stored to most
-  // pages of the area ("compare all", chosen by history: rewrite_history.h). Some mechanisms gain
-  // nothing by this and always return false.
-  [[nodiscard]] virtual bool was_open() const { return false; }
+  // How many of the pages that the last collect listed were open: they could be stored to without a
+  // notice, and are listed and must be compared whether they were stored to or not, because that
+  // costs less than to notice their stores (store_forecast.h). Some mechanisms gain nothing by this
+  // and always return 0.
+  [[nodiscard]] virtual std::size_t open_pages() const { return 0; }
 
   // The history for the caller that compares; kept here because it ends with the area.
   [[nodiscard]] WholeHistory& whole_history() { return whole_history_; }
@@ -134,6 +136,11 @@ class Tracker {
   virtual std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,
                                        int memfd, Status& status,
                                        Placement placement = Placement::if_free) = 0;
+
+  // Measures what the mechanism's steps cost, for the areas made from now on. Until then areas go
+  // by prices that were measured elsewhere. Mechanisms that do not choose measure nothing.
+  virtual Status measure_prices(Clock clock) = 0;
+  [[nodiscard]] virtual Prices prices() const = 0;
 };
 
 // The process-wide choice: the mechanism named by IW_TRACKER, or the first of tracker_names() whose
@@ -144,6 +151,9 @@ class Tracker {
 Tracker& recommended();
 // Makes the choice. EMFILE, ENFILE, ENOMEM: it cannot be made now.
 Status choose_recommended();
+// Makes the choice and measures its prices, once a process. It takes some 0.2 ms where the kernel
+// notes stores, and 1 ms where a handler does.
+Status measure_recommended(Clock clock);
 
 // All mechanisms, the preferred one first.
 std::span<const char* const> tracker_names();
@@ -151,9 +161,15 @@ std::span<const char* const> tracker_names();
 // The named mechanism if it is known and its self-test passes on this machine, else null.
 Tracker* find_tracker(std::string_view name, Status& status);
 
-// Chooses whether areas are opened by history (Area::was_open); by default they are. For
-// measurements; holds at once for all areas of the process.
-void set_opening_by_history(bool is_wanted);
+// Whether pages are opened, and how. For measurements; holds for all areas of the process, from
+// their next section on.
+enum class OpeningRule {
+  by_price,          // by default: as StoreForecast says
+  never,             // every page is watched
+  all_each_section,  // all pages ever stored to
+  all_kept           // the same, if the mechanism can keep them open
+};
+void set_opening(OpeningRule rule);
 
 // Called from a fault handler when the application accesses an area in a way that no lock allows,
 // if the mechanism or set_access() can see the access. `kind` is read or write. The access is then

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <thread>
 
-#include "track/rewrite_history.h"
 #include "track/tracker_fixture.h"
 
 namespace iw::track {
@@ -71,52 +70,113 @@ TEST_P(TrackerContract, CollectWatchesAgain) {
   }
 }
 
-// The no-diff mode: [ICDCS'03 3.3].
-TEST_P(TrackerContract, NoAreaIsOpenedIfThatIsNotWanted) {
-  constexpr std::size_t pages = 64;
-  auto area = new_area(pages);
-  set_opening_by_history(false);
-  for (int i = 0; i < 2 * RewriteHistory::patience; ++i) {
-    ASSERT_TRUE(area->arm().ok());
-    for (std::size_t page = 0; page < pages; ++page) view_word(*area, page) = 1;
-    EXPECT_EQ(collected(*area).size(), pages);
-    EXPECT_FALSE(area->was_open());
-    ASSERT_TRUE(commit_pages(*area, 0, pages).ok());
+// The half of the no-diff mode that saves notices: [ICDCS'03 3.3].
+class OpenPages : public EachTracker {
+ protected:
+  static constexpr std::size_t pages = 64;
+  static constexpr int enough = 20;  // sections until the forecast has learned
+
+  void TearDown() override { set_opening(OpeningRule::by_price); }
+
+  // Stores another value to the first pages, and says which pages are listed.
+  Pages section(Area& area, std::size_t stored) {
+    EXPECT_TRUE(area.arm().ok());
+    ++value_;
+    for (std::size_t page = 0; page < stored; ++page) view_word(area, page) = value_;
+    Pages found = collected(area);
+    for (std::size_t page = 0; page < stored; ++page) EXPECT_TRUE(found.contains(page)) << page;
+    EXPECT_TRUE(commit_pages(area, 0, stored).ok());
+    EXPECT_EQ(std::memcmp(area.view(), area.pristine(), area.size_bytes()), 0);
+    return found;
   }
-  set_opening_by_history(true);
+  // What a writer does before it stores: a stray store is looked for.
+  static Pages look(Area& area) { return collected(area); }
+
+  std::uint32_t value_ = 0;
+};
+IW_FOR_EACH_TRACKER(OpenPages);
+
+TEST_P(OpenPages, NoneIsOpenIfThatIsNotWanted) {
+  auto area = new_area(pages);
+  set_opening(OpeningRule::never);
+  for (int i = 0; i < enough; ++i) {
+    section(*area, pages);
+    EXPECT_EQ(area->open_pages(), 0u);
+  }
 }
 
-TEST_P(TrackerContract, AnAreaRewrittenAgainAndAgainIsOpenedAndWatchedFromTimeToTime) {
-  constexpr std::size_t pages = 64;
+TEST_P(OpenPages, PagesStoredToAgainAndAgainAreOpenedAndOnlyThey) {
   auto area = new_area(pages);
-  const bool can_open = is_exact();
-  const auto section = [&](std::size_t stored) {
-    ASSERT_TRUE(area->arm().ok());
-    for (std::size_t page = 0; page < stored; ++page)
-      view_word(*area, page) = view_word(*area, page) + 1;
-    const Pages found = collected(*area);
-    for (std::size_t page = 0; page < stored; ++page) EXPECT_TRUE(found.contains(page)) << page;
-    ASSERT_TRUE(commit_pages(*area, 0, pages).ok());
-  };
-  for (int i = 0; i < RewriteHistory::patience; ++i) {
-    section(pages);
-    EXPECT_FALSE(area->was_open());
+  for (int i = 0; i < enough; ++i) {
+    look(*area);
+    section(*area, 10);
   }
-  for (int i = 0; i < RewriteHistory::open_sections; ++i) {
-    section(i % 2 == 0 ? pages : 1);
-    EXPECT_EQ(area->was_open(), can_open);
-    // Outside a section it is watched as ever.
-    if (tracker().finds_pages() && can_open) {
-      EXPECT_EQ(collected(*area), Pages{});
-      view_word(*area, 7) = 1;
-      EXPECT_EQ(collected(*area), Pages{7});
-      ASSERT_TRUE(rollback_pages(*area, 7).ok());
+  EXPECT_EQ(area->open_pages(), is_exact() ? 10u : 0u);
+  look(*area);
+  const Pages found = section(*area, 12);
+  EXPECT_EQ(area->open_pages(), is_exact() ? 10u : 0u) << "the others were noticed";
+  if (is_exact()) {
+    EXPECT_EQ(found.size(), 12u);
+  }
+}
+
+TEST_P(OpenPages, PagesThatAreNoLongerStoredToAreWatchedAgain) {
+  auto area = new_area(pages);
+  for (int i = 0; i < enough; ++i) section(*area, pages);
+  EXPECT_EQ(area->open_pages(), is_exact() ? pages : 0u);
+  const int bound = StoreForecast::keep_factor * StoreForecast::most_worth + 2;
+  for (int i = 0; i < bound; ++i) section(*area, 1);
+  EXPECT_LE(area->open_pages(), 1u);
+  if (is_exact()) {
+    EXPECT_EQ(section(*area, 5), (Pages{0, 1, 2, 3, 4}));
+  }
+}
+
+TEST_P(OpenPages, AStrayStoreToAnOpenPageIsListedAndCanBeUndone) {
+  auto area = new_area(pages);
+  for (int i = 0; i < enough; ++i) section(*area, 10);
+  view_word(*area, 7) = 4711;
+  view_word(*area, 60) = 4711;
+  const Pages found = look(*area);
+  EXPECT_TRUE(found.contains(7));
+  EXPECT_TRUE(found.contains(60));
+  ASSERT_TRUE(rollback_pages(*area, 7).ok());
+  ASSERT_TRUE(rollback_pages(*area, 60).ok());
+  EXPECT_EQ(std::memcmp(area->view(), area->pristine(), area->size_bytes()), 0);
+  section(*area, 10);
+}
+
+TEST_P(OpenPages, AppliedBytesShowOnOpenPages) {
+  auto area = new_area(pages);
+  for (int i = 0; i < enough; ++i) section(*area, 40);
+  look(*area);
+  for (const std::size_t page : {std::size_t{3}, std::size_t{50}}) {
+    ASSERT_TRUE(apply_word(*area, page, 9, 77).ok());
+  }
+  ASSERT_TRUE(area->apply_done().ok());
+  EXPECT_EQ(view_word(*area, 3, 9), 77u);
+  EXPECT_EQ(view_word(*area, 50, 9), 77u);
+  EXPECT_EQ(std::memcmp(area->view(), area->pristine(), area->size_bytes()), 0);
+  std::byte* to = area->begin_apply(0, area->size_bytes());  // so much that pages are dropped
+  for (std::size_t page = 0; page < pages; ++page) word_of(to, page, 1) = 2;
+  ASSERT_TRUE(area->apply_done().ok());
+  EXPECT_EQ(std::memcmp(area->view(), area->pristine(), area->size_bytes()), 0);
+  section(*area, 40);
+}
+
+TEST_P(OpenPages, AllPagesEverStoredToCanBeOpened) {
+  auto area = new_area(pages);
+  const bool can_keep = GetParam() == "wp-async";
+  for (const OpeningRule rule : {OpeningRule::all_each_section, OpeningRule::all_kept}) {
+    set_opening(rule);
+    section(*area, 20);
+    const Pages found = section(*area, 1);
+    EXPECT_EQ(area->open_pages(), is_exact() ? 20u : 0u);
+    if (is_exact()) {
+      EXPECT_EQ(found.size(), 20u);
+      EXPECT_EQ(look(*area).size(), rule == OpeningRule::all_kept && can_keep ? 20u : 0u);
     }
   }
-  section(1);  // watched, and not rewritten: watched from now on
-  EXPECT_FALSE(area->was_open());
-  section(pages);
-  EXPECT_FALSE(area->was_open());
 }
 
 TEST_P(TrackerContract, AppliedBytesShowOnCleanPagesAndAreNotListed) {

@@ -36,11 +36,18 @@ class WpAsyncArea final : public CowArea {
       : CowArea(std::move(views), Stores::free), kernel_(std::move(kernel)) {}
 
   Status start() override { return kernel_->watch.start(view(), size_bytes()); }
+  [[nodiscard]] Opening most_opening() const override { return Opening::kept; }
 
  private:
   [[nodiscard]] bool can_store_to_view() const override { return true; }
 
   Status take_stored(const PageSet& among, PageSet& out) override {
+    return kept().is_empty() ? take_written(among, scan_gap_pages, out)
+                             : take_beside_kept(among, out);
+  }
+
+  // The pages between stretches that are less than `gap` apart are taken, too.
+  Status take_written(const PageSet& among, std::size_t gap, PageSet& out) {
     Status status;
     among.for_each_run(
         [&](std::size_t first, std::size_t end) {
@@ -53,6 +60,35 @@ class WpAsyncArea final : public CowArea {
             add_found(out);  // they are not found again
             throw;
           }
+          add_found(out);
+        },
+        gap);
+    return status;
+  }
+
+  // A scan that marks pages again would mark those that are kept open. So the written pages are
+  // listed first, and then the others among them are taken. If that needs more calls than opening
+  // the kept pages again, they are opened again.
+  Status take_beside_kept(const PageSet& among, PageSet& out) {
+    PageSet wanted = among;
+    wanted.remove(kept());
+    PageSet written(page_count());
+    if (Status bad = list_written(wanted, written); !bad) return bad;
+    written.remove(kept());
+    if (written.stretches() <= kept().stretches()) return take_written(written, 1, out);
+    const Status status = take_written(wanted, scan_gap_pages, out);
+    (void)open(kept());
+    return status;
+  }
+
+  Status list_written(const PageSet& among, PageSet& out) {
+    Status status;
+    among.for_each_run(
+        [&](std::size_t first, std::size_t end) {
+          if (!status.ok()) return;
+          found_.clear();
+          status = kernel_->scanner.list_written(view(), view() + first * page_bytes(),
+                                                 (end - first) * page_bytes(), found_);
           add_found(out);
         },
         scan_gap_pages);
