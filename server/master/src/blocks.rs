@@ -198,6 +198,20 @@ impl Blocks {
         }
     }
 
+    /// Puts the blocks in the order given, each with the version of its last change. REQUIRES: all
+    /// live blocks are given, each once.
+    pub fn relink(&mut self, by_age: &[(u64, u64)]) {
+        (self.oldest, self.newest) = (NONE, NONE);
+        let mut finder = Finder::new();
+        for &(version, serial) in by_age {
+            let place = finder.find(self, serial);
+            let place = place.expect("the blocks given are live");
+            let block = self.at_mut(place);
+            (block.created, block.changed) = (version, version);
+            self.link_newest(place);
+        }
+    }
+
     /// Marks the block as freed and returns its data.
     pub fn free(&mut self, place: u32) -> Data {
         self.unlink(place);

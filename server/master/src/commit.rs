@@ -55,6 +55,7 @@ impl Segment {
         let mut finder = self.finder();
         for &serial in freed {
             let place = finder.find(&self.blocks, serial).expect(CHECKED);
+            self.keep_freed(place);
             let block = self.blocks.at(place);
             let layout = self.layout_of(block);
             let (units, bytes) = (layout.units(), layout.bytes());
@@ -70,6 +71,25 @@ impl Segment {
                 self.shared.release(buffer, bytes);
             }
         }
+    }
+
+    /// The checkpoint under way keeps the block if it needs it.
+    fn keep_freed(&mut self, place: u32) {
+        let Some(snapshot) = &mut self.snapshot else {
+            return;
+        };
+        let block = self.blocks.at_mut(place);
+        if !snapshot.wants(block) {
+            return;
+        }
+        let layout = self.types.layout(block.type_serial(), block.count());
+        let name = match block.is_named() {
+            true => self.names.of(block.serial).unwrap_or(""),
+            false => "",
+        };
+        self.version_bytes -= block.version_bytes();
+        snapshot.before_free(block, layout.expect(CHECKED), name, &mut self.shared);
+        self.version_bytes += block.version_bytes();
     }
 
     fn create(&mut self, new: Vec<CheckedBlock>, version: u64) {
@@ -103,6 +123,11 @@ impl Segment {
         };
         let block = self.blocks.at_mut(place);
         self.version_bytes -= block.version_bytes();
+        if let Some(snapshot) = &mut self.snapshot {
+            if snapshot.wants(block) {
+                snapshot.before_change(block, layout, change.runs, &mut self.shared);
+            }
+        }
         changer.change(block, layout, change.runs, &mut self.shared);
         self.version_bytes += block.version_bytes();
         if block.created != changer.version {

@@ -18,6 +18,7 @@ use crate::blocks::{Blocks, Finder};
 use crate::cache::DiffCache;
 use crate::check::{CheckedRelease, Source};
 use crate::freed::FreedHistory;
+use crate::pieces::Snapshot;
 use crate::shared::SharedBuffers;
 use crate::tuning::Tuning;
 
@@ -44,6 +45,8 @@ pub struct Segment {
     /// Of the versions of all blocks' subblocks.
     pub(crate) version_bytes: u64,
     pub(crate) cache: DiffCache,
+    /// The checkpoint under way.
+    pub(crate) snapshot: Option<Box<Snapshot>>,
     /// How often a diff had to be collected.
     pub(crate) collections: u64,
     pub(crate) tuning: Tuning,
@@ -150,6 +153,7 @@ impl Segment {
             metadata_bytes: 0,
             version_bytes: 0,
             cache: DiffCache::default(),
+            snapshot: None,
             collections: 0,
             tuning: Tuning::default(),
         }

@@ -55,6 +55,12 @@ impl SharedBuffers {
         &self.get(index).bytes[offset as usize..][..bytes]
     }
 
+    /// The same, in memory that stays when the buffer is let go.
+    pub fn bytes(&self, index: u32, offset: u32, bytes: usize) -> Bytes {
+        let begin = offset as usize;
+        self.get(index).bytes.slice(begin..begin + bytes)
+    }
+
     pub fn retain(&mut self, index: u32, serial: u64, bytes: u64) {
         let buffer = self.get_mut(index);
         buffer.live_bytes += bytes;

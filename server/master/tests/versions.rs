@@ -3,7 +3,7 @@
 
 mod model;
 
-use interweave_master::{Order, Segment, Tuning};
+use interweave_master::{Order, Piece, Segment, Tuning};
 use interweave_wire::protocol::TypeDescriptor;
 use interweave_wire::TypeTable;
 use model::{Model, Random};
@@ -12,6 +12,39 @@ use model::{Model, Random};
 struct Reader {
     copy: Segment,
     one_in: u64,
+}
+
+/// A checkpoint that is collected while releases continue.
+#[derive(Default)]
+struct Saving {
+    /// The segment as it was when the checkpoint began; None: none is under way.
+    begun: Option<Model>,
+    pieces: Vec<Piece>,
+}
+
+impl Saving {
+    /// Takes some pieces. When all are there, what they make must be the segment as it was.
+    fn continue_at(&mut self, model: &Model, master: &mut Segment, random: &mut Random) -> bool {
+        if self.begun.is_none() || random.one_in(60) {
+            master.begin_checkpoint();
+            self.begun = Some(model.clone());
+            self.pieces.clear();
+        }
+        let bytes = 1 + random.below(6000);
+        for _ in 0..random.below(4) {
+            let (piece, more) = master.next_piece(bytes).expect("a checkpoint is under way");
+            self.pieces.push(piece);
+            if more {
+                continue;
+            }
+            assert!(master.next_piece(bytes).is_none(), "it has ended");
+            let pieces = std::mem::take(&mut self.pieces);
+            let restored = Segment::restore_pieces(pieces.into_iter(), 0).unwrap();
+            assert_is(&self.begun.take().unwrap(), &restored, "the pieces");
+            return true;
+        }
+        false
+    }
 }
 
 fn run(seed: u64, releases: u64, tuning: Tuning) {
@@ -24,6 +57,8 @@ fn run(seed: u64, releases: u64, tuning: Tuning) {
         one_in,
     };
     let mut readers: Vec<Reader> = [1, 2, 5, 15, 40].map(reader).into();
+    let mut saving = Saving::default();
+    let mut saved = 0;
     for _ in 0..releases {
         let before = master.next_serial();
         let base = model.version;
@@ -38,15 +73,18 @@ fn run(seed: u64, releases: u64, tuning: Tuning) {
                 assert_is(&model, &reader.copy, &format!("reader {index} from {have}"));
             }
         }
+        saved += u64::from(saving.continue_at(&model, &mut master, &mut random));
         if random.one_in(20) {
             master = Segment::restore(&master.checkpoint(), 0).unwrap();
             master.tune(tuning);
+            saving = Saving::default();
             assert_is(&model, &master, "the restored master");
         }
     }
     let mut newcomer = Segment::new(0);
     newcomer.apply(&master.collect(u64::MAX)).unwrap();
     assert_is(&model, &newcomer, "a newcomer");
+    assert!(saved > 0, "a checkpoint was collected in pieces");
 }
 
 #[test]
