@@ -111,7 +111,8 @@ void encode(xdr::Writer& w, const committed_release& v);
 [[nodiscard]] bool decode(xdr::Reader& r, committed_release& v);
 
 // The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
-// CRC-32C of head and diff.
+// CRC-32C of head and diff. In a file of pieces [LOG-18] `magic` is "IWC4" and `diff_bytes` is
+// 0.
 struct checkpoint_head {
   // "IWC3"
   std::array<std::uint8_t, 4> magic{};

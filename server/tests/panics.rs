@@ -4,9 +4,11 @@
 use interweave_server::client::{Client, Copy, Greeting, OpenOptions};
 use interweave_server::net::{self, ListenAddress, ServeError, ServeOptions};
 use interweave_server::session::Config;
-use interweave_store::{Checkpoint, Done, Record, SegmentStore, StoreError, StoreStatus};
+use interweave_store::{
+    Checkpoint, Done, Next, Record, SegmentStore, StoreError, StoreStatus, Want,
+};
 use interweave_wire::mip::Address;
-use interweave_wire::protocol::{Durability, ErrorCode};
+use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode};
 use std::sync::mpsc;
 
 /// What a store does with an append.
@@ -40,6 +42,12 @@ impl SegmentStore for Faulty {
     fn checkpoint(&self, _: Checkpoint, done: Done) {
         done(Ok(()));
     }
+
+    fn checkpoint_in_pieces(&self, _: CheckpointHead, _: Want, done: Done) {
+        done(Ok(()));
+    }
+
+    fn next(&self, _: u64, _: Next) {}
 
     fn log_bytes(&self, _: u64) -> u64 {
         0

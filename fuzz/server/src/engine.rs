@@ -17,7 +17,7 @@ mod disk;
 
 use bytes::Bytes;
 use client::{About, Arriving, Client};
-use disk::{Asked, Disk};
+use disk::{Asked, Disk, Large};
 use interweave_server::session::message::Kind;
 use interweave_server::session::{
     Absence, Backlog, Config, Effect, Engine, Incoming, Request, ServerMessage,
@@ -121,6 +121,8 @@ fn engine(stored: bool, starts: u64) -> Engine {
         sending_bytes: 1 << 18,
         waiting_bytes: 1 << 14,
         slow_bytes: 1 << 10,
+        whole_bytes: 1 << 9,
+        piece_bytes: 1 << 8,
         ..Config::default()
     })
 }
@@ -353,20 +355,27 @@ impl World {
         };
         let again = how >= 0xf0;
         let ticket = self.waiting[at].0;
-        self.answer(at, result);
-        if again {
+        if self.answer(at, result) && again {
             self.carry_out();
             self.engine.stored(self.now_ns, ticket, Ok(()));
         }
     }
 
-    fn answer(&mut self, at: usize, result: Result<(), StoreError>) {
+    /// Answers, or asks for the next piece of a checkpoint first. Returns whether it has answered.
+    fn answer(&mut self, at: usize, result: Result<(), StoreError>) -> bool {
+        if let ((ticket, Asked::Large(large)), Ok(())) = (&self.waiting[at], &result) {
+            if large.wants_more() {
+                self.engine.piece_wanted(self.now_ns, *ticket);
+                return false;
+            }
+        }
         let (ticket, asked) = self.waiting.remove(at);
         self.unlogged.retain(|_, waits_for| *waits_for != ticket);
         if result.is_ok() {
             self.disk.keep(&asked);
         }
         self.engine.stored(self.now_ns, ticket, result);
+        true
     }
 
     fn carry_out(&mut self) {
@@ -401,6 +410,19 @@ impl World {
             }
             Effect::Checkpoint { ticket, checkpoint } => {
                 self.waiting.push((ticket, Asked::Save(checkpoint)));
+            }
+            Effect::CheckpointInPieces { ticket, head } => {
+                let large = Asked::Large(Large::begin(head));
+                self.waiting.push((ticket, large));
+            }
+            Effect::Next { segment_id, next } => {
+                let of = |asked: &&mut (u64, Asked)| match &asked.1 {
+                    Asked::Large(large) => large.head.segment_id == segment_id,
+                    _ => false,
+                };
+                if let Some((_, Asked::Large(large))) = self.waiting.iter_mut().find(of) {
+                    large.take(next);
+                }
             }
             Effect::LookAfterStore => {
                 self.engine.store_looked_at(self.now_ns, &[], &[]);

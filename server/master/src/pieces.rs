@@ -360,7 +360,9 @@ impl Segment {
                 return true;
             }
             let found = match next_freed == serial {
-                true => freed.peek().map(|&(_, image, h)| self.found_freed(serial, image, h)),
+                true => freed
+                    .peek()
+                    .map(|&(_, image, h)| self.found_freed(serial, image, h)),
                 false => {
                     let was_there = |block: &&&Block| block.created <= snapshot.version;
                     let block = live.peek().filter(was_there);

@@ -126,7 +126,9 @@ fn blocks_keep_the_order_of_the_versions_that_changed_them() {
     write(&mut segment, 1, (0, 1), 7);
     let order = |segment: &Segment| -> Vec<u64> {
         let diff = Diff::parse(&segment.checkpoint()).expect("a diff");
-        let blocks = diff.new_blocks().map(|block| block.expect("a block").serial);
+        let blocks = diff
+            .new_blocks()
+            .map(|block| block.expect("a block").serial);
         blocks.collect()
     };
     segment.begin_checkpoint();

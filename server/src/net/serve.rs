@@ -227,11 +227,16 @@ async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError
 }
 
 async fn hear_store(shell: Rc<Shell>, mut stored: UnboundedReceiver<Stored>) {
-    while let Some(completion) = stored.recv().await {
-        if let Err(error) = &completion.1 {
-            tracing::warn!(%error, "the store refused");
+    while let Some(message) = stored.recv().await {
+        match message {
+            Stored::Completed(ticket, result) => {
+                if let Err(error) = &result {
+                    tracing::warn!(%error, "the store refused");
+                }
+                shell.stored(ticket, result);
+            }
+            Stored::Wants(ticket) => shell.piece_wanted(ticket),
         }
-        shell.stored(completion);
     }
 }
 

@@ -22,8 +22,12 @@ use tokio::sync::Notify;
 /// The least time between two looks at the store's wants that a completion causes.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// The ticket of a completed request to the store, and the result.
-pub type Stored = (u64, Result<(), StoreError>);
+/// A message of the store about the request with that ticket.
+pub enum Stored {
+    Completed(u64, Result<(), StoreError>),
+    /// It asks for a piece of the checkpoint.
+    Wants(u64),
+}
 
 /// Bytes of all connections since the start, and connections that were refused.
 #[derive(Debug, Default)]
@@ -205,6 +209,23 @@ impl Shell {
                     None => done(Err(StoreError::Closed)),
                 }
             }
+            Effect::CheckpointInPieces { ticket, head } => {
+                let done = self.done(ticket);
+                let stored = self.stored.clone();
+                let want = Box::new(move || {
+                    // The receiver is gone only when the server has ended.
+                    let _ = stored.send(Stored::Wants(ticket));
+                });
+                match self.store.borrow().as_ref() {
+                    Some(store) => store.checkpoint_in_pieces(*head, want, done),
+                    None => done(Err(StoreError::Closed)),
+                }
+            }
+            Effect::Next { segment_id, next } => {
+                if let Some(store) = self.store.borrow().as_ref() {
+                    store.next(segment_id, next);
+                }
+            }
             Effect::LookAfterStore => self.look_after_store(&mut self.engine.borrow_mut()),
         }
     }
@@ -221,9 +242,14 @@ impl Shell {
         }
     }
 
+    /// The store asks for a piece of a checkpoint.
+    pub fn piece_wanted(&self, ticket: u64) {
+        self.event(|engine, now_ns| engine.piece_wanted(now_ns, ticket));
+    }
+
     /// The store has completed a request. If the store needs checkpoints, the engine looks at once,
     /// because a busy writer could fill the disk before the next look.
-    pub fn stored(&self, (ticket, result): Stored) {
+    pub fn stored(&self, ticket: u64, result: Result<(), StoreError>) {
         self.event(|engine, now_ns| {
             engine.stored(now_ns, ticket, result);
             let in_need = || {
@@ -472,7 +498,7 @@ impl Answer {
     fn give(&mut self, result: Result<(), StoreError>) {
         if let Some(ticket) = self.ticket.take() {
             // The receiver is gone only when the server has ended.
-            let _ = self.stored.send((ticket, result));
+            let _ = self.stored.send(Stored::Completed(ticket, result));
         }
     }
 }

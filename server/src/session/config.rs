@@ -34,6 +34,10 @@ pub struct Config {
     pub slow_bytes: usize,
     /// How master copies work.
     pub tuning: Tuning,
+    /// A segment with more bytes is saved in pieces.
+    pub whole_bytes: u64,
+    /// The size of a piece.
+    pub piece_bytes: u64,
     /// Whether there is a store. Without one every segment is of durability MEMORY.
     pub stored: bool,
     /// Fences and incarnations begin above this number, which grows with every start [LOG-9].
@@ -60,6 +64,8 @@ impl Default for Config {
             waiting_bytes: 256 << 20,
             slow_bytes: 1 << 20,
             tuning: Tuning::default(),
+            whole_bytes: 1 << 20,
+            piece_bytes: 256 << 10,
             stored: false,
             first_fence: 1 << 32,
             identity: Identity::default(),

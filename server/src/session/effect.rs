@@ -1,8 +1,8 @@
 //! The actions that the engine asks of the shell.
 
 use super::message::ServerMessage;
-use interweave_store::{Checkpoint, Record};
-use interweave_wire::protocol::Durability;
+use interweave_store::{Checkpoint, Next, Record};
+use interweave_wire::protocol::{CheckpointHead, Durability};
 
 /// One action. The shell takes actions in the order in which [`super::Engine::take_effects`] gives
 /// them.
@@ -22,6 +22,14 @@ pub enum Effect {
     },
     /// Save the segment; tell [`super::Engine::stored`].
     Checkpoint { ticket: u64, checkpoint: Checkpoint },
+    /// Begin to save the large segment; tell [`super::Engine::piece_wanted`] of each piece that the
+    /// store asks for, and [`super::Engine::stored`] at the end.
+    CheckpointInPieces {
+        ticket: u64,
+        head: Box<CheckpointHead>,
+    },
+    /// Give the store what it asked for.
+    Next { segment_id: u64, next: Next },
     /// See how the store is; tell [`super::Engine::store_looked_at`].
     LookAfterStore,
 }

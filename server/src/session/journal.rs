@@ -11,8 +11,8 @@
 use super::effect::Effect;
 use super::in_flight::InFlight;
 use super::segment::Life;
-use interweave_store::{Checkpoint, Record, StoreError};
-use interweave_wire::protocol::{Durability, SessionHash};
+use interweave_store::{Checkpoint, Next, Record, StoreError};
+use interweave_wire::protocol::{CheckpointHead, Durability, SessionHash};
 use std::collections::{BTreeSet, HashMap};
 
 /// How often the store is asked whether it wants checkpoints.
@@ -39,6 +39,7 @@ pub enum Entry {
     },
     Checkpoint {
         segment: u32,
+        segment_id: u64,
         version: u64,
     },
 }
@@ -78,6 +79,14 @@ pub enum Settling {
     Tell(DurableRelease, Vec<Vec<u64>>),
     /// The master copies.
     Commit(DurableRelease),
+}
+
+fn saved(segment: u32, head: &CheckpointHead) -> Entry {
+    Entry::Checkpoint {
+        segment,
+        segment_id: head.segment_id,
+        version: head.at.number,
+    }
 }
 
 #[derive(Debug, Default)]
@@ -131,9 +140,32 @@ impl Journal {
 
     /// Asks for a checkpoint of the segment at that version.
     pub fn save(&mut self, segment: u32, checkpoint: Checkpoint) {
-        let version = checkpoint.head.at.number;
-        let ticket = self.insert(Pending::Entry(Entry::Checkpoint { segment, version }));
+        let ticket = self.insert(Pending::Entry(saved(segment, &checkpoint.head)));
         self.effects.push(Effect::Checkpoint { ticket, checkpoint });
+    }
+
+    /// Asks for a checkpoint that the store takes in pieces.
+    pub fn save_in_pieces(&mut self, segment: u32, head: Box<CheckpointHead>) {
+        let ticket = self.insert(Pending::Entry(saved(segment, &head)));
+        self.effects
+            .push(Effect::CheckpointInPieces { ticket, head });
+    }
+
+    /// The number and the id of the segment whose checkpoint has that ticket; None: it has ended.
+    pub fn saving(&self, ticket: u64) -> Option<(u32, u64)> {
+        match self.pending.get(&ticket)? {
+            Pending::Entry(Entry::Checkpoint {
+                segment,
+                segment_id,
+                ..
+            }) => Some((*segment, *segment_id)),
+            _ => None,
+        }
+    }
+
+    /// Gives the store what follows in the segment's checkpoint.
+    pub fn give(&mut self, segment_id: u64, next: Next) {
+        self.effects.push(Effect::Next { segment_id, next });
     }
 
     /// Begins to look after the store.

@@ -9,7 +9,7 @@ use super::segment::{Beginning, Life, SegmentState};
 use super::serials::Serials;
 use super::storing;
 use crate::lock::SegmentLock;
-use interweave_master::Segment;
+use interweave_master::{Piece, Segment};
 use interweave_store::RecoveredSegment;
 use interweave_wire::protocol::{CommittedRelease, Durability, LogBody};
 use interweave_wire::{chain, Rejection};
@@ -37,7 +37,7 @@ impl Engine {
         }
         let rebuilt = match &found.damage {
             Some(damage) => Err(damage.clone()),
-            None => rebuild(&found).map_err(|rejection| rejection.to_string()),
+            None => rebuild(&mut found).map_err(|rejection| rejection.to_string()),
         };
         let (master, chains, life) = match rebuilt {
             Ok((master, chains)) => (master, chains, Life::Open),
@@ -113,8 +113,13 @@ impl SegmentState {
 
 /// Rebuilds a segment from its checkpoint and the releases after it. The chain that each diff makes
 /// must be the chain that was logged.
-fn rebuild(found: &RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
+fn rebuild(found: &mut RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
+    let pieces = std::mem::take(&mut found.pieces);
     let (mut master, mut chains) = match &found.checkpoint {
+        Some((head, _)) if !pieces.is_empty() => (
+            restore_pieces(pieces, found.quota_bytes)?,
+            Chains::begin(head.at.chain),
+        ),
         Some((head, diff)) => (
             Segment::restore(diff, found.quota_bytes)?,
             Chains::begin(head.at.chain),
@@ -140,4 +145,15 @@ fn rebuild(found: &RecoveredSegment) -> Result<(Segment, Chains), Rejection> {
         }
     }
     Ok((master, chains))
+}
+
+fn restore_pieces(
+    pieces: Vec<interweave_store::Piece>,
+    quota_bytes: u64,
+) -> Result<Segment, Rejection> {
+    let pieces = pieces.into_iter().map(|piece| Piece {
+        diff: piece.diff,
+        ages: piece.ages,
+    });
+    Segment::restore_pieces(pieces, quota_bytes)
 }

@@ -7,10 +7,11 @@
 use super::timers::Timers;
 use std::collections::{BTreeSet, HashMap};
 
-/// Checkpoints are made in memory first: no more than that of them at a time, but for one.
-const BYTES_MAX: u64 = 256 << 20;
-/// And no more checkpoints than that: each costs the store some system calls.
+/// So many checkpoints are under way at a time, because each costs the store some system calls.
+/// Those that are made in memory first are of small segments, so these take 256 MiB at most.
 pub const COUNT_MAX: usize = 256;
+/// And so many of them are in pieces: more would write no faster together.
+const LARGE_MAX: usize = 1;
 /// At most so many of them are checkpoints that the store wants. So MEMORY segments have places,
 /// and neither kind waits for the other for ever.
 pub const COUNT_FOR_STORE: usize = 192;
@@ -23,9 +24,10 @@ pub struct Saving {
     /// The creations that the store has not taken: these segments cannot be saved.
     unlogged: BTreeSet<u32>,
     under_way: HashMap<u32, UnderWay>,
-    /// The bytes of all checkpoints under way.
-    bytes: u64,
-    /// The store wants a large segment saved. Meanwhile no MEMORY segment's checkpoint begins.
+    /// How many of them are in pieces.
+    large: usize,
+    /// The store wants a large segment saved. Meanwhile no checkpoint in pieces of a MEMORY segment
+    /// begins.
     pub makes_room: bool,
     /// What is saved before the server ends: the next one last.
     at_the_end: Vec<u32>,
@@ -33,9 +35,11 @@ pub struct Saving {
 
 #[derive(Debug)]
 struct UnderWay {
-    bytes: u64,
+    is_large: bool,
     /// The checkpoint has something that no log keeps.
     was_unsaved: bool,
+    /// It was given up: it will not be there.
+    is_given_up: bool,
 }
 
 /// Whether all that was due is being saved.
@@ -44,7 +48,7 @@ pub enum Room {
     ForAll,
     /// Too many checkpoints are under way.
     NotForMore,
-    /// A checkpoint is so large that others must end before it begins.
+    /// One in pieces must end before another begins.
     NotForLarge,
 }
 
@@ -82,13 +86,11 @@ impl Saving {
         std::mem::take(&mut self.unlogged)
     }
 
-    /// Whether a checkpoint of that size may begin, of at most so many.
-    pub fn room(&self, bytes: u64, most: usize) -> Room {
-        if self.under_way.is_empty() {
-            Room::ForAll
-        } else if self.under_way.len() >= most {
+    /// Whether a checkpoint, in pieces or whole, may begin, of at most so many.
+    pub fn room(&self, is_large: bool, most: usize) -> Room {
+        if self.under_way.len() >= most {
             Room::NotForMore
-        } else if self.bytes + bytes > BYTES_MAX {
+        } else if is_large && self.large >= LARGE_MAX {
             Room::NotForLarge
         } else {
             Room::ForAll
@@ -99,22 +101,41 @@ impl Saving {
         !self.under_way.contains_key(&number) && !self.unlogged.contains(&number)
     }
 
-    /// A checkpoint of that size is under way.
-    pub fn begin(&mut self, number: u32, bytes: u64) {
-        let was_unsaved = self.unsaved.remove(&number);
-        self.under_way
-            .insert(number, UnderWay { bytes, was_unsaved });
-        self.bytes += bytes;
+    /// A checkpoint, in pieces or whole, is under way.
+    pub fn begin(&mut self, number: u32, is_large: bool) {
+        let under_way = UnderWay {
+            is_large,
+            was_unsaved: self.unsaved.remove(&number),
+            is_given_up: false,
+        };
+        self.under_way.insert(number, under_way);
+        self.large += usize::from(is_large);
     }
 
-    /// The store has, or has not, taken the checkpoint.
-    pub fn ended(&mut self, number: u32, is_saved: bool) {
-        if let Some(ended) = self.under_way.remove(&number) {
-            self.bytes -= ended.bytes;
-            if ended.was_unsaved && !is_saved {
-                self.unsaved.insert(number);
-            }
+    /// The log has all that the checkpoint under way has.
+    pub fn is_in_log(&self, number: u32) -> bool {
+        let under_way = self.under_way.get(&number);
+        under_way.is_some_and(|under_way| !under_way.was_unsaved)
+    }
+
+    /// The checkpoint under way will not be there.
+    pub fn give_up(&mut self, number: u32) {
+        if let Some(under_way) = self.under_way.get_mut(&number) {
+            under_way.is_given_up = true;
         }
+    }
+
+    /// The store has, or has not, taken the checkpoint. Returns whether it has.
+    pub fn ended(&mut self, number: u32, is_taken: bool) -> bool {
+        let Some(ended) = self.under_way.remove(&number) else {
+            return is_taken;
+        };
+        self.large -= usize::from(ended.is_large);
+        let is_saved = is_taken && !ended.is_given_up;
+        if ended.was_unsaved && !is_saved {
+            self.unsaved.insert(number);
+        }
+        is_saved
     }
 
     /// The segment was removed.

@@ -6,7 +6,7 @@ use super::journal::{Answered, Entry};
 use super::saving::{Room, Saving, COUNT_FOR_STORE, COUNT_MAX};
 use super::segment::{Life, SegmentState};
 use bytes::Bytes;
-use interweave_store::{Checkpoint, Record, StoreError};
+use interweave_store::{Checkpoint, Next, Piece, Record, StoreError};
 use interweave_wire::protocol::{CheckpointHead, Durability, ErrorCode, LogBody};
 use interweave_wire::Rejection;
 
@@ -67,9 +67,9 @@ impl Engine {
                     self.saving.changed(segment);
                 }
             }
-            Entry::Checkpoint { segment, version } => {
-                self.checkpoint_stored(segment, version, result)
-            }
+            Entry::Checkpoint {
+                segment, version, ..
+            } => self.checkpoint_stored(segment, version, result),
         }
     }
 
@@ -123,12 +123,11 @@ impl Engine {
 
     /// Saves MEMORY segments whose time has come.
     fn save_due(&mut self) {
-        if self.saving.makes_room {
-            return;
-        }
         let now_ns = self.wire.now_ns();
         let due = self.saving.take_due(now_ns);
-        self.save_some(due.clone(), COUNT_MAX);
+        let mut begun = due.clone();
+        begun.retain(|number| !(self.saving.makes_room && self.is_large(*number)));
+        self.save_some(begun, COUNT_MAX);
         for number in due {
             self.saving.postpone(number, now_ns + POSTPONED_NS);
         }
@@ -149,8 +148,8 @@ impl Engine {
         let mut due: Vec<(u64, u32)> = due.into_iter().filter_map(size).collect();
         // The smallest first: where space is short they make room for the others.
         due.sort_unstable();
-        for (bytes, number) in due {
-            let room = self.saving.room(bytes, most);
+        for (_, number) in due {
+            let room = self.saving.room(self.is_large(number), most);
             if room != Room::ForAll {
                 return room;
             }
@@ -159,21 +158,63 @@ impl Engine {
         Room::ForAll
     }
 
+    /// Whether the segment is saved in pieces.
+    fn is_large(&self, number: u32) -> bool {
+        let segment = self.segments.get(number);
+        segment.is_some_and(|s| s.master.wire_bytes() > self.config.whole_bytes)
+    }
+
     /// Saves the segment as a whole, unless that is under way, or it cannot be.
     fn save(&mut self, number: u32) {
+        let is_large = self.is_large(number);
         let s = self.segments.found(number);
         if self.saving.may_begin(number) && s.is_stored && s.life == Life::Open {
             s.saved_ns = self.wire.now_ns();
-            self.saving.begin(number, s.master.wire_bytes());
-            self.journal.save(number, s.checkpoint());
+            self.saving.begin(number, is_large);
+            match is_large {
+                true => {
+                    s.master.begin_checkpoint();
+                    let head = Box::new(s.checkpoint_head());
+                    self.journal.save_in_pieces(number, head);
+                }
+                false => self.journal.save(number, s.checkpoint()),
+            }
         }
     }
 
+    /// The store asks for the next piece of the checkpoint with that ticket.
+    pub fn piece_wanted(&mut self, now_ns: u64, ticket: u64) {
+        self.advance(now_ns);
+        let Some((number, segment_id)) = self.journal.saving(ticket) else {
+            return;
+        };
+        // A stop does not wait for what the log has.
+        let is_needed = !(self.stopping && self.saving.is_in_log(number));
+        let segment = self.segments.if_still_there(number);
+        let segment = segment.filter(|s| is_needed && s.life != Life::Removing);
+        let bytes = self.config.piece_bytes;
+        let next = match segment.and_then(|s| s.master.next_piece(bytes)) {
+            Some((piece, more)) => {
+                let (diff, ages) = (piece.diff, piece.ages);
+                match more {
+                    true => Next::Piece(Piece { diff, ages }),
+                    false => Next::Last(Piece { diff, ages }),
+                }
+            }
+            None => {
+                self.saving.give_up(number);
+                Next::Nothing
+            }
+        };
+        self.journal.give(segment_id, next);
+    }
+
     fn checkpoint_stored(&mut self, number: u32, version: u64, result: Result<(), StoreError>) {
-        self.saving.ended(number, result.is_ok());
+        let is_saved = self.saving.ended(number, result.is_ok());
         if let Some(s) = self.segments.if_still_there(number) {
             debug_assert!(version <= s.master.newest());
-            if result.is_err() {
+            s.master.end_checkpoint();
+            if !is_saved {
                 note_unlogged_changes(&mut self.saving, s);
             }
         }
@@ -213,8 +254,7 @@ impl Engine {
     /// Saves as much as may be under way together; the rest follows when that has ended.
     fn save_at_the_end(&mut self) {
         while let Some(number) = self.saving.next_at_the_end() {
-            let bytes = self.segments.found(number).master.wire_bytes();
-            if self.saving.room(bytes, COUNT_MAX) != Room::ForAll {
+            if self.saving.room(self.is_large(number), COUNT_MAX) != Room::ForAll {
                 return;
             }
             self.saving.pop_at_the_end();
@@ -239,7 +279,14 @@ pub fn note_unlogged_changes(saving: &mut Saving, s: &SegmentState) {
 
 impl SegmentState {
     fn checkpoint(&self) -> Checkpoint {
-        let head = CheckpointHead {
+        Checkpoint {
+            head: self.checkpoint_head(),
+            diff: self.master.checkpoint(),
+        }
+    }
+
+    fn checkpoint_head(&self) -> CheckpointHead {
+        CheckpointHead {
             magic: *b"IWC3",
             segment_id: self.id,
             path: self.path.clone(),
@@ -252,10 +299,6 @@ impl SegmentState {
             releases: self.remembered.iter().cloned().collect(),
             fields: Vec::new(),
             diff_bytes: 0,
-        };
-        Checkpoint {
-            head,
-            diff: self.master.checkpoint(),
         }
     }
 }

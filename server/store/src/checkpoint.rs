@@ -1,7 +1,8 @@
-//! Checkpoint files: `checkpoint_head`, the diff from version 0, and a CRC-32C of both.
+//! Checkpoint files: `checkpoint_head`, the diff from version 0, and a CRC-32C of both. Those of
+//! large segments are in pieces.rs.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -12,7 +13,9 @@ use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::older;
 use crate::owner::Owner;
+use crate::pieces;
 use crate::record::Format;
+use crate::store::Piece;
 
 pub const MAGIC: [u8; 4] = *b"IWC3";
 /// Of older formats [LOG-14].
@@ -23,7 +26,9 @@ const MAGIC_1: [u8; 4] = *b"IWC1";
 #[derive(Debug, Clone)]
 pub struct Loaded {
     pub head: CheckpointHead,
+    /// Empty if the contents came in pieces.
     pub diff: Bytes,
+    pub pieces: Vec<Piece>,
 }
 
 /// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner
@@ -51,17 +56,45 @@ pub fn write(
     Ok(true)
 }
 
-/// Reads a checkpoint. What is wrong with one that cannot be used is told as text.
-pub fn read(file: &mut File, segment_id: u64, version: u64) -> io::Result<Result<Loaded, String>> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let bytes = Bytes::from(bytes);
-    Ok(parse(&bytes).and_then(|loaded| {
+/// Reads a checkpoint. Without `keeps` its diffs are checked and let go. The fault of one that
+/// cannot be used is told as text.
+pub fn read(
+    file: &mut File,
+    (segment_id, version): (u64, u64),
+    keeps: bool,
+) -> io::Result<Result<Loaded, String>> {
+    let mut magic = [0; 4];
+    let loaded = match file.read_exact(&mut magic) {
+        Ok(()) if magic == pieces::MAGIC => read_pieces(file, keeps)?,
+        Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
+        _ => read_whole(file, keeps)?,
+    };
+    Ok(loaded.and_then(|loaded| {
         let head = &loaded.head;
         match head.segment_id == segment_id && head.at.number == version {
             true => Ok(loaded),
             false => Err("it is of another segment or version than its name says".to_string()),
         }
+    }))
+}
+
+fn read_pieces(file: &mut File, keeps: bool) -> io::Result<Result<Loaded, String>> {
+    Ok(pieces::read(file, keeps)?.map(|(head, pieces)| Loaded {
+        head,
+        diff: Bytes::new(),
+        pieces,
+    }))
+}
+
+fn read_whole(file: &mut File, keeps: bool) -> io::Result<Result<Loaded, String>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(parse(&Bytes::from(bytes)).map(|mut loaded| {
+        if !keeps {
+            loaded.diff = Bytes::new();
+        }
+        loaded
     }))
 }
 
@@ -92,5 +125,9 @@ fn parse(bytes: &Bytes) -> Result<Loaded, String> {
         return Err("it is not a checkpoint".to_string());
     }
     let diff = bytes.slice(content.len() - diff_bytes..content.len());
-    Ok(Loaded { head, diff })
+    Ok(Loaded {
+        head,
+        diff,
+        pieces: Vec::new(),
+    })
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use interweave_wire::protocol::Durability;
+use interweave_wire::protocol::{CheckpointHead, Durability};
 
 use crate::catalogue::{self, Catalogue, Entry, Listed};
 use crate::damage::Damage;
@@ -26,7 +26,9 @@ use crate::saver::{Saver, SaverThread};
 use crate::scan::read_head;
 use crate::space::{self, Space};
 use crate::status::Status;
-use crate::store::{Checkpoint, Done, Record, RecoveredSegment, SegmentStore, StoreStatus};
+use crate::store::{
+    Checkpoint, Done, Next, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,
+};
 use crate::tail::{Parts, Tail};
 use crate::writer::{Message, Writer};
 use crate::StoreError;
@@ -125,7 +127,7 @@ impl EmbeddedStore {
             Some((writer, _)) => writer.send(message).map_err(|unsent| unsent.0),
             None => Err(message),
         };
-        if let Err(Message::Append { done, .. } | Message::Checkpoint { done, .. }) = unsent {
+        if let Err(Some(done)) = unsent.map_err(Message::into_done) {
             done(Err(self.stopped().unwrap_or(StoreError::Closed)));
         }
     }
@@ -163,6 +165,15 @@ impl SegmentStore for EmbeddedStore {
 
     fn checkpoint(&self, checkpoint: Checkpoint, done: Done) {
         self.send(Message::Checkpoint { checkpoint, done });
+    }
+
+    fn checkpoint_in_pieces(&self, head: CheckpointHead, want: Want, done: Done) {
+        let head = Box::new(head);
+        self.send(Message::CheckpointInPieces { head, want, done });
+    }
+
+    fn next(&self, segment_id: u64, next: Next) {
+        self.send(Message::Next { segment_id, next });
     }
 
     fn log_bytes(&self, segment_id: u64) -> u64 {
@@ -371,11 +382,8 @@ fn start(
         index.recover(segment_id, history);
         let bytes = index.log_bytes(segment_id);
         status.lock().log_bytes.insert(segment_id, bytes);
-        newest.extend(
-            history
-                .checkpoint_version()
-                .map(|version| (segment_id, version)),
-        );
+        let version = history.checkpoint_version();
+        newest.extend(version.map(|version| (segment_id, version)));
     }
     let epoch = owner.epoch;
     let (writer, inbox) = channel();
@@ -386,6 +394,8 @@ fn start(
         catalogue: catalogue.clone(),
         newest,
         to_forget: Vec::new(),
+        large: BTreeMap::new(),
+        now: options.now.clone(),
         status: Arc::clone(&status),
         jobs: jobs_inbox,
         writer: writer.clone(),

@@ -280,6 +280,8 @@ impl History {
     /// The segment as the server gets it. `path` is used if no record here has the path.
     pub fn recovered(&mut self, path: Option<&str>, clean: bool) -> RecoveredSegment {
         let releases = self.take_releases();
+        let taken = self.checkpoint.as_mut();
+        let pieces = taken.map_or(Vec::new(), |loaded| std::mem::take(&mut loaded.pieces));
         let head = self.checkpoint.as_ref().map(|loaded| &loaded.head);
         let created = self.created.as_ref();
         RecoveredSegment {
@@ -298,6 +300,7 @@ impl History {
                 .checkpoint
                 .take()
                 .map(|loaded| (loaded.head, loaded.diff)),
+            pieces,
             releases,
             serials_below: self.serials_below,
             clean,

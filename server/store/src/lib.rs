@@ -22,7 +22,9 @@ mod memory;
 mod missing;
 mod older;
 mod owner;
+mod pace;
 pub mod panics;
+mod pieces;
 mod random;
 mod record;
 mod recovery;
@@ -43,4 +45,6 @@ pub use holders::MUCH_LOG_BYTES;
 pub use identity::Identity;
 pub use memory::MemoryStore;
 pub use salvage::LeftOut;
-pub use store::{Checkpoint, Done, Full, Record, RecoveredSegment, SegmentStore, StoreStatus};
+pub use store::{
+    Checkpoint, Done, Full, Next, Piece, Record, RecoveredSegment, SegmentStore, StoreStatus, Want,
+};

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use interweave_wire::protocol::Durability;
+use interweave_wire::protocol::{CheckpointHead, Durability};
 
 use crate::identity::Identity;
-use crate::store::{Checkpoint, Done, Record, SegmentStore, StoreStatus};
+use crate::store::{Checkpoint, Done, Next, Record, SegmentStore, StoreStatus, Want};
 use crate::StoreError;
 
 #[derive(Debug, Default)]
@@ -42,6 +42,13 @@ impl SegmentStore for MemoryStore {
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
         done(Ok(()));
     }
+
+    fn checkpoint_in_pieces(&self, _head: CheckpointHead, _want: Want, done: Done) {
+        self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        done(Ok(()));
+    }
+
+    fn next(&self, _segment_id: u64, _next: Next) {}
 
     fn log_bytes(&self, _segment_id: u64) -> u64 {
         0

@@ -167,18 +167,16 @@ impl Found {
             }
             let name = files::checkpoint_name(segment_id, version);
             let path = dir.join(&name);
+            let keeps = self.read_bodies;
             let read = File::open(&path)
-                .and_then(|mut file| checkpoint::read(&mut file, segment_id, version))
+                .and_then(|mut file| checkpoint::read(&mut file, (segment_id, version), keeps))
                 .map_err(|error| failed("reading", &path, &error))?;
             match read {
-                Ok(mut loaded) => {
+                Ok(loaded) => {
                     self.checkpoints += 1;
                     let identity = Identity::of(&loaded.head.fields).unwrap_or_default();
                     self.identity = self.identity.or(identity);
-                    self.bytes += loaded.diff.len() as u64;
-                    if !self.read_bodies {
-                        loaded.diff = Bytes::new();
-                    }
+                    self.bytes += loaded.head.diff_bytes;
                     self.histories
                         .insert(segment_id, History::new(segment_id, Some(loaded)));
                 }

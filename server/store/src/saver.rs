@@ -4,21 +4,24 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use bytes::Bytes;
 use interweave_wire::protocol::CheckpointHead;
 
 use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint;
-use crate::embedded::SyncFn;
+use crate::embedded::{NowFn, SyncFn};
 use crate::files::{self, checkpoint_name, failed};
 use crate::owner::Owner;
+use crate::pace;
 use crate::panics;
+use crate::pieces::Writing;
 use crate::status::Status;
-use crate::store::Done;
+use crate::store::{Done, Next, Piece, Want};
 use crate::writer::Message;
 use crate::StoreError;
 
@@ -28,10 +31,24 @@ pub enum Job {
         diff: Bytes,
         done: Done,
     },
+    /// A checkpoint in pieces begins.
+    Begin {
+        head: Box<CheckpointHead>,
+        want: Want,
+        done: Done,
+    },
+    Next {
+        segment_id: u64,
+        next: Next,
+    },
     /// The segment was removed, durably.
-    Forget { segment_id: u64 },
+    Forget {
+        segment_id: u64,
+    },
     /// The log's witness is to be brought to the disk; nobody waits for it.
-    SyncWitness { file: File },
+    SyncWitness {
+        file: File,
+    },
 }
 
 /// A checkpoint that was tried.
@@ -42,6 +59,26 @@ pub struct Saved {
     pub diff_bytes: u64,
     pub result: Result<(), StoreError>,
     pub done: Done,
+}
+
+/// A checkpoint in pieces that is being written.
+pub struct Large {
+    head: Box<CheckpointHead>,
+    writing: Writing,
+    want: Want,
+    done: Done,
+    /// The next piece is wanted then; None: it has been asked for.
+    wanted_at: Option<Instant>,
+    /// How often the log had been synced when the checkpoint last was.
+    log_syncs: u64,
+}
+
+impl Large {
+    /// The file is gone before anybody is told.
+    fn leave_no_file(self) -> Done {
+        drop(self.writing);
+        self.done
+    }
 }
 
 /// The writer's end of the saver.
@@ -85,6 +122,9 @@ pub struct Saver {
     pub newest: BTreeMap<u64, u64>,
     /// Removed segments that could not be forgotten, mostly for lack of space: to be tried again.
     pub to_forget: Vec<u64>,
+    /// The checkpoints in pieces, by segment.
+    pub large: BTreeMap<u64, Large>,
+    pub now: NowFn,
     pub status: Arc<Status>,
     pub jobs: Receiver<Job>,
     pub writer: Sender<Message>,
@@ -99,11 +139,16 @@ fn given_up(panic: String) -> StoreError {
 impl Saver {
     /// Works until nobody has jobs any more.
     fn run(mut self) {
-        while let Ok(job) = self.jobs.recv() {
+        while let Some(job) = self.next_job() {
             let mut next = Some(job);
             while let Some(job) = next.take() {
                 match job {
-                    Job::Forget { segment_id } => self.to_forget.push(segment_id),
+                    Job::Forget { segment_id } => {
+                        self.give_up(segment_id);
+                        self.to_forget.push(segment_id);
+                    }
+                    Job::Begin { head, want, done } => self.begin(head, want, done),
+                    Job::Next { segment_id, next } => self.next(segment_id, next),
                     Job::Save { head, diff, done } => {
                         self.save_and_tell(&head, &diff, done);
                         break;
@@ -118,6 +163,131 @@ impl Saver {
             }
             self.guarded(Self::forget_all);
         }
+        for large in std::mem::take(&mut self.large).into_values() {
+            large.leave_no_file()(Err(StoreError::Closed));
+        }
+    }
+
+    /// The next job. Meanwhile pieces are asked for when their time has come. None: the end.
+    fn next_job(&mut self) -> Option<Job> {
+        loop {
+            let waiting = self.large.values_mut();
+            let wanted = waiting.filter_map(|large| Some((large.wanted_at?, large)));
+            let Some((at, large)) = wanted.min_by_key(|(at, _)| *at) else {
+                return self.jobs.recv().ok();
+            };
+            let wait = at.saturating_duration_since((self.now)());
+            match self.jobs.recv_timeout(wait) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    large.wanted_at = None;
+                    (large.want)();
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, head: Box<CheckpointHead>, want: Want, done: Done) {
+        let begun = panics::caught(|| Writing::begin(&self.dir, &head));
+        let begun = begun.map_err(given_up).and_then(|begun| {
+            begun.map_err(|error| failed("writing", &self.checkpoint_path(&head), &error))
+        });
+        match begun {
+            Ok(writing) => {
+                want();
+                let large = Large {
+                    writing,
+                    want,
+                    done,
+                    wanted_at: None,
+                    log_syncs: self.status.lock().status.syncs,
+                    head,
+                };
+                self.large.insert(large.head.segment_id, large);
+            }
+            Err(error) => self.tell(&head, 0, Err(error), done),
+        }
+    }
+
+    fn next(&mut self, segment_id: u64, next: Next) {
+        // it may have failed, or its segment is gone
+        let Some(mut large) = self.large.remove(&segment_id) else {
+            return;
+        };
+        match next {
+            Next::Nothing => large.leave_no_file()(Ok(())),
+            Next::Piece(piece) => {
+                match panics::caught(|| self.add(&mut large, &piece)) {
+                    Ok(Ok(())) => drop(self.large.insert(segment_id, large)),
+                    Ok(Err(error)) => {
+                        let error = failed("writing", &self.checkpoint_path(&large.head), &error);
+                        self.failed(large, error);
+                    }
+                    Err(text) => self.failed(large, given_up(text)),
+                };
+            }
+            Next::Last(piece) => {
+                let bytes = large.writing.bytes() + piece.diff.len() as u64;
+                let (head, writing) = (&large.head, large.writing);
+                let finished = panics::caught(|| self.finish(head, writing, &piece));
+                let result = finished.unwrap_or_else(|text| Err(given_up(text)));
+                self.tell(head, bytes, result, large.done);
+            }
+        }
+    }
+
+    /// Writes a piece and asks for the next, at once or later.
+    fn add(&mut self, large: &mut Large, piece: &Piece) -> io::Result<()> {
+        large.writing.add(piece)?;
+        let bytes = large.writing.unsynced();
+        if bytes < pace::STEP_BYTES {
+            (large.want)();
+            return Ok(());
+        }
+        let begin = (self.now)();
+        large.writing.sync(&self.sync)?;
+        let end = (self.now)();
+        let log_syncs = self.status.lock().status.syncs;
+        let log_is_busy = std::mem::replace(&mut large.log_syncs, log_syncs) < log_syncs;
+        match pace::pause(end.duration_since(begin), bytes, log_is_busy) {
+            Some(pause) => large.wanted_at = Some(end + pause),
+            None => (large.want)(),
+        }
+        Ok(())
+    }
+
+    fn finish(
+        &mut self,
+        head: &CheckpointHead,
+        mut writing: Writing,
+        last: &Piece,
+    ) -> Result<(), StoreError> {
+        let finished = writing
+            .add(last)
+            .and_then(|()| writing.finish(&self.dir, &self.owner, &self.sync));
+        match finished {
+            Ok(true) => self.has_name(head),
+            Ok(false) => self.owner.check(),
+            Err(error) => Err(failed("writing", &self.checkpoint_path(head), &error)),
+        }
+    }
+
+    /// A checkpoint of the segment that is under way is not wanted any more.
+    fn give_up(&mut self, segment_id: u64) {
+        if let Some(large) = self.large.remove(&segment_id) {
+            large.leave_no_file()(Ok(()));
+        }
+    }
+
+    fn failed(&self, large: Large, error: StoreError) {
+        let head = large.head.clone();
+        self.tell(&head, 0, Err(error), large.leave_no_file());
+    }
+
+    fn checkpoint_path(&self, head: &CheckpointHead) -> PathBuf {
+        let name = checkpoint_name(head.segment_id, head.at.number);
+        self.dir.join(name)
     }
 
     /// After a panic the thread lives on: without it no checkpoint would ever be made again, and
@@ -129,13 +299,24 @@ impl Saver {
     }
 
     fn save_and_tell(&mut self, head: &CheckpointHead, diff: &[u8], done: Done) {
+        let saved = panics::caught(|| self.save(head, diff));
+        let result = saved.unwrap_or_else(|text| Err(given_up(text)));
+        self.tell(head, head.diff_bytes, result, done);
+    }
+
+    fn tell(
+        &self,
+        head: &CheckpointHead,
+        diff_bytes: u64,
+        result: Result<(), StoreError>,
+        done: Done,
+    ) {
         let saved = Saved {
             segment_id: head.segment_id,
             parent: head.parent,
             version: head.at.number,
-            diff_bytes: head.diff_bytes,
-            result: panics::caught(|| self.save(head, diff))
-                .unwrap_or_else(|text| Err(given_up(text))),
+            diff_bytes,
+            result,
             done,
         };
         // should the writer have died, nobody is left to be told
@@ -163,13 +344,16 @@ impl Saver {
     }
 
     fn save(&mut self, head: &CheckpointHead, diff: &[u8]) -> Result<(), StoreError> {
-        let segment_id = head.segment_id;
-        let path = self.dir.join(checkpoint_name(segment_id, head.at.number));
         match checkpoint::write(&self.dir, head, diff, &self.owner, &self.sync) {
-            Ok(true) => {}
-            Ok(false) => return self.owner.check(),
-            Err(error) => return Err(failed("writing", &path, &error)),
+            Ok(true) => self.has_name(head),
+            Ok(false) => self.owner.check(),
+            Err(error) => Err(failed("writing", &self.checkpoint_path(head), &error)),
         }
+    }
+
+    /// The checkpoint lasts: the catalogue is told, and the older one goes.
+    fn has_name(&mut self, head: &CheckpointHead) -> Result<(), StoreError> {
+        let segment_id = head.segment_id;
         let entry = Entry {
             state: State::Checkpoint(head.at.number),
             path: head.path.clone(),

@@ -26,12 +26,32 @@ pub struct Record {
 /// The whole segment at one version.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    /// The store fills in `magic`, `parent` and `diff_bytes`, and raises `next_serial` to the bound
-    /// that was logged.
+    /// The store fills in `magic`, `parent`, `fields` and `diff_bytes`, and raises `next_serial` to
+    /// the bound that was logged.
     pub head: CheckpointHead,
     /// From version 0 to `head.at`.
     pub diff: Bytes,
 }
+
+/// A part of a large segment's checkpoint [LOG-18].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// Not empty.
+    pub diff: Bytes,
+    pub ages: Bytes,
+}
+
+/// What follows in a checkpoint in pieces.
+#[derive(Debug, Clone)]
+pub enum Next {
+    Piece(Piece),
+    Last(Piece),
+    /// The checkpoint is given up. It ends without an error, and leaves nothing.
+    Nothing,
+}
+
+/// Asks for the next piece of a checkpoint. As `Done`, it must not wait.
+pub type Want = Box<dyn Fn() + Send>;
 
 /// Keeps segments. Appends take effect in the order of the calls; so do their `done`s.
 pub trait SegmentStore: Send {
@@ -48,6 +68,13 @@ pub trait SegmentStore: Send {
 
     /// Keeps the segment as a whole, so that its older log records are no longer needed [LOG-5].
     fn checkpoint(&self, checkpoint: Checkpoint, done: Done);
+
+    /// Does the same with a segment that is too large for one piece of memory. `want` asks for each
+    /// piece; [`SegmentStore::next`] gives it.
+    fn checkpoint_in_pieces(&self, head: CheckpointHead, want: Want, done: Done);
+
+    /// Gives what was wanted of the segment's checkpoint.
+    fn next(&self, segment_id: u64, next: Next);
 
     /// How many bytes of log the segment has since its last checkpoint.
     fn log_bytes(&self, segment_id: u64) -> u64;
@@ -126,6 +153,8 @@ pub struct RecoveredSegment {
     pub quota_bytes: u64,
     pub incarnation: u64,
     pub checkpoint: Option<(CheckpointHead, Bytes)>,
+    /// The checkpoint's contents, if they came in pieces; its diff is empty then.
+    pub pieces: Vec<Piece>,
     /// The releases after the checkpoint, without a gap [LOG-6].
     pub releases: Vec<(LogRelease, Bytes)>,
     /// No serial from here on was ever given out [LOG-8].

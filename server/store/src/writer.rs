@@ -15,9 +15,10 @@ use crate::embedded::NowFn;
 use crate::group::Group;
 use crate::history::REMOVE;
 use crate::index::Admission;
+use crate::pieces;
 use crate::saver::{Job, Saved, SaverThread};
 use crate::status::Status;
-use crate::store::{Checkpoint, Done, Record};
+use crate::store::{Checkpoint, Done, Next, Record, Want};
 use crate::tail::Tail;
 use crate::StoreError;
 
@@ -38,6 +39,15 @@ pub enum Message {
         checkpoint: Checkpoint,
         done: Done,
     },
+    CheckpointInPieces {
+        head: Box<CheckpointHead>,
+        want: Want,
+        done: Done,
+    },
+    Next {
+        segment_id: u64,
+        next: Next,
+    },
     Saved(Saved),
     Forgotten {
         segment_id: u64,
@@ -46,6 +56,18 @@ pub enum Message {
         clean: bool,
         reply: SyncSender<Result<(), StoreError>>,
     },
+}
+
+impl Message {
+    /// Of a message of the store's handle: what tells how its request ended.
+    pub fn into_done(self) -> Option<Done> {
+        match self {
+            Message::Append { done, .. }
+            | Message::Checkpoint { done, .. }
+            | Message::CheckpointInPieces { done, .. } => Some(done),
+            _ => None,
+        }
+    }
 }
 
 pub struct Writer {
@@ -76,6 +98,8 @@ impl Writer {
                     self.commit(groups);
                 }
                 Message::Checkpoint { checkpoint, done } => self.checkpoint(checkpoint, done),
+                Message::CheckpointInPieces { head, want, done } => self.begin(head, want, done),
+                Message::Next { segment_id, next } => self.next(segment_id, next),
                 Message::Saved(saved) => self.saved(saved),
                 Message::Forgotten { segment_id } => self.forgotten(segment_id),
                 Message::Close { clean, reply } => {
@@ -91,9 +115,10 @@ impl Writer {
     pub fn refuse(&mut self, error: &StoreError) {
         while let Ok(message) = self.inbox.recv() {
             match message {
-                Message::Append { done, .. } | Message::Checkpoint { done, .. } => {
-                    done(Err(error.clone()));
-                }
+                Message::Append { done, .. }
+                | Message::Checkpoint { done, .. }
+                | Message::CheckpointInPieces { done, .. } => done(Err(error.clone())),
+                Message::Next { segment_id, .. } => self.next(segment_id, Next::Nothing),
                 Message::Saved(saved) => (saved.done)(saved.result),
                 Message::Forgotten { .. } => {}
                 Message::Close { reply, .. } => {
@@ -238,12 +263,36 @@ impl Writer {
         }
     }
 
-    /// Completes the head. The log is synced first, so that no checkpoint is ahead of it.
+    /// Begins a checkpoint in pieces.
+    fn begin(&mut self, mut head: Box<CheckpointHead>, want: Want, done: Done) {
+        if let Err(error) = self.complete(&mut head) {
+            return done(Err(error));
+        }
+        head.magic = pieces::MAGIC;
+        if let Err(Job::Begin { done, .. }) = self.saver.send(Job::Begin { head, want, done }) {
+            done(Err(StoreError::Closed));
+        }
+    }
+
+    /// A piece waits here for the log, so that a busy log slows a large checkpoint down.
+    fn next(&mut self, segment_id: u64, next: Next) {
+        // should the saver have died, its checkpoints were told
+        let _ = self.saver.send(Job::Next { segment_id, next });
+    }
+
     fn prepare(
         &mut self,
         checkpoint: Checkpoint,
     ) -> Result<(Box<CheckpointHead>, Bytes), StoreError> {
         let Checkpoint { mut head, diff } = checkpoint;
+        self.complete(&mut head)?;
+        head.magic = MAGIC;
+        head.diff_bytes = diff.len() as u64;
+        Ok((Box::new(head), diff))
+    }
+
+    /// Completes the head. The log is synced first, so that no checkpoint is ahead of it.
+    fn complete(&mut self, head: &mut CheckpointHead) -> Result<(), StoreError> {
         if head.path.len() > MAX_PATH as usize || head.releases.len() > MAX_CHECKPOINT_RELEASES {
             return Err(StoreError::Io(
                 "the checkpoint's head is too long".to_string(),
@@ -251,12 +300,10 @@ impl Writer {
         }
         self.tail.sync()?;
         let (parent, serials_below) = self.tail.index.place(head.segment_id, &head.at)?;
-        head.magic = MAGIC;
         head.fields = self.tail.identity().fields();
         head.parent = parent;
         head.next_serial = head.next_serial.max(serials_below);
-        head.diff_bytes = diff.len() as u64;
-        Ok((Box::new(head), diff))
+        Ok(())
     }
 
     fn saved(&mut self, saved: Saved) {
@@ -293,9 +340,10 @@ impl Writer {
                 Message::Saved(saved) => self.saved(saved),
                 Message::Forgotten { segment_id } => self.forgotten(segment_id),
                 // the handle says nothing after Close
-                Message::Append { done, .. } | Message::Checkpoint { done, .. } => {
-                    done(Err(StoreError::Closed));
-                }
+                Message::Append { done, .. }
+                | Message::Checkpoint { done, .. }
+                | Message::CheckpointInPieces { done, .. } => done(Err(StoreError::Closed)),
+                Message::Next { .. } => {}
                 Message::Close { reply, .. } => drop(reply),
             }
         }

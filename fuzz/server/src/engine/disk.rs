@@ -1,15 +1,51 @@
 //! A store as far as an engine sees it: the groups and checkpoints that were answered well. An
 //! engine that starts again recovers from them.
 
-use interweave_store::{Checkpoint, Record, RecoveredSegment};
+use bytes::Bytes;
+use interweave_store::{Checkpoint, Next, Piece, Record, RecoveredSegment};
 use interweave_wire::protocol::xdr::{from_bytes, to_bytes, Xdr};
-use interweave_wire::protocol::{LogBody, LogKind};
+use interweave_wire::protocol::{CheckpointHead, LogBody, LogKind};
 use std::collections::BTreeMap;
 
 /// A question of the engine to the store.
 pub enum Asked {
     Group(Vec<Record>),
     Save(Checkpoint),
+    Large(Large),
+}
+
+/// A checkpoint in pieces.
+pub struct Large {
+    pub head: Box<CheckpointHead>,
+    pieces: Vec<Piece>,
+    is_whole: bool,
+    is_given_up: bool,
+}
+
+impl Large {
+    pub fn begin(head: Box<CheckpointHead>) -> Self {
+        Large {
+            head,
+            pieces: Vec::new(),
+            is_whole: false,
+            is_given_up: false,
+        }
+    }
+
+    pub fn wants_more(&self) -> bool {
+        !self.is_whole && !self.is_given_up
+    }
+
+    pub fn take(&mut self, next: Next) {
+        match next {
+            Next::Piece(piece) => self.pieces.push(piece),
+            Next::Last(piece) => {
+                self.pieces.push(piece);
+                self.is_whole = true;
+            }
+            Next::Nothing => self.is_given_up = true,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -21,7 +57,13 @@ impl Disk {
     pub fn keep(&mut self, asked: &Asked) {
         match asked {
             Asked::Group(records) => records.iter().for_each(|record| self.keep_record(record)),
-            Asked::Save(checkpoint) => self.save(checkpoint),
+            Asked::Save(checkpoint) => {
+                self.save(&checkpoint.head, &checkpoint.diff, Vec::new());
+            }
+            Asked::Large(large) if large.is_whole => {
+                self.save(&large.head, &Bytes::new(), large.pieces.clone());
+            }
+            Asked::Large(_) => {}
         }
     }
 
@@ -35,6 +77,7 @@ impl Disk {
                 quota_bytes: create.quota_bytes,
                 incarnation: create.incarnation,
                 checkpoint: None,
+                pieces: Vec::new(),
                 releases: Vec::new(),
                 serials_below: 1,
                 clean: false,
@@ -61,8 +104,7 @@ impl Disk {
         }
     }
 
-    fn save(&mut self, checkpoint: &Checkpoint) {
-        let head = &checkpoint.head;
+    fn save(&mut self, head: &CheckpointHead, diff: &Bytes, pieces: Vec<Piece>) {
         let Some(segment) = self.segments.get_mut(&head.segment_id) else {
             return;
         };
@@ -71,7 +113,8 @@ impl Disk {
             .retain(|(release, _)| release.version > head.at.number);
         segment.incarnation = head.at.incarnation;
         segment.serials_below = segment.serials_below.max(head.next_serial);
-        segment.checkpoint = Some((written(head), checkpoint.diff.clone()));
+        segment.checkpoint = Some((written(head), diff.clone()));
+        segment.pieces = pieces;
     }
 
     /// The segments for an engine that starts now. `clean`: the last one had stopped in order.

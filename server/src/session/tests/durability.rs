@@ -415,6 +415,7 @@ fn found(world: &mut World, clean: bool, durable: Durability) -> (RecoveredSegme
         quota_bytes: 1 << 20,
         incarnation: stamp.incarnation,
         checkpoint: None,
+        pieces: Vec::new(),
         releases,
         serials_below: 1 << 20,
         clean,
@@ -508,7 +509,7 @@ fn expect_one_checkpoint(world: &World) {
 fn refuse_incarnation(world: &mut World) {
     let is_incarnation = |asked: &Asked| match asked {
         Asked::Append(_, group, _) => matches!(group[0].body, LogBody::Incarnation(_)),
-        Asked::Checkpoint(..) => false,
+        Asked::Checkpoint(..) | Asked::InPieces(..) => false,
     };
     let at = world.asked.iter().position(is_incarnation);
     let asked = world.asked.remove(at.expect("an incarnation begins"));

@@ -6,6 +6,7 @@ mod lending;
 mod locks;
 mod notifications;
 mod order;
+mod pieces;
 mod random;
 mod releases;
 mod segments;
@@ -14,7 +15,7 @@ mod waiting;
 
 use super::{Absence, Backlog, Config, Effect, Engine, Incoming, Request};
 use bytes::Bytes;
-use interweave_store::{Checkpoint, Record, StoreError};
+use interweave_store::{Checkpoint, Next, Record, StoreError};
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use interweave_wire::varint;
@@ -53,6 +54,7 @@ impl Sent {
 pub enum Asked {
     Append(u64, Vec<Record>, Durability),
     Checkpoint(u64, Checkpoint),
+    InPieces(u64, Box<CheckpointHead>),
 }
 
 /// An engine and all that came out of it and was not looked at.
@@ -61,6 +63,8 @@ pub struct World {
     pub now_ms: u64,
     pub sent: Vec<Sent>,
     pub asked: Vec<Asked>,
+    /// The pieces of checkpoints that the store was given, by segment.
+    pub given: Vec<(u64, Next)>,
     pub closed: Vec<u64>,
     /// These connections take nothing of what they are sent.
     pub stuck: Vec<u64>,
@@ -86,6 +90,7 @@ impl World {
             now_ms: 1000,
             sent: Vec::new(),
             asked: Vec::new(),
+            given: Vec::new(),
             closed: Vec::new(),
             stuck: Vec::new(),
             waiting: HashMap::new(),
@@ -148,6 +153,10 @@ impl World {
             Effect::Checkpoint { ticket, checkpoint } => {
                 self.asked.push(Asked::Checkpoint(ticket, checkpoint))
             }
+            Effect::CheckpointInPieces { ticket, head } => {
+                self.asked.push(Asked::InPieces(ticket, head))
+            }
+            Effect::Next { segment_id, next } => self.given.push((segment_id, next)),
             Effect::LookAfterStore => {}
         }
     }
@@ -177,7 +186,9 @@ impl World {
     }
 
     pub fn stored(&mut self, asked: &Asked, result: Result<(), StoreError>) {
-        let (Asked::Append(ticket, ..) | Asked::Checkpoint(ticket, ..)) = asked;
+        let (Asked::Append(ticket, ..)
+        | Asked::Checkpoint(ticket, ..)
+        | Asked::InPieces(ticket, ..)) = asked;
         self.engine.stored(self.now_ns(), *ticket, result);
         self.drain();
     }

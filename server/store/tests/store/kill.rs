@@ -3,11 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use interweave_store::{EmbeddedStore, Record, SegmentStore};
+use interweave_store::{EmbeddedStore, Piece, Record, SegmentStore};
 use interweave_wire::protocol::Durability::{self, Synced, Written};
 use interweave_wire::protocol::VersionStamp;
 
-use crate::model::{append_now, checkpoint, create, diff, release, small, versions, Random};
+use crate::model::{
+    append_now, checkpoint, checkpoint_in_pieces, create, diff, release, small, versions, Random,
+};
 
 const DIR: &str = "STORE_TEST_DIR";
 const SEGMENTS: u64 = 4;
@@ -22,6 +24,19 @@ fn durability(segment_id: u64) -> Durability {
         0 => Written,
         _ => Synced,
     }
+}
+
+/// Half of each kind are saved in pieces.
+fn is_in_pieces(segment_id: u64) -> bool {
+    segment_id > SEGMENTS / 2
+}
+
+fn pieces(segment_id: u64, version: u64) -> Vec<Piece> {
+    let piece = |part| Piece {
+        diff: next_diff(segment_id, version + part),
+        ages: next_diff(segment_id, part),
+    };
+    (1..=3).map(piece).collect()
 }
 
 /// Not a test: the process that is killed. It appends without end, and says what is acknowledged.
@@ -58,7 +73,10 @@ fn appends_until_it_is_killed() {
                     number: version,
                     chain: version,
                 };
-                drop(checkpoint(&store, id, at, next_diff(id, version)));
+                match is_in_pieces(id) {
+                    true => checkpoint_in_pieces(&store, id, at, pieces(id, version)).unwrap(),
+                    false => drop(checkpoint(&store, id, at, next_diff(id, version))),
+                }
             }
         }
         // no more than the writer can take
@@ -118,7 +136,10 @@ fn check(dir: &std::path::Path, acknowledged: &mut [u64]) {
         );
         assert!(found.windows(2).all(|pair| pair[1] == pair[0] + 1));
         if let Some((head, diff)) = &segment.checkpoint {
-            assert_eq!(*diff, next_diff(id, head.at.number));
+            match is_in_pieces(id) {
+                true => assert_eq!(segment.pieces, pieces(id, head.at.number)),
+                false => assert_eq!(*diff, next_diff(id, head.at.number)),
+            }
         } else {
             assert_eq!(found.first().copied().unwrap_or(1), 1);
         }

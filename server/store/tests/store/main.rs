@@ -10,6 +10,7 @@ mod formats;
 mod kill;
 mod model;
 mod ownership;
+mod pieces;
 mod power_loss;
 mod records;
 mod witness;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use interweave_store::{
-    Checkpoint, EmbeddedStore, Options, Record, RecoveredSegment, SegmentStore, StoreError,
+    Checkpoint, EmbeddedStore, Next, Options, Piece, Record, RecoveredSegment, SegmentStore,
+    StoreError,
 };
 use interweave_wire::protocol::{
     CheckpointHead, Durability, LogBody, LogCreate, LogKind, LogRelease, VersionStamp,
@@ -264,8 +265,8 @@ pub fn append_now(store: &EmbeddedStore, group: Vec<Record>) -> Result<(), Store
     append(store, group, Durability::Synced).recv().unwrap()
 }
 
-pub fn checkpoint(store: &EmbeddedStore, segment_id: u64, at: VersionStamp, diff: Bytes) -> Answer {
-    let head = CheckpointHead {
+fn head(segment_id: u64, at: VersionStamp) -> CheckpointHead {
+    CheckpointHead {
         magic: [0; 4],
         segment_id,
         path: format!("/segment/{segment_id}"),
@@ -278,11 +279,53 @@ pub fn checkpoint(store: &EmbeddedStore, segment_id: u64, at: VersionStamp, diff
         releases: Vec::new(),
         fields: Vec::new(),
         diff_bytes: 0,
-    };
+    }
+}
+
+pub fn checkpoint(store: &EmbeddedStore, segment_id: u64, at: VersionStamp, diff: Bytes) -> Answer {
+    let head = head(segment_id, at);
     let (done, answer) = channel();
     let done = move |result| done.send(result).unwrap_or(());
     store.checkpoint(Checkpoint { head, diff }, Box::new(done));
     answer
+}
+
+/// Begins a checkpoint in pieces. The first receiver hears when a piece is wanted.
+pub fn begin_pieces(
+    store: &EmbeddedStore,
+    segment_id: u64,
+    at: VersionStamp,
+) -> (Receiver<()>, Answer) {
+    let (done, answer) = channel();
+    let (want, wanted) = channel();
+    let done = move |result| done.send(result).unwrap_or(());
+    let want = move || want.send(()).unwrap_or(());
+    let head = head(segment_id, at);
+    store.checkpoint_in_pieces(head, Box::new(want), Box::new(done));
+    (wanted, answer)
+}
+
+/// Takes a checkpoint in these pieces, each when it is wanted.
+pub fn checkpoint_in_pieces(
+    store: &EmbeddedStore,
+    segment_id: u64,
+    at: VersionStamp,
+    pieces: Vec<Piece>,
+) -> Result<(), StoreError> {
+    let (wanted, answer) = begin_pieces(store, segment_id, at);
+    let count = pieces.len();
+    for (i, piece) in pieces.into_iter().enumerate() {
+        // no more are wanted when it has failed
+        if wanted.recv().is_err() {
+            break;
+        }
+        let next = match i + 1 == count {
+            true => Next::Last(piece),
+            false => Next::Piece(piece),
+        };
+        store.next(segment_id, next);
+    }
+    answer.recv().unwrap()
 }
 
 pub fn close(store: EmbeddedStore) {

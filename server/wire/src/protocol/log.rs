@@ -256,7 +256,8 @@ impl Xdr for CommittedRelease {
 }
 
 /// The head of a checkpoint file of one segment; the diff from version 0 to `at` follows, then a
-/// CRC-32C of head and diff.
+/// CRC-32C of head and diff. In a file of pieces [LOG-18] `magic` is "IWC4" and `diff_bytes` is
+/// 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointHead {
     /// "IWC3"
