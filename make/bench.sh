@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and writes bench/results/*.csv. ONLY=NAME runs one: update, frame, read_lock,
-# memory, readers, fanout, blocks, segments, locks, granularity, tracking, translate, swizzle,
-# optimisations, mining, server_costs, solver, frames, rpc, am, containers, ddss or services.
+# memory, readers, fanout, blocks, segments, checkpoint, locks, granularity, tracking, translate,
+# swizzle, optimisations, mining, server_costs, solver, frames, rpc, am, containers, ddss or
+# services.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . make/toolchain.sh
@@ -15,9 +16,7 @@ begin() {
   begun=$1
   echo "== $1"
 }
-for name in update frame read_lock memory readers fanout blocks segments locks granularity \
-  tracking translate swizzle optimisations mining; do
-  if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
+@@LOOP@@  if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   begin "$name"
   "$BUILD/release/bench/bench_$name"
   case $name in
