@@ -1,0 +1,111 @@
+//! Writes a store with very many small segments, as a server that clients filled would have left
+//! it: each has one block of 16 integers, named `ints`, and one release. For tests and benchmarks
+//! of servers with more segments than clients make in a short time.
+//!
+//!   many_segments DIR COUNT [crashed]
+//!
+//! The paths are /small/0, /small/1 and so on; the segments are WRITTEN. `crashed`: the store does
+//! not end cleanly.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::{channel, Receiver};
+
+use bytes::Bytes;
+use interweave_store::{EmbeddedStore, Options, Record, SegmentStore, StoreError};
+use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogRelease, Primitive};
+use interweave_wire::{chain, varint, DiffBuilder};
+
+const INTS: u64 = 16;
+const SERIALS_BELOW: u64 = 1 << 20;
+/// So many segments are on their way to the log together.
+const TOGETHER: u64 = 1000;
+
+/// From nothing to a block of integers, the first of which is `first`.
+fn diff(first: u64) -> Bytes {
+    let mut diff = DiffBuilder::new(0, 1);
+    diff.add_block(1, Primitive::Int as u32, INTS, "ints");
+    let mut runs = Vec::new();
+    varint::put(0, &mut runs);
+    varint::put(INTS, &mut runs);
+    for i in 0..INTS {
+        runs.extend(((first + i) as u32).to_be_bytes());
+    }
+    diff.change(1, &runs);
+    diff.finish()
+}
+
+fn append(
+    store: &EmbeddedStore,
+    group: Vec<Record>,
+    said: &std::sync::mpsc::Sender<Result<(), StoreError>>,
+) {
+    let said = said.clone();
+    let done = Box::new(move |result| drop(said.send(result)));
+    store.append(group, Durability::Written, done);
+}
+
+fn wait(hear: &Receiver<Result<(), StoreError>>, count: u64) -> Result<(), StoreError> {
+    let heard = (0..count).map(|_| hear.recv().unwrap_or(Err(StoreError::Closed)));
+    heard.collect()
+}
+
+fn write(dir: &Path, count: u64, is_clean: bool) -> Result<(), StoreError> {
+    let (store, found) = EmbeddedStore::open(dir, Options::default())?;
+    let first_id = found.iter().map(|s| s.segment_id).max().unwrap_or(0) + 1;
+    let (said, hear) = channel();
+    for begin in (0..count).step_by(TOGETHER as usize) {
+        let end = count.min(begin + TOGETHER);
+        for number in begin..end {
+            let record = |body, diff| Record {
+                segment_id: first_id + number,
+                body,
+                diff,
+            };
+            let create = LogBody::Create(LogCreate {
+                path: format!("/small/{number}"),
+                durable: Durability::Written,
+                quota_bytes: 1 << 30,
+                incarnation: 1,
+            });
+            let diff = diff(number);
+            let release = LogBody::Release(LogRelease {
+                version: 1,
+                chain: chain::next(0, &diff),
+                session: [1; 16],
+                sequence: number + 1,
+                fence: 1,
+            });
+            let serials = LogBody::Serials(SERIALS_BELOW);
+            let created = vec![record(create, Bytes::new()), record(serials, Bytes::new())];
+            append(&store, created, &said);
+            append(&store, vec![record(release, diff)], &said);
+        }
+        wait(&hear, 2 * (end - begin))?;
+    }
+    Box::new(store).close(is_clean)
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (dir, count, is_clean) = match words[..] {
+        [dir, count] => (dir, count.parse(), true),
+        [dir, count, "crashed"] => (dir, count.parse(), false),
+        _ => {
+            eprintln!("many_segments DIR COUNT [crashed]");
+            return ExitCode::FAILURE;
+        }
+    };
+    let written = match count {
+        Ok(count) => write(Path::new(dir), count, is_clean).map_err(|error| error.to_string()),
+        Err(error) => Err(format!("COUNT: {error}")),
+    };
+    if let Err(text) = &written {
+        eprintln!("many_segments: {text}");
+    }
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
