@@ -156,7 +156,11 @@ impl Blocks {
     fn push(&mut self, block: Block) {
         match self.pages.last_mut() {
             Some(page) if page.len() < PAGE => page.push(block),
-            None => self.pages.push(vec![block]),
+            None => {
+                // A segment of one block takes no more than that.
+                self.pages.reserve_exact(1);
+                self.pages.push(vec![block]);
+            }
             _ => {
                 let mut page = Vec::with_capacity(PAGE);
                 page.push(block);

@@ -1,8 +1,6 @@
 //! The diff cache of a segment (ICDCS'03 3.3): diffs to the newest version, bounded in bytes and in
 //! number. The first is the one that made the newest version, as it was received.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 
 /// The largest number of diffs that are kept.
@@ -11,7 +9,7 @@ const CACHED_DIFFS: usize = 64;
 /// Diffs to the newest version, by the version that each begins at.
 #[derive(Debug, Default)]
 pub(crate) struct DiffCache {
-    diffs: HashMap<u64, Bytes>,
+    diffs: Vec<(u64, Bytes)>,
     bytes: usize,
 }
 
@@ -22,14 +20,20 @@ impl DiffCache {
     }
 
     pub fn find(&self, from: u64) -> Option<Bytes> {
-        self.diffs.get(&from).cloned()
+        let found = self.diffs.iter().find(|(begin, _)| *begin == from);
+        found.map(|(_, diff)| diff.clone())
     }
 
     /// Keeps the diff unless the cache would then hold more than `most_bytes`.
+    /// REQUIRES: `find` has found no diff from that version.
     pub fn add(&mut self, from: u64, diff: &Bytes, most_bytes: usize) {
         if self.bytes + diff.len() <= most_bytes && self.diffs.len() < CACHED_DIFFS {
             self.bytes += diff.len();
-            self.diffs.insert(from, diff.clone());
+            if self.diffs.is_empty() {
+                // Most segments are asked for no diff but the last.
+                self.diffs.reserve_exact(1);
+            }
+            self.diffs.push((from, diff.clone()));
         }
     }
 

@@ -14,6 +14,7 @@ mod commit;
 mod extent;
 mod freed;
 mod pieces;
+mod names;
 mod segment;
 mod shared;
 mod tuning;

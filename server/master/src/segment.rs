@@ -5,9 +5,6 @@
 //! `charge`s and never above the quota. check.rs checks a diff, commit.rs applies it, and
 //! collect.rs collects one.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use bytes::Bytes;
 use interweave_wire::diff::Diff;
 use interweave_wire::protocol::xdr;
@@ -19,6 +16,7 @@ use crate::cache::DiffCache;
 use crate::check::{CheckedRelease, Source};
 use crate::freed::FreedHistory;
 use crate::pieces::Snapshot;
+use crate::names::Names;
 use crate::shared::SharedBuffers;
 use crate::tuning::Tuning;
 
@@ -52,14 +50,6 @@ pub struct Segment {
     pub(crate) tuning: Tuning,
 }
 
-/// Names of blocks, both ways; blocks without a name cost nothing here.
-#[derive(Debug, Default)]
-pub(crate) struct Names {
-    serials: HashMap<Arc<str>, u64>,
-    names: HashMap<u64, Arc<str>>,
-    bytes: u64,
-}
-
 /// The memory of a segment beyond its wire bytes, for /metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overhead {
@@ -86,35 +76,6 @@ pub struct BlockInfo<'a> {
     pub changed: u64,
     /// Slot form; None: all zeros.
     pub slots: Option<&'a [u8]>,
-}
-
-impl Names {
-    pub fn serial(&self, name: &str) -> Option<u64> {
-        self.serials.get(name).copied()
-    }
-
-    pub fn of(&self, serial: u64) -> Option<&str> {
-        self.names.get(&serial).map(|name| &**name)
-    }
-
-    pub fn add(&mut self, name: &str, serial: u64) {
-        let name: Arc<str> = name.into();
-        self.bytes += name_bytes(&name);
-        self.serials.insert(name.clone(), serial);
-        self.names.insert(serial, name);
-    }
-
-    pub fn remove(&mut self, serial: u64) {
-        if let Some(name) = self.names.remove(&serial) {
-            self.bytes -= name_bytes(&name);
-            self.serials.remove(&name);
-        }
-    }
-}
-
-fn name_bytes(name: &str) -> u64 {
-    const ENTRY: usize = size_of::<(Arc<str>, u64)>();
-    (name.len() + 2 * size_of::<usize>() + 2 * ENTRY) as u64
 }
 
 /// The bytes that a block counts against the quota: its data, but never less than its header.
@@ -211,7 +172,7 @@ impl Segment {
     /// Sets the tuning, and applies it from now on.
     pub fn tune(&mut self, tuning: Tuning) {
         self.tuning = tuning;
-        self.cache.clear();
+        self.cache = DiffCache::default();
     }
 
     /// Makes a finder with or without prediction, as the segment's tuning says.
@@ -320,7 +281,7 @@ impl Segment {
     pub fn overhead_bytes(&self) -> Overhead {
         let texts: usize = self.slots.iter().map(String::capacity).sum();
         Overhead {
-            block_bytes: self.blocks.held_bytes() + self.names.bytes,
+            block_bytes: self.blocks.held_bytes() + self.names.held_bytes(),
             version_bytes: self.version_bytes,
             shared_bytes: self.shared.excess_bytes(),
             cache_bytes: self.cache.bytes_beyond(self.shared.live_bytes()),

@@ -33,10 +33,16 @@ pub struct Type {
     depth: u32,
 }
 
-/// Types by serial; grows at its end only.
-#[derive(Debug, Clone)]
+/// Types by serial; grows at its end only. All tables share the primitives (serials 1..=11).
+#[derive(Debug, Clone, Default)]
 pub struct TypeTable {
-    /// The primitives (serials 1..=11), then serials from 64 on.
+    /// None: there are no types but the primitives, as in very many small segments.
+    described: Option<Box<Described>>,
+}
+
+/// The types from serial 64 on.
+#[derive(Debug, Clone, Default)]
+struct Described {
     types: Vec<Arc<Type>>,
     hash_of_name: HashMap<String, u64>,
 }
@@ -87,23 +93,6 @@ fn primitive(serial: i32) -> Arc<Type> {
     Arc::new(Type::new(descriptor, Arc::new(Plan::leaf(leaf, width)), 0))
 }
 
-impl Default for TypeTable {
-    fn default() -> Self {
-        TypeTable {
-            types: primitives().to_vec(),
-            hash_of_name: HashMap::new(),
-        }
-    }
-}
-
-fn index_of(serial: u32) -> Option<usize> {
-    match serial {
-        1..=PRIMITIVES => Some(serial as usize - 1),
-        FIRST_TYPE_SERIAL.. => Some((serial - FIRST_TYPE_SERIAL + PRIMITIVES) as usize),
-        _ => None,
-    }
-}
-
 impl TypeTable {
     pub fn new() -> Self {
         Self::default()
@@ -111,24 +100,33 @@ impl TypeTable {
 
     /// Primitives included.
     pub fn get(&self, serial: u32) -> Option<&Arc<Type>> {
-        self.types.get(index_of(serial)?)
+        match serial {
+            1..=PRIMITIVES => primitives().get(serial as usize - 1),
+            FIRST_TYPE_SERIAL.. => self.described().get((serial - FIRST_TYPE_SERIAL) as usize),
+            _ => None,
+        }
     }
 
     /// The serial that the next descriptor must have.
     pub fn next_serial(&self) -> u32 {
-        self.types.len() as u32 - PRIMITIVES + FIRST_TYPE_SERIAL
+        self.described().len() as u32 + FIRST_TYPE_SERIAL
     }
 
     /// The types in order, without the primitives.
     pub fn described(&self) -> &[Arc<Type>] {
-        &self.types[PRIMITIVES as usize..]
+        self.described.as_ref().map_or(&[], |d| &d.types)
+    }
+
+    /// The hash of the newest described type with the name.
+    fn hash_of(&self, name: &str) -> Option<u64> {
+        self.described.as_ref()?.hash_of_name.get(name).copied()
     }
 
     /// The newest type with the name, or a primitive.
     pub fn by_name(&self, name: &str) -> Option<&Arc<Type>> {
-        self.types
-            .iter()
-            .rev()
+        let described = self.described().iter().rev();
+        described
+            .chain(primitives())
             .find(|ty| ty.descriptor.name == name)
     }
 
@@ -193,12 +191,13 @@ impl TypeTable {
     pub fn append(&mut self, types: Vec<Arc<Type>>) {
         for ty in types {
             assert_eq!(ty.descriptor.serial, self.next_serial(), "types in order");
+            let described = self.described.get_or_insert_default();
             let descriptor = &ty.descriptor;
             if !descriptor.name.is_empty() {
-                self.hash_of_name
-                    .insert(descriptor.name.clone(), descriptor.hash);
+                let name = descriptor.name.clone();
+                described.hash_of_name.insert(name, descriptor.hash);
             }
-            self.types.push(ty);
+            described.types.push(ty);
         }
     }
 
@@ -253,8 +252,8 @@ impl<'a> Growing<'a> {
         if name.is_empty() {
             return Ok(());
         }
-        let known = self.table.hash_of_name.get(name);
-        let known = known.or_else(|| self.hash_of_name.get(name)).copied();
+        let known = self.table.hash_of(name);
+        let known = known.or_else(|| self.hash_of_name.get(name).copied());
         if known.is_some_and(|hash| hash != descriptor.hash) {
             return Err(Rejection::new(
                 ErrorCode::TypeConflict,
