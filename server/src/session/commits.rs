@@ -26,7 +26,8 @@ pub struct Commits(VecDeque<Commit>);
 impl Commits {
     /// Begins when the server has the segment at that version.
     pub fn begin(version: u64, now_ns: u64) -> Self {
-        let mut commits = Commits::default();
+        // Room for one: most segments of a server do not change.
+        let mut commits = Commits(VecDeque::with_capacity(1));
         commits.add(version, now_ns);
         commits
     }

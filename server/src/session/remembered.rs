@@ -55,6 +55,7 @@ impl Remembered {
         let mut last: Vec<_> = last.into_values().collect();
         last.sort_unstable_by_key(|(order, _)| *order);
         self.recovered = last.into_iter().map(|(_, release)| release).collect();
+        self.recovered.shrink_to_fit();
     }
 
     /// Returns the last release of the session, if it is remembered.

@@ -18,7 +18,8 @@ use std::ops::Bound;
 
 #[derive(Debug)]
 pub struct Segments {
-    by_number: HashMap<u32, SegmentState>,
+    /// In boxes, because the table has more places than segments.
+    by_number: HashMap<u32, Box<SegmentState>>,
     paths: BTreeMap<String, u32>,
     /// By the store's numbers for them.
     by_id: HashMap<u64, u32>,
@@ -65,13 +66,13 @@ impl Segments {
     /// Returns the segment that a peer names, also one that may not be used. None: no segment has
     /// that number.
     pub fn get(&self, number: u32) -> Option<&SegmentState> {
-        self.by_number.get(&number)
+        self.by_number.get(&number).map(Box::as_ref)
     }
 
     /// Returns a segment for which something was under way. None: the segment was removed
     /// meanwhile, so the caller forgets what was under way.
     pub fn if_still_there(&mut self, number: u32) -> Option<&mut SegmentState> {
-        self.by_number.get_mut(&number)
+        self.by_number.get_mut(&number).map(Box::as_mut)
     }
 
     /// Returns a segment that the present event has found or made, so it is there.
@@ -82,7 +83,7 @@ impl Segments {
 
     /// The segment that the store names, whatever its life; None: it was removed meanwhile.
     pub fn with_id(&self, id: u64) -> Option<&SegmentState> {
-        self.by_number.get(self.by_id.get(&id)?)
+        self.get(*self.by_id.get(&id)?)
     }
 
     /// Damage has stopped the segment.
@@ -103,13 +104,13 @@ impl Segments {
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut SegmentState> {
-        self.by_number.values_mut()
+        self.by_number.values_mut().map(Box::as_mut)
     }
 
     /// Returns the segments from that path on, in order.
     pub fn starting_at(&self, from: Bound<&str>) -> impl Iterator<Item = &SegmentState> {
         let paths = self.paths.range::<str, _>((from, Bound::Unbounded));
-        paths.filter_map(|(_, number)| self.by_number.get(number))
+        paths.filter_map(|(_, number)| self.get(*number))
     }
 
     pub fn next_id(&mut self) -> u64 {
@@ -136,7 +137,8 @@ impl Segments {
         if matches!(segment.life, Life::Damaged(_)) {
             self.damaged.insert(self.last_number);
         }
-        self.by_number.entry(self.last_number).or_insert(segment)
+        let place = self.by_number.entry(self.last_number);
+        place.or_insert_with(|| Box::new(segment))
     }
 
     /// Notes that the segment's own path is lost.
@@ -184,7 +186,7 @@ impl Segments {
 
     /// Takes a removed segment out; None: it was removed before.
     pub fn remove(&mut self, number: u32) -> Option<SegmentState> {
-        let segment = self.by_number.remove(&number)?;
+        let segment = *self.by_number.remove(&number)?;
         self.paths.remove(&segment.path);
         self.by_id.remove(&segment.id);
         self.damaged.remove(&number);

@@ -47,21 +47,21 @@ impl AsRef<[u8]> for Loan {
 #[derive(Debug, Default)]
 pub struct Shelf {
     to: u64,
-    diffs: HashMap<u64, Weak<Lent>>,
+    diffs: Vec<(u64, Weak<Lent>)>,
 }
 
 impl Shelf {
     fn find(&self, from: u64, to: u64) -> Option<Arc<Lent>> {
-        let diff = self.diffs.get(&from).filter(|_| self.to == to)?;
-        diff.upgrade()
+        let diff = self.diffs.iter().find(|(begin, _)| *begin == from);
+        diff.filter(|_| self.to == to)?.1.upgrade()
     }
 
     fn add(&mut self, from: u64, to: u64, lent: &Arc<Lent>) {
         let newer = self.to != to;
         self.to = to;
         self.diffs
-            .retain(|_, diff| !newer && diff.strong_count() > 0);
-        self.diffs.insert(from, Arc::downgrade(lent));
+            .retain(|(_, diff)| !newer && diff.strong_count() > 0);
+        self.diffs.push((from, Arc::downgrade(lent)));
     }
 }
 
