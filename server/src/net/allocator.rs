@@ -40,8 +40,9 @@ impl Ebb {
     }
 }
 
+/// Gives back what is free now.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn give_back() {
+pub fn give_back() {
     extern "C" {
         fn malloc_trim(pad: usize) -> i32;
     }
@@ -51,4 +52,4 @@ fn give_back() {
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn give_back() {}
+pub fn give_back() {}

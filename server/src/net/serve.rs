@@ -1,6 +1,7 @@
 //! A server from its start to its end.
 
 use super::address::ListenAddress;
+use super::allocator;
 use super::clock;
 use super::descriptors;
 use super::door::Origin;
@@ -127,6 +128,8 @@ async fn run(
     for remark in engine.recover(clock::now_ns(), recovered) {
         tracing::error!("{remark}");
     }
+    // Of what was read to build very many segments, more was let go than they take.
+    allocator::give_back();
     tracing::info!(segments, "the store is open");
     let spin_ns = u64::try_from(options.spin.as_nanos()).unwrap_or(u64::MAX);
     let spinning = Spinning::new(spin_ns);

@@ -34,8 +34,8 @@ pub enum Entry {
         segment: u32,
         below: u64,
     },
-    Incarnation {
-        segment: u32,
+    Incarnations {
+        segments: Vec<u32>,
     },
     Checkpoint {
         segment: u32,

@@ -3,7 +3,7 @@
 use super::chain::Chains;
 use super::config::ns;
 use super::engine::Engine;
-use super::journal::{Entry, Journal};
+use super::journal::Entry;
 use super::locks::terms;
 use super::segment::{Beginning, Life, SegmentState};
 use super::serials::Serials;
@@ -16,21 +16,34 @@ use interweave_wire::{chain, Rejection};
 
 /// The beginning of the paths of damaged segments whose own paths are lost [LOG-12].
 const NAMELESS: &str = "/.damaged/";
+/// So many new incarnations are one request to the store. After a crash there may be a million.
+const INCARNATIONS: usize = 1024;
 
 impl Engine {
     /// Takes over the segments of the store. Returns remarks for people about damaged ones.
     pub fn recover(&mut self, now_ns: u64, found: Vec<RecoveredSegment>) -> Vec<String> {
         self.wire.advance(now_ns);
         let mut remarks = Vec::new();
+        let mut begun = Vec::new();
         for segment in found {
             self.segments.skip_id(segment.segment_id);
-            remarks.extend(self.recover_segment(segment));
+            remarks.extend(self.recover_segment(segment, &mut begun));
+            if begun.len() >= INCARNATIONS {
+                self.log_incarnations(std::mem::take(&mut begun));
+            }
         }
+        self.log_incarnations(begun);
         self.journal.begin_to_look(self.wire.now_ns());
         remarks
     }
 
-    fn recover_segment(&mut self, mut found: RecoveredSegment) -> Option<String> {
+    /// Makes the segment. Adds its number to `begun` if it begins a new incarnation, of which the
+    /// log is yet to be told.
+    fn recover_segment(
+        &mut self,
+        mut found: RecoveredSegment,
+        begun: &mut Vec<u32>,
+    ) -> Option<String> {
         let nameless = found.path.is_empty();
         if nameless {
             found.path = format!("{NAMELESS}{}", found.segment_id);
@@ -76,14 +89,25 @@ impl Engine {
         let until_ns = self.wire.now_ns() + ns(self.config.lease_ms);
         let segment = self.segments.found(number);
         segment.remember_releases(&found, until_ns);
+        // The log is asked for a larger bound when somebody wants to write, because a record of each
+        // segment at each start would be much log.
         segment.serials.skip(next_serial);
-        if remark.is_none() {
-            if lost {
-                segment.log_incarnation(&mut self.journal);
-            }
-            segment.extend_serials(&mut self.journal);
+        if lost && remark.is_none() {
+            begun.push(number);
         }
         remark
+    }
+
+    /// Tells the log of new incarnations. REQUIRES: none of the segments is SYNCED.
+    fn log_incarnations(&mut self, segments: Vec<u32>) {
+        if segments.is_empty() {
+            return;
+        }
+        let found = segments.iter().filter_map(|n| self.segments.get(*n));
+        let group = found.map(|s| storing::record(s.id, LogBody::Incarnation(s.stamp().into())));
+        let group = group.collect();
+        let entry = Entry::Incarnations { segments };
+        self.journal.append(entry, group, Durability::Written);
     }
 }
 
@@ -101,13 +125,6 @@ impl SegmentState {
         });
         self.remembered
             .recover(saved.unwrap_or_default(), logged, until_ns);
-    }
-
-    fn log_incarnation(&self, journal: &mut Journal) {
-        let stamp = LogBody::Incarnation(self.stamp().into());
-        let group = vec![storing::record(self.id, stamp)];
-        let segment = self.number;
-        journal.append(Entry::Incarnation { segment }, group, self.durable);
     }
 }
 

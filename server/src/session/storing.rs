@@ -60,11 +60,14 @@ impl Engine {
                 stream,
             } => self.removal_stored(segment, before, (connection, stream), result),
             Entry::Serials { segment, below } => self.serials_stored(segment, below, result),
-            Entry::Incarnation { segment } => {
+            Entry::Incarnations { segments } => {
                 // The next checkpoint says the incarnation, too. It is due at the latest at the
                 // end.
-                if result.is_err() && self.segments.get(segment).is_some() {
-                    self.saving.changed(segment);
+                let is_there = |number: &u32| self.segments.get(*number).is_some();
+                for number in segments.into_iter().filter(is_there) {
+                    if result.is_err() {
+                        self.saving.changed(number);
+                    }
                 }
             }
             Entry::Checkpoint {
