@@ -58,7 +58,7 @@ struct Released {
 #[derive(Debug)]
 pub struct History {
     segment_id: u64,
-    pub checkpoint: Option<Loaded>,
+    pub checkpoint: Option<Box<Loaded>>,
     /// The checkpoint's place in the log has been passed.
     passed: bool,
     created: Option<LogCreate>,
@@ -73,14 +73,14 @@ pub struct History {
     pub serials_below: u64,
     releases: Vec<Released>,
     pub uncovered: Vec<Uncovered>,
-    pub damage: Option<Damage>,
+    pub damage: Option<Box<Damage>>,
     /// A hole that may have held records of this segment, until a later record shows otherwise.
-    suspect: Option<Damage>,
+    suspect: Option<Box<Damage>>,
     pub removed: bool,
 }
 
 impl History {
-    pub fn new(segment_id: u64, checkpoint: Option<Loaded>) -> History {
+    pub fn new(segment_id: u64, checkpoint: Option<Box<Loaded>>) -> History {
         let head = checkpoint.as_ref().map(|loaded| &loaded.head);
         History {
             segment_id,
@@ -148,9 +148,10 @@ impl History {
 
     /// Everything before is covered, whatever was wrong with it.
     fn pass_checkpoint(&mut self) {
-        let Some(Loaded { head, .. }) = &self.checkpoint else {
+        let Some(loaded) = &self.checkpoint else {
             return;
         };
+        let head = &loaded.head;
         self.passed = true;
         self.anchored = true;
         self.version = head.at.number;
@@ -186,6 +187,9 @@ impl History {
                 return self.break_off(name, found.offset, &what);
             }
             if self.damage.is_none() {
+                if self.releases.is_empty() {
+                    self.releases.reserve_exact(1);
+                }
                 self.releases.push(Released {
                     release: release.clone(),
                     diff: found.body.clone(),
@@ -199,12 +203,13 @@ impl History {
     }
 
     fn break_off(&mut self, name: &str, offset: u64, what: &str) {
-        self.damage.get_or_insert(Damage::new(name, offset, what));
+        let damage = || Box::new(Damage::new(name, offset, what));
+        self.damage.get_or_insert_with(damage);
     }
 
     /// A hole in the log that certainly held a record of this segment.
     pub fn lost(&mut self, damage: &Damage) {
-        self.damage.get_or_insert(damage.clone());
+        self.damage.get_or_insert_with(|| Box::new(damage.clone()));
     }
 
     /// A record of this segment in a hole, of which the header is whole.
@@ -221,7 +226,7 @@ impl History {
 
     /// A hole in the log that may have held records of this segment.
     pub fn suspect(&mut self, damage: &Damage) {
-        self.suspect.get_or_insert(damage.clone());
+        self.suspect.get_or_insert_with(|| Box::new(damage.clone()));
     }
 
     /// The holes that may have held records of this segment did not.
@@ -273,7 +278,7 @@ impl History {
     /// harmless only if the log is complete without it and goes as far.
     pub fn had_checkpoint(&mut self, version: u64, damage: Damage) {
         if self.damage.is_some() || self.version < version {
-            self.damage = Some(damage);
+            self.damage = Some(Box::new(damage));
         }
     }
 
@@ -304,7 +309,7 @@ impl History {
             releases,
             serials_below: self.serials_below,
             clean,
-            damage: self.damage.as_ref().map(Damage::to_string),
+            damage: self.damage.as_ref().map(|damage| damage.to_string()),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use interweave_wire::protocol::{LogBody, VersionStamp};
 
+use crate::damage::Damage;
 use crate::history::{Effect, History, Uncovered, REMOVE};
 use crate::holders::{Hold, Holders};
 use crate::saver::Saved;
@@ -23,7 +24,7 @@ struct Segment {
     serials_below: u64,
     uncovered: VecDeque<Uncovered>,
     uncovered_bytes: u64,
-    damage: Option<StoreError>,
+    damage: Option<Box<StoreError>>,
     removed: bool,
     /// A checkpoint has failed lately: another is not asked for yet.
     is_postponed: bool,
@@ -97,7 +98,8 @@ pub struct Written {
 
 #[derive(Debug, Default)]
 pub struct Index {
-    segments: HashMap<u64, Segment>,
+    /// In boxes, because the table has more places than segments.
+    segments: HashMap<u64, Box<Segment>>,
     files: Files,
     holders: Holders,
 }
@@ -149,13 +151,16 @@ impl Index {
             serials_below: history.serials_below,
             uncovered_bytes: uncovered.iter().map(|record| record.bytes).sum(),
             uncovered,
-            damage: history.damage.clone().map(StoreError::from),
+            damage: history
+                .damage
+                .as_ref()
+                .map(|damage| Box::new(StoreError::from(Damage::clone(damage)))),
             removed: false,
             is_postponed: false,
         };
         let hold = segment.hold();
         self.holders.changed(segment_id, None, Some(hold));
-        self.segments.insert(segment_id, segment);
+        self.segments.insert(segment_id, Box::new(segment));
     }
 
     pub fn chain(&self, segment_id: u64) -> u32 {
@@ -184,7 +189,7 @@ impl Index {
             let used = segment.is_some()
                 || changed.contains_key(&segment_id)
                 || admission.versions.contains_key(&segment_id);
-            let damage = segment.and_then(|s| s.damage.clone());
+            let damage = segment.and_then(|s| s.damage.as_deref().cloned());
             let next = after(segment_id, version, used, damage, body)?;
             changed.insert(segment_id, next);
         }
@@ -205,7 +210,7 @@ impl Index {
             let segment = Segment::default();
             self.holders
                 .changed(record.segment_id, None, Some(segment.hold()));
-            self.segments.insert(record.segment_id, segment);
+            self.segments.insert(record.segment_id, Box::new(segment));
         }
         self.change(record.segment_id, |segment, files| {
             segment.wrote(file, record, files);
@@ -220,7 +225,7 @@ impl Index {
             return refused(format!("no segment {segment_id} to checkpoint"));
         };
         if let Some(damage) = &segment.damage {
-            return Err(damage.clone());
+            return Err(StoreError::clone(damage));
         }
         if at.number < segment.checkpointed {
             return refused(format!(

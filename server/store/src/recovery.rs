@@ -178,7 +178,7 @@ impl Found {
                     self.identity = self.identity.or(identity);
                     self.bytes += loaded.head.diff_bytes;
                     self.histories
-                        .insert(segment_id, History::new(segment_id, Some(loaded)));
+                        .insert(segment_id, History::new(segment_id, Some(Box::new(loaded))));
                 }
                 Err(what) => {
                     let damage = Damage::new(&name, 0, what);
@@ -335,7 +335,7 @@ impl Found {
         }
         self.end_outlived(listed);
         for history in self.histories.values().filter(|history| !history.removed) {
-            if let Some(damage) = history.damage.as_ref().filter(|d| !self.damage.contains(d)) {
+            if let Some(damage) = history.damage.as_deref().filter(|d| !self.damage.contains(d)) {
                 self.damage.push(damage.clone());
             }
         }

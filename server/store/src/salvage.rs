@@ -49,7 +49,7 @@ fn left_out(found: &Found, listed: &Listed) -> Vec<LeftOut> {
         let known = || listed.entries.get(id).map(|entry| entry.path.as_str());
         let path = history.path().or_else(known).map(String::from);
         Some(LeftOut {
-            why: history.damage.as_ref().map(Damage::to_string)?,
+            why: history.damage.as_deref().map(Damage::to_string)?,
             path: path.unwrap_or_else(|| format!("/.damaged/{id}")),
         })
     });
