@@ -21,6 +21,10 @@ pub(super) fn terms(config: &Config) -> Terms {
     }
 }
 
+/// A request for a free lock that waits for the log alone is not told before that time that the
+/// lock was not free. The first writer after a start waits so.
+const LOG_WAIT_MS: u32 = 1000;
+
 impl Engine {
     pub(super) fn acquire_reader(&mut self, at: At, r: &AcquireReader) -> Result<(), Rejection> {
         let bound = bound(r.model, r.x)?;
@@ -87,6 +91,11 @@ impl Engine {
         self.wire
             .await_answer(at, Unanswered::Lock { segment: number })?;
         self.wire.asking(at).locks.insert(number);
+        let segment = self.segments.found(number);
+        let deadline_ms = match kind == Kind::Writer && segment.lacks_only_serials() {
+            true => deadline_ms.max(LOG_WAIT_MS),
+            false => deadline_ms,
+        };
         let deadline_ns = self.wire.now_ns() + ns(deadline_ms);
         let ticket = Ticket {
             connection: at.connection,
@@ -213,6 +222,11 @@ impl SegmentState {
         if let Some(Recall { connection, fence }) = self.lock.recall() {
             wire.recall_writer(connection, self.number, fence);
         }
+    }
+
+    /// Whether the writer lock is free, and the log must know of more serials before it is granted.
+    fn lacks_only_serials(&self) -> bool {
+        self.lock.writing_session().is_none() && !self.serials.has(GRANTED_SERIALS)
     }
 
     /// Ends leases and deadlines that have passed.

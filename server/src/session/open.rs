@@ -51,6 +51,10 @@ impl Engine {
             Life::Removing => Err(removed(&r.path)),
             Life::Damaged(what) => Err(damaged(&r.path, what)),
             Life::Open => {
+                if !r.read_only {
+                    // After a start the first writer would wait for that.
+                    segment.extend_serials(&mut self.journal);
+                }
                 let asker = (at.connection, at.stream, r.read_only);
                 segment.open_for(&mut self.wire, asker, found.is_none())
             }

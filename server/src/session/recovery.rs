@@ -89,8 +89,8 @@ impl Engine {
         let until_ns = self.wire.now_ns() + ns(self.config.lease_ms);
         let segment = self.segments.found(number);
         segment.remember_releases(&found, until_ns);
-        // The log is asked for a larger bound when somebody wants to write, because a record of each
-        // segment at each start would be much log.
+        // The log is told of a larger bound when somebody opens the segment for writing, because a
+        // record of each segment at each start would be much log.
         segment.serials.skip(next_serial);
         if lost && remark.is_none() {
             begun.push(number);

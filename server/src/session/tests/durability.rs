@@ -444,6 +444,26 @@ fn starting(segment: RecoveredSegment) -> (World, Vec<String>) {
 }
 
 #[test]
+fn log_8_a_start_logs_no_bound_of_serials_and_the_first_writer_waits_for_it() {
+    let mut before = World::new(true);
+    let (segment, _) = found(&mut before, false, Durability::Synced);
+    let (mut world, _) = starting(segment);
+    assert!(world.asked.is_empty(), "{:?}", world.asked);
+    world.hello(1);
+    let opening = world.send(1, open("/list", Durability::Synced));
+    let opened: SegmentOpened = world.answer(opening).body();
+    let locking = world.send(1, acquire_writer(opened.segment, 0));
+    assert!(world.try_answer(locking).is_none(), "the log knows no more");
+    let [Asked::Append(_, group, _)] = &world.asked[..] else {
+        panic!("one append: {:?}", world.asked);
+    };
+    assert!(matches!(group[0].body, LogBody::Serials(_)), "{group:?}");
+    world.store_all();
+    let granted: WriterAcquired = world.answer(locking).body();
+    assert!(granted.first_serial >= 1 << 20);
+}
+
+#[test]
 fn lock_10_after_a_restart_old_fences_are_refused_and_releases_remembered() {
     let mut before = World::new(true);
     let (segment, stamp) = found(&mut before, false, Durability::Synced);
