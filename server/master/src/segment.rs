@@ -15,8 +15,8 @@ use crate::blocks::{Blocks, Finder};
 use crate::cache::DiffCache;
 use crate::check::{CheckedRelease, Source};
 use crate::freed::FreedHistory;
-use crate::pieces::Snapshot;
 use crate::names::Names;
+use crate::pieces::Snapshot;
 use crate::shared::SharedBuffers;
 use crate::tuning::Tuning;
 

@@ -224,7 +224,10 @@ fn whole(dir: &Path) -> Result<Report, StoreError> {
 }
 
 fn belongs(name: &str) -> bool {
-    name == files::OWNER || files::log_first(name).is_some() || files::checkpoint_of(name).is_some()
+    name == files::OWNER
+        || files::log_first(name).is_some()
+        || files::checkpoint_of(name).is_some()
+        || files::pack_number(name).is_some()
 }
 
 fn is_witness(name: &str) -> bool {

@@ -13,6 +13,7 @@ use crate::embedded::SyncFn;
 use crate::files::{checkpoint_name, Unnamed};
 use crate::older;
 use crate::owner::Owner;
+use crate::pack::Item;
 use crate::pieces;
 use crate::record::Format;
 use crate::store::Piece;
@@ -31,6 +32,16 @@ pub struct Loaded {
     pub pieces: Vec<Piece>,
 }
 
+impl Loaded {
+    /// Of two checkpoints of a segment the one with the larger age was made later. What is equal in
+    /// all of this recovers the same segment.
+    pub fn age(&self) -> (u64, u64, u64, u64) {
+        let head = &self.head;
+        let at = &head.at;
+        (at.number, at.incarnation, head.next_serial, head.fence)
+    }
+}
+
 /// Writes the checkpoint, whose head is complete; once this returns true it lasts. False: the owner
 /// was fenced before the file had its name.
 pub fn write(
@@ -42,18 +53,44 @@ pub fn write(
 ) -> io::Result<bool> {
     let name = checkpoint_name(head.segment_id, head.at.number);
     let mut unnamed = Unnamed::create(dir, &name)?;
-    let head = to_bytes(head);
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&head), diff);
+    let (head, crc) = encode(head, diff);
     let file = unnamed.file();
     file.write_all(&head)?;
     file.write_all(diff)?;
-    file.write_all(&crc.to_be_bytes())?;
+    file.write_all(&crc)?;
     sync(file)?;
     if owner.check().is_err() {
         return Ok(false);
     }
     unnamed.name(dir, &name)?;
     Ok(true)
+}
+
+/// The bytes before the diff and after it.
+fn encode(head: &CheckpointHead, diff: &[u8]) -> (Vec<u8>, [u8; 4]) {
+    let head = to_bytes(head);
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&head), diff);
+    (head, crc.to_be_bytes())
+}
+
+/// The checkpoint as an item of a pack: the bytes that a file of its own would have [LOG-19].
+pub fn to_item(head: &CheckpointHead, diff: &[u8]) -> Item {
+    let (mut bytes, crc) = encode(head, diff);
+    bytes.extend_from_slice(diff);
+    bytes.extend_from_slice(&crc);
+    Item {
+        segment_id: head.segment_id,
+        version: head.at.number,
+        bytes: bytes.into(),
+    }
+}
+
+/// The checkpoint in an item. What is wrong with one that cannot be used is told as text. The diff
+/// is a copy, because a part of it would keep the whole pack in memory.
+pub fn of_item(item: &Item) -> Result<Loaded, String> {
+    let mut loaded = of_segment(parse(&item.bytes)?, item.segment_id, item.version)?;
+    loaded.diff = Bytes::copy_from_slice(&loaded.diff);
+    Ok(loaded)
 }
 
 /// Reads a checkpoint. Without `keeps` its diffs are checked and let go. The fault of one that
@@ -69,13 +106,15 @@ pub fn read(
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
         _ => read_whole(file, keeps)?,
     };
-    Ok(loaded.and_then(|loaded| {
-        let head = &loaded.head;
-        match head.segment_id == segment_id && head.at.number == version {
-            true => Ok(loaded),
-            false => Err("it is of another segment or version than its name says".to_string()),
-        }
-    }))
+    Ok(loaded.and_then(|loaded| of_segment(loaded, segment_id, version)))
+}
+
+fn of_segment(loaded: Loaded, segment_id: u64, version: u64) -> Result<Loaded, String> {
+    let head = &loaded.head;
+    match head.segment_id == segment_id && head.at.number == version {
+        true => Ok(loaded),
+        false => Err("it is of another segment or version than its name says".to_string()),
+    }
 }
 
 fn read_pieces(file: &mut File, keeps: bool) -> io::Result<Result<Loaded, String>> {

@@ -19,6 +19,8 @@ use crate::identity::Identity;
 use crate::index::Index;
 use crate::log::Log;
 use crate::owner::{Lock, Owner};
+use crate::pack;
+use crate::packs::Packs;
 use crate::panics;
 use crate::record::FILE_HEAD_BYTES;
 use crate::recovery::{read_store, refuse_other_formats, Found};
@@ -111,13 +113,13 @@ impl EmbeddedStore {
         let space = Space::new(dir, options.log_file_bytes);
         let identity = found.identity.or(options.identity);
         let identity = identity.unwrap_or_else(Identity::random);
-        remove_unneeded(dir, &found)?;
+        let packs = remove_unneeded(dir, &found, &owner, &options.sync_checkpoint)?;
         let log = begin_log(dir, &found, &owner, (&options, &space, identity), &status)?;
         let catalogue = begin_catalogue(dir, &owner, (&found, &listed), &status);
         forget_witnesses(dir, &found);
         tell_losses(&found, &status);
         space.keep_reserve();
-        let parts = (owner, catalogue, status, (space, identity));
+        let parts = (owner, (catalogue, packs), status, (space, identity));
         let store = start(dir, &options, parts, (&found, log))?;
         Ok((store, recovered(found, &listed.entries)))
     }
@@ -311,18 +313,37 @@ fn forget_witnesses(dir: &Path, found: &Found) {
     }
 }
 
-/// Removes checkpoints of segments that are gone, and those that newer ones have replaced.
-fn remove_unneeded(dir: &Path, found: &Found) -> Result<(), StoreError> {
-    let gone = found
-        .histories
-        .iter()
-        .filter(|(_, history)| history.removed);
-    let gone = gone.filter_map(|(&id, history)| Some((id, history.checkpoint_version()?)));
-    for (segment_id, version) in gone.chain(found.older_checkpoints.iter().copied()) {
-        let path = dir.join(checkpoint_name(segment_id, version));
+/// Removes checkpoints of segments that are gone, and those that newer ones have replaced. Returns
+/// the packs that are left.
+fn remove_unneeded(
+    dir: &Path,
+    found: &Found,
+    owner: &Owner,
+    sync: &SyncFn,
+) -> Result<Packs, StoreError> {
+    let gone = || {
+        let all = found.histories.iter();
+        all.filter(|(_, history)| history.removed)
+    };
+    let mut packs = Packs::new(dir, &found.packs, found.packed.clone(), found.last_pack);
+    let saved = gone().filter_map(|(&id, history)| Some((id, history.checkpoint_version()?)));
+    let in_files = saved.filter(|(id, _)| !packs.has(*id));
+    let in_files: Vec<(u64, u64)> = in_files.collect();
+    for (segment_id, version) in in_files.iter().chain(&found.older_checkpoints) {
+        let path = dir.join(checkpoint_name(*segment_id, *version));
         std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
     }
-    files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))
+    let gone: Vec<u64> = gone().map(|(&id, _)| id).collect();
+    packs.forget(&gone, &|number, items| {
+        pack::write(dir, number, items, (owner, sync))
+    })?;
+    packs.remove_unneeded()?;
+    for &number in &found.unneeded_packs {
+        let path = dir.join(files::pack_name(number));
+        std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
+    }
+    files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))?;
+    Ok(packs)
 }
 
 /// Writes the catalogue as it should be. If that fails the store opens all the same: an older
@@ -368,9 +389,9 @@ fn index_of_files(found: &Found, log: &Log) -> Index {
 fn start(
     dir: &Path,
     options: &Options,
-    (owner, catalogue, status, (space, identity)): (
+    (owner, (catalogue, packs), status, (space, identity)): (
         Arc<Owner>,
-        Catalogue,
+        (Catalogue, Packs),
         Arc<Status>,
         (Space, Identity),
     ),
@@ -393,6 +414,7 @@ fn start(
         owner: Arc::clone(&owner),
         catalogue: catalogue.clone(),
         newest,
+        packs,
         to_forget: Vec::new(),
         large: BTreeMap::new(),
         now: options.now.clone(),

@@ -33,6 +33,17 @@ pub fn checkpoint_name(segment_id: u64, version: u64) -> String {
     format!("checkpoint-{segment_id}-{version}.iwk")
 }
 
+/// A file with the checkpoints of several segments [LOG-19].
+pub fn pack_name(number: u64) -> String {
+    format!("pack-{number:016x}.iwp")
+}
+
+pub fn pack_number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("pack-")?.strip_suffix(".iwp")?;
+    let number = u64::from_str_radix(digits, 16).ok()?;
+    (pack_name(number) == name).then_some(number)
+}
+
 /// Beside the log file [LOG-15].
 pub fn witness_name(first: u64) -> String {
     format!("log-{first:016x}.iww")
@@ -82,7 +93,8 @@ pub fn restrict_all(dir: &Path) -> io::Result<()> {
         let is_ours = ours.contains(&&*name)
             || log_first(&name).is_some()
             || witness_first(&name).is_some()
-            || checkpoint_of(&name).is_some();
+            || checkpoint_of(&name).is_some()
+            || pack_number(&name).is_some();
         if is_ours {
             restrict(&dir.join(name), FILE_MODE);
         }
@@ -214,6 +226,8 @@ mod tests {
         assert_eq!(checkpoint_of(&checkpoint_name(7, 12)), Some((7, 12)));
         assert_eq!(checkpoint_of("checkpoint-7-012.iwk"), None);
         assert_eq!(checkpoint_of("checkpoint-7-12.iwk.tmp"), None);
+        assert_eq!(pack_number(&pack_name(0x2f)), Some(0x2f));
+        assert_eq!(pack_number("pack-2f.iwp"), None);
     }
 
     #[test]

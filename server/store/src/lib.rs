@@ -23,6 +23,8 @@ mod missing;
 mod older;
 mod owner;
 mod pace;
+mod pack;
+mod packs;
 pub mod panics;
 mod pieces;
 mod random;

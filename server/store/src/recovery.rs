@@ -1,7 +1,7 @@
 //! Reads a whole store and changes nothing: what every segment is, where the log ends, what is
 //! damaged [LOG-2] [LOG-6].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -10,12 +10,13 @@ use bytes::Bytes;
 use interweave_wire::protocol::{LogBody, LogHeader, LogKind};
 
 use crate::catalogue::{Listed, State};
-use crate::checkpoint;
+use crate::checkpoint::{self, Loaded};
 use crate::damage::Damage;
 use crate::files::{self, failed, log_name};
 use crate::history::{History, CLEAN_STOP};
 use crate::identity::Identity;
 use crate::missing::creation_of;
+use crate::pack;
 use crate::record::{Format, FILE_HEAD_BYTES};
 use crate::scan::{format_of, read_head, Hole, Lost, Scan, Step};
 use crate::witness::Seen;
@@ -62,10 +63,21 @@ pub struct Found {
     pub damage: Vec<Damage>,
     /// Checkpoints that are not the newest of their segment.
     pub older_checkpoints: Vec<(u64, u64)>,
+    /// The segments of all items of each pack [LOG-19].
+    pub packs: BTreeMap<u64, Vec<u64>>,
+    /// The packs of the items that are needed, by their segments.
+    pub packed: HashMap<u64, u64>,
+    /// Of the packs that are there, readable or not.
+    pub last_pack: u64,
+    /// Packs whose indexes do not hold, and whose items are not missed.
+    pub unneeded_packs: Vec<u64>,
+    /// Packs whose indexes do not hold.
+    unread_packs: Vec<(u64, Damage)>,
     /// Holes of which nothing says whose records they held.
     pub(crate) unexplained: Vec<(Damage, u64)>,
-    /// Damaged checkpoints that the log makes up for are no longer needed either.
-    bad_checkpoints: Vec<(u64, u64, Damage)>,
+    /// Damaged checkpoints that the log makes up for are no longer needed either. The last number
+    /// is that of the pack, if it is in one.
+    bad_checkpoints: Vec<(u64, u64, Damage, Option<u64>)>,
     read_bodies: bool,
 }
 
@@ -155,13 +167,16 @@ impl Found {
     }
 
     fn read_checkpoints(&mut self, dir: &Path, names: &[String]) -> Result<(), StoreError> {
+        let mut in_packs = self.read_packs(dir, names)?;
         let mut of: Vec<(u64, u64)> = names
             .iter()
             .filter_map(|n| files::checkpoint_of(n))
             .collect();
         of.sort_by_key(|&(segment_id, version)| (segment_id, std::cmp::Reverse(version)));
         for (segment_id, version) in of {
-            if self.histories.contains_key(&segment_id) {
+            let packed = in_packs.get(&segment_id).map(|(loaded, _)| loaded.age());
+            let is_older = packed.is_some_and(|age| age.0 > version);
+            if is_older || self.histories.contains_key(&segment_id) {
                 self.older_checkpoints.push((segment_id, version));
                 continue;
             }
@@ -172,23 +187,88 @@ impl Found {
                 .and_then(|mut file| checkpoint::read(&mut file, (segment_id, version), keeps))
                 .map_err(|error| failed("reading", &path, &error))?;
             match read {
+                Ok(loaded) if packed.is_some_and(|age| age > loaded.age()) => {
+                    self.older_checkpoints.push((segment_id, version));
+                }
                 Ok(loaded) => {
-                    self.checkpoints += 1;
-                    let identity = Identity::of(&loaded.head.fields).unwrap_or_default();
-                    self.identity = self.identity.or(identity);
-                    self.bytes += loaded.head.diff_bytes;
-                    self.histories
-                        .insert(segment_id, History::new(segment_id, Some(Box::new(loaded))));
+                    in_packs.remove(&segment_id);
+                    self.take_checkpoint(loaded);
                 }
                 Err(what) => {
                     let damage = Damage::new(&name, 0, what);
                     self.bad_checkpoints
-                        .push((segment_id, version, damage.clone()));
-                    self.damage.push(damage);
+                        .push((segment_id, version, damage, None));
                 }
             }
         }
+        for (segment_id, (loaded, pack)) in in_packs {
+            self.packed.insert(segment_id, pack);
+            self.take_checkpoint(loaded);
+        }
+        let newest = |id: &u64| self.histories.get(id).and_then(History::checkpoint_version);
+        // what a later checkpoint has replaced is not missed
+        self.bad_checkpoints
+            .retain(|(id, version, ..)| newest(id) < Some(*version));
+        let bad = self.bad_checkpoints.iter();
+        self.damage
+            .extend(bad.map(|(_, _, damage, _)| damage.clone()));
         Ok(())
+    }
+
+    fn take_checkpoint(&mut self, mut loaded: Loaded) {
+        self.checkpoints += 1;
+        let identity = Identity::of(&loaded.head.fields).unwrap_or_default();
+        self.identity = self.identity.or(identity);
+        self.bytes += loaded.head.diff_bytes;
+        if !self.read_bodies {
+            loaded.diff = Bytes::new();
+        }
+        let segment_id = loaded.head.segment_id;
+        let history = History::new(segment_id, Some(Box::new(loaded)));
+        self.histories.insert(segment_id, history);
+    }
+
+    /// The newest checkpoint of each segment in the packs, and the pack.
+    fn read_packs(
+        &mut self,
+        dir: &Path,
+        names: &[String],
+    ) -> Result<BTreeMap<u64, (Loaded, u64)>, StoreError> {
+        let mut newest: BTreeMap<u64, (Loaded, u64)> = BTreeMap::new();
+        // in the order of their numbers
+        for number in names.iter().filter_map(|name| files::pack_number(name)) {
+            let name = files::pack_name(number);
+            self.last_pack = self.last_pack.max(number);
+            let read = pack::read(dir, number);
+            let items = match read.map_err(|error| failed("reading", &dir.join(&name), &error))? {
+                Ok(items) => items,
+                Err(what) => {
+                    let damage = Damage::new(&name, 0, what);
+                    self.damage.push(damage.clone());
+                    self.unread_packs.push((number, damage));
+                    continue;
+                }
+            };
+            let segments = items.iter().map(|item| item.segment_id).collect();
+            self.packs.insert(number, segments);
+            for item in items {
+                let id = item.segment_id;
+                match checkpoint::of_item(&item) {
+                    Ok(loaded) => {
+                        let known = newest.get(&id).map(|(known, _)| known.age());
+                        if known <= Some(loaded.age()) {
+                            newest.insert(id, (loaded, number));
+                        }
+                    }
+                    Err(what) => {
+                        let damage = Damage::new(&name, 0, format!("of segment {id}: {what}"));
+                        self.bad_checkpoints
+                            .push((id, item.version, damage, Some(number)));
+                    }
+                }
+            }
+        }
+        Ok(newest)
     }
 
     fn read_log(
@@ -312,7 +392,7 @@ impl Found {
 
     fn conclude(&mut self, listed: &Listed) {
         let bad = std::mem::take(&mut self.bad_checkpoints);
-        for &(segment_id, _, _) in &bad {
+        for &(segment_id, ..) in &bad {
             self.histories
                 .entry(segment_id)
                 .or_insert_with(|| History::new(segment_id, None));
@@ -329,22 +409,45 @@ impl Found {
                     history.had_checkpoint(version, Damage::new(&name, 0, "it is missing"));
                 }
             }
-            for (_, version, damage) in bad.iter().filter(|(of, _, _)| of == segment_id) {
+            for (_, version, damage, _) in bad.iter().filter(|(of, ..)| of == segment_id) {
                 history.had_checkpoint(*version, damage.clone());
             }
         }
         self.end_outlived(listed);
         for history in self.histories.values().filter(|history| !history.removed) {
-            if let Some(damage) = history.damage.as_deref().filter(|d| !self.damage.contains(d)) {
+            if let Some(damage) = history
+                .damage
+                .as_deref()
+                .filter(|d| !self.damage.contains(d))
+            {
                 self.damage.push(damage.clone());
             }
         }
         // a damaged checkpoint of a whole segment is not needed
-        for (segment_id, version, damage) in bad {
-            if self.histories[&segment_id].damage.is_none() {
-                self.older_checkpoints.push((segment_id, version));
+        for (segment_id, version, damage, pack) in bad {
+            let is_whole = self.histories[&segment_id].damage.is_none();
+            match pack {
+                None if is_whole => self.older_checkpoints.push((segment_id, version)),
+                Some(pack) if !is_whole => drop(self.packed.insert(segment_id, pack)),
+                _ => {}
+            }
+            if is_whole {
                 self.damage.retain(|other| *other != damage);
             }
+        }
+        self.end_unread_packs(listed);
+    }
+
+    /// A pack that cannot be read is not needed if no segment misses it. Only a whole catalogue
+    /// can tell that [LOG-19].
+    fn end_unread_packs(&mut self, listed: &Listed) {
+        let is_missed = |history: &History| history.damage.is_some() && !history.removed;
+        if !listed.whole || self.histories.values().any(is_missed) {
+            return;
+        }
+        for (number, damage) in std::mem::take(&mut self.unread_packs) {
+            self.unneeded_packs.push(number);
+            self.damage.retain(|other| *other != damage);
         }
     }
 }

@@ -15,9 +15,11 @@ use interweave_wire::protocol::CheckpointHead;
 use crate::catalogue::{Catalogue, Entry, State};
 use crate::checkpoint;
 use crate::embedded::{NowFn, SyncFn};
-use crate::files::{self, checkpoint_name, failed};
+use crate::files::{self, checkpoint_name, failed, pack_name};
 use crate::owner::Owner;
 use crate::pace;
+use crate::pack::{self, Item, MOST_BYTES, MOST_ITEMS};
+use crate::packs::Packs;
 use crate::panics;
 use crate::pieces::Writing;
 use crate::status::Status;
@@ -26,11 +28,7 @@ use crate::writer::Message;
 use crate::StoreError;
 
 pub enum Job {
-    Save {
-        head: Box<CheckpointHead>,
-        diff: Bytes,
-        done: Done,
-    },
+    Save(Waiting),
     /// A checkpoint in pieces begins.
     Begin {
         head: Box<CheckpointHead>,
@@ -49,6 +47,19 @@ pub enum Job {
     SyncWitness {
         file: File,
     },
+}
+
+/// A checkpoint that is to be written.
+pub struct Waiting {
+    pub head: Box<CheckpointHead>,
+    pub diff: Bytes,
+    pub done: Done,
+}
+
+impl Waiting {
+    fn is_small(&self) -> bool {
+        pack::is_small(&self.head, &self.diff)
+    }
 }
 
 /// A checkpoint that was tried.
@@ -120,6 +131,8 @@ pub struct Saver {
     pub catalogue: Catalogue,
     /// The version of each segment's checkpoint.
     pub newest: BTreeMap<u64, u64>,
+    /// The checkpoints of small segments that were saved together.
+    pub packs: Packs,
     /// Removed segments that could not be forgotten, mostly for lack of space: to be tried again.
     pub to_forget: Vec<u64>,
     /// The checkpoints in pieces, by segment.
@@ -139,29 +152,27 @@ fn given_up(panic: String) -> StoreError {
 impl Saver {
     /// Works until nobody has jobs any more.
     fn run(mut self) {
-        while let Some(job) = self.next_job() {
-            let mut next = Some(job);
-            while let Some(job) = next.take() {
-                match job {
-                    Job::Forget { segment_id } => {
-                        self.give_up(segment_id);
-                        self.to_forget.push(segment_id);
-                    }
-                    Job::Begin { head, want, done } => self.begin(head, want, done),
-                    Job::Next { segment_id, next } => self.next(segment_id, next),
-                    Job::Save { head, diff, done } => {
-                        self.save_and_tell(&head, &diff, done);
-                        break;
-                    }
-                    Job::SyncWitness { file } => {
-                        // an earlier state of the witness is true as well
-                        let _ = file.sync_data();
-                    }
+        let mut next = None;
+        while let Some(job) = next.take().or_else(|| self.next_job()) {
+            let is_checkpoint = matches!(job, Job::Save(_));
+            match job {
+                Job::Forget { segment_id } => {
+                    self.give_up(segment_id);
+                    self.to_forget.push(segment_id);
                 }
-                // what waits is noted together
-                next = self.jobs.try_recv().ok();
+                Job::Begin { head, want, done } => self.begin(head, want, done),
+                Job::Next { segment_id, next } => self.next(segment_id, next),
+                Job::Save(waiting) => next = self.save_waiting(waiting),
+                Job::SyncWitness { file } => {
+                    // an earlier state of the witness is true as well
+                    let _ = file.sync_data();
+                }
             }
-            self.guarded(Self::forget_all);
+            // what waits is noted together
+            next = next.or_else(|| self.jobs.try_recv().ok());
+            if is_checkpoint || next.is_none() {
+                self.guarded(Self::forget_all);
+            }
         }
         for large in std::mem::take(&mut self.large).into_values() {
             large.leave_no_file()(Err(StoreError::Closed));
@@ -290,6 +301,29 @@ impl Saver {
         self.dir.join(name)
     }
 
+    /// Saves the segment, and with it the small ones that wait behind it if it is small. Returns
+    /// the first job that is not done so.
+    fn save_waiting(&mut self, first: Waiting) -> Option<Job> {
+        let mut bytes = first.diff.len();
+        let mut rest = None;
+        let mut all = vec![first];
+        while all[0].is_small() && all.len() < MOST_ITEMS && bytes < MOST_BYTES {
+            let has = |id| all.iter().any(|other| other.head.segment_id == id);
+            match self.jobs.try_recv() {
+                Ok(Job::Save(one)) if one.is_small() && !has(one.head.segment_id) => {
+                    bytes += one.diff.len();
+                    all.push(one);
+                }
+                other => {
+                    rest = other.ok();
+                    break;
+                }
+            }
+        }
+        self.save_and_tell(all);
+        rest
+    }
+
     /// After a panic the thread lives on: without it no checkpoint would ever be made again, and
     /// the log would grow. The catalogue is then written anew by its next change.
     fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
@@ -298,10 +332,15 @@ impl Saver {
         }
     }
 
-    fn save_and_tell(&mut self, head: &CheckpointHead, diff: &[u8], done: Done) {
-        let saved = panics::caught(|| self.save(head, diff));
-        let result = saved.unwrap_or_else(|text| Err(given_up(text)));
-        self.tell(head, head.diff_bytes, result, done);
+    fn save_and_tell(&mut self, all: Vec<Waiting>) {
+        let result = panics::caught(|| match &all[..] {
+            [one] => self.save(&one.head, &one.diff),
+            several => self.save_together(several),
+        });
+        let result = result.unwrap_or_else(|text| Err(given_up(text)));
+        for Waiting { head, done, .. } in all {
+            self.tell(&head, head.diff_bytes, result.clone(), done);
+        }
     }
 
     fn tell(
@@ -354,18 +393,54 @@ impl Saver {
     /// The checkpoint lasts: the catalogue is told, and the older one goes.
     fn has_name(&mut self, head: &CheckpointHead) -> Result<(), StoreError> {
         let segment_id = head.segment_id;
-        let entry = Entry {
-            state: State::Checkpoint(head.at.number),
-            path: head.path.clone(),
-        };
-        // an older entry does no harm: the catalogue is made right at the next start
-        if let Err(error) = self.catalogue.change(vec![(segment_id, Some(entry))], true) {
-            self.status.error(&error);
-        }
+        self.list([head].into_iter());
         let older = self.newest.insert(segment_id, head.at.number);
+        if self.packs.has(segment_id) {
+            return self.packs.replaced(segment_id);
+        }
         match older.filter(|&version| version != head.at.number) {
             Some(version) => self.remove(segment_id, version),
             None => Ok(()),
+        }
+    }
+
+    /// Saves several small segments in one pack [LOG-19].
+    fn save_together(&mut self, all: &[Waiting]) -> Result<(), StoreError> {
+        let items = all.iter().map(|w| checkpoint::to_item(&w.head, &w.diff));
+        let mut items: Vec<Item> = items.collect();
+        self.packs.carry(&mut items);
+        let number = self.packs.next_number();
+        match pack::write(&self.dir, number, &items, (&self.owner, &self.sync)) {
+            Ok(true) => {}
+            Ok(false) => return self.owner.check(),
+            Err(error) => {
+                let path = self.dir.join(pack_name(number));
+                return Err(failed("writing", &path, &error));
+            }
+        }
+        self.list(all.iter().map(|waiting| &*waiting.head));
+        let mut in_files = Vec::new();
+        for Waiting { head, .. } in all {
+            let older = self.newest.insert(head.segment_id, head.at.number);
+            let older = older.filter(|_| !self.packs.has(head.segment_id));
+            in_files.extend(older.map(|version| (head.segment_id, version)));
+        }
+        self.packs.added(number, &items)?;
+        in_files
+            .into_iter()
+            .try_for_each(|(segment_id, version)| self.remove(segment_id, version))
+    }
+
+    /// Tells the catalogue of checkpoints that last.
+    fn list<'a>(&self, heads: impl Iterator<Item = &'a CheckpointHead>) {
+        let entry = |head: &CheckpointHead| Entry {
+            state: State::Checkpoint(head.at.number),
+            path: head.path.clone(),
+        };
+        let changes = heads.map(|head| (head.segment_id, Some(entry(head))));
+        // an older entry does no harm: the catalogue is made right at the next start
+        if let Err(error) = self.catalogue.change(changes.collect(), true) {
+            self.status.error(&error);
         }
     }
 
@@ -381,6 +456,10 @@ impl Saver {
         for &(segment_id, version) in &saved {
             self.remove(segment_id, version)?;
         }
+        let parts = (&*self.owner, &self.sync);
+        let dir = &self.dir;
+        let rewrite = |number, items: &[Item]| pack::write(dir, number, items, parts);
+        self.packs.forget(segments, &rewrite)?;
         if !saved.is_empty() {
             files::sync_dir(&self.dir).map_err(|error| failed("syncing", &self.dir, &error))?;
         }

@@ -16,7 +16,7 @@ use crate::group::Group;
 use crate::history::REMOVE;
 use crate::index::Admission;
 use crate::pieces;
-use crate::saver::{Job, Saved, SaverThread};
+use crate::saver::{Job, Saved, SaverThread, Waiting};
 use crate::status::Status;
 use crate::store::{Checkpoint, Done, Next, Record, Want};
 use crate::tail::Tail;
@@ -255,10 +255,10 @@ impl Writer {
 
     fn checkpoint(&mut self, checkpoint: Checkpoint, done: Done) {
         let job = match self.prepare(checkpoint) {
-            Ok((head, diff)) => Job::Save { head, diff, done },
+            Ok((head, diff)) => Job::Save(Waiting { head, diff, done }),
             Err(error) => return done(Err(error)),
         };
-        if let Err(Job::Save { done, .. }) = self.saver.send(job) {
+        if let Err(Job::Save(Waiting { done, .. })) = self.saver.send(job) {
             done(Err(StoreError::Closed));
         }
     }

@@ -10,6 +10,7 @@ mod formats;
 mod kill;
 mod model;
 mod ownership;
+mod packs;
 mod pieces;
 mod power_loss;
 mod records;

@@ -1,0 +1,230 @@
+//! [LOG-19]: checkpoints of small segments that wait together share a file.
+
+use std::path::Path;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Mutex};
+
+use interweave_store::{
+    backup, restore, verify, EmbeddedStore, Options, RecoveredSegment, StoreError, Wanted,
+};
+use interweave_wire::protocol::Durability::Synced;
+use interweave_wire::protocol::VersionStamp;
+
+use crate::model::{
+    append_now, checkpoint, close, create, diff, open, other, release, scratch, small, versions,
+    Answer, REMOVE,
+};
+use crate::records::{files, logs};
+
+const SEGMENTS: std::ops::RangeInclusive<u64> = 1..=10;
+/// Its checkpoint is large, and has a file of its own.
+const LARGE: u64 = 99;
+
+fn packs(dir: &Path) -> Vec<std::path::PathBuf> {
+    files(dir, ".iwp")
+}
+
+/// A store whose first checkpoint waits until it is told the result of its sync.
+fn open_waiting(dir: &Path) -> (EmbeddedStore, Sender<std::io::Result<()>>) {
+    let (say, hear) = channel::<std::io::Result<()>>();
+    let hear = Mutex::new(hear);
+    let options = Options {
+        // after the first the channel is closed
+        sync_checkpoint: Arc::new(move |file| match hear.lock().unwrap().recv() {
+            Ok(told) => told,
+            Err(_) => file.sync_all(),
+        }),
+        ..small()
+    };
+    (EmbeddedStore::open(dir, options).unwrap().0, say)
+}
+
+fn ask(store: &EmbeddedStore, segment_id: u64, number: u64, bytes: usize) -> Answer {
+    let at = VersionStamp {
+        incarnation: 1,
+        number,
+        chain: number,
+    };
+    checkpoint(store, segment_id, at, diff(segment_id, number, bytes))
+}
+
+/// Saves the segments at that version. All wait while the checkpoint of another is being written.
+fn save_together(
+    dir: &Path,
+    segments: impl Iterator<Item = u64>,
+    number: u64,
+) -> Vec<Result<(), StoreError>> {
+    let (store, say) = open_waiting(dir);
+    let large = ask(&store, LARGE, 0, 20_000);
+    let asked: Vec<Answer> = segments.map(|id| ask(&store, id, number, 50)).collect();
+    // what was asked before has reached the thread of the checkpoints
+    append_now(&store, vec![]).unwrap();
+    say.send(Ok(())).unwrap();
+    drop(say);
+    large.recv().unwrap().unwrap();
+    let told = asked.into_iter().map(|answer| answer.recv().unwrap());
+    let told = told.collect();
+    close(store);
+    told
+}
+
+/// A store with the segments at version 1, which one pack has, and nothing else has.
+fn packed() -> tempfile::TempDir {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(LARGE, Synced)]).unwrap();
+    for id in SEGMENTS {
+        append_now(&store, vec![create(id, Synced)]).unwrap();
+        append_now(&store, vec![release(id, 1, diff(id, 1, 5000))]).unwrap();
+    }
+    close(store);
+    let told = save_together(dir.path(), SEGMENTS, 1);
+    assert!(told.iter().all(Result::is_ok), "{told:?}");
+    assert_eq!(packs(dir.path()).len(), 1);
+    dir
+}
+
+fn found(dir: &Path) -> Vec<RecoveredSegment> {
+    let (store, mut segments) = open(dir);
+    close(store);
+    segments.retain(|segment| segment.segment_id != LARGE);
+    segments
+}
+
+fn saved_at(segment: &RecoveredSegment) -> Option<u64> {
+    segment.checkpoint.as_ref().map(|(head, _)| head.at.number)
+}
+
+#[test]
+fn log_18_segments_that_wait_share_a_file_and_let_the_log_go() {
+    let dir = packed();
+    assert_eq!(files(dir.path(), ".iwk").len(), 1, "the large one's");
+    assert!(logs(dir.path()).len() <= 2, "{:?}", logs(dir.path()));
+    let segments = found(dir.path());
+    assert_eq!(segments.len(), 10);
+    for segment in &segments {
+        let (head, whole) = segment.checkpoint.as_ref().unwrap();
+        assert_eq!((head.at.number, &segment.damage), (1, &None));
+        assert_eq!(head.path, format!("/segment/{}", segment.segment_id));
+        assert_eq!(*whole, diff(segment.segment_id, 1, 50));
+    }
+    let report = verify(dir.path()).unwrap();
+    assert_eq!((report.checkpoints, report.damage.len()), (11, 0));
+}
+
+#[test]
+fn log_18_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
+    let dir = packed();
+    let first = packs(dir.path());
+    // six of ten: what is needed of the first pack moves to the new one
+    let (store, _) = open(dir.path());
+    for id in 1..=6 {
+        append_now(&store, vec![release(id, 2, diff(id, 2, 10))]).unwrap();
+    }
+    close(store);
+    save_together(dir.path(), 1..=6, 2);
+    save_together(dir.path(), 1..=2, 2);
+    let segments = found(dir.path());
+    let expected = |s: &RecoveredSegment| Some(if s.segment_id <= 6 { 2 } else { 1 });
+    assert!(segments.iter().all(|s| saved_at(s) == expected(s)));
+    assert!(!packs(dir.path()).contains(&first[0]));
+    // a file of its own takes the place of an item, also at the same version
+    let (store, _) = open(dir.path());
+    for id in SEGMENTS {
+        let number = if id <= 6 { 2 } else { 1 };
+        ask(&store, id, number, 60).recv().unwrap().unwrap();
+    }
+    close(store);
+    assert!(packs(dir.path()).is_empty());
+    let segments = found(dir.path());
+    assert!(segments
+        .iter()
+        .all(|s| s.checkpoint.as_ref().unwrap().1.len() == 60));
+    // and an item the place of a file
+    save_together(dir.path(), SEGMENTS, 2);
+    assert_eq!(files(dir.path(), ".iwk").len(), 1);
+}
+
+#[test]
+fn log_18_a_removed_segment_leaves_no_item_that_brings_it_back() {
+    for is_crash in [false, true] {
+        let dir = packed();
+        let (store, _) = open(dir.path());
+        append_now(&store, vec![other(3, REMOVE), other(4, REMOVE)]).unwrap();
+        match is_crash {
+            true => drop(store),
+            false => close(store),
+        }
+        let ids = |segments: &[RecoveredSegment]| -> Vec<u64> {
+            segments.iter().map(|s| s.segment_id).collect()
+        };
+        assert_eq!(ids(&found(dir.path())), [1, 2, 5, 6, 7, 8, 9, 10]);
+        for log in logs(dir.path()) {
+            std::fs::remove_file(log).unwrap();
+        }
+        std::fs::remove_file(dir.path().join("catalogue")).unwrap();
+        let segments = found(dir.path());
+        assert_eq!(ids(&segments), [1, 2, 5, 6, 7, 8, 9, 10]);
+    }
+}
+
+#[test]
+fn log_18_damage_in_an_item_stops_its_segment_and_damage_in_the_index_all() {
+    let dir = packed();
+    let path = &packs(dir.path())[0];
+    let whole = std::fs::read(path).unwrap();
+    let damage = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+        let segments = found(dir.path());
+        assert_eq!(segments.len(), 10);
+        segments.iter().filter(|s| s.damage.is_some()).count()
+    };
+    assert_eq!(damage(whole.len() - 1), 1);
+    assert_eq!(damage(whole.len() - 1), 1, "the next start finds the same");
+    assert!(!verify(dir.path()).unwrap().damage.is_empty());
+    assert_eq!(damage(20), 10);
+    std::fs::write(path, &whole).unwrap();
+    assert!(found(dir.path()).iter().all(|s| s.damage.is_none()));
+}
+
+#[test]
+fn log_18_a_pack_that_cannot_be_written_changes_nothing() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(LARGE, Synced)]).unwrap();
+    for id in SEGMENTS {
+        append_now(&store, vec![create(id, Synced)]).unwrap();
+        append_now(&store, vec![release(id, 1, diff(id, 1, 100))]).unwrap();
+    }
+    close(store);
+    let (store, say) = open_waiting(dir.path());
+    let large = ask(&store, LARGE, 0, 20_000);
+    let asked: Vec<Answer> = SEGMENTS.map(|id| ask(&store, id, 1, 50)).collect();
+    append_now(&store, vec![]).unwrap();
+    say.send(Ok(())).unwrap();
+    say.send(Err(std::io::Error::other("a test"))).unwrap();
+    large.recv().unwrap().unwrap();
+    for answer in asked {
+        assert!(answer.recv().unwrap().is_err());
+    }
+    drop(say);
+    close(store);
+    assert!(packs(dir.path()).is_empty());
+    let segments = found(dir.path());
+    assert!(segments
+        .iter()
+        .all(|s| versions(s) == [1] && s.damage.is_none()));
+}
+
+#[test]
+fn log_18_a_backup_has_the_packs() {
+    let dir = packed();
+    let (copy, again) = (scratch(), scratch());
+    backup(dir.path(), copy.path(), Wanted::Everything, &mut |_, _| ()).unwrap();
+    restore(copy.path(), again.path(), &mut |_, _| ()).unwrap();
+    let segments = found(again.path());
+    assert_eq!(segments.len(), 10);
+    assert!(segments.iter().all(|s| saved_at(s) == Some(1)));
+}
