@@ -16,7 +16,9 @@ begin() {
   begun=$1
   echo "== $1"
 }
-@@LOOP@@  if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
+for name in update frame read_lock memory readers fanout blocks segments checkpoint locks \
+  granularity tracking translate swizzle optimisations mining; do
+  if [ -n "$ONLY" ] && [ "$ONLY" != "$name" ]; then continue; fi
   begin "$name"
   "$BUILD/release/bench/bench_$name"
   case $name in
