@@ -1,8 +1,9 @@
 // Get and put of DDSS under the seven models, directly and through the daemon, beside the bare
 // transport library, Redis and memcached (Figure 4a of the DDSS paper; writes ddss.csv); the same
 // with many clients (Figures 4b and 4c; ddss_clients.csv); and the version check of a loaded node
-// (Figure 5b; ddss_load.csv); gets from a node that makes calls of its own (ddss_answers.csv). An
-// argument chooses one: models, clients, load or answers.
+// (Figure 5b; ddss_load.csv); gets from a node that makes calls of its own (ddss_answers.csv); and
+// small gets over TCP compared with the bare transport library, by turns (ddss_gets.csv). An
+// argument chooses one: models, clients, load, answers or gets.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,5 +62,6 @@ int main(int argc, char** argv) {
   if (role.empty() || role == "load") measure_load();
   if (role.empty() || role == "clients") measure_clients();
   if (role.empty() || role == "answers") measure_answers();
+  if (role.empty() || role == "gets") measure_gets();
   return 0;
 }

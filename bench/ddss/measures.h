@@ -66,11 +66,15 @@ inline const std::vector<std::size_t> sizes{1, 8, 64, 1024, 65536, 1 << 20};
 // The parts. Roles are run in a process of their own.
 void measure_models(const Case& measured, Table* table);
 void measure_ucx(const Case& measured, Table* table);
+// One get's time under the null model, with a target of its own.
+double ddss_get_us(const Case& measured, std::size_t bytes);
+double ucx_get_us(const Case& measured, std::size_t bytes);
 void measure_redis(Table* table);
 void measure_memcached(Table* table);
 void measure_load();
 void measure_clients();
 void measure_answers();
+void measure_gets();
 int run_node();
 int run_loaded(int busy_threads);
 int run_answering(int own_call_every_us);

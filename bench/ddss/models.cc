@@ -83,6 +83,19 @@ int run_node() {
   return 0;
 }
 
+double ddss_get_us(const Case& measured, std::size_t bytes) {
+  const ChildServer node = target("node", measured.transport);
+  ddss_options_t options{};
+  options.join = node.address().c_str();
+  options.sleeps_at_once = measured.is_blocking ? 1 : 0;
+  check(ddss_init(&options));
+  const ddss_key_t key = allocate_there(bytes, DDSS_NULL);
+  std::vector<char> got(bytes);
+  const double us = measure([&] { check(ddss_get(key, got.data(), bytes)); });
+  check(ddss_finish());
+  return us;
+}
+
 void measure_models(const Case& measured, Table* table) {
   const ChildServer node = target("node", measured.transport);
   ddss_options_t options{};

@@ -90,6 +90,11 @@ class Bare {
   std::uint64_t remote_ = 0;
 };
 
+ChildServer bare_target(const Case& measured) {
+  const std::string role = measured.is_blocking ? "ucx-blocking" : "ucx-polling";
+  return ChildServer::listening({"/proc/self/exe", role, measured.transport});
+}
+
 }  // namespace
 
 int run_ucx(const std::string& transport, bool is_blocking) {
@@ -100,9 +105,16 @@ int run_ucx(const std::string& transport, bool is_blocking) {
   return 0;
 }
 
+double ucx_get_us(const Case& measured, std::size_t bytes) {
+  const ChildServer other = bare_target(measured);
+  Bare bare(measured.transport, measured.is_blocking);
+  bare.connect(other.address());
+  std::vector<char> got(bytes);
+  return measure([&] { bare.get(&got); });
+}
+
 void measure_ucx(const Case& measured, Table* table) {
-  const std::string role = measured.is_blocking ? "ucx-blocking" : "ucx-polling";
-  const ChildServer other = ChildServer::listening({"/proc/self/exe", role, measured.transport});
+  const ChildServer other = bare_target(measured);
   Bare bare(measured.transport, measured.is_blocking);
   bare.connect(other.address());
   for (const std::size_t bytes : sizes) {
