@@ -13,8 +13,8 @@ namespace {
 constexpr Deadline begin{1h};
 
 // The service and a program. The program polls all the time at first, as while it sets up its
-// segments, and then once in each period. The service looks at the worker when its leave is over,
-// and at each poll while it sleeps.
+// segments, and then once in each period. The service looks at the worker when its watch or leave
+// is over, and at each poll while it sleeps.
 class Course {
  public:
   explicit Course(std::chrono::microseconds period) : period_(period) {}
@@ -34,23 +34,20 @@ class Course {
  private:
   static constexpr Deadline busy_until = begin + 50ms;
 
+  // The looks of one period. A look after the poll serves what comes, unless it begins a leave.
   Deadline served_after(Deadline polled) {
-    if (is_asleep_) look_ = polled;
-    is_asleep_ = false;
-    while (!is_asleep_ && look_ < polled + period_) look();
-    return is_asleep_ ? last_look_ : look_;
-  }
-
-  void look() {
-    const Deadline now = look_;
-    if (is_polled(last_look_, now)) {
-      leave_.prolong(now);
+    if (look_ == Deadline::max()) look_ = polled;
+    Deadline served = Deadline::max();
+    while (look_ < polled + period_) {
+      const Deadline now = look_;
+      const Polled how = is_polled(last_look_, now) ? Polled::in_waits : Polled::no;
+      const bool is_served = leave_.look(now, how);
+      if (is_served) leave_.note_served();
+      if (is_served && now >= polled) served = std::min(served, now);
+      last_look_ = now;
       look_ = leave_.until();
-    } else {
-      leave_.end();
-      is_asleep_ = true;
     }
-    last_look_ = now;
+    return served;
   }
 
   bool is_polled(Deadline after, Deadline until) const {
@@ -61,32 +58,53 @@ class Course {
   const std::chrono::microseconds period_;
   Leave leave_;
   Deadline look_ = begin, last_look_ = begin - 1ns;
-  bool is_asleep_ = false;
 };
 
 }  // namespace
 
-TEST(Leave, IsShortForAWorkerThatIsPolledNowAndThen) {
+TEST(Leave, IsNotTakenFromAWorkerThatIsPolledNowAndThen) {
   for (auto period = 100us; period <= 10ms; period += 7us) {
-    ASSERT_EQ(Course(period).longest_wait(200, 1000), Leave::shortest) << period.count();
+    ASSERT_EQ(Course(period).longest_wait(200, 1000), 0us) << period.count();
   }
 }
 
 TEST(Leave, GrowsWhileTheWorkerIsPolledAllTheTime) {
   Leave leave;
   Deadline now = begin;
+  Clock::duration left{0};
   int looks = 0;
   for (; now < begin + 100ms; now = leave.until()) {
-    leave.prolong(now);
+    if (!leave.look(now, Polled::in_waits)) left += leave.until() - now;
     looks++;
   }
   EXPECT_LT(looks, 240);
-  EXPECT_FALSE(leave.is_over(leave.until() - 1ns));
-  EXPECT_TRUE(leave.is_over(leave.until()));
-  leave.end();
-  EXPECT_TRUE(leave.is_over(begin));
-  leave.prolong(now);
-  EXPECT_EQ(leave.until(), now + Leave::shortest);
+  EXPECT_GT(left, 90ms);
+}
+
+TEST(Leave, EndsInAWatchInWhichAWorkerIsServedThatWasWaitedOn) {
+  Leave leave;
+  EXPECT_TRUE(leave.look(begin, Polled::in_waits));
+  EXPECT_FALSE(leave.is_on(begin));
+  EXPECT_EQ(leave.until(), begin + Leave::shortest);
+  EXPECT_FALSE(leave.look(begin + 1us, Polled::in_waits));
+  const Deadline over = leave.until();
+  EXPECT_TRUE(leave.is_on(over - 1ns));
+  EXPECT_FALSE(leave.is_on(over));
+  EXPECT_TRUE(leave.look(over, Polled::in_waits));
+  EXPECT_FALSE(leave.is_on(over));
+  EXPECT_TRUE(leave.look(leave.until(), Polled::no));
+  EXPECT_EQ(leave.until(), Deadline::max());
+}
+
+// Else the service would take messages from a program that is about to poll for them.
+TEST(Leave, BeginsAtOnceForAWorkerThatTheProgramPolls) {
+  Leave leave;
+  EXPECT_FALSE(leave.look(begin, Polled::by_program));
+  const Deadline over = begin + Leave::shortest;
+  EXPECT_EQ(leave.until(), over);
+  EXPECT_TRUE(leave.is_on(over - 1ns));
+  EXPECT_TRUE(leave.look(over, Polled::no));
+  EXPECT_EQ(leave.until(), Deadline::max());
 }
 
 // Asks again and again, until an answer says that it is enough.
@@ -152,8 +170,8 @@ TEST_P(BetweenCalls, OthersAreAnswered) {
   for (const Deadline until = Clock::now() + busy; Clock::now() < until;) {
     ASSERT_EQ(call(), Status::ok);
   }
-  // With work the service answers most, and many in the time of one call. If it kept leaving the
-  // worker alone, each call would answer the one request that has waited for it.
+  // With work the service answers most, and many in the time of one call. If it left the worker
+  // alone after each call, the call would answer the one request that has waited for it.
   constexpr int enough = 2000, calls_max = 2 * enough;
   constexpr auto work = 300us;
   const int before = asked.by_service;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -104,7 +105,9 @@ void Service::nudge() {
   [[maybe_unused]] const ssize_t written = write(nudge_fd_, &one, sizeof one);
 }
 
+// Sleeps of 50 us would take 100 with the system's usual slack.
 void Service::run() {
+  prctl(PR_SET_TIMERSLACK, 1UL);
   do {
     be_on_duty();
   } while (wait_for_duty());
@@ -194,24 +197,20 @@ Deadline Service::round(std::uint64_t duty) {
     const Care care = look_after(*clients_[i], now);
     if (!is_on_duty(duty) || changes_ != changes) return now;
     if (care == Care::busy) next = now;
-    if (care == Care::polled) next = std::min(next, clients_[i]->leave.until());
+    if (care != Care::waited_on) next = std::min(next, clients_[i]->leave.until());
   }
   return next;
 }
 
 Service::Care Service::look_after(Client& client, Deadline now) {
   if (client.is_served) return Care::waited_on;  // who does nudges
-  if (!client.leave.is_over(now)) return Care::polled;
-  const std::uint64_t polls = client.worker->polls();
-  const bool has_moved = polls != client.polls;
-  client.polls = polls;
-  if (has_moved) {
-    client.leave.prolong(now);
-    return Care::polled;
-  }
-  if (!client.worker->is_waited_on()) return serve(client, now);
-  client.leave.end();
-  return Care::waited_on;
+  if (client.leave.is_on(now)) return Care::left;
+  const bool is_waited_on = client.worker->is_waited_on();
+  // The wait's end nudges, but not while this thread sleeps until the watch's end.
+  if (is_waited_on && !client.leave.is_served_watch()) return Care::waited_on;
+  const Polled polled = client.worker->polled_since(&client.polls);
+  if (!client.leave.look(now, polled) || is_waited_on) return Care::left;
+  return serve(client, now);
 }
 
 Service::Care Service::serve(Client& client, Deadline now) {
@@ -232,9 +231,9 @@ Service::Care Service::serve(Client& client, Deadline now) {
   served_.notify_all();
   if (served == UcxWorker::Served::armed) watch(client);
   if (served == UcxWorker::Served::in_use) {
-    client.leave.prolong(now);
+    client.leave.prolong(now, Polled::by_program);
   } else {
-    client.leave.end();
+    client.leave.note_served();
   }
   if (is_on_duty(duty)) {
     is_serving_ = false;
@@ -242,7 +241,7 @@ Service::Care Service::serve(Client& client, Deadline now) {
     nudge();  // who is on duty has passed it over
   }
   if (served == UcxWorker::Served::busy) return Care::busy;
-  return served == UcxWorker::Served::armed ? Care::armed : Care::polled;
+  return served == UcxWorker::Served::armed ? Care::armed : Care::left;
 }
 
 void Service::watch(Client& client) {

@@ -1,19 +1,18 @@
 // The service threads: progress the workers that nobody polls or waits on, and keep the door.
 //
-// One is on duty. It looks at a worker's count of polls. While that moves it leaves the worker
-// alone for a while (leave.h), and while a thread waits on the worker. Else it progresses the
-// worker, arms it and sleeps until something arrives. When it has armed all, or the rest are waited
-// on by threads that sleep themselves, it sleeps until it is nudged: by whoever stops waiting, or
-// leaves something under way.
+// One is on duty. It progresses a worker, arms it and sleeps until something arrives. It leaves the
+// worker alone while a thread waits on the worker, and for a while if the worker's count of polls
+// keeps moving (leave.h). When it has armed all, or the rest are waited on, it sleeps until it is
+// nudged: by whoever stops waiting, or leaves something under way.
 //
 //   a worker is   arrivals are handled by       becomes at the next look
-//   armed         the service: the descriptor   left, if it has been polled
-//                 wakes it, and it looks        waited on, if a thread waits on it
+//   armed         the service: the descriptor   waited on, if a thread waits on it
+//                 wakes it, and it looks        left, if it was polled in its watch
 //                                               served otherwise
 //   waited on     the waiting thread: it polls, the same; the thread nudges when its wait ends
 //                 or sleeps on the descriptor
-//   left          a thread that polls, or the   left, if it has been polled (leave.h says how long)
-//                 service after the leave       waited on or served as above
+//   left          a thread that polls, or the   waited on or served as above
+//                 service after the leave
 //   served        the service, until nothing    armed, if nothing came before the arming
 //                 is left                       served again, if something did (busy)
 //                                               left, if another thread held the lock (in use)
@@ -69,12 +68,12 @@ class Service {
  private:
   struct Client {
     UcxWorker* worker;
-    std::uint64_t polls = 0;
+    Polls polls{};
     Leave leave{};
     bool is_watched = false;  // its descriptor is in the set
     bool is_served = false;   // a thread progresses it
   };
-  enum class Care { armed, waited_on, polled, busy };
+  enum class Care { armed, waited_on, left, busy };
 
   // The thread on duty.
   void be_on_duty();

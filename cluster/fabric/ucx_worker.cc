@@ -285,7 +285,7 @@ Status UcxWorker::wait(const std::function<bool()>& is_done, Deadline deadline) 
     const bool was_done = is_done();
     const unsigned handled = was_done ? 0 : progress_held();
     const bool is_over = was_done || (handled > 0 && is_done());
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    wait_polls_.store(wait_polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     lock_.unlock();
     if (handled > 0) sleeper_.tell();
     if (is_over) return Status::ok;

@@ -19,11 +19,13 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "fabric/answering.h"
 #include "fabric/asking.h"
 #include "fabric/deaths.h"
 #include "fabric/fabric.h"
+#include "fabric/leave.h"
 #include "fabric/messenger.h"
 #include "fabric/peer_table.h"
 #include "fabric/peers.h"
@@ -97,7 +99,14 @@ class UcxWorker final : public Worker {
     wake();
   }
   bool is_waited_on() const { return attending_.load() > 0; }
-  std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  // How it was polled since it had these counts, which are counted up to now.
+  Polled polled_since(Polls* before) const {
+    const Polls now{wait_polls_.load(std::memory_order_relaxed),
+                    polls_.load(std::memory_order_relaxed)};
+    const Polls then = std::exchange(*before, now);
+    if (now.by_program != then.by_program) return Polled::by_program;
+    return now.in_waits != then.in_waits ? Polled::in_waits : Polled::no;
+  }
   enum class Served { armed, busy, in_use };
   Served serve();
 
@@ -163,7 +172,7 @@ class UcxWorker final : public Worker {
   Deaths deaths_;
   Passes passes_;
   std::atomic<std::chrono::microseconds> spin_;
-  std::atomic<std::uint64_t> polls_{0};
+  std::atomic<std::uint64_t> polls_{0}, wait_polls_{0};  // by the program, and in waits
   std::atomic<int> attending_{0};
 
   Messenger messenger_ IW_GUARDED_BY(lock_);
