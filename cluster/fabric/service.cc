@@ -1,7 +1,6 @@
 #include "fabric/service.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
@@ -17,13 +16,14 @@ namespace iw::fabric {
 namespace {
 
 // Some transports lose a wake-up now and then (soft RoCE does).
-constexpr int sleep_ms_max = 250;
+constexpr std::chrono::milliseconds sleep_max{250};
+constexpr int events_max = 16;
 // How long handlers may run before others' are run by another thread.
 constexpr int relief_ms = 2;
 
 }  // namespace
 
-Service::Service(Door& door) : door_(door) {
+Service::Service(Door& door, bool may_poll) : door_(door), may_poll_(may_poll) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   nudge_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   timer_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -165,27 +165,54 @@ void Service::be_on_duty() {
     }
     sleep(next);
     is_asleep_ = false;
-    door_.handle();
     next = round(duty);
   }
 }
 
+// Sleeps, and keeps the door.
 void Service::sleep(Deadline until) {
-  int timeout_ms = sleep_ms_max;
-  if (until != Deadline::max()) {
-    timeout_ms = 0;
-    const auto left = std::chrono::nanoseconds(until - Clock::now()).count();
-    pollfd all{epoll_, POLLIN, 0};
-    const timespec timeout{0, left};  // less than a second
-    if (left > 0) ppoll(&all, 1, &timeout, nullptr);
+  epoll_event events[events_max];
+  const auto begin = Clock::now();
+  const int count = await_events(events, std::min(until, begin + sleep_max));
+  hear({events, static_cast<std::size_t>(std::max(count, 0))});
+}
+
+// How many events there are: none if the time has come.
+int Service::await_events(epoll_event* events, Deadline until) {
+  Deadline now = Clock::now();
+  const Deadline polls_until = std::min(until, may_poll_ ? briskness_.begin(now) : now);
+  int count = epoll_wait(epoll_, events, events_max, 0);
+  while (count == 0 && now < polls_until) {
+    count = epoll_wait(epoll_, events, events_max, 0);
+    now = Clock::now();
+    briskness_.look(now);
   }
-  epoll_event events[16];
-  const int count = epoll_wait(epoll_, events, 16, timeout_ms);
-  for (int i = 0; i < count; i++) {
-    if (events[i].data.fd != nudge_fd_) continue;
-    std::uint64_t nudges;
-    [[maybe_unused]] const ssize_t got = read(nudge_fd_, &nudges, sizeof nudges);
+  if (count != 0 || now >= until) return count;
+  const auto left = std::chrono::nanoseconds(until - now).count();
+  pollfd all{epoll_, POLLIN, 0};
+  const timespec timeout{0, left};  // less than a second
+  ppoll(&all, 1, &timeout, nullptr);
+  return epoll_wait(epoll_, events, events_max, 0);
+}
+
+void Service::hear(std::span<const epoll_event> events) {
+  const auto now = Clock::now();
+  bool is_anybody_at_the_door = now - door_kept_ >= sleep_max;
+  bool has_come = false;
+  for (const epoll_event& event : events) {
+    if (event.data.fd == nudge_fd_) {
+      std::uint64_t nudges;
+      [[maybe_unused]] const ssize_t got = read(nudge_fd_, &nudges, sizeof nudges);
+    } else if (event.data.fd == door_.event_fd()) {
+      is_anybody_at_the_door = true;
+    } else {
+      has_come = true;
+    }
   }
+  briskness_.end(now, has_come);
+  if (!is_anybody_at_the_door) return;
+  door_kept_ = now;
+  door_.handle();
 }
 
 Deadline Service::round(std::uint64_t duty) {

@@ -3,7 +3,8 @@
 // One is on duty. It progresses a worker, arms it and sleeps until something arrives. It leaves the
 // worker alone while a thread waits on the worker, and for a while if the worker's count of polls
 // keeps moving (leave.h). When it has armed all, or the rest are waited on, it sleeps until it is
-// nudged: by whoever stops waiting, or leaves something under way.
+// nudged: by whoever stops waiting, or leaves something under way. Before it sleeps it polls for a
+// moment if arrivals are brisk (briskness.h).
 //
 //   a worker is   arrivals are handled by       becomes at the next look
 //   armed         the service: the descriptor   waited on, if a thread waits on it
@@ -31,12 +32,16 @@
 // duty keeps the door, and it is replaced only while it progresses a worker.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "fabric/briskness.h"
 #include "fabric/door.h"
 #include "fabric/leave.h"
 #include "platform/mutex.h"
@@ -49,7 +54,8 @@ class Service {
  public:
   static constexpr std::size_t threads_max = 16;
 
-  explicit Service(Door& door);
+  // may_poll: the service thread may poll for a moment before it sleeps.
+  Service(Door& door, bool may_poll);
   ~Service();
   bool start();  // false: no thread can be had
   void stop();   // afterwards the threads have ended
@@ -84,6 +90,8 @@ class Service {
   void watch(Client& client) IW_REQUIRES(mutex_);
   void nudge();
   void sleep(Deadline until);
+  int await_events(epoll_event* events, Deadline until);
+  void hear(std::span<const epoll_event> events);
 
   // The relief.
   void run();
@@ -93,12 +101,17 @@ class Service {
   void set_timer(int ms);
 
   Door& door_;
+  const bool may_poll_;
   int epoll_ = -1;
   int nudge_fd_ = -1;
   int timer_fd_ = -1;
   std::atomic<bool> is_asleep_{false};
   std::atomic<bool> is_stopping_{false};
   std::atomic<std::uint64_t> duty_{0};  // who is on duty: counts the changes
+
+  // Of the thread on duty.
+  Briskness briskness_;
+  Deadline door_kept_{};  // when it looked at the door last
 
   mutable platform::Mutex mutex_;
   platform::Condition served_;

@@ -201,7 +201,7 @@ UcxFabric::UcxFabric(ucp_context_h context, Transport transport, const JobKey& k
   callbacks.died = [this](const ProcessName& process) { service_->note_death(process); };
   door_ = std::make_unique<Door>(name_, key_, strangers_, transport == Transport::shm,
                                  std::move(callbacks));
-  service_ = std::make_unique<Service>(*door_);
+  service_ = std::make_unique<Service>(*door_, spin > spin.zero());
   is_served_ = service_->start();
 }
 
