@@ -116,12 +116,13 @@ int Segment::under_lock(const std::function<int()>& access) {
 int Segment::get_plain(std::size_t offset, std::span<std::byte> to) {
   constexpr std::size_t with_header_max = 64 << 10;
   if (data_.window->direct() == nullptr && offset == 0 && to.size() <= with_header_max) {
-    std::vector<std::byte> block(sizeof(BlockHeader) + to.size());
-    const int error = data_.get(descriptor_.data_offset, block);
+    const std::size_t bytes = sizeof(BlockHeader) + to.size();
+    const auto block = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    const int error = data_.get(descriptor_.data_offset, std::span(block.get(), bytes));
     if (error != 0) return error;
     Key key = 0;
-    std::memcpy(&key, block.data() + offsetof(BlockHeader, key), sizeof key);
-    std::copy(block.begin() + sizeof(BlockHeader), block.end(), to.begin());
+    std::memcpy(&key, block.get() + offsetof(BlockHeader, key), sizeof key);
+    std::copy_n(block.get() + sizeof(BlockHeader), to.size(), to.begin());
     return key == descriptor_.key ? 0 : DDSS_ENOKEY;
   }
   const int error = data_.get(data_offset() + offset, to);
