@@ -88,7 +88,7 @@ pub fn to_item(head: &CheckpointHead, diff: &[u8]) -> Item {
 /// The checkpoint in an item. What is wrong with one that cannot be used is told as text. The diff
 /// is a copy, because a part of it would keep the whole pack in memory.
 pub fn of_item(item: &Item) -> Result<Loaded, String> {
-    let mut loaded = of_segment(parse(&item.bytes)?, item.segment_id, item.version)?;
+    let mut loaded = named(parse(&item.bytes)?, (item.segment_id, item.version))?;
     loaded.diff = Bytes::copy_from_slice(&loaded.diff);
     Ok(loaded)
 }
@@ -106,10 +106,11 @@ pub fn read(
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
         _ => read_whole(file, keeps)?,
     };
-    Ok(loaded.and_then(|loaded| of_segment(loaded, segment_id, version)))
+    Ok(loaded.and_then(|loaded| named(loaded, (segment_id, version))))
 }
 
-fn of_segment(loaded: Loaded, segment_id: u64, version: u64) -> Result<Loaded, String> {
+/// The checkpoint, if it is what its name or the index of its pack says.
+fn named(loaded: Loaded, (segment_id, version): (u64, u64)) -> Result<Loaded, String> {
     let head = &loaded.head;
     match head.segment_id == segment_id && head.at.number == version {
         true => Ok(loaded),

@@ -386,15 +386,18 @@ fn index_of_files(found: &Found, log: &Log) -> Index {
     index
 }
 
+/// What is there before the threads of a store start.
+type Opened = (
+    Arc<Owner>,
+    (Catalogue, Packs),
+    Arc<Status>,
+    (Space, Identity),
+);
+
 fn start(
     dir: &Path,
     options: &Options,
-    (owner, (catalogue, packs), status, (space, identity)): (
-        Arc<Owner>,
-        (Catalogue, Packs),
-        Arc<Status>,
-        (Space, Identity),
-    ),
+    (owner, (catalogue, packs), status, (space, identity)): Opened,
     (found, (log, full)): (&Found, (Log, Option<io::Error>)),
 ) -> Result<EmbeddedStore, StoreError> {
     let mut index = index_of_files(found, &log);

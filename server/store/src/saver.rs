@@ -333,11 +333,11 @@ impl Saver {
     }
 
     fn save_and_tell(&mut self, all: Vec<Waiting>) {
-        let result = panics::caught(|| match &all[..] {
+        let saved = panics::caught(|| match &all[..] {
             [one] => self.save(&one.head, &one.diff),
             several => self.save_together(several),
         });
-        let result = result.unwrap_or_else(|text| Err(given_up(text)));
+        let result = saved.unwrap_or_else(|text| Err(given_up(text)));
         for Waiting { head, done, .. } in all {
             self.tell(&head, head.diff_bytes, result.clone(), done);
         }

@@ -96,7 +96,7 @@ fn saved_at(segment: &RecoveredSegment) -> Option<u64> {
 }
 
 #[test]
-fn log_18_segments_that_wait_share_a_file_and_let_the_log_go() {
+fn log_19_segments_that_wait_share_a_file_and_let_the_log_go() {
     let dir = packed();
     assert_eq!(files(dir.path(), ".iwk").len(), 1, "the large one's");
     assert!(logs(dir.path()).len() <= 2, "{:?}", logs(dir.path()));
@@ -113,7 +113,7 @@ fn log_18_segments_that_wait_share_a_file_and_let_the_log_go() {
 }
 
 #[test]
-fn log_18_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
+fn log_19_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
     let dir = packed();
     let first = packs(dir.path());
     // six of ten: what is needed of the first pack moves to the new one
@@ -146,7 +146,7 @@ fn log_18_a_pack_goes_when_newer_checkpoints_have_replaced_its_items() {
 }
 
 #[test]
-fn log_18_a_removed_segment_leaves_no_item_that_brings_it_back() {
+fn log_19_a_removed_segment_leaves_no_item_that_brings_it_back() {
     for is_crash in [false, true] {
         let dir = packed();
         let (store, _) = open(dir.path());
@@ -169,7 +169,7 @@ fn log_18_a_removed_segment_leaves_no_item_that_brings_it_back() {
 }
 
 #[test]
-fn log_18_damage_in_an_item_stops_its_segment_and_damage_in_the_index_all() {
+fn log_19_damage_in_an_item_stops_its_segment_and_damage_in_the_index_all() {
     let dir = packed();
     let path = &packs(dir.path())[0];
     let whole = std::fs::read(path).unwrap();
@@ -190,7 +190,7 @@ fn log_18_damage_in_an_item_stops_its_segment_and_damage_in_the_index_all() {
 }
 
 #[test]
-fn log_18_a_pack_that_cannot_be_written_changes_nothing() {
+fn log_19_a_pack_that_cannot_be_written_changes_nothing() {
     let dir = scratch();
     let (store, _) = open(dir.path());
     append_now(&store, vec![create(LARGE, Synced)]).unwrap();
@@ -219,7 +219,7 @@ fn log_18_a_pack_that_cannot_be_written_changes_nothing() {
 }
 
 #[test]
-fn log_18_a_backup_has_the_packs() {
+fn log_19_a_backup_has_the_packs() {
     let dir = packed();
     let (copy, again) = (scratch(), scratch());
     backup(dir.path(), copy.path(), Wanted::Everything, &mut |_, _| ()).unwrap();
