@@ -325,7 +325,9 @@ fn remove_unneeded(
         let all = found.histories.iter();
         all.filter(|(_, history)| history.removed)
     };
-    let mut packs = Packs::new(dir, &found.packs, found.packed.clone(), found.last_pack);
+    // An owner that is fenced only now may still name a pack: no two owners use the same number.
+    let last_pack = found.last_pack.max(owner.epoch << 32);
+    let mut packs = Packs::new(dir, &found.packs, found.packed.clone(), last_pack);
     let saved = gone().filter_map(|(&id, history)| Some((id, history.checkpoint_version()?)));
     let in_files = saved.filter(|(id, _)| !packs.has(*id));
     let in_files: Vec<(u64, u64)> = in_files.collect();
@@ -333,15 +335,17 @@ fn remove_unneeded(
         let path = dir.join(checkpoint_name(*segment_id, *version));
         std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
     }
-    let gone: Vec<u64> = gone().map(|(&id, _)| id).collect();
-    packs.forget(&gone, &|number, items| {
-        pack::write(dir, number, items, (owner, sync))
-    })?;
+    // Where the disk is full, this makes room for the packs that are written again.
     packs.remove_unneeded()?;
     for &number in &found.unneeded_packs {
         let path = dir.join(files::pack_name(number));
         std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
     }
+    let gone: Vec<u64> = gone().map(|(&id, _)| id).collect();
+    packs.forget(&gone, &|number, items| {
+        pack::write(dir, number, items, (owner, sync))
+    })?;
+    packs.remove_unneeded()?;
     files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))?;
     Ok(packs)
 }

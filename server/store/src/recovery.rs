@@ -254,7 +254,10 @@ impl Found {
             for item in items {
                 let id = item.segment_id;
                 match checkpoint::of_item(&item) {
-                    Ok(loaded) => {
+                    Ok(mut loaded) => {
+                        if !self.read_bodies {
+                            loaded.diff = Bytes::new();
+                        }
                         let known = newest.get(&id).map(|(known, _)| known.age());
                         if known <= Some(loaded.age()) {
                             newest.insert(id, (loaded, number));

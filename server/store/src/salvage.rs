@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::mpsc::{channel, Receiver};
 
 use bytes::Bytes;
-use interweave_wire::protocol::{Durability, LogBody, LogCreate, VersionStamp};
+use interweave_wire::protocol::{CheckpointHead, Durability, LogBody, LogCreate, VersionStamp};
 
 use crate::catalogue::Listed;
 use crate::damage::Damage;
 use crate::files::failed;
 use crate::owner::{read_epoch, write_epoch};
 use crate::recovery::{read_store, Found};
-use crate::store::{Checkpoint, Done, Record, RecoveredSegment, SegmentStore};
+use crate::store::{Checkpoint, Done, Next, Piece, Record, RecoveredSegment, SegmentStore};
 use crate::{EmbeddedStore, Options, StoreError};
 
 /// A segment that is not in a backup, and why.
@@ -81,9 +81,10 @@ fn take_over(store: &EmbeddedStore, segment: RecoveredSegment) -> Result<(), Sto
             number: head.at.number,
             chain: head.at.chain,
         };
-        let (done, saved) = answer();
-        store.checkpoint(Checkpoint { head, diff }, done);
-        saved.recv().unwrap_or(Err(StoreError::Closed))?;
+        match segment.pieces.is_empty() {
+            true => save(store, Checkpoint { head, diff })?,
+            false => save_in_pieces(store, head, segment.pieces)?,
+        }
         let incarnation = record(LogBody::Incarnation(stamp), Bytes::new());
         append(store, vec![incarnation])
             .recv()
@@ -95,6 +96,41 @@ fn take_over(store: &EmbeddedStore, segment: RecoveredSegment) -> Result<(), Sto
         .collect();
     let mut answers = written.into_iter();
     answers.try_for_each(|written| written.recv().unwrap_or(Err(StoreError::Closed)))
+}
+
+fn save(store: &EmbeddedStore, checkpoint: Checkpoint) -> Result<(), StoreError> {
+    let (done, saved) = answer();
+    store.checkpoint(checkpoint, done);
+    saved.recv().unwrap_or(Err(StoreError::Closed))
+}
+
+fn save_in_pieces(
+    store: &EmbeddedStore,
+    head: CheckpointHead,
+    pieces: Vec<Piece>,
+) -> Result<(), StoreError> {
+    let segment_id = head.segment_id;
+    let (want, wanted) = channel();
+    let want = Box::new(move || {
+        // whoever asked waits, or has failed already
+        let _ = want.send(());
+    });
+    let (done, saved) = answer();
+    store.checkpoint_in_pieces(head, want, done);
+    let mut pieces = pieces.into_iter().peekable();
+    while let Some(piece) = pieces.next() {
+        if wanted.recv().is_err() {
+            break; // it has failed, and says why
+        }
+        let is_last = pieces.peek().is_none();
+        let next = if is_last {
+            Next::Last(piece)
+        } else {
+            Next::Piece(piece)
+        };
+        store.next(segment_id, next);
+    }
+    saved.recv().unwrap_or(Err(StoreError::Closed))
 }
 
 fn append(store: &EmbeddedStore, group: Vec<Record>) -> Receiver<Result<(), StoreError>> {

@@ -154,6 +154,7 @@ impl Saver {
     fn run(mut self) {
         let mut next = None;
         while let Some(job) = next.take().or_else(|| self.next_job()) {
+            self.ask_for_due_pieces();
             let is_checkpoint = matches!(job, Job::Save(_));
             match job {
                 Job::Forget { segment_id } => {
@@ -195,6 +196,20 @@ impl Saver {
                     large.wanted_at = None;
                     (large.want)();
                 }
+            }
+        }
+    }
+
+    /// While jobs wait, a large checkpoint still has its turns.
+    fn ask_for_due_pieces(&mut self) {
+        if self.large.is_empty() {
+            return;
+        }
+        let now = (self.now)();
+        for large in self.large.values_mut() {
+            if large.wanted_at.is_some_and(|at| at <= now) {
+                large.wanted_at = None;
+                (large.want)();
             }
         }
     }
@@ -333,14 +348,29 @@ impl Saver {
     }
 
     fn save_and_tell(&mut self, all: Vec<Waiting>) {
-        let saved = panics::caught(|| match &all[..] {
-            [one] => self.save(&one.head, &one.diff),
-            several => self.save_together(several),
-        });
-        let result = saved.unwrap_or_else(|text| Err(given_up(text)));
-        for Waiting { head, done, .. } in all {
-            self.tell(&head, head.diff_bytes, result.clone(), done);
+        if all.len() == 1 {
+            return all
+                .into_iter()
+                .for_each(|one| self.save_alone_and_tell(one));
         }
+        let saved = panics::caught(|| self.save_together(&all));
+        match saved.unwrap_or_else(|text| Err(given_up(text))) {
+            // Each file by itself takes little space, and frees the file of an older checkpoint.
+            Err(StoreError::Full(_)) => all
+                .into_iter()
+                .for_each(|one| self.save_alone_and_tell(one)),
+            result => {
+                for Waiting { head, done, .. } in all {
+                    self.tell(&head, head.diff_bytes, result.clone(), done);
+                }
+            }
+        }
+    }
+
+    fn save_alone_and_tell(&mut self, one: Waiting) {
+        let saved = panics::caught(|| self.save(&one.head, &one.diff));
+        let result = saved.unwrap_or_else(|text| Err(given_up(text)));
+        self.tell(&one.head, one.head.diff_bytes, result, one.done);
     }
 
     fn tell(
@@ -460,9 +490,7 @@ impl Saver {
         let dir = &self.dir;
         let rewrite = |number, items: &[Item]| pack::write(dir, number, items, parts);
         self.packs.forget(segments, &rewrite)?;
-        if !saved.is_empty() {
-            files::sync_dir(&self.dir).map_err(|error| failed("syncing", &self.dir, &error))?;
-        }
+        files::sync_dir(&self.dir).map_err(|error| failed("syncing", &self.dir, &error))?;
         for (segment_id, _) in saved {
             self.newest.remove(&segment_id);
         }

@@ -76,6 +76,36 @@ fn what_is_read_is_what_was_given() {
     assert!(segments[0].clean);
 }
 
+/// [LOG-10]
+#[test]
+fn a_backup_of_whole_segments_has_the_pieces() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    fill(&store);
+    append_now(&store, vec![create(2, Synced)]).unwrap();
+    append_now(&store, vec![release(2, 1, diff(2, 1, 5000))]).unwrap();
+    drop(store);
+    let log = logs(dir.path()).pop().unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+    bytes[end - 2500] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    let copy = scratch();
+    let report = backup(
+        dir.path(),
+        copy.path(),
+        Wanted::WholeSegments,
+        &mut |_, _| {},
+    )
+    .unwrap();
+    assert_eq!(report.left_out[0].path, "/segment/2");
+    let again = scratch();
+    restore(copy.path(), again.path(), &mut |_, _| {}).unwrap();
+    let (_, segments) = open(again.path());
+    assert_eq!(versions(&segments[0]), [8, 9, 10]);
+    assert_eq!(segments[0].pieces, pieces());
+}
+
 #[test]
 fn one_that_is_given_up_leaves_nothing_and_is_no_error() {
     let dir = scratch();
