@@ -220,6 +220,9 @@ impl Engine {
             if !is_saved {
                 note_unlogged_changes(&mut self.saving, s);
             }
+        } else {
+            // It was removed meanwhile.
+            self.saving.forget(number);
         }
         match self.stopping {
             true => self.save_at_the_end(),

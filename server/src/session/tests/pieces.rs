@@ -115,6 +115,24 @@ fn a_segment_that_is_removed_is_not_saved_any_more() {
     assert!(world.engine.is_idle());
 }
 
+/// No log has its contents, so it was unsaved when the checkpoint began.
+#[test]
+fn a_memory_segment_that_is_removed_is_not_saved_at_the_end() {
+    let (mut world, _) = large(Durability::Memory);
+    world.want(&[ID]);
+    let (asked, ticket, _) = world.in_pieces();
+    assert!(matches!(world.next_of(ticket), Next::Piece(_)));
+    let path = "/list".to_string();
+    world.send(1, Request::RemoveSegment(RemoveSegment { path }));
+    assert!(matches!(world.next_of(ticket), Next::Nothing));
+    world.store_all();
+    world.stored(&asked, Ok(()));
+    let now_ns = world.now_ns();
+    world.engine.stop(now_ns);
+    world.engine.save_and_part(now_ns);
+    assert!(world.engine.is_saved());
+}
+
 #[test]
 fn a_stop_gives_up_what_the_log_has_and_finishes_the_rest() {
     let (mut world, _) = large(Durability::Synced);
