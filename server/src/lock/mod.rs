@@ -281,6 +281,13 @@ impl SegmentLock {
         again.or_else(|| self.queue.iter().position(is_connected))
     }
 
+    /// Whether a client keeps the grant, and may give it back as soon as it is told to.
+    pub fn is_kept(&self) -> bool {
+        let is_kept = |hold: &Hold| matches!(hold.keeping, Keeping::Kept | Keeping::Recalled);
+        self.holder
+            .is_some_and(|hold| is_kept(&hold) && !hold.committing)
+    }
+
     /// The client that keeps the grant and must be told, once, that somebody waits [LOCK-15].
     pub fn recall(&mut self) -> Option<Recall> {
         self.next_in_turn()?;
@@ -430,8 +437,11 @@ impl SegmentLock {
     pub fn disconnect(&mut self, connection: u64) -> bool {
         let over_it = |hold: &&mut Hold| hold.connection == connection;
         if let Some(hold) = self.holder.as_mut().filter(over_it) {
-            if matches!(hold.keeping, Keeping::Kept | Keeping::Recalled) {
-                hold.keeping = Keeping::Away;
+            match hold.keeping {
+                Keeping::Kept | Keeping::Recalled => hold.keeping = Keeping::Away,
+                // The client does not learn that it keeps the grant: the commit gives it back.
+                Keeping::Granted => hold.keeping = Keeping::Not,
+                Keeping::Not | Keeping::Away => {}
             }
         }
         for waiter in &mut self.queue {

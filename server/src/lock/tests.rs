@@ -405,6 +405,29 @@ fn lock_16_a_grant_kept_over_a_lost_connection_goes_to_who_waits() {
     assert_eq!(granted(&mut lock, 0), Some(2));
 }
 
+/// To answer a release may close the connection that it came over.
+#[test]
+fn lock_16_a_connection_that_is_lost_before_the_commit_keeps_nothing() {
+    let mut lock = lock();
+    let fence = granted_in_a_row(&mut lock, 0);
+    lock.begin_commit(1, fence);
+    lock.keep(fence);
+    ask(&mut lock, 2, Kind::Writer);
+    assert!(!lock.disconnect(1));
+    assert_eq!(granted(&mut lock, 0), None, "the commit comes first");
+    lock.end_commit(1, fence, 0);
+    assert_eq!(granted(&mut lock, 0), Some(2));
+
+    let mut lock = self::lock();
+    let fence = kept(&mut lock, 0);
+    lock.begin_commit(1, fence);
+    ask(&mut lock, 2, Kind::Writer);
+    lock.disconnect(1);
+    assert_eq!(granted(&mut lock, 0), None, "the commit comes first");
+    lock.end_commit(1, fence, 0);
+    assert_eq!(granted(&mut lock, 0), Some(2));
+}
+
 #[test]
 fn lock_16_a_section_that_is_heard_of_over_the_next_connection_keeps_its_lock() {
     let mut lock = lock();

@@ -25,6 +25,10 @@ pub(super) fn terms(config: &Config) -> Terms {
 /// lock was not free. The first writer after a start waits so.
 const LOG_WAIT_MS: u32 = 1000;
 
+/// Nor is a request for a lock that a client keeps without need, because the client gives the grant
+/// back when it is told to [LOCK-15].
+const RECALL_WAIT_MS: u32 = 100;
+
 impl Engine {
     pub(super) fn acquire_reader(&mut self, at: At, r: &AcquireReader) -> Result<(), Rejection> {
         let bound = bound(r.model, r.x)?;
@@ -92,9 +96,12 @@ impl Engine {
             .await_answer(at, Unanswered::Lock { segment: number })?;
         self.wire.asking(at).locks.insert(number);
         let segment = self.segments.found(number);
-        let deadline_ms = match kind == Kind::Writer && segment.lacks_only_serials() {
-            true => deadline_ms.max(LOG_WAIT_MS),
-            false => deadline_ms,
+        let deadline_ms = if kind == Kind::Writer && segment.lacks_only_serials() {
+            deadline_ms.max(LOG_WAIT_MS)
+        } else if segment.lock.is_kept() {
+            deadline_ms.max(RECALL_WAIT_MS)
+        } else {
+            deadline_ms
         };
         let deadline_ns = self.wire.now_ns() + ns(deadline_ms);
         let ticket = Ticket {

@@ -166,11 +166,12 @@ impl Engine {
         let (group, durable) = release.log_records();
         if !group.is_empty() {
             self.wire.await_answer(at, Unanswered::Store)?;
-            for part in &release.parts {
-                let segment = self.segments.found(part.segment);
-                segment.committing = true;
-                segment.lock.begin_commit(at.session, part.fence);
-            }
+        }
+        for part in &release.parts {
+            let segment = self.segments.found(part.segment);
+            segment.committing |= !group.is_empty();
+            // Also where nothing is logged: to answer may close the connection before the commit.
+            segment.lock.begin_commit(at.session, part.fence);
         }
         if let Some(durable) = self.journal.append_release(release, group, durable) {
             self.tell(durable);

@@ -118,10 +118,10 @@ impl Engine {
             let segment = self.segments.get(part.segment);
             segment.is_some_and(|s| s.lock.may_keep(session, connection, part.fence))
         };
-        let keeps = self
-            .wire
-            .connection(connection)
-            .is_some_and(|c| c.keeps_grants);
+        let keeps = self.wire.connection(connection).is_some_and(|c| {
+            let is_open = |part: &Part| c.open.contains_key(&part.segment);
+            c.keeps_grants && release.parts.iter().all(is_open)
+        });
         keeps && !self.stopping && !release.parts.is_empty() && release.parts.iter().all(may_keep)
     }
 

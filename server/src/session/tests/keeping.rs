@@ -109,6 +109,43 @@ fn lock_15_a_kept_grant_is_recalled_at_once_and_given_back() {
 }
 
 #[test]
+fn lock_15_a_try_waits_for_the_answer_to_a_recall() {
+    let (mut world, segment) = world(Durability::Memory);
+    let grant = kept(&mut world, segment);
+    let waiting = world.send(2, acquire_writer(segment, 0));
+    assert_eq!(recalls(&mut world), [grant.fence]);
+    assert!(world.try_answer(waiting).is_none());
+    let abort = Request::AbortWriter(AbortWriter {
+        segment,
+        fence: grant.fence,
+    });
+    assert_eq!(world.ask(1, abort).type_, MessageType::Done);
+    let next: WriterAcquired = world.answer(waiting).body();
+    assert!(next.fence > grant.fence);
+    let stream = world.send(1, acquire_writer(segment, 0));
+    assert_eq!(
+        world.answer(stream).error(),
+        ErrorCode::TimedOut,
+        "2 does not keep it"
+    );
+}
+
+#[test]
+fn lock_13_a_segment_that_was_closed_meanwhile_is_not_kept() {
+    let (mut world, segment) = world(Durability::Synced);
+    let grant = kept(&mut world, segment);
+    let mut diff = DiffBuilder::new(grant.now.number, grant.now.number + 1);
+    diff.add_block(grant.first_serial + grant.now.number, INT, 1, "");
+    let diff = diff.finish();
+    let request = release_writer(segment, &grant, 100 + grant.now.number, diff.len());
+    let stream = world.send_with(1, request, diff);
+    world.send(1, Request::CloseSegment(CloseSegment { segment }));
+    world.store_all();
+    assert_eq!(world.answer(stream).type_, MessageType::WriterReleased);
+    world.lock(2, segment);
+}
+
+#[test]
 fn lock_15_a_section_that_had_begun_is_committed_and_ends_the_grant() {
     for durable in [Durability::Memory, Durability::Synced] {
         let (mut world, segment) = world(durable);
