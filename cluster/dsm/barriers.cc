@@ -6,25 +6,25 @@ namespace iw::dsm {
 
 void Barriers::arrive(BarrierId barrier) {
   pages_.end_interval();
-  const std::vector<Interval> own = pages_.log().after(Stamp{me_, 0});
+  const std::vector<Interval> held = pages_.log().all();
   const VectorTime& known = pages_.log().known();
-  if (me_ == barrier_manager) return heard_arrive(me_, barrier, known, own);
-  mail_.arrive(barrier_manager, barrier, known, own);
+  if (me_ == barrier_manager) return heard_arrive(me_, barrier, known, held);
+  mail_.arrive(barrier_manager, barrier, known, held);
 }
 
 void Barriers::heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
-                            std::span<const Interval> own) {
-  for (Rank rank = 0; rank < arrived_.size(); rank++) {
-    if (!arrived_[rank] || arrived_[rank]->barrier == barrier) continue;
-    return listener_.mismatch(from, barrier, arrived_[rank]->barrier);
+                            std::span<const Interval> held) {
+  for (const auto& each : arrived_) {
+    if (each && each->barrier != barrier) return listener_.mismatch(from, barrier, each->barrier);
   }
-  arrived_[from] = Arrival{barrier, known, {own.begin(), own.end()}};
+  if (arrived_[from]) return listener_.arrived_twice(from, barrier);
+  arrived_[from] = Arrival{barrier, known, {held.begin(), held.end()}};
   if (++arrivals_ == arrived_.size()) let_all_go();
 }
 
 // The manager has arrived as well, so its own pages may be invalidated now.
 void Barriers::let_all_go() {
-  for (const auto& each : arrived_) pages_.learn(each->own);
+  for (const auto& each : arrived_) pages_.learn(each->held);
   const VectorTime common = pages_.log().known();
   for (Rank rank = 0; rank < arrived_.size(); rank++) {
     if (rank == me_) continue;

@@ -1,9 +1,10 @@
 // Barriers, by a manager: rank 0. A pure state machine. Implements [DSM-BARRIER-1] to
 // [DSM-BARRIER-3] of spec/cluster/dsm.x (PIPE, section 3).
 //
-// Every rank arrives with the intervals that it ended since the barrier before: its log has no
-// others of its own. When all have arrived, the manager knows all intervals, and tells each rank
-// those that it lacks. Then nobody needs to be told of them again.
+// Every rank arrives with all intervals that its log holds. These are its own since the barrier
+// before, and those of which it learned by locks: their writers may have ended them behind their
+// own arrivals, by other threads. When all have arrived, the manager knows whatever happened before
+// any arrival, and tells each rank what that rank lacks. Then nobody needs to be told of it again.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,7 @@ class BarrierMail {
  public:
   virtual ~BarrierMail() = default;
   virtual void arrive(Rank to, BarrierId barrier, const VectorTime& known,
-                      std::span<const Interval> own) = 0;
+                      std::span<const Interval> held) = 0;
   // `common`: every rank knows of the intervals up to that time then.
   virtual void let_go(Rank to, const VectorTime& common, std::span<const Interval> lacking) = 0;
 };
@@ -33,6 +34,8 @@ class BarrierListener {
   virtual void passed() = 0;
   // Two ranks are at different barriers: the program is wrong.
   virtual void mismatch(Rank rank, BarrierId there, BarrierId here) = 0;
+  // Two threads of a rank are at the barrier: likewise.
+  virtual void arrived_twice(Rank rank, BarrierId barrier) = 0;
 };
 
 class Barriers {
@@ -44,14 +47,14 @@ class Barriers {
   void arrive(BarrierId barrier);
 
   void heard_arrive(Rank from, BarrierId barrier, const VectorTime& known,
-                    std::span<const Interval> own);
+                    std::span<const Interval> held);
   void heard_let_go(const VectorTime& common, std::span<const Interval> lacking);
 
  private:
   struct Arrival {
     BarrierId barrier;
     VectorTime known;
-    std::vector<Interval> own;
+    std::vector<Interval> held;
   };
   void let_all_go();
 

@@ -18,15 +18,15 @@ bool IntervalLog::add(Interval interval) {
 std::vector<Interval> IntervalLog::after(const VectorTime& since) const {
   std::vector<Interval> found;
   for (Rank writer = 0; writer < known_.size(); writer++) {
-    std::ranges::move(after(Stamp{writer, since[writer]}), std::back_inserter(found));
+    append_after({writer, since[writer]}, &found);
   }
   return found;
 }
 
-std::vector<Interval> IntervalLog::after(Stamp since) const {
+void IntervalLog::append_after(Stamp since, std::vector<Interval>* found) const {
   const std::deque<Interval>& all = held_[since.writer];
   const auto is_known = [&](const Interval& each) { return each.stamp.sequence <= since.sequence; };
-  return {std::ranges::partition_point(all, is_known), all.end()};
+  found->insert(found->end(), std::ranges::partition_point(all, is_known), all.end());
 }
 
 void IntervalLog::forget_up_to(const VectorTime& time) {

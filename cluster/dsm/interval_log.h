@@ -29,13 +29,15 @@ class IntervalLog {
   bool add(Interval interval);
   // All intervals that a rank with that time lacks, those of a writer in their order.
   std::vector<Interval> after(const VectorTime& since) const;
-  // The same of one writer.
-  std::vector<Interval> after(Stamp since) const;
+  // All that the log holds.
+  std::vector<Interval> all() const { return after(VectorTime(known_.size(), 0)); }
   // Everybody knows of the intervals up to that time.
   void forget_up_to(const VectorTime& time);
   std::size_t size() const;
 
  private:
+  void append_after(Stamp since, std::vector<Interval>* found) const;
+
   VectorTime known_;
   std::vector<std::deque<Interval>> held_;  // by writer, the oldest first
 };

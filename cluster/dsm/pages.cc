@@ -130,7 +130,7 @@ void Pages::heard_ask_initial(Rank from, PageNumber page) {
 void Pages::heard_tell_initial(PageNumber page, std::span<const std::byte> bytes) {
   State& state = state_of(page);
   state.is_asked = false;
-  if (!bytes.empty()) memory_.fill(page, bytes);
+  memory_.fill(page, bytes);
   has_initial(page, state);
   if (state.is_valid()) memory_.ready(page);
 }

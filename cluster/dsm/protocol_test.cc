@@ -244,6 +244,60 @@ TEST(Homes, OnlyPagesOfTheReplayAreAskedForAtRank0) {
   EXPECT_EQ(run_in_turn({{}, other}, 2, std::vector<Word>(2 * words_a_page, 3))->messages, 2u);
 }
 
+// What rank 1 stored in the replay is dropped, also where rank 0 stored nothing. [DSM-START-1]
+TEST(Homes, TheBytesOfOtherRanksInTheReplayAreDropped) {
+  auto world = std::make_unique<World>(Rank{2}, 1);
+  world->rank(1).store_initially(0, 9);
+  for (Rank rank = 0; rank < 2; rank++) world->rank(rank).pages.begin({}, 1);
+  world->rank(1).add_thread({load(0)});
+  run(*world, [](std::size_t) { return 0; });
+}
+
+// Rank 0 has arrived; so has a thread of rank 1, whose other thread then stores under a lock. Rank
+// 2 sees the store under the lock before it arrives. [DSM-BARRIER-1] [DSM-TIME-1]
+TEST(Barriers, BringWhatARankLearnedByALockBeforeItArrived) {
+  const Program first = {acquire(3), load(0), release(3), barrier(1), load(0)};
+  const Program arrives = {barrier(1)};
+  const Program stores = {acquire(3), store(0, 7), release(3)};
+  const Program sees = {acquire(3), load(0), release(3), barrier(1)};
+  World world(3, 1);
+  for (Rank rank = 0; rank < 3; rank++) world.rank(rank).pages.place(0, 1);
+  world.rank(0).add_thread(first);
+  world.rank(1).add_thread(arrives);
+  world.rank(1).add_thread(stores);
+  world.rank(2).add_thread(sees);
+  const auto deliver_all = [&] {
+    for (bool is_quiet = false; !is_quiet;) {
+      is_quiet = true;
+      for (const Choice& each : world.choices()) {
+        if (each.kind == Choice::Kind::step) continue;
+        world.take(each);
+        is_quiet = false;
+        break;
+      }
+    }
+  };
+  const auto run_until_it_waits = [&](Rank rank, std::size_t thread) {
+    while (world.rank(rank).may_step(thread) && !HasFailure()) {
+      world.rank(rank).step(thread);
+      deliver_all();
+    }
+  };
+  run_until_it_waits(0, 0);
+  run_until_it_waits(1, 0);
+  run_until_it_waits(1, 1);
+  run_until_it_waits(2, 0);
+  run_until_it_waits(0, 0);
+  EXPECT_TRUE(world.is_done());
+}
+
+// [DSM-BARRIER-1]
+TEST(Barriers, ASecondThreadOfARankThatArrivesIsNamed) {
+  auto world = world_of({{barrier(1)}, {}, {barrier(1)}, {}}, 2, 1);
+  while (!world->choices().empty()) world->take(world->choices().front());
+  EXPECT_EQ(world->rank(0).mismatches, std::vector<std::string>{"0: twice at 1"});
+}
+
 // [DSM-BARRIER-3]
 TEST(Barriers, RanksAtDifferentBarriersAreNamed) {
   auto world = world_of({{barrier(1)}, {barrier(2)}}, 2, 1);

@@ -94,7 +94,9 @@ class ModelRank final : public PageMemory,
   std::span<const std::byte> read(PageNumber page) override { return page_of(page); }
   void fill(PageNumber page, std::span<const std::byte> bytes) override {
     EXPECT_TRUE(twins_[page].empty()) << "stores are lost";
-    std::ranges::copy(bytes, page_of(page).begin());
+    const auto there = page_of(page);
+    std::ranges::fill(there, std::byte{});
+    std::ranges::copy(bytes, there.begin());
   }
   void ready(PageNumber page) override { wake({Awaited::Kind::page, page}); }
 
@@ -120,7 +122,7 @@ class ModelRank final : public PageMemory,
 
   // BarrierMail and BarrierListener
   void arrive(Rank to, BarrierId barrier, const VectorTime& known,
-              std::span<const Interval> own) override;
+              std::span<const Interval> held) override;
   void let_go(Rank to, const VectorTime& common, std::span<const Interval> lacking) override;
   void passed() override {
     locks.passed_barrier();
@@ -129,6 +131,9 @@ class ModelRank final : public PageMemory,
   void mismatch(Rank rank, BarrierId there, BarrierId here) override {
     mismatches.push_back(std::to_string(rank) + ": " + std::to_string(there) + " and " +
                          std::to_string(here));
+  }
+  void arrived_twice(Rank rank, BarrierId barrier) override {
+    mismatches.push_back(std::to_string(rank) + ": twice at " + std::to_string(barrier));
   }
 
  private:
@@ -398,9 +403,9 @@ inline void ModelRank::tell_tried(Rank to, LockId lock, bool is_given) {
   world_.send(me_, to, [=](ModelRank& at) { at.locks.heard_tell_tried(lock, is_given); });
 }
 inline void ModelRank::arrive(Rank to, BarrierId barrier, const VectorTime& known,
-                              std::span<const Interval> own) {
+                              std::span<const Interval> held) {
   world_.send(me_, to,
-              [barrier, known, from = me_, sent = std::vector(own.begin(), own.end())](
+              [barrier, known, from = me_, sent = std::vector(held.begin(), held.end())](
                   ModelRank& at) { at.barriers.heard_arrive(from, barrier, known, sent); });
 }
 inline void ModelRank::let_go(Rank to, const VectorTime& common,
