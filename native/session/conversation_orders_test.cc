@@ -260,7 +260,7 @@ constexpr bool are_walks_short = false;
 #endif
 
 void expect_good_of(const std::vector<Program>& programs, const Budget& budget) {
-  bool is_long = false;
+  bool is_long = budget.keeps_after > 0;
   for (const Program& program : programs) {
     is_long = is_long || program.size() > 1;
     for (const Jobs& jobs : program) {
