@@ -25,8 +25,9 @@ void Segment::absorb(session::Incoming& incoming, bool is_late) {
   const message_type type = incoming.type();
   const bool is_news =
       incoming.tag == 0 && (type == message_type::PUSH || type == message_type::NOT_RECENT);
-  if (is_news && runtime_.is_dispatching()) {
-    // This thread calls the callback next, so the library's thread is not woken for it.
+  if (is_news && runtime_.is_dispatching() && talk_.change_due_ns() <= now_ns()) {
+    // This thread calls the callback next, so the library's thread is not woken for it. A change
+    // that is due later [COH-5] needs the timer of the library's thread.
     session::Effect effect;
     while (effects.take(effect)) {
       if (effect.kind == session::Effect::Kind::look_again) changed_.notify_all();
