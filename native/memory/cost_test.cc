@@ -137,7 +137,8 @@ TEST(Cost, AGibibyteTakesNoMemoryUntilItIsTouched) {
   IW_OK(heap->allocate(char_type(), std::size_t{1} << 30, "", false, block));
   Block reserved;
   IW_OK(heap->reserve(1U << 20, char_type(), std::size_t{1} << 30, "", reserved));
-  EXPECT_LT(resident_bytes(), before + (1 << 20));
+  // Sets of pages take some bits a page. The address sanitizer does not give back what was freed.
+  EXPECT_LT(resident_bytes(), before + (4 << 20));
   if (!track::recommended().finds_pages()) return;  // looking at all of it takes memory
   block.address[std::size_t{1} << 29] = std::byte{1};
   IW_OK(release(*heap));

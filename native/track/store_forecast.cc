@@ -1,6 +1,7 @@
 #include "track/store_forecast.h"
 
 #include <algorithm>
+#include <new>
 
 namespace iw::track {
 
@@ -20,7 +21,7 @@ constexpr double lone_part = 0.7;
 StoreForecast::StoreForecast(std::size_t page_count, const Prices& prices, Opening most)
     : prices_(prices),
       most_(most),
-      pages_(page_count),
+      pages_(zeroes(page_count)),
       open_(page_count),
       quiet_(page_count),
       noticed_(page_count),
@@ -28,6 +29,12 @@ StoreForecast::StoreForecast(std::size_t page_count, const Prices& prices, Openi
       scratch_(page_count),
       opening_(most) {
   reckon(open_);
+}
+
+StoreForecast::Page* StoreForecast::zeroes(std::size_t page_count) {
+  auto* const pages = static_cast<Page*>(std::calloc(page_count, sizeof(Page)));
+  if (pages == nullptr && page_count != 0) throw std::bad_alloc();
+  return pages;
 }
 
 // Chooses the way to open, and the worth of a notice, for so many pages.

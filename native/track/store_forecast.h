@@ -25,7 +25,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <memory>
 
 #include "track/page_set.h"
 #include "track/prices.h"
@@ -67,7 +68,12 @@ class StoreForecast {
     std::uint16_t section = 0;  // in which it earned last, modulo 2^16
     std::uint16_t credit = 0;   // in parts of a section
   };
+  struct Free {
+    void operator()(Page* pages) const noexcept { std::free(pages); }
+  };
   static constexpr double credit_parts = 256;
+
+  static Page* zeroes(std::size_t page_count);
 
   [[nodiscard]] std::uint16_t age(const Page& page) const {
     return static_cast<std::uint16_t>(section_ - page.section);
@@ -84,7 +90,9 @@ class StoreForecast {
 
   const Prices prices_;
   const Opening most_;
-  std::vector<Page> pages_;
+  // Zeroes that no store has touched take no memory: most pages of a large area are never stored
+  // to.
+  std::unique_ptr<Page[], Free> pages_;
   PageSet open_;
   PageSet quiet_;    // noticed, and not changed, in the last section that they were noticed in
   PageSet noticed_;  // in the last section
