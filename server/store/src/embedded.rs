@@ -1,6 +1,6 @@
 //! The store in a directory (spec/format/server-log.md): opening it, and the handle to its threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -124,6 +124,14 @@ impl EmbeddedStore {
         Ok((store, recovered(found, &listed.entries)))
     }
 
+    /// Asks how many bytes of log the segment has since its last checkpoint, after everything that
+    /// was asked before.
+    pub fn log_bytes(&self, segment_id: u64) -> u64 {
+        let (reply, answer) = sync_channel(1);
+        self.send(Message::CountLog { segment_id, reply });
+        answer.recv().unwrap_or(0)
+    }
+
     fn send(&self, message: Message) {
         let unsent = match &self.writer {
             Some((writer, _)) => writer.send(message).map_err(|unsent| unsent.0),
@@ -176,11 +184,6 @@ impl SegmentStore for EmbeddedStore {
 
     fn next(&self, segment_id: u64, next: Next) {
         self.send(Message::Next { segment_id, next });
-    }
-
-    fn log_bytes(&self, segment_id: u64) -> u64 {
-        let told = self.status.lock();
-        told.log_bytes.get(&segment_id).copied().unwrap_or(0)
     }
 
     fn overdue(&self) -> Vec<u64> {
@@ -302,11 +305,13 @@ fn tell_losses(found: &Found, status: &Status) {
     told.status.damage = found.damage.iter().map(Damage::to_string).collect();
 }
 
-/// A newer log file says by its number where the others end; those with holes keep their witnesses,
-/// so that the next start finds the same [LOG-15].
+/// Removes the witnesses that say nothing: of log files that are gone and held no record. Others
+/// stay as long as their log files, or tell the next start the same of a lost one [LOG-15].
 fn forget_witnesses(dir: &Path, found: &Found) {
     let names = files::list(dir).unwrap_or_default();
-    let of = |name: &&String| files::witness_first(name).is_some_and(|f| !found.holed.contains(&f));
+    let logs: BTreeSet<u64> = found.files.iter().map(|file| file.first).collect();
+    let is_needed = |first: u64| found.holed.contains(&first) || logs.contains(&first);
+    let of = |name: &&String| files::witness_first(name).is_some_and(|first| !is_needed(first));
     for name in names.iter().filter(of) {
         // one that stays says what is true
         let _ = std::fs::remove_file(dir.join(name));
@@ -341,11 +346,15 @@ fn remove_unneeded(
         let path = dir.join(files::pack_name(number));
         std::fs::remove_file(&path).map_err(|error| failed("removing", &path, &error))?;
     }
+    for &number in &found.lost_packs {
+        let path = dir.join(files::pack_name(number));
+        std::fs::rename(&path, dir.join(files::aside_name(number)))
+            .map_err(|error| failed("setting aside", &path, &error))?;
+    }
     let gone: Vec<u64> = gone().map(|(&id, _)| id).collect();
     packs.forget(&gone, &|number, items| {
         pack::write(dir, number, items, (owner, sync))
     })?;
-    packs.remove_unneeded()?;
     files::sync_dir(dir).map_err(|error| failed("syncing", dir, &error))?;
     Ok(packs)
 }
@@ -408,8 +417,6 @@ fn start(
     let mut newest = BTreeMap::new();
     for (&segment_id, history) in found.histories.iter().filter(|(_, h)| !h.removed) {
         index.recover(segment_id, history);
-        let bytes = index.log_bytes(segment_id);
-        status.lock().log_bytes.insert(segment_id, bytes);
         let version = history.checkpoint_version();
         newest.extend(version.map(|version| (segment_id, version)));
     }
@@ -463,6 +470,14 @@ fn start(
     })
 }
 
+/// Gives memory back on a thread of its own. A process that ends now does not wait for a million
+/// segments to be taken apart.
+fn give_back(name: &str, memory: impl Send + 'static) {
+    let thread = std::thread::Builder::new().name(name.to_string());
+    // If there is no thread, the memory goes at once.
+    let _ = thread.spawn(move || drop(memory));
+}
+
 /// The thread that writes the log. If it panics, the status says so and everything is refused.
 fn start_writing(mut worker: Writer, status: Arc<Status>) -> io::Result<JoinHandle<()>> {
     let write = move || {
@@ -470,6 +485,8 @@ fn start_writing(mut worker: Writer, status: Arc<Status>) -> io::Result<JoinHand
             let error = status.ended(text);
             worker.refuse(&error);
         }
+        let index = std::mem::take(&mut worker.tail.index);
+        give_back("iw-log-end", index);
     };
     std::thread::Builder::new()
         .name("iw-log".to_string())

@@ -44,7 +44,17 @@ pub fn pack_number(name: &str) -> Option<u64> {
     (pack_name(number) == name).then_some(number)
 }
 
-/// Beside the log file [LOG-15].
+/// A pack that nobody can read and that may have what nothing else has [LOG-19].
+pub fn aside_name(number: u64) -> String {
+    format!("{}.damaged", pack_name(number))
+}
+
+pub fn is_aside(name: &str) -> bool {
+    let pack = name.strip_suffix(".damaged");
+    pack.is_some_and(|pack| pack_number(pack).is_some())
+}
+
+/// The log file's witness [LOG-15].
 pub fn witness_name(first: u64) -> String {
     format!("log-{first:016x}.iww")
 }
@@ -94,7 +104,8 @@ pub fn restrict_all(dir: &Path) -> io::Result<()> {
             || log_first(&name).is_some()
             || witness_first(&name).is_some()
             || checkpoint_of(&name).is_some()
-            || pack_number(&name).is_some();
+            || pack_number(&name).is_some()
+            || is_aside(&name);
         if is_ours {
             restrict(&dir.join(name), FILE_MODE);
         }

@@ -50,10 +50,6 @@ impl SegmentStore for MemoryStore {
 
     fn next(&self, _segment_id: u64, _next: Next) {}
 
-    fn log_bytes(&self, _segment_id: u64) -> u64 {
-        0
-    }
-
     fn status(&self) -> StoreStatus {
         StoreStatus {
             groups: self.groups.load(Ordering::Relaxed),

@@ -71,6 +71,9 @@ pub struct Found {
     pub last_pack: u64,
     /// Packs whose indexes do not hold, and whose items are not missed.
     pub unneeded_packs: Vec<u64>,
+    /// Packs whose indexes do not hold, while no catalogue says what they may have: they are set
+    /// aside.
+    pub lost_packs: Vec<u64>,
     /// Packs whose indexes do not hold.
     unread_packs: Vec<(u64, Damage)>,
     /// Holes of which nothing says whose records they held.
@@ -106,6 +109,8 @@ pub fn read_store(dir: &Path, listed: &Listed, bodies: bool) -> Result<Found, St
         }
     }
     found.clean |= all.is_empty() && found.histories.is_empty();
+    let aside = names.iter().filter(|name| files::is_aside(name));
+    found.damage.extend(aside.map(|name| damage_of_aside(name)));
     found.conclude(listed);
     Ok(found)
 }
@@ -215,14 +220,11 @@ impl Found {
         Ok(())
     }
 
-    fn take_checkpoint(&mut self, mut loaded: Loaded) {
+    fn take_checkpoint(&mut self, loaded: Loaded) {
         self.checkpoints += 1;
         let identity = Identity::of(&loaded.head.fields).unwrap_or_default();
         self.identity = self.identity.or(identity);
         self.bytes += loaded.head.diff_bytes;
-        if !self.read_bodies {
-            loaded.diff = Bytes::new();
-        }
         let segment_id = loaded.head.segment_id;
         let history = History::new(segment_id, Some(Box::new(loaded)));
         self.histories.insert(segment_id, history);
@@ -442,10 +444,19 @@ impl Found {
     }
 
     /// A pack that cannot be read is not needed if no segment misses it. Only a whole catalogue
-    /// can tell that [LOG-19].
+    /// can tell that [LOG-19]. The next catalogue is whole, but does not name the segments that
+    /// only the pack has, so the pack gets another name before.
     fn end_unread_packs(&mut self, listed: &Listed) {
         let is_missed = |history: &History| history.damage.is_some() && !history.removed;
-        if !listed.whole || self.histories.values().any(is_missed) {
+        if !listed.whole {
+            self.lost_packs = self
+                .unread_packs
+                .iter()
+                .map(|(number, _)| *number)
+                .collect();
+            return;
+        }
+        if self.histories.values().any(is_missed) {
             return;
         }
         for (number, damage) in std::mem::take(&mut self.unread_packs) {
@@ -453,6 +464,12 @@ impl Found {
             self.damage.retain(|other| *other != damage);
         }
     }
+}
+
+fn damage_of_aside(name: &str) -> Damage {
+    let what = "the index of this pack did not hold, and no catalogue said which segments it has; \
+                delete the file when you miss no segment";
+    Damage::new(name, 0, what)
 }
 
 /// What is wrong with the bytes, and what they were as far as that is known.

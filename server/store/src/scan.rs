@@ -138,6 +138,8 @@ pub struct Scan<'a> {
     end: u64,
     records: u64,
     holes: u64,
+    /// How many records the holes held; None: of one of them nobody knows.
+    records_in_holes: Option<u64>,
     torn_bytes: u64,
     ended: bool,
 }
@@ -185,6 +187,7 @@ impl<'a> Scan<'a> {
             end: head.bytes,
             records: 0,
             holes: 0,
+            records_in_holes: Some(0),
             torn_bytes: 0,
             ended: false,
         })
@@ -242,8 +245,7 @@ impl<'a> Scan<'a> {
         let from = self.end;
         let bad = self.at;
         let proof = self.proof_after(bad)?;
-        // a newer file may say that there were more records than are left
-        let is_cut = proof.is_none() && self.expected.is_some() && self.holes == 0;
+        let is_cut = proof.is_none() && self.is_cut_at(from)?;
         let Some(to) = proof.or(is_cut.then_some(self.window.length.max(bad))) else {
             self.ended = true;
             self.torn_bytes = self.bytes_after(from)?;
@@ -255,6 +257,10 @@ impl<'a> Scan<'a> {
             _ => None,
         };
         self.holes += 1;
+        self.records_in_holes = self
+            .records_in_holes
+            .filter(|_| is_told)
+            .map(|count| count + lost.len() as u64);
         self.at = to;
         self.end = to;
         Ok(Some(Step::Hole(Hole {
@@ -266,11 +272,25 @@ impl<'a> Scan<'a> {
         })))
     }
 
+    /// Whether the newer file says that there were more records than those before `end`, the last.
+    /// A hole of which nobody knows how many records it held may have held all that are missing.
+    /// Then the rest of a record tells that the file was longer.
+    fn is_cut_at(&mut self, end: u64) -> io::Result<bool> {
+        let Some(expected) = self.expected else {
+            return Ok(false);
+        };
+        match self.records_in_holes {
+            Some(count) => Ok(self.records + count != expected),
+            None => Ok(self.bytes_after(end)? > 0),
+        }
+    }
+
     /// The records of which it is known whose they were, and whether they are all that was there.
     fn lost_between(&mut self, from: u64, to: u64, is_cut: bool) -> io::Result<(Vec<Lost>, bool)> {
         let (lost, is_filled) = self.headers_between(from, to)?;
-        let known = self.records + lost.len() as u64;
-        if is_filled && (!is_cut || self.expected == Some(known)) {
+        let before = self.records_in_holes.map(|count| self.records + count);
+        let known = before.map(|before| before + lost.len() as u64);
+        if is_filled && (!is_cut || known.is_some() && self.expected == known) {
             return Ok((lost, true));
         }
         let witnessed = self.seen.as_ref().filter(|seen| to <= seen.synced);

@@ -1,6 +1,5 @@
 //! What the store's threads tell those who ask how it is.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::store::StoreStatus;
@@ -9,7 +8,6 @@ use crate::StoreError;
 #[derive(Debug, Default)]
 pub struct Told {
     pub status: StoreStatus,
-    pub log_bytes: HashMap<u64, u64>,
     pub overdue: Vec<u64>,
     pub with_much_log: Vec<(u64, u64)>,
 }

@@ -76,9 +76,6 @@ pub trait SegmentStore: Send {
     /// Gives what was wanted of the segment's checkpoint.
     fn next(&self, segment_id: u64, next: Next);
 
-    /// How many bytes of log the segment has since its last checkpoint.
-    fn log_bytes(&self, segment_id: u64) -> u64;
-
     /// The segments that have [`MUCH_LOG_BYTES`](crate::MUCH_LOG_BYTES) of log or more since their
     /// last checkpoints, and how much.
     fn with_much_log(&self) -> Vec<(u64, u64)> {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use interweave_wire::protocol::LogHeader;
 
-use crate::files::{self, failed, log_name, witness_name};
+use crate::files::{self, failed, log_name};
 use crate::group::{header, Group};
 use crate::history::CLEAN_STOP;
 use crate::identity::Identity;
@@ -247,8 +247,6 @@ impl Tail {
         })?;
         self.index.add_file(fresh.first(), fresh.end());
         self.witness = Witness::begin(&self.dir, fresh.head());
-        // of the older file the newer one's number says where it ends
-        let _ = std::fs::remove_file(self.dir.join(witness_name(self.log.first())));
         self.log = fresh;
         self.trim(now);
         Ok(())

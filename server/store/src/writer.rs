@@ -52,6 +52,10 @@ pub enum Message {
     Forgotten {
         segment_id: u64,
     },
+    CountLog {
+        segment_id: u64,
+        reply: SyncSender<u64>,
+    },
     Close {
         clean: bool,
         reply: SyncSender<Result<(), StoreError>>,
@@ -102,6 +106,10 @@ impl Writer {
                 Message::Next { segment_id, next } => self.next(segment_id, next),
                 Message::Saved(saved) => self.saved(saved),
                 Message::Forgotten { segment_id } => self.forgotten(segment_id),
+                Message::CountLog { segment_id, reply } => {
+                    // whoever asked may be gone
+                    let _ = reply.send(self.tail.index.log_bytes(segment_id));
+                }
                 Message::Close { clean, reply } => {
                     let _ = reply.send(self.close(clean));
                     return;
@@ -120,7 +128,7 @@ impl Writer {
                 | Message::CheckpointInPieces { done, .. } => done(Err(error.clone())),
                 Message::Next { segment_id, .. } => self.next(segment_id, Next::Nothing),
                 Message::Saved(saved) => (saved.done)(saved.result),
-                Message::Forgotten { .. } => {}
+                Message::Forgotten { .. } | Message::CountLog { .. } => {}
                 Message::Close { reply, .. } => {
                     // whoever asked may open the store again: the lock must be free
                     self.saver.finish();
@@ -247,10 +255,6 @@ impl Writer {
         told.status.groups += groups.iter().filter(|group| group.verdict.is_ok()).count() as u64;
         told.status.log_bytes = self.tail.index.total_bytes();
         told.with_much_log = self.tail.index.with_much_log();
-        for record in groups.iter().flat_map(|group| &group.records) {
-            let bytes = self.tail.index.log_bytes(record.segment_id);
-            told.log_bytes.insert(record.segment_id, bytes);
-        }
     }
 
     fn checkpoint(&mut self, checkpoint: Checkpoint, done: Done) {
@@ -310,10 +314,8 @@ impl Writer {
         match &saved.result {
             Ok(()) => {
                 self.tail.index.covered(&saved);
-                let bytes = self.tail.index.log_bytes(saved.segment_id);
                 let mut told = self.status.lock();
                 told.status.checkpoints += 1;
-                told.log_bytes.insert(saved.segment_id, bytes);
                 drop(told);
                 self.tail.look_for_space((self.now)());
             }
@@ -328,7 +330,6 @@ impl Writer {
 
     fn forgotten(&mut self, segment_id: u64) {
         self.tail.index.forget(segment_id);
-        self.status.lock().log_bytes.remove(&segment_id);
         self.tail.look_for_space((self.now)());
     }
 
@@ -343,7 +344,7 @@ impl Writer {
                 Message::Append { done, .. }
                 | Message::Checkpoint { done, .. }
                 | Message::CheckpointInPieces { done, .. } => done(Err(StoreError::Closed)),
-                Message::Next { .. } => {}
+                Message::Next { .. } | Message::CountLog { .. } => {}
                 Message::Close { reply, .. } => drop(reply),
             }
         }

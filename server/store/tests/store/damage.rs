@@ -117,6 +117,32 @@ fn log_11_a_damaged_creation_stops_its_own_segment_by_name_and_no_other() {
     }
 }
 
+/// The hole does not account for the records that the end has lost.
+#[test]
+fn log_2_a_file_that_is_cut_behind_a_hole_has_lost_records_there_too() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    for id in 1..=3 {
+        create_segment(&store, id);
+        release_next(&store, id, 1);
+    }
+    drop(store);
+    let (store, _) = open(dir.path());
+    drop(store);
+    forget_witnesses(dir.path());
+    let path = &logs(dir.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    let all = spans(&bytes);
+    let (hole, last) = (all[2], all[all.len() - 1]);
+    bytes[hole.body + 9] ^= 1;
+    bytes.truncate(last.body + 1);
+    std::fs::write(path, bytes).unwrap();
+    let (_, segments) = open(dir.path());
+    let damaged = segments.iter().filter(|segment| segment.damage.is_some());
+    let ids: Vec<u64> = damaged.map(|segment| segment.segment_id).collect();
+    assert_eq!(ids, [1, 3]);
+}
+
 #[test]
 fn log_11_without_the_catalogue_a_hole_stops_whoever_may_have_lost_something_in_it() {
     let dir = three_segments();

@@ -5,7 +5,8 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex};
 
 use interweave_store::{
-    backup, restore, verify, EmbeddedStore, Options, RecoveredSegment, StoreError, Wanted,
+    backup, restore, verify, EmbeddedStore, Options, RecoveredSegment, SegmentStore, StoreError,
+    Wanted,
 };
 use interweave_wire::protocol::Durability::Synced;
 use interweave_wire::protocol::VersionStamp;
@@ -187,6 +188,28 @@ fn log_19_damage_in_an_item_stops_its_segment_and_damage_in_the_index_all() {
     assert_eq!(damage(20), 10);
     std::fs::write(path, &whole).unwrap();
     assert!(found(dir.path()).iter().all(|s| s.damage.is_none()));
+}
+
+/// Nothing names the segments of such a pack. Its bytes may be the only ones.
+#[test]
+fn log_19_a_pack_and_a_catalogue_that_are_both_damaged_are_not_forgotten() {
+    let dir = packed();
+    let path = packs(dir.path())[0].clone();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    std::fs::write(dir.path().join("catalogue"), b"").unwrap();
+    for start in 0..3 {
+        let (store, _) = open(dir.path());
+        let told = store.status().damage;
+        close(store);
+        assert!(
+            told.iter().any(|d| d.contains("pack-")),
+            "start {start}: {told:?}"
+        );
+        let aside = files(dir.path(), ".iwp.damaged");
+        assert_eq!(std::fs::read(&aside[0]).unwrap(), bytes, "start {start}");
+    }
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use interweave_store::{
-    backup, restore, verify, RecoveredSegment, Report, SegmentStore, StoreError, Wanted,
+    backup, restore, verify, EmbeddedStore, RecoveredSegment, Report, SegmentStore, StoreError,
+    Wanted,
 };
 use interweave_wire::protocol::Durability::Synced;
+use interweave_wire::protocol::VersionStamp;
 
-use crate::model::{append_now, close, create, diff, open, release, scratch, versions};
+use crate::model::{append_now, checkpoint, close, create, diff, open, release, scratch, versions};
 use crate::records::{copy_dir, files, logs, spans, Span};
 
 /// Three segments with a release each, all acknowledged; the process was killed.
@@ -22,6 +24,16 @@ fn killed() -> tempfile::TempDir {
     append_now(&store, vec![release(2, 2, diff(2, 2, 100))]).unwrap();
     drop(store);
     dir
+}
+
+fn save(store: &EmbeddedStore, id: u64, number: u64) {
+    let at = VersionStamp {
+        incarnation: 1,
+        number,
+        chain: number,
+    };
+    let saved = checkpoint(store, id, at, diff(id, number, 100)).recv();
+    saved.unwrap().unwrap();
 }
 
 fn newest(dir: &Path) -> PathBuf {
@@ -244,13 +256,41 @@ fn log_15_an_older_state_of_the_newest_file_alone_is_damage() {
 }
 
 #[test]
-fn log_15_witnesses_of_files_that_are_not_the_newest_go() {
+fn log_15_a_log_file_that_is_not_the_newest_and_is_lost_is_damage() {
+    let dir = scratch();
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![create(1, Synced), create(2, Synced)]).unwrap();
+    for id in [1, 2] {
+        save(&store, id, 0);
+    }
+    append_now(&store, vec![release(1, 1, diff(1, 1, 100))]).unwrap();
+    drop(store);
+    let oldest = logs(dir.path()).remove(0);
+    let (store, _) = open(dir.path());
+    append_now(&store, vec![release(2, 1, diff(2, 1, 100))]).unwrap();
+    drop(store);
+    std::fs::remove_file(oldest).unwrap();
+    for _ in 0..2 {
+        let (store, segments) = open(dir.path());
+        assert_eq!(damaged(&segments), [1], "each start finds the same");
+        drop(store);
+    }
+}
+
+#[test]
+fn log_15_a_witness_goes_with_its_log_file() {
     let dir = killed();
     let (store, _) = open(dir.path());
     for version in 3..40 {
         append_now(&store, vec![release(2, version, diff(2, version, 3000))]).unwrap();
     }
-    drop(store);
-    assert!(logs(dir.path()).len() > 3);
-    assert_eq!(files(dir.path(), ".iww").len(), 1);
+    let before = logs(dir.path()).len();
+    assert_eq!(files(dir.path(), ".iww").len(), before);
+    for (id, version) in [(1, 1), (2, 39), (3, 1)] {
+        save(&store, id, version);
+    }
+    close(store);
+    let after = logs(dir.path()).len();
+    assert!(after < before, "{after} of {before} log files are left");
+    assert_eq!(files(dir.path(), ".iww").len(), after);
 }

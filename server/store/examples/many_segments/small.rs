@@ -1,14 +1,6 @@
-//! Writes a store with very many small segments, as a server that clients filled would have left
-//! it: each has one block of 16 integers, named `ints`, and one release. For tests and benchmarks
-//! of servers with more segments than clients make in a short time.
-//!
-//!   many_segments DIR COUNT [crashed]
-//!
-//! The paths are /small/0, /small/1 and so on; the segments are WRITTEN. `crashed`: the store does
-//! not end cleanly.
+//! The small segments, for the example and for the test of a real server with very many of them.
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::mpsc::{channel, Receiver};
 
 use bytes::Bytes;
@@ -16,7 +8,8 @@ use interweave_store::{EmbeddedStore, Options, Record, SegmentStore, StoreError}
 use interweave_wire::protocol::{Durability, LogBody, LogCreate, LogRelease, Primitive};
 use interweave_wire::{chain, varint, DiffBuilder};
 
-const INTS: u64 = 16;
+/// The integers of each segment: the segment's number, and the numbers that follow.
+pub const INTS: u64 = 16;
 const SERIALS_BELOW: u64 = 1 << 20;
 /// So many segments are on their way to the log together.
 const TOGETHER: u64 = 1000;
@@ -50,7 +43,8 @@ fn wait(hear: &Receiver<Result<(), StoreError>>, count: u64) -> Result<(), Store
     heard.collect()
 }
 
-fn write(dir: &Path, count: u64, is_clean: bool) -> Result<(), StoreError> {
+/// Writes the segments /small/0, /small/1 and so on. `is_clean`: the store ends cleanly.
+pub fn write(dir: &Path, count: u64, is_clean: bool) -> Result<(), StoreError> {
     let (store, found) = EmbeddedStore::open(dir, Options::default())?;
     let first_id = found.iter().map(|s| s.segment_id).max().unwrap_or(0) + 1;
     let (said, hear) = channel();
@@ -84,28 +78,4 @@ fn write(dir: &Path, count: u64, is_clean: bool) -> Result<(), StoreError> {
         wait(&hear, 2 * (end - begin))?;
     }
     Box::new(store).close(is_clean)
-}
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (dir, count, is_clean) = match words[..] {
-        [dir, count] => (dir, count.parse(), true),
-        [dir, count, "crashed"] => (dir, count.parse(), false),
-        _ => {
-            eprintln!("many_segments DIR COUNT [crashed]");
-            return ExitCode::FAILURE;
-        }
-    };
-    let written = match count {
-        Ok(count) => write(Path::new(dir), count, is_clean).map_err(|error| error.to_string()),
-        Err(error) => Err(format!("COUNT: {error}")),
-    };
-    if let Err(text) = &written {
-        eprintln!("many_segments: {text}");
-    }
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
 }
