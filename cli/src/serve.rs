@@ -6,7 +6,7 @@ use interweave_server::session::{Config, Order, Tuning};
 use interweave_store::{EmbeddedStore, MemoryStore, Options, RecoveredSegment, SegmentStore};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -64,8 +64,8 @@ pub struct Serve {
     /// Bytes that a creator may ask for at most
     #[arg(long, value_name = "BYTES", default_value = "16G", value_parser = bytes)]
     max_quota: u64,
-    /// How many segments there may be before no more are created; an empty one takes about 4 KiB
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    /// How many segments there may be before no more are created; a small one takes about 2 KiB
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_segments: usize,
     /// How many clients may be connected at a time; each counts as two file descriptors
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -272,7 +272,9 @@ impl Serve {
             )?,
         };
         tracing::info!(directory = %directory.display(), "opening the store");
+        let recycling = is_large(&directory).then(net::Recycling::begin);
         let opened = EmbeddedStore::open(&directory, Options::default());
+        drop(recycling);
         let (store, recovered) =
             opened.map_err(|error| format!("the store in {}: {error}", directory.display()))?;
         Ok(Opened {
@@ -282,6 +284,16 @@ impl Serve {
             stored: true,
         })
     }
+}
+
+/// A store with so many bytes is read with memory that is used again.
+const LARGE_STORE_BYTES: u64 = 1 << 30;
+
+/// Whether the store has more bytes than the allocator should take and give back piece by piece.
+fn is_large(store: &Path) -> bool {
+    let entries = std::fs::read_dir(store).into_iter().flatten().flatten();
+    let bytes = entries.filter_map(|entry| entry.metadata().ok());
+    bytes.map(|metadata| metadata.len()).sum::<u64>() >= LARGE_STORE_BYTES
 }
 
 fn default_store() -> Option<PathBuf> {

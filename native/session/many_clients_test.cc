@@ -126,7 +126,7 @@ class Simulation {
                        [](const Client& client) { return client.keeps_grant(); });
   }
 
-  // What is under way arrives; sessions of clients that are away end; unused grants are given back.
+  // Messages under way arrive. Sessions of absent clients end. Unused grants are given back.
   void come_to_rest() {
     bool is_moving = true;
     while (is_moving) {

@@ -49,10 +49,6 @@ impl SegmentStore for Faulty {
 
     fn next(&self, _: u64, _: Next) {}
 
-    fn log_bytes(&self, _: u64) -> u64 {
-        0
-    }
-
     fn status(&self) -> StoreStatus {
         StoreStatus::default()
     }

@@ -40,7 +40,7 @@ fn frames(message: Message) -> Vec<u8> {
     let mut all = Vec::new();
     while let Some((head, bulk)) = encoder.next_frame() {
         all.extend_from_slice(&head);
-        all.extend_from_slice(&bulk);
+        all.extend_from_slice(&bulk.joined());
     }
     all
 }

@@ -10,6 +10,7 @@ mod full;
 mod hostile;
 mod limits;
 mod log_end;
+mod many;
 mod server;
 mod sharing;
 mod unix;

@@ -216,7 +216,7 @@ impl WebSocket {
 
     fn send_message(&mut self, message: Message) {
         let (head, bulk) = message.into_frames().next_frame().unwrap();
-        self.send(&[&head[..], &bulk[..]].concat());
+        self.send(&[&head[..], &bulk.joined()[..]].concat());
     }
 
     /// The next binary message; None: the peer closed.

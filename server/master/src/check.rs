@@ -89,7 +89,7 @@ impl Segment {
             segment: self,
             source,
             types: &types,
-            slots: (self.slots.len() + slots.len()) as u16,
+            slots: (self.tables.slots.len() + slots.len()) as u16,
             live: diff.live()?,
             freed: Vec::new(),
             new: Vec::new(),
@@ -141,11 +141,11 @@ impl Segment {
         let Some((first, texts)) = diff.slots()? else {
             return Ok(Vec::new());
         };
-        let next = self.slots.len() as u64 + 1;
+        let next = self.tables.slots.len() as u64 + 1;
         if first != next {
             return malformed(format!("the segment's next slot is {next}, not {first}"));
         }
-        if self.slots.len() + texts.len() > usize::from(u16::MAX) {
+        if self.tables.slots.len() + texts.len() > usize::from(u16::MAX) {
             return Err(Rejection::new(
                 ErrorCode::TooLarge,
                 "a segment points into at most 65535 others",

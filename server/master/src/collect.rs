@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use interweave_wire::DiffBuilder;
+use interweave_wire::{DiffBuilder, Gathered};
 
 use crate::block::Block;
 use crate::extent::Extent;
@@ -22,8 +22,9 @@ pub struct Described {
 impl Segment {
     /// Returns one diff from `from` to the newest version. If `from` is 0 or not known, the diff is
     /// a complete copy; its head names the version that it begins at. The cache keeps the diff, so
-    /// that it is collected once for all clients.
-    pub fn collect(&mut self, from: u64) -> Bytes {
+    /// that it is collected once for all clients. Large blocks are shared with the segment, not
+    /// copied.
+    pub fn collect(&mut self, from: u64) -> Gathered {
         let from = self.base_of(from);
         if let Some(diff) = self.cache.find(from) {
             return diff;
@@ -52,17 +53,18 @@ impl Segment {
     /// Returns a complete diff from version 0 in version order, because only the order of the
     /// blocks records the list of versions.
     pub fn checkpoint(&self) -> Bytes {
-        self.collected(0, Order::Version)
+        self.collected(0, Order::Version).joined()
     }
 
-    fn collected(&self, from: u64, order: Order) -> Bytes {
+    fn collected(&self, from: u64, order: Order) -> Gathered {
         let mut diff = DiffBuilder::new(from, self.version);
         self.collect_types(from, &mut diff);
         let first_slot = self
+            .tables
             .slot_versions
             .partition_point(|&version| version <= from);
-        if first_slot < self.slots.len() {
-            let texts = self.slots[first_slot..].iter().map(String::as_str);
+        if first_slot < self.tables.slots.len() {
+            let texts = self.tables.slots[first_slot..].iter().map(String::as_str);
             diff.slots(first_slot as u64 + 1, texts);
         }
         self.collect_freed(from, &mut diff);
@@ -78,11 +80,12 @@ impl Segment {
             }
         }
         Extent::of(self, from, &changed).put(self, &mut diff);
-        diff.finish()
+        diff.gathered()
     }
 
     fn collect_types(&self, from: u64, diff: &mut DiffBuilder) {
         let first = self
+            .tables
             .type_versions
             .partition_point(|&version| version <= from);
         for ty in &self.types.described()[first..] {

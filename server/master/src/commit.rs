@@ -22,12 +22,11 @@ impl Segment {
     pub fn commit(&mut self, release: CheckedRelease) -> u64 {
         assert_eq!(release.base, self.version, "checked for this version");
         let version = release.diff.to;
-        self.type_versions
-            .resize(self.type_versions.len() + release.types.len(), version);
+        if !release.types.is_empty() || !release.slots.is_empty() {
+            let types = release.types.len();
+            self.tables.add(types, release.slots, version);
+        }
         self.types.append(release.types);
-        self.slot_versions
-            .resize(self.slot_versions.len() + release.slots.len(), version);
-        self.slots.extend(release.slots);
         self.free(&release.freed, version);
         self.create(release.blocks, version);
         let mut changer = Changer {
@@ -45,9 +44,9 @@ impl Segment {
         self.blocks.close_up();
         self.version = version;
         self.cache.clear();
-        let received = release.diff.bytes();
+        let received = release.diff.bytes().clone().into();
         self.cache
-            .add(release.diff.from, received, self.tuning.cache_bytes);
+            .add(release.diff.from, &received, self.tuning.cache_bytes);
         version
     }
 

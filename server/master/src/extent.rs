@@ -1,9 +1,11 @@
 //! Which runs of which blocks a diff brings, decided before a byte is copied. The diff's memory is
 //! thus reserved once, in the right size. This matters for large copies, because fresh pages cost
-//! more than the copying.
+//! more than the copying. A long run of a block that shares a received diff is not copied at all.
 
 use std::ops::Range;
 
+use bytes::Bytes;
+use interweave_wire::build::Changes;
 use interweave_wire::value::put_run;
 use interweave_wire::{varint, DiffBuilder, Layout};
 
@@ -12,12 +14,15 @@ use crate::segment::Segment;
 
 /// A fresh copy leaves out zeros in stretches of about this many bytes.
 const STRETCH_BYTES: usize = 4096;
+/// A shorter run is copied. A piece of its own would cost more when it is sent.
+const PIECE_BYTES: u64 = 64 << 10;
 
 /// The changes of a diff, in its order of blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Extent {
     blocks: Vec<BlockExtent>,
     runs: Vec<(u64, u64)>,
+    /// What is copied.
     bytes: u64,
 }
 
@@ -49,7 +54,11 @@ impl Extent {
             return;
         }
         let bytes = runs_bytes(layout, &self.runs[runs.clone()]);
-        self.bytes += bytes + DiffBuilder::CHANGE_HEAD_BYTES;
+        let shared_bytes = match is_shareable(block, layout) {
+            true => long_bytes(layout, &self.runs[runs.clone()]),
+            false => 0,
+        };
+        self.bytes += bytes - shared_bytes + DiffBuilder::CHANGE_HEAD_BYTES;
         self.blocks.push(BlockExtent { place, runs, bytes });
     }
 
@@ -64,9 +73,14 @@ impl Extent {
                 continue;
             };
             let runs = &self.runs[one.runs.clone()];
-            if layout.ty.plan.fixed {
+            let shared = shared_bytes(segment, block, layout);
+            if let Some(whole) = &shared {
                 diff.change_in_place(block.serial, one.bytes, |out| {
-                    put_runs(layout, runs, slots, out)
+                    put_shared_runs(layout, runs, whole, out)
+                });
+            } else if layout.ty.plan.fixed {
+                diff.change_in_place(block.serial, one.bytes, |out| {
+                    put_runs(layout, runs, slots, out.bytes())
                 });
             } else {
                 body.clear();
@@ -123,6 +137,51 @@ fn is_zero(bytes: &[u8]) -> bool {
         .all(|chunk| *chunk == ZEROS[..chunk.len()])
 }
 
+/// Whether the block's travelling form is in a received diff.
+fn is_shareable(block: &Block, layout: Layout<'_>) -> bool {
+    let is_long = layout.bytes() >= PIECE_BYTES && layout.ty.plan.fixed;
+    is_long && matches!(block.data, Data::Shared { .. })
+}
+
+/// The block's travelling form, if it is in a received diff.
+fn shared_bytes(segment: &Segment, block: &Block, layout: Layout<'_>) -> Option<Bytes> {
+    match block.data {
+        Data::Shared { buffer, offset } if is_shareable(block, layout) => {
+            let bytes = layout.bytes() as usize;
+            Some(segment.shared.bytes(buffer, offset, bytes))
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of the runs that are not copied.
+fn long_bytes(layout: Layout<'_>, runs: &[(u64, u64)]) -> u64 {
+    let lengths = runs
+        .iter()
+        .map(|&(first, count)| run_bytes(layout, first, count));
+    lengths.filter(|&bytes| bytes >= PIECE_BYTES).sum()
+}
+
+fn run_bytes(layout: Layout<'_>, first: u64, count: u64) -> u64 {
+    layout.byte_of(first + count) - layout.byte_of(first)
+}
+
+/// The same as [`put_runs`], without a copy of the long runs.
+fn put_shared_runs(layout: Layout<'_>, runs: &[(u64, u64)], whole: &Bytes, out: &mut Changes) {
+    let mut end = 0;
+    for &(first, count) in runs {
+        if run_bytes(layout, first, count) < PIECE_BYTES {
+            put_run(layout, first - end, (first, count), whole, out.bytes());
+        } else {
+            varint::put(first - end, out.bytes());
+            varint::put(count, out.bytes());
+            let begin = layout.byte_of(first) as usize;
+            out.share(whole.slice(begin..layout.byte_of(first + count) as usize));
+        }
+        end = first + count;
+    }
+}
+
 fn put_runs(layout: Layout<'_>, runs: &[(u64, u64)], slots: &[u8], out: &mut Vec<u8>) {
     let mut end = 0;
     for &(first, count) in runs {
@@ -139,7 +198,7 @@ fn runs_bytes(layout: Layout<'_>, runs: &[(u64, u64)]) -> u64 {
         let gap = first - end;
         end = first + count;
         let numbers = varint::length(gap) + varint::length(count);
-        numbers as u64 + layout.byte_of(end) - layout.byte_of(first)
+        numbers as u64 + run_bytes(layout, first, count)
     });
     lengths.sum()
 }
@@ -180,7 +239,8 @@ mod tests {
         assert!(matches!(block.data, Data::Parts(_)));
         for from in 0..segment.newest() {
             let bytes = Extent::of(&segment, from, &[place]).bytes;
-            let diff = interweave_wire::Diff::parse(&segment.collect(from)).expect("a diff");
+            let diff =
+                interweave_wire::Diff::parse(&segment.collect(from).joined()).expect("a diff");
             let change = diff
                 .changes()
                 .next()

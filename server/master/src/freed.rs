@@ -3,13 +3,23 @@
 
 use std::collections::VecDeque;
 
+use interweave_wire::Resting;
+
 const KEPT: usize = 4096;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FreedHistory {
     freed: VecDeque<Freed>,
     /// The history has every block that was freed after this version.
     complete_from: u64,
+}
+
+impl Resting for FreedHistory {
+    const REST: Self = FreedHistory {
+        freed: VecDeque::new(),
+        complete_from: 0,
+    };
+    const AT_REST: &'static Self = &Self::REST;
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +66,7 @@ mod tests {
 
     #[test]
     fn only_blocks_that_the_reader_had_are_listed() {
-        let mut history = FreedHistory::default();
+        let mut history = FreedHistory::REST;
         history.add(1, 1, 5);
         history.add(2, 4, 5);
         history.add(3, 1, 6);
@@ -69,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_history_is_bounded_and_knows_what_it_forgot() {
-        let mut history = FreedHistory::default();
+        let mut history = FreedHistory::REST;
         for serial in 1..=KEPT as u64 + 1 {
             history.add(serial, 0, serial);
         }

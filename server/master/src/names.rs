@@ -1,8 +1,9 @@
 //! Names of blocks, both ways. Blocks without a name cost nothing here.
 //!
-//! The first names of a segment are in a list, because a server may have a million segments of one
-//! or two blocks, and tables would take more than the blocks. Invariant: there are `tables` if and
-//! only if there were once more than [`FEW`] names, and then the list is empty.
+//! One name lies here itself, and the first names of a segment are in a list, because a server may
+//! have a million segments of one or two blocks, and tables would take more than the blocks.
+//! Invariants: there are tables if and only if there were once more than [`FEW`] names; a list has
+//! been a list since there were two names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +12,17 @@ const FEW: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    few: Vec<(Box<str>, u64)>,
-    tables: Option<Box<Tables>>,
+    held: Held,
     bytes: u64,
+}
+
+#[derive(Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    One((Box<str>, u64)),
+    Few(Vec<(Box<str>, u64)>),
+    Many(Box<Tables>),
 }
 
 #[derive(Debug, Default)]
@@ -29,45 +38,82 @@ impl Tables {
     }
 }
 
+impl Held {
+    /// The names that are not in tables.
+    fn few(&self) -> &[(Box<str>, u64)] {
+        match self {
+            Held::One(name) => std::slice::from_ref(name),
+            Held::Few(names) => names,
+            Held::Nothing | Held::Many(_) => &[],
+        }
+    }
+
+    fn with(self, name: Box<str>, serial: u64) -> Held {
+        match self {
+            Held::Nothing => Held::One((name, serial)),
+            Held::One(first) => Held::Few(vec![first, (name, serial)]),
+            Held::Few(mut names) if names.len() < FEW => {
+                names.push((name, serial));
+                Held::Few(names)
+            }
+            Held::Few(names) => {
+                let mut tables = Box::<Tables>::default();
+                let names = names.into_iter().chain([(name, serial)]);
+                names.for_each(|(name, serial)| tables.add(name.into(), serial));
+                Held::Many(tables)
+            }
+            Held::Many(mut tables) => {
+                tables.add(name.into(), serial);
+                Held::Many(tables)
+            }
+        }
+    }
+
+    /// Takes the name out. Returns the name.
+    fn remove(&mut self, serial: u64) -> Option<Box<str>> {
+        match self {
+            Held::Nothing => None,
+            Held::One((_, of)) if *of != serial => None,
+            Held::One((name, _)) => {
+                let name = std::mem::take(name);
+                *self = Held::Nothing;
+                Some(name)
+            }
+            Held::Few(names) => {
+                let at = names.iter().position(|n| n.1 == serial)?;
+                Some(names.swap_remove(at).0)
+            }
+            Held::Many(tables) => {
+                let name = tables.names.remove(&serial)?;
+                tables.serials.remove(&name);
+                Some((*name).into())
+            }
+        }
+    }
+}
+
 impl Names {
     pub fn serial(&self, name: &str) -> Option<u64> {
-        match &self.tables {
-            Some(tables) => tables.serials.get(name).copied(),
-            None => self.few.iter().find(|(n, _)| **n == *name).map(|n| n.1),
+        match &self.held {
+            Held::Many(tables) => tables.serials.get(name).copied(),
+            held => held.few().iter().find(|(n, _)| **n == *name).map(|n| n.1),
         }
     }
 
     pub fn of(&self, serial: u64) -> Option<&str> {
-        match &self.tables {
-            Some(tables) => tables.names.get(&serial).map(|name| &**name),
-            None => self.few.iter().find(|n| n.1 == serial).map(|n| &*n.0),
+        match &self.held {
+            Held::Many(tables) => tables.names.get(&serial).map(|name| &**name),
+            held => held.few().iter().find(|n| n.1 == serial).map(|n| &*n.0),
         }
     }
 
     pub fn add(&mut self, name: &str, serial: u64) {
         self.bytes += name_bytes(name);
-        if self.tables.is_none() && self.few.len() < FEW {
-            if self.few.is_empty() {
-                self.few.reserve_exact(1);
-            }
-            self.few.push((name.into(), serial));
-            return;
-        }
-        let tables = self.tables.get_or_insert_default();
-        for (name, serial) in std::mem::take(&mut self.few) {
-            tables.add(name.into(), serial);
-        }
-        tables.add(name.into(), serial);
+        self.held = std::mem::take(&mut self.held).with(name.into(), serial);
     }
 
     pub fn remove(&mut self, serial: u64) {
-        if let Some(tables) = &mut self.tables {
-            if let Some(name) = tables.names.remove(&serial) {
-                self.bytes -= name_bytes(&name);
-                tables.serials.remove(&name);
-            }
-        } else if let Some(at) = self.few.iter().position(|n| n.1 == serial) {
-            let (name, _) = self.few.swap_remove(at);
+        if let Some(name) = self.held.remove(serial) {
             self.bytes -= name_bytes(&name);
         }
     }
@@ -89,7 +135,7 @@ mod tests {
 
     #[test]
     fn few_names_and_many_are_found_both_ways_and_forgotten() {
-        for count in [1, FEW as u64, FEW as u64 + 1, 100] {
+        for count in [1, 2, FEW as u64, FEW as u64 + 1, 100] {
             let mut names = Names::default();
             (1..=count).for_each(|serial| names.add(&format!("n{serial}"), serial));
             for serial in 1..=count {

@@ -294,7 +294,7 @@ impl Segment {
     pub fn begin_checkpoint(&mut self) {
         self.snapshot = Some(Box::new(Snapshot {
             version: self.version,
-            metadata: Some((self.types.described().len(), self.slots.len())),
+            metadata: Some((self.types.described().len(), self.tables.slots.len())),
             serial: 0,
             unit: 0,
             images: BTreeMap::new(),
@@ -323,7 +323,7 @@ impl Segment {
                 making.diff.add_type(&ty.descriptor);
             }
             if slots > 0 {
-                let texts = self.slots[..slots].iter().map(String::as_str);
+                let texts = self.tables.slots[..slots].iter().map(String::as_str);
                 making.diff.slots(1, texts);
             }
         }

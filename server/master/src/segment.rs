@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use interweave_wire::diff::Diff;
 use interweave_wire::protocol::xdr;
-use interweave_wire::{Layout, Rejection, Type, TypeTable};
+use interweave_wire::{Layout, Rare, Rejection, Resting, Type, TypeTable};
 
 use crate::block::Block;
 use crate::blocks::{Blocks, Finder};
@@ -26,14 +26,11 @@ pub struct Segment {
     /// The segment was restored at this version, so changes since older versions are not known.
     pub(crate) known_from: u64,
     pub(crate) types: TypeTable,
-    /// The version that brought each described type.
-    pub(crate) type_versions: Vec<u64>,
-    pub(crate) slots: Vec<String>,
-    pub(crate) slot_versions: Vec<u64>,
+    pub(crate) tables: Rare<Tables>,
     pub(crate) blocks: Blocks,
     pub(crate) shared: SharedBuffers,
     pub(crate) names: Names,
-    pub(crate) freed: FreedHistory,
+    pub(crate) freed: Rare<FreedHistory>,
     pub(crate) next_serial: u64,
     pub(crate) quota_bytes: u64,
     pub(crate) charged_bytes: u64,
@@ -42,12 +39,40 @@ pub struct Segment {
     pub(crate) metadata_bytes: u64,
     /// Of the versions of all blocks' subblocks.
     pub(crate) version_bytes: u64,
-    pub(crate) cache: DiffCache,
+    pub(crate) cache: Rare<DiffCache>,
     /// The checkpoint under way.
     pub(crate) snapshot: Option<Box<Snapshot>>,
     /// How often a diff had to be collected.
     pub(crate) collections: u64,
     pub(crate) tuning: Tuning,
+}
+
+/// The tables of described types and of pointers. Most small segments have neither.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// The version that brought each described type.
+    pub type_versions: Vec<u64>,
+    pub slots: Vec<String>,
+    pub slot_versions: Vec<u64>,
+}
+
+impl Resting for Tables {
+    const REST: Self = Tables {
+        type_versions: Vec::new(),
+        slots: Vec::new(),
+        slot_versions: Vec::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
+}
+
+impl Tables {
+    /// Adds the types and slots of a release.
+    pub fn add(&mut self, types: usize, slots: Vec<String>, version: u64) {
+        let types = self.type_versions.len() + types;
+        self.type_versions.resize(types, version);
+        self.slots.extend(slots);
+        self.slot_versions.resize(self.slots.len(), version);
+    }
 }
 
 /// The memory of a segment beyond its wire bytes, for /metrics.
@@ -99,13 +124,11 @@ impl Segment {
             version: 0,
             known_from: 0,
             types: TypeTable::new(),
-            type_versions: Vec::new(),
-            slots: Vec::new(),
-            slot_versions: Vec::new(),
+            tables: Rare::default(),
             blocks: Blocks::default(),
             shared: SharedBuffers::default(),
             names: Names::default(),
-            freed: FreedHistory::default(),
+            freed: Rare::default(),
             next_serial: 1,
             quota_bytes,
             charged_bytes: 0,
@@ -113,7 +136,7 @@ impl Segment {
             total_units: 0,
             metadata_bytes: 0,
             version_bytes: 0,
-            cache: DiffCache::default(),
+            cache: Rare::default(),
             snapshot: None,
             collections: 0,
             tuning: Tuning::default(),
@@ -127,7 +150,7 @@ impl Segment {
         segment.apply(checkpoint)?;
         segment.quota_bytes = quota_bytes;
         segment.known_from = segment.version;
-        segment.cache.clear();
+        segment.cache = Rare::default();
         Ok(segment)
     }
 
@@ -172,7 +195,7 @@ impl Segment {
     /// Sets the tuning, and applies it from now on.
     pub fn tune(&mut self, tuning: Tuning) {
         self.tuning = tuning;
-        self.cache = DiffCache::default();
+        self.cache = Rare::default();
     }
 
     /// Makes a finder with or without prediction, as the segment's tuning says.
@@ -226,7 +249,7 @@ impl Segment {
 
     /// The text of slot k is at k - 1.
     pub fn slots(&self) -> &[String] {
-        &self.slots
+        &self.tables.slots
     }
 
     pub fn block(&self, serial: u64) -> Option<BlockInfo<'_>> {
@@ -279,7 +302,7 @@ impl Segment {
 
     /// Returns the memory beyond the wire bytes.
     pub fn overhead_bytes(&self) -> Overhead {
-        let texts: usize = self.slots.iter().map(String::capacity).sum();
+        let texts: usize = self.tables.slots.iter().map(String::capacity).sum();
         Overhead {
             block_bytes: self.blocks.held_bytes() + self.names.held_bytes(),
             version_bytes: self.version_bytes,

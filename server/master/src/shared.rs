@@ -4,16 +4,30 @@
 //! bytes that it saves.
 
 use bytes::Bytes;
+use interweave_wire::{Rare, Resting};
 
 /// Smaller runs are copied.
 pub(crate) const SHARE_BYTES: u64 = 4096;
 
+/// The buffers of one segment. Most segments have no block that is large enough to share one.
 #[derive(Debug, Default)]
-pub(crate) struct SharedBuffers {
+pub(crate) struct SharedBuffers(Rare<Buffers>);
+
+#[derive(Debug)]
+struct Buffers {
     buffers: Vec<Option<Buffer>>,
     unused: Vec<u32>,
     /// Buffers that lost a user since the last `thin`.
     touched: Vec<u32>,
+}
+
+impl Resting for Buffers {
+    const REST: Self = Buffers {
+        buffers: Vec::new(),
+        unused: Vec::new(),
+        touched: Vec::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
 }
 
 #[derive(Debug)]
@@ -32,22 +46,23 @@ impl SharedBuffers {
             live_bytes: 0,
             blocks: Vec::new(),
         });
-        let index = self.unused.pop().unwrap_or_else(|| {
-            self.buffers.push(None);
-            self.buffers.len() as u32 - 1
+        let all = &mut *self.0;
+        let index = all.unused.pop().unwrap_or_else(|| {
+            all.buffers.push(None);
+            all.buffers.len() as u32 - 1
         });
-        self.buffers[index as usize] = buffer;
-        self.touched.push(index);
+        all.buffers[index as usize] = buffer;
+        all.touched.push(index);
         index
     }
 
     fn get(&self, index: u32) -> &Buffer {
-        let buffer = self.buffers[index as usize].as_ref();
+        let buffer = self.0.buffers[index as usize].as_ref();
         buffer.expect("a buffer stays while blocks share it")
     }
 
     fn get_mut(&mut self, index: u32) -> &mut Buffer {
-        let buffer = self.buffers[index as usize].as_mut();
+        let buffer = self.0.buffers[index as usize].as_mut();
         buffer.expect("a buffer stays while blocks share it")
     }
 
@@ -69,20 +84,23 @@ impl SharedBuffers {
 
     pub fn release(&mut self, index: u32, bytes: u64) {
         self.get_mut(index).live_bytes -= bytes;
-        self.touched.push(index);
+        self.0.touched.push(index);
     }
 
     /// Drops buffers that no block uses. Returns the buffers that are used too little, each with
     /// the serials of the blocks that may still share it.
     pub fn thin(&mut self) -> Vec<(u32, Vec<u64>)> {
         let mut thin = Vec::new();
-        for index in std::mem::take(&mut self.touched) {
-            let Some(buffer) = &mut self.buffers[index as usize] else {
+        let Some(all) = self.0.awake() else {
+            return thin;
+        };
+        for index in std::mem::take(&mut all.touched) {
+            let Some(buffer) = &mut all.buffers[index as usize] else {
                 continue;
             };
             if buffer.live_bytes == 0 {
-                self.buffers[index as usize] = None;
-                self.unused.push(index);
+                all.buffers[index as usize] = None;
+                all.unused.push(index);
             } else if buffer.live_bytes * 6 < buffer.bytes.len() as u64 * 5 {
                 thin.push((index, std::mem::take(&mut buffer.blocks)));
             }
@@ -92,7 +110,7 @@ impl SharedBuffers {
 
     /// Bytes kept alive that no block uses.
     pub fn excess_bytes(&self) -> u64 {
-        let buffers = self.buffers.iter().flatten();
+        let buffers = self.0.buffers.iter().flatten();
         buffers
             .map(|buffer| buffer.bytes.len() as u64 - buffer.live_bytes)
             .sum()
@@ -100,7 +118,8 @@ impl SharedBuffers {
 
     /// Bytes of blocks in these buffers.
     pub fn live_bytes(&self) -> u64 {
-        self.buffers
+        self.0
+            .buffers
             .iter()
             .flatten()
             .map(|buffer| buffer.live_bytes)

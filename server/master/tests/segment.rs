@@ -77,11 +77,11 @@ fn a_changed_unit_sends_its_subblock_and_neighbours_are_joined() {
         let before = segment.newest();
         write(&mut segment, serial, &[(5 * units + 3, 1)], 2);
         write(&mut segment, serial, &[(7 * units, 1)], 2);
-        let diff = segment.collect(before);
+        let diff = segment.collect(before).joined();
         let expected = vec![(5 * units, units), (7 * units, units)];
         assert_eq!(changes(&segment, &diff), [(serial, expected)]);
         write(&mut segment, serial, &[(6 * units + 1, 1), (999, 1)], 2);
-        let diff = segment.collect(before);
+        let diff = segment.collect(before).joined();
         let tail = 999 / units * units;
         let expected = vec![(5 * units, 3 * units), (tail, 1000 - tail)];
         assert_eq!(changes(&segment, &diff), [(serial, expected)]);
@@ -96,7 +96,7 @@ fn blocks_go_out_in_the_order_of_their_versions() {
     }
     write(&mut segment, 2, &[(0, 1)], 7);
     write(&mut segment, 1, &[(0, 1)], 7);
-    let diff = Diff::parse(&segment.collect(0)).unwrap();
+    let diff = Diff::parse(&segment.collect(0).joined()).unwrap();
     let order: Vec<u64> = diff
         .new_blocks()
         .map(|block| block.unwrap().serial)
@@ -104,7 +104,7 @@ fn blocks_go_out_in_the_order_of_their_versions() {
     assert_eq!(order, [3, 4, 2, 1]);
     let newest = segment.newest();
     assert_eq!(changes(&segment, &segment.checkpoint())[0].0, 3);
-    let diff = segment.collect(newest - 1);
+    let diff = segment.collect(newest - 1).joined();
     assert_eq!(
         changes(&segment, &diff),
         [(1, vec![(0, 1)])],
@@ -118,15 +118,15 @@ fn a_diff_is_collected_once_and_a_received_one_never() {
     (1..=4).for_each(|serial| filled(&mut segment, serial, DOUBLE, 100));
     let newest = segment.newest();
     for _ in 0..5 {
-        segment.collect(newest - 1);
+        segment.collect(newest - 1).joined();
     }
     assert_eq!(segment.collections(), 0);
     for _ in 0..5 {
-        segment.collect(newest - 3);
-        segment.collect(0);
+        segment.collect(newest - 3).joined();
+        segment.collect(0).joined();
     }
     assert_eq!(segment.collections(), 2);
-    let (a, b) = (segment.collect(0), segment.collect(0));
+    let (a, b) = (segment.collect(0).joined(), segment.collect(0).joined());
     assert_eq!(a.as_ptr(), b.as_ptr(), "the same bytes, not a copy");
 }
 
@@ -137,16 +137,16 @@ fn unknown_versions_get_a_complete_copy_that_lists_what_is_live() {
         filled(&mut segment, serial, INT, 1);
     }
     commit(&mut segment, |diff| diff.free(2)).unwrap();
-    let diff = Diff::parse(&segment.collect(99)).unwrap();
+    let diff = Diff::parse(&segment.collect(99).joined()).unwrap();
     assert_eq!((diff.from, diff.to), (0, 9));
     assert_eq!(diff.live().unwrap(), Some(vec![1..2, 3..4, 7..8]));
     let mut restored = Segment::restore(&segment.checkpoint(), 0).unwrap();
     assert_eq!(
-        Diff::parse(&restored.collect(8)).unwrap().from,
+        Diff::parse(&restored.collect(8).joined()).unwrap().from,
         0,
         "before the checkpoint"
     );
-    assert_eq!(Diff::parse(&restored.collect(9)).unwrap().from, 9);
+    assert_eq!(Diff::parse(&restored.collect(9).joined()).unwrap().from, 9);
 }
 
 #[test]
@@ -157,11 +157,11 @@ fn who_is_older_than_the_history_of_frees_gets_the_live_list() {
     })
     .unwrap();
     let mut copy = Segment::new(0);
-    copy.apply(&segment.collect(0)).unwrap();
+    copy.apply(&segment.collect(0).joined()).unwrap();
     for serial in 1..=4500 {
         commit(&mut segment, |diff| diff.free(serial)).unwrap();
     }
-    let diff = segment.collect(1);
+    let diff = segment.collect(1).joined();
     let parsed = Diff::parse(&diff).unwrap();
     assert_eq!(
         (parsed.from, parsed.live().unwrap()),
@@ -170,7 +170,7 @@ fn who_is_older_than_the_history_of_frees_gets_the_live_list() {
     assert!(diff.len() < 32);
     copy.apply(&diff).unwrap();
     assert_eq!((copy.block_count(), copy.newest()), (500, 4501));
-    let recent = Diff::parse(&segment.collect(4000)).unwrap();
+    let recent = Diff::parse(&segment.collect(4000).joined()).unwrap();
     assert_eq!(recent.freed().unwrap().len(), 501);
     assert!(segment.overhead_bytes().metadata_bytes < 200_000, "bounded");
     assert!(
@@ -556,7 +556,7 @@ fn diff_3_a_fresh_copy_leaves_long_stretches_of_zeros_out() {
         1,
     );
     write(&mut segment, 2, &[(99, 1)], 1);
-    let copy = segment.collect(0);
+    let copy = segment.collect(0).joined();
     let pages = vec![(10 * PAGE, 2 * PAGE), (999 * PAGE, PAGE)];
     assert_eq!(changes(&segment, &copy), [(1, pages), (2, vec![(0, 100)])]);
     assert_eq!(
@@ -571,6 +571,64 @@ fn diff_3_a_fresh_copy_leaves_long_stretches_of_zeros_out() {
     }
 }
 
+/// A segment with a block that a received diff replaced whole, but for zeros in its middle, and a
+/// small block. Also the address range of that diff.
+fn received_whole(units: u64) -> (Segment, std::ops::Range<usize>) {
+    let mut segment = Segment::new(0);
+    commit(&mut segment, |diff| {
+        diff.add_block(1, DOUBLE, units, "");
+        diff.add_block(2, INT, 10, "");
+    })
+    .unwrap();
+    write(&mut segment, 2, &[(3, 4)], 5);
+    let mut slots = vec![9; 8 * units as usize];
+    slots[8 * units as usize / 2..][..100_000].fill(0);
+    let mut runs = Vec::new();
+    let layout = segment.block(1).unwrap().layout;
+    put_run(layout, 0, (0, units), &slots, &mut runs);
+    let base = segment.newest();
+    let mut diff = DiffBuilder::new(base, base + 1);
+    diff.change(1, &runs);
+    let diff = diff.finish();
+    let begin = diff.as_ptr() as usize;
+    let checked = segment.check(&diff, base, &[]).unwrap();
+    segment.commit(checked);
+    (segment, begin..begin + diff.len())
+}
+
+#[test]
+fn a_copy_of_a_large_block_is_sent_from_the_diff_that_brought_it() {
+    const UNITS: u64 = 100_000;
+    let (mut segment, received) = received_whole(UNITS);
+    let copy = segment.collect(0);
+    let is_shared = |piece: &&Bytes| received.contains(&(piece.as_ptr() as usize));
+    let shared: usize = copy.pieces().filter(is_shared).map(Bytes::len).sum();
+    assert!(copy.len() - shared < 1000, "{} of {}", shared, copy.len());
+    let before = segment.newest() - 1;
+    assert!(segment
+        .collect(before)
+        .pieces()
+        .all(|piece| is_shared(&piece)));
+    let mut reader = Segment::new(0);
+    reader.apply(&copy.joined()).unwrap();
+    for serial in 1..=2 {
+        let slots = |segment: &Segment| segment.block(serial).unwrap().slots.map(<[u8]>::to_vec);
+        assert_eq!(slots(&reader), slots(&segment), "block {serial}");
+    }
+}
+
+#[test]
+fn a_copy_that_is_being_sent_keeps_its_version_while_the_segment_changes() {
+    const UNITS: u64 = 100_000;
+    let (mut segment, _) = received_whole(UNITS);
+    let (copy, newest) = (segment.collect(0), segment.newest());
+    let before = copy.clone().joined();
+    write(&mut segment, 1, &[(7, UNITS / 2)], 1);
+    write(&mut segment, 1, &[(0, UNITS)], 2);
+    assert_eq!(copy.joined(), before);
+    assert_eq!(Diff::parse(&before).unwrap().to, newest);
+}
+
 #[test]
 fn without_a_cache_every_diff_is_collected_also_a_received_one() {
     let tuning = Tuning {
@@ -582,7 +640,7 @@ fn without_a_cache_every_diff_is_collected_also_a_received_one() {
     (1..=4).for_each(|serial| filled(&mut segment, serial, DOUBLE, 100));
     let newest = segment.newest();
     for round in 1..=5 {
-        segment.collect(newest - 1);
+        segment.collect(newest - 1).joined();
         assert_eq!(segment.collections(), round);
     }
     assert_eq!(segment.overhead_bytes().cache_bytes, 0);
@@ -605,7 +663,7 @@ fn with_the_layout_by_serial_blocks_go_out_in_the_order_of_their_serials() {
         let blocks = diff.new_blocks().map(|block| block.unwrap().serial);
         blocks.collect()
     };
-    assert_eq!(order(&segment.collect(0)), [1, 2, 3, 4]);
+    assert_eq!(order(&segment.collect(0).joined()), [1, 2, 3, 4]);
     assert_eq!(
         order(&segment.checkpoint()),
         [3, 4, 2, 1],

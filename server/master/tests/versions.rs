@@ -69,7 +69,7 @@ fn run(seed: u64, releases: u64, tuning: Tuning) {
         for (index, reader) in readers.iter_mut().enumerate() {
             if random.one_in(reader.one_in) {
                 let have = reader.copy.newest();
-                reader.copy.apply(&master.collect(have)).unwrap();
+                reader.copy.apply(&master.collect(have).joined()).unwrap();
                 assert_is(&model, &reader.copy, &format!("reader {index} from {have}"));
             }
         }
@@ -82,7 +82,7 @@ fn run(seed: u64, releases: u64, tuning: Tuning) {
         }
     }
     let mut newcomer = Segment::new(0);
-    newcomer.apply(&master.collect(u64::MAX)).unwrap();
+    newcomer.apply(&master.collect(u64::MAX).joined()).unwrap();
     assert_is(&model, &newcomer, "a newcomer");
     assert!(saved > 0, "a checkpoint was collected in pieces");
 }

@@ -67,7 +67,8 @@ impl Transport {
         let mut frames = Vec::new();
         while let Some((head, bulk)) = encoder.next_frame() {
             frames.put(head);
-            frames.put(bulk);
+            bulk.pieces()
+                .for_each(|piece| frames.extend_from_slice(piece));
         }
         self.send_bytes(&frames)
     }

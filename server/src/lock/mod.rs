@@ -8,6 +8,7 @@
 //! lost connection stands in nobody's way [LOCK-16].
 //! Implements [LOCK-1..5], [LOCK-11] and [LOCK-13..16] of spec/coherence.md.
 
+use interweave_wire::{Rare, Resting};
 use std::collections::VecDeque;
 
 #[cfg(test)]
@@ -151,14 +152,28 @@ impl StrictHold {
     }
 }
 
+/// The strict readers and those who wait. Most segments of a large server have neither.
+#[derive(Debug)]
+struct Line {
+    strict: Vec<StrictHold>,
+    queue: VecDeque<Waiter>,
+}
+
+impl Resting for Line {
+    const REST: Self = Line {
+        strict: Vec::new(),
+        queue: VecDeque::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
+}
+
 /// The locks of one segment.
 #[derive(Debug)]
 pub struct SegmentLock {
     terms: Terms,
     last_fence: u64,
     holder: Option<Hold>,
-    strict: Vec<StrictHold>,
-    queue: VecDeque<Waiter>,
+    line: Rare<Line>,
     /// The session that was granted the writer lock last, and how often in a row. Strict readers of
     /// other sessions end the row.
     row: (u64, u32),
@@ -171,8 +186,7 @@ impl SegmentLock {
             terms,
             last_fence,
             holder: None,
-            strict: Vec::new(),
-            queue: VecDeque::new(),
+            line: Rare::default(),
             row: (0, 0),
         }
     }
@@ -196,7 +210,7 @@ impl SegmentLock {
 
     /// The sessions that wait to write, in the order of their arrival.
     pub fn waiting_sessions(&self) -> impl Iterator<Item = u64> + '_ {
-        let writers = self.queue.iter().filter(|w| w.kind == Kind::Writer);
+        let writers = self.line.queue.iter().filter(|w| w.kind == Kind::Writer);
         writers.map(|w| w.session)
     }
 
@@ -220,6 +234,7 @@ impl SegmentLock {
     /// that the session lost with its connection is taken up again.
     pub fn request(&mut self, session: u64, ticket: Ticket, kind: Kind, deadline_ns: u64) {
         let kept = self
+            .line
             .queue
             .iter_mut()
             .find(|w| w.session == session && w.kind == kind && w.ticket.is_none());
@@ -231,33 +246,33 @@ impl SegmentLock {
         };
         match kept {
             Some(place) => *place = waiter,
-            None => self.queue.push_back(waiter),
+            None => self.line.queue.push_back(waiter),
         }
     }
 
     /// The next request whose turn has come, if any; call until it returns None.
     pub fn grant(&mut self, now_ns: u64) -> Option<Outcome> {
-        if self.queue.is_empty() {
+        if self.line.queue.is_empty() {
             return None;
         }
         if self.holder.is_some_and(|hold| !hold.is_abandoned()) {
             return None;
         }
         let index = self.next_in_turn()?;
-        let next = self.queue[index];
+        let next = self.line.queue[index];
         let ticket = next.ticket?;
         self.holder = None;
         match next.kind {
             Kind::StrictReader => {
-                self.queue.remove(index);
+                self.line.queue.remove(index);
                 self.hold_strictly(next.session, now_ns);
                 Some(Outcome::StrictReader {
                     session: next.session,
                     ticket,
                 })
             }
-            Kind::Writer if self.strict.is_empty() => {
-                self.queue.remove(index);
+            Kind::Writer if self.line.strict.is_empty() => {
+                self.line.queue.remove(index);
                 let fence = self.hold_writing(next.session, ticket.connection, now_ns);
                 Some(Outcome::Writer {
                     session: next.session,
@@ -273,12 +288,12 @@ impl SegmentLock {
     /// that waits for it [LOCK-11].
     fn next_in_turn(&self) -> Option<usize> {
         let reads_already = |w: &Waiter| {
-            w.kind == Kind::StrictReader && self.strict.iter().any(|s| s.session == w.session)
+            w.kind == Kind::StrictReader && self.line.strict.iter().any(|s| s.session == w.session)
         };
         let is_connected = |w: &Waiter| w.ticket.is_some();
         let again = |w: &Waiter| is_connected(w) && reads_already(w);
-        let again = self.queue.iter().position(again);
-        again.or_else(|| self.queue.iter().position(is_connected))
+        let again = self.line.queue.iter().position(again);
+        again.or_else(|| self.line.queue.iter().position(is_connected))
     }
 
     /// Whether a client keeps the grant, and may give it back as soon as it is told to.
@@ -305,7 +320,7 @@ impl SegmentLock {
     /// Whether a release under that fence, over that connection, may leave the grant with its
     /// client [LOCK-13].
     pub fn may_keep(&self, session: u64, connection: u64, fence: u64) -> bool {
-        let is_wanted = !self.queue.is_empty() || self.row.1 < GRANTS_BEFORE_KEPT;
+        let is_wanted = !self.line.queue.is_empty() || self.row.1 < GRANTS_BEFORE_KEPT;
         !is_wanted && self.writer_hold(session) == Some((fence, connection))
     }
 
@@ -336,9 +351,9 @@ impl SegmentLock {
         if self.row.0 != session {
             self.row = (0, 0);
         }
-        match self.strict.iter_mut().find(|s| s.session == session) {
+        match self.line.strict.iter_mut().find(|s| s.session == session) {
             Some(hold) => hold.heard_ns = hold.heard_ns.max(now_ns),
-            None => self.strict.push(StrictHold {
+            None => self.line.strict.push(StrictHold {
                 session,
                 heard_ns: now_ns,
                 hold_until_ns: now_ns.saturating_add(self.terms.max_hold_ns),
@@ -394,9 +409,12 @@ impl SegmentLock {
 
     /// The strict reader lock of the session ends.
     pub fn release_strict(&mut self, session: u64) -> bool {
-        let before = self.strict.len();
-        self.strict.retain(|s| s.session != session);
-        self.strict.len() != before
+        let Some(line) = self.line.awake() else {
+            return false;
+        };
+        let before = line.strict.len();
+        line.strict.retain(|s| s.session != session);
+        line.strict.len() != before
     }
 
     /// While a release is on its way to the log its lock does not end, whatever time passes.
@@ -421,14 +439,21 @@ impl SegmentLock {
 
     /// Takes a waiting request out of the queue; false if it does not wait.
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
-        let before = self.queue.len();
-        self.queue.retain(|w| w.ticket != Some(ticket));
-        self.queue.len() != before
+        let Some(line) = self.line.awake() else {
+            return false;
+        };
+        let before = line.queue.len();
+        line.queue.retain(|w| w.ticket != Some(ticket));
+        line.queue.len() != before
     }
 
     /// Empties the queue; returns the requests to be answered.
     pub fn refuse_waiters(&mut self) -> Vec<Ticket> {
-        let waiters = std::mem::take(&mut self.queue);
+        let waiters = self
+            .line
+            .awake()
+            .map(|line| std::mem::take(&mut line.queue));
+        let waiters = waiters.unwrap_or_default();
         waiters.into_iter().filter_map(|w| w.ticket).collect()
     }
 
@@ -444,7 +469,12 @@ impl SegmentLock {
                 Keeping::Not | Keeping::Away => {}
             }
         }
-        for waiter in &mut self.queue {
+        for waiter in self
+            .line
+            .awake()
+            .into_iter()
+            .flat_map(|line| &mut line.queue)
+        {
             if waiter.ticket.is_some_and(|t| t.connection == connection) {
                 waiter.ticket = None;
             }
@@ -455,7 +485,9 @@ impl SegmentLock {
     /// The session is over, or closes the segment: its locks and places are gone. A lock whose
     /// release is on its way to the log stays until that is decided.
     pub fn end_session(&mut self, session: u64) {
-        self.queue.retain(|w| w.session != session);
+        if let Some(line) = self.line.awake() {
+            line.queue.retain(|w| w.session != session);
+        }
         self.release_strict(session);
         self.holder = self
             .holder
@@ -469,7 +501,12 @@ impl SegmentLock {
             deadline(&mut hold.lease_until_ns);
             hold.lease_until_ns = hold.lease_until_ns.min(hold.hold_until_ns);
         }
-        for strict in &mut self.strict {
+        for strict in self
+            .line
+            .awake()
+            .into_iter()
+            .flat_map(|line| &mut line.strict)
+        {
             moment(&mut strict.heard_ns);
         }
     }
@@ -487,7 +524,10 @@ impl SegmentLock {
                 fence: hold.fence,
             });
         }
-        self.strict.retain_mut(|hold| {
+        let Some(line) = self.line.awake() else {
+            return expired;
+        };
+        line.strict.retain_mut(|hold| {
             hold.heard_ns = hold.heard_ns.max(last_heard_ns(hold.session));
             let keep = hold.until_ns(&terms) > now_ns;
             if !keep {
@@ -497,7 +537,7 @@ impl SegmentLock {
             }
             keep
         });
-        self.queue.retain(|waiter| {
+        line.queue.retain(|waiter| {
             let keep = waiter.deadline_ns > now_ns;
             if let (false, Some(ticket)) = (keep, waiter.ticket) {
                 expired.push(Expired::Waiter {
@@ -514,8 +554,12 @@ impl SegmentLock {
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let holder = self.holder.iter().filter(|hold| !hold.committing);
         let leases = holder.map(|hold| hold.lease_until_ns);
-        let strict = self.strict.iter().map(|hold| hold.until_ns(&self.terms));
-        let waiters = self.queue.iter().map(|waiter| waiter.deadline_ns);
+        let strict = self
+            .line
+            .strict
+            .iter()
+            .map(|hold| hold.until_ns(&self.terms));
+        let waiters = self.line.queue.iter().map(|waiter| waiter.deadline_ns);
         leases.chain(strict).chain(waiters).min()
     }
 }

@@ -31,6 +31,7 @@ mod websocket;
 mod tests;
 
 pub use address::{loopback_address, ListenAddress, DEFAULT_PORT};
+pub use allocator::Recycling;
 pub use door::Origin;
 pub use listen::UnixPeers;
 pub use memory::http_in_memory;

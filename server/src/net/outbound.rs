@@ -8,7 +8,7 @@
 use crate::session::message::{Backlog, Kind, ServerMessage, MESSAGE_BYTES};
 use bytes::{Buf, Bytes};
 use interweave_wire::protocol::MAX_OPEN_STREAMS;
-use interweave_wire::FrameEncoder;
+use interweave_wire::{FrameEncoder, Gathered};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
@@ -29,7 +29,7 @@ struct Begun {
 #[derive(Debug)]
 pub struct Frame {
     pub head: Bytes,
-    pub bulk: Bytes,
+    pub bulk: Gathered,
     kinds: (Kind, Kind),
 }
 
@@ -158,8 +158,8 @@ impl Outbound {
                 return;
             };
             self.lay_out_one(frame.kinds.0, frame.head);
-            if !frame.bulk.is_empty() {
-                self.lay_out_one(frame.kinds.1, frame.bulk);
+            for piece in frame.bulk.into_pieces() {
+                self.lay_out_one(frame.kinds.1, piece);
             }
         }
     }

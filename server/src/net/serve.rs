@@ -225,6 +225,7 @@ async fn stop(shell: &Rc<Shell>, signals: &mut Signals) -> Result<(), ServeError
     stopped.map_err(ServeError::Store)?;
     // Connections take their last messages, if they do so soon.
     let _ = timeout(PARTING, shell.parted()).await;
+    shell.let_segments_go();
     tracing::info!("stopped cleanly");
     Ok(())
 }

@@ -60,9 +60,10 @@ async fn linger(connection: &ClientSocket, socket: &Socket) {
         connection.flush();
     }
     socket.shut_down();
-    let mut dropped = [0; 4096];
+    // The bytes are dropped where they come, because a buffer that lives across the wait would be
+    // part of each connection's memory.
     while matches!(
-        poll_fn(|cx| socket.poll_read(cx, &mut dropped)).await,
+        poll_fn(|cx| socket.poll_read(cx, &mut [0; 4096])).await,
         Ok(1..)
     ) {}
 }

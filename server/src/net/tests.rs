@@ -29,7 +29,7 @@ fn release(stream: u32, bulk: Bytes) -> Message {
 fn frames(message: Message) -> Vec<Vec<u8>> {
     let mut encoder = message.into_frames();
     std::iter::from_fn(|| encoder.next_frame())
-        .map(|(head, bulk)| [&head[..], &bulk[..]].concat())
+        .map(|(head, bulk)| [&head[..], &bulk.joined()[..]].concat())
         .collect()
 }
 
@@ -199,7 +199,7 @@ fn malformed_frames_of_the_specification_lose_the_framing() {
 }
 
 fn outgoing(segment: u32, stream: u32, bulk: Bytes) -> ServerMessage {
-    ServerMessage::with_bulk(segment, MessageType::Push, stream, &(), bulk)
+    ServerMessage::with_bulk(segment, MessageType::Push, stream, &(), bulk.into())
 }
 
 /// Streams in the order of their frames, and messages in the order of completion.
@@ -211,7 +211,7 @@ fn sent(outbound: &mut Outbound) -> (Vec<u32>, Vec<Message>) {
         let stream = frame.head[12..16].try_into().expect("an envelope");
         order.push(u32::from_be_bytes(stream));
         decoder.push(&frame.head);
-        decoder.push(&frame.bulk);
+        decoder.push(&frame.bulk.joined());
         while let Some(message) = decoder.next_message().expect("good frames") {
             messages.push(message);
         }

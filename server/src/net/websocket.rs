@@ -108,7 +108,9 @@ async fn send_all(
         let Some(frame) = next else {
             return Ok(());
         };
-        let bytes = [&frame.head[..], &frame.bulk[..]].concat();
+        let mut bytes = frame.head.to_vec();
+        let pieces = frame.bulk.pieces();
+        pieces.for_each(|piece| bytes.extend_from_slice(piece));
         let length = bytes.len();
         connection.outbound.borrow_mut().hold(length);
         let message = Message::Binary(Bytes::from(bytes));

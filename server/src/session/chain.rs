@@ -33,6 +33,10 @@ impl Chains {
         if self.earlier.len() >= MAX_CHAINS as usize {
             self.earlier.pop_front();
         }
+        if self.earlier.is_empty() {
+            // Most segments of a large server have had one release since they were saved.
+            self.earlier.reserve_exact(1);
+        }
         self.earlier.push_back(self.newest);
         self.newest = chain;
     }

@@ -4,6 +4,7 @@
 //! commit by at most a sixteenth of the time since, and never earlier. Of a version that is older
 //! than this server's hold on the segment, the time is when the server got the segment.
 
+use interweave_wire::{Rare, Resting};
 use std::collections::VecDeque;
 
 const MOST: usize = 256;
@@ -11,7 +12,7 @@ const MOST: usize = 256;
 const FINENESS: u64 = 16;
 
 /// A version, which stands also for the versions before it that are left out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Commit {
     version: u64,
     at_ns: u64,
@@ -21,31 +22,45 @@ struct Commit {
 
 /// Versions ascend, and so do their times.
 #[derive(Debug, Default)]
-pub struct Commits(VecDeque<Commit>);
+pub struct Commits {
+    /// The oldest. It lies here, because most segments of a server do not change.
+    first: Commit,
+    later: Rare<Later>,
+}
+
+#[derive(Debug)]
+struct Later(VecDeque<Commit>);
+
+impl Resting for Later {
+    const REST: Self = Later(VecDeque::new());
+    const AT_REST: &'static Self = &Self::REST;
+}
 
 impl Commits {
     /// Begins when the server has the segment at that version.
     pub fn begin(version: u64, now_ns: u64) -> Self {
-        // Room for one: most segments of a server do not change.
-        let mut commits = Commits(VecDeque::with_capacity(1));
-        commits.add(version, now_ns);
-        commits
+        Commits {
+            first: Commit::new(version, now_ns),
+            later: Rare::default(),
+        }
     }
 
     pub fn add(&mut self, version: u64, at_ns: u64) {
-        if self.0.len() >= MOST {
+        if self.len() >= MOST {
             self.thin(at_ns);
         }
-        self.0.push_back(Commit {
-            version,
-            at_ns,
-            first_ns: at_ns,
-        });
+        self.later.0.push_back(Commit::new(version, at_ns));
+    }
+
+    fn len(&self) -> usize {
+        1 + self.later.0.len()
     }
 
     fn thin(&mut self, now_ns: u64) {
         let mut thinned: VecDeque<Commit> = VecDeque::with_capacity(MOST);
-        for commit in self.0.drain(..).rev() {
+        let mut all = std::mem::take(&mut self.later.0);
+        all.push_front(std::mem::take(&mut self.first));
+        for commit in all.into_iter().rev() {
             // There is room again, for any times.
             let is_full = thinned.len() >= MOST - MOST / 8;
             match thinned.front_mut() {
@@ -55,17 +70,30 @@ impl Commits {
                 _ => thinned.push_front(commit),
             }
         }
-        self.0 = thinned;
+        self.first = thinned.pop_front().unwrap_or_default();
+        self.later.0 = thinned;
     }
 
     /// Returns when that version was committed; None: it was not.
     pub fn at_ns(&self, version: u64) -> Option<u64> {
-        let earlier = self.0.partition_point(|c| c.version < version);
-        self.0.get(earlier).map(|c| c.at_ns)
+        if version <= self.first.version {
+            return Some(self.first.at_ns);
+        }
+        let later = &self.later.0;
+        let earlier = later.partition_point(|c| c.version < version);
+        later.get(earlier).map(|c| c.at_ns)
     }
 }
 
 impl Commit {
+    fn new(version: u64, at_ns: u64) -> Self {
+        Commit {
+            version,
+            at_ns,
+            first_ns: at_ns,
+        }
+    }
+
     fn can_stand_for(&self, earlier: &Commit, now_ns: u64) -> bool {
         let off_ns = self.at_ns.saturating_sub(earlier.first_ns);
         off_ns.saturating_mul(FINENESS) <= now_ns.saturating_sub(self.at_ns)
@@ -84,7 +112,7 @@ mod tests {
         let newest = 200_000;
         for version in 1..=newest {
             commits.add(version, time_of(version));
-            assert!(commits.0.len() <= MOST);
+            assert!(commits.len() <= MOST);
         }
         let now = time_of(newest);
         for version in 1..=newest {

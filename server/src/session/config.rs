@@ -57,7 +57,7 @@ impl Default for Config {
             hello_ms: 5_000,
             quota_bytes: 1 << 30,
             max_quota_bytes: 16 << 30,
-            max_segments: 100_000,
+            max_segments: 1_000_000,
             max_diff_bytes: 3 << 30,
             receiving_bytes: 4 << 30,
             sending_bytes: 2 << 30,

@@ -55,6 +55,11 @@ impl Engine {
         self.wire.waiting_bytes()
     }
 
+    /// Takes all segments out. REQUIRES: nobody is connected, and nobody will be.
+    pub fn take_segments(&mut self) -> impl Send + 'static {
+        self.segments.take_all()
+    }
+
     /// Moves the effects to `out`, requests to the store before messages to peers.
     pub fn take_effects(&mut self, out: &mut Vec<Effect>) {
         self.journal.take_effects(out);

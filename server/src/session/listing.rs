@@ -48,7 +48,7 @@ impl Engine {
         };
         let type_ = MessageType::BlocksDescribed;
         let mut reply =
-            ServerMessage::with_bulk(r.segment, type_, at.stream, &body, described.diff);
+            ServerMessage::with_bulk(r.segment, type_, at.stream, &body, described.diff.into());
         // The list may be large, but only this connection pays for it.
         reply.lent = false;
         self.wire.send(at.connection, reply);
@@ -59,14 +59,14 @@ impl Engine {
 impl SegmentState {
     fn info(&self) -> SegmentInfo {
         SegmentInfo {
-            path: self.path.clone(),
+            path: self.path.to_string(),
             newest: self.stamp().into(),
             durable: self.durable,
             block_count: self.master.block_count(),
             wire_bytes: self.master.wire_bytes(),
             quota_bytes: self.quota_bytes,
-            clients: self.clients.len() as u32,
-            subscribers: self.subscribers.len() as u32,
+            clients: self.users.clients.len() as u32,
+            subscribers: self.users.subscribers.len() as u32,
             writer_locked: self.lock.is_write_locked(),
             writers_waiting: self.lock.waiting_writers() as u32,
         }

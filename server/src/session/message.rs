@@ -6,6 +6,7 @@ use super::wire::{LENT_BYTES, NOTIFICATION};
 use bytes::Bytes;
 use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr, XdrError};
 use interweave_wire::protocol::*;
+use interweave_wire::Gathered;
 
 /// Every message that a client may send.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,7 +130,7 @@ pub struct ServerMessage {
     pub stream: u32,
     /// The encoded envelope and body.
     pub control: Vec<u8>,
-    pub bulk: Bytes,
+    pub bulk: Gathered,
     /// The bulk is a diff that is counted once for all its receivers [NOT-7].
     pub lent: bool,
 }
@@ -137,12 +138,12 @@ pub struct ServerMessage {
 impl ServerMessage {
     /// Makes a message about the connection or session.
     pub fn new(type_: MessageType, stream: u32, body: &impl Body) -> Self {
-        ServerMessage::with_bulk(0, type_, stream, body, Bytes::new())
+        ServerMessage::with_bulk(0, type_, stream, body, Gathered::default())
     }
 
     /// Makes a message about a segment.
     pub fn about(segment: u32, type_: MessageType, stream: u32, body: &impl Body) -> Self {
-        ServerMessage::with_bulk(segment, type_, stream, body, Bytes::new())
+        ServerMessage::with_bulk(segment, type_, stream, body, Gathered::default())
     }
 
     pub fn with_bulk(
@@ -150,7 +151,7 @@ impl ServerMessage {
         type_: MessageType,
         stream: u32,
         body: &impl Body,
-        bulk: Bytes,
+        bulk: Gathered,
     ) -> Self {
         let envelope = Envelope {
             type_: type_ as i32,

@@ -11,8 +11,8 @@ use super::message::ServerMessage;
 use super::segment::SegmentState;
 use super::wire::{At, Wire};
 use crate::coherence::{Newest, Version, Watch};
-use bytes::Bytes;
 use interweave_wire::protocol::*;
+use interweave_wire::Gathered;
 use interweave_wire::Rejection;
 
 impl Engine {
@@ -26,8 +26,8 @@ impl Engine {
             return Err(Rejection::new(ErrorCode::BadValue, text));
         }
         let (segment, wire) = self.open_segment_of(at.connection, r.segment)?;
-        if !segment.subscribers.contains(&at.connection) {
-            segment.subscribers.push(at.connection);
+        if !segment.users.subscribers.contains(&at.connection) {
+            segment.users.subscribers.push(at.connection);
         }
         segment.told(wire, at.connection, &r.have);
         if let Some(open) = wire.opened(at.connection, r.segment) {
@@ -47,7 +47,7 @@ impl Engine {
         self.check_open(at.connection, r.segment)?;
         self.wire.unwatch(at.connection, r.segment);
         let segment = self.segments.usable(r.segment)?;
-        segment.subscribers.retain(|c| *c != at.connection);
+        segment.users.subscribers.retain(|c| *c != at.connection);
         self.answer(at, MessageType::Done)
     }
 
@@ -74,13 +74,13 @@ impl SegmentState {
     /// Returns the subscribers to which a release of the connection `writer` is forwarded, if it
     /// suits their copies.
     pub fn others_subscribed(&self, writer: u64) -> Vec<u64> {
-        let others = self.subscribers.iter().filter(|c| **c != writer);
+        let others = self.users.subscribers.iter().filter(|c| **c != writer);
         others.copied().collect()
     }
 
     /// Sends a release's diff, as it was received, to the readers whose copies it brings up to
     /// date.
-    pub fn forward(&mut self, wire: &mut Wire, to: &[u64], diff: &Bytes, after: &Newest) {
+    pub fn forward(&mut self, wire: &mut Wire, to: &[u64], diff: &Gathered, after: &Newest) {
         let base = self.stamp();
         let versions = (base.number, after.stamp.number);
         for &connection in to {
@@ -94,7 +94,7 @@ impl SegmentState {
 
     /// Tells each subscriber whose copy is not recent enough any more.
     pub fn notify_subscribers(&mut self, wire: &mut Wire) {
-        for connection in self.subscribers.clone() {
+        for connection in self.users.subscribers.clone() {
             self.notify(wire, connection);
         }
     }
@@ -130,7 +130,7 @@ impl SegmentState {
 
     /// Makes one diff from `have` to the newest version, for that connection. None: `have` is the
     /// newest.
-    pub fn update(&mut self, wire: &mut Wire, connection: u64, have: Version) -> Option<Bytes> {
+    pub fn update(&mut self, wire: &mut Wire, connection: u64, have: Version) -> Option<Gathered> {
         let newest = self.stamp();
         if have == newest {
             return None;

@@ -45,7 +45,7 @@ impl Engine {
             Life::Creating => {
                 self.wire.await_answer(at, Unanswered::Store)?;
                 let creator = (at.connection, at.stream, r.read_only);
-                segment.creators.push(creator);
+                segment.users.creators.push(creator);
                 Ok(())
             }
             Life::Removing => Err(removed(&r.path)),
@@ -120,7 +120,7 @@ impl Engine {
         match result {
             Ok(()) => s.created(&mut self.wire),
             Err(error) if s.life == Life::Creating => {
-                let creators = std::mem::take(&mut s.creators);
+                let creators = std::mem::take(&mut s.users.creators);
                 self.remove_state(number);
                 let rejection = storing::rejection(&error);
                 for (connection, stream, _) in creators {
@@ -159,7 +159,7 @@ impl Engine {
 impl SegmentState {
     pub fn log_creation(&self, journal: &mut Journal) {
         let create = LogBody::Create(LogCreate {
-            path: self.path.clone(),
+            path: self.path.to_string(),
             durable: self.durable,
             quota_bytes: self.quota_bytes,
             incarnation: self.incarnation,
@@ -178,7 +178,7 @@ impl SegmentState {
         if self.life == Life::Creating {
             self.life = Life::Open;
         }
-        let creators = std::mem::take(&mut self.creators);
+        let creators = std::mem::take(&mut self.users.creators);
         for (index, asker) in creators.into_iter().enumerate() {
             let (connection, stream, _) = asker;
             wire.answered(connection, stream);
@@ -196,7 +196,7 @@ impl SegmentState {
         created: bool,
     ) -> Result<(), Rejection> {
         if wire.open(connection, self.number, read_only)? {
-            self.clients.push(connection);
+            self.users.clients.push(connection);
         }
         let body = SegmentOpened {
             segment: self.number,

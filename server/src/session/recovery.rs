@@ -56,7 +56,7 @@ impl Engine {
             Ok((master, chains)) => (master, chains, Life::Open),
             Err(what) => {
                 let empty = Segment::new(found.quota_bytes);
-                (empty, Chains::default(), Life::Damaged(what))
+                (empty, Chains::default(), Life::Damaged(what.into()))
             }
         };
         let remark = match &life {

@@ -7,7 +7,8 @@
 //! Memory is bounded by the number of living sessions. Implements [LOCK-8] and [LOCK-9].
 
 use interweave_wire::protocol::{CommittedRelease, SessionHash};
-use std::collections::{HashMap, VecDeque};
+use interweave_wire::{Rare, Resting};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// How many sessions that ended are remembered.
 pub const ENDED_SESSIONS: usize = 64;
@@ -26,14 +27,28 @@ pub enum Fate {
 
 #[derive(Debug, Default)]
 pub struct Remembered {
-    living: HashMap<SessionHash, CommittedRelease>,
-    /// Oldest first.
-    ended: VecDeque<CommittedRelease>,
+    sessions: Rare<Sessions>,
     /// Releases of sessions of the server before this one, oldest first. These sessions count as
     /// living for a while.
     recovered: Vec<CommittedRelease>,
     recovered_until_ns: u64,
     forgot: bool,
+}
+
+/// Sessions of this server.
+#[derive(Debug)]
+struct Sessions {
+    living: BTreeMap<SessionHash, CommittedRelease>,
+    /// Oldest first.
+    ended: VecDeque<CommittedRelease>,
+}
+
+impl Resting for Sessions {
+    const REST: Self = Sessions {
+        living: BTreeMap::new(),
+        ended: VecDeque::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
 }
 
 impl Remembered {
@@ -60,26 +75,27 @@ impl Remembered {
 
     /// Returns the last release of the session, if it is remembered.
     pub fn last_of(&self, session: &SessionHash) -> Option<&CommittedRelease> {
-        let ended = || self.ended.iter().chain(&self.recovered);
-        let living = self.living.get(session);
+        let ended = || self.sessions.ended.iter().chain(&self.recovered);
+        let living = self.sessions.living.get(session);
         living.or_else(|| ended().find(|r| r.session == *session))
     }
 
     /// Adds a committed release. `lives`: its session has not ended meanwhile.
     pub fn add(&mut self, release: CommittedRelease, lives: bool, now_ns: u64) {
         if lives {
-            self.living.insert(release.session, release);
+            self.sessions.living.insert(release.session, release);
             return;
         }
-        self.living.remove(&release.session);
-        self.ended.retain(|r| r.session != release.session);
-        self.ended.push_back(release);
+        self.sessions.living.remove(&release.session);
+        self.sessions.ended.retain(|r| r.session != release.session);
+        self.sessions.ended.push_back(release);
         self.forget_oldest(now_ns);
     }
 
     pub fn session_ended(&mut self, session: &SessionHash, now_ns: u64) {
-        if let Some(release) = self.living.remove(session) {
-            self.ended.push_back(release);
+        let sessions = self.sessions.awake();
+        if let Some(release) = sessions.and_then(|all| all.living.remove(session)) {
+            self.sessions.ended.push_back(release);
             self.forget_oldest(now_ns);
         }
     }
@@ -87,12 +103,12 @@ impl Remembered {
     fn forget_oldest(&mut self, now_ns: u64) {
         if now_ns >= self.recovered_until_ns {
             for release in std::mem::take(&mut self.recovered).into_iter().rev() {
-                self.ended.push_front(release);
+                self.sessions.ended.push_front(release);
             }
         }
-        while self.ended.len() > ENDED_SESSIONS {
+        while self.sessions.ended.len() > ENDED_SESSIONS {
             self.forgot = true;
-            self.ended.pop_front();
+            self.sessions.ended.pop_front();
         }
     }
 
@@ -109,9 +125,9 @@ impl Remembered {
     /// Returns the releases that a checkpoint saves. Those of living sessions come last, because
     /// these sessions may still ask.
     pub fn iter(&self) -> impl Iterator<Item = &CommittedRelease> {
-        let mut living: Vec<_> = self.living.values().collect();
+        let mut living: Vec<_> = self.sessions.living.values().collect();
         living.sort_unstable_by_key(|release| release.version);
-        let ended = self.ended.iter().chain(&self.recovered);
+        let ended = self.sessions.ended.iter().chain(&self.recovered);
         let all: Vec<_> = ended.chain(living).collect();
         let surplus = all.len().saturating_sub(SAVED_RELEASES);
         all.into_iter().skip(surplus)

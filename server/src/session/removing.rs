@@ -96,7 +96,7 @@ impl Engine {
             self.wire
                 .refuse_awaiting(at.connection, at.stream, &rejection);
         }
-        for connection in segment.clients {
+        for connection in segment.users.clients.iter().copied() {
             self.wire.segment_gone(connection, number, &rejection);
         }
     }

@@ -9,6 +9,8 @@ use crate::coherence::{Known, Newest, Version, NO_COPY, OTHER_HISTORY};
 use crate::lock::SegmentLock;
 use interweave_master::Segment;
 use interweave_wire::protocol::Durability;
+use interweave_wire::{Gathered, Rare, Resting};
+use std::sync::Arc;
 
 /// The state of a segment in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum Life {
     /// Its removal is on the way to the log.
     Removing,
     /// The segment must not be served. The text says why.
-    Damaged(String),
+    Damaged(Box<str>),
 }
 
 #[derive(Debug)]
@@ -28,7 +30,8 @@ pub struct SegmentState {
     pub number: u32,
     /// The store's number for it.
     pub id: u64,
-    pub path: String,
+    /// Shared with the table of paths.
+    pub path: Arc<str>,
     pub durable: Durability,
     pub quota_bytes: u64,
     pub incarnation: u64,
@@ -37,20 +40,15 @@ pub struct SegmentState {
     pub lock: SegmentLock,
     pub life: Life,
     pub remembered: Remembered,
-    pub shelf: Shelf,
+    pub shelf: Rare<Shelf>,
     /// The sum of the units that each release changed, for Diff coherence [COH-6].
     pub units_changed: u64,
     /// When the versions were committed.
     pub commits: Commits,
-    /// The connections that have the segment open.
-    pub clients: Vec<u64>,
-    /// The connections that subscribe to the segment.
-    pub subscribers: Vec<u64>,
+    pub users: Rare<Users>,
     pub serials: Serials,
     /// A release of the writer lock is on its way to the log.
     pub committing: bool,
-    /// Requests that wait for the creation: connection, stream, and whether read-only.
-    pub creators: Vec<(u64, u32, bool)>,
     /// There is a store in which the segment is saved.
     pub is_stored: bool,
     /// When the segment was saved last, or began.
@@ -59,6 +57,26 @@ pub struct SegmentState {
     /// taken.
     pub sent_bytes: u64,
     pub whole_bytes: u64,
+}
+
+/// The users of a segment. Most segments of a large server have no users.
+#[derive(Debug)]
+pub struct Users {
+    /// The connections that have the segment open.
+    pub clients: Vec<u64>,
+    /// The connections that subscribe to the segment.
+    pub subscribers: Vec<u64>,
+    /// Requests that wait for the creation: connection, stream, and whether read-only.
+    pub creators: Vec<(u64, u32, bool)>,
+}
+
+impl Resting for Users {
+    const REST: Self = Users {
+        clients: Vec::new(),
+        subscribers: Vec::new(),
+        creators: Vec::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
 }
 
 impl SegmentState {
@@ -73,12 +91,18 @@ impl SegmentState {
 
     /// Forgets a connection that has closed the segment.
     pub fn forget_client(&mut self, connection: u64) {
-        self.clients.retain(|c| *c != connection);
-        self.subscribers.retain(|c| *c != connection);
+        let Some(users) = self.users.awake() else {
+            return;
+        };
+        users.clients.retain(|c| *c != connection);
+        users.subscribers.retain(|c| *c != connection);
+        if users.clients.is_empty() && users.creators.is_empty() {
+            self.users = Rare::default();
+        }
     }
 
     /// Counts a diff that a client is sent.
-    pub fn count_sent(&mut self, diff: &[u8]) {
+    pub fn count_sent(&mut self, diff: &Gathered) {
         self.sent_bytes += diff.len() as u64;
         self.whole_bytes += self.master.wire_bytes();
     }
@@ -143,7 +167,7 @@ impl From<Beginning> for SegmentState {
         SegmentState {
             number: 0,
             id: b.id,
-            path: b.path,
+            path: b.path.into(),
             durable: b.durable,
             quota_bytes: b.quota_bytes,
             incarnation: b.incarnation,
@@ -152,14 +176,12 @@ impl From<Beginning> for SegmentState {
             lock: b.lock,
             life: b.life,
             remembered: Remembered::default(),
-            shelf: Shelf::default(),
+            shelf: Rare::default(),
             units_changed: 0,
             commits: Commits::default(),
-            clients: Vec::new(),
-            subscribers: Vec::new(),
+            users: Rare::default(),
             serials: b.serials,
             committing: false,
-            creators: Vec::new(),
             is_stored: b.is_stored,
             saved_ns: 0,
             sent_bytes: 0,

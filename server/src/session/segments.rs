@@ -8,21 +8,23 @@
 //! number that the present event took from here is looked up with [`Segments::found`].
 
 use super::config::Config;
+use super::number_map::NumberMap;
 use super::segment::{Life, SegmentState};
 use super::timers::Timers;
 use super::wire::Closed;
 use interweave_wire::protocol::{ErrorCode, OpenSegment};
 use interweave_wire::Rejection;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct Segments {
     /// In boxes, because the table has more places than segments.
-    by_number: HashMap<u32, Box<SegmentState>>,
-    paths: BTreeMap<String, u32>,
+    by_number: NumberMap<u32, Box<SegmentState>>,
+    paths: BTreeMap<Arc<str>, u32>,
     /// By the store's numbers for them.
-    by_id: HashMap<u64, u32>,
+    by_id: NumberMap<u64, u32>,
     /// Those that damage has stopped.
     damaged: BTreeSet<u32>,
     /// Damaged segments whose paths are lost [LOG-12].
@@ -38,9 +40,9 @@ impl Segments {
     /// Ids and incarnations begin above `first`.
     pub fn new(first: u64) -> Self {
         Segments {
-            by_number: HashMap::new(),
+            by_number: NumberMap::default(),
             paths: BTreeMap::new(),
-            by_id: HashMap::new(),
+            by_id: NumberMap::default(),
             damaged: BTreeSet::new(),
             nameless: Vec::new(),
             timers: Timers::default(),
@@ -141,6 +143,13 @@ impl Segments {
         place.or_insert_with(|| Box::new(segment))
     }
 
+    /// Takes all segments out, so that the caller can let them go elsewhere.
+    pub fn take_all(&mut self) -> impl Send + 'static {
+        let by_id = std::mem::take(&mut self.by_id);
+        let paths = std::mem::take(&mut self.paths);
+        (std::mem::take(&mut self.by_number), paths, by_id)
+    }
+
     /// Notes that the segment's own path is lost.
     pub fn note_nameless(&mut self, number: u32) {
         self.nameless.push(number);
@@ -172,7 +181,7 @@ impl Segments {
     /// [LOG-12].
     pub fn check_nameless(&self, path: &str) -> Result<(), Rejection> {
         let nameless = self.nameless.iter().filter_map(|n| self.by_number.get(n));
-        let Some(first) = nameless.map(|s| &s.path).min() else {
+        let Some(first) = nameless.map(|s| &*s.path).min() else {
             return Ok(());
         };
         let text = format!(

@@ -13,7 +13,7 @@ use super::storing::{record, rejection};
 use super::wire::{At, Unanswered, Wire};
 use interweave_store::StoreError;
 use interweave_wire::protocol::{ErrorCode, LogBody, MessageType, MoreSerials, SerialsGranted};
-use interweave_wire::Rejection;
+use interweave_wire::{Rare, Rejection, Resting};
 
 /// Serials that a grant brings; a writer asks for more when it needs them [LOCK-6].
 pub const GRANTED_SERIALS: u32 = 128;
@@ -29,10 +29,24 @@ pub struct Serials {
     below: u64,
     /// A larger bound is on its way to the log.
     is_extending: bool,
+    asked: Rare<Asked>,
+}
+
+/// The requests of writers since the server began.
+#[derive(Debug)]
+struct Asked {
     /// The lock's holder asked for more serials than the log knows of yet.
     awaiting: Vec<(At, MoreSerials)>,
     /// The serials of the present grant.
     granted: Vec<(u64, u64)>,
+}
+
+impl Resting for Asked {
+    const REST: Self = Asked {
+        awaiting: Vec::new(),
+        granted: Vec::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
 }
 
 impl Serials {
@@ -42,8 +56,7 @@ impl Serials {
             next: 1,
             below,
             is_extending: false,
-            awaiting: Vec::new(),
-            granted: Vec::new(),
+            asked: Rare::default(),
         }
     }
 
@@ -57,7 +70,7 @@ impl Serials {
 
     /// Returns the ranges, as first serial and count, that the lock's present holder may use.
     pub fn granted(&self) -> &[(u64, u64)] {
-        &self.granted
+        &self.asked.granted
     }
 
     /// Notes that serials below `next` may have been given out.
@@ -77,7 +90,7 @@ impl Serials {
 
     /// Gives out the serials of a new grant.
     pub fn grant(&mut self) -> u64 {
-        self.granted.clear();
+        self.asked.granted.clear();
         self.give(GRANTED_SERIALS)
     }
 
@@ -86,9 +99,10 @@ impl Serials {
     fn give(&mut self, count: u32) -> u64 {
         let first = self.next;
         self.next += u64::from(count);
-        match self.granted.last_mut() {
+        let granted = &mut self.asked.granted;
+        match granted.last_mut() {
             Some((begin, held)) if *begin + *held == first => *held += u64::from(count),
-            _ => self.granted.push((first, u64::from(count))),
+            _ => granted.push((first, u64::from(count))),
         }
         first
     }
@@ -103,7 +117,8 @@ impl Serials {
 
     /// Takes out the requests that wait for the log to know of more serials.
     pub fn take_awaiting(&mut self) -> Vec<(At, MoreSerials)> {
-        std::mem::take(&mut self.awaiting)
+        let asked = self.asked.awake();
+        asked.map_or(Vec::new(), |asked| std::mem::take(&mut asked.awaiting))
     }
 }
 
@@ -161,7 +176,7 @@ impl SegmentState {
             return Err(all_given_out());
         } else {
             wire.await_answer(at, Unanswered::Store)?;
-            self.serials.awaiting.push((at, r.clone()));
+            self.serials.asked.awaiting.push((at, r.clone()));
         }
         self.extend_serials(journal);
         Ok(())
@@ -188,7 +203,7 @@ impl SegmentState {
                 self.send_serials(wire, at, &r);
                 self.extend_serials(journal);
             } else {
-                self.serials.awaiting.push((at, r));
+                self.serials.asked.awaiting.push((at, r));
             }
         }
     }

@@ -86,7 +86,8 @@ impl Engine {
         for (part, readers) in release.parts.iter().zip(readers) {
             if part.checked.is_some() {
                 if let Some(s) = self.segments.if_still_there(part.segment) {
-                    s.forward(&mut self.wire, readers, &part.diff, &part.after);
+                    let diff = part.diff.clone().into();
+                    s.forward(&mut self.wire, readers, &diff, &part.after);
                 }
             }
         }
@@ -188,7 +189,7 @@ impl SegmentState {
         kept_ns: Option<u64>,
     ) {
         if matches!(error, StoreError::Damaged { .. }) {
-            self.life = Life::Damaged(error.to_string());
+            self.life = Life::Damaged(error.to_string().into());
         }
         match kept_ns {
             Some(now_ns) => self.lock.commit_failed(fence, now_ns),

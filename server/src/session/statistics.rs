@@ -119,7 +119,7 @@ impl Engine {
         let damaged = self.segments.damaged();
         let count = damaged.len();
         let named = damaged.filter_map(|n| self.segments.get(*n)).take(NAMED);
-        let mut damaged_paths: Vec<String> = named.map(|s| s.path.clone()).collect();
+        let mut damaged_paths: Vec<String> = named.map(|s| s.path.to_string()).collect();
         damaged_paths.sort();
         Health {
             segments: self.segments.len(),
@@ -166,18 +166,18 @@ impl Engine {
             totals.add(s);
             last = Some(s);
         }
-        last.map(|s| s.path.clone())
+        last.map(|s| s.path.to_string())
     }
 
     fn statistics_of(&self, s: &SegmentState, now_ns: u64) -> SegmentStatistics {
         SegmentStatistics {
-            path: s.path.clone(),
+            path: s.path.to_string(),
             version: s.master.newest(),
             blocks: s.master.block_count(),
             wire_bytes: s.master.wire_bytes(),
             overhead: s.master.overhead_bytes(),
-            clients: s.clients.len(),
-            subscribers: s.subscribers.len(),
+            clients: s.users.clients.len(),
+            subscribers: s.users.subscribers.len(),
             writer_locked: s.lock.is_write_locked(),
             writers_waiting: s.lock.waiting_writers(),
             damaged: matches!(s.life, super::segment::Life::Damaged(_)),
@@ -196,7 +196,7 @@ impl Engine {
 
     fn readers(&self, s: &SegmentState, now_ns: u64) -> Vec<OpenClient> {
         let newest = s.stamp();
-        let named = s.clients.iter().take(READERS_NAMED);
+        let named = s.users.clients.iter().take(READERS_NAMED);
         let connections = named.filter_map(|c| self.wire.connection(*c));
         let reader = |c: &Connection| {
             let have = c.open.get(&s.number)?.known.stamp;
@@ -228,8 +228,8 @@ impl Totals {
             + overhead.shared_bytes
             + overhead.cache_bytes
             + overhead.metadata_bytes;
-        self.clients += s.clients.len() as u64;
-        self.subscribers += s.subscribers.len() as u64;
+        self.clients += s.users.clients.len() as u64;
+        self.subscribers += s.users.subscribers.len() as u64;
         self.writer_locked += u64::from(s.lock.is_write_locked());
         self.writers_waiting += s.lock.waiting_writers() as u64;
     }

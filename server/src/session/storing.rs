@@ -295,7 +295,7 @@ impl SegmentState {
         CheckpointHead {
             magic: *b"IWC3",
             segment_id: self.id,
-            path: self.path.clone(),
+            path: self.path.to_string(),
             durable: self.durable,
             quota_bytes: self.quota_bytes,
             at: self.stamp().into(),

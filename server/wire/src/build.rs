@@ -2,11 +2,13 @@
 //! entries within each section.
 //!
 //! The bytes of CHANGES are written once: room for the head is left before them, and the head,
-//! whose length is known last, is put there at the end.
+//! whose length is known last, is put there at the end. Bytes that another owner has are shared,
+//! so that a large copy takes hardly any memory.
 
 use bytes::Bytes;
 
 use crate::diff::{Section, MAGIC, METADATA_ONLY};
+use crate::gathered::Gathered;
 use crate::protocol::xdr::Xdr;
 use crate::protocol::TypeDescriptor;
 use crate::varint;
@@ -27,9 +29,38 @@ pub struct DiffBuilder {
     live_end: u64,
     blocks: Vec<u8>,
     last_block: u64,
-    /// Empty, or `HEAD_ROOM` bytes and then the section's body.
-    changes: Vec<u8>,
+    changes: Changes,
     last_change: u64,
+}
+
+/// The body of CHANGES while it is built.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Empty, or `HEAD_ROOM` bytes and the body up to the first shared bytes.
+    first: Vec<u8>,
+    /// From the first shared bytes to the last ones.
+    shared: Gathered,
+    last: Vec<u8>,
+}
+
+impl Changes {
+    /// The bytes that are appended to.
+    pub fn bytes(&mut self) -> &mut Vec<u8> {
+        match self.shared.is_empty() {
+            true => &mut self.first,
+            false => &mut self.last,
+        }
+    }
+
+    /// Appends bytes without a copy.
+    pub fn share(&mut self, bytes: Bytes) {
+        self.shared.push(std::mem::take(&mut self.last).into());
+        self.shared.push(bytes);
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() + self.shared.len() + self.last.len()
+    }
 }
 
 impl DiffBuilder {
@@ -49,7 +80,7 @@ impl DiffBuilder {
             live_end: 0,
             blocks: Vec::new(),
             last_block: 0,
-            changes: Vec::new(),
+            changes: Changes::default(),
             last_change: 0,
         }
     }
@@ -102,17 +133,19 @@ impl DiffBuilder {
 
     /// All runs of one block, as `value::put_run` made them.
     pub fn change(&mut self, serial: u64, runs: &[u8]) {
-        self.change_in_place(serial, runs.len() as u64, |out| out.extend_from_slice(runs));
+        self.change_in_place(serial, runs.len() as u64, |out| {
+            out.bytes().extend_from_slice(runs);
+        });
     }
 
     /// Adds the runs of one block without a copy. REQUIRES: `write` appends exactly `bytes` bytes.
-    pub fn change_in_place(&mut self, serial: u64, bytes: u64, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.changes.is_empty() {
-            self.changes.resize(HEAD_ROOM, 0);
+    pub fn change_in_place(&mut self, serial: u64, bytes: u64, write: impl FnOnce(&mut Changes)) {
+        if self.changes.first.is_empty() {
+            self.changes.first.resize(HEAD_ROOM, 0);
         }
-        put_delta(&mut self.last_change, serial, &mut self.changes);
-        varint::put(bytes, &mut self.changes);
-        self.changes.reserve(bytes as usize);
+        let out = self.changes.bytes();
+        put_delta(&mut self.last_change, serial, out);
+        varint::put(bytes, out);
         let begin = self.changes.len();
         write(&mut self.changes);
         let written = (self.changes.len() - begin) as u64;
@@ -122,12 +155,18 @@ impl DiffBuilder {
         );
     }
 
-    /// Reserves memory for this many bytes of changes.
+    /// Reserves memory for this many bytes of changes, those that are shared not counted.
     pub fn reserve_changes(&mut self, bytes: u64) {
-        self.changes.reserve_exact(bytes as usize + HEAD_ROOM);
+        self.changes.first.reserve_exact(bytes as usize + HEAD_ROOM);
     }
 
-    pub fn finish(mut self) -> Bytes {
+    /// The diff in one place.
+    pub fn finish(self) -> Bytes {
+        self.gathered().joined()
+    }
+
+    /// The diff with its shared bytes where they are.
+    pub fn gathered(self) -> Gathered {
         let mut head = MAGIC.to_vec();
         head.push(if self.metadata_only { METADATA_ONLY } else { 0 });
         varint::put(self.from, &mut head);
@@ -148,18 +187,23 @@ impl DiffBuilder {
         if !self.blocks.is_empty() {
             put_section(Section::Blocks, &self.blocks, &mut head);
         }
-        if self.changes.is_empty() {
-            return head.into();
+        let body_bytes = self.changes.len();
+        let mut first = self.changes.first;
+        if body_bytes == 0 {
+            return Bytes::from(head).into();
         }
         head.push(Section::Changes as u8);
-        varint::put((self.changes.len() - HEAD_ROOM) as u64, &mut head);
+        varint::put((body_bytes - HEAD_ROOM) as u64, &mut head);
+        let begin = HEAD_ROOM.saturating_sub(head.len());
         if head.len() > HEAD_ROOM {
-            self.changes.splice(..HEAD_ROOM, head);
-            return self.changes.into();
+            first.splice(..HEAD_ROOM, head);
+        } else {
+            first[begin..HEAD_ROOM].copy_from_slice(&head);
         }
-        let begin = HEAD_ROOM - head.len();
-        self.changes[begin..HEAD_ROOM].copy_from_slice(&head);
-        Bytes::from(self.changes).slice(begin..)
+        let first = Bytes::from(first).slice(begin..);
+        let rest = self.changes.shared.into_pieces();
+        let pieces = std::iter::once(first).chain(rest);
+        pieces.chain([self.changes.last.into()]).collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod decoder;
 
 use bytes::Bytes;
 
+use crate::gathered::Gathered;
 use crate::protocol::xdr::{self, Xdr};
 use crate::protocol::{Envelope, MessageType, MAX_CHUNK_BYTES, MAX_CONTROL_BYTES};
 use crate::rejection::Rejection;
@@ -84,7 +85,7 @@ impl Message {
         let mut control = Vec::with_capacity(16 + self.body.len());
         self.envelope.encode(&mut control);
         control.extend_from_slice(&self.body);
-        FrameEncoder::new(self.envelope.stream, control, self.bulk)
+        FrameEncoder::new(self.envelope.stream, control, self.bulk.into())
     }
 }
 
@@ -96,12 +97,12 @@ pub struct FrameEncoder {
     /// Envelope and body, until the first frame is made.
     control: Option<Vec<u8>>,
     /// The part that is in no frame yet.
-    bulk: Bytes,
+    bulk: Gathered,
 }
 
 impl FrameEncoder {
     /// `control`: the encoded envelope and body.
-    pub fn new(stream: u32, control: Vec<u8>, bulk: Bytes) -> Self {
+    pub fn new(stream: u32, control: Vec<u8>, bulk: Gathered) -> Self {
         FrameEncoder {
             stream,
             control: Some(control),
@@ -116,7 +117,7 @@ impl FrameEncoder {
 
     /// Returns the next frame: its head (lengths and control part), then its bulk. Returns None
     /// when the whole message was returned.
-    pub fn next_frame(&mut self) -> Option<(Bytes, Bytes)> {
+    pub fn next_frame(&mut self) -> Option<(Bytes, Gathered)> {
         if self.is_done() {
             return None;
         }

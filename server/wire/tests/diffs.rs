@@ -94,7 +94,7 @@ fn the_worked_example_is_built_and_read_byte_by_byte() {
 fn sections_come_back_as_they_were_given() {
     let types = figure_3();
     let mut builder = DiffBuilder::new(0, 300);
-    builder.change_in_place(1 << 47, 3, |out| out.extend([0, 1, 9]));
+    builder.change_in_place(1 << 47, 3, |out| out.bytes().extend([0, 1, 9]));
     builder.change(5, &[]);
     builder.add_block(9, 65, 300, "head");
     builder.add_block(1 << 47, 1, 1, "");

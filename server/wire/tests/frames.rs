@@ -23,7 +23,7 @@ fn frames(message: Message) -> Vec<Bytes> {
     let mut encoder = message.into_frames();
     let frames = std::iter::from_fn(|| encoder.next_frame());
     frames
-        .map(|(head, bulk)| [head, bulk].concat().into())
+        .map(|(head, bulk)| [head, bulk.joined()].concat().into())
         .collect()
 }
 

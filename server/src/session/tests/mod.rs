@@ -20,6 +20,7 @@ use interweave_wire::protocol::xdr::{from_bytes, Reader, Xdr};
 use interweave_wire::protocol::*;
 use interweave_wire::varint;
 use interweave_wire::DiffBuilder;
+use interweave_wire::Gathered;
 use std::collections::HashMap;
 
 pub const LEASE_MS: u32 = 10_000;
@@ -34,6 +35,8 @@ pub struct Sent {
     pub stream: u32,
     pub body: Vec<u8>,
     pub bulk: Bytes,
+    /// The same in the pieces that were sent, which keep a diff lent.
+    pub pieces: Gathered,
 }
 
 impl Sent {
@@ -133,7 +136,8 @@ impl World {
                     type_: MessageType::try_from(envelope.type_).expect("a known type"),
                     stream: envelope.stream,
                     body,
-                    bulk: message.bulk,
+                    bulk: message.bulk.clone().joined(),
+                    pieces: message.bulk,
                 });
                 // Everything is on the wire at once, unless a test says otherwise.
                 let waiting = self.waiting.entry(connection).or_default();

@@ -14,7 +14,7 @@ pub const NOTIFICATION: u32 = 1 << 31;
 /// The most requests of one connection that may wait for locks or the store.
 pub const MAX_UNANSWERED: usize = 1024;
 /// The most segments that one connection may have open.
-pub const MAX_OPEN_SEGMENTS: usize = 65_536;
+pub const MAX_OPEN_SEGMENTS: usize = 131_072;
 
 /// The connection, session and stream of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 use super::Wire;
 use bytes::Bytes;
+use interweave_wire::{Gathered, Resting};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -18,7 +19,7 @@ pub const LENT_BYTES: usize = 64 << 10;
 /// A diff that a connection is being sent.
 #[derive(Debug)]
 pub struct Lent {
-    diff: Bytes,
+    diff: Gathered,
     lent_bytes: Arc<AtomicU64>,
 }
 
@@ -34,12 +35,15 @@ impl Drop for Lent {
     }
 }
 
-/// The bytes of a message, which keep the diff lent.
-struct Loan(Arc<Lent>);
+/// A piece of a message's bytes, which keeps the diff lent.
+struct Loan {
+    _lent: Arc<Lent>,
+    piece: Bytes,
+}
 
 impl AsRef<[u8]> for Loan {
     fn as_ref(&self) -> &[u8] {
-        &self.0.diff
+        &self.piece
     }
 }
 
@@ -48,6 +52,14 @@ impl AsRef<[u8]> for Loan {
 pub struct Shelf {
     to: u64,
     diffs: Vec<(u64, Weak<Lent>)>,
+}
+
+impl Resting for Shelf {
+    const REST: Self = Shelf {
+        to: 0,
+        diffs: Vec::new(),
+    };
+    const AT_REST: &'static Self = &Self::REST;
 }
 
 impl Shelf {
@@ -79,7 +91,7 @@ impl Wire {
         connection: u64,
         shelf: &Shelf,
         (from, to): (u64, u64),
-    ) -> Option<Bytes> {
+    ) -> Option<Gathered> {
         let lent = shelf.find(from, to)?;
         Some(self.lend_to(connection, lent))
     }
@@ -91,8 +103,8 @@ impl Wire {
         connection: u64,
         shelf: &mut Shelf,
         (from, to): (u64, u64),
-        diff: &Bytes,
-    ) -> Bytes {
+        diff: &Gathered,
+    ) -> Gathered {
         if diff.len() < LENT_BYTES {
             return diff.clone();
         }
@@ -108,19 +120,24 @@ impl Wire {
         self.lend_to(connection, lent)
     }
 
-    fn count(&self, diff: &Bytes) -> Arc<Lent> {
+    fn count(&self, diff: &Gathered) -> Arc<Lent> {
         let lent_bytes = self.lent_bytes.clone();
         lent_bytes.fetch_add(diff.len() as u64, Relaxed);
         let diff = diff.clone();
         Arc::new(Lent { diff, lent_bytes })
     }
 
-    fn lend_to(&mut self, connection: u64, lent: Arc<Lent>) -> Bytes {
+    fn lend_to(&mut self, connection: u64, lent: Arc<Lent>) -> Gathered {
         if let Some(c) = self.connections.get_mut(&connection) {
             c.lent.retain(|diff| diff.strong_count() > 0);
             c.lent.push(Arc::downgrade(&lent));
         }
-        Bytes::from_owner(Loan(lent))
+        let loan = |piece: &Bytes| Loan {
+            _lent: Arc::clone(&lent),
+            piece: piece.clone(),
+        };
+        let pieces = lent.diff.pieces();
+        pieces.map(|piece| Bytes::from_owner(loan(piece))).collect()
     }
 
     /// Closes connections until the diffs of the others are within the bound, the new diff

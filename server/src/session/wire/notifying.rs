@@ -6,8 +6,8 @@
 use super::super::message::{Body, ServerMessage};
 use super::Wire;
 use crate::coherence::{Known, Newest, Version, Watch};
-use bytes::Bytes;
 use interweave_wire::protocol::*;
+use interweave_wire::Gathered;
 
 impl Wire {
     /// Notes that the client has, or is being sent, the newest version.
@@ -81,7 +81,7 @@ impl Wire {
         connection: u64,
         number: u32,
         from: Version,
-        diff: Bytes,
+        diff: Gathered,
         newest: &Newest,
     ) {
         let Some(c) = self.connections.get_mut(&connection) else {

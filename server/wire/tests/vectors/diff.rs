@@ -83,7 +83,7 @@ pub fn decode(vector: &Vector) -> Result<Decoded, Rejection> {
 fn check_collected(vector: &Vector, segment: &mut Segment, base: u64) {
     let mut follower = context_segment(vector);
     follower
-        .apply(&segment.collect(base))
+        .apply(&segment.collect(base).joined())
         .expect("a diff of the master's own");
     assert_eq!(blocks(&follower), blocks(segment), "{}", vector.name);
     let restored = Segment::restore(&segment.checkpoint(), 0).expect("a checkpoint");
