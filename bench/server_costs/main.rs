@@ -115,13 +115,15 @@ fn measure(case: &Case, tuning: Tuning) -> Costs {
     let mut reader = Segment::new(0);
     let first = Bytes::from(case.releases[0].clone());
     apply(&mut master, &first, &[(1, 1 << 20)]);
-    reader.apply(&master.collect(0)).expect("a complete copy");
+    reader
+        .apply(&master.collect(0).joined())
+        .expect("a complete copy");
     let (mut applies, mut collects) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS + WARM_UP {
         let base = master.newest();
         let release = renumbered(&case.releases[1 + round as usize % 2], base);
         let ((), apply_us) = timed_us(|| apply(&mut master, &release, &[]));
-        let (diff, collect_us) = timed_us(|| master.collect(base));
+        let (diff, collect_us) = timed_us(|| master.collect(base).joined());
         if round < WARM_UP {
             reader.apply(&diff).expect("a server's");
             assert_equal(&master, &reader, &case.name);
@@ -131,7 +133,7 @@ fn measure(case: &Case, tuning: Tuning) -> Costs {
         collects.push(collect_us);
     }
     reader
-        .apply(&master.collect(WARM_UP + 1))
+        .apply(&master.collect(WARM_UP + 1).joined())
         .expect("a server's");
     assert_equal(&master, &reader, &case.name);
     // The cache has the writer's diffs; only the last copy here is from another version.

@@ -90,7 +90,7 @@ fn against(bytes: &Bytes, diff: &Diff, rich: bool) {
     assert_eq!(Some(version), diff.from.checked_add(1));
     let mut follower = start;
     follower
-        .apply(&master.collect(diff.from))
+        .apply(&master.collect(diff.from).joined())
         .expect("a diff of the master's own");
     assert_eq!(
         seen(&follower),
@@ -98,7 +98,8 @@ fn against(bytes: &Bytes, diff: &Diff, rich: bool) {
         "a follower has something else"
     );
     let mut copy = Segment::new(0);
-    copy.apply(&master.collect(0)).expect("a complete copy");
+    copy.apply(&master.collect(0).joined())
+        .expect("a complete copy");
     assert_eq!(
         seen(&copy),
         seen(&master),
