@@ -1,6 +1,7 @@
 // The comparison works on masks, one bit a word, 64 words at a time: splicing is a few shifts, and
 // a run costs two bit scans however long it is. A word's neighbours may lie in the masks before and
-// after, so a mask is spliced when its successor is known.
+// after, so a mask is spliced when its successor is known. Where nothing changed, everything, or
+// the same fields of each record, the masks of 4 KiB are equal and cost little more than one.
 #include "runs/runs.h"
 
 #include <algorithm>
@@ -37,11 +38,18 @@ class RunBuilder {
     next_offset_bytes_ += covered_bytes;
   }
 
-  // The same as add(0, bytes_per_mask) `count` times.
-  void add_equal(std::size_t count) {
-    add(0, platform::bytes_per_mask);
+  // Whether a mask between others like it neither opens nor closes a run.
+  [[nodiscard]] bool is_steady(std::uint64_t mask) const {
+    const std::uint64_t spliced = spliced_mask(mask, mask, mask);
+    return spliced == 0 || spliced == ~std::uint64_t{0};
+  }
+
+  // The same as add(mask, bytes_per_mask) `count` times. REQUIRES: is_steady(mask). The masks
+  // between the first and the last have the gaps of these two, so nothing is done for them.
+  void add_same(std::uint64_t mask, std::size_t count) {
+    add(mask, platform::bytes_per_mask);
     if (count == 1) return;
-    settle(0);
+    settle(mask);
     pending_offset_bytes_ += (count - 2) * platform::bytes_per_mask;
     next_offset_bytes_ += (count - 1) * platform::bytes_per_mask;
   }
@@ -55,12 +63,16 @@ class RunBuilder {
 
  private:
   void settle(std::uint64_t following) {
-    const std::uint64_t spliced =
-        splicing_ == Splicing::on ? with_small_gaps_filled(pending_, before_, following) : pending_;
+    const std::uint64_t spliced = spliced_mask(pending_, before_, following);
     const std::uint64_t gaps = spliced & ~pending_;
     before_ = pending_;
     emit(spliced, gaps);
     pending_offset_bytes_ += platform::bytes_per_mask;
+  }
+
+  [[nodiscard]] std::uint64_t spliced_mask(std::uint64_t mask, std::uint64_t before,
+                                           std::uint64_t after) const {
+    return splicing_ == Splicing::on ? with_small_gaps_filled(mask, before, after) : mask;
   }
 
   // A gap of one word has changed words on both sides; of two, one next to it and one behind.
@@ -125,6 +137,12 @@ std::uint64_t compare_rest(const std::byte* view, const std::byte* pristine,
   return mask;
 }
 
+bool are_same(std::span<const std::uint64_t> masks) {
+  std::uint64_t others = 0;
+  for (const std::uint64_t mask : masks) others |= mask ^ masks[0];
+  return others == 0;
+}
+
 void compare_range(const std::byte* view, const std::byte* pristine, ByteRange range,
                    RunBuilder& runs) {
   runs.begin(range.begin_bytes);
@@ -133,10 +151,11 @@ void compare_range(const std::byte* view, const std::byte* pristine, ByteRange r
   while (range.end_bytes - at >= platform::bytes_per_mask) {
     const std::size_t count =
         std::min(masks_at_once, (range.end_bytes - at) / platform::bytes_per_mask);
-    if (platform::differing_words(view + at, pristine + at, count, masks.data())) {
-      for (std::size_t i = 0; i < count; ++i) runs.add(masks[i], platform::bytes_per_mask);
+    platform::differing_words(view + at, pristine + at, count, masks.data());
+    if (are_same(std::span(masks.data(), count)) && runs.is_steady(masks[0])) {
+      runs.add_same(masks[0], count);
     } else {
-      runs.add_equal(count);
+      for (std::size_t i = 0; i < count; ++i) runs.add(masks[i], platform::bytes_per_mask);
     }
     at += count * platform::bytes_per_mask;
   }

@@ -121,6 +121,21 @@ TEST(Runs, OnlyTheRunWithAGapIsSaidToHaveOne) {
       (RunList{{12, 12, true}, {80, 8}, {248, 16, true}, {320, 4}, {504, 20, true}, {560, 4}}));
 }
 
+// The same fields of each record: every mask of 4 KiB is equal, and few of them are looked at.
+TEST(Runs, RecordsOfWhichTheSameFieldsChangedAgreeWithANaiveLoop) {
+  for (const std::uint32_t changed : {0x1u, 0x3u, 0x5u, 0x6u, 0x9u, 0xAu, 0xBu, 0xDu, 0xEu, 0xFu}) {
+    for (std::size_t first = 0; first < 70; ++first) {
+      Buffers b(5000);
+      for (std::size_t i = first; i < 4000 + first; ++i) {
+        if ((changed >> (i % 4) & 1) != 0) b.change(i);
+      }
+      for (Splicing splicing : {Splicing::off, Splicing::on}) {
+        ASSERT_EQ(found(b, 20000, splicing), naive(b, {{0, 20000}}, splicing)) << changed;
+      }
+    }
+  }
+}
+
 TEST(Runs, APartialLastWordEndsWithTheMemory) {
   for (std::size_t size_bytes = 1; size_bytes < 600; ++size_bytes) {
     Buffers b(150);
