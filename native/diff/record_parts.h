@@ -90,7 +90,7 @@ inline RecordParts::RecordParts(const types::Type& type) {
   if (part.fixed_bytes != 0) parts_.push_back(part);
 }
 
-// What travels of a batch's units of a fixed length.
+// The bytes of a batch that travel, of units of a fixed length.
 class RecordBuffer {
  public:
   explicit RecordBuffer(const RecordParts& parts) : record_bytes_(parts.fixed_bytes()) {}

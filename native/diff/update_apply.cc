@@ -20,6 +20,10 @@ using types::error_code;
 
 namespace {
 
+// Bytes of so long a run are handed over as they lie, because memory that is new takes them faster
+// so.
+constexpr std::size_t long_run_bytes = 1 << 20;
+
 // The whole pages that a part of a block touches, as far as they are the block's.
 ByteRange pages_around(const ByteRange& part, std::size_t offset_in_page, std::size_t block_bytes) {
   const std::size_t page = platform::page_size();
@@ -164,9 +168,15 @@ Result UpdateWriter::change_block(const memory::Block& block, Reader changes) {
     return with_number_bytes(bytes, [&](auto number_bytes) {
       return place_runs(
           block, changes, [=](Unit unit) { return static_cast<std::size_t>(unit) * number_bytes; },
-          [=](Reader& from, Unit, Unit count, const ByteRange&, std::byte* to) {
+          [&, number_bytes](Reader& from, Unit, Unit count, const ByteRange& part, std::byte* to) {
             const std::byte* numbers = nullptr;
             IW_INVARIANT(from.take(count * number_bytes, numbers), "the first pass has read these");
+            if (platform::is_little_endian && part.size_bytes() >= long_run_bytes) {
+              const bool is_there =
+                  heap_.apply(block, part.begin_bytes, {numbers, part.size_bytes()});
+              IW_INVARIANT(is_there, "the run was announced");
+              return true;
+            }
             copy_run_of_numbers<number_bytes>(to, numbers, count);
             return true;
           });

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace iw::memory {
 
@@ -26,8 +27,8 @@ constexpr int places_to_try = 8;
 
 constexpr std::uint64_t shares = 16;
 constexpr std::uint64_t shares_of_own_limit = 8;
-// Smaller reservations lie side by side, wherever there is room. Scattered, each would need a leaf
-// of the address map for itself.
+// Smaller reservations lie side by side, wherever there is room, and are made when they are needed.
+// Scattered, each would need a leaf of the address map for itself.
 constexpr std::uint64_t smallest_share_with_a_place = std::uint64_t{4} << 30;
 
 std::atomic<std::uint64_t> spaces_now{0};
@@ -70,10 +71,19 @@ AddressSpace::AddressSpace(std::string_view url, std::size_t wanted_bytes) {
   wanted_bytes =
       std::min(wanted_bytes, largest_reservation_bytes()) / kGranuleBytes * kGranuleBytes;
   if (wanted_bytes > share) wanted_bytes = static_cast<std::size_t>(share);
-  const bool is_one_of_many = share < smallest_share_with_a_place;
+  is_one_of_many_ = share < smallest_share_with_a_place && platform::can_drop_private_pages;
+  if (is_one_of_many_) {
+    later_bytes_ = wanted_bytes;
+    return;
+  }
   const std::uint64_t hash = hash_of(url);
-  for (std::size_t size = wanted_bytes; !reservation_ && size >= smallest_reservation; size /= 2) {
-    if (!is_one_of_many && reserve_at_place(hash, size)) break;
+  reserve(wanted_bytes, share < smallest_share_with_a_place ? nullptr : &hash);
+}
+
+// At the place that the hash chooses, if it is free; anywhere without a hash.
+void AddressSpace::reserve(std::size_t size_bytes, const std::uint64_t* hash) {
+  for (std::size_t size = size_bytes; !reservation_ && size >= smallest_reservation; size /= 2) {
+    if (hash != nullptr && reserve_at_place(*hash, size)) break;
     if (!platform::reserve(size, nullptr, platform::Placement::if_free, reservation_)) {
       reservation_.release();
     }
@@ -106,6 +116,9 @@ bool AddressSpace::reserve_at_place(std::uint64_t hash, std::size_t size_bytes) 
 }
 
 std::byte* AddressSpace::take(std::size_t size_bytes) {
+  if (size_bytes > kGranuleBytes && later_bytes_ != 0) {
+    reserve(std::exchange(later_bytes_, 0), nullptr);
+  }
   for (auto range = free_.begin(); range != free_.end(); ++range) {
     if (range->size_bytes() < size_bytes) continue;
     std::byte* taken = first_granule_ + range->begin_bytes;

@@ -218,6 +218,9 @@ class Heap {
   Result erase(std::uint64_t serial);
   // Where to write bytes of a block, once, until apply_done(). Pointers written are view addresses.
   std::byte* begin_apply(const Block& block, std::size_t offset_bytes, std::size_t size_bytes);
+  // The same with bytes that are ready. False: the block has no memory.
+  [[nodiscard]] bool apply(const Block& block, std::size_t offset_bytes,
+                           std::span<const std::byte> bytes);
   Result apply_done();
 
   // Begins a complete copy: every block becomes doubtful, and is not found until it is inserted
@@ -236,6 +239,8 @@ class Heap {
 
  private:
   explicit Heap(std::unique_ptr<HeapState> state);
+  // Where bytes of a block arrive. Null: the block has no such bytes, or the process was forked.
+  Subsegment* applied_to(const Block& block, std::size_t offset_bytes, std::size_t size_bytes);
   // Finds the first part of [from, end) in a block and moves `from` behind it. False: none is left.
   bool next_part(Subsegment& subsegment, std::size_t& from, std::size_t end, Trail& trail,
                  BlockPart& out) const;

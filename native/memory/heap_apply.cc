@@ -13,7 +13,7 @@ namespace iw::memory {
 
 using types::error_code;
 
-std::byte* Heap::begin_apply(const Block& block, std::size_t offset_bytes, std::size_t size_bytes) {
+Subsegment* Heap::applied_to(const Block& block, std::size_t offset_bytes, std::size_t size_bytes) {
   if (state_->is_forked() || offset_bytes > block.size_bytes ||
       size_bytes > block.size_bytes - offset_bytes) {
     return nullptr;
@@ -25,10 +25,22 @@ std::byte* Heap::begin_apply(const Block& block, std::size_t offset_bytes, std::
     GateReader inside(state_->anchor->gate);
     subsegment = subsegment_at(*state_->anchor, block.address);
   }
+  if (subsegment != nullptr) subsegment->is_touched = true;
+  return subsegment;
+}
+
+std::byte* Heap::begin_apply(const Block& block, std::size_t offset_bytes, std::size_t size_bytes) {
+  Subsegment* const subsegment = applied_to(block, offset_bytes, size_bytes);
   if (subsegment == nullptr) return nullptr;
-  subsegment->is_touched = true;
   return subsegment->area().begin_apply(subsegment->offset_of(block.address) + offset_bytes,
                                         size_bytes);
+}
+
+bool Heap::apply(const Block& block, std::size_t offset_bytes, std::span<const std::byte> bytes) {
+  Subsegment* const subsegment = applied_to(block, offset_bytes, bytes.size());
+  if (subsegment == nullptr) return false;
+  const std::size_t offset = subsegment->offset_of(block.address) + offset_bytes;
+  return subsegment->area().apply(offset, bytes.data(), bytes.size()).ok();
 }
 
 Result Heap::apply_done() {

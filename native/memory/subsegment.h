@@ -17,7 +17,7 @@ inline constexpr std::size_t kPlaceBytes = 16;  // blocks begin at multiples of 
 
 class Subsegment {
  public:
-  // In `space` if it has room, anywhere otherwise.
+  // In `space` if it has room, anywhere otherwise. A granule of one of many shares mappings.
   static platform::Status create(track::Tracker& tracker, bool read_only, std::size_t size_bytes,
                                  bool single, AddressSpace& space,
                                  std::unique_ptr<Subsegment>& out);
@@ -51,6 +51,7 @@ class Subsegment {
   std::uint32_t pins = 0;         // it stays without blocks while there are any
 
  private:
+  platform::Status reserve_own(std::byte*& begin);
   Subsegment(std::size_t size_bytes, bool single)
       : size_bytes_(size_bytes),
         is_single_(single),

@@ -99,6 +99,10 @@ Status reserve(std::size_t size_bytes, void* wanted, Placement placement, Mappin
 // An anonymous file of zeros. Pages take memory when first written.
 Status create_shared_memory(std::size_t size_bytes, FileDescriptor& out);
 Status file_size(int fd, std::size_t& size_bytes);
+// Writes into the file, as a store through a mapping does. Where the file has no page yet, this
+// takes half the time, because nobody clears the page first. ENOTSUP where files cannot be written
+// so.
+Status write_file(int fd, std::size_t offset, const void* bytes, std::size_t size_bytes);
 
 struct MapRequest {
   int fd = -1;
@@ -113,6 +117,11 @@ Status map_file(const MapRequest& request, Mapping& out);
 // Async-signal-safe.
 Status protect(std::byte* begin, std::size_t size_bytes, Protection protection);
 
+// Takes the pages that lie in the range whole, in one call. They come faster so than one by one,
+// when they are first touched. Changes no byte. Does nothing where the system cannot do it, or has
+// no memory.
+void prefault(std::byte* begin, std::size_t size_bytes);
+
 // Whether a private view's pages can be made to show the file again. Windows has no call for that:
 // such pages stay private, and the caller copies the file's bytes into them.
 #if defined(_WIN32)
@@ -120,6 +129,10 @@ inline constexpr bool can_drop_private_pages = false;
 #else
 inline constexpr bool can_drop_private_pages = true;
 #endif
+
+// Gives the file's pages in a shared mapping back to the system. They are zeros afterwards, also in
+// other mappings of the file. ENOTSUP where that is not possible.
+Status drop_file_pages(std::byte* begin, std::size_t size_bytes);
 
 // Drops the private copies of a private view's pages: they show the file again. ENOTSUP where that
 // is not possible.

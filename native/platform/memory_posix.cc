@@ -181,6 +181,19 @@ Status file_size(int fd, std::size_t& size_bytes) {
   return {};
 }
 
+Status write_file(int fd, std::size_t offset, const void* bytes, std::size_t size_bytes) {
+  const auto* from = static_cast<const std::byte*>(bytes);
+  while (size_bytes > 0) {
+    const ssize_t written = pwrite(fd, from, size_bytes, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return last_failure("pwrite");
+    from += written;
+    offset += static_cast<std::size_t>(written);
+    size_bytes -= static_cast<std::size_t>(written);
+  }
+  return {};
+}
+
 Status map_file(const MapRequest& request, Mapping& out) {
   if (Status bad = check_placement(request.wanted, request.placement, request.size_bytes); !bad) {
     return bad;
@@ -206,6 +219,26 @@ Status protect(std::byte* begin, std::size_t size_bytes, Protection protection) 
     return last_failure("mprotect");
   }
   return {};
+}
+
+void prefault(std::byte* begin, std::size_t size_bytes) {
+  constexpr int populate_write = 23;  // Linux 5.14
+  const std::size_t page = page_size();
+  const std::size_t skipped = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
+  if (skipped >= size_bytes) return;
+  const std::size_t pages_bytes = (size_bytes - skipped) / page * page;
+  if (pages_bytes != 0) (void)madvise(begin + skipped, pages_bytes, populate_write);
+}
+
+Status drop_file_pages(std::byte* begin, std::size_t size_bytes) {
+#if defined(MADV_REMOVE)
+  if (madvise(begin, size_bytes, MADV_REMOVE) == 0) return {};
+  return last_failure("madvise(REMOVE)");
+#else
+  (void)begin;
+  (void)size_bytes;
+  return {ENOTSUP, "giving pages of a file back"};
+#endif
 }
 
 Status drop_private_pages(std::byte* begin, std::size_t size_bytes) {

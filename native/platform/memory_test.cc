@@ -59,6 +59,37 @@ TEST(Memory, APrivateViewShowsTheFileUntilItIsStoredTo) {
   EXPECT_EQ(view.begin()[0], std::byte{can_drop_private_pages ? 'c' : 'b'});
 }
 
+TEST(Memory, PrefaultingChangesNoByteOfAnyRange) {
+  const std::size_t size_bytes = 8 * page_size();
+  std::vector<std::byte> memory(size_bytes, std::byte{7});
+  for (const std::size_t begin : {std::size_t{0}, std::size_t{1}, page_size(), size_bytes - 1}) {
+    for (const std::size_t end : {begin, begin + 1, size_bytes}) {
+      prefault(memory.data() + begin, end - begin);
+    }
+  }
+  EXPECT_EQ(memory, std::vector<std::byte>(size_bytes, std::byte{7}));
+}
+
+TEST(Memory, AFileIsWrittenToAsByStores) {
+  FileDescriptor file;
+  ASSERT_TRUE(create_shared_memory(4 * page_size(), file).ok());
+  MapRequest request;
+  request.fd = file.get();
+  request.size_bytes = 4 * page_size();
+  Mapping mapping;
+  ASSERT_TRUE(map_file(request, mapping).ok());
+  mapping.begin()[page_size()] = std::byte{1};
+  const std::vector<std::byte> bytes(page_size() + 2, std::byte{9});
+  const Status written = write_file(file.get(), page_size() + 1, bytes.data(), bytes.size());
+  if (written.code == ENOTSUP) return;
+  ASSERT_TRUE(written.ok()) << written.what;
+  const std::byte* const here = mapping.begin() + page_size();
+  EXPECT_EQ(here[0], std::byte{1});
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), here + 1));
+  EXPECT_EQ(here[bytes.size() + 1], std::byte{0});
+  EXPECT_FALSE(write_file(-1, 0, bytes.data(), 1).ok());
+}
+
 TEST(Memory, AReservationIsMadeAccessibleInParts) {
   Mapping space;
   ASSERT_TRUE(reserve(4 * page_size(), nullptr, Placement::if_free, space).ok());

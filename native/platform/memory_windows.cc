@@ -264,6 +264,16 @@ Status protect(std::byte* begin, std::size_t size_bytes, Protection protection) 
   return last_failure("VirtualProtect");
 }
 
+Status write_file(int, std::size_t, const void*, std::size_t) {
+  return {ENOTSUP, "anonymous files cannot be written to on Windows"};
+}
+
+void prefault(std::byte*, std::size_t) {}
+
+Status drop_file_pages(std::byte*, std::size_t) {
+  return {ENOTSUP, "pages of a file cannot be given back on Windows"};
+}
+
 Status drop_private_pages(std::byte*, std::size_t) {
   return {ENOTSUP, "private pages cannot be dropped on Windows"};
 }

@@ -9,6 +9,8 @@
 #include <new>
 #include <span>
 
+#include "platform/memory.h"
+
 namespace iw::session {
 
 class ByteBuffer {
@@ -20,6 +22,7 @@ class ByteBuffer {
   std::span<std::byte> room(std::size_t extra_bytes) {
     const std::size_t needed_bytes = size_bytes_ + extra_bytes;
     if (needed_bytes > capacity_bytes_ && !grow(needed_bytes)) return {};
+    if (needed_bytes >= prefaulted_bytes_ + prefault_bytes) prefault(needed_bytes);
     return {memory_.get() + size_bytes_, extra_bytes};
   }
   // So many bytes of the room are filled.
@@ -35,6 +38,9 @@ class ByteBuffer {
   }
 
  private:
+  // For less memory the call costs as much as it saves.
+  static constexpr std::size_t prefault_bytes = 65536;
+
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
@@ -50,9 +56,16 @@ class ByteBuffer {
     return true;
   }
 
+  void prefault(std::size_t end_bytes) {
+    const std::size_t begin_bytes = std::max(size_bytes_, prefaulted_bytes_);
+    platform::prefault(memory_.get() + begin_bytes, end_bytes - begin_bytes);
+    prefaulted_bytes_ = end_bytes;
+  }
+
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t size_bytes_ = 0;
   std::size_t capacity_bytes_ = 0;
+  std::size_t prefaulted_bytes_ = 0;  // from the beginning on
 };
 
 }  // namespace iw::session

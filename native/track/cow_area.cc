@@ -106,6 +106,7 @@ void CowArea::end_section() {
 Status CowArea::collect(std::vector<PageRange>& dirty) {
   dirty.clear();
   if (Status bad = check_process(); !bad) return bad;
+  has_pages();
   begin_collect();
   if (Status bad = take_stored(all_pages_, pending_); !bad) return bad;
   end_section();
@@ -130,6 +131,7 @@ std::byte* CowArea::begin_apply(std::size_t offset, std::size_t size) {
 
 Status CowArea::apply_done() {
   if (Status bad = check_process(); !bad) return bad;
+  has_pages();
   PageSet renewed = touched_;
   renewed.keep_only(known_private_);
   touched_.clear();

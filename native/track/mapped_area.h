@@ -6,9 +6,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <span>
+#include <utility>
 
+#include "platform/file_descriptor.h"
 #include "platform/memory.h"
 #include "platform/process.h"
+#include "track/slab.h"
 #include "track/tracker.h"
 #include "track/view_guard.h"
 
@@ -22,18 +25,43 @@ struct AreaRequest {
   Placement placement;
 };
 
-// The pristine copy (not inherited by children) and the view over it.
+// The file of a large area that has no pages yet. A write into the file makes pages without
+// clearing them first. A process has few descriptors, so a few areas at a time keep theirs.
+class NewFile {
+ public:
+  NewFile() = default;
+  ~NewFile() { let_go(); }
+  NewFile(NewFile&& other) noexcept : file_(std::move(other.file_)) {}
+  NewFile& operator=(NewFile&&) = delete;
+
+  // Takes the descriptor, or closes it.
+  void keep(platform::FileDescriptor file);
+  void let_go();
+  // False: it was not written to.
+  [[nodiscard]] bool write(std::size_t offset, const void* bytes, std::size_t size_bytes) const;
+
+ private:
+  platform::FileDescriptor file_;
+};
+
+// The pristine copy (not inherited by children) and the view over it: mappings of their own, or a
+// slice.
 struct TwoViews {
+  std::byte* view_begin = nullptr;
+  std::byte* pristine_begin = nullptr;
+  std::size_t size_bytes = 0;
   platform::Mapping pristine;
   platform::Mapping view;
+  Slice slice;
+  NewFile file;
 };
 Status map_two_views(const AreaRequest& request, TwoViews& out);
 
 class MappedArea : public Area {
  public:
-  std::byte* view() const final { return views_.view.begin(); }
-  std::byte* pristine() const final { return views_.pristine.begin(); }
-  std::size_t size_bytes() const final { return views_.view.size_bytes(); }
+  std::byte* view() const final { return views_.view_begin; }
+  std::byte* pristine() const final { return views_.pristine_begin; }
+  std::size_t size_bytes() const final { return views_.size_bytes; }
 
   // Inline, because a diff of scattered changes calls it for each run.
   std::byte* begin_apply(std::size_t offset, std::size_t size) override {
@@ -52,6 +80,8 @@ class MappedArea : public Area {
     return {ECHILD, "the memory belongs to the process before fork"};
   }
   ViewGuard& guard() { return guard_; }
+  // The first bytes have arrived, or the application may have stored some: most pages are there.
+  void has_pages() { views_.file.let_go(); }
 
  private:
   TwoViews views_;

@@ -24,7 +24,10 @@ class ReadOnlyArea final : public MappedArea {
     return check_process();
   }
 
-  Status apply_done() override { return check_process(); }
+  Status apply_done() override {
+    has_pages();
+    return check_process();
+  }
   Status commit(std::span<const PageRange>) override { return refused; }
   Status commit_some(std::span<const PageRange>) override { return refused; }
   Status rollback(std::span<const PageRange>) override { return check_process(); }

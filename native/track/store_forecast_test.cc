@@ -1,5 +1,5 @@
-// The forecast against chosen prices: what it opens, what that costs beside the best fixed way, and
-// how long it takes to follow a change.
+// The forecast under chosen prices: the pages that it opens, their cost compared with the best
+// fixed way, and the sections that it takes to follow a change.
 #include "track/store_forecast.h"
 
 #include <gtest/gtest.h>

@@ -131,6 +131,8 @@ class Tracker {
 
   // size_bytes is a multiple of the page size. memfd: an anonymous file to map, at least that
   // large and never to shrink (the caller keeps its descriptor), or -1 for a new one of zeros.
+  // Areas of 64 KiB without an address and a file share mappings, and begin at multiples of 64 KiB
+  // (slab.h); at the end of one its addresses show zeros until all that share them have ended.
   // Read-only areas keep no second copy: their view cannot be stored to. Null and `status` set on
   // failure.
   virtual std::unique_ptr<Area> create(std::size_t size_bytes, void* wanted_address, bool read_only,

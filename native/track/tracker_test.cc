@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <thread>
 
@@ -233,6 +235,57 @@ TEST_P(TrackerContract, AppliesOverManyPrivatePagesAtOnce) {
   EXPECT_TRUE(collected(*area).contains(150));
   EXPECT_EQ(word_of(area->pristine(), 150, 2), 0u);
 }
+
+// The first bytes of a large area make its pages.
+TEST_P(TrackerContract, LongBytesThatArriveFirstShowEverywhere) {
+  constexpr std::size_t mib = 1 << 20;
+  const std::size_t pages = 17 * mib / platform::page_size();
+  for (const bool read_only : {false, true}) {
+    auto area = new_area(pages, read_only);
+    std::vector<std::uint32_t> words(3 * mib / sizeof(std::uint32_t));
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(i + 1);
+    const std::size_t offset = 2 * mib + 4;
+    ASSERT_TRUE(area->apply(offset, words.data(), 3 * mib).ok());
+    ASSERT_TRUE(area->apply(16 * mib, words.data(), mib).ok());
+    EXPECT_FALSE(area->apply(16 * mib + 4, words.data(), mib).ok());
+    ASSERT_TRUE(area->apply_done().ok());
+    ASSERT_TRUE(area->apply(8 * mib, words.data(), 2 * mib).ok());
+    ASSERT_TRUE(area->apply_done().ok());
+    for (const std::byte* memory : {area->view(), area->pristine()}) {
+      EXPECT_EQ(std::memcmp(memory + offset, words.data(), 3 * mib), 0);
+      EXPECT_EQ(std::memcmp(memory + 8 * mib, words.data(), 2 * mib), 0);
+      EXPECT_EQ(std::memcmp(memory + 16 * mib, words.data(), mib), 0);
+    }
+    EXPECT_EQ(word_of(area->view(), 0, 2 * mib / sizeof(std::uint32_t)), 0u);
+    EXPECT_EQ(word_of(area->view(), 0, 5 * mib / sizeof(std::uint32_t) + 1), 0u);
+  }
+}
+
+#if defined(__linux__)
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST_P(TrackerContract, FewLargeAreasKeepADescriptorAndNoneAfterItsFirstBytes) {
+  const std::size_t pages = (16 << 20) / platform::page_size();
+  const std::size_t before = open_descriptors();
+  std::vector<std::unique_ptr<Area>> areas;
+  for (int i = 0; i < 40; ++i) areas.push_back(new_area(pages, true));
+  const std::size_t kept = open_descriptors() - before;
+  EXPECT_LE(kept, 16u);
+  for (const auto& area : areas) {
+    ASSERT_TRUE(area->apply(0, "word", 4).ok());
+    ASSERT_TRUE(area->apply_done().ok());
+  }
+  EXPECT_LE(open_descriptors(), before);
+  areas.clear();
+  const auto one = new_area(pages);
+  ASSERT_TRUE(one->arm().ok());
+  (void)collected(*one);
+  EXPECT_LE(open_descriptors(), before + 1) << "the area's own, of its mechanism";
+}
+#endif
 
 TEST_P(TrackerContract, CommitMovesOnlyTheGivenBytes) {
   auto area = new_area(4);
