@@ -1,9 +1,9 @@
 // The cost of a large segment's checkpoint for those who use others. A writer rewrites a large
-// segment 1 MiB at a time, with pauses, until the server saves it. Meanwhile two clients measure
-// lock and release of small segments, a MEMORY and a SYNCED one: with nobody else there, beside the
-// writer, and while the checkpoint is under way. The second before its file appears counts as well,
-// because an older server makes all of it then. Writes checkpoint.csv: mib,measure,value. The rival
-// is the server of another tree: IW_PROGRAM.
+// segment 1 MiB at a time, with pauses, until the server saves it. Two clients measure lock and
+// release of a small segment each, one MEMORY and one SYNCED. They measure alone, then while the
+// writer writes, then while the checkpoint is under way. The second before the checkpoint's file
+// appears counts as well, because an older server makes the whole checkpoint then. Writes
+// checkpoint.csv: mib,measure,value. The rival is the server of another tree: IW_PROGRAM.
 //   bench_checkpoint [MIB...]
 #include <interweave.h>
 #include <signal.h>
@@ -15,10 +15,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "harness/child_server.h"
@@ -38,7 +40,8 @@ constexpr useconds_t kPause_us = 1000;
 constexpr useconds_t kWriter_pause_us = 5000;
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
 constexpr std::int64_t kAlone_ns = 5 * kSecond_ns;
-constexpr std::int64_t kPatience_ns = 60 * kSecond_ns;
+constexpr std::int64_t kPatience_ns = 600 * kSecond_ns;
+constexpr std::uintmax_t kLarge_file_bytes = 1 << 20;
 
 struct Sample {
   std::int64_t at_ns;
@@ -185,11 +188,15 @@ class Measurement {
     note("start_s", static_cast<double>(now_ns() - begin) / 1e9);
   }
 
-  // The file of a checkpoint that is not whole yet.
+  // The file of the large segment's checkpoint is there and is not whole yet. The file of a small
+  // segment has fewer bytes.
   bool is_saving() const {
     for (const auto& each : std::filesystem::directory_iterator(store_)) {
+      std::error_code gone;
+      const std::uintmax_t bytes = each.file_size(gone);
+      if (gone) continue;
       const std::string name = each.path().filename();
-      if (name.ends_with(".iwk.tmp")) return true;
+      if (name.ends_with(".iwk.tmp") && bytes >= kLarge_file_bytes) return true;
     }
     return false;
   }

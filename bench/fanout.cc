@@ -1,7 +1,7 @@
 // One writer and 1,000 readers that are pushed every version: the time from the writer's release
-// until the last reader's socket has given up its bytes; beside it a bare writev of as many bytes
-// to 1,000 sockets. The readers are connections of one process that says what a client says, then
-// counts bytes. Writes fanout.csv: readers,changed,system,us,bytes.
+// until the last reader's bytes have been read from its socket. The rival is a bare writev of as
+// many bytes to 1,000 sockets. The readers are connections of one process, which sends the messages
+// of a client and then counts bytes. Writes fanout.csv: readers,changed,system,us,bytes.
 #include <interweave.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

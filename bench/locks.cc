@@ -1,8 +1,8 @@
-// Writer sections a second: 1, 8 or 64 processes, each of which locks a segment of its own, changes
-// one number and releases, beside as many processes that SET a key of Redis. Both servers keep all
-// in memory, or answer once the change is on disk (IW_SYNCED, appendfsync always). Then sections
-// that change nothing, and two processes that take turns on one segment. Writes locks.csv:
-// store,writers,system,a_second.
+// Writer sections a second of 1, 8 or 64 processes. Each process locks a segment of its own,
+// changes one number and releases. The rivals are as many processes that SET a key of Redis. Both
+// servers keep all in memory, or answer once the change is on disk (IW_SYNCED, appendfsync always).
+// Sections that change nothing follow, and two processes that take turns on one segment. Writes
+// locks.csv: store,writers,system,a_second.
 //   bench_locks [SECONDS]
 #include <hiredis/hiredis.h>
 #include <interweave.h>

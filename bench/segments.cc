@@ -1,8 +1,8 @@
-// What very many segments cost those who use one: 100, 10,000 or 100,000 small segments in a store,
-// and a client whose lock and release is measured, first beside nothing, then beside programs that
-// ask for /status all the time, then beside a writer who fills the log. Then how long the server
-// takes to stop and to start. Writes segments.csv: segments,measure,value. The rival is the same
-// server with 100 segments.
+// The cost of very many segments for a client that uses one. A store has 100, 10,000 or 100,000
+// small segments. The client's lock and release is measured alone, then while programs ask for
+// /status all the time, then while a writer fills the log. The server's stop and start are measured
+// after that. Writes segments.csv: segments,measure,value. The rival is the same server with 100
+// segments.
 //   bench_segments [SEGMENTS...]
 #include <arpa/inet.h>
 #include <fcntl.h>
