@@ -27,15 +27,17 @@ Service::Service(Door& door, bool may_poll) : door_(door), may_poll_(may_poll) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   nudge_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   timer_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  is_listening_ = timer_fd_ >= 0;
   for (const int fd : {nudge_fd_, door_.event_fd()}) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.fd = fd;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
+    is_listening_ &= epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
   }
 }
 
 bool Service::start() {
+  if (!is_listening_) return false;
   const platform::MutexLock held(mutex_);
   take_duty();
   return start_thread([this] { run(); });

@@ -57,7 +57,7 @@ class Service {
   // may_poll: the service thread may poll for a moment before it sleeps.
   Service(Door& door, bool may_poll);
   ~Service();
-  bool start();  // false: no thread can be had
+  bool start();  // false: no thread, or no descriptor, can be had
   void stop();   // afterwards the threads have ended
   void add(UcxWorker* worker);
   void remove(UcxWorker* worker);  // afterwards the service knows it no more
@@ -101,6 +101,7 @@ class Service {
   void set_timer(int ms);
 
   Door& door_;
+  bool is_listening_ = false;  // all descriptors could be had
   const bool may_poll_;
   int epoll_ = -1;
   int nudge_fd_ = -1;

@@ -181,7 +181,8 @@ std::unique_ptr<Fabric> Fabric::open(const Options& options, std::string* error)
   }
   if (!fabric->is_served()) {
     *error =
-        "no thread can be started; raise the limit of processes (ulimit -u, or the container's)";
+        "no thread can be started, or no descriptor opened; raise the limits of processes and of "
+        "open files (ulimit -u and -n, or the container's)";
     return nullptr;
   }
   return fabric;
